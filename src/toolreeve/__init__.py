@@ -1,0 +1,1 @@
+"""Toolreeve: the tool runtime for AI agents."""

@@ -1,0 +1,1 @@
+"""Who says yes? Broker, grants, prompts and channels to people."""

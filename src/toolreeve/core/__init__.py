@@ -1,0 +1,1 @@
+"""What things are: calls, tools, results, verdicts, effects. Imports nothing above itself."""

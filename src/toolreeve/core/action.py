@@ -1,0 +1,40 @@
+"""What exactly is about to happen? A call whose tool and arguments are known; policy, approval and record look at it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from toolreeve.core.call import ToolCall
+from toolreeve.core.danger import DangerLevel
+from toolreeve.core.effects import Effect
+from toolreeve.core.files import Files
+from toolreeve.core.tool import BoundTool, ToolSpec
+
+
+class Action:
+    """Effects are worked out only when somebody looks: a rule about effects, a prompt, a record of a change."""
+
+    __slots__ = ("_effects", "_files", "args", "call", "cost", "danger", "tool")
+
+    def __init__(self, call: ToolCall, tool: BoundTool, args: Mapping[str, Any], files: Files) -> None:
+        self.call = call
+        self.tool = tool
+        self.args = args
+        self.danger: DangerLevel = tool.danger(args)
+        self.cost = call.estimated_cost or tool.spec.estimated_cost
+        self._files = files
+        self._effects: Sequence[Effect] | None = None
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self.tool.spec
+
+    @property
+    def read_only(self) -> bool:
+        """Whether this very call changes nothing: the tool is read-only, or its arguments make the call SAFE."""
+        return self.tool.spec.read_only or (self.tool.assess is not None and self.danger is DangerLevel.SAFE)
+
+    @property
+    def effects(self) -> Sequence[Effect]:
+        if self._effects is None:
+            self._effects = self.tool.effects(self.args, self._files)
+        return self._effects

@@ -1,0 +1,67 @@
+"""What may a tool touch? Only what hangs on its `Context`: capabilities, never the machine itself."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from toolreeve.core.call import Principal, ToolCall
+from toolreeve.core.files import Files
+
+
+class AuditReader(Protocol):
+    """Reads the record of earlier calls; never writes it."""
+
+    async def recent(self, *, last_n: int, filters: Mapping[str, str]) -> Sequence[Mapping[str, Any]]: ...
+
+
+class ModelCatalogue(Protocol):
+    """The language models of the configured providers."""
+
+    async def list(self) -> Mapping[str, Sequence[str]]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """The capabilities of one runtime, shared by all its calls."""
+
+    files: Files
+    audit: AuditReader
+    models: ModelCatalogue
+    now: Callable[[], float]
+
+
+Progress = Callable[[str], None]
+
+
+def silent(_: str) -> None:
+    """Progress that nobody listens to."""
+
+
+class Context:
+    """Handed to a tool with each call."""
+
+    __slots__ = ("_services", "call", "progress")
+
+    def __init__(self, call: ToolCall, services: Services, progress: Progress = silent) -> None:
+        self.call = call
+        self.progress = progress
+        self._services = services
+
+    @property
+    def files(self) -> Files:
+        return self._services.files
+
+    @property
+    def audit(self) -> AuditReader:
+        return self._services.audit
+
+    @property
+    def models(self) -> ModelCatalogue:
+        return self._services.models
+
+    @property
+    def principal(self) -> Principal:
+        return self.call.principal
+
+    def now(self) -> float:
+        return self._services.now()

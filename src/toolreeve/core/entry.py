@@ -1,0 +1,20 @@
+"""What has become of this call so far? The page of the record that travels with it, filled in stage by stage."""
+
+from toolreeve.core.action import Action
+from toolreeve.core.call import ToolCall
+from toolreeve.core.result import Failure, Meta, Success
+
+
+class Entry:
+    """`at` is wall-clock time; `intended` says that an intent is durably written and an outcome must follow."""
+
+    __slots__ = ("action", "at", "call", "intended", "meta", "outcome", "started")
+
+    def __init__(self, call: ToolCall, *, at: float, started: float) -> None:
+        self.call = call
+        self.at = at
+        self.started = started
+        self.action: Action | None = None
+        self.intended = False
+        self.outcome: Success | Failure | None = None
+        self.meta = Meta(call_id=call.id, tool=call.tool, session=call.session)

@@ -1,0 +1,186 @@
+"""What came of a call? One result type; every other shape is a view of it, made here and nowhere else."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from toolreeve.core import json
+from toolreeve.core.errors import TRAITS, ErrorCode
+from toolreeve.core.verdict import Decision, Verdict
+
+UNDECIDED = Verdict(Decision.DENY, layer="none", reason="no decision was reached")
+
+
+@dataclass(slots=True, kw_only=True)
+class Output:
+    """What a tool hands back to the road.
+
+    `main` is the value a person means by "the output"; without it, `data` itself is. A truncated output says in
+    `data["next"]` the literal call that continues it.
+    """
+
+    data: Mapping[str, Any]
+    main: Any = None
+    truncated: bool = False
+    labels: Sequence[str] = ()
+    command: str | None = None
+    sandbox: str = "none"
+    cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Success:
+    data: Mapping[str, Any]
+    main: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """`data` keeps what there was before the failure, such as the output of a command that exited non-zero."""
+
+    code: ErrorCode
+    message: str
+    suggestions: tuple[str, ...] = ()
+    detail: Any = None
+    retryable: bool = False
+    data: Mapping[str, Any] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "code": str(self.code),
+            "message": self.message,
+            "recoverable": TRAITS[self.code].recoverable,
+            "retryable": self.retryable,
+            "suggestions": list(self.suggestions),
+            "detail": self.detail,
+        }
+
+
+@dataclass(slots=True, kw_only=True)
+class Meta:
+    """How the call went. Filled along the road, read by everyone after it."""
+
+    call_id: str
+    tool: str
+    session: str
+    duration_ms: float = 0.0
+    sandbox: str = "none"
+    verdict: Verdict = UNDECIDED
+    approved_by: str | None = None
+    attempts: int = 0
+    cached: bool = False
+    truncated: bool = False
+    labels: Sequence[str] = ()
+    command: str | None = None
+    auto_recovery: bool = False
+    diagnostics: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        shown: dict[str, Any] = {
+            "call_id": self.call_id,
+            "tool": self.tool,
+            "session": self.session,
+            "duration_ms": self.duration_ms,
+            "sandbox": self.sandbox,
+            "decision": self.verdict.to_dict(),
+            "attempts": self.attempts,
+            "cached": self.cached,
+            "truncated": self.truncated,
+            "labels": list(self.labels),
+        }
+        if self.command is not None:
+            shown["command"] = self.command
+        if self.approved_by is not None:
+            shown["approved_by"] = self.approved_by
+        if self.auto_recovery:
+            shown["auto_recovery"] = True
+        if self.diagnostics:
+            shown["toolreeve_diagnostics"] = dict(self.diagnostics)
+        return shown
+
+
+@dataclass(slots=True)
+class ToolResult:
+    outcome: Success | Failure
+    meta: Meta
+
+    @property
+    def success(self) -> bool:
+        return isinstance(self.outcome, Success)
+
+    @property
+    def data(self) -> Mapping[str, Any] | None:
+        return self.outcome.data
+
+    @property
+    def error(self) -> Failure | None:
+        return self.outcome if isinstance(self.outcome, Failure) else None
+
+    @property
+    def output(self) -> Any:
+        """The tool's main value: the text of a file, the names in a directory, the body of a response."""
+        match self.outcome:
+            case Success(data, None):
+                return data.get("output", data)
+            case Success(_, main):
+                return main
+            case Failure(data=data):
+                return (data or {}).get("stdout", "")
+
+    def to_dict(self) -> dict[str, Any]:
+        match self.outcome:
+            case Success(data, _):
+                return {"success": True, "data": dict(data), "error": None, "meta": self.meta.to_dict()}
+            case Failure(data=data) as failure:
+                kept = None if data is None else dict(data)
+                return {"success": False, "data": kept, "error": failure.to_dict(), "meta": self.meta.to_dict()}
+
+    def to_flat(self) -> dict[str, Any]:
+        """Nine fields that are always there, and the tool's own data beside them."""
+        data = dict(self.outcome.data or {})
+        error = self.error
+        return data | {
+            "success": error is None,
+            "output": self.output,
+            "stdout": data.get("stdout", ""),
+            "stderr": data.get("stderr", ""),
+            "exit_code": data.get("exit_code", data.get("returncode", 0 if error is None else 1)),
+            "content": data.get("content", self.to_text()),
+            "error": "" if error is None else error.message,
+            "isError": error is not None,
+            "structured_content": dict(self.outcome.data or {}),
+        }
+
+    def to_text(self) -> str:
+        """The string a model reads."""
+        match self.outcome:
+            case Failure(code, message, suggestions):
+                lines = [f"Error [{code}]: {message}"]
+                if suggestions:
+                    lines += ["Suggestions:", *(f"  - {suggestion}" for suggestion in suggestions)]
+                return "\n".join(lines)
+            case Success(data, _):
+                text = _readable(self.output)
+                if self.meta.truncated and "next" in data:
+                    text += f"\n[truncated; to continue: {data['next']}]"
+                return text
+
+    def to_mcp(self) -> dict[str, Any]:
+        """A CallToolResult."""
+        error = self.error
+        structured = dict(self.outcome.data or {})
+        if error is not None:
+            structured["error"] = error.to_dict()
+        return {
+            "content": [{"type": "text", "text": self.to_text()}],
+            "structuredContent": structured,
+            "isError": error is not None,
+        }
+
+
+def _readable(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return "\n".join(value)
+    return json.pretty(value)

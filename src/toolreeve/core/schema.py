@@ -1,0 +1,241 @@
+"""Do these arguments fit the tool? Checks against JSON Schema; all problems are told at once, each with its place.
+
+A schema is never allowed to fetch anything: remote `$ref`s fail offline. Simple slips of models (a number in
+quotes, one value where a list is expected) are mended, and only after the check failed.
+"""
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import jsonschema_rs
+
+from toolreeve.core import json
+from toolreeve.core.errors import ErrorCode, ToolError, ToolreeveError
+
+MAX_DEPTH = 64
+MAX_CHARACTERS = 16 * 1024 * 1024
+SHOWN_PROBLEMS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with the arguments; `pointer` is a JSON pointer into them."""
+
+    pointer: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.pointer or '/'}: {self.text}"
+
+
+class Schema:
+    """A compiled JSON Schema of an object."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self.document = document
+        properties = document.get("properties")
+        self._defaults: dict[str, Any] = {
+            name: prop["default"]
+            for name, prop in (properties.items() if isinstance(properties, Mapping) else ())
+            if isinstance(prop, Mapping) and "default" in prop
+        }
+
+    @cached_property
+    def _validator(self) -> Any:
+        try:
+            return jsonschema_rs.validator_for(dict(self.document), offline=True)
+        except (ValueError, TypeError) as problem:
+            raise ToolreeveError(f"not a usable JSON Schema: {problem}") from None
+
+    def check(self) -> None:
+        """Raise ToolreeveError now rather than at the first call if the schema cannot be compiled."""
+        _ = self._validator
+
+    def parse(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments with defaults filled in. Raises ToolError(INVALID_PARAMS) naming every problem."""
+        if problem := _oversized(raw):
+            raise invalid([problem])
+        args = {**self._defaults, **raw}
+        if self._validator.is_valid(args):
+            return args
+        repaired = _repair(args, self._validator.iter_errors(args))
+        if repaired is not None and self._validator.is_valid(repaired):
+            return repaired
+        raise invalid(self.problems(args))
+
+    def problems(self, value: Any) -> list[Problem]:
+        return [_explain(error, self.document) for error in self._validator.iter_errors(value)]
+
+
+def invalid(problems: Sequence[Problem]) -> ToolError:
+    count = len(problems)
+    shown = "; ".join(map(str, problems[:SHOWN_PROBLEMS]))
+    more = f"; and {count - SHOWN_PROBLEMS} more" if count > SHOWN_PROBLEMS else ""
+    return ToolError(
+        ErrorCode.INVALID_PARAMS,
+        f"{count} problem{'s' * (count != 1)} with the arguments: {shown}{more}",
+        detail=[{"pointer": problem.pointer, "problem": problem.text} for problem in problems],
+    )
+
+
+def _oversized(raw: Mapping[str, Any]) -> Problem | None:
+    """Depth, size and encoding, checked without recursion before anything else looks at the arguments."""
+    if not isinstance(raw, Mapping):
+        return Problem("", f"expected an object, got {_kind(raw)}")
+    characters = 0
+    level: list[tuple[str, Any]] = [("", raw)]
+    for _ in range(MAX_DEPTH):
+        below: list[tuple[str, Any]] = []
+        for pointer, container in level:
+            for key, value in container.items() if isinstance(container, Mapping) else enumerate(container):
+                if isinstance(value, str):
+                    characters += len(value)
+                    if not (value.isascii() or _encodable(value)):
+                        return Problem(f"{pointer}/{key}", "is not valid UTF-8 text (it holds a lone surrogate)")
+                elif isinstance(value, (dict, list, tuple, Mapping)):
+                    below.append((f"{pointer}/{key}", value))
+                if type(key) is not int:
+                    if not isinstance(key, str):
+                        return Problem(pointer, f"has a key that is not a string: {key!r}")
+                    characters += len(key)
+                    if not (key.isascii() or _encodable(key)):
+                        return Problem(pointer, f"has a key that is not valid UTF-8 text: {key!r}")
+        if characters > MAX_CHARACTERS:
+            return Problem("", f"holds more than {MAX_CHARACTERS // 1024 // 1024} MB of text; pass a file path instead")
+        if not below:
+            return None
+        level = below
+    return Problem(level[0][0][:80], f"is nested deeper than {MAX_DEPTH} levels")
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _explain(error: Any, document: Mapping[str, Any], depth: int = 0) -> Problem:
+    kind = error.kind
+    pointer = _pointer(error.instance_path)
+    match kind.name:
+        case "type":
+            return Problem(
+                pointer, f"expected {' or '.join(kind.types)}, got {_kind(error.instance)} {_short(error.instance)}"
+            )
+        case "required":
+            return Problem(f"{pointer}/{kind.property}", "is required but missing")
+        case "enum":
+            options = list(kind.options)
+            return Problem(
+                pointer,
+                f"must be one of {_short(options)}, got {_short(error.instance)}{nearest(error.instance, options)}",
+            )
+        case "additionalProperties" | "unevaluatedProperties":
+            known = list(_properties_at(document, error.schema_path))
+            unknown = ", ".join(f"{name!r}{nearest(name, known)}" for name in kind.unexpected)
+            allowed = f"; known are {', '.join(known)}" if known else "; it takes none"
+            return Problem(pointer, f"unknown {unknown}{allowed}")
+        case "anyOf" | "oneOf" if depth < 2 and getattr(kind, "context", None):
+            branches = [branch for branch in kind.context if branch]
+            closest: Sequence[Any] = min(branches, key=len, default=())
+            inner = "; ".join(str(_explain(each, document, depth + 1)) for each in closest)
+            return Problem(pointer, f"fits none of the allowed forms; the closest says: {inner}")
+        case _:
+            return Problem(pointer, error.message if len(error.message) < 300 else error.message[:300] + "…")
+
+
+def _pointer(path: Sequence[str | int]) -> str:
+    return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in path)
+
+
+def _kind(value: Any) -> str:
+    names = {
+        str: "string",
+        bool: "boolean",
+        int: "integer",
+        float: "number",
+        list: "array",
+        dict: "object",
+        type(None): "null",
+    }
+    return names.get(type(value), type(value).__name__)
+
+
+def _short(value: Any, limit: int = 200) -> str:
+    try:
+        text = json.dumps(value).decode()
+    except TypeError:
+        text = repr(value)
+    return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"
+
+
+def nearest(word: Any, known: Sequence[Any]) -> str:
+    """ " (did you mean 'x'?)" where something known is close, else nothing."""
+    if not isinstance(word, str):
+        return ""
+    found = difflib.get_close_matches(word[:100], [each for each in known if isinstance(each, str)], n=1)
+    return f" (did you mean {found[0]!r}?)" if found else ""
+
+
+def _properties_at(document: Mapping[str, Any], path: Sequence[str | int]) -> Iterator[str]:
+    """The property names that the schema at `path` knows, following local references."""
+    node: Any = document
+    for part in path[:-1]:
+        while isinstance(node, Mapping) and "$ref" in node and part not in node:
+            node = _local(document, node["$ref"])
+        node = node[part] if isinstance(node, Mapping | list) else {}  # type: ignore[index]
+    yield from node.get("properties", {}) if isinstance(node, Mapping) else ()
+
+
+def _local(document: Mapping[str, Any], reference: str) -> Any:
+    node: Any = document
+    for part in reference.removeprefix("#/").split("/"):
+        node = node.get(part, {}) if isinstance(node, Mapping) else {}
+    return node
+
+
+def _repair(args: dict[str, Any], errors: Iterator[Any]) -> dict[str, Any] | None:
+    """The arguments with wrong-typed values read as what was meant, or None if nothing could be mended."""
+    mended: list[tuple[Sequence[str | int], Any]] = []
+    for error in errors:
+        if error.kind.name == "type" and error.instance_path:
+            meant = _meant(error.instance, error.kind.types)
+            if meant is not None:
+                mended.append((error.instance_path, meant))
+    return _replaced(args, mended) if mended else None
+
+
+def _meant(value: Any, types: Sequence[str]) -> Any:
+    """The value as one of the types, where there is no doubt what was meant, else None."""
+    if isinstance(value, str):
+        try:
+            read = json.loads(value)
+        except ValueError:
+            read = {"true": True, "false": False}.get(value.strip().lower())
+        if read is not None and (_kind(read) in types or (isinstance(read, int) and "number" in types)):
+            return read
+    elif isinstance(value, float) and value.is_integer() and "integer" in types:
+        return int(value)
+    elif isinstance(value, (int, float)) and not isinstance(value, bool) and "string" in types:
+        return str(value)
+    if "array" in types and isinstance(value, (str, int, float)):
+        return [value]
+    return None
+
+
+def _replaced(node: Any, changes: Sequence[tuple[Sequence[str | int], Any]]) -> Any:
+    copy: Any = dict(node) if isinstance(node, Mapping) else list(node)
+    deeper: dict[str | int, list[tuple[Sequence[str | int], Any]]] = {}
+    for path, value in changes:
+        if len(path) == 1:
+            copy[path[0]] = value
+        else:
+            deeper.setdefault(path[0], []).append((path[1:], value))
+    for part, inner in deeper.items():
+        copy[part] = _replaced(copy[part], inner)
+    return copy

@@ -1,0 +1,1 @@
+"""Run it: executor, retry, breaker, cache, rate, recovery."""

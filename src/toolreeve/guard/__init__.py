@@ -1,0 +1,1 @@
+"""Within what bounds? Paths, addresses, secrets."""

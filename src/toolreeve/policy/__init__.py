@@ -1,0 +1,1 @@
+"""May it run? Layers, rules, modes and budgets, all pure."""

@@ -1,0 +1,1 @@
+"""What happened? Audit chain, store, undo, events, metrics."""

@@ -1,0 +1,42 @@
+"""Which tables hold the record? Each migration is applied once, in order; none is ever edited after a release."""
+
+MIGRATIONS: tuple[str, ...] = (
+    """
+    CREATE TABLE audit (
+        seq      INTEGER PRIMARY KEY,
+        call_id  TEXT NOT NULL,
+        kind     TEXT NOT NULL,
+        body     BLOB NOT NULL,
+        hash     BLOB NOT NULL
+    );
+    CREATE INDEX audit_call ON audit (call_id);
+    CREATE TABLE checkpoint (
+        id   INTEGER PRIMARY KEY CHECK (id = 1),
+        seq  INTEGER NOT NULL,
+        hash BLOB NOT NULL
+    );
+    CREATE TABLE undo (
+        id       INTEGER PRIMARY KEY,
+        call_id  TEXT NOT NULL,
+        session  TEXT NOT NULL,
+        at       REAL NOT NULL,
+        change   BLOB NOT NULL,
+        undone   INTEGER NOT NULL DEFAULT 0
+    );
+    CREATE INDEX undo_call ON undo (call_id);
+    CREATE INDEX undo_session ON undo (session);
+    CREATE TABLE budget (
+        scope TEXT PRIMARY KEY,
+        spent REAL NOT NULL DEFAULT 0
+    );
+    CREATE TABLE rate (
+        key     TEXT PRIMARY KEY,
+        arrival REAL NOT NULL
+    );
+    CREATE TABLE grants (
+        id      TEXT PRIMARY KEY,
+        scope   TEXT NOT NULL,
+        body    BLOB NOT NULL
+    );
+    """,
+)

@@ -1,0 +1,1 @@
+"""The builtin tools. They see capabilities (`Context`), never the machine."""
