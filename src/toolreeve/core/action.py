@@ -1,4 +1,4 @@
-"""What exactly is about to happen? A call whose tool and arguments are known; policy, approval and record look at it."""
+"""What exactly is about to happen? A call whose tool and arguments are known: policy, approval and record read it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
