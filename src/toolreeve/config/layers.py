@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from toolreeve.config.leaves import ONLY_BY_HAND, KeyPath, Leaf, leaves
-from toolreeve.config.places import expand
 from toolreeve.core import json
 from toolreeve.core.documents import Document
 from toolreeve.core.errors import ConfigError
@@ -61,7 +60,7 @@ def read_file_layer(document: Document, *, complain: Complain, environ: Mapping[
             found[path] = value
     base = Path(document.source).parent
     return {
-        path: Given(value=_settle(leaves()[path], value, base, environ), origin=_place(document, path))
+        path: Given(value=leaves()[path].settle(value, base, environ), origin=_place(document, path))
         for path, value in found.items()
     }
 
@@ -112,7 +111,7 @@ def read_environment(environ: Mapping[str, str], *, complain: Complain, cwd: Pat
         if problem := _problem(leaf, value):
             complain(ConfigError(problem, source=f"environment variable {name}", fix=_fix(leaf, value)))
         else:
-            layer[path] = Given(value=_settle(leaf, value, cwd, environ), origin=f"environment variable {name}")
+            layer[path] = Given(value=leaf.settle(value, cwd, environ), origin=f"environment variable {name}")
     for name in environ:
         if name.startswith("TOOLREEVE_") and name not in names and name not in NOT_YET:
             fix = f"unset it{nearest(name, list(names))}; `toolreeve config schema` lists the keys"
@@ -171,7 +170,7 @@ def read_overrides(
         elif value != ONLY_BY_HAND and (problem := _problem(leaf, value)):
             complain(ConfigError(problem, source=origin, key=key, fix=_fix(leaf, value)))
         else:
-            layer[leaf.path] = Given(value=_settle(leaf, value, cwd, environ), origin=origin)
+            layer[leaf.path] = Given(value=leaf.settle(value, cwd, environ), origin=origin)
     return layer
 
 
@@ -202,12 +201,3 @@ def _fix(leaf: Leaf, value: Any) -> str:
     if isinstance(value, str) and leaf.several:
         return f"write a list: {leaf.path[-1]} = [{json.dumps(value).decode()}]"
     return leaf.about.description
-
-
-def _settle(leaf: Leaf, value: Any, base: Path, environ: Mapping[str, str]) -> Any:
-    """The value as the tree holds it: tuples for lists, absolute paths, floats where a float is meant."""
-    if leaf.several:
-        return tuple(expand(each, base=base, environ=environ) if leaf.about.paths else each for each in value)
-    if leaf.about.paths:
-        return expand(value, base=base, environ=environ)
-    return float(value) if isinstance(value, int) and "number" in str(leaf.document.get("type")) else value

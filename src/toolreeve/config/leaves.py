@@ -7,9 +7,11 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, cast, get_args, get_origin
 
+from toolreeve.config.places import expand
 from toolreeve.config.settings import About, Settings
 from toolreeve.core.schema import Schema
 from toolreeve.core.signature import plain_schema
@@ -51,6 +53,14 @@ class Leaf:
         """What is wrong with a value; nothing if it fits."""
         wrapped = Schema({"type": "object", "properties": {"value": self.document}})
         return "; ".join(problem.text for problem in wrapped.problems({"value": value}))
+
+    def settle(self, value: Any, base: Path, environ: Mapping[str, str]) -> Any:
+        """The value as the tree holds it: tuples for lists, absolute paths, floats where a float is meant."""
+        if self.several:
+            return tuple(expand(each, base=base, environ=environ) if self.about.paths else each for each in value)
+        if self.about.paths:
+            return expand(value, base=base, environ=environ)
+        return float(value) if type(value) is int and self.hint is not int else value
 
 
 def _schema(hint: Any) -> dict[str, Any]:
@@ -100,6 +110,13 @@ def _section(kind: Any, path: KeyPath) -> dict[str, Any]:
 def build(values: Mapping[KeyPath, Any]) -> Settings:
     """The tree with these values; what is not named keeps its default."""
     return cast(Settings, _build(Settings, (), values))
+
+
+def value_at(settings: Settings, path: KeyPath) -> Any:
+    value: Any = settings
+    for name in path:
+        value = getattr(value, name)
+    return value
 
 
 def _build(kind: Any, path: KeyPath, values: Mapping[KeyPath, Any]) -> Any:

@@ -6,13 +6,13 @@ Except that a project's file may only tighten, and that lists of what is forbidd
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from toolreeve.config import places
 from toolreeve.config.layers import NOT_YET, Given, Layer, read_environment, read_file_layer, read_overrides
-from toolreeve.config.leaves import KeyPath, build, leaves
+from toolreeve.config.leaves import KeyPath, build, leaves, value_at
 from toolreeve.config.project import tighten
 from toolreeve.config.secrets import secret_values
 from toolreeve.config.settings import Project, Settings
@@ -24,10 +24,20 @@ DEFAULT = "default"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectCode:
+    """What a project's file would have run, and whether a person trusts it as it is now."""
+
+    folder: Path
+    files: tuple[str, ...]
+    digest: str
+    trusted: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
     """The effective settings, where each came from by dotted key, and what a person should be told about them.
 
-    `trusted` is None where the project asks for nothing that needs trust.
+    `code` is None where the project asks for nothing that needs trust.
     """
 
     settings: Settings
@@ -36,7 +46,7 @@ class Configuration:
     unused: tuple[str, ...]
     user_file: Path
     project_file: Path
-    trusted: bool | None
+    code: ProjectCode | None
     secrets: tuple[str, ...] = field(repr=False)
 
     @property
@@ -63,21 +73,18 @@ def from_settings(
 ) -> Configuration:
     """The configuration of a program that says everything itself: no file and no variable is looked up."""
     environ = os.environ if environ is None else environ
-    base = cwd or Path.cwd()
-    workspace = places.expand(settings.workspace.dir, base=base, environ=environ)
-    state = places.expand(settings.state.dir or str(places.state_home(environ)), base=base, environ=environ)
+    cwd = cwd or Path.cwd()
+    values = {path: leaf.settle(value_at(settings, path), cwd, environ) for path, leaf in leaves().items()}
+    if not settings.state.dir:
+        values[("state", "dir")] = str(places.state_home(environ))
     return Configuration(
-        settings=replace(
-            settings,
-            workspace=replace(settings.workspace, dir=workspace),
-            state=replace(settings.state, dir=state),
-        ),
+        settings=build(values),
         origins={leaf.key: "code" for leaf in leaves().values()},
         notices=(),
         unused=(),
         user_file=places.config_home(environ) / places.FILE,
-        project_file=Path(workspace) / places.FILE,
-        trusted=None,
+        project_file=Path(values[("workspace", "dir")]) / places.FILE,
+        code=None,
         secrets=secret_values(settings.record.redact_env, environ),
     )
 
@@ -100,8 +107,8 @@ class _Lookup:
         chosen = _merge(own, variables, said)
         project_file = self._workspace(chosen) / places.FILE
         project = {} if project_file == user_file else self._file(project_file)
-        trusted = self._trusted(chosen, project, project_file)
-        tightened = tighten(own, project, trusted=bool(trusted))
+        code = self._code(chosen, project, project_file)
+        tightened = tighten(own, project, trusted=code is not None and code.trusted)
         self.problems += tightened.problems
         values = _merge(own, tightened.layer, variables, said)
         self._check_tool_files(values)
@@ -115,7 +122,7 @@ class _Lookup:
             unused=tuple(name for name in NOT_YET if self.environ.get(name)),
             user_file=user_file,
             project_file=project_file,
-            trusted=trusted,
+            code=code,
             secrets=secret_values(settings.record.redact_env, self.environ),
         )
 
@@ -152,16 +159,17 @@ class _Lookup:
             )
         return path
 
-    def _trusted(self, chosen: Layer, project: Layer, project_file: Path) -> bool | None:
+    def _code(self, chosen: Layer, project: Layer, project_file: Path) -> ProjectCode | None:
         needing = [given for path, given in project.items() if leaves()[path].about.project is Project.WHEN_TRUSTED]
-        if not any(given.value for given in needing):
+        files = tuple(name for given in needing for name in given.value)
+        if not files:
             return None
+        folder, digest, trusted = project_file.parent, digest_of([project_file, *map(Path, files)]), False
         try:
-            digest = digest_of([project_file, *(Path(name) for given in needing for name in given.value)])
-            return TrustedFolders(Path(chosen[("state", "dir")].value)).covers(project_file.parent, digest)
+            trusted = TrustedFolders(Path(chosen[("state", "dir")].value)).covers(folder, digest)
         except ConfigError as problem:
             self.problems.append(problem)
-            return False
+        return ProjectCode(folder=folder, files=files, digest=digest, trusted=trusted)
 
     def _check_tool_files(self, values: Layer) -> None:
         given = values.get(("tool_files",))
