@@ -7,6 +7,7 @@ import dataclasses
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol, overload, runtime_checkable
 
 from toolreeve.core import json
@@ -19,6 +20,7 @@ from toolreeve.core.limits import UNLIMITED, Caching, CircuitBreaker, Limits, Ra
 from toolreeve.core.result import Failure, Output, Success, ToolResult
 from toolreeve.core.schema import Schema
 from toolreeve.core.signature import Signature, read_signature
+from toolreeve.core.threads import run_interruptibly
 
 Arguments = Mapping[str, Any]
 Run = Callable[[dict[str, Any], Context], Awaitable[Output]]
@@ -120,7 +122,7 @@ class FunctionTool:
             kwargs = {**kwargs, self.signature.context: context}
         if inspect.iscoroutinefunction(self.function):
             return await self.function(**kwargs)
-        return await in_thread(lambda: self.function(**kwargs))
+        return await run_interruptibly(partial(self.function, **kwargs))
 
     def _convert(self, name: str, value: Any) -> Any:
         convert = self.signature.converts.get(name)
@@ -130,13 +132,6 @@ class FunctionTool:
             return convert(value)
         except ValueError as problem:
             raise ToolError(ErrorCode.INVALID_PARAMS, f"/{name}: {problem}") from None
-
-
-async def in_thread(work: Callable[[], Any]) -> Any:
-    """Run blocking work in a thread. When the caller is cancelled, the thread is told to stop at its next bytecode."""
-    from toolreeve.core.threads import run_interruptibly
-
-    return await run_interruptibly(work)
 
 
 _Decorator = Callable[[Callable[..., Any]], FunctionTool]
@@ -198,6 +193,15 @@ def tool(
     `read_only` follows from a SAFE danger unless said otherwise; `idempotent` follows from `read_only`.
     """
 
+    limits = Limits(
+        timeout=timeout,
+        retry=retry,
+        circuit_breaker=circuit_breaker,
+        caching=caching,
+        rate=rate,
+        concurrency=concurrency,
+    )
+
     def decorate(function: Callable[..., Any]) -> FunctionTool:
         signature = read_signature(function)
         static = danger if isinstance(danger, DangerLevel) else DangerLevel.HIGH
@@ -211,14 +215,7 @@ def tool(
             category=category,
             read_only=reads,
             idempotent=reads if idempotent is None else idempotent,
-            limits=Limits(
-                timeout=timeout,
-                retry=retry,
-                circuit_breaker=circuit_breaker,
-                caching=caching,
-                rate=rate,
-                concurrency=concurrency,
-            ),
+            limits=UNLIMITED if limits == UNLIMITED else limits,
             tags=tuple(tags),
             examples=tuple(examples),
             source=source or f"{function.__module__}.{function.__qualname__}",
