@@ -1,0 +1,96 @@
+"""May a tool run, asked by its name alone? The documented face of the policy, for code that has no runtime at hand."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from toolreeve.core.verdict import Decision
+from toolreeve.policy.explanation import Explanation
+from toolreeve.policy.explanation import explain as explain_action
+from toolreeve.policy.imagined import imagine
+from toolreeve.policy.layers import decide
+from toolreeve.policy.mode import PermissionMode
+from toolreeve.policy.rules import PermissionRule
+from toolreeve.policy.state import Budget, PolicyState
+
+__all__ = ["ExecutionContext", "PermissionMode", "PermissionPolicy", "PermissionRule"]
+
+
+class ExecutionContext:
+    """What a policy decides by. Every attribute may be changed at any time; the next check sees it."""
+
+    def __init__(
+        self,
+        mode: PermissionMode = PermissionMode.DEFAULT,
+        budget_limit: float | None = None,
+        allowed_tools: Iterable[str] | None = None,
+        denied_tools: Iterable[str] | None = None,
+        rules: Sequence[PermissionRule] | None = None,
+    ) -> None:
+        self.mode = mode
+        self.budget_limit = budget_limit
+        self.budget_used = 0.0
+        self.allowed_tools = set(allowed_tools or ())
+        self.denied_tools = set(denied_tools or ())
+        self.rules = list(rules or ())
+
+    def snapshot(self) -> tuple[object, ...]:
+        return (
+            self.mode,
+            self.budget_limit,
+            frozenset(self.allowed_tools),
+            frozenset(self.denied_tools),
+            tuple(self.rules),
+        )
+
+
+class PermissionPolicy:
+    """The layers over an ExecutionContext. Relative paths in rules are taken from `root`."""
+
+    def __init__(
+        self,
+        context: ExecutionContext | None = None,
+        *,
+        root: str = "/",
+        now: Callable[[], float] | None = None,
+    ) -> None:
+        self.context = context or ExecutionContext()
+        self._root, self._now = root, now
+        self._snapshot: tuple[object, ...] = ()
+        self._state = PolicyState()
+
+    def check_permission(
+        self, tool_name: str, tool_input: Mapping[str, Any], estimated_cost: float = 0.0
+    ) -> tuple[bool | None, str | None]:
+        """(True, None) allows, (False, reason) denies, (None, None) says that a person must be asked."""
+        verdict = decide(imagine(tool_name, tool_input, root=self._root, cost=estimated_cost), self.state())
+        match verdict.decision:
+            case Decision.ALLOW:
+                return True, None
+            case Decision.ASK:
+                return None, None
+            case Decision.DENY:
+                return False, verdict.reason
+
+    def explain(self, tool_name: str, tool_input: Mapping[str, Any], estimated_cost: float = 0.0) -> Explanation:
+        """The whole decision: verdict, rule, every layer's answer, and what would alter it."""
+        return explain_action(imagine(tool_name, tool_input, root=self._root, cost=estimated_cost), self.state())
+
+    def state(self) -> PolicyState:
+        """The context as the layers see it, compiled again only when it changed."""
+        context = self.context
+        snapshot = context.snapshot()
+        if snapshot != self._snapshot:
+            limit = context.budget_limit
+            self._state = PolicyState.of(
+                mode=context.mode,
+                allowed_tools=context.allowed_tools,
+                denied_tools=context.denied_tools,
+                rules=context.rules,
+                budget=None if limit is None else Budget(limit=limit),
+                root=self._root,
+                now=self._now,
+            )
+            self._snapshot = snapshot
+        if self._state.budget is not None:
+            self._state.budget.spent = context.budget_used
+        return self._state
