@@ -112,3 +112,10 @@ def test_any_text_parses_or_is_refused_with_a_config_error(text: str) -> None:
             parse(text, "any")
         except ConfigError:
             continue
+
+
+def test_a_file_of_nothing_but_brackets_ends_the_parse_and_not_the_process() -> None:
+    with pytest.raises(ConfigError, match="nested deeper than 32 levels"):
+        parse_yaml("[" * 500_000, "x.yaml")
+    with pytest.raises(ConfigError, match="nested too deeply"):
+        parse_toml("a = " + "[" * 500_000, "x.toml")

@@ -68,6 +68,7 @@ def parse_yaml(text: str, source: str) -> Document:
 
     loader_class = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
+        _require_shallow(loader_class(text), source)
         loader = loader_class(text)
         node = loader.get_single_node()
         return Document(source, None) if node is None else _YamlBuilder(loader, source).document(node)
@@ -76,6 +77,19 @@ def parse_yaml(text: str, source: str) -> Document:
         line = mark.line + 1 if mark is not None else None
         what = getattr(problem, "problem", None) or str(problem).splitlines()[0]
         raise ConfigError(f"is not valid YAML: {what}", source=source, line=line) from None
+
+
+def _require_shallow(loader: Any, source: str) -> None:
+    """Composing nodes recurses in C without a limit: a file of brackets would end the process, not the parse."""
+    depth = 0
+    while (event := loader.get_event()) is not None:
+        depth += _STEPS.get(type(event).__name__, 0)
+        if depth > MAX_DEPTH + 1:
+            line = event.start_mark.line + 1
+            raise ConfigError(f"is nested deeper than {MAX_DEPTH} levels", source=source, line=line)
+
+
+_STEPS = {"SequenceStartEvent": 1, "MappingStartEvent": 1, "SequenceEndEvent": -1, "MappingEndEvent": -1}
 
 
 class _YamlBuilder:
@@ -134,6 +148,8 @@ def parse_toml(text: str, source: str) -> Document:
         found = re.search(r"at line (\d+)", str(problem))
         what = re.sub(r"\s*\(at .*\)$", "", str(problem))
         raise ConfigError(f"is not valid TOML: {what}", source=source, line=int(found[1]) if found else None) from None
+    except RecursionError:
+        raise ConfigError("is not valid TOML: it is nested too deeply", source=source) from None
     return Document(source, value, _toml_lines(text))
 
 
