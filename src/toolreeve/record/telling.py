@@ -1,0 +1,52 @@
+"""Who is told that a call began and ended? Metrics always, the bus where somebody listens."""
+
+from collections.abc import Callable
+from typing import Any
+
+from toolreeve.core.call import ToolCall
+from toolreeve.core.entry import Entry
+from toolreeve.core.events import Event
+from toolreeve.core.result import Failure, Success
+from toolreeve.record.bus import Bus
+from toolreeve.record.metrics import Metrics
+from toolreeve.record.redact import Redactor
+
+COMPONENT = "toolreeve"
+
+
+class Teller:
+    def __init__(self, bus: Bus, metrics: Metrics, redactor: Redactor, now: Callable[[], float]) -> None:
+        self._bus, self._metrics, self._redactor, self._now = bus, metrics, redactor, now
+
+    def started(self, entry: Entry) -> None:
+        if self._bus.listened:
+            parameters = self._redactor.value(entry.call.args)
+            self.tell("tool_execution", entry.call, {"tool_id": entry.meta.tool, "status": "started", "parameters": parameters})
+
+    def progress(self, call: ToolCall, tool: str, text: str) -> None:
+        if self._bus.listened:
+            self.tell("tool_progress", call, {"tool_id": tool, "text": self._redactor.text(text)})
+
+    def ended(self, entry: Entry) -> None:
+        meta, outcome = entry.meta, entry.outcome
+        code = str(outcome.code) if isinstance(outcome, Failure) else ""
+        self._metrics.executed(meta.tool if entry.action else "", code, meta.duration_ms / 1000)
+        if not self._bus.listened:
+            return
+        data: dict[str, Any] = {"tool_id": meta.tool, "execution_time": meta.duration_ms / 1000, "cached": meta.cached}
+        match outcome:
+            case Success(told, main):
+                data |= {"status": "completed", "return_code": told.get("exit_code", 0), "output_length": length(told, main)}
+            case Failure(message=message):
+                error = {"code": code, "message": self._redactor.text(message)}
+                data |= {"status": "failed", "error": error, "retry": {"attempts": meta.attempts}}
+        self.tell("tool_execution", entry.call, data)
+
+    def tell(self, kind: str, call: ToolCall, data: dict[str, Any]) -> None:
+        self._bus.emit(Event(event=kind, task_id=call.id, component=COMPONENT, data=data, at=self._now()))
+
+
+def length(data: Any, main: Any) -> int:
+    """How much came out: characters of a text, items of a list, fields of the rest."""
+    value = data if main is None else main
+    return len(value) if isinstance(value, str | list | dict) else 1
