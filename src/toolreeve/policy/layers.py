@@ -11,7 +11,7 @@ from toolreeve.core.danger import DangerLevel
 from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.rules import Matcher, mentions
-from toolreeve.policy.state import Budget, Outlook, PolicyState, danger_of, is_read_only
+from toolreeve.policy.state import Budget, Outlook, PolicyState
 
 __all__ = ["FLOOR", "LAYERS", "PolicyState", "decide"]
 
@@ -38,7 +38,7 @@ def budget(action: Action, state: PolicyState) -> Verdict | None:
 
 
 def plan(action: Action, state: PolicyState) -> Verdict | None:
-    return PLAN_REFUSAL if state.mode is PermissionMode.PLAN and not is_read_only(action) else None
+    return PLAN_REFUSAL if state.mode is PermissionMode.PLAN and not action.read_only else None
 
 
 def denied(action: Action, state: PolicyState) -> Verdict | None:
@@ -73,14 +73,14 @@ def exhaustion(action: Action, state: PolicyState) -> Verdict | None:
 
 
 def mode_default(action: Action, state: PolicyState) -> Verdict:
-    danger = danger_of(action)
+    danger = action.danger
     match state.mode:
         case PermissionMode.BYPASS:
             return BYPASSED
         case PermissionMode.PLAN:
             return (
                 Verdict(Decision.ALLOW, "default", "Plan mode: the call only reads")
-                if is_read_only(action)
+                if action.read_only
                 else PLAN_REFUSAL
             )
         case PermissionMode.DEFAULT if danger <= DangerLevel.LOW:

@@ -134,15 +134,15 @@ class Matcher:
             found.append(ConditionProblem("names no tool", key=("tool",), fix='write "*" for every tool'))
         return found
 
-    def may_concern(self, action: Action, *, danger: DangerLevel, read_only: bool, mode: PermissionMode) -> bool:
+    def may_concern(self, action: Action, mode: PermissionMode) -> bool:
         """Whether the tool and its danger, without a look at the call itself, are what the rule is about."""
-        if self._min_danger is not None and danger < self._min_danger:
+        if self._min_danger is not None and action.danger < self._min_danger:
             return False
-        if self._max_danger is not None and danger > self._max_danger:
+        if self._max_danger is not None and action.danger > self._max_danger:
             return False
         if self._modes and mode not in self._modes:
             return False
-        if read_only and self._kinds and self._kinds <= CHANGES:
+        if action.read_only and self._kinds and self._kinds <= CHANGES:
             return False
         return self._names_server(action.spec.server) and self._names_tool(action)
 

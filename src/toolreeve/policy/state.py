@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 
 from toolreeve.core.action import Action
-from toolreeve.core.danger import DangerLevel
 from toolreeve.core.errors import ToolreeveError
 from toolreeve.core.tool import BoundTool
 from toolreeve.core.verdict import Decision, Verdict
@@ -92,14 +91,9 @@ class PolicyState:
 
     def narrowed(self, action: Action) -> "PolicyState":
         """The same policy with only the rules and names that may concern the tool of this action."""
-        danger, read_only = danger_of(action), is_read_only(action)
 
         def concerning(matchers: tuple[Matcher, ...]) -> tuple[Matcher, ...]:
-            return tuple(
-                matcher
-                for matcher in matchers
-                if matcher.may_concern(action, danger=danger, read_only=read_only, mode=self.mode)
-            )
+            return tuple(matcher for matcher in matchers if matcher.may_concern(action, self.mode))
 
         def naming(patterns: frozenset[str], *, proof: bool) -> frozenset[str]:
             return frozenset(pattern for pattern in patterns if mentions((pattern,), action, proof=proof))
@@ -118,15 +112,6 @@ class PolicyState:
     def fixed(self) -> bool:
         """Whether every call of the same tool and danger gets the same answer, budget aside."""
         return all(matcher.fixed for matcher in (*self.floor, *self.denies, *self.rules))
-
-
-def danger_of(action: Action) -> DangerLevel:
-    """What an untrusted server says about its own tools never lowers their danger."""
-    return action.danger if action.spec.trusted else max(action.danger, DangerLevel.HIGH)
-
-
-def is_read_only(action: Action) -> bool:
-    return action.spec.trusted and action.read_only
 
 
 def _fingerprint(

@@ -1,0 +1,26 @@
+"""What would "always" write? The narrowest rule that answers this call: the same files, or exactly these arguments."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from toolreeve.approval.grants import only_touches_files
+from toolreeve.core import json
+from toolreeve.core.action import Action
+
+Lasting = Mapping[str, Any]
+"""A rule as a policy file writes it."""
+
+
+def lasting_rule(action: Action) -> Lasting:
+    narrow: dict[str, Any] = {"tool": action.spec.name, "decision": "allow", "max_danger": action.danger.value}
+    if only_touches_files(action):
+        narrow["effect"] = sorted({str(effect.kind) for effect in action.effects})
+        narrow["target"] = {"one_of": sorted({effect.target for effect in action.effects})}
+    else:
+        narrow["when"] = {"$": {"equals": dict(action.args)}}
+    return narrow | {"user": action.call.principal.user, "reason": "approved for always"}
+
+
+def rule_text(rule: Lasting) -> str:
+    """One line of JSON, which is also YAML."""
+    return json.dumps(rule).decode()
