@@ -11,25 +11,24 @@ from typing import Any
 
 import click
 
+from toolreeve.approval.visible import visible
 from toolreeve.cli.invocation import Invocation, on_terminal
 from toolreeve.core import json
 from toolreeve.core.errors import TRAITS, ConfigError, ConfigErrors, ErrorCode, ExitStatus, ToolError, ToolreeveError
 from toolreeve.core.result import Failure
 
-_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
 
-
-def visible(text: str) -> str:
-    """Control, bidi and zero-width characters spelled out."""
-    return _HIDDEN.sub(lambda found: f"‹U+{ord(found[0]):04X}›", text)
+def shown(text: str) -> str:
+    """The text as a terminal may have it: what would move its cursor or hide something is spelled out."""
+    return "\t".join(map(visible, text.split("\t")))
 
 
 def say(text: str) -> None:
     """The answer, on stdout. On a pipe it is exact."""
-    shown = visible(text) if on_terminal() else text
+    exact = shown(text) if on_terminal() else text
     stream = sys.stdout
-    stream.buffer.write(shown.encode("utf-8", "surrogateescape"))
-    if not shown.endswith("\n"):
+    stream.buffer.write(exact.encode("utf-8", "surrogateescape"))
+    if not exact.endswith("\n"):
         stream.buffer.write(b"\n")
     stream.flush()
 
@@ -41,7 +40,7 @@ def say_json(value: Any) -> None:
 
 def note(text: str) -> None:
     """Something about the answer, on stderr."""
-    click.echo(f"toolreeve: {visible(text)}", err=True)
+    click.echo(f"toolreeve: {shown(text)}", err=True)
 
 
 def coloured(invocation: Invocation) -> bool:

@@ -16,17 +16,19 @@ def state_home(environ: Mapping[str, str]) -> Path:
     return _base(environ, "XDG_STATE_HOME", ".local/state") / "toolreeve"
 
 
+def home(environ: Mapping[str, str]) -> str:
+    named = environ.get("HOME", "")
+    return named if named.startswith("/") else str(Path.home())
+
+
 def _base(environ: Mapping[str, str], variable: str, below_home: str) -> Path:
     """A relative XDG directory is to be ignored, says their specification."""
     named = environ.get(variable, "")
-    if named.startswith("/"):
-        return Path(named)
-    home = environ.get("HOME", "")
-    return (Path(home) if home.startswith("/") else Path.home()) / below_home
+    return Path(named) if named.startswith("/") else Path(home(environ)) / below_home
 
 
 def expand(path: str, *, base: Path, environ: Mapping[str, str]) -> str:
     """The absolute path that a person meant, `~` included and links followed."""
     if path == "~" or path.startswith("~/"):
-        path = environ.get("HOME", str(Path.home())) + path[1:]
+        path = home(environ) + path[1:]
     return str((base / path).resolve())

@@ -47,7 +47,11 @@ class Workspace:
     ] = True
     extra_roots: Annotated[
         tuple[str, ...],
-        About("Further directories that tools may read and write.", Project.NEVER, paths=True),
+        About("Further directories that tools may read.", Project.NEVER, paths=True),
+    ] = ()
+    writable_roots: Annotated[
+        tuple[str, ...],
+        About("Further directories that tools may read and change.", Project.NEVER, paths=True),
     ] = ()
     search_allowed_bases: Annotated[
         tuple[str, ...],

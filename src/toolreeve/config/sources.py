@@ -47,6 +47,7 @@ class Configuration:
     user_file: Path
     project_file: Path
     code: ProjectCode | None
+    home: str
     secrets: tuple[str, ...] = field(repr=False)
 
     @property
@@ -85,6 +86,7 @@ def from_settings(
         user_file=places.config_home(environ) / places.FILE,
         project_file=Path(values[("workspace", "dir")]) / places.FILE,
         code=None,
+        home=places.home(environ),
         secrets=secret_values(settings.record.redact_env, environ),
     )
 
@@ -123,6 +125,7 @@ class _Lookup:
             user_file=user_file,
             project_file=project_file,
             code=code,
+            home=places.home(self.environ),
             secrets=secret_values(settings.record.redact_env, self.environ),
         )
 

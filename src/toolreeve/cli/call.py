@@ -1,0 +1,139 @@
+"""How is one tool called from a shell? Words become arguments, the road carries the call, the result becomes a status.
+
+The data goes to stdout and nothing else does; a failure goes to stderr with its suggestions. There is no flag that
+says yes to everything: whoever wants that writes `--mode bypass`.
+"""
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from toolreeve.cli.arguments import BadArgument, parse_object, parse_pairs
+from toolreeve.cli.invocation import Command, Invocation, current
+from toolreeve.cli.output import note, say, say_json
+from toolreeve.core.errors import TRAITS, ErrorCode, ExitStatus
+
+if TYPE_CHECKING:
+    from toolreeve.core.result import ToolResult
+    from toolreeve.runtime import Toolreeve
+
+NO_ARGUMENTS = "\0"
+MAX_INPUT = 64 * 1024 * 1024
+
+
+class CallCommand(Command):
+    own_json = True
+
+
+@click.command(cls=CallCommand)
+@click.argument("tool")
+@click.argument("pairs", nargs=-1, metavar="[KEY=VALUE]...")
+@click.option(
+    "--json",
+    "document",
+    is_flag=False,
+    flag_value=NO_ARGUMENTS,
+    metavar="[OBJECT | -]",
+    help="Answer in JSON; with a JSON object, or - for stdin, take the arguments from it.",
+)
+@click.option("--args", "arguments", metavar="OBJECT | -", help="The arguments as JSON, without the JSON answer.")
+@click.option("--session", default="default", show_default=True, help="The session that the call belongs to.")
+@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), help="Seconds that the call may take.")
+def call(
+    tool: str,
+    pairs: tuple[str, ...],
+    document: str | None,
+    arguments: str | None,
+    session: str,
+    timeout: float | None,
+) -> int:
+    """Call a tool.
+
+    \b
+    KEY=text     read by the type that the tool's schema gives KEY; repeat it for lists
+    KEY:=json    JSON, whatever the schema says
+    KEY=@file    the text of a file; @- is stdin
+    """
+    invocation = current()
+    pairs, given = _sort_out(pairs, document, arguments)
+    invocation.json = invocation.json or document is not None
+    return asyncio.run(_call(invocation, tool, pairs, given, session=session, timeout=timeout))
+
+
+def _sort_out(
+    pairs: tuple[str, ...], document: str | None, arguments: str | None
+) -> tuple[tuple[str, ...], str | None]:
+    """`--json` may stand before a pair, which the option parser then takes for its value."""
+    if document is not None and document not in (NO_ARGUMENTS, "-") and not document.lstrip().startswith(("{", "[")):
+        pairs, document = (document, *pairs), NO_ARGUMENTS
+    given = [text for text in (document, arguments) if text not in (None, NO_ARGUMENTS)]
+    if len(given) + bool(pairs) > 1:
+        raise click.UsageError("give the arguments once: as KEY=VALUE, or as one JSON object")
+    return pairs, given[0] if given else None
+
+
+async def _call(
+    invocation: Invocation,
+    tool: str,
+    pairs: tuple[str, ...],
+    document: str | None,
+    *,
+    session: str,
+    timeout: float | None,  # noqa: ASYNC109
+) -> int:
+    from toolreeve.cli.world import new_runtime
+
+    runtime = new_runtime(invocation)
+    args = _arguments(runtime, tool, pairs, document)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, _cancel_current(asyncio.current_task()))
+    async with runtime:
+        result = await runtime.call(tool, args, session=session, timeout=timeout, origin="cli")
+    return _show(invocation, result)
+
+
+def _cancel_current(task: "asyncio.Task[Any] | None") -> Any:
+    return task.cancel if task is not None else None
+
+
+def _arguments(runtime: "Toolreeve", tool: str, pairs: tuple[str, ...], document: str | None) -> dict[str, Any]:
+    try:
+        if document is not None:
+            return parse_object(_read_stdin() if document == "-" else document)
+        known = runtime.tools.get(tool)
+        return parse_pairs(pairs, known.spec.input if known else {}, _read_text)
+    except BadArgument as problem:
+        raise click.UsageError(str(problem)) from None
+
+
+def _read_stdin() -> bytes:
+    content = sys.stdin.buffer.read(MAX_INPUT + 1)
+    if len(content) > MAX_INPUT:
+        raise BadArgument(f"standard input holds more than {MAX_INPUT // 1024 // 1024} MB")
+    return content
+
+
+def _read_text(name: str) -> str:
+    try:
+        content = _read_stdin() if name == "-" else Path(name).read_bytes()
+        return content.decode()
+    except OSError as problem:
+        raise BadArgument(f"{name!r} cannot be read: {problem.strerror}") from None
+    except UnicodeDecodeError:
+        raise BadArgument(f"{name!r} is not UTF-8 text") from None
+
+
+def _show(invocation: Invocation, result: "ToolResult") -> int:
+    error = result.error
+    if invocation.json:
+        say_json(result.to_dict())
+    elif error is None:
+        say(result.to_text())
+    else:
+        note(result.to_text())
+    if error is None:
+        return ExitStatus.OK
+    return 130 if error.code is ErrorCode.CANCELLED else TRAITS[error.code].exit_status
