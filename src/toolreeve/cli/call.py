@@ -83,7 +83,7 @@ async def _call(
     document: str | None,
     *,
     session: str,
-    timeout: float | None,  # noqa: ASYNC109
+    timeout: float | None,
 ) -> int:
     from toolreeve.cli.world import new_runtime
 

@@ -81,7 +81,7 @@ def _show(spec: "ToolSpec") -> None:
         required = spec.input.get("required", ())
         rows = [_parameter(key, value, required=key in required) for key, value in properties.items()]
         say_table(current(), ("parameter", "type", "default", "what it means"), rows)
-    example = dict(spec.examples[0]) if spec.examples else {key: "…" for key in spec.input.get("required", ())}
+    example = dict(spec.examples[0]) if spec.examples else dict.fromkeys(spec.input.get("required", ()), "…")
     words = " ".join(f"{key}={value}" for key, value in example.items())
     say(f"\ntoolreeve call {spec.name} {words}".rstrip())
 
