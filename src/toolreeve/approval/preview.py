@@ -4,6 +4,7 @@ A preview is help for the eye, not a promise: the file is read again when the ca
 """
 
 import difflib
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,6 +13,8 @@ from toolreeve.core.action import Action
 ReadText = Callable[[str], str | None]
 """The text of the file at a path as the caller wrote it; None where there is none, or none that can be shown."""
 
+CONTEXT = 3
+_HUNK = re.compile(r"^@@ -(\d+)(,\d+)? \+(\d+)(,\d+)? @@$")
 MAX_LINES = 1500
 """What differs may have so many lines on either side; comparing takes the square of it."""
 
@@ -25,8 +28,8 @@ def preview(action: Action, read: ReadText) -> str:
             return diff(before, after, path)
         case "edit_file", {"path": str(path), "edits": list(edits)}:
             before = read(path)
-            after = None if before is None else edited(before, edits)
-            return "" if before is None or after is None else diff(before, after, path)
+            result = None if before is None else edited(before, edits)
+            return "" if result is None else diff(before, result, path)
         case _:
             return ""
 
@@ -48,7 +51,10 @@ def diff(before: str | None, after: str, path: str) -> str:
     if max(len(old), len(new)) - head - tail > MAX_LINES:
         return f"(too different to compare: {len(old)} lines before, {len(new)} after)"
     names = ("(nothing)" if before is None else path, path)
-    lines = list(difflib.unified_diff(*_near(old, new, head, tail), *names, lineterm="", n=3))
+    skipped = max(0, head - CONTEXT)
+    kept = max(0, tail - CONTEXT)
+    near = (old[skipped : len(old) - kept], new[skipped : len(new) - kept])
+    lines = [_HUNK.sub(_moved(skipped), line) for line in difflib.unified_diff(*near, *names, lineterm="", n=CONTEXT)]
     return "\n".join(lines) if lines else "(no line changes)"
 
 
@@ -61,7 +67,6 @@ def _common(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
     return head, tail
 
 
-def _near(old: list[str], new: list[str], head: int, tail: int) -> tuple[list[str], list[str]]:
-    """Only what differs, with a few lines around it, so that a small change in a big file is compared quickly."""
-    first, last = max(0, head - 3), max(0, tail - 3)
-    return old[first : len(old) - last], new[first : len(new) - last]
+def _moved(lines: int) -> Callable[[re.Match[str]], str]:
+    """The head of a hunk, counted from the start of the file again."""
+    return lambda found: f"@@ -{int(found[1]) + lines}{found[2] or ''} +{int(found[3]) + lines}{found[4] or ''} @@"

@@ -20,10 +20,11 @@ _ROUNDING = 1e-9
 
 @dataclass(slots=True, kw_only=True)
 class Budget:
-    """A view of money: `spent` includes what is reserved for calls under way."""
+    """A view of money: `spent` includes what is reserved for calls under way. `scope` names the account charged."""
 
     limit: float
     spent: float = 0.0
+    scope: str = "all"
 
     def covers(self, cost: float) -> bool:
         """False too when a number is not one (NaN)."""

@@ -11,7 +11,7 @@ from toolreeve.core.threads import run_interruptibly
 Approve = Callable[[Request], Any | Awaitable[Any]]
 
 
-class Callback:
+class CallbackChannel:
     """`approve(request)` is a coroutine function, or a plain function that may block and runs in a thread."""
 
     def __init__(self, approve: Approve, *, name: str = "callback") -> None:
