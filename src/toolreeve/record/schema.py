@@ -16,10 +16,6 @@ MIGRATIONS: tuple[str, ...] = (
         hash BLOB NOT NULL
     );
     INSERT INTO checkpoint VALUES (1, 0, zeroblob(32));
-    CREATE TABLE unsettled (
-        call_id TEXT PRIMARY KEY,
-        process TEXT NOT NULL
-    );
     CREATE TABLE undo (
         id       INTEGER PRIMARY KEY,
         call_id  TEXT NOT NULL,
