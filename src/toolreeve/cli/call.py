@@ -14,14 +14,14 @@ import click
 
 from toolreeve.cli.arguments import BadArgument, parse_object, parse_pairs
 from toolreeve.cli.invocation import Command, Invocation, current
-from toolreeve.cli.output import note, say, say_json
-from toolreeve.core.errors import TRAITS, ErrorCode, ExitStatus
+from toolreeve.cli.output import note
+from toolreeve.cli.result import show_result
 
 if TYPE_CHECKING:
-    from toolreeve.core.result import ToolResult
     from toolreeve.runtime import Toolreeve
 
 NO_ARGUMENTS = "\0"
+TERMINATED = 143
 MAX_INPUT = 64 * 1024 * 1024
 
 
@@ -41,14 +41,14 @@ class CallCommand(Command):
     help="Answer in JSON; with a JSON object, or - for stdin, take the arguments from it.",
 )
 @click.option("--args", "arguments", metavar="OBJECT | -", help="The arguments as JSON, without the JSON answer.")
-@click.option("--session", default="default", show_default=True, help="The session that the call belongs to.")
+@click.option("--session", help="The session that the call belongs to; a new one if not named.")
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), help="Seconds that the call may take.")
 def call(
     tool: str,
     pairs: tuple[str, ...],
     document: str | None,
     arguments: str | None,
-    session: str,
+    session: str | None,
     timeout: float | None,
 ) -> int:
     """Call a tool.
@@ -61,7 +61,11 @@ def call(
     invocation = current()
     pairs, given = _sort_out(pairs, document, arguments)
     invocation.json = invocation.json or document is not None
-    return asyncio.run(_call(invocation, tool, pairs, given, session=session, timeout=timeout))
+    try:
+        return asyncio.run(_call(invocation, tool, pairs, given, session=session, timeout=timeout))
+    except asyncio.CancelledError:
+        note("ended by SIGTERM; the call is recorded as E_CANCELLED")
+        return TERMINATED
 
 
 def _sort_out(
@@ -82,21 +86,26 @@ async def _call(
     pairs: tuple[str, ...],
     document: str | None,
     *,
-    session: str,
+    session: str | None,
     timeout: float | None,
 ) -> int:
     from toolreeve.cli.world import new_runtime
+    from toolreeve.core.call import ToolCall
 
     runtime = new_runtime(invocation)
-    args = _arguments(runtime, tool, pairs, document)
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, _cancel_current(asyncio.current_task()))
+    request = ToolCall(
+        tool=tool,
+        args=_arguments(runtime, tool, pairs, document),
+        session=session or runtime.session,
+        principal=runtime.principal,
+        origin=runtime.origin,
+        timeout=timeout,
+    )
+    if (task := asyncio.current_task()) is not None:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     async with runtime:
-        result = await runtime.call(tool, args, session=session, timeout=timeout, origin="cli")
-    return _show(invocation, result)
-
-
-def _cancel_current(task: "asyncio.Task[Any] | None") -> Any:
-    return task.cancel if task is not None else None
+        result = await runtime.run(request)
+    return show_result(invocation, result)
 
 
 def _arguments(runtime: "Toolreeve", tool: str, pairs: tuple[str, ...], document: str | None) -> dict[str, Any]:
@@ -124,16 +133,3 @@ def _read_text(name: str) -> str:
         raise BadArgument(f"{name!r} cannot be read: {problem.strerror}") from None
     except UnicodeDecodeError:
         raise BadArgument(f"{name!r} is not UTF-8 text") from None
-
-
-def _show(invocation: Invocation, result: "ToolResult") -> int:
-    error = result.error
-    if invocation.json:
-        say_json(result.to_dict())
-    elif error is None:
-        say(result.to_text())
-    else:
-        note(result.to_text())
-    if error is None:
-        return ExitStatus.OK
-    return 130 if error.code is ErrorCode.CANCELLED else TRAITS[error.code].exit_status

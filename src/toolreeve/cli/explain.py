@@ -1,5 +1,6 @@
 """What would be decided about a value, and why? One line of JSON a value; nothing is touched."""
 
+import dataclasses
 import sys
 from collections.abc import Iterator
 
@@ -25,7 +26,7 @@ def path(values: tuple[str, ...]) -> int:
     with new_workspace(current()) as workspace:
         for value in _each(values):
             finding = workspace.explain(value)
-            say(json.dumps(finding.to_dict()).decode())
+            say(json.dumps(dataclasses.asdict(finding)).decode())
     return ExitStatus.OK
 
 

@@ -1,0 +1,28 @@
+"""What does a command work with? The runtime of the configuration, with the terminal as the way to ask."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from toolreeve.cli.invocation import Invocation
+
+if TYPE_CHECKING:
+    from toolreeve.guard.workspace import Workspace
+    from toolreeve.runtime import Toolreeve
+
+
+def new_runtime(invocation: Invocation) -> "Toolreeve":
+    """Built, not started: its tools and its policy can be looked at without a database."""
+    from toolreeve.approval.channels.terminal import TerminalChannel
+    from toolreeve.runtime import Toolreeve
+
+    return Toolreeve(settings=invocation.configuration(), approve=[TerminalChannel()], origin="cli")
+
+
+@contextmanager
+def new_workspace(invocation: Invocation) -> "Iterator[Workspace]":
+    workspace = new_runtime(invocation).files
+    try:
+        yield workspace
+    finally:
+        workspace.close()
