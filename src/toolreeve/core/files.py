@@ -214,5 +214,8 @@ class Files(Protocol):
     async def remove_directory(self, path: str) -> bool:
         """Remove a directory if it is empty."""
 
+    def fingerprint_of(self, data: bytes) -> str:
+        """The fingerprint of a file with this content."""
+
     def fingerprint(self, path: str) -> str | None:
         """What is at the path, not following a link there, told so that any difference shows; None if nothing is."""

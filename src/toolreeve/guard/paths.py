@@ -196,7 +196,7 @@ class Paths:
             self._turn(path, trail, os.path.dirname(trail.root.path) or "/", ahead)
 
     def _turn(self, path: str, trail: "_Trail", target: str, ahead: list[str]) -> None:
-        """Go on at a link's target: relative to here, or absolute if it leads, with what is ahead, into an allowed root."""
+        """Go on at a link's target: relative to here, or, if absolute, wherever it leads within the roots."""
         if not target.startswith("/"):
             ahead += _names(target)
             return

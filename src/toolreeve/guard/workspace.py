@@ -19,7 +19,7 @@ from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Bounds, Change, Changed, Chunk, FileStat, Keep, Listed, Listing, PathFinding
 from toolreeve.guard.paths import Paths
 from toolreeve.guard.problems import failed, from_system
-from toolreeve.guard.reading import OpenFile, first_entries, kind_of, require_regular
+from toolreeve.guard.reading import OpenFile, fingerprint_content, first_entries, kind_of, require_regular
 from toolreeve.guard.roots import Root, Roots
 from toolreeve.guard.syscalls import has_openat2
 from toolreeve.guard.walk import Walker
@@ -107,7 +107,7 @@ class Workspace:
             found = os.fstat(descriptor)
             if not stat.S_ISREG(found.st_mode):
                 require_regular(found, path)
-            return Chunk(resolved, found.st_size, os.read(descriptor, limit))
+            return Chunk(resolved, found.st_size, os.read(descriptor, min(limit, found.st_size)))
         except OSError as problem:
             raise from_system(problem, path, ErrorCode.READ_ERROR) from None
         finally:
@@ -190,6 +190,9 @@ class Workspace:
             refused=lambda each: paths.roots.refusal(each) is not None,
             one_step=self.backend == "openat2",
         )
+
+    def fingerprint_of(self, data: bytes) -> str:
+        return fingerprint_content(data)
 
     def fingerprint(self, path: str) -> str | None:
         try:
