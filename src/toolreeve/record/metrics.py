@@ -75,7 +75,7 @@ class Metrics:
             self._calls[tool, code] += 1
             durations.observe(seconds)
 
-    def approval(self, outcome: str, seconds: float) -> None:
+    def approved(self, outcome: str, seconds: float) -> None:
         """An approval was settled, after so many seconds: granted, denied, timeout, …"""
         with self._lock:
             self._approvals[outcome] += 1
