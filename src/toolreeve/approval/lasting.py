@@ -10,9 +10,17 @@ from toolreeve.core.action import Action
 Lasting = Mapping[str, Any]
 """A rule as a policy file writes it."""
 
+PRIORITY = 1000
+"""A person's word on exactly this outranks rules that ask about more; a deny it never outranks."""
+
 
 def lasting_rule(action: Action) -> Lasting:
-    narrow: dict[str, Any] = {"tool": action.spec.name, "decision": "allow", "max_danger": action.danger.value}
+    narrow: dict[str, Any] = {
+        "tool": action.spec.name,
+        "decision": "allow",
+        "max_danger": action.danger.value,
+        "priority": PRIORITY,
+    }
     if only_touches_files(action):
         narrow["effect"] = sorted({str(effect.kind) for effect in action.effects})
         narrow["target"] = {"one_of": sorted({effect.target for effect in action.effects})}

@@ -3,6 +3,7 @@
 A file with an error gives no rules at all: half a policy is a different policy. A project's file may only tighten.
 """
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from pathlib import Path
@@ -18,6 +19,8 @@ from toolreeve.policy.imagined import imagine
 from toolreeve.policy.rules import Matcher, PermissionRule, RuleProblems
 from toolreeve.policy.scrutiny import never_matches, shadowed_by
 
+_UNKNOWN = re.compile(r"unknown '([^']+)'")
+_MEANT = re.compile(r"did you mean '([^']+)'")
 _SCHEMA = Schema(policy_schema())
 _NOT_RULE = ("matches", "not_matches", "expires")
 
@@ -83,6 +86,8 @@ class _Reading:
         wrong = set()
         for problem in _SCHEMA.problems(value):
             path = _steps(problem.pointer, value)
+            if unknown := _UNKNOWN.match(problem.text):
+                path = (*path, unknown[1])
             self._refuse(problem.text, path, fix=_fix(problem.text))
             if len(path) > 1 and isinstance(path[1], int):
                 wrong.add(path[1])
@@ -180,6 +185,8 @@ def _steps(pointer: str, value: Any) -> KeyPath:
 
 
 def _fix(problem: str) -> str:
+    if meant := _MEANT.search(problem):
+        return f"write {meant[1]}"
     if problem.startswith("unknown"):
         return "remove it, or spell it as one of the known keys"
     if "is required" in problem:

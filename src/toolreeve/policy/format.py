@@ -19,7 +19,7 @@ def policy_schema() -> dict[str, Any]:
         "description": "Rules that allow, ask or deny calls. A matching deny always wins; then the highest priority.",
         "type": "object",
         "properties": {
-            "version": {"const": 1, "description": "The version of this format."},
+            "version": {"enum": [1], "description": "The version of this format."},
             "rules": {"type": "array", "items": {"$ref": "#/$defs/rule"}, "maxItems": MAX_RULES},
         },
         "additionalProperties": False,

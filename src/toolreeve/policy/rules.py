@@ -97,7 +97,8 @@ class Matcher:
         problems: list[ConditionProblem] = []
         read = _Reading(problems)
         self.rule = rule
-        self.decision = read.one("decision", rule.decision, _decision) or Decision.DENY
+        decision = read.one("decision", rule.decision, _decision)
+        self.decision = Decision.DENY if decision is None else decision
         self._purpose = Purpose(root=root, proof=self.decision is Decision.ALLOW)
         self._patterns = tuple(_listed(rule.tool))
         self._kinds = frozenset(read.many("effect", rule.effect, EffectKind))
