@@ -5,7 +5,6 @@ the same way, so every short name can be read back by itself. A name too long fo
 digest, after a mark that no other spelling can hold; only whoever knows the tools can read it back.
 """
 
-import hashlib
 import re
 from collections.abc import Iterable
 from enum import StrEnum
@@ -45,6 +44,8 @@ def wire_name(provider: Provider, name: str) -> str:
         spelled = f"{_MARK}{ord(spelled[0]):x}_{spelled[1:]}" if spelled else spelled
     if len(spelled) <= MAX_NAME:
         return spelled
+    import hashlib
+
     digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:_DIGEST]
     return spelled[: MAX_NAME - len(_CUT) - _DIGEST] + _CUT + digest
 
