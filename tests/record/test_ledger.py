@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from toolreeve.core.errors import ToolreeveError
 from toolreeve.core.limits import RateLimit
-from toolreeve.record.ledger import Ledger, _ceiling, _charge
+from toolreeve.record.ledger import Ledger, ceiling, charge
 from toolreeve.record.store import Store
 
 NOW = 1.7e9
@@ -91,7 +91,7 @@ async def test_no_number_of_tiny_costs_is_free(store: Store) -> None:
 
 @given(st.integers(min_value=0, max_value=10**12))
 def test_an_amount_of_whole_millionths_is_charged_exactly(micros: int) -> None:
-    assert _charge(micros / 1_000_000) == _ceiling(micros / 1_000_000) == micros
+    assert charge(micros / 1_000_000) == ceiling(micros / 1_000_000) == micros
 
 
 @pytest.mark.parametrize("amount", [-0.01, math.nan, math.inf, 1e10])

@@ -23,13 +23,13 @@ class Ledger:
 
     async def reserve(self, scope: str, amount: float, limit: float | None) -> bool:
         """Whether `amount` fitted under `limit` and is now taken. Without a limit it always fits and is counted."""
-        cost = _charge(amount)
-        ceiling = None if limit is None else _ceiling(limit)
-        return await self._store.transact(partial(_reserve, scope=scope, cost=cost, ceiling=ceiling))
+        cost = charge(amount)
+        most = None if limit is None else ceiling(limit)
+        return await self._store.transact(partial(_reserve, scope=scope, cost=cost, most=most))
 
     async def settle(self, scope: str, reserved: float, actual: float) -> None:
         """Replace a reservation by what was really spent, which may be more."""
-        difference = _charge(actual) - _charge(reserved)
+        difference = charge(actual) - charge(reserved)
         if difference:
             await self._store.transact(partial(_adjust, scope=scope, difference=difference))
 
@@ -42,12 +42,11 @@ class Ledger:
         return await self._store.transact(partial(_take, key=key, limit=limit, now=now))
 
 
-def _reserve(database: sqlite3.Connection, *, scope: str, cost: int, ceiling: int | None) -> bool:
+def _reserve(database: sqlite3.Connection, *, scope: str, cost: int, most: int | None) -> bool:
     database.execute("INSERT INTO budget (scope, spent) VALUES (?, 0) ON CONFLICT DO NOTHING", (scope,))
     taken = database.execute(
-        "UPDATE budget SET spent = spent + :cost"
-        " WHERE scope = :scope AND (:ceiling IS NULL OR spent + :cost <= :ceiling)",
-        {"cost": cost, "scope": scope, "ceiling": ceiling},
+        "UPDATE budget SET spent = spent + :cost WHERE scope = :scope AND (:most IS NULL OR spent + :cost <= :most)",
+        {"cost": cost, "scope": scope, "most": most},
     )
     return taken.rowcount == 1
 
@@ -72,14 +71,14 @@ def _take(database: sqlite3.Connection, *, key: str, limit: RateLimit, now: floa
     return wait
 
 
-def _charge(amount: float) -> int:
+def charge(amount: float) -> int:
     """Rounded up, so that no number of tiny costs is free; a float's own error is not taken for a cost."""
     if not 0 <= amount <= MAX_AMOUNT:
         raise ToolreeveError(f"a cost must lie between $0 and ${MAX_AMOUNT:,.0f}, got {amount!r}")
     return math.ceil(round(amount * MICROS, 3))
 
 
-def _ceiling(limit: float) -> int:
+def ceiling(limit: float) -> int:
     if math.isnan(limit) or limit < 0:
         raise ToolreeveError(f"a budget limit must be $0 or more, got {limit!r}")
     return math.floor(round(min(limit, MAX_AMOUNT) * MICROS, 3))
