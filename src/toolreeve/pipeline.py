@@ -28,7 +28,7 @@ from toolreeve.registry import ToolRegistry
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pipeline:
     registry: ToolRegistry
-    policy: PolicyState
+    policy: Callable[[], PolicyState]
     broker: Broker
     gate: Gate
     executor: Executor
@@ -40,6 +40,7 @@ class Pipeline:
 
     async def run(self, call: ToolCall) -> ToolResult:
         entry = Entry(call, at=self.services.now(), started=self.clock())
+        self.teller.arrived()
         try:
             output = await self._travel(entry)
             entry.outcome = Success(output.data, output.main)
@@ -60,7 +61,7 @@ class Pipeline:
         tool = self.registry.resolve(call.tool)
         meta.tool = tool.spec.name
         action = entry.action = Action(call, tool, tool.input.parse(call.args), self.services.files)
-        meta.verdict = decide(action, self.policy)
+        meta.verdict = decide(action, self.policy())
         if meta.verdict.decision is not Decision.ALLOW:
             action = entry.action = await self._permit(action, entry)
         async with self.gate.admit(action) as passage:
@@ -77,11 +78,11 @@ class Pipeline:
     async def _permit(self, action: Action, entry: Entry) -> Action:
         """Ask where the verdict says so; judge again after the wait, and an edited call from its validation on."""
         _refuse_denied(entry.meta.verdict)
-        approval = await self.broker.settle(action, entry.meta.verdict)
+        approval = await self.broker.settle(action, entry.meta.verdict, version=self.policy().version)
         entry.meta.approved_by = approval.by
         if approval.args is not None:
             action = Action(action.call, action.tool, action.tool.input.parse(approval.args), self.services.files)
-        verdict = decide(action, self.policy)
+        verdict = decide(action, self.policy())
         if verdict.decision is Decision.DENY:
             entry.meta.verdict = verdict
         _refuse_denied(verdict)

@@ -33,10 +33,7 @@ class Budget(Protocol):
 
     limit: float
     spent: float
-
-
-ALL_CALLS = "all"
-"""The scope that every call of every process with the same database is charged to."""
+    scope: str
 
 
 class Gate:
@@ -45,7 +42,7 @@ class Gate:
     def __init__(
         self,
         ledger: Ledger,
-        budget: Budget | None,
+        budget: Callable[[], Budget | None],
         *,
         now: Callable[[], float],
         today: Callable[[], float],
@@ -125,6 +122,7 @@ class GuardedPassage(Passage):
         self._ticket = 0
         self._key = ""
         self._reserved = 0.0
+        self._charged: Budget | None = None
         self._result: Output | None = None
 
     async def __aenter__(self) -> "Passage":
@@ -150,8 +148,8 @@ class GuardedPassage(Passage):
             self._probing = breaker
         if rate := action.spec.limits.rate:
             await self._take(rate)
-        if action.cost and gate.budget is not None:
-            await self._reserve(action.cost, gate.budget)
+        if action.cost and (budget := gate.budget()) is not None:
+            await self._reserve(action.cost, budget)
 
     async def _take(self, rate: RateLimit) -> None:
         action = self._action
@@ -167,14 +165,14 @@ class GuardedPassage(Passage):
 
     async def _reserve(self, cost: float, budget: Budget) -> None:
         ledger = self._gate.ledger
-        if not await ledger.reserve(ALL_CALLS, cost, budget.limit):
-            spent = budget.spent = await ledger.spent(ALL_CALLS)
+        if not await ledger.reserve(budget.scope, cost, budget.limit):
+            spent = budget.spent = await ledger.spent(budget.scope)
             left = max(0.0, budget.limit - spent)
             raise ToolError(
                 ErrorCode.BUDGET,
                 f"Budget exceeded: ${spent:.2f} spent, ${left:.2f} remaining, tool needs ${cost:.2f}",
             )
-        self._reserved = cost
+        self._reserved, self._charged = cost, budget
         budget.spent += cost
 
     def done(self, output: Output) -> None:
@@ -194,12 +192,12 @@ class GuardedPassage(Passage):
             self._probing.leave(self._ticket, gate.now(), failed=failed, completed=ran and (failed or problem is None))
         if self._result is not None and (cache := gate.cache(action)) is not None:
             cache.put(self._key, self._result, gate.now())
-        if self._reserved and gate.budget is not None:
-            await self._settle(gate.budget, ran=ran)
+        if self._charged is not None:
+            await self._settle(self._charged, ran=ran)
 
     async def _settle(self, budget: Budget, *, ran: bool) -> None:
         """A call that ran is charged what it says it cost, or the estimate; one that never began costs nothing."""
         stated = self._result.cost if self._result else None
         actual = (self._reserved if stated is None else stated) if ran else 0.0
-        await self._gate.ledger.settle(ALL_CALLS, self._reserved, actual)
+        await self._gate.ledger.settle(budget.scope, self._reserved, actual)
         budget.spent += actual - self._reserved

@@ -1,6 +1,7 @@
 """Who is told that a call began and ended? Metrics always, the bus where somebody listens."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from toolreeve.core.call import ToolCall
@@ -18,10 +19,15 @@ class Teller:
     def __init__(self, bus: Bus, metrics: Metrics, redactor: Redactor, now: Callable[[], float]) -> None:
         self._bus, self._metrics, self._redactor, self._now = bus, metrics, redactor, now
 
+    def arrived(self) -> None:
+        """A call is on the road; `ended` will be told of it."""
+        self._metrics.started()
+
     def started(self, entry: Entry) -> None:
         if self._bus.listened:
             parameters = self._redactor.value(entry.call.args)
-            self.tell("tool_execution", entry.call, {"tool_id": entry.meta.tool, "status": "started", "parameters": parameters})
+            data = {"tool_id": entry.meta.tool, "status": "started", "parameters": parameters}
+            self.tell("tool_execution", entry.call, data)
 
     def progress(self, call: ToolCall, tool: str, text: str) -> None:
         if self._bus.listened:
@@ -30,17 +36,26 @@ class Teller:
     def ended(self, entry: Entry) -> None:
         meta, outcome = entry.meta, entry.outcome
         code = str(outcome.code) if isinstance(outcome, Failure) else ""
+        self._metrics.ended()
         self._metrics.executed(meta.tool if entry.action else "", code, meta.duration_ms / 1000)
         if not self._bus.listened:
             return
         data: dict[str, Any] = {"tool_id": meta.tool, "execution_time": meta.duration_ms / 1000, "cached": meta.cached}
         match outcome:
             case Success(told, main):
-                data |= {"status": "completed", "return_code": told.get("exit_code", 0), "output_length": length(told, main)}
+                data |= {"status": "completed", "output_length": length(told, main)}
+                data["return_code"] = told.get("exit_code", 0)
             case Failure(message=message):
                 error = {"code": code, "message": self._redactor.text(message)}
                 data |= {"status": "failed", "error": error, "retry": {"attempts": meta.attempts}}
         self.tell("tool_execution", entry.call, data)
+
+    def pass_on(self, event: Event) -> None:
+        """An event that another part made."""
+        if event.event == "approval_resolved":
+            self._metrics.approved(event.data["outcome"], event.data["waited"])
+        if self._bus.listened:
+            self._bus.emit(replace(event, data=self._redactor.value(event.data)))
 
     def tell(self, kind: str, call: ToolCall, data: dict[str, Any]) -> None:
         self._bus.emit(Event(event=kind, task_id=call.id, component=COMPONENT, data=data, at=self._now()))
