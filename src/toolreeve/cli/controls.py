@@ -4,15 +4,18 @@ Nothing outside the state directory is changed, and no file is opened for a prob
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from toolreeve.cli.checks import Check, Status
 from toolreeve.cli.invocation import Invocation
 
 if TYPE_CHECKING:
     from toolreeve.config import Configuration
+    from toolreeve.core.tool import ToolSpec
+    from toolreeve.core.verdict import Verdict
     from toolreeve.guard.workspace import Workspace
     from toolreeve.runtime import Toolreeve
 
@@ -48,6 +51,10 @@ def _refused(
     return Check("control", name, Status.FAIL, f"not refused: {', '.join(map(repr, open_ones))}")
 
 
+def sandbox(_: Invocation, __: "Configuration") -> Iterator[Check]:
+    yield Check("control", "sandbox", Status.OK, "none needed: no tool of this version starts a process")
+
+
 def policy(invocation: Invocation, found: "Configuration") -> Iterator[Check]:
     from toolreeve.cli.world import new_runtime
 
@@ -70,12 +77,28 @@ def _mode(found: "Configuration") -> Check:
 
 
 def _decisions(runtime: "Toolreeve") -> Check:
-    """Every tool gets an answer; how many of each kind, at their usual danger."""
-    from collections import Counter
-
-    counts = Counter(runtime.outlook(bound.spec.name).decision.word for bound in runtime.tools)
+    """Every tool gets an answer to a plain call of it; how many of each kind."""
+    counts = Counter(_verdict(runtime, bound.spec).decision.word for bound in runtime.tools)
     text = ", ".join(f"{counts[word]} {word}" for word in ("allow", "ask", "deny"))
     return Check("control", "decisions", Status.OK, f"{len(runtime.tools)} tools: {text}")
+
+
+def _verdict(runtime: "Toolreeve", spec: "ToolSpec") -> "Verdict":
+    properties = spec.input.get("properties", {})
+    args = {name: _sample(properties.get(name, {})) for name in spec.input.get("required", ())}
+    return runtime.explain(spec.name, args).verdict
+
+
+def _sample(schema: Mapping[str, Any]) -> Any:
+    if "enum" in schema:
+        return schema["enum"][0]
+    kind = schema.get("type", "string")
+    kind = kind if isinstance(kind, str) else kind[0]
+    if kind == "array":
+        return [_sample(schema.get("items", {}))]
+    if kind == "object":
+        return {name: _sample(schema.get("properties", {}).get(name, {})) for name in schema.get("required", ())}
+    return {"integer": 1, "number": 1.0, "boolean": False, "null": None}.get(kind, "probe")
 
 
 def record(invocation: Invocation, found: "Configuration") -> Iterator[Check]:
@@ -98,4 +121,4 @@ async def _audit(invocation: Invocation) -> Check:
     return Check("control", "audit", Status.FAIL, str(verified.problems[0]), fix="run `toolreeve audit verify`")
 
 
-EXAMINATIONS: Sequence[Callable[[Invocation, "Configuration"], Iterator[Check]]] = (files, policy, record)
+EXAMINATIONS: Sequence[Callable[[Invocation, "Configuration"], Iterator[Check]]] = (files, sandbox, policy, record)

@@ -25,9 +25,15 @@ class Invocation:
     json: bool = False
     plain: bool = False
     verbose: bool = False
+    found: "Configuration | None" = None
 
     def configuration(self) -> "Configuration":
-        """Look the configuration up, and tell on stderr what was passed over."""
+        """Look the configuration up once, and tell on stderr what was passed over."""
+        if self.found is None:
+            self.found = self._look_up()
+        return self.found
+
+    def _look_up(self) -> "Configuration":
         from toolreeve.cli.output import note
         from toolreeve.config import load
 

@@ -1,5 +1,7 @@
 """What does a command work with? The runtime of the configuration, with the terminal as the way to ask."""
 
+import os
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -16,7 +18,8 @@ def new_runtime(invocation: Invocation) -> "Toolreeve":
     from toolreeve.approval.channels.terminal import TerminalChannel
     from toolreeve.runtime import Toolreeve
 
-    return Toolreeve(settings=invocation.configuration(), approve=[TerminalChannel()], origin="cli")
+    terminal = TerminalChannel(editor=shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""))
+    return Toolreeve(settings=invocation.configuration(), approve=[terminal], origin="cli")
 
 
 @contextmanager
