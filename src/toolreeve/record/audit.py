@@ -3,6 +3,7 @@
 Reading never writes and never holds the database for long: it goes in chunks, also while another process appends.
 """
 
+import contextlib
 import sqlite3
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -167,8 +168,10 @@ class Audit:
         return await self._store.read(partial(chain.verify, file=self._file, expect=expected))
 
     async def _settle(self) -> None:
+        """See the calls of this moment too. What cannot be written now must not keep the rest from being read."""
         if not self._store.read_only:
-            await self._store.flush()
+            with contextlib.suppress(ToolError):
+                await self._store.flush()
 
 
 def _newest(connection: sqlite3.Connection, *, wanted: Filter, limit: int, before: int | None) -> Sequence[Record]:

@@ -14,57 +14,33 @@ import queue
 import sqlite3
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from toolreeve.core.errors import ErrorCode, ToolError
-from toolreeve.record import database
+from toolreeve.record import database, group
+from toolreeve.record.group import Job, Log, Work
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
-Work = Callable[[sqlite3.Connection], T]
 
 LINGER = 0.04
 BACKLOG = 50_000
 RETRY_DELAY = 0.5
 PROBE = 100
 
-
-class Log(Protocol):
-    """What turns deferred and appended lines into rows. Called in the writer thread, inside the transaction."""
-
-    def write(self, connection: sqlite3.Connection, lines: Sequence[Any]) -> None: ...
-
-    def committed(self, connection: sqlite3.Connection, lines: Sequence[Any]) -> None:
-        """The lines are on disk. Called outside any transaction."""
-
-
-class _Job:
-    """Somebody waits: for `work` to be done, for `line` to be written, or just for all before it."""
-
-    __slots__ = ("future", "kept", "line", "loop", "problem", "value", "work")
-
-    def __init__(self, *, work: Work[Any] | None = None, line: Any = None, kept: bool = False) -> None:
-        self.work, self.line, self.kept = work, line, kept
-        self.loop = asyncio.get_running_loop()
-        self.future: asyncio.Future[Any] = self.loop.create_future()
-        self.value: Any = None
-        self.problem: BaseException | None = None
-
-    @property
-    def awaits_all(self) -> bool:
-        return self.work is None and self.line is None
-
-
-_Token = _Job | None  # None says that deferred lines wait
+_Token = Job | None  # None says that deferred lines wait
 
 
 class Store:
+    """`failures` counts commits that the disk refused, `dropped` the lines given up because too many had to wait."""
+
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.path = path
         self.read_only = read_only
         self.failures = 0
+        self.dropped = 0
         self.healthy = True
         self._log: Log | None = None
         self._lines: deque[Any] = deque()
@@ -109,7 +85,7 @@ class Store:
         If `work` raises, its changes alone are undone and the error comes here. A caller that is cancelled while
         waiting does not stop it.
         """
-        value: T = await self._submit(_Job(work=work))
+        value: T = await self._submit(Job(work=work))
         return value
 
     async def read(self, query: Work[T]) -> T:
@@ -118,7 +94,7 @@ class Store:
 
     def append(self, line: Any, *, kept: bool) -> asyncio.Future[None]:
         """Write `line` at once; done when durable. On failure a kept line is tried again, any other is dropped."""
-        return self._submit(_Job(line=line, kept=kept))
+        return self._submit(Job(line=line, kept=kept))
 
     def defer(self, line: Any) -> bool:
         """Write `line` soon. False if too many wait already: it was not taken."""
@@ -131,9 +107,9 @@ class Store:
 
     async def flush(self) -> None:
         """Return once everything deferred before is on disk."""
-        await self._submit(_Job())
+        await self._submit(Job())
 
-    def _submit(self, job: _Job) -> asyncio.Future[Any]:
+    def _submit(self, job: Job) -> asyncio.Future[Any]:
         self._put(job)
         return job.future
 
@@ -179,22 +155,34 @@ class Store:
             self._readers.pop().close()
 
     def _run(self, connection: sqlite3.Connection) -> None:
-        while self._open or not self._tokens.empty():
-            jobs = self._gather()
-            self._due = False  # before the lines are taken: whoever defers from here on announces it anew
-            lines = self._take(jobs)
-            if jobs or lines:
-                self._write_group(connection, jobs, lines)
-        connection.close()
+        try:
+            while self._open or not self._tokens.empty():
+                jobs = self._gather()
+                self._due = False  # before the lines are taken: whoever defers from here on announces it anew
+                lines = self._take(jobs)
+                if jobs or lines:
+                    self._write_group(connection, jobs, lines)
+        finally:
+            connection.close()
+            self._abandon()
 
-    def _take(self, jobs: Sequence[_Job]) -> list[Any]:
+    def _abandon(self) -> None:
+        """Should the thread ever end before it was told to, nobody is left waiting for it."""
+        with self._gate:
+            self._open = False
+            jobs = self._drain()
+        for job in jobs:
+            job.problem = _unwritten(f"{self.path}: the writer has stopped")
+        group.answer(jobs)
+
+    def _take(self, jobs: Sequence[Job]) -> list[Any]:
         """The deferred lines for this group; while the disk refuses, only a few, unless somebody waits for all."""
         count = len(self._lines)
         if not self.healthy and not any(job.awaits_all for job in jobs):
             count = min(count, PROBE)
         return [self._lines.popleft() for _ in range(count)]
 
-    def _gather(self) -> list[_Job]:
+    def _gather(self) -> list[Job]:
         """Wait for somebody, or for deferred lines to have lingered; then take all who came meanwhile."""
         try:
             token = self._tokens.get(timeout=RETRY_DELAY if self._lines else None)
@@ -202,34 +190,22 @@ class Store:
                 token = self._tokens.get(timeout=LINGER)
         except queue.Empty:
             token = None
-        jobs = [] if token is None else [token]
-        for _ in range(self._tokens.qsize()):
-            if (token := self._tokens.get()) is not None:
-                jobs.append(token)
-        return jobs
+        return ([] if token is None else [token]) + self._drain()
 
-    def _write_group(self, connection: sqlite3.Connection, jobs: list[_Job], lines: list[Any]) -> None:
+    def _drain(self) -> list[Job]:
+        tokens = [self._tokens.get() for _ in range(self._tokens.qsize())]
+        return [token for token in tokens if token is not None]
+
+    def _write_group(self, connection: sqlite3.Connection, jobs: list[Job], lines: list[Any]) -> None:
         everything = lines + [job.line for job in jobs if job.line is not None]
         try:
-            self._commit(connection, [job for job in jobs if job.work is not None], everything)
+            group.commit(connection, jobs, everything, self._log)
         except Exception as problem:
-            if connection.in_transaction:
-                connection.rollback()
             self._fail(problem, jobs, lines)
         else:
             self.healthy = True
             self._tell_log(connection, everything)
-        _deliver(jobs)
-
-    def _commit(self, connection: sqlite3.Connection, jobs: list[_Job], lines: list[Any]) -> None:
-        if not jobs and not lines:
-            return
-        connection.execute("BEGIN IMMEDIATE")
-        for job in jobs:
-            _attempt(connection, job)
-        if lines and self._log is not None:
-            self._log.write(connection, lines)
-        connection.execute("COMMIT")
+        group.answer(jobs)
 
     def _tell_log(self, connection: sqlite3.Connection, lines: list[Any]) -> None:
         if not lines or self._log is None:
@@ -240,47 +216,15 @@ class Store:
             self.failures += 1
             logger.exception("after writing to %s", self.path)
 
-    def _fail(self, problem: Exception, jobs: list[_Job], lines: list[Any]) -> None:
+    def _fail(self, problem: Exception, jobs: list[Job], lines: list[Any]) -> None:
         self.failures += 1
         self.healthy = False
         self._lines.extendleft(reversed(lines + [job.line for job in jobs if job.kept]))
+        while len(self._lines) > BACKLOG:
+            self._lines.pop()
+            self.dropped += 1
         for job in jobs:
             job.problem = _unwritten(f"{self.path}: {problem}")
-
-
-def _attempt(connection: sqlite3.Connection, job: _Job) -> None:
-    """Under a savepoint, so that one failing work does not harm the others of its group."""
-    connection.execute("SAVEPOINT job")
-    try:
-        job.value = job.work(connection) if job.work is not None else None
-    except Exception as problem:
-        if not connection.in_transaction:
-            raise  # SQLite itself gave up the whole transaction, as it does on a full disk
-        connection.execute("ROLLBACK TO job")
-        job.problem = RuntimeError("the work raised StopIteration") if isinstance(problem, StopIteration) else problem
-    connection.execute("RELEASE job")
-
-
-def _deliver(jobs: Sequence[_Job]) -> None:
-    """Wake each event loop once, however many of its callers waited."""
-    by_loop: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
-    for job in jobs:
-        by_loop.setdefault(job.loop, []).append(job)
-    for loop, own in by_loop.items():
-        try:
-            loop.call_soon_threadsafe(_resolve, own)
-        except RuntimeError:
-            continue  # the loop has closed: nobody waits there any more
-
-
-def _resolve(jobs: Sequence[_Job]) -> None:
-    for job in jobs:
-        if job.future.done():
-            continue
-        if job.problem is None:
-            job.future.set_result(job.value)
-        else:
-            job.future.set_exception(job.problem)
 
 
 def _unwritten(problem: str) -> ToolError:
