@@ -11,7 +11,7 @@ from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Kind
 from toolreeve.guard.problems import failed, from_system, invalid
 
-LARGEST_DIGESTED = 64 * 1024 * 1024
+LARGEST_DIGESTED = 160 * 1024 * 1024
 MOST_LISTED = 1_000_000
 LONGEST_LISTING = 10.0
 _PIECE = 1024 * 1024
