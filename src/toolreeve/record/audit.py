@@ -13,8 +13,10 @@ from typing import IO, Any
 
 from toolreeve.core import json
 from toolreeve.core.errors import ErrorCode, ToolError
-from toolreeve.record import chain, export
+from toolreeve.record import export
+from toolreeve.record.chain import CheckpointFile
 from toolreeve.record.store import Store
+from toolreeve.record.verify import Verification, verify
 
 CHUNK = 1_000
 MAX_LISTED = 10_000
@@ -118,7 +120,7 @@ class Audit:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._file = chain.CheckpointFile(store.path)
+        self._file = CheckpointFile(store.path)
 
     async def recent(self, *, last_n: int, filters: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
         """The last outcomes of calls, newest first, the ones of this moment included."""
@@ -158,14 +160,14 @@ class Audit:
                 seq, count = chunk[-1].seq, count + len(chunk)
         return count
 
-    async def verify(self, *, expect: str | None = None) -> chain.Verification:
+    async def verify(self, *, expect: str | None = None) -> Verification:
         """Check every link. `expect` is a head hash, in hexadecimal, that was kept elsewhere."""
         try:
             expected = None if expect is None else bytes.fromhex(expect)
         except ValueError:
             raise ToolError(ErrorCode.INVALID_PARAMS, f"not a hash in hexadecimal: {expect!r}") from None
         await self._settle()
-        return await self._store.read(partial(chain.verify, file=self._file, expect=expected))
+        return await self._store.read(partial(verify, file=self._file, expect=expected))
 
     async def _settle(self) -> None:
         """See the calls of this moment too. What cannot be written now must not keep the rest from being read."""

@@ -12,13 +12,10 @@ import os
 import sqlite3
 import struct
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 GENESIS = bytes(32)
-CHUNK = 5_000
-SHOWN_PROBLEMS = 100
 
 _frame = struct.Struct(">QII").pack
 _sha256 = hashlib.sha256
@@ -57,14 +54,15 @@ class Tail:
 
 def read_head(connection: sqlite3.Connection) -> Head:
     """The head by the checkpoint, but never a number that is already taken: a row put in by another hand keeps it."""
-    head = _stored(connection)
+    head = stored_head(connection)
     if head is None:
         raise sqlite3.DatabaseError("the checkpoint has been removed from the database; run `toolreeve audit verify`")
     (taken,) = connection.execute("SELECT max(seq) FROM audit").fetchone()
     return Head(max(head.seq, taken or 0), head.hash)
 
 
-def _stored(connection: sqlite3.Connection) -> Head | None:
+def stored_head(connection: sqlite3.Connection) -> Head | None:
+    """The checkpoint in the database; None if somebody took it away."""
     row = connection.execute("SELECT seq, CAST(hash AS BLOB) FROM checkpoint WHERE id = 1").fetchone()
     return None if row is None else Head(*row)
 
@@ -97,7 +95,7 @@ class CheckpointFile:
             return False
         if saved is not None and not _holds(connection, saved):
             return False
-        head = _stored(connection)
+        head = stored_head(connection)
         if head is None:
             return False
         if saved is None or head.seq > saved.seq:
@@ -123,122 +121,3 @@ def _holds(connection: sqlite3.Connection, head: Head) -> bool:
         return head.hash == GENESIS
     row = connection.execute("SELECT hash FROM audit WHERE seq = ?", (head.seq,)).fetchone()
     return row is not None and bytes(row[0]) == head.hash
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """One thing wrong with the record. `seq` is where it shows, `call_id` whose record that is, where known."""
-
-    seq: int
-    text: str
-    call_id: str | None = None
-
-    def __str__(self) -> str:
-        whose = f" (call {self.call_id})" if self.call_id else ""
-        return f"record {self.seq}{whose}: {self.text}"
-
-
-@dataclass(slots=True)
-class Verification:
-    """`head` is the hash to keep elsewhere. After many problems the rest is counted, not listed."""
-
-    records: int = 0
-    head: Head = field(default=Head(0, GENESIS))
-    problems: list[Problem] = field(default_factory=list)
-    unlisted: int = 0
-
-    @property
-    def ok(self) -> bool:
-        return not self.problems
-
-    def add(self, problem: Problem) -> None:
-        if len(self.problems) < SHOWN_PROBLEMS:
-            self.problems.append(problem)
-        else:
-            self.unlisted += 1
-
-
-_Row = tuple[int, bytes, bytes, bytes, bytes]
-
-
-def verify(connection: sqlite3.Connection, file: CheckpointFile, *, expect: bytes | None = None) -> Verification:
-    """Read the whole record as it is at this moment. `expect` is a head hash that was kept elsewhere."""
-    found = Verification()
-    saved = _read_saved(file, found)  # before the rows: a checkpoint of later rows would promise too much
-    connection.execute("BEGIN")
-    try:
-        stored = _stored(connection)
-        marks = {head.seq for head in (saved, stored) if head is not None}
-        seen = _walk(_rows(connection), found, marks, expect)
-    finally:
-        connection.execute("COMMIT")
-    _compare(found, "checkpoint file", saved, seen)
-    _compare(found, "database", stored, seen)
-    if (0 if stored is None else stored.seq) < found.head.seq:
-        found.add(Problem(found.head.seq, "inserted at the end: the checkpoint in the database does not know it"))
-    if expect is not None and expect not in seen.values():
-        found.add(Problem(found.head.seq, f"no record has the expected hash {expect.hex()}"))
-    return found
-
-
-def _read_saved(file: CheckpointFile, found: Verification) -> Head | None:
-    try:
-        saved = file.read()
-    except (OSError, ValueError) as problem:
-        found.add(Problem(0, f"the checkpoint file {file.path} cannot be read: {problem}"))
-        return None
-    if saved is None:
-        found.add(Problem(0, f"the checkpoint file {file.path} is missing: it was removed, or not copied along"))
-    return saved
-
-
-def _rows(connection: sqlite3.Connection) -> Iterator[Sequence[_Row]]:
-    """Chunks of rows as plain bytes, whatever types another hand may have put there, in order of their number."""
-    columns = ("call_id", "kind", "body", "hash")
-    plain = ", ".join(f"CAST(ifnull({column}, '') AS BLOB)" for column in columns)
-    cursor = connection.execute(f"SELECT seq, {plain} FROM audit ORDER BY seq")  # noqa: S608
-    while chunk := cursor.fetchmany(CHUNK):
-        yield chunk
-
-
-def _walk(
-    chunks: Iterable[Sequence[_Row]], found: Verification, marks: set[int], expect: bytes | None
-) -> dict[int, bytes]:
-    """Follow the links; the hashes found at `marks`, and the expected one, are the answer."""
-    previous, number = GENESIS, 0
-    seen: dict[int, bytes] = {}
-    for chunk in chunks:
-        found.records += len(chunk)
-        for seq, call_id, kind, body, digest in chunk:
-            number += 1
-            if seq != number or link(previous, seq, call_id, kind, body) != digest:
-                _judge(found, number, (seq, call_id, kind, body, digest))
-                number = max(seq, 0)
-            if seq in marks or digest == expect:
-                seen[seq] = digest
-            previous = digest
-    found.head = Head(number, previous)
-    return seen
-
-
-def _judge(found: Verification, expected: int, row: _Row) -> None:
-    """What is wrong here: something missing before this record, or this record itself?"""
-    seq, name = row[0], row[1].decode(errors="replace")
-    if seq > expected:
-        gap = f"record {expected} is" if seq == expected + 1 else f"records {expected} to {seq - 1} are"
-        found.add(Problem(expected, f"removed: {gap} missing before record {seq}", name))
-    elif seq < expected:
-        found.add(Problem(seq, "inserted: no record has such a number", name))
-    else:
-        found.add(Problem(seq, "changed, inserted or moved: its hash does not fit it and the record before it", name))
-
-
-def _compare(found: Verification, place: str, head: Head | None, seen: dict[int, bytes]) -> None:
-    if head is None or head.seq == 0:
-        return
-    last = found.head.seq
-    if head.seq > last:
-        gap = f"record {head.seq} is" if head.seq == last + 1 else f"records {last + 1} to {head.seq} are"
-        found.add(Problem(head.seq, f"removed from the end: by the checkpoint in the {place}, {gap} missing"))
-    elif seen.get(head.seq, head.hash) != head.hash:
-        found.add(Problem(head.seq, f"replaced: the checkpoint in the {place} saw another record here"))
