@@ -135,6 +135,8 @@ _AUDIT_FILTERS = {
     "session": "Only calls of this session.",
     "user": "Only calls by this user.",
     "code": "Only calls that failed with this error code, such as `E_DENIED`.",
+    "since": "Only calls from this time on: ISO 8601, or seconds since the epoch.",
+    "until": "Only calls before this time.",
 }
 
 
@@ -171,7 +173,9 @@ async def get_audit_log(context: Context, last_n: int = 20, **filters: Any) -> O
     shown = _fitting(entries)
     data: dict[str, Any] = {"entries": shown, "count": len(shown)}
     if len(shown) < len(entries):
-        data["next"] = f"get_audit_log(last_n={max(1, len(shown))}), narrowed by tool, session, user, code or success"
+        data["next"] = (
+            f"get_audit_log(last_n={max(1, len(shown))}), narrowed by tool, session, user, code, success or time"
+        )
     return Output(data=data, main=shown, truncated=len(shown) < len(entries))
 
 
