@@ -92,7 +92,7 @@ def _plain_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def report(problem: Exception, invocation: Invocation) -> int:
-    """Tell what went wrong with a command, and give the exit status for it. What we did not foresee is raised on."""
+    """Tell what went wrong with a command, and give the exit status for it. What nobody foresaw is a bug of ours."""
     match problem:
         case click.exceptions.NoArgsIsHelpError():
             click.echo(problem.format_message(), err=True)
@@ -112,8 +112,11 @@ def report(problem: Exception, invocation: Invocation) -> int:
             return _fail(invocation, problem.code, problem.message, detail=problem.detail, coded=True)
         case ToolreeveError():
             return _fail(invocation, ErrorCode.TOOL_EXEC, str(problem))
-        case _:
+        case _ if invocation.verbose:
             raise problem
+        case _:
+            unforeseen = f"unforeseen {type(problem).__name__}: {problem} (-v shows where)"
+            return _fail(invocation, ErrorCode.TOOL_EXEC, unforeseen)
 
 
 def _place(problem: ConfigError) -> dict[str, Any]:
