@@ -35,7 +35,7 @@ def test_the_layers_stand_in_the_documented_order() -> None:
     ]
 
 
-@pytest.mark.parametrize(("name", "mode"), itertools.product(NAMES, PermissionMode))
+@pytest.mark.parametrize(("name", "mode"), list(itertools.product(NAMES, PermissionMode)))
 def test_every_known_tool_is_decided_in_every_mode(name: str, mode: PermissionMode) -> None:
     action = imagine(name, {})
     expected = {
