@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from toolreeve.core.call import ToolCall
-from toolreeve.core.context import Context, Services
+from toolreeve.core.context import Context
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.result import Output
@@ -24,11 +24,6 @@ from toolreeve.tools.system import (
 )
 
 NOON = 1769608800.25  # 2026-01-28T14:00:00.250Z
-
-
-@dataclass
-class Root:
-    root: str
 
 
 @dataclass
@@ -54,6 +49,22 @@ class Models:
         return self.known
 
 
+@dataclass
+class Capabilities:
+    """All that these tools may see, and nothing else."""
+
+    root: str
+    audit: Log
+    models: Models
+
+    @property
+    def files(self) -> "Capabilities":
+        return self
+
+    def now(self) -> float:
+        return NOON
+
+
 def run(
     tool: FunctionTool,
     /,
@@ -63,14 +74,9 @@ def run(
     models: Models | None = None,
     **args: Any,
 ) -> Output:
-    services = Services(
-        files=Root(str(root)),  # type: ignore[arg-type]
-        audit=audit or Log(),
-        models=models or Models(),
-        now=lambda: NOON,
-    )
+    seen = Capabilities(root=str(root), audit=audit or Log(), models=models or Models())
     bound = bind(tool)
-    context = Context(ToolCall(tool=tool.name, args=args), services)
+    context = Context(ToolCall(tool=tool.name, args=args), seen)  # type: ignore[arg-type]
 
     async def travel() -> Output:
         return await bound.run(bound.input.parse(args), context)
