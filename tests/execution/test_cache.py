@@ -72,7 +72,7 @@ def test_calls_that_differ_in_a_named_argument_never_share_a_key(one: dict[str, 
 def repr_sorted(value: Any) -> str:
     """Equality that tells 1, 1.0 and True apart."""
     if isinstance(value, dict):
-        return repr(sorted((key, repr_sorted(inner)) for key, inner in value.items()))
+        return f"dict {sorted((key, repr_sorted(inner)) for key, inner in value.items())}"
     return repr([repr_sorted(inner) for inner in value]) if isinstance(value, list) else repr(value)
 
 
