@@ -46,7 +46,9 @@ async def test_an_unknown_tool_suggests_the_nearest_and_is_recorded(world: World
     assert len(records) == 1
 
 
-@pytest.mark.parametrize("args", [{}, {"text": 1, "times": "x"}, {"text": "a", "extra": True}, {"text": "a\udcff"}, [], None, 7])
+@pytest.mark.parametrize(
+    "args", [{}, {"text": 1, "times": "x"}, {"text": "a", "extra": True}, {"text": "a\udcff"}, [], None, 7]
+)
 async def test_arguments_that_do_not_fit_are_answered_and_recorded_once(world: World, args: Any) -> None:
     async with world.reeve(tools=[echo]) as reeve:
         result = await reeve.run(ToolCall(tool="echo", args=args))
@@ -87,7 +89,7 @@ async def test_a_tool_that_misbehaves_is_a_result_and_not_a_crash(world: World, 
     assert result.error is not None
     assert result.error.code is ErrorCode.TOOL_EXEC
     assert says in result.error.message
-    assert [record["kind"] for record in records] == ["call"]
+    assert [record.kind for record in records] == ["call"]
 
 
 async def test_a_tool_that_hangs_is_ended_at_its_time_limit(world: World) -> None:
@@ -167,7 +169,7 @@ async def test_cancelling_a_call_answers_its_caller_with_a_code(world: World) ->
 
     assert result.error is not None
     assert result.error.code is ErrorCode.CANCELLED
-    assert [record["code"] for record in records] == ["E_CANCELLED"]
+    assert [record.body["code"] for record in records] == ["E_CANCELLED"]
     assert not reeve.cancel(call.id)
 
 
@@ -189,8 +191,8 @@ async def test_a_caller_who_is_cancelled_leaves_one_record(world: World) -> None
             await running
         records = await reeve.audit.show(call.id)
 
-    assert [record["kind"] for record in records] == ["intent", "call"]
-    assert records[-1]["code"] == "E_CANCELLED"
+    assert [record.kind for record in records] == ["intent", "call"]
+    assert records[-1].body["code"] == "E_CANCELLED"
 
 
 async def test_what_asks_is_refused_where_nobody_can_be_asked(world: World) -> None:
@@ -245,7 +247,7 @@ async def test_edited_arguments_are_the_ones_that_run_and_are_recorded(world: Wo
         records = await reeve.audit.show(result.meta.call_id)
 
     assert result.output == "changed something else"
-    assert records[-1]["args"] == {"what": "something else"}
+    assert records[-1].body["args"] == {"what": "something else"}
 
 
 async def test_a_failing_tool_is_tried_again_as_often_as_it_says(world: World) -> None:
@@ -409,14 +411,14 @@ async def test_a_call_with_effects_is_written_down_before_it_begins(world: World
     @tool(danger=DangerLevel.LOW, read_only=False)
     async def act(ctx: Context) -> None:
         """Look at the record from inside."""
-        seen.extend(record["kind"] for record in await reeve.audit.show(ctx.call.id))
+        seen.extend(record.kind for record in await reeve.audit.show(ctx.call.id))
 
     async with world.reeve(tools=[act]) as reeve:
         result = await reeve.call("act")
         records = await reeve.audit.show(result.meta.call_id)
 
     assert seen == ["intent"]
-    assert [record["kind"] for record in records] == ["intent", "call"]
+    assert [record.kind for record in records] == ["intent", "call"]
 
 
 async def test_a_secret_in_arguments_or_errors_is_never_written(world: World) -> None:
@@ -468,9 +470,8 @@ async def test_a_call_whose_record_cannot_be_written_is_not_begun(world: World) 
         """Act."""
         begun.append(1)
 
-    async with world.reeve(tools=[act]) as reeve:
-        async with world.database_locked():
-            result = await reeve.call("act")
+    async with world.reeve(tools=[act]) as reeve, world.database_locked():
+        result = await reeve.call("act")
 
     assert begun == []
     assert result.error is not None

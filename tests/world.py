@@ -27,7 +27,7 @@ class World:
         return Toolreeve(settings=options.pop("settings", None) or self.settings(), **options)
 
     def database_bytes(self) -> bytes:
-        return b"".join(path.read_bytes() for path in self.state.glob("toolreeve.db*"))
+        return b"".join(path.read_bytes() for path in self.state.rglob("*") if path.is_file())
 
     @asynccontextmanager
     async def database_locked(self) -> AsyncIterator[None]:

@@ -56,7 +56,7 @@ class Assembly:
         self.metrics.watch("toolreeve_audit_failures_total", "Writes that failed.", lambda: self.store.failures)
         self.audit = Audit(self.store)
         self.ledger = Ledger(self.store)
-        self.undo = Undo(self.store, state / "undo")
+        self.undo = Undo(self.store, state / "undo", time.time)
         self.files = Workspace(
             settings.workspace.dir,
             writable_roots=settings.workspace.extra_roots,
@@ -108,6 +108,7 @@ class Assembly:
     async def start(self) -> None:
         await self.store.start()
         await self.journal.start()
+        await self.undo.sweep(self.files)
         if (budget := self.policy.budget) is not None:
             await self.ledger.reserve(budget.scope, budget.spent, None)
             budget.spent = await self.ledger.spent(budget.scope)

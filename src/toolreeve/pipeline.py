@@ -42,19 +42,23 @@ class Pipeline:
         entry = Entry(call, at=self.services.now(), started=self.clock())
         self.teller.arrived()
         try:
-            output = await self._travel(entry)
-            entry.outcome = Success(output.data, output.main)
-        except ToolError as error:
-            entry.outcome = await self._recover(error, entry)
+            outcome = await self._outcome(entry)
         except asyncio.CancelledError:
-            entry.outcome = Failure(ErrorCode.CANCELLED, "the call was cancelled before it ended")
-            result = await asyncio.shield(self._close(entry))
+            outcome = Failure(ErrorCode.CANCELLED, "the call was cancelled before it ended")
+            result = await asyncio.shield(self._close(entry, outcome))
             if call.id not in self.revoked:
                 raise
             return result
         except Exception as crash:
-            entry.outcome = Failure(ErrorCode.TOOL_EXEC, f"{type(crash).__name__}: {crash}", retryable=True)
-        return await self._close(entry)
+            outcome = Failure(ErrorCode.TOOL_EXEC, f"{type(crash).__name__}: {crash}", retryable=True)
+        return await self._close(entry, outcome)
+
+    async def _outcome(self, entry: Entry) -> Success | Failure:
+        try:
+            output = await self._travel(entry)
+        except ToolError as error:
+            return await self._recover(error, entry)
+        return Success(output.data, output.main)
 
     async def _travel(self, entry: Entry) -> Output:
         call, meta = entry.call, entry.meta
@@ -90,12 +94,8 @@ class Pipeline:
 
     def _told(self, entry: Entry, output: Output) -> Output:
         meta = entry.meta
-        meta.sandbox, meta.truncated, meta.labels, meta.command = (
-            output.sandbox,
-            output.truncated,
-            output.labels,
-            output.command,
-        )
+        meta.sandbox, meta.command = output.sandbox, output.command
+        meta.truncated, meta.labels = output.truncated, output.labels
         return output
 
     async def _recover(self, error: ToolError, entry: Entry) -> Failure:
@@ -105,17 +105,16 @@ class Pipeline:
             entry.meta.auto_recovery = bool(suggestions)
         return Failure(error.code, error.message, suggestions, error.detail, error.retryable, error.data)
 
-    async def _close(self, entry: Entry) -> ToolResult:
+    async def _close(self, entry: Entry, outcome: Success | Failure) -> ToolResult:
+        entry.outcome = outcome
         entry.meta.duration_ms = round((self.clock() - entry.started) * 1000, 3)
         self.teller.ended(entry)
         try:
             if (written := self.journal.close(entry)) is not None:
                 await asyncio.shield(written)
         except ToolError as unwritten:
-            entry.outcome = Failure(
-                unwritten.code, f"the call ended, but its record could not be written: {unwritten.message}"
-            )
-        return ToolResult(entry.outcome, entry.meta)
+            outcome = Failure(unwritten.code, f"the call ended, but its record is missing: {unwritten.message}")
+        return ToolResult(outcome, entry.meta)
 
 
 def _refuse_denied(verdict: Verdict) -> None:

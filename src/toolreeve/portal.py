@@ -1,7 +1,6 @@
 """How is the runtime used without `async`? One event loop in a thread of its own; every call is handed to it."""
 
 import asyncio
-import atexit
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from types import TracebackType
@@ -108,7 +107,8 @@ class SyncToolreeve:
 
 
 class _Shared:
-    """One runtime for `BUILTIN_TOOLS`, started by the first call through it and closed when Python ends."""
+    """One runtime for `BUILTIN_TOOLS`, started by the first call through it. When Python ends, its store writes what
+    still waits."""
 
     def __init__(self) -> None:
         self._reeve: SyncToolreeve | None = None
@@ -118,7 +118,6 @@ class _Shared:
         with self._lock:
             if self._reeve is None:
                 self._reeve = Toolreeve.sync().start()
-                atexit.register(self._reeve.close)
         return self._reeve.call(tool, args)
 
 

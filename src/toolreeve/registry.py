@@ -12,6 +12,8 @@ from toolreeve.core.errors import ErrorCode, ToolError, ToolreeveError
 from toolreeve.core.names import canonical
 from toolreeve.core.tool import BoundTool, bind, tool
 
+Tools = list[BoundTool]
+Names = list[str]
 _NAME = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9_./-]{0,127}$")
 _WORD = re.compile(r"[a-z0-9]+")
 
@@ -69,20 +71,20 @@ class ToolRegistry:
     def get(self, name: str) -> BoundTool | None:
         return self._tools.get(name) or self._tools.get(canonical(name))
 
-    def list(self) -> list[BoundTool]:
+    def list(self) -> Tools:
         return sorted(self._tools.values(), key=lambda each: each.spec.name)
 
-    def list_by_category(self, category: str) -> "list[BoundTool]":
+    def list_by_category(self, category: str) -> Tools:
         return [each for each in self.list() if each.spec.category == category]
 
     @property
-    def categories(self) -> "list[str]":
+    def categories(self) -> Names:
         return sorted({each.spec.category for each in self._tools.values()})
 
-    def get_categories(self) -> "list[str]":
+    def get_categories(self) -> Names:
         return self.categories
 
-    def search(self, query: str, *, limit: int = 20) -> "list[BoundTool]":
+    def search(self, query: str, *, limit: int = 20) -> Tools:
         """Tools that have to do with the query, the best first."""
         words = _WORD.findall(query.lower())
         scored = [(_score(words, each), each) for each in self.list()]
@@ -97,7 +99,7 @@ class ToolRegistry:
     def __len__(self) -> int:
         return len(self._tools)
 
-    def _near(self, name: str) -> "list[str]":
+    def _near(self, name: str) -> Names:
         return difflib.get_close_matches(canonical(name)[:64], self._tools, n=3)
 
     def _nearest(self, name: str) -> str:

@@ -102,13 +102,14 @@ class Toolreeve:
         """Take a call, spelled out with its session, principal and time limit, down the road."""
         if not self._started:
             raise ToolreeveError("the runtime is not started: use `async with Toolreeve() as reeve`")
-        task = asyncio.current_task()
-        if task is not None:
-            self._running[call.id] = task
+        task = self._running[call.id] = _this_task()
         try:
             return await self._parts.pipeline.run(call)
         finally:
             self._running.pop(call.id, None)
+            if call.id in self._parts.pipeline.revoked:
+                self._parts.pipeline.revoked.discard(call.id)
+                task.uncancel()
 
     def cancel(self, call_id: str) -> bool:
         """End a call that is under way: its caller gets E_CANCELLED. False if no such call is."""
@@ -185,6 +186,13 @@ class Toolreeve:
     @property
     def files(self) -> Any:
         return self._parts.files
+
+
+def _this_task() -> asyncio.Task[Any]:
+    task = asyncio.current_task()
+    if task is None:
+        raise ToolreeveError("calls are made from inside a task of an asyncio event loop")
+    return task
 
 
 def _configuration(

@@ -7,7 +7,7 @@ import dataclasses
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Protocol, overload, runtime_checkable
 
 from toolreeve.core import json
@@ -95,6 +95,10 @@ class FunctionTool:
     list_effects: ListEffects | None = None
     inline: bool = False
 
+    @cached_property
+    def is_async(self) -> bool:
+        return inspect.iscoroutinefunction(self.function)
+
     @property
     def name(self) -> str:
         return self.spec.name
@@ -120,7 +124,7 @@ class FunctionTool:
         kwargs = {name: self._convert(name, value) for name, value in args.items()} if self.signature.converts else args
         if self.signature.context:
             kwargs = {**kwargs, self.signature.context: context}
-        if inspect.iscoroutinefunction(self.function):
+        if self.is_async:
             return await self.function(**kwargs)
         return await run_interruptibly(partial(self.function, **kwargs))
 

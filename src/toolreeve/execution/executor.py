@@ -58,7 +58,7 @@ class Executor:
     async def _alone(self, running: Coroutine[Any, Any, Output], seconds: float) -> Output:
         """In a task of its own, so that a tool which swallows its cancellation cannot hold its caller."""
         loop = asyncio.get_running_loop()
-        task = loop.create_task(running)
+        task = loop.create_task(_contained(running))
         woken = loop.create_future()
         alarm = loop.call_later(seconds, _wake, woken)
         task.add_done_callback(lambda _: _wake(woken))
@@ -94,6 +94,14 @@ class Executor:
         if self._left_behind:
             await asyncio.wait(set(self._left_behind), timeout=GRACE)
         return len(self._left_behind)
+
+
+async def _contained(running: Coroutine[Any, Any, Output]) -> Output:
+    """A tool may end itself, not the program: asyncio would let SystemExit out of the loop."""
+    try:
+        return await running
+    except SystemExit as leaving:
+        raise ToolError(ErrorCode.TOOL_EXEC, f"the tool tried to end the program: {leaving!r}") from None
 
 
 def timed_out(seconds: float, remark: str = "") -> ToolError:
@@ -135,13 +143,12 @@ class _Resumed(Awaitable[Output]):
     def __await__(self) -> Generator[Any, Any, Output]:
         waiting = self._waiting
         while True:
+            raised: BaseException | None = None
             try:
                 sent = yield waiting
-            except BaseException as raised:  # handed on to where it belongs
-                step = self._running.throw, raised
-            else:
-                step = self._running.send, sent
+            except BaseException as problem:  # handed on to where it belongs
+                raised = problem
             try:
-                waiting = step[0](step[1])
+                waiting = self._running.send(sent) if raised is None else self._running.throw(raised)
             except StopIteration as ended:
                 return ended.value  # type: ignore[no-any-return]
