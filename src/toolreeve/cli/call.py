@@ -105,7 +105,10 @@ async def _call(
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     async with runtime:
         result = await runtime.run(request)
-    return show_result(invocation, result)
+    status = show_result(invocation, result)
+    if result.success and (result.data or {}).get("undoable") and sys.stderr.isatty():
+        note(f"to take it back: toolreeve undo {request.id}")
+    return status
 
 
 def _arguments(runtime: "Toolreeve", tool: str, pairs: tuple[str, ...], document: str | None) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""How are changes taken back? As a call of its own, with its own decision and its own record."""
+"""How are changes taken back? As a call of its own, with its own decision and its own record.
+
+Whoever types the command has said yes to it, so nobody is asked again; what the policy denies stays denied.
+"""
 
 import asyncio
 
@@ -20,8 +23,10 @@ def undo(call_id: str | None, session: str | None, *, force: bool) -> int:
 
 
 async def _undo(invocation: Invocation, call_id: str | None, session: str | None, *, force: bool) -> int:
+    from toolreeve.approval.channels.callback import CallbackChannel
     from toolreeve.cli.world import new_runtime
 
-    async with new_runtime(invocation) as runtime:
+    typed = CallbackChannel(lambda request: request.allow(by="the command line"), name="command line")
+    async with new_runtime(invocation, typed) as runtime:
         result = await runtime.undo(call_id, session=session, force=force)
     return show_result(invocation, result)

@@ -9,17 +9,22 @@ from typing import TYPE_CHECKING
 from toolreeve.cli.invocation import Invocation
 
 if TYPE_CHECKING:
+    from toolreeve.approval.channel import Channel
     from toolreeve.guard.workspace import Workspace
     from toolreeve.runtime import Toolreeve
 
 
-def new_runtime(invocation: Invocation) -> "Toolreeve":
+def new_runtime(invocation: Invocation, *channels: "Channel") -> "Toolreeve":
     """Built, not started: its tools and its policy can be looked at without a database."""
-    from toolreeve.approval.channels.terminal import TerminalChannel
     from toolreeve.runtime import Toolreeve
 
-    terminal = TerminalChannel(editor=shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""))
-    return Toolreeve(settings=invocation.configuration(), approve=[terminal], origin="cli")
+    return Toolreeve(settings=invocation.configuration(), approve=channels or (_terminal(),), origin="cli")
+
+
+def _terminal() -> "Channel":
+    from toolreeve.approval.channels.terminal import TerminalChannel
+
+    return TerminalChannel(editor=shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""))
 
 
 @contextmanager
