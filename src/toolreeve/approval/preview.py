@@ -46,7 +46,7 @@ def edited(text: str, edits: Sequence[Any]) -> str | None:
 
 
 def diff(before: str | None, after: str, path: str) -> str:
-    old, new = (before or "").splitlines(), after.splitlines()
+    old, new = _lines(before or ""), _lines(after)
     head, tail = _common(old, new)
     if max(len(old), len(new)) - head - tail > MAX_LINES:
         return f"(too different to compare: {len(old)} lines before, {len(new)} after)"
@@ -56,6 +56,12 @@ def diff(before: str | None, after: str, path: str) -> str:
     near = (old[skipped : len(old) - kept], new[skipped : len(new) - kept])
     lines = [_HUNK.sub(_moved(skipped), line) for line in difflib.unified_diff(*near, *names, lineterm="", n=CONTEXT)]
     return "\n".join(lines) if lines else "(no line changes)"
+
+
+def _lines(text: str) -> list[str]:
+    """Parted at line feeds only: other characters that break lines must stay to be seen."""
+    lines = text.split("\n")
+    return lines if lines[-1] else lines[:-1]
 
 
 def _common(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
