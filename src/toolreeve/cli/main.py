@@ -92,7 +92,7 @@ def main(args: list[str] | None = None) -> int:
     try:
         status = toolreeve.main(args, prog_name="toolreeve", standalone_mode=False, obj=invocation)
         sys.stdout.flush()
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):  # click turns the former into the latter, and exits for nothing else
         _forget_stdout()
         return BROKEN_PIPE
     except (KeyboardInterrupt, click.Abort):
