@@ -97,11 +97,14 @@ class Executor:
 
 
 async def _contained(running: Coroutine[Any, Any, Output]) -> Output:
-    """A tool may end itself, not the program: asyncio would let SystemExit out of the loop."""
+    """What a tool raises is a failure of the tool. It may end itself, not the program: asyncio would let SystemExit out
+    of the loop."""
     try:
         return await running
-    except SystemExit as leaving:
-        raise ToolError(ErrorCode.TOOL_EXEC, f"the tool tried to end the program: {leaving!r}") from None
+    except ToolError:
+        raise
+    except (Exception, SystemExit) as crash:
+        raise ToolError(ErrorCode.TOOL_EXEC, f"{type(crash).__name__}: {crash}") from crash
 
 
 def timed_out(seconds: float, remark: str = "") -> ToolError:
