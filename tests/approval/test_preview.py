@@ -1,9 +1,13 @@
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.approval.people import call
-from toolreeve.approval.preview import MAX_LINES, diff, edited, preview
+from toolreeve.approval.preview import MAX_BYTES, MAX_LINES, diff, edited, preview, previewer
+from toolreeve.core.action import Action
+from toolreeve.guard.workspace import Workspace
 
 
 def reading(text: str | None) -> "Reading":
@@ -88,3 +92,19 @@ def test_a_diff_turns_the_one_text_into_the_other(old: list[str], new: list[str]
 
 def test_a_character_that_breaks_lines_unseen_stays_in_the_diff() -> None:
     assert "+a\u2028b" in diff("", "a\u2028b", "f").split("\n")
+
+
+async def test_a_preview_reads_the_workspace_and_says_what_it_cannot_show(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("old\n")
+    (tmp_path / "big.txt").write_bytes(b"x" * (MAX_BYTES + 1))
+    (tmp_path / "link").symlink_to("/etc/passwd")
+    show = previewer(Workspace(tmp_path))
+
+    def writing(path: str) -> Action:
+        return call(args={"path": path, "content": "new\n"})
+
+    assert (await show(writing("a.txt"))).splitlines()[-2:] == ["-old", "+new"]
+    assert (await show(writing("none.txt"))).splitlines()[-1] == "+new"
+    assert "larger than 1024 KB" in await show(writing("big.txt"))
+    assert "cannot be shown" in await show(writing("link"))
+    assert "root:" not in await show(writing("link"))

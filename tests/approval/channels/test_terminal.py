@@ -23,6 +23,11 @@ from toolreeve.core.errors import ErrorCode, ToolError
 DEADLINE = 20.0
 
 
+def _wake(ready: "asyncio.Future[None]") -> None:
+    if not ready.done():
+        ready.set_result(None)
+
+
 class Screen:
     """The person's side of a terminal."""
 
@@ -43,7 +48,7 @@ class Screen:
     async def _more(self) -> None:
         loop = asyncio.get_running_loop()
         ready: asyncio.Future[None] = loop.create_future()
-        loop.add_reader(self.master, lambda: ready.done() or ready.set_result(None))
+        loop.add_reader(self.master, _wake, ready)
         try:
             await ready
         finally:
