@@ -116,6 +116,7 @@ def test_plan_mode_and_the_projects_deny_list_hold(shell: Shell) -> None:
         (["call", "read_file", "path"], "'path' is not key=value"),
         (["call", "read_file", "path=a", "--args", "{}"], "give the arguments once"),
         (["call", "read_file", "path=@missing"], "'missing' cannot be read: No such file"),
+        (["call", "read_file", "path=@/dev/zero"], "'/dev/zero' holds more than 64 MB"),
         (["call", "read_file", "--timeout", "0", "path=a"], "0"),
         (["call"], "Missing argument 'TOOL'"),
     ],
@@ -125,6 +126,14 @@ def test_broken_arguments_are_bad_usage(shell: Shell, args: list[str], says: str
 
     assert printed.status == 2
     assert says in printed.err
+
+
+@pytest.mark.parametrize("text", [b"{", b"[]", b'{"path": "\xff"}', b'{"a":' * 10_000 + b"1" + b"}" * 10_000])
+def test_arguments_that_are_no_json_object_are_refused_on_record(shell: Shell, text: bytes) -> None:
+    printed = shell.spawn("call", "read_file", "--json", "-", stdin=text)
+
+    assert (printed.status, printed.json["error"]["code"]) == (2, "E_INVALID_PARAMS")
+    assert [record["code"] for record in shell.run("audit", "list", "--json").json] == ["E_INVALID_PARAMS"]
 
 
 def test_bytes_that_are_not_utf8_are_bad_usage_wherever_they_come_from(shell: Shell) -> None:
