@@ -12,7 +12,6 @@ from typing import IO, Any
 
 from toolreeve.core import json
 
-
 MAX_INPUT = 64 * 1024 * 1024
 
 
