@@ -36,14 +36,17 @@ class Executor:
 
     async def run(self, action: Action, meta: Meta) -> Output:
         retry = action.tool.spec.limits.retry
+        meta.attempts = 1
+        if retry is None:
+            return await self._attempt(action)
         while True:
-            meta.attempts += 1
             try:
                 return await self._attempt(action)
             except ToolError as error:
-                if retry is None or meta.attempts >= retry.attempts or not may_repeat(error, action):
+                if meta.attempts >= retry.attempts or not may_repeat(error, action):
                     raise
             await asyncio.sleep(delay(retry, meta.attempts, self._draw()))
+            meta.attempts += 1
 
     async def _attempt(self, action: Action) -> Output:
         call, tool = action.call, action.tool
