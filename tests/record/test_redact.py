@@ -73,6 +73,8 @@ def test_everything_under_a_telling_name_goes_but_an_answer_of_yes_no_or_nothing
         ("https://:hunter2@h/", "https://:[redacted]@h/"),
         ("DB_PASSWORD=hunter2 run", "DB_PASSWORD=[redacted] run"),
         ("https://x/?api_key=abc&page=2", "https://x/?api_key=[redacted]&page=2"),
+        ("DB_PASSWORD=h\ud800unter2 run", "DB_PASSWORD=[redacted] run"),
+        ("password=pässwört!", "password=[redacted]"),
         ("mysql --password hunter2 -h db", "mysql --password [redacted] -h db"),
         ('{"password": "hunter2", "n": 1}', '{"password": "[redacted]", "n": 1}'),
         ('{\\"password\\": \\"hunter2\\"}', '{\\"password\\": \\"[redacted]\\"}'),
