@@ -1,5 +1,4 @@
 import pytest
-
 from bench.attack import main
 
 
