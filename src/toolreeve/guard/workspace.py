@@ -249,8 +249,14 @@ class Workspace:
         loop = asyncio.get_running_loop()
 
         def note(change: Change) -> None:
-            if self._keep is not None:
+            if self._keep is None:
+                return
+            try:
                 asyncio.run_coroutine_threadsafe(self._keep.note(call, change), loop).result(NOTING_SECONDS)
+            except TimeoutError:
+                raise ToolError(
+                    ErrorCode.AUDIT_ERROR, "the change could not be noted for undo in time; nothing was changed"
+                ) from None
 
         working = loop.run_in_executor(self._threads, work, note)
         try:

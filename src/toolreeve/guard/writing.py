@@ -35,7 +35,7 @@ MOST_MOVED = 10_000
 _ATTEMPTS = 4
 
 
-class Changeless(Exception):
+class _Outdated(Exception):
     """What was there changed between looking and acting; look again."""
 
 
@@ -116,7 +116,7 @@ class Writer:
                     new.write(piece)
                 new.write(data)
                 if not is_same(old, spot.stat()):
-                    raise Changeless
+                    raise _Outdated
                 new.publish(spot.name, replace=True)
                 size = os.fstat(new.descriptor).st_size
             sync_directory(spot.descriptor)
@@ -142,7 +142,7 @@ class Writer:
                 before, kept = self._keep_former(spot, path, old)
                 note(Change(kind="delete", path=spot.path, before=before, mode=old.st_mode & 0o777, kept=kept))
                 if not is_same(old, spot.stat()):
-                    raise Changeless
+                    raise _Outdated
                 os.unlink(spot.name, dir_fd=spot.descriptor)
                 sync_directory(spot.descriptor)
                 return Changed(path=spot.path, size=old.st_size, existed=True, undoable=kept)
@@ -319,7 +319,7 @@ class Writer:
             try:
                 with _told(path):
                     return attempt()
-            except (Changeless, FileExistsError):
+            except (_Outdated, FileExistsError):
                 continue
         raise ToolError(ErrorCode.WRITE_ERROR, f"{path}: keeps being changed by someone else")
 

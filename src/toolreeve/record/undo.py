@@ -22,6 +22,7 @@ from toolreeve.record.store import Store
 MOST_KEPT_BYTES = 1024 * 1024 * 1024
 LONGEST_KEPT = 30 * 24 * 3600.0
 MOST_SWEPT = 256
+PRUNE_EVERY = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,10 +68,13 @@ class Undo:
     async def note(self, call: ToolCall, change: Change) -> None:
         row = (call.id, call.session, self._now(), json.dumps(dataclasses.asdict(change)))
 
-        def insert(connection: sqlite3.Connection) -> None:
-            connection.execute("INSERT INTO undo (call_id, session, at, change) VALUES (?, ?, ?, ?)", row)
+        def insert(connection: sqlite3.Connection) -> int:
+            added = connection.execute("INSERT INTO undo (call_id, session, at, change) VALUES (?, ?, ?, ?)", row)
+            return added.lastrowid or 0
 
-        await self._store.transact(insert)
+        number = await self._store.transact(insert)
+        if number % PRUNE_EVERY == 0 or self._blobs.fresh_bytes > self._most_bytes // 8:
+            await self.prune()
 
     async def changes(self, *, call_id: str | None = None, session: str | None = None) -> Sequence[Noted]:
         """The changes of a call or a session that have not been taken back, newest first."""
