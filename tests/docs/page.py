@@ -22,7 +22,7 @@ from toolreeve.policy.files import read_rules
 
 ROOT = Path(__file__).parents[2]
 PLAYER = Path(__file__).with_name("player.py")
-_SHOWN = re.compile(r"#> ?(.*)$", re.MULTILINE)
+_SHOWN = re.compile(r"# → ?(.*)$", re.MULTILINE)
 
 
 class PageProblem(AssertionError):
@@ -35,6 +35,11 @@ def environment(home: Path) -> dict[str, str]:
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     own = {"HOME": str(home), "PATH": path, "NO_COLOR": "1", "TERM": "xterm"}
     return {"LANG": "C.UTF-8"} | kept | own
+
+
+def shown_in(source: str) -> list[str]:
+    """What Python code says that it prints, in comments that begin with `# →`."""
+    return _SHOWN.findall(source)
 
 
 class Page:
@@ -86,7 +91,7 @@ class Page:
         answer = self._play(block)
         if answer["problem"]:
             raise self._problem(block, answer["problem"])
-        shown = _SHOWN.findall(block.text)
+        shown = shown_in(block.text)
         if (shown or answer["output"]) and not is_like(tidy("\n".join(shown)), tidy(answer["output"])):
             raise self._problem(block, f"printed:\n{answer['output']}")
 

@@ -47,12 +47,12 @@ def test_an_answer_that_is_shown_is_typed(tmp_path: Path) -> None:
 
 
 def test_python_shows_what_it_prints(tmp_path: Path) -> None:
-    run(tmp_path, "```python\nx = 2\n```\n\n```python\nprint(x + 1)  #> 3\n```\n")
+    run(tmp_path, "```python\nx = 2\n```\n\n```python\nprint(x + 1)  # → 3\n```\n")
 
 
 def test_python_that_prints_something_else_is_found(tmp_path: Path) -> None:
     with pytest.raises(PageProblem, match="printed"):
-        run(tmp_path, "```python\nprint(4)  #> 3\n```\n")
+        run(tmp_path, "```python\nprint(4)  # → 3\n```\n")
 
 
 def test_python_that_prints_more_than_is_shown_is_found(tmp_path: Path) -> None:
