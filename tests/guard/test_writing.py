@@ -283,8 +283,7 @@ def test_a_cancelled_caller_leaves_the_file_as_before_or_as_meant(place: Place) 
             for _ in range(delay):
                 await asyncio.sleep(0)
             task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
+            await asyncio.wait([task])
             assert place.read("docs/note.txt") in (b"inside", (b"outside" * 1000)[:1000])
 
     run(cancel_early())
