@@ -90,6 +90,12 @@ def test_a_block_that_nothing_runs_is_found(tmp_path: Path, language: str) -> No
         run(tmp_path, f"```{language}\nls\n```\n")
 
 
+@pytest.mark.parametrize(("opening", "closing"), [("```console title", "```"), ("~~~console", "~~~")])
+def test_no_way_to_open_a_block_keeps_it_from_being_run(tmp_path: Path, opening: str, closing: str) -> None:
+    with pytest.raises(PageProblem, match="printed"):
+        run(tmp_path, f"{opening}\n$ echo one\ntwo\n{closing}\n")
+
+
 def test_a_block_that_is_not_closed_is_found(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="never closed"):
         run(tmp_path, "```console\n$ ls\n")
