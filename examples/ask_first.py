@@ -20,7 +20,7 @@ async def main() -> None:
         final = await reeve.call("write_file", path="drafts/../letter.txt", content="Dear reader")
         print(final.error.code if final.error else "")  # → E_APPROVAL_DENIED
         undone = await reeve.undo(draft.meta.call_id)
-        print(undone.error.code if undone.error else "")  # → E_APPROVAL_DENIED
+        print(undone.success, undone.meta.approved_by)  # → True the drafts clerk
 
 
 asyncio.run(main())

@@ -25,6 +25,11 @@ from toolreeve.record.journal import Journal
 from toolreeve.record.telling import Teller
 from toolreeve.registry import ToolRegistry
 
+REFUSAL_CODES = {
+    "floor": ErrorCode.PATH_FORBIDDEN,
+    "budget": ErrorCode.BUDGET,
+    "exhaustion": ErrorCode.BUDGET,
+}
 FILE_EFFECTS = frozenset({EffectKind.READ, EffectKind.WRITE, EffectKind.DELETE})
 
 
@@ -132,5 +137,5 @@ class Pipeline:
 
 def _refuse_denied(verdict: Verdict) -> None:
     if verdict.decision is Decision.DENY:
-        code = ErrorCode.BUDGET if verdict.layer in ("budget", "exhaustion") else ErrorCode.DENIED
+        code = REFUSAL_CODES.get(verdict.layer, ErrorCode.DENIED)
         raise ToolError(code, verdict.reason, suggestions=(verdict.advice,) if verdict.advice else ())
