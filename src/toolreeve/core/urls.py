@@ -6,9 +6,12 @@ is an address in every spelling that glibc or a browser takes for one, whatever 
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address
+from typing import Any
+from urllib.parse import unquote_to_bytes, urlencode, urljoin
 
 from toolreeve.core.errors import ErrorCode, ToolError
 
@@ -158,8 +161,6 @@ def _number(text: str) -> int:
 def _unquote(text: str) -> str:
     if _BAD_PERCENT.search(text):
         raise forbidden(f"{text[:260]!r} is not a host name")
-    from urllib.parse import unquote_to_bytes
-
     try:
         decoded = unquote_to_bytes(text).decode()
     except UnicodeDecodeError:
@@ -205,3 +206,15 @@ def _canonical_path(text: str) -> str:
     if not _UNSAFE.search(path):
         return path
     return _UNSAFE.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), path)
+
+
+def join_url(base: str, reference: str) -> str:
+    """The reference as seen from the base; unchanged where it makes no sense there. What comes out is still unjudged."""
+    try:
+        return urljoin(base, reference)
+    except ValueError:
+        return reference
+
+
+def encode_form(fields: Mapping[str, Any]) -> bytes:
+    return urlencode(fields, doseq=True).encode()

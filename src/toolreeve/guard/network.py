@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.network import Connection
-from toolreeve.core.urls import Address, Target, forbidden, parse_host, parse_url
+from toolreeve.core.urls import Address, forbidden, parse_host
 from toolreeve.guard.addresses import Zone, faces, plain, zone
 from toolreeve.guard.resolver import Resolver, SystemResolver
 from toolreeve.guard.rules import NetworkRule, parse_rules
@@ -82,7 +82,8 @@ class NetworkGuard:
         for rule in self._deny:
             if rule.touches(port, method) and rule.names(host):
                 raise forbidden(f"{host}:{port} is refused by the rule {rule.text!r} of network.deny")
-        named = [rule for rule in self._allow if rule.network is not None or rule.names(host)]
+        address = parse_host(_bracketed(host))[1]
+        named = [rule for rule in self._allow if rule.names(host) or rule.may_hold(address)]
         if _is_local_name(host):
             named = [rule for rule in named if not rule.anywhere]
         if found := [rule for rule in named if rule.covers(port, method)]:
@@ -124,15 +125,28 @@ class NetworkGuard:
         except TimeoutError:
             raise ToolError(ErrorCode.HTTP_TIMEOUT, f"resolving {host!r} took too long") from None
 
+    async def check(self, host: str, port: int, method: str) -> None:
+        """Whether a request may go out, before a connection is chosen for it. Raises ToolError.
+
+        The connection itself is judged when it is made; behind a proxy that happens elsewhere, so it is judged here.
+        """
+        name, address = parse_host(_bracketed(host))
+        if self.settings.proxy is not None:
+            await self.admit(name, port, method)
+        elif address is not None:
+            self.judge(name, port, method, [address])
+        else:
+            self.screen(name, port, method)
+
     async def admit(self, host: str, port: int, method: str) -> Admission:
         """Resolve once and judge every address. Raises ToolError."""
-        host, address = parse_host(_bracketed(host) if ":" in host else host)
-        self.screen(host, port, method)
-        addresses = [address] if address is not None else await self.resolve(host)
-        rule = self.judge(host, port, method, addresses)
+        name, address = parse_host(_bracketed(host))
+        self.screen(name, port, method)
+        addresses = [address] if address is not None else await self.resolve(name)
+        rule = self.judge(name, port, method, addresses)
         for each in addresses:
             if zone(each) is Zone.PUBLIC and _is_own(each):
-                raise forbidden(f"{host} ({each}) is this machine itself")
+                raise forbidden(f"{name} ({each}) is this machine itself")
         return Admission(addresses=addresses[:ADDRESSES_TRIED], rule=rule)
 
     async def dial(self, host: str, port: int, *, method: str) -> Connection:
@@ -148,14 +162,6 @@ class NetworkGuard:
             else:
                 return Connection(reader=reader, writer=writer, address=str(address), rule=admission.rule)
         raise _unreachable(host, port, problem)
-
-    def inspect(self, url: str, method: str = "GET") -> Target:
-        """The URL's target, if it might be reached as far as can be told without resolving. Raises ToolError."""
-        target = parse_url(url)
-        self.screen(target.host, target.port, method)
-        if target.address is not None:
-            self.judge(target.host, target.port, method, [target.address])
-        return target
 
 
 def _unreachable(host: str, port: int, problem: OSError | None) -> ToolError:
@@ -181,7 +187,7 @@ def _is_local_name(host: str) -> bool:
 
 def _bracketed(host: Address | str) -> str:
     text = str(host)
-    return f"[{text}]" if ":" in text else text
+    return f"[{text}]" if ":" in text and not text.startswith("[") else text
 
 
 def _is_own(address: Address) -> bool:

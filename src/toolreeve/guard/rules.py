@@ -12,7 +12,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 
 from toolreeve.core.errors import ConfigError, ToolError
 from toolreeve.core.urls import Address, parse_host
-from toolreeve.guard.addresses import OPENED_BY_NAME, Zone, zone
+from toolreeve.guard.addresses import OPENED_BY_NAME, Zone, plain, zone
 
 Network = IPv4Network | IPv6Network
 WEB_PORTS = frozenset({80, 443})
@@ -47,6 +47,10 @@ class NetworkRule:
 
     def holds(self, address: Address) -> bool:
         return self.network is not None and address.version == self.network.version and address in self.network
+
+    def may_hold(self, address: Address | None) -> bool:
+        """Whether the address is in the rule's network, or could be: a name has none before it is resolved."""
+        return self.network is not None and (address is None or self.holds(plain(address)))
 
     def covers(self, port: int, method: str) -> bool:
         return (self.ports is None or port in self.ports) and (self.methods is None or method in self.methods)
