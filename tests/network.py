@@ -1,15 +1,36 @@
-"""Loopback servers that tests of the network talk to: HTTP that says what it is told to, and DNS that may lie."""
+"""Loopback servers that tests of the network talk to: HTTP that says what it is told to, and DNS that may lie.
+
+No test reaches beyond this machine: once this is imported, a connection to anything but loopback fails whoever tries it.
+"""
 
 import asyncio
 import contextlib
+import socket
 import struct
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from ipaddress import IPv4Address, IPv6Address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from ssl import SSLContext
+from typing import Any, cast
 
 from toolreeve.core.urls import Address
 from toolreeve.guard.resolver import unresolved
+
+
+def _stay_on_loopback(event: str, args: tuple[Any, ...]) -> None:
+    if event != "socket.connect":
+        return
+    connecting, address = args
+    if connecting.type != socket.SOCK_STREAM or connecting.family not in (socket.AF_INET, socket.AF_INET6):
+        return
+    target = ip_address(str(address[0]).partition("%")[0])
+    mapped = getattr(target, "ipv4_mapped", None)
+    if not (mapped or target).is_loopback:
+        raise AssertionError(f"a test tried to connect to {address}")
+
+
+sys.addaudithook(_stay_on_loopback)
 
 
 @dataclass
@@ -119,8 +140,7 @@ class DnsServer(asyncio.DatagramProtocol):
         self.transport: asyncio.DatagramTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.DatagramTransport)
-        self.transport = transport
+        self.transport = cast(asyncio.DatagramTransport, transport)
 
     def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
         name, kind, question = _read_question(data)

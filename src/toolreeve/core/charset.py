@@ -45,8 +45,8 @@ _BINARY = re.compile(
 )
 
 
-def decode_text(body: bytes | bytearray, content_type: str = "") -> str:
-    """Never fails: what does not fit the encoding becomes U+FFFD."""
+def decode_text(body: bytes | bytearray, content_type: str = "", *, cut: bool = False) -> str:
+    """Never fails: what does not fit the encoding becomes U+FFFD. A body that was `cut` may end within a character."""
     for mark, codec in _MARKS:
         if body.startswith(mark):
             return _decode(memoryview(body)[len(mark) :], codec)
@@ -56,8 +56,8 @@ def decode_text(body: bytes | bytearray, content_type: str = "") -> str:
     try:
         return body.decode()
     except UnicodeDecodeError as problem:
-        if problem.end >= len(body) - 3 and problem.reason == "unexpected end of data":
-            return body.decode(errors="ignore")
+        if cut and problem.reason == "unexpected end of data":
+            return body[: problem.start].decode()
         return _decode(body, _LATIN)
 
 

@@ -36,7 +36,7 @@ class HttpReply:
         return self.headers.get("content-type", "")
 
     def text(self) -> str:
-        return decode_text(self.body, self.content_type)
+        return decode_text(self.body, self.content_type, cut=self.truncated)
 
 
 class Http(Protocol):

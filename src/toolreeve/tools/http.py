@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from toolreeve.core import json
-from toolreeve.core.charset import is_text
+from toolreeve.core.charset import decode_text, is_text
 from toolreeve.core.context import Context
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect, EffectKind
@@ -227,7 +227,7 @@ def _is_json(text: str) -> bool:
 def _output(reply: HttpReply, method: str, shown: int | None) -> Output:
     body = reply.body if shown is None else reply.body[:shown]
     truncated = reply.truncated or len(body) < len(reply.body)
-    text, encoding = readable(body, reply.content_type)
+    text, encoding = readable(body, reply.content_type, cut=truncated)
     data: dict[str, Any] = {
         "status_code": reply.status,
         "headers": reply.headers,
@@ -241,10 +241,10 @@ def _output(reply: HttpReply, method: str, shown: int | None) -> Output:
     return Output(data=data, main=text, truncated=truncated, labels=UNTRUSTED)
 
 
-def readable(body: bytes | bytearray, content_type: str) -> tuple[str, str]:
+def readable(body: bytes | bytearray, content_type: str, *, cut: bool) -> tuple[str, str]:
     """The body as a reader wants it, and how to take that: text, or base64 for what is no text."""
     if is_text(body, content_type):
-        return HttpReply(status=0, headers={"content-type": content_type}, body=body, url="").text(), "text"
+        return decode_text(body, content_type, cut=cut), "text"
     return b64encode(body).decode(), "base64"
 
 

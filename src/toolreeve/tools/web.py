@@ -45,7 +45,7 @@ async def fetch_url(
 ) -> Output:
     """Fetch a web page or file and return its content: as it came, or an HTML page as plain text or Markdown."""
     reply = await _fetch(ctx, url, timeout, user_agent)
-    source, encoding = readable(reply.body, reply.content_type)
+    source, encoding = readable(reply.body, reply.content_type, cut=reply.truncated)
     data: dict[str, Any] = {
         "content": source,
         "status_code": reply.status,
@@ -92,7 +92,7 @@ async def extract_links(
     source, cut = html or "", False
     if url is not None:
         reply = await _fetch(ctx, url, timeout, None)
-        source, _ = readable(reply.body, reply.content_type)
+        source, _ = readable(reply.body, reply.content_type, cut=reply.truncated)
         base, cut = base or reply.url, reply.truncated
     found = await _work(source, lambda: links_of(source, base))
     links = found[:MAX_LINKS]
