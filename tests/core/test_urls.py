@@ -21,7 +21,7 @@ def test_a_plain_url_is_read_as_it_stands() -> None:
 
 
 def test_a_url_is_brought_into_canonical_form() -> None:
-    target = parse_url(" HTTP://EXAMPLE.com.:0080/a b/ü?q=\"x\"#fragment\n")
+    target = parse_url(' HTTP://EXAMPLE.com.:0080/a b/ü?q="x"#fragment\n')
 
     assert target == Target("http", "example.com", 80, "/a%20b/%C3%BC?q=%22x%22")
     assert target.url == "http://example.com/a%20b/%C3%BC?q=%22x%22"
@@ -205,8 +205,8 @@ def test_any_text_is_a_target_or_refused(text: str) -> None:
     for url in (text, f"http://{text}", f"https://example.com{text}"):
         try:
             target = parse_url(url)
-        except ToolError as refused:
-            assert refused.code is ErrorCode.URL_FORBIDDEN
+        except ToolError:
+            refusal(url)
         else:
             assert target.url.isascii()
             assert parse_url(target.url) == target

@@ -37,15 +37,13 @@ async def send(
     timeout: float = 5.0,
     session: str = "s",
 ) -> HttpReply:
-    request = HttpRequest(
-        method=method, url=url, headers=headers or {}, body=body, timeout=timeout, session=session
-    )
+    request = HttpRequest(method=method, url=url, headers=headers or {}, body=body, timeout=timeout, session=session)
     return await client.send(request)
 
 
-async def failure(client: GuardedHttp, url: str, **more: float) -> ToolError:
+async def failure(client: GuardedHttp, url: str, timeout: float = 5.0) -> ToolError:
     with pytest.raises(ToolError) as caught:
-        await send(client, url, **more)
+        await send(client, url, timeout=timeout)
     return caught.value
 
 
@@ -54,9 +52,10 @@ def redirects(to: Callable[[Received], str], status: int = 302) -> Callable[[Rec
 
 
 async def test_a_request_arrives_as_it_was_meant() -> None:
-    async with web_server(lambda _: Answer(status=201, headers={"X-Seen": "yes"})) as web, http(
-        f"127.0.0.1:{web.port}"
-    ) as client:
+    async with (
+        web_server(lambda _: Answer(status=201, headers={"X-Seen": "yes"})) as web,
+        http(f"127.0.0.1:{web.port}") as client,
+    ):
         reply = await send(client, web.url("/a b?c=d#e"), "POST", {"X-Key": "1"}, b"hello")
 
         assert (reply.status, reply.body, reply.headers["x-seen"]) == (201, b"ok", "yes")
@@ -76,9 +75,10 @@ async def test_connections_are_pooled() -> None:
 
 
 async def test_the_name_stays_in_the_host_header_while_the_judged_address_is_dialled() -> None:
-    async with web_server() as web, http(
-        f"127.0.0.1:{web.port}", resolver=HostsResolver(parse_hosts("127.0.0.1 name.example"))
-    ) as client:
+    async with (
+        web_server() as web,
+        http(f"127.0.0.1:{web.port}", resolver=HostsResolver(parse_hosts("127.0.0.1 name.example"))) as client,
+    ):
         await send(client, web.url(host="name.example"))
 
         assert web.received[0].headers["host"] == f"name.example:{web.port}"
@@ -164,9 +164,10 @@ async def test_a_relative_redirect_is_followed() -> None:
 
 
 async def test_redirects_end() -> None:
-    async with web_server(redirects(lambda request: request.path + "x")) as web, http(
-        f"127.0.0.1:{web.port}"
-    ) as client:
+    async with (
+        web_server(redirects(lambda request: request.path + "x")) as web,
+        http(f"127.0.0.1:{web.port}") as client,
+    ):
         refused = await failure(client, web.url())
 
         assert refused.code is ErrorCode.HTTP_ERROR
@@ -174,9 +175,11 @@ async def test_redirects_end() -> None:
 
 
 async def test_credentials_do_not_cross_origins() -> None:
-    async with web_server() as other, web_server(redirects(lambda _: other.url("/x"))) as web, http(
-        f"127.0.0.1:{web.port}", f"127.0.0.1:{other.port}"
-    ) as client:
+    async with (
+        web_server() as other,
+        web_server(redirects(lambda _: other.url("/x"))) as web,
+        http(f"127.0.0.1:{web.port}", f"127.0.0.1:{other.port}") as client,
+    ):
         secrets = {"Authorization": "Bearer t", "X-Api-Key": "k", "Cookie": "a=b", "Accept": "text/html"}
         await send(client, web.url(), headers=secrets)
 
@@ -196,9 +199,11 @@ async def test_credentials_stay_within_an_origin() -> None:
 
 
 async def test_a_body_is_not_carried_to_another_origin() -> None:
-    async with web_server() as other, web_server(redirects(lambda _: other.url("/x"), 307)) as web, http(
-        f"127.0.0.1:{web.port}", f"127.0.0.1:{other.port}"
-    ) as client:
+    async with (
+        web_server() as other,
+        web_server(redirects(lambda _: other.url("/x"), 307)) as web,
+        http(f"127.0.0.1:{web.port}", f"127.0.0.1:{other.port}") as client,
+    ):
         reply = await send(client, web.url(), "POST", body=b"private")
 
         assert (reply.status, reply.headers["location"]) == (307, other.url("/x"))
@@ -235,9 +240,10 @@ async def test_a_body_beyond_the_cap_is_cut_while_it_streams() -> None:
 
 async def test_a_compressed_bomb_is_cut_after_unpacking() -> None:
     bomb = gzip.compress(bytes(20_000_000))
-    async with web_server(lambda _: Answer(body=bomb, headers={"content-encoding": "gzip"})) as web, http(
-        f"127.0.0.1:{web.port}"
-    ) as client:
+    async with (
+        web_server(lambda _: Answer(body=bomb, headers={"content-encoding": "gzip"})) as web,
+        http(f"127.0.0.1:{web.port}") as client,
+    ):
         reply = await send(client, web.url())
 
         assert (len(reply.body), reply.truncated) == (100_000, True)
@@ -320,9 +326,10 @@ async def test_headers_cannot_redirect_or_reframe_a_request(headers: Mapping[str
 
 
 async def test_cookies_stay_in_their_session() -> None:
-    async with web_server(lambda _: Answer(cookies=["id=1; Path=/", "b=2; Path=/"])) as web, http(
-        f"127.0.0.1:{web.port}"
-    ) as client:
+    async with (
+        web_server(lambda _: Answer(cookies=["id=1; Path=/", "b=2; Path=/"])) as web,
+        http(f"127.0.0.1:{web.port}") as client,
+    ):
         for session in ("one", "one", "two"):
             await send(client, web.url(), session=session)
         client.forget("one")
@@ -332,11 +339,14 @@ async def test_cookies_stay_in_their_session() -> None:
 
 
 async def test_a_connection_let_through_for_one_method_carries_no_other() -> None:
-    async with web_server() as web, http(
-        f"GET 127.0.0.0/8:{web.port}",
-        f"POST 127.0.0.2:{web.port}",
-        resolver=HostsResolver(parse_hosts("127.0.0.1 name.example")),
-    ) as client:
+    async with (
+        web_server() as web,
+        http(
+            f"GET 127.0.0.0/8:{web.port}",
+            f"POST 127.0.0.2:{web.port}",
+            resolver=HostsResolver(parse_hosts("127.0.0.1 name.example")),
+        ) as client,
+    ):
         await send(client, web.url(host="name.example"))
         with pytest.raises(ToolError) as caught:
             await send(client, web.url(host="name.example"), "POST", body=b"x")
@@ -372,11 +382,20 @@ async def test_a_configured_proxy_is_used_and_what_goes_through_it_is_judged_all
 
 
 async def test_a_librarys_own_client_is_under_the_same_guard_also_when_it_follows_redirects() -> None:
-    async with web_server() as secret, web_server(redirects(lambda _: secret.url())) as web, http(
-        f"127.0.0.1:{web.port}"
-    ) as client, client.library_client() as library:
+    async with (
+        web_server() as secret,
+        web_server(redirects(lambda _: secret.url())) as web,
+        http(f"127.0.0.1:{web.port}") as client,
+        client.library_client() as library,
+    ):
         assert (await library.get(web.url())).status_code == 302
-        for url in (web.url(), secret.url(), "http://localhost/", "ftp://127.0.0.1/", f"http://2130706433:{secret.port}/"):
+        for url in (
+            web.url(),
+            secret.url(),
+            "http://localhost/",
+            "ftp://127.0.0.1/",
+            f"http://2130706433:{secret.port}/",
+        ):
             with pytest.raises(ToolError) as caught:
                 await library.get(url, follow_redirects=True)
             assert caught.value.code is ErrorCode.URL_FORBIDDEN
@@ -404,7 +423,16 @@ async def test_cancelling_a_request_gives_its_connection_up() -> None:
 _hosts = st.one_of(
     st.text(max_size=20),
     st.sampled_from(
-        ["127.0.0.2", "0x7f.2", "2130706434", "[::1]", "[::ffff:7f00:2]", "localhost", "127.0.0.1@127.0.0.2", "①②⑦.0.0.2"]
+        [
+            "127.0.0.2",
+            "0x7f.2",
+            "2130706434",
+            "[::1]",
+            "[::ffff:7f00:2]",
+            "localhost",
+            "127.0.0.1@127.0.0.2",
+            "①②⑦.0.0.2",
+        ]
     ),
     st.integers(0, 2**32).map(str),
 )

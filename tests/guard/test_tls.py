@@ -9,7 +9,7 @@ import h2.connection
 import h2.events
 import pytest
 
-from tests.network import WebServer, Answer, listening
+from tests.network import Answer, WebServer, listening
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.http import HttpReply, HttpRequest
 from toolreeve.guard.client import GuardedHttp
@@ -23,13 +23,10 @@ HOSTS = "127.0.0.1 name.example other.example"
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A self-signed certificate for name.example, with its key in the same folder."""
     folder = tmp_path_factory.mktemp("tls")
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
-        + ["-subj", "/CN=name.example", "-addext", "subjectAltName=DNS:name.example"]
-        + ["-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")],
-        check=True,
-        capture_output=True,
-    )
+    subject = ["-subj", "/CN=name.example", "-addext", "subjectAltName=DNS:name.example", "-days", "2"]
+    key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", str(folder / "key.pem")]
+    command = ["openssl", "req", "-x509", *subject, *key, "-out", str(folder / "cert.pem")]
+    subprocess.run(command, check=True, capture_output=True)
     return folder / "cert.pem"
 
 
@@ -80,13 +77,13 @@ async def test_a_certificate_that_nobody_vouches_for_is_refused(certificate: Pat
 
 
 async def speak_http2(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    connection = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False, header_encoding="utf-8"))
+    connection = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False, header_encoding=None))
     connection.initiate_connection()
     writer.write(connection.data_to_send())
     while data := await reader.read(65536):
         for event in connection.receive_data(data):
             if isinstance(event, h2.events.RequestReceived):
-                said = dict(event.headers)[":authority"].encode()
+                said = dict(event.headers)[b":authority"]
                 connection.send_headers(event.stream_id, [(":status", "200"), ("content-length", str(len(said)))])
                 connection.send_data(event.stream_id, said, end_stream=True)
         writer.write(connection.data_to_send())

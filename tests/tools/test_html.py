@@ -57,8 +57,10 @@ def test_what_is_never_closed_swallows_the_rest(unclosed: str) -> None:
 
 def test_html_reads_as_markdown() -> None:
     page = (
-        "<h2>Head</h2><p>Some <b>bold</b>, <em>slanted</em> and <code>a*b</code> text * here.</p><ul><li>one<li>two</ul>"
-        "<table><tr><th>a<th>b</tr><tr><td>1<td>2</tr></table><pre><code>x = [1]</code></pre><blockquote>said</blockquote>"
+        "<h2>Head</h2><p>Some <b>bold</b>, <em>slanted</em> and <code>a*b</code> text * here.</p>"
+        "<ul><li>one<li>two</ul>"
+        "<table><tr><th>a<th>b</tr><tr><td>1<td>2</tr></table><pre><code>x = [1]</code></pre>"
+        "<blockquote>said</blockquote>"
         '<img src="/i.png" alt="a [picture]"><hr><a href="/x (y)">link</a>'
     )
 

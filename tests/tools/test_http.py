@@ -230,7 +230,9 @@ def test_the_danger_of_a_request_is_that_of_its_method(method: str, danger: Dang
 def test_effects_name_the_host_that_is_really_meant() -> None:
     files = Workspace()
 
-    assert bind(http_get).effects({"url": "HTTP://ExAmple.COM.:80/x"}, files) == (Effect(EffectKind.NET, "example.com"),)
+    assert bind(http_get).effects({"url": "HTTP://ExAmple.COM.:80/x"}, files) == (
+        Effect(EffectKind.NET, "example.com"),
+    )
     assert bind(http_post).effects({"url": "http://0x7f.1/"}, files) == (
         Effect(EffectKind.NET, "127.0.0.1"),
         Effect(EffectKind.SEND, "127.0.0.1"),

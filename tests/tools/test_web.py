@@ -60,7 +60,9 @@ async def test_the_user_agent_can_be_chosen() -> None:
 async def test_a_page_is_named_by_where_it_was_found() -> None:
     async with running(Answer()) as (web, ctx):
         web.respond = lambda got: (
-            Answer(status=302, headers={"location": "/end"}) if got.path == "/start" else Answer(body=PAGE, headers=HTML)
+            Answer(status=302, headers={"location": "/end"})
+            if got.path == "/start"
+            else Answer(body=PAGE, headers=HTML)
         )
         assert (await run(fetch_url, ctx, url=web.url("/start"))).data["url"] == web.url("/end")
 

@@ -8,7 +8,6 @@ from toolreeve.core.charset import decode_text
 from toolreeve.core.errors import ErrorCode, ToolError
 
 
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpRequest:
     """`timeout` is for the whole exchange, redirects and body included. `session` is whose cookies go along."""
@@ -41,13 +40,15 @@ class HttpReply:
 
 class Http(Protocol):
     async def send(self, request: HttpRequest) -> HttpReply:
-        """Raises ToolError: URL_FORBIDDEN, HTTP_TIMEOUT, HTTP_ERROR. A status of 400 or more is a reply, not an error."""
+        """Raises ToolError: URL_FORBIDDEN, HTTP_TIMEOUT, HTTP_ERROR. A status of 400 or more is still a reply."""
         ...
 
 
 class _NoHttp:
     async def send(self, request: HttpRequest) -> HttpReply:
-        raise ToolError(ErrorCode.URL_FORBIDDEN, f"{request.url!r} cannot be reached: this runtime has no network guard")
+        raise ToolError(
+            ErrorCode.URL_FORBIDDEN, f"{request.url!r} cannot be reached: this runtime has no network guard"
+        )
 
 
 NO_HTTP: Http = _NoHttp()

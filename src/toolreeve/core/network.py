@@ -1,4 +1,4 @@
-"""What does a part that needs a connection ask for? A `Gate`: it judges the host, then connects, and nobody else does."""
+"""What does a part that needs a connection ask for? A `Gate`: it judges the host, then connects; nobody else does."""
 
 import asyncio
 from dataclasses import dataclass

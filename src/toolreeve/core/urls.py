@@ -209,7 +209,7 @@ def _canonical_path(text: str) -> str:
 
 
 def join_url(base: str, reference: str) -> str:
-    """The reference as seen from the base; unchanged where it makes no sense there. What comes out is still unjudged."""
+    """The reference as seen from the base; unchanged where it makes no sense there. The outcome is still unjudged."""
     try:
         return urljoin(base, reference)
     except ValueError:

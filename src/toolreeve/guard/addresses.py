@@ -64,7 +64,14 @@ _IPV6_RESERVED = {
 # Addresses where clouds answer with credentials; some of them lie in networks that are public otherwise.
 _METADATA = frozenset(
     int(IPv4Address(text))
-    for text in ("169.254.169.254", "169.254.170.2", "169.254.170.23", "100.100.100.200", "168.63.129.16", "192.0.0.192")
+    for text in (
+        "169.254.169.254",
+        "169.254.170.2",
+        "169.254.170.23",
+        "100.100.100.200",
+        "168.63.129.16",
+        "192.0.0.192",
+    )
 )
 _METADATA_V6 = frozenset(int(IPv6Address(text)) for text in ("fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254"))
 _BROADCAST = 0xFFFFFFFF

@@ -22,10 +22,8 @@ class Decoder(Protocol):
     def feed(self, data: bytes) -> Iterator[bytes]: ...
 
 
-async def read_body(
-    stream: AsyncIterable[bytes], headers: Mapping[str, str], *, cap: int
-) -> tuple[bytearray, bool]:
-    """The body up to `cap` bytes, and whether there was more. Raises ToolError(HTTP_ERROR) for what cannot be decoded."""
+async def read_body(stream: AsyncIterable[bytes], headers: Mapping[str, str], *, cap: int) -> tuple[bytearray, bool]:
+    """The body up to `cap` bytes, and whether there was more. Raises ToolError(HTTP_ERROR) where decoding fails."""
     decoders = decoders_for(headers.get("content-encoding", ""))
     body = bytearray()
     async for chunk in stream:

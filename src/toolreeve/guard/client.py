@@ -65,7 +65,8 @@ class GuardedHttp:
                 return reply
             leg = onward
         raise ToolError(
-            ErrorCode.HTTP_ERROR, f"more than {self._guard.settings.max_redirects} redirects, the last to {leg.target.url}"
+            ErrorCode.HTTP_ERROR,
+            f"more than {self._guard.settings.max_redirects} redirects, the last to {leg.target.url}",
         )
 
     async def _exchange(self, leg: _Leg, session: str) -> HttpReply:
@@ -89,9 +90,7 @@ class GuardedHttp:
                 self._jars.keep(session, target, line, self._now())
         return HttpReply(status=response.status, headers=headers, body=body, url=target.url, truncated=truncated)
 
-    async def _read(
-        self, response: "httpcore2.Response", headers: dict[str, str], leg: _Leg
-    ) -> tuple[bytearray, bool]:
+    async def _read(self, response: "httpcore2.Response", headers: dict[str, str], leg: _Leg) -> tuple[bytearray, bool]:
         if leg.method == "HEAD":
             return bytearray(), False
         return await read_body(response.aiter_stream(), headers, cap=self._guard.settings.max_body)

@@ -46,7 +46,9 @@ def outgoing(given: Mapping[str, str]) -> dict[str, str]:
         if not _NAME.fullmatch(name):
             raise ToolError(ErrorCode.INVALID_PARAMS, f"/headers: {name[:80]!r} is not a header name")
         if not _VALUE.fullmatch(value := value.strip(" \t")):
-            raise ToolError(ErrorCode.INVALID_PARAMS, f"/headers/{name}: is not a header value (control or other characters)")
+            raise ToolError(
+                ErrorCode.INVALID_PARAMS, f"/headers/{name}: is not a header value (control or other characters)"
+            )
         headers[lowered] = value
     return headers
 

@@ -13,7 +13,6 @@ from typing import Any, Protocol
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.urls import Address, parse_host
 
-
 LOOKUPS_AT_ONCE = 16
 
 

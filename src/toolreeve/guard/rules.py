@@ -1,8 +1,8 @@
 """Which hosts, networks, ports and methods did the operator name? The lists `network.allow` and `network.deny`.
 
-A rule is one line: `[METHOD[,METHOD]… ]HOST[:PORT]`, where HOST is a name, a pattern (`*.example.com`, `*`), an address or
-a network (`10.0.0.0/8`, `[fd00::/8]`). Without a port it speaks of 80 and 443, and a deny of every port. A pattern never
-opens a private address; a name spelled out, an address or a network does.
+A rule is one line: `[METHOD[,METHOD]… ]HOST[:PORT]`, where HOST is a name, a pattern (`*.example.com`, `*`), an
+address or a network (`10.0.0.0/8`, `[fd00::/8]`). Without a port it speaks of 80 and 443, and a deny of every port. A
+pattern never opens a private address; a name spelled out, an address or a network does.
 """
 
 import re
@@ -96,9 +96,7 @@ def _parse_ports(text: str | None, *, every_port: bool) -> frozenset[int] | None
     return frozenset({int(text)})
 
 
-def _parse_place(
-    where: str, *, text: str, ports: frozenset[int] | None, methods: frozenset[str] | None
-) -> NetworkRule:
+def _parse_place(where: str, *, text: str, ports: frozenset[int] | None, methods: frozenset[str] | None) -> NetworkRule:
     if where == "*":
         return NetworkRule(text=text, ports=ports, methods=methods)
     if where.startswith("*."):

@@ -48,7 +48,7 @@ class Proxy:
 
     async def serve(self, listener: socket.socket) -> None:
         """Carry connections until cancelled; then they all end."""
-        listener.setblocking(False)
+        listener.settimeout(0)
         loop = asyncio.get_running_loop()
         async with asyncio.TaskGroup() as group:
             while True:

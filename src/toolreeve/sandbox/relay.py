@@ -65,8 +65,10 @@ async def relay(
 
 async def _watch(traffic: Traffic) -> None:
     loop = asyncio.get_running_loop()
-    while (left := traffic.moved_at + traffic.idle_timeout - loop.time()) > 0:
+    left = traffic.idle_timeout
+    while left > 0:
         await asyncio.sleep(left)
+        left = traffic.moved_at + traffic.idle_timeout - loop.time()
     raise _Ended(f"nothing moved for {traffic.idle_timeout:g} s")
 
 

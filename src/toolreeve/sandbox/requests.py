@@ -84,9 +84,7 @@ def _plain(method: str, url: str, fields: list[str]) -> Wanted:
     ]
     lines = [f"{method} {target.path} HTTP/1.1", f"host: {target.authority}", *kept, "connection: close"]
     head = "\r\n".join((*lines, "", "")).encode("latin-1")
-    return Wanted(
-        protocol="http", host=target.host, port=target.port, method=method, head=head, body=_framing(headers)
-    )
+    return Wanted(protocol="http", host=target.host, port=target.port, method=method, head=head, body=_framing(headers))
 
 
 def _headers(fields: list[str]) -> list[tuple[str, str]]:

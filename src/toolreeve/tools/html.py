@@ -14,10 +14,13 @@ MAX_INDENT = 8
 
 _SPACES = re.compile(r"[ \t\r\n\f]+")
 _PARAGRAPHS = frozenset(
-    "p h1 h2 h3 h4 h5 h6 blockquote ul ol dl table pre figure address article section aside main header footer nav form "
-    "fieldset details".split()
+    {"p", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "ul", "ol", "dl", "table", "pre", "figure", "address"}
+    | {"article", "section", "aside", "main", "header", "footer", "nav", "form", "fieldset", "details"}
 )
-_LINES = frozenset("div li tr dt dd body html option center summary figcaption legend caption hr optgroup dialog".split())
+_LINES = frozenset(
+    {"div", "li", "tr", "dt", "dd", "body", "html", "option", "center", "summary", "figcaption", "legend", "caption"}
+    | {"hr", "optgroup", "dialog"}
+)
 _HIDDEN = frozenset({"title", "template", "datalist"})
 _QUIET_LINKS = ("#", "javascript:", "data:", "vbscript:")
 
@@ -203,9 +206,9 @@ def links_of(source: str, base_url: str = "") -> Sequence[str]:
     base = base_url
     based = False
     for name, given, _ in tokens(source[:MAX_INPUT]):
-        if name == "base" and not based and (href := attributes(given).get("href")):
-            base, based = join_url(base_url, href.strip()), True
-        elif name in ("a", "area") and (href := attributes(given).get("href", "").strip()):
-            if not href.lower().startswith(_QUIET_LINKS):
-                links.append(join_url(base, href) if base else href)
+        href = attributes(given).get("href", "").strip() if name in ("a", "area", "base") else ""
+        if name == "base" and href and not based:
+            base, based = join_url(base_url, href), True
+        elif name != "base" and href and not href.lower().startswith(_QUIET_LINKS):
+            links.append(join_url(base, href) if base else href)
     return links

@@ -43,7 +43,7 @@ _HEADERS = {
 _DATA = {
     "type": ["object", "array", "string", "null"],
     "default": None,
-    "description": "The body: an object or array is sent as JSON (an object as a form, if Content-Type says so), a string as it is.",
+    "description": "The body: an object is sent as JSON (or as a form, if Content-Type says so), a string as it is.",
 }
 TIMEOUT = {
     "type": "number",
