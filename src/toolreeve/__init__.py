@@ -1,1 +1,75 @@
-"""Toolreeve: the tool runtime for AI agents."""
+"""Toolreeve: the tool runtime for AI agents. Every tool call travels one road."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from toolreeve.builtin import BuiltinTools
+    from toolreeve.core.call import Principal as Principal
+    from toolreeve.core.call import Role as Role
+    from toolreeve.core.call import ToolCall as ToolCall
+    from toolreeve.core.context import Context as Context
+    from toolreeve.core.danger import DangerLevel as DangerLevel
+    from toolreeve.core.errors import ErrorCode as ErrorCode
+    from toolreeve.core.errors import ToolError as ToolError
+    from toolreeve.core.errors import ToolreeveError as ToolreeveError
+    from toolreeve.core.limits import Caching as Caching
+    from toolreeve.core.limits import CircuitBreaker as CircuitBreaker
+    from toolreeve.core.limits import RateLimit as RateLimit
+    from toolreeve.core.limits import Retry as Retry
+    from toolreeve.core.result import ToolResult as ToolResult
+    from toolreeve.core.tool import Tool as Tool
+    from toolreeve.core.tool import mcp_tool as mcp_tool
+    from toolreeve.core.tool import tool as tool
+    from toolreeve.permissions import ExecutionContext as ExecutionContext
+    from toolreeve.permissions import PermissionMode as PermissionMode
+    from toolreeve.permissions import PermissionPolicy as PermissionPolicy
+    from toolreeve.permissions import PermissionRule as PermissionRule
+    from toolreeve.policy.known import get_tool_danger_level as get_tool_danger_level
+    from toolreeve.policy.known import is_tool_safe as is_tool_safe
+    from toolreeve.policy.known import requires_approval as requires_approval
+    from toolreeve.registry import ToolRegistry as ToolRegistry
+    from toolreeve.runtime import Toolreeve as Toolreeve
+
+    BUILTIN_TOOLS: BuiltinTools
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "BUILTIN_TOOLS": "toolreeve.portal",
+    "Caching": "toolreeve.core.limits",
+    "CircuitBreaker": "toolreeve.core.limits",
+    "Context": "toolreeve.core.context",
+    "DangerLevel": "toolreeve.core.danger",
+    "ErrorCode": "toolreeve.core.errors",
+    "ExecutionContext": "toolreeve.permissions",
+    "PermissionMode": "toolreeve.permissions",
+    "PermissionPolicy": "toolreeve.permissions",
+    "PermissionRule": "toolreeve.permissions",
+    "Principal": "toolreeve.core.call",
+    "RateLimit": "toolreeve.core.limits",
+    "Retry": "toolreeve.core.limits",
+    "Role": "toolreeve.core.call",
+    "Tool": "toolreeve.core.tool",
+    "ToolCall": "toolreeve.core.call",
+    "ToolError": "toolreeve.core.errors",
+    "ToolRegistry": "toolreeve.registry",
+    "ToolResult": "toolreeve.core.result",
+    "Toolreeve": "toolreeve.runtime",
+    "ToolreeveError": "toolreeve.core.errors",
+    "get_tool_danger_level": "toolreeve.policy.known",
+    "is_tool_safe": "toolreeve.policy.known",
+    "mcp_tool": "toolreeve.core.tool",
+    "requires_approval": "toolreeve.policy.known",
+    "tool": "toolreeve.core.tool",
+}
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used, so that `toolreeve --help` need not import the runtime."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'toolreeve' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value

@@ -29,7 +29,7 @@ class Workspace:
 async def context(*allow: str, max_body: int = 100_000) -> AsyncIterator[Context]:
     settings = NetworkSettings(allow=allow, max_body=max_body)
     client = GuardedHttp(NetworkGuard(settings, HostsResolver({})), now=time.time)
-    services = Services(files=Workspace(), audit=None, models=None, now=time.time, http=client)  # type: ignore[arg-type]
+    services = Services(files=Workspace(), audit=None, models=None, undo=None, now=time.time, http=client)  # type: ignore[arg-type]
     try:
         yield Context(ToolCall(tool="x", args={}, session="s"), services)
     finally:
@@ -156,7 +156,7 @@ async def test_a_forbidden_url_is_refused(url: str) -> None:
 
 
 async def test_without_a_guard_nothing_is_reached() -> None:
-    services = Services(files=Workspace(), audit=None, models=None, now=time.time)  # type: ignore[arg-type]
+    services = Services(files=Workspace(), audit=None, models=None, undo=None, now=time.time)  # type: ignore[arg-type]
     with pytest.raises(ToolError) as caught:
         await run(http_get, Context(ToolCall(tool="x", args={}), services), url="http://public.example/")
 

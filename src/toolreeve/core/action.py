@@ -11,7 +11,10 @@ from toolreeve.core.tool import BoundTool, ToolSpec
 
 
 class Action:
-    """Effects are worked out only when somebody looks: a rule about effects, a prompt, a record of a change."""
+    """Effects are worked out only when somebody looks: a rule about effects, a prompt, a record of a change.
+
+    What an untrusted server says about its own tools never makes a call less dangerous than HIGH, nor read-only.
+    """
 
     __slots__ = ("_effects", "_files", "args", "call", "cost", "danger", "tool")
 
@@ -19,7 +22,8 @@ class Action:
         self.call = call
         self.tool = tool
         self.args = args
-        self.danger: DangerLevel = tool.danger(args)
+        danger = tool.danger(args)
+        self.danger: DangerLevel = danger if tool.spec.trusted else max(danger, DangerLevel.HIGH)
         self.cost = call.estimated_cost or tool.spec.estimated_cost
         self._files = files
         self._effects: Sequence[Effect] | None = None
@@ -31,10 +35,17 @@ class Action:
     @property
     def read_only(self) -> bool:
         """Whether this very call changes nothing: the tool is read-only, or its arguments make the call SAFE."""
-        return self.tool.spec.read_only or (self.tool.assess is not None and self.danger is DangerLevel.SAFE)
+        spec = self.tool.spec
+        if spec.read_only:
+            return spec.trusted
+        return self.tool.assess is not None and self.danger is DangerLevel.SAFE
 
     @property
     def effects(self) -> Sequence[Effect]:
         if self._effects is None:
             self._effects = self.tool.effects(self.args, self._files)
         return self._effects
+
+    def again(self) -> "Action":
+        """The same call looked at afresh, after a wait: where its paths lead now may not be where they led."""
+        return Action(self.call, self.tool, self.args, self._files)

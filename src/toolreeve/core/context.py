@@ -15,6 +15,29 @@ class AuditReader(Protocol):
     async def recent(self, *, last_n: int, filters: Mapping[str, str]) -> Sequence[Mapping[str, Any]]: ...
 
 
+class Restored(Protocol):
+    """What became of one file."""
+
+    @property
+    def outcome(self) -> str: ...
+
+    def to_dict(self) -> dict[str, str]: ...
+
+
+class Undoing(Protocol):
+    """Takes back what earlier calls changed in files."""
+
+    async def restore(
+        self,
+        call: ToolCall,
+        files: Files,
+        *,
+        call_id: str | None = None,
+        session: str | None = None,
+        force: bool = False,
+    ) -> Sequence[Restored]: ...
+
+
 class ModelCatalogue(Protocol):
     """The language models of the configured providers."""
 
@@ -28,6 +51,7 @@ class Services:
     files: Files
     audit: AuditReader
     models: ModelCatalogue
+    undo: Undoing
     now: Callable[[], float]
     http: Http = NO_HTTP
 
@@ -56,6 +80,10 @@ class Context:
     @property
     def audit(self) -> AuditReader:
         return self._services.audit
+
+    @property
+    def undo(self) -> Undoing:
+        return self._services.undo
 
     @property
     def models(self) -> ModelCatalogue:

@@ -5,7 +5,7 @@ Every value can be traced to its line, so that an error can name the file, the l
 
 import re
 import tomllib
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 MAX_BYTES = 4 * 1024 * 1024
 MAX_DEPTH = 32
 KeyPath = tuple[str | int, ...]
+_PLAIN_TAGS = frozenset({"map", "seq", "str", "int", "float", "bool", "null", "timestamp"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,56 +67,73 @@ def parse_yaml(text: str, source: str) -> Document:
     import yaml
 
     loader_class = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    loader = loader_class(text)
     try:
+        _require_shallow(loader_class(text), source)
+        loader = loader_class(text)
         node = loader.get_single_node()
-        if node is None:
-            return Document(source, None)
-        lines: dict[KeyPath, int] = {}
-        return Document(source, _build(loader, node, source, (), lines), lines)
+        return Document(source, None) if node is None else _YamlBuilder(loader, source).document(node)
     except yaml.YAMLError as problem:
         mark = getattr(problem, "problem_mark", None)
         line = mark.line + 1 if mark is not None else None
         what = getattr(problem, "problem", None) or str(problem).splitlines()[0]
         raise ConfigError(f"is not valid YAML: {what}", source=source, line=line) from None
-    finally:
-        loader.dispose()
 
 
-def _build(loader: Any, node: "yaml.Node", source: str, path: KeyPath, lines: dict[KeyPath, int]) -> Any:
-    import yaml
-
-    line = node.start_mark.line + 1
-    lines.setdefault(path, line)
-    if len(path) > MAX_DEPTH:
-        raise ConfigError(f"is nested deeper than {MAX_DEPTH} levels", source=source, line=line)
-    if not node.tag.startswith("tag:yaml.org,2002:"):
-        raise ConfigError(f"uses the tag {node.tag!r}", source=source, line=line, fix="write the value plainly")
-    if isinstance(node, yaml.SequenceNode):
-        return [_build(loader, item, source, (*path, index), lines) for index, item in enumerate(node.value)]
-    if isinstance(node, yaml.MappingNode):
-        return _build_mapping(loader, node, source, path, lines)
-    return loader.construct_object(node)
+def _require_shallow(loader: Any, source: str) -> None:
+    """Composing nodes recurses in C without a limit: a file of brackets would end the process, not the parse."""
+    depth = 0
+    while (event := loader.get_event()) is not None:
+        depth += _STEPS.get(type(event).__name__, 0)
+        if depth > MAX_DEPTH + 1:
+            line = event.start_mark.line + 1
+            raise ConfigError(f"is nested deeper than {MAX_DEPTH} levels", source=source, line=line)
 
 
-def _build_mapping(
-    loader: Any, node: "yaml.MappingNode", source: str, path: KeyPath, lines: dict[KeyPath, int]
-) -> dict[str, Any]:
-    built: dict[str, Any] = {}
-    for key_node, value_node in node.value:
-        line = key_node.start_mark.line + 1
-        key: Hashable = loader.construct_object(key_node)
-        name = key if isinstance(key, str) else str(key_node.value)
-        if key_node.tag == "tag:yaml.org,2002:merge":
-            raise ConfigError("uses a merge key", source=source, line=line, fix="write the keys out")
-        if name in built:
-            first = lines[(*path, name)]
-            raise ConfigError(
-                f"has the key {name!r} twice (first on line {first})", source=source, line=line, fix="keep one of them"
-            )
-        lines[(*path, name)] = line
-        built[name] = _build(loader, value_node, source, (*path, name), lines)
-    return built
+_STEPS = {"SequenceStartEvent": 1, "MappingStartEvent": 1, "SequenceEndEvent": -1, "MappingEndEvent": -1}
+
+
+class _YamlBuilder:
+    """Plain values from YAML nodes. Aliases are refused: a few of them can stand for billions of values."""
+
+    def __init__(self, loader: Any, source: str) -> None:
+        self._loader, self._source = loader, source
+        self._lines: dict[KeyPath, int] = {}
+        self._seen: set[int] = set()
+
+    def document(self, node: "yaml.Node") -> Document:
+        return Document(self._source, self._build(node, ()), self._lines)
+
+    def _build(self, node: "yaml.Node", path: KeyPath) -> Any:
+        self._lines.setdefault(path, node.start_mark.line + 1)
+        if len(path) > MAX_DEPTH:
+            raise self._refusal(node, f"is nested deeper than {MAX_DEPTH} levels", "write it flatter")
+        if id(node) in self._seen:
+            raise self._refusal(node, "is used again through an alias", "write the value out where it is needed")
+        self._seen.add(id(node))
+        kind = node.tag.removeprefix("tag:yaml.org,2002:")
+        if kind not in _PLAIN_TAGS:
+            raise self._refusal(node, f"uses the tag {kind!r}", "write the value plainly")
+        if kind == "seq":
+            return [self._build(item, (*path, index)) for index, item in enumerate(node.value)]
+        if kind == "map":
+            return self._build_mapping(node, path)
+        return self._loader.construct_object(node)
+
+    def _build_mapping(self, node: "yaml.Node", path: KeyPath) -> dict[str, Any]:
+        built: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            if key_node.tag.endswith(":merge"):
+                raise self._refusal(key_node, "uses a merge key", "write the keys out")
+            name = str(key_node.value)
+            if name in built:
+                first = self._lines[(*path, name)]
+                raise self._refusal(key_node, f"has the key {name!r} twice (first on line {first})", "keep one of them")
+            self._lines[(*path, name)] = key_node.start_mark.line + 1
+            built[name] = self._build(value_node, (*path, name))
+        return built
+
+    def _refusal(self, node: "yaml.Node", problem: str, fix: str) -> ConfigError:
+        return ConfigError(problem, source=self._source, line=node.start_mark.line + 1, fix=fix)
 
 
 _TABLE = re.compile(r"^\s*\[{1,2}\s*([^\]]+?)\s*\]{1,2}\s*(?:#.*)?$")
@@ -130,6 +148,8 @@ def parse_toml(text: str, source: str) -> Document:
         found = re.search(r"at line (\d+)", str(problem))
         what = re.sub(r"\s*\(at .*\)$", "", str(problem))
         raise ConfigError(f"is not valid TOML: {what}", source=source, line=int(found[1]) if found else None) from None
+    except RecursionError:
+        raise ConfigError("is not valid TOML: it is nested too deeply", source=source) from None
     return Document(source, value, _toml_lines(text))
 
 

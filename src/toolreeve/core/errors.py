@@ -152,6 +152,7 @@ class ToolError(Exception):
         suggestions: Sequence[str] = (),
         detail: Any = None,
         retryable: bool | None = None,
+        data: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
         self.code = code
@@ -159,6 +160,7 @@ class ToolError(Exception):
         self.suggestions = tuple(suggestions)
         self.detail = detail
         self.retryable = TRAITS[code].retryable if retryable is None else retryable
+        self.data = data
 
 
 class ToolreeveError(Exception):

@@ -5,7 +5,7 @@ quotes, one value where a list is expected) are mended, and only after the check
 """
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -90,19 +90,22 @@ def _oversized(raw: Mapping[str, Any]) -> Problem | None:
     for _ in range(MAX_DEPTH):
         below: list[tuple[str, Any]] = []
         for pointer, container in level:
-            for key, value in container.items() if isinstance(container, Mapping) else enumerate(container):
+            if isinstance(container, dict | Mapping):
+                for key in container:
+                    if not isinstance(key, str):
+                        return Problem(pointer, f"has a key that is not a string: {key!r}")
+                    if not (key.isascii() or _encodable(key)):
+                        return Problem(pointer, f"has a key that is not valid UTF-8 text: {key!r}")
+                items: Iterable[tuple[Any, Any]] = container.items()
+            else:
+                items = enumerate(container)
+            for key, value in items:
                 if isinstance(value, str):
                     characters += len(value)
                     if not (value.isascii() or _encodable(value)):
                         return Problem(f"{pointer}/{key}", "is not valid UTF-8 text (it holds a lone surrogate)")
-                elif isinstance(value, (dict, list, tuple, Mapping)):
+                elif isinstance(value, dict | list | tuple):
                     below.append((f"{pointer}/{key}", value))
-                if type(key) is not int:
-                    if not isinstance(key, str):
-                        return Problem(pointer, f"has a key that is not a string: {key!r}")
-                    characters += len(key)
-                    if not (key.isascii() or _encodable(key)):
-                        return Problem(pointer, f"has a key that is not valid UTF-8 text: {key!r}")
         if characters > MAX_CHARACTERS:
             return Problem("", f"holds more than {MAX_CHARACTERS // 1024 // 1024} MB of text; pass a file path instead")
         if not below:

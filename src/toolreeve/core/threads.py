@@ -1,67 +1,120 @@
 """How is blocking work ended? By raising in its thread: at its next bytecode it stops, unless it hangs in C code.
 
 Python cannot kill a thread; a call into C (a `time.sleep`, a driver) ends only by itself. The caller is never made to
-wait for that: it gets its answer at the deadline, and the message says that the work may go on.
+wait for that: it gets its answer at the deadline, and the message says that the work may go on. A thread that was
+interrupted does no further work, so a late interrupt can never hit somebody else's.
 """
 
 import asyncio
+import contextlib
 import ctypes
+import queue
 import threading
 from collections.abc import Callable
 from typing import Any
+
+IDLE_SECONDS = 10.0
 
 
 class Interrupted(BaseException):
     """Raised in a worker thread whose caller has gone. Not an Exception, so `except Exception` lets it through."""
 
 
-class _Worker:
-    """One piece of work in a thread of its own, cancellable."""
+class _Job:
+    """One piece of work. The lock orders its end against an interrupt: never an interrupt after the end."""
+
+    __slots__ = ("ended", "future", "interrupted", "lock", "loop", "thread", "work")
 
     def __init__(self, work: Callable[[], Any], loop: asyncio.AbstractEventLoop) -> None:
-        self.work, self.loop = work, loop
+        self.work = work
+        self.loop = loop
         self.future: asyncio.Future[Any] = loop.create_future()
         self.lock = threading.Lock()
+        self.thread: int | None = None
         self.ended = False
-        self.thread = threading.Thread(target=self._run, daemon=True, name="toolreeve-work")
+        self.interrupted = False
 
-    def _run(self) -> None:
+    def run(self) -> None:
+        value, problem = None, None
+        with self.lock:
+            if self.interrupted:
+                return
+            self.thread = threading.get_ident()
         try:
-            value, problem = self.work(), None
-        except Interrupted:
-            value, problem = None, None
-        except BaseException as raised:
-            value, problem = None, raised
+            value = self.work()
+        except BaseException as raised:  # whatever it is belongs to the caller
+            problem = raised
         with self.lock:
             self.ended = True
-        try:
+        with contextlib.suppress(RuntimeError):  # the loop has closed: nobody waits for the answer
             self.loop.call_soon_threadsafe(self._deliver, value, problem)
-        except RuntimeError:
-            return  # the loop has closed: nobody waits for the answer
 
     def _deliver(self, value: Any, problem: BaseException | None) -> None:
         if self.future.done():
             return
         if problem is None:
             self.future.set_result(value)
-        elif isinstance(problem, StopIteration):
-            self.future.set_exception(RuntimeError("the work raised StopIteration"))
+        elif isinstance(problem, StopIteration | Interrupted | SystemExit | KeyboardInterrupt):
+            self.future.set_exception(RuntimeError(f"the work ended with {type(problem).__name__}"))
         else:
             self.future.set_exception(problem)
 
     def interrupt(self) -> None:
         with self.lock:
-            if not self.ended and self.thread.ident is not None:
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(
-                    ctypes.c_ulong(self.thread.ident), ctypes.py_object(Interrupted)
-                )
+            self.interrupted = True
+            if self.thread is not None and not self.ended:
+                target = ctypes.c_ulong(self.thread)
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(target, ctypes.py_object(Interrupted))
+
+
+class _Pool:
+    """Threads that wait a while for more work before they go. Grows as needed: blocked work never delays other work."""
+
+    def __init__(self) -> None:
+        self._jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._idle = 0
+
+    def submit(self, job: _Job) -> None:
+        with self._lock:
+            free = self._idle > 0
+            if free:
+                self._idle -= 1
+        if not free:
+            threading.Thread(target=self._work, args=(job,), daemon=True, name="toolreeve-work").start()
+        else:
+            self._jobs.put(job)
+
+    def _work(self, job: _Job | None) -> None:
+        with contextlib.suppress(Interrupted):  # a late interrupt ends this thread, as it must
+            while job is not None:
+                job.run()
+                if job.interrupted:
+                    return
+                job = self._next()
+
+    def _next(self) -> _Job | None:
+        with self._lock:
+            self._idle += 1
+        try:
+            return self._jobs.get(timeout=IDLE_SECONDS)
+        except queue.Empty:
+            with self._lock:
+                if self._idle > 0:
+                    self._idle -= 1
+                    return None
+            return self._jobs.get()  # a job was promised to this thread at the very last moment
+
+
+_pool = _Pool()
 
 
 async def run_interruptibly(work: Callable[[], Any]) -> Any:
-    worker = _Worker(work, asyncio.get_running_loop())
-    worker.thread.start()
+    """Run blocking work in a thread. When the caller is cancelled, the thread is told to stop at its next bytecode."""
+    job = _Job(work, asyncio.get_running_loop())
+    _pool.submit(job)
     try:
-        return await worker.future
+        return await job.future
     except asyncio.CancelledError:
-        worker.interrupt()
+        job.interrupt()
         raise

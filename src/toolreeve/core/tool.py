@@ -7,6 +7,7 @@ import dataclasses
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any, Protocol, overload, runtime_checkable
 
 from toolreeve.core import json
@@ -19,6 +20,7 @@ from toolreeve.core.limits import UNLIMITED, Caching, CircuitBreaker, Limits, Ra
 from toolreeve.core.result import Failure, Output, Success, ToolResult
 from toolreeve.core.schema import Schema
 from toolreeve.core.signature import Signature, read_signature
+from toolreeve.core.threads import run_interruptibly
 
 Arguments = Mapping[str, Any]
 Run = Callable[[dict[str, Any], Context], Awaitable[Output]]
@@ -93,6 +95,10 @@ class FunctionTool:
     list_effects: ListEffects | None = None
     inline: bool = False
 
+    @cached_property
+    def is_async(self) -> bool:
+        return inspect.iscoroutinefunction(self.function)
+
     @property
     def name(self) -> str:
         return self.spec.name
@@ -111,16 +117,34 @@ class FunctionTool:
     async def execute(self, tool_input: dict[str, Any]) -> Any:
         return await self._call(Schema(self.spec.input).parse(tool_input), None)
 
-    async def run(self, args: dict[str, Any], context: Context) -> Output:
-        return as_output(await self._call(args, context))
+    @property
+    def run(self) -> Run:
+        """What the road calls: the function itself where nothing need be converted."""
+        function, context_name = self.function, self.signature.context
+        if not self.is_async or self.signature.converts:
+
+            async def run(args: dict[str, Any], context: Context) -> Output:
+                return as_output(await self._call(args, context))
+
+        elif context_name is None:
+
+            async def run(args: dict[str, Any], context: Context) -> Output:  # noqa: ARG001
+                return as_output(await function(**args))
+
+        else:
+
+            async def run(args: dict[str, Any], context: Context) -> Output:
+                return as_output(await function(**args, **{context_name: context}))
+
+        return run
 
     async def _call(self, args: dict[str, Any], context: Context | None) -> Any:
         kwargs = {name: self._convert(name, value) for name, value in args.items()} if self.signature.converts else args
         if self.signature.context:
             kwargs = {**kwargs, self.signature.context: context}
-        if inspect.iscoroutinefunction(self.function):
+        if self.is_async:
             return await self.function(**kwargs)
-        return await in_thread(lambda: self.function(**kwargs))
+        return await run_interruptibly(partial(self.function, **kwargs))
 
     def _convert(self, name: str, value: Any) -> Any:
         convert = self.signature.converts.get(name)
@@ -130,13 +154,6 @@ class FunctionTool:
             return convert(value)
         except ValueError as problem:
             raise ToolError(ErrorCode.INVALID_PARAMS, f"/{name}: {problem}") from None
-
-
-async def in_thread(work: Callable[[], Any]) -> Any:
-    """Run blocking work in a thread. When the caller is cancelled, the thread is told to stop at its next bytecode."""
-    from toolreeve.core.threads import run_interruptibly
-
-    return await run_interruptibly(work)
 
 
 _Decorator = Callable[[Callable[..., Any]], FunctionTool]
@@ -198,6 +215,15 @@ def tool(
     `read_only` follows from a SAFE danger unless said otherwise; `idempotent` follows from `read_only`.
     """
 
+    limits = Limits(
+        timeout=timeout,
+        retry=retry,
+        circuit_breaker=circuit_breaker,
+        caching=caching,
+        rate=rate,
+        concurrency=concurrency,
+    )
+
     def decorate(function: Callable[..., Any]) -> FunctionTool:
         signature = read_signature(function)
         static = danger if isinstance(danger, DangerLevel) else DangerLevel.HIGH
@@ -211,14 +237,7 @@ def tool(
             category=category,
             read_only=reads,
             idempotent=reads if idempotent is None else idempotent,
-            limits=Limits(
-                timeout=timeout,
-                retry=retry,
-                circuit_breaker=circuit_breaker,
-                caching=caching,
-                rate=rate,
-                concurrency=concurrency,
-            ),
+            limits=UNLIMITED if limits == UNLIMITED else limits,
             tags=tuple(tags),
             examples=tuple(examples),
             source=source or f"{function.__module__}.{function.__qualname__}",

@@ -15,6 +15,7 @@ MIGRATIONS: tuple[str, ...] = (
         seq  INTEGER NOT NULL,
         hash BLOB NOT NULL
     );
+    INSERT INTO checkpoint VALUES (1, 0, zeroblob(32));
     CREATE TABLE undo (
         id       INTEGER PRIMARY KEY,
         call_id  TEXT NOT NULL,
@@ -27,11 +28,11 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE INDEX undo_session ON undo (session);
     CREATE TABLE budget (
         scope TEXT PRIMARY KEY,
-        spent REAL NOT NULL DEFAULT 0
+        spent INTEGER NOT NULL DEFAULT 0
     );
     CREATE TABLE rate (
-        key     TEXT PRIMARY KEY,
-        arrival REAL NOT NULL
+        key   TEXT PRIMARY KEY,
+        state BLOB NOT NULL
     );
     CREATE TABLE grants (
         id      TEXT PRIMARY KEY,

@@ -1,0 +1,48 @@
+# Two commands do everything from nothing: `make serve` and `make test`. The rest is for those who change the code.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.ONESHELL:
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+BIN := .venv/bin
+CORPORA ?=
+
+.PHONY: help setup serve test check format bench attack clean
+
+help: ## Say what can be made
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+
+setup: ## Create .venv and install into it (the others do this by themselves)
+	@.ci/setup
+
+serve: setup ## Show what the runtime can enforce here, and its tools
+	@$(BIN)/toolreeve doctor
+	echo
+	$(BIN)/toolreeve tools
+	echo
+	echo "The MCP and HTTP doors come with the next release; until then: $(BIN)/toolreeve call TOOL key=value"
+
+test: setup ## Run all tests
+	@$(BIN)/python -m pytest -n 2
+
+check: setup ## Check format, lint, types and import contracts
+	@$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: setup ## Format the code
+	@$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: setup ## Measure; prints a table and saves it as JSON
+	@$(BIN)/python bench/run.py
+
+attack: setup ## Attack the guards; CORPORA=dir adds payload lists
+	@$(BIN)/python bench/attack.py $(if $(CORPORA),--corpora "$(CORPORA)")
+
+clean: ## Remove what was made
+	@rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist build
+	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

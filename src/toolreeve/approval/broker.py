@@ -1,0 +1,217 @@
+"""Who says yes? The remembered grants first, then every channel at once; the first answer counts.
+
+Nothing but an explicit, strictly boolean yes that fits the request is an approval: not silence, not an error, not a
+truthy value. Silence is never called a refusal.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from toolreeve.approval.channel import Channel
+from toolreeve.approval.grants import Grants
+from toolreeve.approval.lasting import Lasting, lasting_rule, rule_text
+from toolreeve.approval.request import Answer, Approval, Request, Scope, digest, pose
+from toolreeve.core.action import Action
+from toolreeve.core.errors import ErrorCode, ToolError, ToolreeveError
+from toolreeve.core.events import Event
+from toolreeve.core.verdict import Decision, Verdict
+
+WITHDRAWAL = 1.0
+"""How long a channel may take to take its question back; one that will not is left behind."""
+
+Emit = Callable[[Event], None]
+Remember = Callable[[Lasting], Awaitable[str]]
+Preview = Callable[[Action], Awaitable[str]]
+
+
+def _unheard(_: Event) -> None:
+    """Nobody listens."""
+
+
+class Broker:
+    """`remember` writes the rule of an "always" and says where; without it "always" is not offered.
+    `preview` shows what a call would change."""
+
+    def __init__(
+        self,
+        channels: Sequence[Channel] = (),
+        *,
+        now: Callable[[], float],
+        timeout: float = 60.0,
+        emit: Emit = _unheard,
+        remember: Remember | None = None,
+        preview: Preview | None = None,
+    ) -> None:
+        if timeout <= 0:
+            raise ToolreeveError(f"the approval timeout must be positive, not {timeout!r}")
+        self.channels = tuple(channels)
+        self.grants = Grants()
+        self._now, self._timeout, self._emit = now, timeout, emit
+        self._remember, self._preview = remember, preview
+
+    async def settle(self, action: Action, verdict: Verdict, *, version: str = "") -> Approval:
+        """Raises ToolError: APPROVAL_DENIED, APPROVAL_TIMEOUT, or PERMISSION where nobody can be asked."""
+        if verdict.decision is not Decision.ASK:
+            raise ToolreeveError(f"only what asks can be approved, not {verdict.decision.word}")
+        if (granted_by := self.grants.find(action, version=version)) is not None:
+            return Approval(by=granted_by, scope=Scope.SESSION)
+        open_channels = [channel for channel in self.channels if channel.available()]
+        if not open_channels:
+            raise ToolError(ErrorCode.PERMISSION, _nobody(action), suggestions=_WAYS)
+        request = await self._pose(action, verdict, version)
+        return await self._ask(action, request, open_channels, version)
+
+    async def _pose(self, action: Action, verdict: Verdict, version: str) -> Request:
+        preview = "" if self._preview is None else await self._preview(action)
+        lasting = "" if self._remember is None else rule_text(lasting_rule(action))
+        return pose(action, verdict, version=version, timeout=self._timeout, preview=preview, lasting=lasting)
+
+    async def _ask(self, action: Action, request: Request, channels: Sequence[Channel], version: str) -> Approval:
+        asked_at = self._now()
+        told = {"tool_id": request.tool, "request": request.id}
+        self._tell(
+            "approval_requested",
+            request,
+            told
+            | {
+                "danger": request.danger.value,
+                "reason": request.verdict.reason,
+                "rule": request.verdict.rule,
+                "channels": [channel.name for channel in channels],
+                "timeout": self._timeout,
+            },
+        )
+        outcome: Mapping[str, Any] = {"outcome": "withdrawn"}
+        try:
+            answer = await _first_answer(request, channels, self._timeout)
+            approval = await self._accept(action, request, answer, version)
+            outcome = _granted(approval)
+            return approval
+        except ToolError as refusal:
+            outcome = {"outcome": _OUTCOMES[refusal.code], "note": refusal.message}
+            raise
+        finally:
+            self._tell("approval_resolved", request, {**told, **outcome, "waited": self._now() - asked_at})
+
+    async def _accept(self, action: Action, request: Request, answer: Answer, version: str) -> Approval:
+        if answer.granted is not True:
+            raise ToolError(ErrorCode.APPROVAL_DENIED, _refused(request, answer))
+        if digest(action.again(), version=version, request=request.id) != request.digest:
+            raise ToolError(ErrorCode.PERMISSION, f"{request.heading}: the call changed while it was being approved")
+        once = Approval(by=answer.by, scope=Scope.ONCE, note=answer.note, args=answer.args, digest=request.digest)
+        if answer.args is not None:
+            return once  # what lasts is about the call that was asked, and that is not the one that will run
+        match answer.scope:
+            case Scope.ONCE:
+                return once
+            case Scope.SESSION:
+                self.grants.add(action, version=version, by=answer.by)
+                return replace(once, scope=Scope.SESSION)
+            case Scope.ALWAYS:
+                return await self._write(lasting_rule(action), once)
+
+    async def _write(self, rule: Lasting, once: Approval) -> Approval:
+        """A rule that cannot be written leaves a yes for this one call, and says so."""
+        if self._remember is None:
+            return replace(once, problem="nothing can be remembered for always here")
+        try:
+            return replace(once, scope=Scope.ALWAYS, remembered=await self._remember(rule))
+        except (OSError, ToolreeveError) as problem:
+            return replace(once, problem=f"the rule could not be written: {problem}")
+
+    def _tell(self, kind: str, request: Request, data: Mapping[str, Any]) -> None:
+        self._emit(Event(event=kind, task_id=request.call_id, component="approval", data=data, at=self._now()))
+
+
+def _granted(approval: Approval) -> Mapping[str, Any]:
+    return {
+        "outcome": "granted",
+        "by": approval.by,
+        "scope": str(approval.scope),
+        "note": approval.note,
+        "edited": approval.args is not None,
+        "remembered": approval.remembered,
+        "problem": approval.problem,
+    }
+
+
+_OUTCOMES = {
+    ErrorCode.APPROVAL_DENIED: "denied",
+    ErrorCode.APPROVAL_TIMEOUT: "timeout",
+    ErrorCode.PERMISSION: "unanswered",
+}
+_WAYS = (
+    "pass `approve=` (an async function, or a channel) to Toolreeve",
+    "run it in a terminal, where the question can be asked",
+    "allow it beforehand: add the tool to `allowed_tools`, or a rule to policy.yaml",
+)
+
+
+def _nobody(action: Action) -> str:
+    return (
+        f"Tool {action.spec.name!r} (danger={action.danger.value}) requires approval but nobody can be asked: "
+        + "; or ".join(_WAYS)
+    )
+
+
+def _refused(request: Request, answer: Answer) -> str:
+    by = f" by {answer.by}" if answer.by else ""
+    return f"{request.heading} was refused{by}" + (f": {answer.note}" if answer.note else "")
+
+
+async def _first_answer(request: Request, channels: Sequence[Channel], timeout: float) -> Answer:
+    """The first usable answer. Of answers that come at the same moment, a no counts before a yes."""
+    asking = {asyncio.create_task(channel.ask(request), name=f"ask-{channel.name}"): channel for channel in channels}
+    failures: list[str] = []
+    try:
+        async with asyncio.timeout(timeout):
+            while asking:
+                done, _ = await asyncio.wait(asking, return_when=asyncio.FIRST_COMPLETED)
+                heard = [_hear(task, asking.pop(task), request, failures) for task in done]
+                if answers := [answer for answer in heard if answer is not None]:
+                    return min(answers, key=lambda answer: answer.granted)
+    except TimeoutError:
+        raise ToolError(
+            ErrorCode.APPROVAL_TIMEOUT,
+            f"{request.heading} requires approval, and nobody answered within {timeout:g} s",
+            suggestions=("ask again when somebody is there", *_WAYS[2:]),
+        ) from None
+    finally:
+        await _withdraw(asking)
+    raise ToolError(
+        ErrorCode.PERMISSION,
+        f"{request.heading} requires approval but no channel gave a usable answer: {'; '.join(failures)}",
+        suggestions=_WAYS,
+    )
+
+
+def _hear(task: asyncio.Task[Any], channel: Channel, request: Request, failures: list[str]) -> Answer | None:
+    """The channel's answer, or None with the reason kept: whatever is not an answer to this request is a failure."""
+    if task.cancelled():
+        failures.append(f"{channel.name}: gave up")
+        return None
+    if (problem := task.exception()) is not None:
+        failures.append(f"{channel.name}: {problem or type(problem).__name__}")
+        return None
+    answer = task.result()
+    if not isinstance(answer, Answer) or not isinstance(answer.granted, bool):
+        failures.append(f"{channel.name}: answered {answer!r:.80}, which is not an Answer")
+        return None
+    if answer.digest != request.digest:
+        failures.append(f"{channel.name}: answered another request")
+        return None
+    return answer if answer.by else _signed(answer, channel, request)
+
+
+def _signed(answer: Answer, channel: Channel, request: Request) -> Answer:
+    return replace(answer, by=f"{request.principal.user} via {channel.name}")
+
+
+async def _withdraw(asking: Mapping[asyncio.Task[Any], Channel]) -> None:
+    if not asking:
+        return
+    for task in asking:
+        task.cancel()
+    await asyncio.wait(asking, timeout=WITHDRAWAL)

@@ -1,0 +1,138 @@
+"""Asks on the terminal: one question at a time, no default answer, nothing typed beforehand counts."""
+
+import asyncio
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from toolreeve.approval.channels.console import Console, find_terminal, open_console
+from toolreeve.approval.prompt import describe
+from toolreeve.approval.request import Answer, Request, Scope
+from toolreeve.approval.visible import one_line
+
+
+class TerminalChannel:
+    """`device` is the terminal, by default the one that controls the process. `editor` is the command that edits a
+    file; without it, edited arguments are typed as a line of JSON."""
+
+    name = "terminal"
+
+    def __init__(self, *, device: str | None = None, editor: Sequence[str] = ()) -> None:
+        self._device = device
+        self._editor = tuple(editor)
+        self._turn = asyncio.Lock()
+
+    def available(self) -> bool:
+        return find_terminal(self._device) is not None
+
+    async def ask(self, request: Request) -> Answer:
+        async with self._turn:
+            device = find_terminal(self._device)
+            if device is None:
+                raise RuntimeError("there is no terminal to ask on any more")
+            with open_console(device) as console:
+                try:
+                    return await _Conversation(console, request, self._editor).hold()
+                except asyncio.CancelledError:
+                    console.say_now("\n(no longer asked: answered elsewhere, or out of time)\n")
+                    raise
+
+
+class _Conversation:
+    """One question, until it is answered."""
+
+    def __init__(self, console: Console, request: Request, editor: Sequence[str]) -> None:
+        self._console, self._request, self._editor = console, request, editor
+
+    async def hold(self) -> Answer:
+        await self._console.say(f"\n{describe(self._request)}\n")
+        while True:
+            if (answer := await self._hear(await self._choose())) is not None:
+                return answer
+
+    async def _choose(self) -> str:
+        always = "  [a] always" if self._request.lasting else ""
+        return await self._question(f"Approve? [y] once  [s] this session{always}  [n] no  [e] edit  [?] details: ")
+
+    async def _hear(self, choice: str) -> Answer | None:
+        """None when it is not an answer yet."""
+        request = self._request
+        match choice.lower():
+            case "y" | "yes":
+                return request.allow()
+            case "s" | "session":
+                return request.allow(scope=Scope.SESSION)
+            case "a" | "always" if request.lasting:
+                return await self._always()
+            case "n" | "no":
+                return request.deny(note=await self._question("Why? (optional, the model reads it): "))
+            case "e" | "edit":
+                return await self._edit()
+            case "?":
+                await self._console.say(f"{describe(request, whole=True)}\n")
+            case _:
+                await self._console.say("Please answer with one of the letters.\n")
+        return None
+
+    async def _question(self, text: str) -> str:
+        self._console.discard_typed()
+        await self._console.say(text)
+        return await self._console.line()
+
+    async def _agrees(self, text: str) -> bool:
+        return (await self._question(f"{text} [y/n]: ")).lower() in ("y", "yes")
+
+    async def _always(self) -> Answer | None:
+        await self._console.say(f"This rule would be written:\n  {one_line(self._request.lasting)}\n")
+        return self._request.allow(scope=Scope.ALWAYS) if await self._agrees("Write it and allow?") else None
+
+    async def _edit(self) -> Answer | None:
+        try:
+            text = await (self._edit_file() if self._editor else self._question("New arguments as one line of JSON: "))
+            args = json.loads(text)
+        except (OSError, ValueError, RecursionError) as problem:
+            await self._console.say(f"That gave no arguments: {one_line(str(problem))}\n")
+            return None
+        if not isinstance(args, dict):
+            await self._console.say("The arguments must be a JSON object.\n")
+            return None
+        await self._console.say(f"{describe(_with_arguments(self._request, args), whole=True)}\n")
+        return self._request.allow(args=args) if await self._agrees("Allow it with these arguments?") else None
+
+    async def _edit_file(self) -> str:
+        """The text that the editor leaves behind; the file is removed whatever happens."""
+        descriptor, name = tempfile.mkstemp(prefix="toolreeve-", suffix=".json")
+        path = Path(name)
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                json.dump(dict(self._request.args), file, indent=2, ensure_ascii=False)
+            await _run_editor([*self._editor, name], self._console.device)
+            return path.read_text(encoding="utf-8", errors="replace")
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def _with_arguments(request: Request, args: Mapping[str, Any]) -> Request:
+    """The request as it would be asked now; what the edited call leads to is found out when it is judged again."""
+    return replace(request, args=args, effects=(), preview="", lasting="")
+
+
+async def _run_editor(command: Sequence[str], device: str) -> None:
+    """The editor gets a terminal of its own opening: ours does not block, which editors do not expect."""
+    terminal = os.open(device, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        process = await asyncio.create_subprocess_exec(*command, stdin=terminal, stdout=terminal, stderr=terminal)
+        try:
+            await process.wait()
+        finally:
+            if process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    process.kill()
+                await process.wait()
+    finally:
+        os.close(terminal)

@@ -1,0 +1,82 @@
+"""What is a person shown before they say yes? Everything the call will do, with nothing hidden in it.
+
+Each line that comes from the call stands behind a gutter, so that no argument can pass for a line of the prompt. Long
+values are cut in the middle and say so; the details show them whole.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from toolreeve.approval.request import Request
+from toolreeve.approval.visible import one_line, visible
+from toolreeve.core import json
+
+SHOWN_CHARACTERS = 800
+SHOWN_LINES = 24
+SHOWN_DIFF_LINES = 60
+GUTTER = "  │ "
+
+
+def describe(request: Request, *, whole: bool = False) -> str:
+    """The question, without the choices. `whole` leaves nothing out."""
+    lines = [f"Tool '{one_line(request.tool)}' (danger={request.danger.value}) requests approval:"]
+    lines += _arguments(request, whole=whole)
+    if request.effects:
+        lines.append("  Effects:")
+        lines += [f"{GUTTER}{effect.kind} {one_line(effect.target)}" for effect in request.effects]
+    if request.preview:
+        lines.append("  Change:")
+        lines += _block(request.preview, SHOWN_CHARACTERS * 8, SHOWN_DIFF_LINES, whole=whole)
+    lines.append(f"  Asked because: {one_line(_why(request))}")
+    lines.append(f"  Caller: {one_line(_who(request))}")
+    if whole and request.lasting:
+        lines.append(f"  'Always' would write: {one_line(request.lasting)}")
+    return "\n".join(lines)
+
+
+def _why(request: Request) -> str:
+    verdict = request.verdict
+    rule = f" (rule {verdict.rule})" if verdict.rule else ""
+    return f"{verdict.reason}{rule}"
+
+
+def _who(request: Request) -> str:
+    return f"{request.principal.user} ({request.principal.role.value}), session {request.session}, by {request.origin}"
+
+
+def _arguments(request: Request, *, whole: bool) -> Iterator[str]:
+    if not request.args:
+        yield "  (no arguments)"
+    for name, value in request.args.items():
+        text = value if isinstance(value, str) else _json(value)
+        shown = _block(text, SHOWN_CHARACTERS, SHOWN_LINES, whole=whole)
+        label = f"  {one_line(name)}:"
+        if len(shown) == 1:
+            yield f"{label} {shown[0].removeprefix(GUTTER)}"
+        else:
+            yield label
+            yield from shown
+
+
+def _json(value: Any) -> str:
+    try:
+        return json.pretty(value) if isinstance(value, (dict, list)) and value else json.dumps(value).decode()
+    except (TypeError, RecursionError):
+        return repr(value)
+
+
+def _block(text: str, characters: int, lines: int, *, whole: bool) -> list[str]:
+    """The lines of a value, each behind the gutter."""
+    cut = text if whole else _cut_characters(text, characters)
+    rows = visible(cut).split("\n")
+    if not whole and len(rows) > lines:
+        missing = len(rows) - lines + 1
+        rows = [*rows[: lines // 2], f"⋯ {missing} more lines, ? shows all ⋯", *rows[missing + lines // 2 :]]
+    return [f"{GUTTER}{row}" for row in rows]
+
+
+def _cut_characters(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return f"{text[:half]}⋯ cut: {len(text):,} characters in all, ? shows all ⋯{text[-half:]}"

@@ -1,0 +1,146 @@
+"""What is a person asked, and what may the answer be? An answer fits one request only: the digest in it says which.
+
+The digest covers the tool and its definition, the arguments and where they lead, who calls, the policy and the request
+itself, so an answer cannot be used for another call, nor for the same call twice.
+"""
+
+import copy
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from toolreeve.core.action import Action
+from toolreeve.core.call import Principal, new_id
+from toolreeve.core.danger import DangerLevel
+from toolreeve.core.effects import Effect
+from toolreeve.core.tool import ToolSpec
+from toolreeve.core.verdict import Verdict
+
+
+class Scope(StrEnum):
+    """For how long a yes holds."""
+
+    ONCE = "once"
+    SESSION = "session"
+    ALWAYS = "always"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a person said. `note` is read by the model; `args` are the arguments as the person edited them."""
+
+    granted: bool
+    by: str = ""
+    scope: Scope = Scope.ONCE
+    note: str = ""
+    args: Mapping[str, Any] | None = None
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approval:
+    """A yes that the road may act on. `remembered` says where an "always" was written, `problem` why it was not."""
+
+    by: str
+    scope: Scope
+    note: str = ""
+    args: Mapping[str, Any] | None = None
+    digest: str = ""
+    remembered: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One question. The arguments are a copy: what was shown cannot be changed behind the person's back.
+
+    `lasting` is the rule that "always" would write, as text; empty where nothing can be written. `preview` shows what
+    the call would change, as a diff.
+    """
+
+    id: str
+    call_id: str
+    tool: str
+    danger: DangerLevel
+    args: Mapping[str, Any]
+    effects: tuple[Effect, ...]
+    session: str
+    principal: Principal
+    origin: str
+    verdict: Verdict
+    digest: str
+    preview: str = ""
+    lasting: str = ""
+    timeout: float = 60.0
+
+    @property
+    def heading(self) -> str:
+        return f"Tool {self.tool!r} (danger={self.danger.value})"
+
+    def allow(
+        self,
+        *,
+        by: str = "",
+        scope: Scope | str = Scope.ONCE,
+        note: str = "",
+        args: Mapping[str, Any] | None = None,
+    ) -> Answer:
+        return Answer(granted=True, by=by, scope=Scope(scope), note=note, args=args, digest=self.digest)
+
+    def deny(self, *, by: str = "", note: str = "") -> Answer:
+        return Answer(granted=False, by=by, note=note, digest=self.digest)
+
+
+def pose(
+    action: Action, verdict: Verdict, *, version: str, timeout: float, preview: str = "", lasting: str = ""
+) -> Request:
+    """The question about an action."""
+    number = new_id()
+    return Request(
+        id=number,
+        call_id=action.call.id,
+        tool=action.spec.name,
+        danger=action.danger,
+        args=copy.deepcopy(dict(action.args)),
+        effects=tuple(action.effects),
+        session=action.call.session,
+        principal=action.call.principal,
+        origin=action.call.origin,
+        verdict=verdict,
+        digest=digest(action, version=version, request=number),
+        preview=preview,
+        lasting=lasting,
+        timeout=timeout,
+    )
+
+
+def digest(action: Action, *, version: str, request: str) -> str:
+    call = action.call
+    return fingerprint(
+        request,
+        definition(action.spec),
+        action.args,
+        [str(effect) for effect in action.effects],
+        action.danger.value,
+        call.session,
+        call.principal.user,
+        call.principal.role.value,
+        version,
+    )
+
+
+def definition(spec: ToolSpec) -> str:
+    """Changes whenever the tool's name, description, schema, danger or origin does."""
+    return fingerprint(spec.name, spec.description, spec.input, spec.danger.value, spec.server, spec.source)
+
+
+def fingerprint(*parts: Any) -> str:
+    """Order of keys does not matter; every value does."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=_plain).encode()).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    return dict(value) if isinstance(value, Mapping) else repr(value)

@@ -1,0 +1,126 @@
+"""How do the parts fit together? Built from a configuration, started and stopped in the order of their dependence.
+
+The only place where real time, chance and the database come in.
+"""
+
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from toolreeve.approval.broker import Broker
+from toolreeve.approval.channel import Channel
+from toolreeve.config import Configuration
+from toolreeve.config.places import DATABASE
+from toolreeve.core.action import Action
+from toolreeve.core.context import Services
+from toolreeve.core.errors import ToolreeveError
+from toolreeve.execution.executor import Executor
+from toolreeve.execution.gate import Gate
+from toolreeve.guard.workspace import Workspace
+from toolreeve.pipeline import Pipeline
+from toolreeve.record.audit import Audit
+from toolreeve.record.bus import Bus
+from toolreeve.record.journal import Journal
+from toolreeve.record.ledger import Ledger
+from toolreeve.record.metrics import Metrics
+from toolreeve.record.redact import Redactor
+from toolreeve.record.store import Store
+from toolreeve.record.telling import Teller
+from toolreeve.record.undo import Undo
+from toolreeve.registry import ToolRegistry
+from toolreeve.standing import StandingPolicy
+
+
+class NoModels:
+    """No provider of language models can be configured yet."""
+
+    async def list(self) -> Mapping[str, Sequence[str]]:
+        return {}
+
+
+class Assembly:
+    def __init__(
+        self, configuration: Configuration, registry: ToolRegistry, policy: StandingPolicy, channels: Sequence[Channel]
+    ) -> None:
+        settings = configuration.settings
+        state = Path(settings.state.dir)
+        self.policy = policy
+        self.redactor = Redactor(configuration.secrets)
+        self.bus = Bus()
+        self.metrics = Metrics(self._breakers)
+        self.teller = Teller(self.bus, self.metrics, self.redactor, time.time)
+        self.store = Store(state / DATABASE)
+        self.journal = Journal(self.store, self.redactor, time.time)
+        self.metrics.watch("toolreeve_audit_backlog", "Records that wait to be written.", lambda: self.store.backlog)
+        self.metrics.watch("toolreeve_audit_failures_total", "Writes that failed.", lambda: self.store.failures)
+        self.audit = Audit(self.store)
+        self.ledger = Ledger(self.store)
+        self.undo = Undo(self.store, state / "undo", time.time)
+        self.files = Workspace(
+            settings.workspace.dir,
+            writable_roots=settings.workspace.extra_roots,
+            allow_write=settings.workspace.allow_write,
+            search_bases=settings.workspace.search_allowed_bases,
+            protected=[settings.state.dir],
+            unwritable=[str(configuration.user_file), str(configuration.project_file), *settings.policy.files],
+            named=settings.workspace.sensitive_allow,
+            keep=self.undo,
+        )
+        services = Services(files=self.files, audit=self.audit, models=NoModels(), undo=self.undo, now=time.time)
+        self.gate = Gate(
+            self.ledger,
+            lambda: policy.budget,
+            now=time.monotonic,
+            today=time.time,
+            concurrency=settings.limits.concurrency,
+        )
+        self.executor = Executor(services, timeout=settings.limits.timeout, draw=random.random, progress=self._progress)
+        self.broker = Broker(
+            channels,
+            now=time.time,
+            timeout=settings.approval.timeout,
+            emit=self.teller.pass_on,
+            remember=policy.remember,
+        )
+        self.pipeline = Pipeline(
+            registry=registry,
+            policy=policy,
+            broker=self.broker,
+            gate=self.gate,
+            executor=self.executor,
+            journal=self.journal,
+            teller=self.teller,
+            services=services,
+            clock=time.perf_counter,
+        )
+
+    def _progress(self, action: Action) -> Callable[[str], None] | None:
+        """Where a tool's progress goes, if anybody listens."""
+        if not self.bus.listened:
+            return None
+        return lambda text: self.teller.progress(action.call, action.spec.name, text)
+
+    def _breakers(self) -> Mapping[str, str]:
+        now = time.monotonic()
+        return {name: str(breaker.state(now)) for name, breaker in self.gate.breakers.items()}
+
+    async def start(self) -> None:
+        await self.store.start()
+        await self.journal.start()
+        await self.undo.sweep(self.files)
+        if (budget := self.policy.budget) is not None:
+            await self.ledger.reserve(budget.scope, budget.spent, None)
+            budget.spent = await self.ledger.spent(budget.scope)
+
+    async def close(self) -> None:
+        """Everything is closed even if closing one part fails; the first failure is then told."""
+        failures: list[Exception] = []
+        for step in (self.executor.close, self.journal.stop, self.store.close, self.bus.close):
+            try:
+                await step()
+            except Exception as problem:
+                failures.append(problem)
+        self.files.close()
+        if failures:
+            raise ToolreeveError(f"the runtime did not close cleanly: {failures[0]}") from failures[0]

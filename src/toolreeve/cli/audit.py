@@ -1,0 +1,183 @@
+"""What was done here? The record of calls, read without touching it."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from toolreeve.cli.invocation import Group, Invocation, current
+from toolreeve.cli.output import answering, note, say, say_json, say_table
+from toolreeve.core import json
+from toolreeve.core.errors import ExitStatus
+
+if TYPE_CHECKING:
+    from toolreeve.record.audit import Audit, Filter, Record
+    from toolreeve.record.verify import Verification
+
+FORMATS = ("jsonl", "csv", "parquet")
+Answer = Callable[..., Any]
+
+
+@click.group(cls=Group)
+def audit() -> None:
+    """Read, export and verify the record of calls."""
+
+
+def _filters(command: Answer) -> Answer:
+    """The options that say which records."""
+    for name, meaning in (
+        ("--until", "Records before this time."),
+        ("--since", "Records from this time on: ISO 8601, or seconds since the epoch."),
+        ("--success", "true or false."),
+        ("--code", "Calls that failed with this code."),
+        ("--user", "Calls of this user."),
+        ("--session", "Calls of this session."),
+        ("--tool", "Calls of this tool."),
+        ("--kind", "Records of this kind: call, intent, …"),
+    ):
+        command = click.option(name, help=meaning)(command)
+    return command
+
+
+def _wanted(words: dict[str, str | None], **defaults: str) -> "Filter":
+    from toolreeve.record.audit import Filter
+
+    return Filter.parse(defaults | {name: word for name, word in words.items() if word is not None})
+
+
+@asynccontextmanager
+async def _open(invocation: Invocation) -> "AsyncIterator[Audit | None]":
+    """The record, opened so that nothing can be written; None where nothing was ever recorded."""
+    from toolreeve.config.places import DATABASE
+    from toolreeve.record.audit import Audit
+    from toolreeve.record.chain import CheckpointFile
+    from toolreeve.record.store import Store
+
+    path = Path(invocation.configuration().settings.state.dir) / DATABASE
+    if not path.exists() and not CheckpointFile(path).path.exists():
+        yield None
+        return
+    store = Store(path, read_only=True)
+    await store.start()
+    try:
+        yield Audit(store)
+    finally:
+        await store.close()
+
+
+@audit.command(name="list")
+@click.option("--last", type=click.IntRange(1, 10_000), default=20, show_default=True, help="How many, newest first.")
+@_filters
+def list_(last: int, **words: str | None) -> int:
+    """List records, newest first: how calls ended, unless another kind is asked for."""
+    records = asyncio.run(_list(current(), _wanted(words, kind="call"), last))
+    if current().json:
+        say_json([record.to_dict() for record in records])
+    else:
+        say_table(current(), ("time", "call", "tool", "decision", "outcome", "ms"), list(map(_row, records)))
+    return ExitStatus.OK
+
+
+async def _list(invocation: Invocation, wanted: "Filter", last: int) -> "Sequence[Record]":
+    async with _open(invocation) as found:
+        return [] if found is None else await found.list(wanted, limit=last)
+
+
+def _row(record: "Record") -> tuple[str, ...]:
+    told = record.to_dict()
+    decision = told.get("decision")
+    effect = decision.get("effect", "") if isinstance(decision, dict) else ""
+    outcome = told.get("code") or ("ok" if told.get("success") else record.kind)
+    cells = (told["timestamp"], record.call_id, told.get("tool"), effect, outcome, told.get("duration_ms"))
+    return tuple("" if cell is None else str(cell) for cell in cells)
+
+
+@audit.command()
+@click.argument("call_id", metavar="CALL")
+def show(call_id: str) -> int:
+    """Show all records of one call. The beginning of its id is enough, if no other begins so."""
+    records = asyncio.run(_show(current(), call_id))
+    if not records:
+        note(f"no call is recorded as {call_id!r}, or several begin so")
+        return ExitStatus.NOT_FOUND
+    told = [record.to_dict() for record in records]
+    if current().json:
+        say_json(told)
+    else:
+        for each in told:
+            say(json.pretty(each))
+    return ExitStatus.OK
+
+
+async def _show(invocation: Invocation, call_id: str) -> "Sequence[Record]":
+    async with _open(invocation) as found:
+        return [] if found is None else await found.show(call_id)
+
+
+@audit.command()
+@click.option("--format", "form", type=click.Choice(FORMATS), default="jsonl", show_default=True)
+@click.option("--output", type=click.Path(path_type=Path), help="A new file; standard output if not named.")
+@_filters
+def export(form: str, output: Path | None, **words: str | None) -> int:
+    """Write records, oldest first, as JSON Lines, CSV or Parquet."""
+    wanted = _wanted(words)
+    if output is None:
+        with answering() as stream:
+            asyncio.run(_export(current(), form, stream, wanted))
+    else:
+        with _new_file(output) as stream:
+            count = asyncio.run(_export(current(), form, stream, wanted))
+        if current().json:
+            say_json({"file": str(output), "format": form, "records": count})
+        else:
+            note(f"{count} records written to {output}")
+    return ExitStatus.OK
+
+
+def _new_file(path: Path) -> IO[bytes]:
+    """Readable by its owner alone: arguments of calls are private."""
+    try:
+        return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb")
+    except OSError as problem:
+        raise click.UsageError(f"{path} cannot be written: {problem.strerror}") from None
+
+
+async def _export(invocation: Invocation, form: str, stream: IO[bytes], wanted: "Filter") -> int:
+    async with _open(invocation) as found:
+        return 0 if found is None else await found.export(form, stream, wanted)
+
+
+@audit.command()
+@click.option("--expect", metavar="HASH", help="A head hash that was kept elsewhere.")
+def verify(expect: str | None) -> int:
+    """Check that no record was edited, removed, inserted or moved. Exits with 7 if one was."""
+    return asyncio.run(_verify(current(), expect))
+
+
+async def _verify(invocation: Invocation, expect: str | None) -> int:
+    from toolreeve.record.verify import Verification
+
+    async with _open(invocation) as found:
+        if found is None and expect is None:
+            _tell_verified(invocation, Verification())
+            return ExitStatus.OK
+        if found is None:
+            note("nothing is recorded, but a head was expected")
+            return ExitStatus.TAMPERED
+        verified = await found.verify(expect=expect)
+    _tell_verified(invocation, verified)
+    return ExitStatus.OK if verified.ok else ExitStatus.TAMPERED
+
+
+def _tell_verified(invocation: Invocation, verified: "Verification") -> None:
+    problems, head = [str(problem) for problem in verified.problems], verified.head.hash.hex()
+    if invocation.json:
+        say_json({"ok": verified.ok, "records": verified.records, "head": head, "problems": problems})
+    elif verified.ok:
+        say(f"{verified.records} records, the chain is intact\nhead {head}")
+    else:
+        say("\n".join(problems) + (f"\nand {verified.unlisted} more" if verified.unlisted else ""))

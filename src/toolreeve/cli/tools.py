@@ -1,0 +1,95 @@
+"""Which tools are there? All of them in a table, or one with its parameters."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from toolreeve.cli.invocation import Command, current
+from toolreeve.cli.output import say, say_json, say_table
+from toolreeve.core.errors import ExitStatus
+
+if TYPE_CHECKING:
+    from toolreeve.core.tool import ToolSpec
+
+PROVIDERS = ("openai", "anthropic", "ollama", "mcp", "gemini")
+
+
+@click.command(cls=Command)
+@click.argument("name", required=False)
+@click.option("--all", "everything", is_flag=True, help="Also those that lack something, and what they lack.")
+@click.option("--search", metavar="WORDS", help="Only those that have to do with these words.")
+@click.option("--for", "provider", type=click.Choice(PROVIDERS), help="As this provider wants them, in JSON.")
+def tools(name: str | None, search: str | None, provider: str | None, *, everything: bool) -> int:
+    """List the tools, or show one of them."""
+    from toolreeve.cli.world import new_runtime
+
+    runtime = new_runtime(current())
+    if provider:
+        say_json(runtime.tools_for(provider))
+    elif name:
+        _show(runtime.tools.resolve(name).spec)
+    else:
+        found = runtime.tools.search(search, limit=1000) if search else runtime.tools.list()
+        _list([each.spec for each in found], everything=everything)
+    return ExitStatus.OK
+
+
+def _list(specs: Sequence["ToolSpec"], *, everything: bool) -> None:
+    if current().json:
+        say_json([_as_dict(spec) for spec in specs])
+        return
+    rows = [(spec.name, spec.danger.value, spec.category, _first_line(spec.description)) for spec in specs]
+    say_table(current(), ("tool", "danger", "category", "what it does"), rows)
+    if everything:
+        say("every tool that this version knows is registered: none lacks anything")
+
+
+def _first_line(text: str) -> str:
+    return text.strip().split("\n", 1)[0]
+
+
+def _as_dict(spec: "ToolSpec") -> dict[str, Any]:
+    return {
+        "name": spec.name,
+        "description": spec.description,
+        "danger": spec.danger.value,
+        "category": spec.category,
+        "read_only": spec.read_only,
+        "idempotent": spec.idempotent,
+        "source": spec.source,
+        "server": spec.server,
+        "tags": list(spec.tags),
+        "examples": [dict(example) for example in spec.examples],
+        "input_schema": dict(spec.input),
+        "output_schema": None if spec.output is None else dict(spec.output),
+    }
+
+
+def _show(spec: "ToolSpec") -> None:
+    if current().json:
+        say_json(_as_dict(spec))
+        return
+    facts = [
+        f"danger {spec.danger.value}",
+        f"category {spec.category}",
+        "read-only" if spec.read_only else "may change",
+    ]
+    say(f"{spec.name}  ({', '.join(facts)})\n\n{spec.description}\n")
+    properties = spec.input.get("properties", {})
+    if properties:
+        required = spec.input.get("required", ())
+        rows = [_parameter(key, value, required=key in required) for key, value in properties.items()]
+        say_table(current(), ("parameter", "type", "default", "what it means"), rows)
+    example = dict(spec.examples[0]) if spec.examples else dict.fromkeys(spec.input.get("required", ()), "…")
+    words = " ".join(f"{key}={value}" for key, value in example.items())
+    say(f"\ntoolreeve call {spec.name} {words}".rstrip())
+
+
+def _parameter(key: str, schema: Mapping[str, Any], *, required: bool) -> tuple[str, str, str, str]:
+    from toolreeve.core import json
+
+    kind = schema.get("type", "one of " + json.dumps(schema["enum"]).decode() if "enum" in schema else "any")
+    shown = kind if isinstance(kind, str) else " or ".join(kind)
+    default = "required" if required else json.dumps(schema["default"]).decode() if "default" in schema else ""
+    return key, shown, default, _first_line(schema.get("description", ""))

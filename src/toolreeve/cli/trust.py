@@ -1,0 +1,39 @@
+"""May the workspace's own tools run? Only a person says so, here, for the files as they are now."""
+
+from pathlib import Path
+
+import click
+
+from toolreeve.cli.invocation import Command, current
+from toolreeve.cli.output import note, say, say_json
+
+
+@click.command(cls=Command)
+@click.option("--revoke", is_flag=True, help="Stop trusting the folder.")
+def trust(*, revoke: bool) -> None:
+    """Trust the workspace: the Python tool files that its toolreeve.toml names will run as code.
+
+    A change of the file, or of a tool file it names, ends the trust.
+    """
+    from toolreeve.config.trust import TrustedFolders
+
+    found = current().configuration()
+    folders = TrustedFolders(Path(found.settings.state.dir))
+    folder = found.project_file.parent
+    if revoke:
+        known = folders.revoke(folder)
+        _answer(folder, trusted=False, text="no longer trusted" if known else "was not trusted")
+    elif found.code is None:
+        raise click.UsageError(f"there is nothing to trust: {found.project_file} names no tool files")
+    else:
+        for name in found.code.files:
+            note(f"will run as code: {name}")
+        folders.add(folder, found.code.digest)
+        _answer(folder, trusted=True, text="trusted as it is now")
+
+
+def _answer(folder: Path, *, trusted: bool, text: str) -> None:
+    if current().json:
+        say_json({"folder": str(folder), "trusted": trusted})
+    else:
+        say(f"{folder}: {text}")

@@ -1,0 +1,32 @@
+"""How are changes taken back? As a call of its own, with its own decision and its own record.
+
+Whoever types the command has said yes to it, so nobody is asked again; what the policy denies stays denied.
+"""
+
+import asyncio
+
+import click
+
+from toolreeve.cli.invocation import Command, Invocation, current
+from toolreeve.cli.result import show_result
+
+
+@click.command(cls=Command)
+@click.argument("call_id", required=False, metavar="[CALL]")
+@click.option("--session", help="Take back what all calls of this session changed.")
+@click.option("--force", is_flag=True, help="Also where a file was changed since.")
+def undo(call_id: str | None, session: str | None, *, force: bool) -> int:
+    """Take back the file changes of a call or a session."""
+    if (call_id is None) == (session is None):
+        raise click.UsageError("name a CALL, or a session with --session")
+    return asyncio.run(_undo(current(), call_id, session, force=force))
+
+
+async def _undo(invocation: Invocation, call_id: str | None, session: str | None, *, force: bool) -> int:
+    from toolreeve.approval.channels.callback import CallbackChannel
+    from toolreeve.cli.world import new_runtime
+
+    typed = CallbackChannel(lambda request: request.allow(by="the command line"), name="command line")
+    async with new_runtime(invocation, typed) as runtime:
+        result = await runtime.undo(call_id, session=session, force=force)
+    return show_result(invocation, result)

@@ -1,0 +1,175 @@
+"""What can be configured? One tree of plain values; each field says what it means and how far a project may go.
+
+Every field here is wired to something that obeys it. A project's own file (`toolreeve.toml` in the workspace) may only
+tighten: `Project` says, field by field, what that means.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Annotated, Literal
+
+Mode = Literal["default", "plan", "strict", "bypass"]
+
+
+class Project(StrEnum):
+    """What a project's file may do to a setting."""
+
+    NEVER = "never"
+    LOWER = "lower"
+    ADD = "add"
+    TURN_OFF = "turn_off"
+    STRICTER = "stricter"
+    WHEN_TRUSTED = "when_trusted"
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """`paths` marks values that are resolved against the file that names them."""
+
+    description: str
+    project: Project
+    paths: bool = False
+    at_least: float | None = None
+    above: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workspace:
+    """Which files tools can reach."""
+
+    dir: Annotated[
+        str,
+        About("The directory that tools work in; the current directory if not set.", Project.NEVER, paths=True),
+    ] = "."
+    allow_write: Annotated[
+        bool,
+        About("Whether tools may change files; false turns every write into E_WRITE_DISABLED.", Project.TURN_OFF),
+    ] = True
+    extra_roots: Annotated[
+        tuple[str, ...],
+        About("Further directories that tools may read.", Project.NEVER, paths=True),
+    ] = ()
+    writable_roots: Annotated[
+        tuple[str, ...],
+        About("Further directories that tools may read and change.", Project.NEVER, paths=True),
+    ] = ()
+    search_allowed_bases: Annotated[
+        tuple[str, ...],
+        About(
+            "Directories that search_directory may start from; the workspace if none is named.",
+            Project.NEVER,
+            paths=True,
+        ),
+    ] = ()
+    sensitive_allow: Annotated[
+        tuple[str, ...],
+        About("Sensitive files, such as .env, that tools may touch all the same.", Project.NEVER),
+    ] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """Which calls may run."""
+
+    mode: Annotated[
+        Mode,
+        About(
+            "default: safe calls run, the rest ask. strict: what is not allowed asks, what is dangerous is denied. "
+            "plan: only read-only calls. bypass is taken from code or --mode alone.",
+            Project.STRICTER,
+        ),
+    ] = "default"
+    allowed_tools: Annotated[
+        tuple[str, ...],
+        About("Tools that run without being asked about; patterns such as git__* are fine.", Project.NEVER),
+    ] = ()
+    denied_tools: Annotated[
+        tuple[str, ...],
+        About("Tools that never run. The lists of all sources add up.", Project.ADD),
+    ] = ()
+    files: Annotated[
+        tuple[str, ...],
+        About(
+            "Your policy files; policy.yaml beside this file is read if none is named. "
+            "A policy.yaml in the workspace is read as well and may only tighten.",
+            Project.NEVER,
+            paths=True,
+        ),
+    ] = ()
+    budget_limit: Annotated[
+        float | None,
+        About("Dollars that all calls together may spend; no limit if not set.", Project.LOWER, at_least=0),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approval:
+    """How people are asked."""
+
+    timeout: Annotated[
+        float,
+        About("Seconds to wait for a person's answer.", Project.LOWER, above=0),
+    ] = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much a call may use."""
+
+    timeout: Annotated[
+        float,
+        About("Seconds that a call may take where its tool does not say.", Project.LOWER, above=0),
+    ] = 60.0
+    concurrency: Annotated[
+        int,
+        About("Calls that may run at the same time.", Project.LOWER, at_least=1),
+    ] = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What is written down."""
+
+    redact_env: Annotated[
+        tuple[str, ...],
+        About(
+            "Environment variables whose values are never written down, besides those whose names tell "
+            "(*_TOKEN, *_KEY, *_SECRET, *_PASSWORD…). The lists of all sources add up.",
+            Project.ADD,
+        ),
+    ] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """Where the runtime keeps what it must remember."""
+
+    dir: Annotated[
+        str,
+        About(
+            "The directory of the audit log, undo and trust; toolreeve in the user's state directory if not set.",
+            Project.NEVER,
+            paths=True,
+        ),
+    ] = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The configuration of Toolreeve."""
+
+    workspace: Workspace = field(default_factory=Workspace)
+    policy: Policy = field(default_factory=Policy)
+    approval: Approval = field(default_factory=Approval)
+    limits: Limits = field(default_factory=Limits)
+    record: Record = field(default_factory=Record)
+    state: State = field(default_factory=State)
+    tool_files: Annotated[
+        tuple[str, ...],
+        About(
+            "Python files whose @tool functions are registered. They run as code: "
+            "a project's own are ignored until the folder is trusted (`toolreeve trust`).",
+            Project.WHEN_TRUSTED,
+            paths=True,
+        ),
+    ] = ()

@@ -1,0 +1,215 @@
+"""Which settings hold? Defaults, the user's file, the project's file, the environment, the caller: later wins.
+
+Except that a project's file may only tighten, and that lists of what is forbidden or secret add up.
+"""
+
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from toolreeve.config import places
+from toolreeve.config.layers import NOT_YET, Given, Layer, read_environment, read_file_layer, read_overrides
+from toolreeve.config.leaves import KeyPath, build, leaves, value_at
+from toolreeve.config.project import tighten
+from toolreeve.config.secrets import secret_values
+from toolreeve.config.settings import Project, Settings
+from toolreeve.config.trust import TrustedFolders, digest_of
+from toolreeve.core.documents import MAX_BYTES, read_document
+from toolreeve.core.errors import ConfigError, ConfigErrors
+
+DEFAULT = "default"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectCode:
+    """What a project's file would have run, and whether a person trusts it as it is now."""
+
+    folder: Path
+    files: tuple[str, ...]
+    digest: str
+    trusted: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configuration:
+    """The effective settings, where each came from by dotted key, and what a person should be told about them.
+
+    `code` is None where the project asks for nothing that needs trust.
+    """
+
+    settings: Settings
+    origins: Mapping[str, str]
+    notices: tuple[str, ...]
+    unused: tuple[str, ...]
+    user_file: Path
+    project_file: Path
+    code: ProjectCode | None
+    home: str
+    secrets: tuple[str, ...] = field(repr=False)
+
+    @property
+    def project_policy(self) -> Path | None:
+        """The project's policy file, if it has one; it may only tighten."""
+        path = Path(self.settings.workspace.dir) / places.POLICY_FILE
+        return path if path.is_file() else None
+
+
+def load(
+    overrides: Mapping[str, Any] | None = None,
+    *,
+    origin: str = "argument",
+    environ: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+) -> Configuration:
+    """Look the configuration up. Raises ConfigErrors with everything that is wrong, at once."""
+    environ = os.environ if environ is None else environ
+    return _Lookup(environ=environ, cwd=cwd or Path.cwd(), overrides=overrides or {}, origin=origin).run()
+
+
+def from_settings(
+    settings: Settings, *, environ: Mapping[str, str] | None = None, cwd: Path | None = None
+) -> Configuration:
+    """The configuration of a program that says everything itself: no file and no variable is looked up."""
+    environ = os.environ if environ is None else environ
+    cwd = cwd or Path.cwd()
+    values = {path: leaf.settle(value_at(settings, path), cwd, environ) for path, leaf in leaves().items()}
+    if not settings.state.dir:
+        values[("state", "dir")] = str(places.state_home(environ))
+    return Configuration(
+        settings=build(values),
+        origins={leaf.key: "code" for leaf in leaves().values()},
+        notices=(),
+        unused=(),
+        user_file=places.config_home(environ) / places.FILE,
+        project_file=Path(values[("workspace", "dir")]) / places.FILE,
+        code=None,
+        home=places.home(environ),
+        secrets=secret_values(settings.record.redact_env, environ),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class _Lookup:
+    environ: Mapping[str, str]
+    cwd: Path
+    overrides: Mapping[str, Any]
+    origin: str
+    problems: list[ConfigError] = field(default_factory=list)
+
+    def run(self) -> Configuration:
+        complain = self.problems.append
+        said = read_overrides(self.overrides, origin=self.origin, complain=complain, cwd=self.cwd, environ=self.environ)
+        variables = read_environment(self.environ, complain=complain, cwd=self.cwd)
+        user_file = places.config_home(self.environ) / places.FILE
+        user = self._file(user_file)
+        own = _merge(self._defaults(user_file), user)
+        chosen = _merge(own, variables, said)
+        project_file = self._workspace(chosen) / places.FILE
+        project = {} if project_file == user_file else self._file(project_file)
+        code = self._code(chosen, project, project_file)
+        tightened = tighten(own, project, trusted=code is not None and code.trusted)
+        self.problems += tightened.problems
+        values = _merge(own, tightened.layer, variables, said)
+        self._check_tool_files(values)
+        if self.problems:
+            raise ConfigErrors(self.problems)
+        settings = build({path: given.value for path, given in values.items()})
+        return Configuration(
+            settings=settings,
+            origins={leaf.key: values[path].origin if path in values else DEFAULT for path, leaf in leaves().items()},
+            notices=tightened.notices,
+            unused=tuple(name for name in NOT_YET if self.environ.get(name)),
+            user_file=user_file,
+            project_file=project_file,
+            code=code,
+            home=places.home(self.environ),
+            secrets=secret_values(settings.record.redact_env, self.environ),
+        )
+
+    def _defaults(self, user_file: Path) -> Layer:
+        """The defaults that depend on the user and the current directory."""
+        layer: dict[KeyPath, Given] = {
+            ("workspace", "dir"): Given(value=str(self.cwd.resolve()), origin=DEFAULT),
+            ("state", "dir"): Given(value=str(places.state_home(self.environ)), origin=DEFAULT),
+        }
+        policy = user_file.parent / places.POLICY_FILE
+        if policy.is_file():
+            layer[("policy", "files")] = Given(value=(str(policy),), origin=DEFAULT)
+        return layer
+
+    def _file(self, path: Path) -> Layer:
+        try:
+            if not _present(path):
+                return {}
+            document = read_document(path)
+        except ConfigError as problem:
+            self.problems.append(problem)
+            return {}
+        return read_file_layer(document, complain=self.problems.append, environ=self.environ)
+
+    def _workspace(self, chosen: Layer) -> Path:
+        given = chosen[("workspace", "dir")]
+        path = Path(given.value)
+        if not path.is_dir():
+            what = "is not a directory" if path.exists() else "does not exist"
+            self.problems.append(
+                ConfigError(
+                    f"{given.value!r} {what}", source=given.origin, key="workspace.dir", fix="name a directory you have"
+                )
+            )
+        return path
+
+    def _code(self, chosen: Layer, project: Layer, project_file: Path) -> ProjectCode | None:
+        needing = [given for path, given in project.items() if leaves()[path].about.project is Project.WHEN_TRUSTED]
+        files = tuple(name for given in needing for name in given.value)
+        if not files:
+            return None
+        folder, digest, trusted = project_file.parent, digest_of([project_file, *map(Path, files)]), False
+        try:
+            trusted = TrustedFolders(Path(chosen[("state", "dir")].value)).covers(folder, digest)
+        except ConfigError as problem:
+            self.problems.append(problem)
+        return ProjectCode(folder=folder, files=files, digest=digest, trusted=trusted)
+
+    def _check_tool_files(self, values: Layer) -> None:
+        given = values.get(("tool_files",))
+        for name in given.value if given else ():
+            if not name.endswith(".py"):
+                self.problems.append(
+                    ConfigError(
+                        f"{name!r} is not a Python file",
+                        source=given.origin if given else "",
+                        key="tool_files",
+                        fix="name .py files; tools in YAML are not read by this version",
+                    )
+                )
+
+
+def _present(path: Path) -> bool:
+    """Whether there is a file to read. A pipe or a device, which could hold us up for ever, is refused."""
+    try:
+        found = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as problem:
+        raise ConfigError(f"cannot be read: {problem.strerror}", source=path) from None
+    if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_BYTES:
+        raise ConfigError("is not an ordinary small file", source=path, fix="replace or remove it")
+    return True
+
+
+def _merge(*layers: Layer) -> Layer:
+    merged: dict[KeyPath, Given] = {}
+    for layer in layers:
+        for path, given in layer.items():
+            before = merged.get(path)
+            if before is not None and leaves()[path].about.project is Project.ADD:
+                together = tuple(dict.fromkeys((*before.value, *given.value)))
+                origin = given.origin if before.value == () else f"{before.origin}, {given.origin}"
+                merged[path] = Given(value=together, origin=origin)
+            else:
+                merged[path] = given
+    return merged

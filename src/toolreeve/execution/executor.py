@@ -1,0 +1,160 @@
+"""Run it: one attempt under a deadline, repeated where that is safe.
+
+Every wait has an end. A tool that does not stop when it is told to is left behind, and the answer says so; its caller
+is never left waiting with it.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from typing import Any
+
+from toolreeve.core.action import Action
+from toolreeve.core.context import Context, Services
+from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.result import Meta, Output
+from toolreeve.execution.retry import delay, may_repeat
+
+GRACE = 1.0
+
+
+class Executor:
+    """`draw` gives random numbers in [0, 1) for jitter."""
+
+    def __init__(
+        self,
+        services: Services,
+        *,
+        timeout: float,
+        draw: Callable[[], float],
+        progress: Callable[[Action], Callable[[str], None] | None],
+    ) -> None:
+        self._services = services
+        self._timeout = timeout
+        self._draw = draw
+        self._progress = progress
+        self._left_behind: set[asyncio.Task[Output]] = set()
+
+    async def run(self, action: Action, meta: Meta) -> Output:
+        retry = action.tool.spec.limits.retry
+        meta.attempts = 1
+        if retry is None:
+            return await self._attempt(action)
+        while True:
+            try:
+                return await self._attempt(action)
+            except ToolError as error:
+                if meta.attempts >= retry.attempts or not may_repeat(error, action):
+                    raise
+            await asyncio.sleep(delay(retry, meta.attempts, self._draw()))
+            meta.attempts += 1
+
+    async def _attempt(self, action: Action) -> Output:
+        call, tool = action.call, action.tool
+        report = self._progress(action)
+        context = Context(call, self._services, report) if report else Context(call, self._services)
+        seconds = call.timeout or tool.spec.limits.timeout or self._timeout
+        running = tool.run(action.args, context)  # type: ignore[arg-type]
+        if tool.inline:
+            return await _within(running, seconds)  # type: ignore[arg-type]
+        return await self._alone(running, seconds)  # type: ignore[arg-type]
+
+    async def _alone(self, running: Coroutine[Any, Any, Output], seconds: float) -> Output:
+        """In a task of its own, so that a tool which swallows its cancellation cannot hold its caller."""
+        loop = asyncio.get_running_loop()
+        task = loop.create_task(_contained(running))
+        woken = loop.create_future()
+        alarm = loop.call_later(seconds, _wake, woken)
+        task.add_done_callback(lambda _: _wake(woken))
+        try:
+            await woken
+        except asyncio.CancelledError:
+            await self._stop(task)
+            raise
+        finally:
+            alarm.cancel()
+        if task.done():
+            return _answer(task)
+        if await self._stop(task):
+            raise timed_out(seconds)
+        raise timed_out(seconds, "; it did not stop when it was cancelled and may still be running")
+
+    async def _stop(self, task: asyncio.Task[Output]) -> bool:
+        """Whether the task ended when told to. If not, it is remembered and told again at the end of the runtime."""
+        task.cancel()
+        await asyncio.wait({task}, timeout=GRACE)
+        if not task.done():
+            self._left_behind.add(task)
+            task.add_done_callback(self._left_behind.discard)
+            return False
+        if not task.cancelled():
+            task.exception()  # seen: what a tool raises after its deadline concerns nobody
+        return True
+
+    async def close(self) -> int:
+        """Tell whatever was left behind once more; how many still run is the answer."""
+        for task in self._left_behind:
+            task.cancel()
+        if self._left_behind:
+            await asyncio.wait(set(self._left_behind), timeout=GRACE)
+        return len(self._left_behind)
+
+
+async def _contained(running: Coroutine[Any, Any, Output]) -> Output:
+    """What a tool raises is a failure of the tool. It may end itself, not the program: asyncio would let SystemExit out
+    of the loop."""
+    try:
+        return await running
+    except ToolError:
+        raise
+    except (Exception, SystemExit) as crash:
+        raise ToolError(ErrorCode.TOOL_EXEC, f"{type(crash).__name__}: {crash}") from crash
+
+
+def timed_out(seconds: float, remark: str = "") -> ToolError:
+    return ToolError(ErrorCode.TIMEOUT, f"the tool did not finish within {seconds:g} s{remark}")
+
+
+def _wake(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+def _answer(task: asyncio.Task[Output]) -> Output:
+    if task.cancelled():
+        raise ToolError(ErrorCode.CANCELLED, "the tool cancelled itself")
+    return task.result()
+
+
+async def _within(running: Coroutine[Any, Any, Output], seconds: float) -> Output:
+    """In the caller's task. The first step is taken without a timer: most inline tools end in it."""
+    try:
+        waiting = running.send(None)
+    except StopIteration as ended:
+        return ended.value  # type: ignore[no-any-return]
+    try:
+        async with asyncio.timeout(seconds) as deadline:
+            return await _Resumed(running, waiting)
+    except TimeoutError:
+        if deadline.expired():
+            raise timed_out(seconds) from None
+        raise
+
+
+class _Resumed(Awaitable[Output]):
+    """The rest of a coroutine whose first step has been taken and waits for `waiting`."""
+
+    def __init__(self, running: Coroutine[Any, Any, Output], waiting: Any) -> None:
+        self._running, self._waiting = running, waiting
+
+    def __await__(self) -> Generator[Any, Any, Output]:
+        waiting = self._waiting
+        while True:
+            raised: BaseException | None = None
+            try:
+                sent = yield waiting
+            except BaseException as problem:  # handed on to where it belongs
+                raised = problem
+            try:
+                waiting = self._running.send(sent) if raised is None else self._running.throw(raised)
+            except StopIteration as ended:
+                return ended.value  # type: ignore[no-any-return]

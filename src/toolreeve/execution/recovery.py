@@ -1,0 +1,119 @@
+"""What was meant? When a path is not found, looks for what it may have been, and ranks it.
+
+Bounded: a look at the directory and one shallow-first walk of the workspace, both cut off after a few thousand entries
+and a fraction of a second. Only what a tool may touch is suggested, spelled so that it can be passed back.
+"""
+
+import difflib
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.files import Bounds, Files
+from toolreeve.core.threads import run_interruptibly
+
+MOST_SUGGESTIONS = 5
+MOST_COMPARED = 2000
+BOUNDS = Bounds(entries=20_000, depth=12, seconds=0.2)
+SKIPPED = frozenset({"node_modules", "__pycache__", "site-packages"})
+_NOT_FOUND = frozenset({ErrorCode.FILE_NOT_FOUND, ErrorCode.DIR_NOT_FOUND, ErrorCode.PATH_NOT_FOUND})
+_PATH_PARAMETERS = ("path", "source", "base", "file", "filename", "directory", "working_dir")
+
+
+async def suggest(error: ToolError, args: Mapping[str, Any], files: Files) -> tuple[str, ...]:
+    """Paths that exist and resemble the one that was not found, the likeliest first."""
+    path = _missing_path(error, args)
+    if error.code not in _NOT_FOUND or not path:
+        return ()
+    found: tuple[str, ...] = await run_interruptibly(lambda: _search(path, files))
+    return found
+
+
+def _missing_path(error: ToolError, args: Mapping[str, Any]) -> str:
+    if isinstance(error.detail, Mapping) and isinstance(path := error.detail.get("path"), str):
+        return path
+    return next((args[name] for name in _PATH_PARAMETERS if isinstance(args.get(name), str)), "")
+
+
+def _search(path: str, files: Files) -> tuple[str, ...]:
+    wanted = _parts(files.relative(files.target(path)))
+    if not wanted:
+        return ()
+    candidates = dict.fromkeys(_nearby(wanted, files) + _anywhere(files))
+    likely = (path for path in rank(wanted, list(candidates)) if files.explain(path).decision == "allow")
+    return tuple(islice(likely, MOST_SUGGESTIONS))
+
+
+def _nearby(wanted: Sequence[str], files: Files) -> list[str]:
+    """What is in the directory that was meant, hidden names included, if there is one."""
+    directory = "/".join(wanted[:-1])
+    try:
+        listing = files.list(directory or ".", limit=MOST_COMPARED, hidden=True)
+    except ToolError:
+        return []
+    return [f"{directory}/{entry.name}" if directory else entry.name for entry in listing.entries]
+
+
+def _anywhere(files: Files) -> list[str]:
+    try:
+        return [found.path for found in files.walk(".", bounds=BOUNDS, skip=SKIPPED)]
+    except ToolError:
+        return []
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in path.split("/") if part not in ("", ".", "..")]
+
+
+def rank(wanted: Sequence[str], candidates: Sequence[str]) -> list[str]:
+    """The candidates most like the wanted path: the same end of the path first, then a similar name close by."""
+    close = _close_names(wanted[-1], candidates)
+    scored = [
+        (score, len(parts), path)
+        for path in candidates
+        if (parts := path.split("/"))[-1] in close and (score := _distance(wanted, parts, close[parts[-1]])) is not None
+    ]
+    scored += _directories(wanted, candidates)
+    return list(dict.fromkeys(path for _, _, path in sorted(scored)))
+
+
+def _close_names(name: str, candidates: Sequence[str]) -> dict[str, float]:
+    """The distinct names that resemble the wanted one, each with its likeness from 0 to 1."""
+    folded = name.casefold()
+    names = dict.fromkeys(path.rpartition("/")[2] for path in candidates)
+    near = [each for each in names if abs(len(each) - len(name)) <= max(3, len(name) // 3)][:MOST_COMPARED]
+    matcher = difflib.SequenceMatcher(b=folded, autojunk=False)
+    likeness: dict[str, float] = {}
+    for each in near:
+        matcher.set_seq1(each.casefold())
+        if matcher.real_quick_ratio() >= 0.7 and matcher.quick_ratio() >= 0.7 and (found := matcher.ratio()) >= 0.7:
+            likeness[each] = 1.0 if each == name else min(found, 0.99)
+    return likeness
+
+
+def _distance(wanted: Sequence[str], parts: Sequence[str], likeness: float) -> float | None:
+    """Smaller is likelier. What counts: the name, the directories shared at the end, those at the start."""
+    if likeness < 0.8 and list(wanted[:-1]) != list(parts[:-1]):
+        return None  # merely similar names are worth showing only next to the wanted one
+    end = _shared(list(wanted[-2::-1]), list(parts[-2::-1]))
+    start = _shared(list(wanted[:-1]), list(parts[:-1]))
+    return (1 - likeness) * 4 - end - start * 0.5
+
+
+def _shared(first: Sequence[str], second: Sequence[str]) -> int:
+    count = 0
+    for one, other in zip(first, second, strict=False):
+        if one != other:
+            break
+        count += 1
+    return count
+
+
+def _directories(wanted: Sequence[str], candidates: Sequence[str]) -> list[tuple[float, int, str]]:
+    """Places whose path ends like the directory that was looked in, after all that resembles the file itself."""
+    directory = list(wanted[:-1])
+    if not directory:
+        return []
+    end = "/".join(directory)
+    return [(10.0, path.count("/"), path) for path in candidates if path.endswith(f"/{end}")]

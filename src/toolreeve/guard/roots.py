@@ -1,0 +1,199 @@
+"""Which allowed root does a path belong to, and may it be touched there? Looks at the spelling only, never at the disk.
+
+What counts is the path inside the root: a workspace may itself lie below `/root` or a home. A path is judged twice, as
+it is spelled and, by whoever opens it, as what it turned out to be.
+"""
+
+import fnmatch
+import os
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from toolreeve.core.errors import ErrorCode, ToolError, ToolreeveError
+from toolreeve.guard.problems import forbidden, invalid
+from toolreeve.guard.sensitive import find_git_steering, find_secret, find_system, is_own
+
+LONGEST_PATH = 4095
+LONGEST_NAME = 255
+
+
+class Root:
+    """An allowed directory, held open so that no later swap of its name matters."""
+
+    __slots__ = ("descriptor", "path", "prefix", "spellings", "writable")
+
+    def __init__(self, path: str, *, writable: bool) -> None:
+        given = os.path.abspath(path)
+        try:
+            self.path = os.path.realpath(given, strict=True)
+            self.descriptor = os.open(self.path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as problem:
+            raise ToolreeveError(
+                f"the root {path!r} is not a directory that can be opened: {problem.strerror}"
+            ) from None
+        self.prefix = self.path if self.path == "/" else f"{self.path}/"
+        self.spellings = tuple(each if each == "/" else f"{each}/" for each in {given: None, self.path: None})
+        self.writable = writable
+
+    def join(self, parts: Sequence[str]) -> str:
+        return self.prefix + "/".join(parts) if parts else self.path
+
+    def inside(self, path: str) -> str | None:
+        """The rest of an absolute path below this root, by either spelling; None when it lies elsewhere."""
+        for prefix in self.spellings:
+            if path.startswith(prefix):
+                return path[len(prefix) :] or "."
+            if path == prefix[:-1]:
+                return "."
+        return None
+
+    def revive(self) -> None:
+        """Open the directory of that name again if the one held open was removed meanwhile."""
+        if os.fstat(self.descriptor).st_nlink:
+            return
+        try:
+            fresh = os.open(self.path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return
+        os.dup2(fresh, self.descriptor, inheritable=False)
+        os.close(fresh)
+
+    def close(self) -> None:
+        os.close(self.descriptor)
+
+
+class Spelling(NamedTuple):
+    """A path as spelled: where it starts, the rest of it, and what it is if no link is in the way."""
+
+    root: Root
+    rest: bytes
+    path: str
+    refusal: str | None
+
+
+class Roots:
+    """All allowed roots and the rules for what lies in them.
+
+    `protected` are absolute paths that are refused altogether, `unwritable` ones that may only be read, `named`
+    relative paths or patterns of sensitive files that the configuration allows.
+    """
+
+    def __init__(
+        self,
+        roots: Sequence[Root],
+        *,
+        protected: Sequence[str] = (),
+        unwritable: Sequence[str] = (),
+        named: Sequence[str] = (),
+        home: str | None = None,
+    ) -> None:
+        self.main = roots[0]
+        self._roots = sorted(roots, key=lambda root: len(root.path), reverse=True)
+        self._protected = tuple(os.path.realpath(path) for path in protected)
+        self._unwritable = tuple(os.path.realpath(path) for path in unwritable)
+        self._named = tuple(named)
+        self._home = home
+        self._spelled: dict[str, Spelling] = {}
+
+    def read(self, path: str) -> Spelling:
+        """The spelling of a path that may be opened. Raises ToolError for others."""
+        found = self._spelled.get(path)
+        if found is None:
+            found = self._remember(path)
+        if found.refusal is not None:
+            raise forbidden(path, found.refusal)
+        return found
+
+    def _remember(self, path: str) -> Spelling:
+        if len(self._spelled) >= 4096:
+            self._spelled.clear()
+        found = self._spelled[path] = self._read(path)
+        return found
+
+    def _read(self, path: str) -> Spelling:
+        check_form(path)
+        root, rest = self.locate(self.absolute(path), path)
+        clear = os.path.normpath(root.prefix + rest)
+        refusal = self.refusal(clear) if self.find(clear) is not None else None
+        return Spelling(root, os.fsencode(rest), clear, refusal)
+
+    def absolute(self, path: str) -> str:
+        """The path from `/` on, otherwise as spelled: `..` is kept, for what it means depends on links."""
+        if path.startswith("/"):
+            return f"/{path.lstrip('/')}"
+        if path == "~" or path.startswith("~/"):
+            if self._home is None:
+                raise forbidden(path, "'~' is not expanded; write the path in full, or './~' for a file of that name")
+            return self._home + path[1:]
+        return self.main.prefix + path
+
+    def spell(self, path: str) -> str:
+        """The absolute path by its spelling alone, for naming what may not be touched."""
+        home = self._home or "~"
+        return os.path.normpath(home + path[1:] if path.startswith("~/") else os.path.join(self.main.path, path))
+
+    def locate(self, absolute: str, path: str) -> tuple[Root, str]:
+        """The root and the rest of an absolute path. Raises ToolError(PATH_FORBIDDEN) when it lies in none."""
+        for candidate in (absolute, os.path.normpath(absolute)):
+            for root in self._roots:
+                if (rest := root.inside(candidate)) is not None:
+                    return root, rest
+        raise forbidden(path, f"lies outside the workspace {self.main.path}")
+
+    def find(self, resolved: str) -> Root | None:
+        """The root of a path in its final form."""
+        for root in self._roots:
+            if resolved == root.path or resolved.startswith(root.prefix):
+                return root
+        return None
+
+    def refusal(self, resolved: str, *, change: bool = False) -> str | None:
+        """Why a path in its final form may not be touched (or changed), or None."""
+        root = self.find(resolved)
+        if root is None:
+            return f"leads outside the workspace {self.main.path}"
+        rest = resolved[len(root.prefix) :]
+        parts = rest.split("/") if rest else []
+        if any(resolved == each or resolved.startswith(f"{each}/") for each in self._protected):
+            return "is the runtime's own state"
+        reason = (
+            find_system(resolved, root.path) or find_secret(parts) or (find_git_steering(parts) if change else None)
+        )
+        if reason is not None and not self._is_named(rest):
+            return f"{reason}; it is refused unless the configuration names it"
+        return self._unchangeable(root, resolved, parts) if change else None
+
+    def _unchangeable(self, root: Root, resolved: str, parts: Sequence[str]) -> str | None:
+        if not root.writable:
+            return f"{root.path} may only be read"
+        own = any(each == resolved or resolved.startswith(f"{each}/") for each in self._unwritable)
+        around = any(each.startswith(f"{resolved}/") for each in (*self._protected, *self._unwritable))
+        if own or around or is_own(parts):
+            return "steers the runtime itself; only a person may change it"
+        return None
+
+    def _is_named(self, rest: str) -> bool:
+        return any(
+            rest == name or rest.startswith(f"{name.rstrip('/')}/") or fnmatch.fnmatchcase(rest, name)
+            for name in self._named
+        )
+
+    def close(self) -> None:
+        for root in self._roots:
+            root.close()
+
+
+def check_form(path: str) -> None:
+    """Raise ToolError(INVALID_PATH) for what no file can be called."""
+    if not path:
+        raise ToolError(ErrorCode.INVALID_PATH, "The path is empty")
+    if "\0" in path:
+        raise invalid(path, "holds a NUL character")
+    try:
+        encoded = os.fsencode(path)
+    except UnicodeEncodeError:
+        raise invalid(path, "is not valid UTF-8 text") from None
+    if len(encoded) > LONGEST_PATH:
+        raise invalid(path, f"is longer than {LONGEST_PATH} bytes")
+    if any(len(name) > LONGEST_NAME for name in encoded.split(b"/")):
+        raise invalid(path, f"holds a name longer than {LONGEST_NAME} bytes")

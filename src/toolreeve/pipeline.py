@@ -1,0 +1,123 @@
+"""The road: every call, through every door, takes these steps in this order.
+
+resolve → validate → decide → approve → admit → execute → recover → record. There is no other way to a tool.
+Stages raise `ToolError`; here, and only here, it becomes a result. Whatever happens, the record is closed.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from toolreeve.approval.broker import Broker
+from toolreeve.core.action import Action
+from toolreeve.core.call import ToolCall
+from toolreeve.core.context import Services
+from toolreeve.core.entry import Entry
+from toolreeve.core.errors import TRAITS, ErrorCode, ToolError
+from toolreeve.core.result import Failure, Output, Success, ToolResult
+from toolreeve.core.verdict import Decision, Verdict
+from toolreeve.execution.executor import Executor
+from toolreeve.execution.gate import Gate
+from toolreeve.execution.recovery import suggest
+from toolreeve.policy.layers import PolicyState, decide
+from toolreeve.record.journal import Journal
+from toolreeve.record.telling import Teller
+from toolreeve.registry import ToolRegistry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pipeline:
+    registry: ToolRegistry
+    policy: Callable[[], PolicyState]
+    broker: Broker
+    gate: Gate
+    executor: Executor
+    journal: Journal
+    teller: Teller
+    services: Services
+    clock: Callable[[], float]
+    revoked: set[str] = field(default_factory=set)
+
+    async def run(self, call: ToolCall) -> ToolResult:
+        entry = Entry(call, at=self.services.now(), started=self.clock())
+        self.teller.arrived()
+        try:
+            outcome = await self._outcome(entry)
+        except asyncio.CancelledError:
+            outcome = Failure(ErrorCode.CANCELLED, "the call was cancelled before it ended")
+            result = await asyncio.shield(self._close(entry, outcome))
+            if call.id not in self.revoked:
+                raise
+            return result
+        except Exception as crash:
+            outcome = Failure(ErrorCode.TOOL_EXEC, f"{type(crash).__name__}: {crash}", retryable=True)
+        return await self._close(entry, outcome)
+
+    async def _outcome(self, entry: Entry) -> Success | Failure:
+        try:
+            output = await self._travel(entry)
+        except ToolError as error:
+            return await self._recover(error, entry)
+        return Success(output.data, output.main)
+
+    async def _travel(self, entry: Entry) -> Output:
+        call, meta = entry.call, entry.meta
+        tool = self.registry.resolve(call.tool)
+        meta.tool = tool.spec.name
+        action = entry.action = Action(call, tool, tool.input.parse(call.args), self.services.files)
+        meta.verdict = decide(action, self.policy())
+        if meta.verdict.decision is not Decision.ALLOW:
+            action = entry.action = await self._permit(action, entry)
+        async with self.gate.admit(action) as passage:
+            if passage.output is not None:
+                meta.cached = True
+                return self._told(entry, passage.output)
+            if not action.read_only:
+                await self.journal.intend(entry)
+            self.teller.started(entry)
+            output = await self.executor.run(action, meta)
+            passage.done(output)
+            return self._told(entry, output)
+
+    async def _permit(self, action: Action, entry: Entry) -> Action:
+        """Ask where the verdict says so; judge again after the wait, and an edited call from its validation on."""
+        _refuse_denied(entry.meta.verdict)
+        approval = await self.broker.settle(action, entry.meta.verdict, version=self.policy().version)
+        entry.meta.approved_by = approval.by
+        if approval.args is not None:
+            action = Action(action.call, action.tool, action.tool.input.parse(approval.args), self.services.files)
+        verdict = decide(action, self.policy())
+        if verdict.decision is Decision.DENY:
+            entry.meta.verdict = verdict
+        _refuse_denied(verdict)
+        return action
+
+    def _told(self, entry: Entry, output: Output) -> Output:
+        meta = entry.meta
+        meta.sandbox, meta.command = output.sandbox, output.command
+        meta.truncated, meta.labels = output.truncated, output.labels
+        return output
+
+    async def _recover(self, error: ToolError, entry: Entry) -> Failure:
+        suggestions = error.suggestions
+        if not suggestions and TRAITS[error.code].recoverable and entry.action is not None:
+            suggestions = await suggest(error, entry.action.args, self.services.files)
+            entry.meta.auto_recovery = bool(suggestions)
+        return Failure(error.code, error.message, suggestions, error.detail, error.retryable, error.data)
+
+    async def _close(self, entry: Entry, outcome: Success | Failure) -> ToolResult:
+        entry.outcome = outcome
+        entry.meta.duration_ms = round((self.clock() - entry.started) * 1000, 3)
+        self.teller.ended(entry)
+        try:
+            if (written := self.journal.close(entry)) is not None:
+                await asyncio.shield(written)
+        except ToolError as unwritten:
+            outcome = Failure(unwritten.code, f"the call ended, but its record is missing: {unwritten.message}")
+        return ToolResult(outcome, entry.meta)
+
+
+def _refuse_denied(verdict: Verdict) -> None:
+    if verdict.decision is Decision.DENY:
+        code = ErrorCode.BUDGET if verdict.layer in ("budget", "exhaustion") else ErrorCode.DENIED
+        raise ToolError(code, verdict.reason, suggestions=(verdict.advice,) if verdict.advice else ())

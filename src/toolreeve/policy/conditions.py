@@ -1,0 +1,311 @@
+"""Does a value fit what a rule says about it? Conditions are compiled once and answer yes, no, or "cannot be told".
+
+An allow needs proof, a deny needs only suspicion. So the same condition is compiled for one purpose or the other: for
+proof every selected value must fit and a regular expression must match the whole of it; for suspicion one value, or a
+part of it, is enough. "Cannot be told" (None: the argument is absent, or of another type) is never proof and always
+suspicion; `present: true` turns an absent argument into a plain no.
+"""
+
+import posixpath
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from toolreeve.core.action import Action
+from toolreeve.core.effects import EffectKind
+from toolreeve.policy.known import nearest
+
+Truth = bool | None
+Test = Callable[[Any, Action], Truth]
+
+EVERY = "*"
+"""In the path to an argument: every item of a list."""
+
+_PATH_KINDS = (EffectKind.READ, EffectKind.WRITE, EffectKind.DELETE)
+
+
+class ConditionProblem(Exception):
+    """A condition that cannot be compiled; `key` is where in it, `fix` what to write."""
+
+    def __init__(self, problem: str, *, key: tuple[str | int, ...] = (), fix: str = "") -> None:
+        super().__init__(problem)
+        self.problem, self.key, self.fix = problem, key, fix
+
+
+class Purpose:
+    """What a condition is compiled for: where the workspace is, and whether proof is asked or suspicion.
+
+    `resolved` says that the values are targets of effects, with symbolic links already followed.
+    """
+
+    __slots__ = ("proof", "resolved", "root")
+
+    def __init__(self, *, root: str, proof: bool, resolved: bool = False) -> None:
+        self.root, self.proof, self.resolved = root, proof, resolved
+
+    def combine(self, truths: Sequence[Truth]) -> Truth:
+        """Of several values: all for proof, any for suspicion."""
+        return both(truths) if self.proof else either(truths)
+
+
+def both(truths: Sequence[Truth]) -> Truth:
+    if False in truths:
+        return False
+    return None if None in truths else True
+
+
+def either(truths: Sequence[Truth]) -> Truth:
+    if True in truths:
+        return True
+    return None if None in truths else False
+
+
+def compile_condition(written: Any, purpose: Purpose) -> Test:
+    """All parts of a condition must hold. Raises ConditionProblem."""
+    if not isinstance(written, Mapping):
+        raise ConditionProblem(f"expected conditions such as {{equals: …}}, got {written!r}")
+    if not written:
+        raise ConditionProblem("has no condition", fix=f"use one of {', '.join(OPERATORS)}")
+    tests = [_compile_part(name, value, purpose) for name, value in written.items() if name != "present"]
+    _refuse_contradiction(written)
+    present = written.get("present")
+    if present is not None and not isinstance(present, bool):
+        raise ConditionProblem("expected true or false", key=("present",))
+
+    def test(value: Any, action: Action) -> Truth:
+        if present is not None and (value is not None) is not present:
+            return False
+        return both([part(value, action) for part in tests])
+
+    return test
+
+
+def _compile_part(name: str, value: Any, purpose: Purpose) -> Test:
+    operator = OPERATORS.get(name)
+    if operator is None:
+        known = (*OPERATORS, "present")
+        raise ConditionProblem(
+            f"unknown condition {name!r}{nearest(str(name), known)}", key=(name,), fix=f"use one of {', '.join(known)}"
+        )
+    try:
+        return operator(value, purpose)
+    except ConditionProblem as problem:
+        raise ConditionProblem(problem.problem, key=(name, *problem.key), fix=problem.fix) from None
+
+
+def _refuse_contradiction(written: Mapping[str, Any]) -> None:
+    if "min" in written and "max" in written and written["min"] > written["max"]:
+        raise ConditionProblem("can never hold: min is greater than max", key=("min",), fix="swap them")
+    if "equals" in written and "one_of" in written and written["equals"] not in written["one_of"]:
+        raise ConditionProblem("can never hold: equals is not in one_of", key=("equals",), fix="keep one of them")
+    if written.get("present") is False and len(written) > 1:
+        raise ConditionProblem("can never hold beside present: false", key=("present",), fix="remove one of them")
+
+
+def _equals(expected: Any, _: Purpose) -> Test:
+    return lambda value, _: None if value is None and expected is not None else same(value, expected)
+
+
+def _one_of(options: Any, _: Purpose) -> Test:
+    if not isinstance(options, (list, tuple)) or not options:
+        raise ConditionProblem("expected a list with at least one value", fix="list the values: [a, b]")
+    return lambda value, _: None if value is None else any(same(value, option) for option in options)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equal as JSON: true is not 1, but 1 is 1.0."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)
+
+
+def _min(least: Any, _: Purpose) -> Test:
+    least = _number(least)
+    return lambda value, _: value >= least if _is_number(value) else None
+
+
+def _max(most: Any, _: Purpose) -> Test:
+    most = _number(most)
+    return lambda value, _: value <= most if _is_number(value) else None
+
+
+def _number(value: Any) -> float:
+    if not _is_number(value):
+        raise ConditionProblem(f"expected a number, got {value!r}")
+    return cast(float, value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
+
+
+def _not(written: Any, purpose: Purpose) -> Test:
+    opposite = Purpose(root=purpose.root, proof=not purpose.proof, resolved=purpose.resolved)
+    inner = compile_condition(written, opposite)
+
+    def test(value: Any, action: Action) -> Truth:
+        truth = inner(value, action)
+        return None if truth is None else not truth
+
+    return test
+
+
+def _regex(pattern: Any, purpose: Purpose) -> Test:
+    compiled = linear(pattern, dot_matches_newline=not purpose.proof)
+    search = compiled.fullmatch if purpose.proof else compiled.search
+    return lambda value, _: _matched(search, value)
+
+
+def linear(pattern: Any, *, dot_matches_newline: bool = False) -> Any:
+    """Compile for matching in linear time, whatever the pattern. Raises ConditionProblem."""
+    import re2
+
+    if not isinstance(pattern, str) or not pattern:
+        raise ConditionProblem(f"expected a regular expression, got {pattern!r}")
+    options = re2.Options()
+    options.log_errors = False
+    options.dot_nl = dot_matches_newline
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as problem:
+        reason = problem.args[0].decode(errors="replace") if problem.args else "not understood"
+        fix = "use RE2 syntax (no look-around, no back-references)"
+        raise ConditionProblem(f"bad regular expression: {reason}", fix=fix) from None
+
+
+def _matched(search: Callable[[str], Any], value: Any) -> Truth:
+    if not isinstance(value, str):
+        return None
+    try:
+        return search(value) is not None
+    except UnicodeEncodeError:
+        return None
+
+
+def _under(places: Any, purpose: Purpose) -> Test:
+    roots = [absolute(place, purpose.root) for place in _texts(places)]
+
+    def inside(path: str) -> bool:
+        return any(path == root or path.startswith(root.rstrip("/") + "/") for root in roots)
+
+    return _path_test(inside, purpose)
+
+
+def _glob(patterns: Any, purpose: Purpose) -> Test:
+    compiled = [linear(translate(each, purpose.root)) for each in _texts(patterns)]
+
+    def fits(path: str) -> Truth:
+        return either([_matched(pattern.fullmatch, path) for pattern in compiled])
+
+    return _path_test(fits, purpose)
+
+
+def _path_test(fits: Callable[[str], Truth], purpose: Purpose) -> Test:
+    """Judge a path by where it really leads.
+
+    The effects of the call hold the resolved paths. An argument that is among them as written is judged by itself;
+    otherwise a link is on the way and all resolved paths are judged with it. A tool that tells no paths leaves only the
+    text, and `..` or `~` in it cannot be told.
+    """
+
+    def test(value: Any, action: Action) -> Truth:
+        if not isinstance(value, str) or not value or "\0" in value:
+            return None
+        written = absolute(value, purpose.root)
+        if purpose.resolved:
+            return fits(written)
+        resolved = [effect.target for effect in action.effects if effect.kind in _PATH_KINDS]
+        if written in resolved:
+            return fits(written)
+        if not resolved:
+            return None if ".." in value.split("/") or value.startswith("~") else fits(written)
+        return purpose.combine([fits(path) for path in (written, *resolved)])
+
+    return test
+
+
+def absolute(path: str, root: str) -> str:
+    """The path as text, from the root of the file system, `.` and `..` worked out."""
+    return "/" + posixpath.normpath(posixpath.join(root, path)).lstrip("/")
+
+
+_GLOB_PART = re.compile(r"\*\*/|\*\*|\*|\?|\[!?[^\]/]+\]|[^*?\[]+|\[")
+
+
+def translate(pattern: str, root: str) -> str:
+    """A path glob as a regular expression: `*` and `?` stay within a name, `**` crosses directories."""
+    base = "" if pattern.startswith("/") else re.escape(root.rstrip("/")) + "/"
+    return base + "".join(_translate_part(part) for part in _GLOB_PART.findall(pattern.removeprefix("./")))
+
+
+def _translate_part(part: str) -> str:
+    match part:
+        case "**/":
+            return "(?:[^/]+/)*"
+        case "**":
+            return "(?s:.*)"
+        case "*":
+            return "[^/]*"
+        case "?":
+            return "[^/]"
+        case _ if len(part) > 2 and part[0] == "[" and part[-1] == "]":
+            negated = part[1] == "!"
+            inner = part[2 if negated else 1 : -1].replace("\\", "\\\\").replace("[", "\\[").replace("^", "\\^")
+            return f"[{'^/' if negated else ''}{inner}]"
+        case _:
+            return re.escape(part)
+
+
+def _host(patterns: Any, _: Purpose) -> Test:
+    hosts = [pattern.lower().rstrip(".") for pattern in _texts(patterns)]
+
+    def test(value: Any, _: Action) -> Truth:
+        host = host_of(value)
+        return None if host is None else any(_host_fits(host, pattern) for pattern in hosts)
+
+    return test
+
+
+def _host_fits(host: str, pattern: str) -> bool:
+    if pattern.startswith("*."):
+        return host.endswith(pattern[1:]) and len(host) > len(pattern) - 1
+    return host == pattern
+
+
+_ODD = re.compile(r"[\x00-\x20\x7f\\%]")
+
+
+def host_of(value: Any) -> str | None:
+    """The host of a URL or of `host[:port]`, as DNS would have it; None where programs could read it differently."""
+    if not isinstance(value, str) or not value or _ODD.search(value.split("?")[0].split("#")[0]):
+        return None
+    try:
+        host = urlsplit(value if "://" in value else f"//{value}").hostname
+        return host.rstrip(".").encode("idna").decode().lower() if host else None
+    except ValueError:
+        return None
+
+
+def _texts(value: Any) -> list[str]:
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, (list, tuple)) or not texts or not all(isinstance(each, str) and each for each in texts):
+        raise ConditionProblem(f"expected a text or a list of texts, got {value!r}")
+    return list(texts)
+
+
+OPERATORS: Mapping[str, Callable[[Any, Purpose], Test]] = {
+    "equals": _equals,
+    "one_of": _one_of,
+    "glob": _glob,
+    "under": _under,
+    "regex": _regex,
+    "min": _min,
+    "max": _max,
+    "host": _host,
+    "not": _not,
+}

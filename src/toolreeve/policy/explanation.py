@@ -1,0 +1,88 @@
+"""Why this verdict, and what would alter it? Every layer's answer, and the smallest change that leads to another."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from toolreeve.core.action import Action
+from toolreeve.core.verdict import Decision, Verdict
+from toolreeve.policy.layers import FLOOR, LAYERS, decide
+from toolreeve.policy.state import PolicyState
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one layer would say if it alone were asked; None when it leaves the question to the next."""
+
+    layer: str
+    verdict: Verdict | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """`verdict.change` says what would alter it; `place` is the file and line of the rule that decided."""
+
+    verdict: Verdict
+    answers: Sequence[Answer]
+    place: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            **self.verdict.to_dict(),
+            "place": self.place,
+            "advice": self.verdict.advice,
+            "change": self.verdict.change,
+            "layers": [
+                {
+                    "layer": answer.layer,
+                    "effect": answer.verdict.decision.word if answer.verdict else None,
+                    "reason": answer.verdict.reason if answer.verdict else "",
+                }
+                for answer in self.answers
+            ],
+        }
+
+
+def explain(action: Action, state: PolicyState) -> Explanation:
+    verdict = decide(action, state)
+    narrowed = state.narrowed(action)
+    answers = [Answer(layer.__name__, layer(action, narrowed)) for layer in (FLOOR, *LAYERS)]
+    place = _place(verdict, narrowed)
+    return Explanation(
+        verdict=replace(verdict, change=_change(verdict, action, narrowed, place)), answers=answers, place=place
+    )
+
+
+def _place(verdict: Verdict, state: PolicyState) -> str | None:
+    if verdict.rule is None:
+        return None
+    rules = (matcher.rule for matcher in (*state.floor, *state.denies, *state.rules))
+    return next((rule.place for rule in rules if rule.label == verdict.rule), None)
+
+
+def _change(verdict: Verdict, action: Action, state: PolicyState, place: str | None) -> str:
+    tool = action.spec.name
+    match verdict.layer:
+        case "floor":
+            return "nothing in this policy: the floor holds in every mode"
+        case "bypass":
+            return "leave bypass mode"
+        case "budget" | "exhaustion":
+            spent = state.budget.spent if state.budget else 0.0
+            return f"raise the budget limit to ${spent + max(action.cost, 0.0):.2f} or more"
+        case "plan":
+            return "leave plan mode"
+        case "denied" | "allowed" | "rules" if verdict.rule is not None:
+            return f"change or remove the rule {verdict.rule!r} ({place})"
+        case "denied":
+            return f"take {_named(state.denied_tools)} out of denied_tools"
+        case "allowed":
+            return f"take {_named(state.allowed_tools)} out of allowed_tools"
+        case _ if verdict.decision is Decision.ALLOW:
+            return f"add {tool!r} to denied_tools, or a rule that asks: {{tool: {tool}, decision: ask}}"
+        case _:
+            return f"add {tool!r} to allowed_tools, or a rule: {{tool: {tool}, decision: allow}}"
+
+
+def _named(patterns: frozenset[str]) -> str:
+    return " and ".join(repr(pattern) for pattern in sorted(patterns))

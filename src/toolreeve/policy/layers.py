@@ -1,0 +1,155 @@
+"""May this call run? The floor first, then layers in order; the first that answers decides.
+
+Pure: no I/O, no clock, no globals. The order of `LAYERS` is the security model.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from toolreeve.core.action import Action
+from toolreeve.core.danger import DangerLevel
+from toolreeve.core.verdict import Decision, Verdict
+from toolreeve.policy.mode import PermissionMode
+from toolreeve.policy.rules import Matcher, mentions
+from toolreeve.policy.state import Budget, Outlook, PolicyState
+
+__all__ = ["FLOOR", "LAYERS", "PolicyState", "decide"]
+
+Layer = Callable[[Action, PolicyState], Verdict | None]
+MAX_OUTLOOKS = 8192
+
+BYPASSED = Verdict(Decision.ALLOW, "bypass", "Bypass mode: everything above the floor is allowed")
+PLAN_REFUSAL = Verdict(Decision.DENY, "plan", "Plan mode: Only read-only tools allowed")
+
+
+def floor(action: Action, state: PolicyState) -> Verdict | None:
+    matcher = _first(state.floor, action, state)
+    return None if matcher is None else _denial(matcher, action, "floor")
+
+
+def bypass(_: Action, state: PolicyState) -> Verdict | None:
+    return BYPASSED if state.mode is PermissionMode.BYPASS else None
+
+
+def budget(action: Action, state: PolicyState) -> Verdict | None:
+    if state.budget is None or state.budget.covers(action.cost):
+        return None
+    return Verdict(Decision.DENY, "budget", _overspent(state.budget, action.cost))
+
+
+def plan(action: Action, state: PolicyState) -> Verdict | None:
+    return PLAN_REFUSAL if state.mode is PermissionMode.PLAN and not action.read_only else None
+
+
+def denied(action: Action, state: PolicyState) -> Verdict | None:
+    if state.denied_tools and mentions(tuple(state.denied_tools), action, proof=False):
+        return Verdict(Decision.DENY, "denied", _disallowed(action))
+    matcher = _first(state.denies, action, state)
+    return None if matcher is None else _denial(matcher, action, "denied")
+
+
+def allowed(action: Action, state: PolicyState) -> Verdict | None:
+    if state.allowed_tools and mentions(tuple(state.allowed_tools), action, proof=True):
+        return Verdict(Decision.ALLOW, "allowed", f"Tool {action.call.tool!r} is explicitly allowed")
+    return None
+
+
+def ruled(action: Action, state: PolicyState) -> Verdict | None:
+    """The highest priority decides, and ask before allow among equals. A rule that may only tighten is weighed against
+    what would hold without it."""
+    own = _first([each for each in state.rules if not each.rule.tighten_only], action, state)
+    tightening = _first([each for each in state.rules if each.rule.tighten_only], action, state)
+    without = None if own is None else _grounds(own, action)
+    if tightening is None or (own is not None and own.rule.priority > tightening.rule.priority):
+        return without
+    instead = without or mode_default(action, state)
+    return instead if instead.decision > tightening.decision else _grounds(tightening, action)
+
+
+def exhaustion(action: Action, state: PolicyState) -> Verdict | None:
+    """The budget once more: it may have been spent while earlier layers, or a person, were asked."""
+    found = budget(action, state)
+    return None if found is None else replace(found, layer="exhaustion")
+
+
+def mode_default(action: Action, state: PolicyState) -> Verdict:
+    danger = action.danger
+    match state.mode:
+        case PermissionMode.BYPASS:
+            return BYPASSED
+        case PermissionMode.PLAN:
+            return (
+                Verdict(Decision.ALLOW, "default", "Plan mode: the call only reads")
+                if action.read_only
+                else PLAN_REFUSAL
+            )
+        case PermissionMode.DEFAULT if danger <= DangerLevel.LOW:
+            return Verdict(Decision.ALLOW, "default", f"Default mode: {danger.value} tools run unasked")
+        case PermissionMode.DEFAULT:
+            return Verdict(Decision.ASK, "default", f"Default mode: {danger.value} tools are asked for")
+        case PermissionMode.STRICT if danger >= DangerLevel.HIGH:
+            return Verdict(
+                Decision.DENY,
+                "default",
+                f"Strict mode: {action.call.tool!r} is {danger.value} danger and no rule speaks for it",
+            )
+        case PermissionMode.STRICT:
+            return Verdict(
+                Decision.ASK, "default", "Strict mode: everything that is not explicitly allowed is asked for"
+            )
+
+
+FLOOR: Layer = floor
+LAYERS: Sequence[Layer] = (bypass, budget, plan, denied, allowed, ruled, exhaustion, mode_default)
+
+
+def decide(action: Action, state: PolicyState) -> Verdict:
+    """The verdict on a call. Whatever is the same for every call of a tool is worked out once."""
+    outlook = state.outlooks.get((action.call.tool, action.danger.rank))
+    if outlook is None or outlook.tool is not action.tool:
+        outlook = _look_ahead(action, state)
+    if outlook.verdict is not None and (state.budget is None or state.budget.covers(action.cost)):
+        return outlook.verdict
+    return _ask_layers(action, outlook.state)
+
+
+def _look_ahead(action: Action, state: PolicyState) -> Outlook:
+    narrowed = state.narrowed(action)
+    verdict = _ask_layers(action, replace(narrowed, budget=None)) if narrowed.fixed else None
+    outlook = Outlook(action.tool, narrowed, verdict)
+    if len(state.outlooks) >= MAX_OUTLOOKS:
+        state.outlooks.clear()
+    state.outlooks[(action.call.tool, action.danger.rank)] = outlook
+    return outlook
+
+
+def _ask_layers(action: Action, state: PolicyState) -> Verdict:
+    for layer in (FLOOR, *LAYERS):
+        if verdict := layer(action, state):
+            return verdict
+    return Verdict(Decision.DENY, "none", "no layer answered")
+
+
+def _first(matchers: Sequence[Matcher], action: Action, state: PolicyState) -> Matcher | None:
+    return next((matcher for matcher in matchers if matcher.matches(action, state.now)), None)
+
+
+def _denial(matcher: Matcher, action: Action, layer: str) -> Verdict:
+    rule = matcher.rule
+    return Verdict(Decision.DENY, layer, rule.reason or _disallowed(action), rule.label, rule.advice)
+
+
+def _grounds(matcher: Matcher, action: Action) -> Verdict:
+    rule = matcher.rule
+    said = rule.reason or f"Rule {rule.label!r} says {matcher.decision.word} for {action.call.tool!r}"
+    return Verdict(matcher.decision, "rules", said, rule.label, rule.advice)
+
+
+def _disallowed(action: Action) -> str:
+    return f"Tool {action.call.tool!r} is explicitly disallowed"
+
+
+def _overspent(money: Budget, cost: float) -> str:
+    return (
+        f"Budget exceeded: ${money.spent:.2f} spent, ${money.remaining:.2f} remaining, tool needs ${max(cost, 0.0):.2f}"
+    )

@@ -1,0 +1,282 @@
+"""What does one rule say, and does it speak about this call?
+
+A rule is written as plain data (`PermissionRule`) and compiled once, for one workspace, into a `Matcher`. An allow must
+be sure: every effect and every selected value fits. A deny or an ask takes suspicion for enough.
+"""
+
+import fnmatch
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from toolreeve.core.action import Action
+from toolreeve.core.call import Role
+from toolreeve.core.danger import DangerLevel
+from toolreeve.core.effects import EffectKind
+from toolreeve.core.errors import ToolreeveError
+from toolreeve.core.verdict import Decision
+from toolreeve.policy.conditions import ConditionProblem, Purpose, Test, Truth, compile_condition
+from toolreeve.policy.known import names_of, suspects_of
+from toolreeve.policy.mode import PermissionMode
+from toolreeve.policy.selection import Steps, judge, parse_steps
+
+Condition = Mapping[str, Any]
+CHANGES = frozenset((EffectKind.WRITE, EffectKind.DELETE))
+"""What a read-only call has no effect of."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PermissionRule:
+    """One rule. What is left out does not matter to it; what is given must all fit.
+
+    `tool` is a glob over any name of the tool. `when` maps the path of an argument to its conditions, `target` is a
+    condition on what an effect touches. `session` and `origin` (globs) say where the rule holds, `expires` (seconds
+    since 1970) until when. A `tighten_only` rule comes from a file that must not loosen anything.
+    """
+
+    decision: Decision | str
+    tool: str | Sequence[str] = "*"
+    id: str = ""
+    server: str | None = None
+    effect: EffectKind | str | Sequence[EffectKind | str] = ()
+    target: Condition | None = None
+    when: Mapping[str, Condition] = field(default_factory=dict)
+    min_danger: DangerLevel | str | None = None
+    max_danger: DangerLevel | str | None = None
+    user: str | None = None
+    role: Role | str | Sequence[Role | str] = ()
+    mode: PermissionMode | str | Sequence[PermissionMode | str] = ()
+    session: str | None = None
+    origin: str | None = None
+    priority: int = 0
+    expires: float | None = None
+    reason: str = ""
+    advice: str = ""
+    tighten_only: bool = False
+    source: str = "code"
+    line: int | None = None
+
+    @property
+    def place(self) -> str:
+        return self.source if self.line is None else f"{self.source}:{self.line}"
+
+    @property
+    def label(self) -> str:
+        """How a verdict names the rule."""
+        return self.id or self.place
+
+
+class RuleProblems(ToolreeveError):
+    """Everything wrong with one rule; each problem's `key` says where in it."""
+
+    def __init__(self, rule: PermissionRule, problems: Sequence[ConditionProblem]) -> None:
+        self.problems = tuple(problems)
+        told = "; ".join(f"{'.'.join(map(str, each.key))}: {each.problem}" for each in problems)
+        super().__init__(f"rule {rule.label!r}: {told}")
+
+
+class Matcher:
+    """A compiled rule. `fixed` says that it asks nothing that differs between two calls of the same danger."""
+
+    __slots__ = (
+        "_conditions",
+        "_kinds",
+        "_max_danger",
+        "_min_danger",
+        "_modes",
+        "_patterns",
+        "_purpose",
+        "_roles",
+        "_target",
+        "decision",
+        "fixed",
+        "rule",
+    )
+
+    def __init__(self, rule: PermissionRule, root: str) -> None:
+        problems: list[ConditionProblem] = []
+        read = _Reading(problems)
+        self.rule = rule
+        decision = read.one("decision", rule.decision, _decision)
+        self.decision = Decision.DENY if decision is None else decision
+        self._purpose = Purpose(root=root, proof=self.decision is Decision.ALLOW)
+        self._patterns = tuple(_listed(rule.tool))
+        self._kinds = frozenset(read.many("effect", rule.effect, EffectKind))
+        self._roles = frozenset(read.many("role", rule.role, Role))
+        self._modes = frozenset(read.many("mode", rule.mode, PermissionMode))
+        self._min_danger = read.one("min_danger", rule.min_danger, DangerLevel)
+        self._max_danger = read.one("max_danger", rule.max_danger, DangerLevel)
+        self._conditions = tuple(read.conditions(rule.when, self._purpose))
+        self._target = read.target(rule.target, Purpose(root=root, proof=self._purpose.proof, resolved=True))
+        problems += self._contradictions()
+        if problems:
+            raise RuleProblems(rule, problems)
+        self.fixed = not (
+            self._conditions
+            or self._kinds
+            or self._target
+            or self._roles
+            or rule.user
+            or rule.session
+            or rule.origin
+            or rule.expires is not None
+        )
+
+    def _contradictions(self) -> list[ConditionProblem]:
+        """What makes the rule one that can never match."""
+        found = []
+        if self._min_danger and self._max_danger and self._min_danger > self._max_danger:
+            found.append(ConditionProblem("no danger is that high and that low", key=("min_danger",), fix="swap them"))
+        if self._modes == {PermissionMode.BYPASS}:
+            found.append(
+                ConditionProblem("never matches: bypass mode asks no rule", key=("mode",), fix="name another mode")
+            )
+        if not self._patterns or not all(self._patterns):
+            found.append(ConditionProblem("names no tool", key=("tool",), fix='write "*" for every tool'))
+        return found
+
+    def may_concern(self, action: Action, mode: PermissionMode) -> bool:
+        """Whether the tool and its danger, without a look at the call itself, are what the rule is about."""
+        if self._min_danger is not None and action.danger < self._min_danger:
+            return False
+        if self._max_danger is not None and action.danger > self._max_danger:
+            return False
+        if self._modes and mode not in self._modes:
+            return False
+        if action.read_only and self._kinds and self._kinds <= CHANGES:
+            return False
+        return self._names_server(action.spec.server) and self._names_tool(action)
+
+    def _names_server(self, server: str | None) -> bool:
+        return self.rule.server is None or (server is not None and fnmatch.fnmatchcase(server, self.rule.server))
+
+    def _names_tool(self, action: Action) -> bool:
+        return mentions(self._patterns, action, proof=self._purpose.proof)
+
+    def matches(self, action: Action, now: Callable[[], float] | None) -> bool:
+        """Whether the rule speaks about this very call; `may_concern` has been asked before."""
+        if self.fixed:
+            return True
+        rule, principal = self.rule, action.call.principal
+        if rule.expires is not None and (now is None or now() >= rule.expires):
+            return False
+        if self._roles and principal.role not in self._roles:
+            return False
+        if not (
+            _fits(rule.user, principal.user)
+            and _fits(rule.session, action.call.session)
+            and _fits(rule.origin, action.call.origin)
+        ):
+            return False
+        return self._takes(self._judge_arguments(action)) and self._takes(self._judge_effects(action))
+
+    def _takes(self, truth: Truth) -> bool:
+        return truth is True if self._purpose.proof else truth is not False
+
+    def _judge_arguments(self, action: Action) -> Truth:
+        answer: Truth = True
+        for steps, test in self._conditions:
+            truth = judge(action, steps, test, self._purpose)
+            if truth is False:
+                return False
+            answer = answer if truth else None
+        return answer
+
+    def _judge_effects(self, action: Action) -> Truth:
+        """For an allow every effect of the call must be covered; a call that tells no effects meets no effect rule."""
+        if not self._kinds and self._target is None:
+            return True
+        if not action.effects:
+            return False
+        return self._purpose.combine(
+            [self._judge_effect(effect.kind, effect.target, action) for effect in action.effects]
+        )
+
+    def _judge_effect(self, kind: EffectKind, target: str, action: Action) -> Truth:
+        if self._kinds and kind not in self._kinds:
+            return False
+        return True if self._target is None else self._target(target, action)
+
+
+def mentions(patterns: Sequence[str], action: Action, *, proof: bool) -> bool:
+    """Whether one of the patterns is a name of the tool; for a deny, of any tool that does the same."""
+    spec = action.spec
+    if proof:
+        names = names_of(spec.name, server=spec.server)
+    else:
+        names = suspects_of(spec.name, server=spec.server) | {action.call.tool}
+    return any(name == pattern or fnmatch.fnmatchcase(name, pattern) for pattern in patterns for name in names)
+
+
+def _fits(pattern: str | None, name: str) -> bool:
+    return pattern is None or fnmatch.fnmatchcase(name, pattern)
+
+
+def _decision(value: Any) -> Decision:
+    return value if isinstance(value, Decision) else Decision[value.upper()]
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple, set, frozenset)) else [value]
+
+
+class _Reading:
+    """Reads the parts of a rule and keeps what is wrong with each."""
+
+    def __init__(self, problems: list[ConditionProblem]) -> None:
+        self.problems = problems
+
+    def one(self, key: str, value: Any, read: Callable[[Any], Any]) -> Any:
+        if value is None:
+            return None
+        try:
+            return read(value)
+        except (ValueError, KeyError, AttributeError):
+            self.problems.append(ConditionProblem(f"{value!r} is not one of its values", key=(key,)))
+            return None
+
+    def many(self, key: str, value: Any, read: Callable[[Any], Any]) -> list[Any]:
+        return [found for each in _listed(value) if (found := self.one(key, each, read)) is not None]
+
+    def conditions(self, when: Mapping[str, Condition], purpose: Purpose) -> list[tuple[Steps, Test]]:
+        compiled = []
+        for argument, condition in when.items():
+            try:
+                compiled.append((parse_steps(argument), compile_condition(condition, purpose)))
+            except ConditionProblem as problem:
+                self._keep(problem, "when", argument)
+        return compiled
+
+    def target(self, condition: Condition | None, purpose: Purpose) -> Test | None:
+        if condition is None:
+            return None
+        try:
+            return compile_condition(condition, purpose)
+        except ConditionProblem as problem:
+            self._keep(problem, "target")
+            return None
+
+    def _keep(self, problem: ConditionProblem, *where: str) -> None:
+        self.problems.append(ConditionProblem(problem.problem, key=(*where, *problem.key), fix=problem.fix))
+
+
+def compile_rules(rules: Sequence[PermissionRule], root: str) -> tuple[Matcher, ...]:
+    """In the order in which they are asked: the highest priority first, the strictest first among equals."""
+    matchers = [Matcher(rule, root) for rule in rules]
+    return tuple(sorted(matchers, key=lambda each: (-each.rule.priority, -each.decision)))
+
+
+def protect(paths: Sequence[str]) -> tuple[PermissionRule, ...]:
+    """Rules for the floor: nothing may change these places."""
+    if not paths:
+        return ()
+    return (
+        PermissionRule(
+            id="protected-places",
+            decision=Decision.DENY,
+            effect=tuple(sorted(CHANGES)),
+            target={"under": list(paths)},
+            reason="The place belongs to the runtime itself and is never changed by a tool",
+            source="floor",
+        ),
+    )

@@ -1,0 +1,139 @@
+"""What is the policy right now? Mode, lists, rules and budget, compiled for one workspace; a change makes a new state.
+
+Only `Budget` moves: its owner keeps `spent` current.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, fields, replace
+
+from toolreeve.core.action import Action
+from toolreeve.core.errors import ToolreeveError
+from toolreeve.core.tool import BoundTool
+from toolreeve.core.verdict import Decision, Verdict
+from toolreeve.policy.mode import PermissionMode
+from toolreeve.policy.rules import Matcher, PermissionRule, compile_rules, mentions
+
+_ROUNDING = 1e-9
+
+
+@dataclass(slots=True, kw_only=True)
+class Budget:
+    """A view of money: `spent` includes what is reserved for calls under way. `scope` names the account charged."""
+
+    limit: float
+    spent: float = 0.0
+    scope: str = "all"
+
+    def covers(self, cost: float) -> bool:
+        """False too when a number is not one (NaN)."""
+        return self.spent + (0.0 if cost < 0 else cost) <= self.limit + _ROUNDING
+
+    @property
+    def remaining(self) -> float:
+        return max(0.0, self.limit - self.spent)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outlook:
+    """What can be said about all calls of one tool at one danger: the verdict, or the state that matters."""
+
+    tool: BoundTool
+    state: "PolicyState"
+    verdict: Verdict | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PolicyState:
+    """`floor` holds deny rules that no mode lifts; `version` changes whenever any of this does."""
+
+    mode: PermissionMode = PermissionMode.DEFAULT
+    allowed_tools: frozenset[str] = frozenset()
+    denied_tools: frozenset[str] = frozenset()
+    floor: tuple[Matcher, ...] = ()
+    denies: tuple[Matcher, ...] = ()
+    rules: tuple[Matcher, ...] = ()
+    budget: Budget | None = None
+    now: Callable[[], float] | None = None
+    version: str = ""
+    outlooks: dict[tuple[str, int], Outlook] = field(default_factory=dict)
+
+    @staticmethod
+    def of(
+        *,
+        mode: PermissionMode = PermissionMode.DEFAULT,
+        allowed_tools: Iterable[str] = (),
+        denied_tools: Iterable[str] = (),
+        rules: Sequence[PermissionRule] = (),
+        floor: Sequence[PermissionRule] = (),
+        budget: Budget | None = None,
+        root: str = "/",
+        now: Callable[[], float] | None = None,
+    ) -> "PolicyState":
+        """Compile a policy for the workspace at `root`. Raises ToolreeveError for a rule that cannot be."""
+        compiled, grounds = compile_rules(rules, root), compile_rules(floor, root)
+        if any(matcher.decision is not Decision.DENY for matcher in grounds):
+            raise ToolreeveError("the floor can only deny: give it rules whose decision is deny")
+        if now is None and any(matcher.rule.expires is not None for matcher in (*compiled, *grounds)):
+            raise ToolreeveError("a rule that expires needs a clock: pass `now`")
+        allowed, denied = frozenset(allowed_tools), frozenset(denied_tools)
+        return PolicyState(
+            mode=mode,
+            allowed_tools=allowed,
+            denied_tools=denied,
+            floor=grounds,
+            denies=tuple(matcher for matcher in compiled if matcher.decision is Decision.DENY),
+            rules=tuple(matcher for matcher in compiled if matcher.decision is not Decision.DENY),
+            budget=budget,
+            now=now,
+            version=_fingerprint(mode, allowed, denied, rules, floor, budget),
+        )
+
+    def narrowed(self, action: Action) -> "PolicyState":
+        """The same policy with only the rules and names that may concern the tool of this action."""
+
+        def concerning(matchers: tuple[Matcher, ...]) -> tuple[Matcher, ...]:
+            return tuple(matcher for matcher in matchers if matcher.may_concern(action, self.mode))
+
+        def naming(patterns: frozenset[str], *, proof: bool) -> frozenset[str]:
+            return frozenset(pattern for pattern in patterns if mentions((pattern,), action, proof=proof))
+
+        return replace(
+            self,
+            allowed_tools=naming(self.allowed_tools, proof=True),
+            denied_tools=naming(self.denied_tools, proof=False),
+            floor=concerning(self.floor),
+            denies=concerning(self.denies),
+            rules=concerning(self.rules),
+            outlooks={},
+        )
+
+    @property
+    def fixed(self) -> bool:
+        """Whether every call of the same tool and danger gets the same answer, budget aside."""
+        return all(matcher.fixed for matcher in (*self.floor, *self.denies, *self.rules))
+
+
+def _fingerprint(
+    mode: PermissionMode,
+    allowed: frozenset[str],
+    denied: frozenset[str],
+    rules: Sequence[PermissionRule],
+    floor: Sequence[PermissionRule],
+    budget: Budget | None,
+) -> str:
+    parts = [
+        mode.value,
+        sorted(allowed),
+        sorted(denied),
+        [_written(rule) for rule in rules],
+        [_written(rule) for rule in floor],
+        None if budget is None else budget.limit,
+    ]
+    text = json.dumps(parts, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _written(rule: PermissionRule) -> list[object]:
+    return [getattr(rule, each.name) for each in fields(rule)]

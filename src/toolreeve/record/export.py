@@ -1,0 +1,143 @@
+"""How does the record leave? As JSON Lines (all of it), CSV or Parquet (one row a record, nested values as JSON).
+
+A spreadsheet must not run what a caller wrote: cells of a CSV that begin like a formula get an apostrophe before them.
+"""
+
+import contextlib
+import csv
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import IO, Any
+
+from toolreeve.core import json
+from toolreeve.core.errors import ErrorCode, ToolError
+
+COLUMNS = (
+    "seq",
+    "timestamp",
+    "kind",
+    "call_id",
+    "session",
+    "user",
+    "role",
+    "origin",
+    "tool",
+    "args",
+    "effect",
+    "layer",
+    "rule",
+    "reason",
+    "approved_by",
+    "success",
+    "code",
+    "message",
+    "duration_ms",
+    "attempts",
+    "cached",
+    "truncated",
+    "labels",
+    "output_length",
+    "details",
+)
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+_ELSEWHERE = frozenset(COLUMNS) | {"v", "ts", "decision"}
+
+Row = Mapping[str, Any]
+Write = Callable[[Sequence[Row]], None]
+
+
+def writer(form: str, stream: IO[bytes]) -> AbstractContextManager[Write]:
+    """Something to hand chunks of records to. Raises ToolError for a format that is not there."""
+    if form not in _WRITERS:
+        raise ToolError(ErrorCode.INVALID_PARAMS, f"no such format: {form!r}; there are {', '.join(_WRITERS)}")
+    return _WRITERS[form](stream)
+
+
+@contextlib.contextmanager
+def _json_lines(stream: IO[bytes]) -> Iterator[Write]:
+    yield lambda rows: stream.writelines(json.dumps(row) + b"\n" for row in rows)
+
+
+@contextlib.contextmanager
+def _csv(stream: IO[bytes]) -> Iterator[Write]:
+    text = io.TextIOWrapper(stream, encoding="utf-8", errors="backslashreplace", newline="", write_through=True)
+    lines = csv.writer(text)
+    lines.writerow(COLUMNS)
+    try:
+        yield lambda rows: lines.writerows([_cell(value) for value in _flat(row)] for row in rows)
+    finally:
+        text.flush()
+        text.detach()
+
+
+@contextlib.contextmanager
+def _parquet(stream: IO[bytes]) -> Iterator[Write]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise ToolError(
+            ErrorCode.AUDIT_ERROR,
+            "Parquet needs the package pyarrow, which is not installed",
+            suggestions=("pip install 'toolreeve[parquet]'",),
+        ) from None
+    schema = pyarrow.schema([(name, getattr(pyarrow, _TYPES.get(name, "string"))()) for name in COLUMNS])
+
+    def write(rows: Sequence[Row]) -> None:
+        columns = zip(*(_typed(row) for row in rows), strict=True)
+        file.write_table(pyarrow.table(dict(zip(COLUMNS, columns, strict=True)), schema=schema))
+
+    with pyarrow.parquet.ParquetWriter(stream, schema) as file:
+        yield write
+
+
+_WRITERS: Mapping[str, Callable[[IO[bytes]], AbstractContextManager[Write]]] = {
+    "jsonl": _json_lines,
+    "csv": _csv,
+    "parquet": _parquet,
+}
+FORMATS = tuple(_WRITERS)
+
+_TYPES = {
+    "seq": "int64",
+    "success": "bool_",
+    "duration_ms": "float64",
+    "attempts": "int64",
+    "cached": "bool_",
+    "truncated": "bool_",
+    "output_length": "int64",
+}
+_PYTHON: Mapping[str, tuple[type, ...]] = {"int64": (int,), "bool_": (bool,), "float64": (int, float)}
+
+
+def _flat(row: Row) -> list[Any]:
+    """The columns of a record; what has none goes, as JSON, into the last."""
+    decision = row.get("decision")
+    told = {**row, **decision} if isinstance(decision, Mapping) else dict(row)
+    told["details"] = {key: value for key, value in row.items() if key not in _ELSEWHERE} or None
+    return [_plain(told.get(column)) for column in COLUMNS]
+
+
+def _plain(value: Any) -> Any:
+    return json.dumps(value).decode() if isinstance(value, dict | list) else value
+
+
+def _cell(value: Any) -> Any:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def _typed(row: Row) -> list[Any]:
+    """A value of another type than its column's, as a tampered record may hold, is left out."""
+    values = []
+    for column, value in zip(COLUMNS, _flat(row), strict=True):
+        kind = _TYPES.get(column)
+        if kind is None:
+            values.append(value if value is None or isinstance(value, str) else str(value))
+        else:
+            values.append(value if type(value) in _PYTHON[kind] else None)
+    return values

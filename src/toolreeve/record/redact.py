@@ -1,0 +1,107 @@
+"""What must never be written down? Registered secrets, values under telling names, and texts that look like keys.
+
+Everything runs in linear time. `suspects` is a cheap first look at whole JSON documents: it may be wrong in one
+direction only, so that what it lets pass holds nothing that `value` would have replaced.
+"""
+
+import math
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+import re2
+
+from toolreeve.record import disguise
+from toolreeve.record.outline import HEAD, MAX_TEXT, digest, snapshot
+from toolreeve.record.shapes import HINTS, LABELLED, SHAPES, is_telling
+
+MARK = "[redacted]"
+_MARK = MARK.encode()
+_MARGIN = 64 * 1024
+
+_shapes = re2.compile(SHAPES)
+_labelled = tuple(re2.compile(pattern) for pattern in LABELLED)
+_telling = lru_cache(maxsize=4096)(is_telling)
+
+
+class Redactor:
+    """`secrets` are looked for as they are and in the guises of `disguise`. Those below four characters would hit
+    everything and are not looked for."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        known = [secret for secret in dict.fromkeys(secrets) if len(secret) >= disguise.SHORTEST]
+        forms = sorted({form for secret in known for form in disguise.forms(secret)}, key=len, reverse=True)
+        self._reach = _MARGIN + max(map(len, forms), default=0)
+        self._registered = _any_of(forms)
+        hints = [disguise.hint(form) for form in forms]
+        self._always = None in hints
+        self._hints = re2.compile(b"|".join([HINTS, *{re2.escape(hint) for hint in hints if hint}]), _roomy())
+
+    def suspects(self, document: bytes) -> bool:
+        """Whether a JSON document might hold something to redact."""
+        return self._always or self._hints.search(document) is not None
+
+    def text(self, text: str) -> str:
+        """The text without what must not be seen."""
+        plain = text.encode("utf-8", "surrogatepass")
+        if self._always or self._hints.search(plain) is not None:
+            return self._replace(plain).decode("utf-8", "surrogatepass")
+        return text
+
+    def value(self, value: Any) -> Any:
+        """Arguments or any other value as they may be shown: redacted, long texts cut, bounded in depth and number."""
+        return self._clean(snapshot(value))
+
+    def _clean(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.text(value) if len(value) <= MAX_TEXT else self._cut(value)
+        if isinstance(value, dict):
+            return {self.text(key[:MAX_TEXT]): self._under(key, item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._clean(item) for item in value]
+        return value if value is None or isinstance(value, bool) else self._number(value)
+
+    def _number(self, value: int | float) -> int | float | str:
+        if isinstance(value, int) and value.bit_length() > 64:
+            return f"<integer of {value.bit_length()} bits>"
+        written = repr(value)
+        if self._registered is not None and self._registered.search(written.encode()) is not None:
+            return MARK
+        return value if math.isfinite(value) else written
+
+    def _under(self, key: str, value: Any) -> Any:
+        if value is None or value == "" or isinstance(value, bool) or not _telling(key[:MAX_TEXT]):
+            return self._clean(value)
+        return MARK
+
+    def _cut(self, text: str) -> dict[str, Any]:
+        """Head and length; a digest too, unless it would let somebody guess at a secret inside."""
+        plain = text.encode("utf-8", "surrogatepass")
+        if self._finds(plain):
+            return {"cut": self.text(text[: HEAD + self._reach])[:HEAD], "length": len(text)}
+        return {"cut": text[:HEAD], "length": len(text), "sha256": digest(plain)}
+
+    def _finds(self, plain: bytes) -> bool:
+        if not self._always and self._hints.search(plain) is None:
+            return False
+        patterns = (self._registered, _shapes, *_labelled)
+        return any(pattern is not None and pattern.search(plain) is not None for pattern in patterns)
+
+    def _replace(self, plain: bytes) -> bytes:
+        if self._registered is not None:
+            plain = self._registered.sub(_MARK, plain)
+        plain = _shapes.sub(_MARK, plain)
+        for pattern in _labelled:
+            plain = pattern.sub(rb"\1" + _MARK + rb"\2", plain)
+        return plain
+
+
+def _any_of(forms: list[bytes]) -> Any:
+    return re2.compile(b"|".join(re2.escape(form) for form in forms), _roomy()) if forms else None
+
+
+def _roomy() -> Any:
+    options = re2.Options()
+    options.max_mem = 256 * 1024 * 1024
+    options.encoding = re2.Options.Encoding.LATIN1
+    return options

@@ -1,0 +1,135 @@
+"""Which tool is meant? Every tool is known here by one canonical name, found in constant time.
+
+A duplicate name is an error that names both sources: nothing is ever silently replaced.
+"""
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from toolreeve.core.errors import ErrorCode, ToolError, ToolreeveError
+from toolreeve.core.names import canonical
+from toolreeve.core.tool import BoundTool, bind, tool
+
+Tools = list[BoundTool]
+Names = list[str]
+_NAME = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9_./-]{0,127}$")
+_WORD = re.compile(r"[a-z0-9]+")
+
+
+class ToolRegistry:
+    def __init__(self, tools: Iterable[Any] = ()) -> None:
+        self._tools: dict[str, BoundTool] = {}
+        for candidate in tools:
+            self.register(candidate)
+
+    def register(
+        self,
+        candidate: Any,
+        function: Callable[..., Any] | None = None,
+        description: str | None = None,
+        category: str = "custom",
+        parameters: Mapping[str, Any] | None = None,
+    ) -> BoundTool:
+        """Add a tool: any accepted kind of it, or spelled out as name, function, description, category, parameters."""
+        if isinstance(candidate, str):
+            if function is None:
+                raise ToolreeveError(f"register({candidate!r}): a name needs a function, or pass the tool itself")
+            candidate = _spelled_out(candidate, function, description, category, parameters)
+        bound = bind(candidate)
+        name = bound.spec.name
+        if not isinstance(name, str) or not _NAME.match(name):
+            raise ToolreeveError(
+                f"{bound.spec.source}: {name!r} is not a tool name; use letters, digits, `_`, `-`, `.`, `/`"
+            )
+        if canonical(name) != name:
+            raise ToolreeveError(f"{bound.spec.source}: {name!r} is another spelling of {canonical(name)!r}")
+        if (other := self._tools.get(name)) is not None:
+            raise ToolreeveError(
+                f"two tools are called {name!r}: {other.spec.source} and {bound.spec.source}; rename one"
+            )
+        self._tools[name] = bound
+        return bound
+
+    def unregister(self, name: str) -> None:
+        if self._tools.pop(canonical(name), None) is None:
+            raise ToolreeveError(f"no tool is called {name!r}{self._nearest(name)}")
+
+    def resolve(self, name: str) -> BoundTool:
+        """The tool a caller means. Raises ToolError(TOOL_NOT_FOUND) that suggests the nearest names."""
+        found = self._tools.get(name)
+        if found is None:
+            found = self._tools.get(canonical(name)) if isinstance(name, str) else None
+        if found is None:
+            near = self._near(str(name))
+            raise ToolError(
+                ErrorCode.TOOL_NOT_FOUND, f"no tool is called {name!r}{_did_you_mean(near)}", suggestions=near
+            )
+        return found
+
+    def get(self, name: str) -> BoundTool | None:
+        return self._tools.get(name) or self._tools.get(canonical(name))
+
+    def list(self) -> Tools:
+        return sorted(self._tools.values(), key=lambda each: each.spec.name)
+
+    def list_by_category(self, category: str) -> Tools:
+        return [each for each in self.list() if each.spec.category == category]
+
+    @property
+    def categories(self) -> Names:
+        return sorted({each.spec.category for each in self._tools.values()})
+
+    def get_categories(self) -> Names:
+        return self.categories
+
+    def search(self, query: str, *, limit: int = 20) -> Tools:
+        """Tools that have to do with the query, the best first."""
+        words = _WORD.findall(query.lower())
+        scored = [(_score(words, each), each) for each in self.list()]
+        return [each for score, each in sorted(scored, key=lambda pair: -pair[0]) if score > 0][:limit]
+
+    def __contains__(self, name: str) -> bool:
+        return self.get(name) is not None
+
+    def __iter__(self) -> Iterator[BoundTool]:
+        return iter(self.list())
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def _near(self, name: str) -> Names:
+        return difflib.get_close_matches(canonical(name)[:64], self._tools, n=3)
+
+    def _nearest(self, name: str) -> str:
+        return _did_you_mean(self._near(name))
+
+
+def _did_you_mean(near: list[str]) -> str:
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def _score(words: list[str], candidate: BoundTool) -> int:
+    spec = candidate.spec
+    name = _WORD.findall(spec.name.lower())
+    marks = _WORD.findall(" ".join((spec.category, *spec.tags)).lower())
+    text = spec.description.lower()
+    return sum(
+        8 * (word in name) + 4 * (word in marks) + 2 * (word in spec.name.lower()) + (word in text) for word in words
+    )
+
+
+def _spelled_out(
+    name: str,
+    function: Callable[..., Any],
+    description: str | None,
+    category: str,
+    parameters: Mapping[str, Any] | None,
+) -> Any:
+    made = tool(name=name, description=description, category=category)(function)
+    for parameter, note in (parameters or {}).items():
+        if parameter not in made.signature.schema["properties"]:
+            raise ToolreeveError(f"register({name!r}): the function has no parameter {parameter!r}")
+        made.signature.schema["properties"][parameter].setdefault("description", str(note))
+    return made

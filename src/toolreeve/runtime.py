@@ -1,0 +1,233 @@
+"""The runtime: everything a program does with Toolreeve starts here, and every call it makes takes the road."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from toolreeve import flows, formats
+from toolreeve.approval.channel import Channel
+from toolreeve.approval.channels.callback import CallbackChannel
+from toolreeve.assembly import Assembly
+from toolreeve.builtin import TOOLS
+from toolreeve.config import Configuration, Settings, from_settings, load
+from toolreeve.core.action import Action
+from toolreeve.core.call import LOCAL, Principal, ToolCall, new_id
+from toolreeve.core.errors import ErrorCode, ToolreeveError
+from toolreeve.core.names import BUILTIN_SERVER, server_of
+from toolreeve.core.result import ToolResult
+from toolreeve.permissions import PermissionPolicy
+from toolreeve.policy.explanation import Explanation, explain
+from toolreeve.policy.mode import PermissionMode
+from toolreeve.policy.rules import PermissionRule
+from toolreeve.record.audit import Audit
+from toolreeve.record.bus import Bus
+from toolreeve.record.metrics import Metrics
+from toolreeve.registry import ToolRegistry
+from toolreeve.scripted.modules import load_tools
+from toolreeve.standing import StandingPolicy
+
+if TYPE_CHECKING:
+    from toolreeve.portal import SyncToolreeve
+
+Approve = Callable[..., Any] | Channel | Sequence[Channel]
+Policy = PermissionPolicy | Sequence[PermissionRule]
+REFUSALS = frozenset({ErrorCode.PERMISSION, ErrorCode.APPROVAL_DENIED, ErrorCode.APPROVAL_TIMEOUT, ErrorCode.DENIED})
+
+
+class Toolreeve:
+    """Tools behind one call. Use it as `async with Toolreeve() as reeve`.
+
+    What is not given is looked up in the configuration; `settings` says everything and looks up nothing. `policy` is a
+    PermissionPolicy, or rules on top of the configured ones. `approve` answers what must be asked: an async function of
+    the request, or one or more channels.
+    """
+
+    def __init__(
+        self,
+        *,
+        workspace: str | Path | None = None,
+        mode: PermissionMode | str | None = None,
+        tools: Iterable[Any] = (),
+        tool_files: Iterable[str | Path] = (),
+        policy: Policy | None = None,
+        approve: Approve | None = None,
+        settings: Settings | Configuration | None = None,
+        principal: Principal = LOCAL,
+        origin: str = "python",
+    ) -> None:
+        self.configuration = _configuration(settings, workspace, mode, tool_files)
+        found = [bound for path in self.configuration.settings.tool_files for bound in load_tools(Path(path))]
+        self.tools = ToolRegistry([*TOOLS, *found, *tools])
+        standing = StandingPolicy(self.configuration, policy)
+        self._parts = Assembly(self.configuration, self.tools, standing, _channels(approve))
+        self._running: dict[str, asyncio.Task[Any]] = {}
+        self._started = False
+        self.principal, self.origin, self.session = principal, origin, new_id()
+
+    @staticmethod
+    def sync(**options: Any) -> "SyncToolreeve":
+        """The same without `async`: use it as `with Toolreeve.sync() as reeve`."""
+        from toolreeve.portal import SyncToolreeve
+
+        return SyncToolreeve(lambda: Toolreeve(**options))
+
+    async def start(self) -> Self:
+        await self._parts.start()
+        self._started = True
+        return self
+
+    async def close(self) -> None:
+        if self._started:
+            self._started = False
+            await self._parts.close()
+
+    async def __aenter__(self) -> Self:
+        return await self.start()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def call(self, tool: str, args: Mapping[str, Any] | None = None, /, **kwargs: Any) -> ToolResult:
+        """Run a tool with arguments as a mapping, by keyword, or both."""
+        given = kwargs if args is None else {**args, **kwargs} if kwargs else args
+        return await self.run(
+            ToolCall(tool=tool, args=given, session=self.session, principal=self.principal, origin=self.origin)
+        )
+
+    async def run(self, call: ToolCall) -> ToolResult:
+        """Take a call, spelled out with its session, principal and time limit, down the road."""
+        if not self._started:
+            raise ToolreeveError("the runtime is not started: use `async with Toolreeve() as reeve`")
+        task = self._running[call.id] = _this_task()
+        try:
+            return await self._parts.pipeline.run(call)
+        finally:
+            self._running.pop(call.id, None)
+            if call.id in self._parts.pipeline.revoked:
+                self._parts.pipeline.revoked.discard(call.id)
+                task.uncancel()
+
+    def cancel(self, call_id: str) -> bool:
+        """End a call that is under way: its caller gets E_CANCELLED. False if no such call is."""
+        task = self._running.get(call_id)
+        if task is None:
+            return False
+        self._parts.pipeline.revoked.add(call_id)
+        return task.cancel()
+
+    async def batch(self, requests: Sequence[flows.Request], *, concurrency: int = 8) -> list[ToolResult]:
+        """Run calls at the same time; the results are in the order of the requests."""
+        return await flows.batch(self.call, requests, run=self.run, concurrency=concurrency)
+
+    async def chain(self, steps: Sequence[flows.Request], *, stop_on_error: bool = True) -> list[ToolResult]:
+        """Run calls one after another; `{{previous.field}}` and `{{steps[0].field}}` refer to earlier results."""
+        return await flows.chain(self.call, steps, run=self.run, stop_on_error=stop_on_error)
+
+    async def execute_batch(self, requests: Sequence[flows.Request]) -> list[dict[str, Any]]:
+        return [result.to_flat() for result in await self.batch(requests)]
+
+    async def execute_tool_chain(self, steps: Sequence[flows.Request]) -> list[dict[str, Any]]:
+        return [result.to_flat() for result in await self.chain(steps)]
+
+    async def execute_mcp_tool(
+        self, tool_name: str, params: Mapping[str, Any], timeout: float | None = None
+    ) -> dict[str, Any]:
+        """The flat result of a tool named plainly or as `mcp__server__tool`.
+
+        Raises ValueError for a malformed name or an unknown server, PermissionError when approval is needed and there
+        is no way to ask, or the answer is no.
+        """
+        _check_server(tool_name, self.tools)
+        call = ToolCall(
+            tool=tool_name,
+            args=params,
+            session=self.session,
+            principal=self.principal,
+            origin=self.origin,
+            timeout=timeout,
+        )
+        result = await self.run(call)
+        if result.error is not None and result.error.code in REFUSALS:
+            raise PermissionError(result.error.message)
+        return result.to_flat()
+
+    def tools_for(self, provider: str) -> list[dict[str, Any]]:
+        """All tools in the format of a model provider: openai, anthropic, ollama, gemini or mcp."""
+        return formats.tools_for(provider, [bound.spec for bound in self.tools.list()])
+
+    async def undo(self, call_id: str | None = None, *, session: str | None = None, force: bool = False) -> ToolResult:
+        """Put back what a call, or all calls of a session, changed in files. Itself a call in the record."""
+        named = {"call_id": call_id, "session": session}
+        return await self.call("undo", {key: value for key, value in named.items() if value} | {"force": force})
+
+    def explain(self, tool: str, args: Mapping[str, Any] | None = None, *, estimated_cost: float = 0.0) -> Explanation:
+        """What the policy says about a call, and why, without making it."""
+        bound = self.tools.resolve(tool)
+        call = ToolCall(tool=tool, args=args or {}, principal=self.principal, estimated_cost=estimated_cost)
+        action = Action(call, bound, bound.input.parse(call.args), self._parts.files)
+        return explain(action, self._parts.policy())
+
+    @property
+    def audit(self) -> Audit:
+        return self._parts.audit
+
+    @property
+    def bus(self) -> Bus:
+        return self._parts.bus
+
+    @property
+    def metrics(self) -> Metrics:
+        return self._parts.metrics
+
+    @property
+    def files(self) -> Any:
+        return self._parts.files
+
+
+def _this_task() -> asyncio.Task[Any]:
+    task = asyncio.current_task()
+    if task is None:
+        raise ToolreeveError("calls are made from inside a task of an asyncio event loop")
+    return task
+
+
+def _configuration(
+    settings: Settings | Configuration | None,
+    workspace: str | Path | None,
+    mode: PermissionMode | str | None,
+    tool_files: Iterable[str | Path],
+) -> Configuration:
+    if isinstance(settings, Configuration):
+        return settings
+    named = {
+        "workspace.dir": None if workspace is None else str(workspace),
+        "policy.mode": mode.value if isinstance(mode, PermissionMode) else mode,
+        "tool_files": tuple(map(str, tool_files)) or None,
+    }
+    if settings is None:
+        return load(named)
+    if any(value is not None for value in named.values()):
+        raise ToolreeveError("pass either `settings`, or workspace, mode and tool_files; not both")
+    return from_settings(settings)
+
+
+def _channels(approve: Approve | None) -> Sequence[Channel]:
+    if approve is None:
+        return ()
+    if isinstance(approve, Sequence):
+        return approve
+    return (approve,) if isinstance(approve, Channel) else (CallbackChannel(approve),)
+
+
+def _check_server(name: str, tools: ToolRegistry) -> None:
+    if not name.startswith("mcp__"):
+        return
+    server = server_of(name)
+    if server is None:
+        raise ValueError(f"{name!r} is not of the form mcp__server__tool")
+    if server != BUILTIN_SERVER and name not in tools:
+        raise ValueError(f"no MCP server is called {server!r}")

@@ -1,0 +1,111 @@
+"""Which policy stands at this moment? What is configured, and what the program says on top of it.
+
+The program may choose mode, allowed tools and budget; what the configuration denies stays denied. The state changes
+when a person answers "always", or when the program changes the PermissionPolicy it passed.
+"""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from toolreeve.approval.lasting import Lasting, rule_text
+from toolreeve.config import Configuration
+from toolreeve.core.call import new_id
+from toolreeve.core.documents import parse_yaml
+from toolreeve.permissions import ExecutionContext, PermissionPolicy
+from toolreeve.policy.files import parse_rules, read_rules
+from toolreeve.policy.mode import PermissionMode
+from toolreeve.policy.rules import PermissionRule
+from toolreeve.policy.state import Budget, PolicyState
+
+
+class StandingPolicy:
+    """`said` is what the program passed: a PermissionPolicy whose context may change at any time, or rules."""
+
+    def __init__(self, configuration: Configuration, said: PermissionPolicy | Sequence[PermissionRule] | None) -> None:
+        self._configuration = configuration
+        self._configured = list(read_configured(configuration))
+        self._may_change = isinstance(said, PermissionPolicy)
+        self._context = said.context if isinstance(said, PermissionPolicy) else _context(configuration, said or ())
+        self._budget = _budget(self._context, configuration, own=self._may_change)
+        self._snapshot: tuple[object, ...] = ()
+        self._state = self._compile()
+
+    def __call__(self) -> PolicyState:
+        if self._may_change and self._context.snapshot() != self._snapshot:
+            self._state = self._compile()
+        return self._state
+
+    @property
+    def budget(self) -> Budget | None:
+        return self().budget
+
+    def _compile(self) -> PolicyState:
+        context, settings = self._context, self._configuration.settings
+        self._snapshot = context.snapshot()
+        if context.budget_limit is not None and self._budget is not None:
+            self._budget.limit = context.budget_limit
+        return PolicyState.of(
+            mode=context.mode,
+            allowed_tools=context.allowed_tools,
+            denied_tools={*context.denied_tools, *settings.policy.denied_tools},
+            rules=[*context.rules, *self._configured],
+            budget=self._budget,
+            root=settings.workspace.dir,
+            now=time.time,
+        )
+
+    async def remember(self, rule: Lasting) -> str:
+        """Write the rule of an "always" into the user's own policy file; from now on it holds. Says where."""
+        files = self._configuration.settings.policy.files
+        path = Path(files[0]) if files else self._configuration.user_file.with_name("policy.yaml")
+        written = append_rule(path, rule, root=self._configuration.settings.workspace.dir)
+        self._configured.append(written)
+        self._state = self._compile()
+        return written.place
+
+
+def read_configured(configuration: Configuration) -> Sequence[PermissionRule]:
+    """The rules of the user's files, and those of the project, which may only tighten."""
+    root = configuration.settings.workspace.dir
+    rules = [rule for path in configuration.settings.policy.files for rule in read_rules(Path(path), root=root)]
+    if (project := configuration.project_policy) is not None:
+        rules += read_rules(project, root=root, tighten_only=True)
+    return rules
+
+
+def append_rule(path: Path, rule: Lasting, *, root: str) -> PermissionRule:
+    """Add a rule at the end of a policy file, which stays valid or stays as it was. Raises ConfigErrors."""
+    text = path.read_text() if path.exists() else "rules:\n"
+    document = parse_yaml(text, str(path))
+    first = document.line(("rules", 0)) if document.value and document.value.get("rules") else None
+    line = text.splitlines()[first - 1] if first else "  -"
+    indent = line[: len(line) - len(line.lstrip())]
+    longer = f"{text.rstrip()}\n{indent}- {rule_text(rule)}\n"
+    rules = parse_rules(parse_yaml(longer, str(path)), root=root)
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    fresh = path.with_name(f".{path.name}.{new_id()}")
+    try:
+        fresh.write_text(longer)
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
+    return rules[-1]
+
+
+def _context(configuration: Configuration, rules: Sequence[PermissionRule]) -> ExecutionContext:
+    policy = configuration.settings.policy
+    return ExecutionContext(
+        mode=PermissionMode(policy.mode),
+        budget_limit=policy.budget_limit,
+        allowed_tools=policy.allowed_tools,
+        rules=rules,
+    )
+
+
+def _budget(context: ExecutionContext, configuration: Configuration, *, own: bool) -> Budget | None:
+    """A configured budget is one account for all runs; one that the program sets is an account of this run alone."""
+    if own and context.budget_limit is not None:
+        return Budget(limit=context.budget_limit, spent=context.budget_used, scope=f"run:{new_id()}")
+    limit = configuration.settings.policy.budget_limit
+    return None if limit is None else Budget(limit=limit)

@@ -1,0 +1,88 @@
+"""What text is in a Word or PDF document? Bounded against documents made to exhaust whoever opens them."""
+
+import io
+import zipfile
+from collections.abc import Iterator
+from typing import Any
+
+from toolreeve.core.errors import ErrorCode, ToolError
+
+LARGEST_DOCUMENT = 64 * 1024 * 1024
+LARGEST_UNPACKED = 128 * 1024 * 1024
+LARGEST_TEXT = 16 * 1024 * 1024
+MOST_PARTS = 10_000
+
+
+def read_document(data: bytes, path: str) -> str | None:
+    """The text of a document, or None when the name does not say that it is one."""
+    kind = path[-5:].lower()
+    if kind.endswith(".docx"):
+        return _read_docx(data, path)
+    return _read_pdf(data, path) if kind.endswith(".pdf") else None
+
+
+def is_document(path: str) -> bool:
+    return path[-5:].lower().endswith((".docx", ".pdf"))
+
+
+def _read_docx(data: bytes, path: str) -> str:
+    from docx import Document
+    from docx.opc.exceptions import PackageNotFoundError
+
+    try:
+        _require_harmless(data, path)
+        document = Document(io.BytesIO(data))
+        return _joined(_docx_lines(document), path)
+    except ToolError:
+        raise
+    except (PackageNotFoundError, zipfile.BadZipFile, KeyError, ValueError, SyntaxError) as problem:
+        raise _unreadable(path, f"is not a readable Word document: {problem}") from None
+
+
+def _require_harmless(data: bytes, path: str) -> None:
+    """Refuse an archive that unpacks to too much. What it declares is what can be unpacked: the reader stops there."""
+    parts = zipfile.ZipFile(io.BytesIO(data)).infolist()
+    unpacked = sum(part.file_size for part in parts)
+    if unpacked > LARGEST_UNPACKED or len(parts) > MOST_PARTS:
+        raise _unreadable(path, f"unpacks to {unpacked} bytes in {len(parts)} parts, more than is safe to open")
+
+
+def _docx_lines(container: Any) -> Iterator[str]:
+    from docx.table import Table
+
+    for block in container.iter_inner_content():
+        if isinstance(block, Table):
+            for row in block.rows:
+                yield "\t".join(cell.text.replace("\n", " ") for cell in row.cells)
+        else:
+            yield block.text
+
+
+def _read_pdf(data: bytes, path: str) -> str:
+    from pypdf import PdfReader
+    from pypdf.errors import DependencyError, PyPdfError
+
+    try:
+        reader = PdfReader(io.BytesIO(data))
+        if reader.is_encrypted and not reader.decrypt(""):
+            raise _unreadable(path, "is encrypted; a password is needed to read it")
+        return _joined((page.extract_text() for page in reader.pages), path)
+    except DependencyError as problem:
+        raise _unreadable(path, f"is encrypted in a way that needs another package: {problem}") from None
+    except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as problem:
+        raise _unreadable(path, f"is not a readable PDF: {problem}") from None
+
+
+def _joined(pieces: Iterator[str], path: str) -> str:
+    found: list[str] = []
+    size = 0
+    for piece in pieces:
+        found.append(piece)
+        size += len(piece)
+        if size > LARGEST_TEXT:
+            raise _unreadable(path, f"holds more than {LARGEST_TEXT // 1024 // 1024} MB of text")
+    return "\n".join(found)
+
+
+def _unreadable(path: str, reason: str) -> ToolError:
+    return ToolError(ErrorCode.READ_ERROR, f"{path} {reason}", retryable=False)

@@ -1,0 +1,69 @@
+"""How does a text look after exact replacements? Pure. Each piece must occur exactly once when its turn comes."""
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from toolreeve.core.errors import ErrorCode, ToolError
+
+_MOST_PLACES = 10
+_MOST_COMPARED = 5000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    old: str
+    new: str
+
+
+def replace_all(content: str, edits: Sequence[Edit]) -> str:
+    """The text after all edits. Raises ToolError(INVALID_PARAMS) that says which edit fails, and why.
+
+    In a text whose lines all end with CRLF, edits may be written with plain newlines: the line ends stay.
+    """
+    newlines = content.count("\n")
+    returns = newlines > 0 and content.count("\r\n") == newlines
+    now = content.replace("\r\n", "\n") if returns else content
+    for number, edit in enumerate(edits):
+        now = _replace(now, _plain(edit) if returns else edit, number)
+    return now.replace("\n", "\r\n") if returns else now
+
+
+def _plain(edit: Edit) -> Edit:
+    return Edit(old=edit.old.replace("\r\n", "\n"), new=edit.new.replace("\r\n", "\n"))
+
+
+def _replace(content: str, edit: Edit, number: int) -> str:
+    at = content.find(edit.old)
+    if at < 0:
+        raise _failed(number, f"the text was not found{_nearest(content, edit.old)}")
+    if content.find(edit.old, at + 1) >= 0:
+        raise _failed(number, f"the text was found {_places(content, edit.old)}; give more of what is around it")
+    if edit.old == edit.new:
+        raise _failed(number, "old and new are the same")
+    return content[:at] + edit.new + content[at + len(edit.old) :]
+
+
+def _failed(number: int, reason: str) -> ToolError:
+    return ToolError(ErrorCode.INVALID_PARAMS, f"/edits/{number}/old: edit {number + 1}: {reason}; nothing was changed")
+
+
+def _places(content: str, old: str) -> str:
+    """`3 times (lines 4, 10, 22)`"""
+    lines: list[str] = []
+    count, at = 0, content.find(old)
+    while at >= 0:
+        count += 1
+        if len(lines) < _MOST_PLACES:
+            lines.append(str(content.count("\n", 0, at) + 1))
+        at = content.find(old, at + 1)
+    more = ", …" if count > _MOST_PLACES else ""
+    return f"{count} times (lines {', '.join(lines)}{more})"
+
+
+def _nearest(content: str, old: str) -> str:
+    """The line most like the first one looked for, to show what may have been meant."""
+    wanted = next((line.strip() for line in old.splitlines() if line.strip()), "")[:200]
+    lines = [line.strip()[:200] for line in content.splitlines()[:_MOST_COMPARED]]
+    found = difflib.get_close_matches(wanted, lines, n=1, cutoff=0.7)
+    return f"; the closest is line {lines.index(found[0]) + 1}: {found[0]!r}" if found else ""

@@ -1,0 +1,223 @@
+"""Where in the workspace is it? Searches by name, by text and for directories, bounded in time, entries and results.
+
+Links are not followed and sensitive files not looked into. An answer that was cut says so and how to go on.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from toolreeve.core.context import Context
+from toolreeve.core.danger import DangerLevel
+from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.files import Bounds, Files, Kind, Reader
+from toolreeve.core.result import Output
+from toolreeve.core.tool import tool
+from toolreeve.tools.globs import compile_glob, compile_regex, wants_hidden
+from toolreeve.tools.spoken import next_call, reading, shown_name
+
+MOST_FILES = 100
+MOST_LINES = 200
+MOST_DIRECTORIES = 5
+DEEPEST = 3
+LONGEST_LINE = 500
+LARGEST_SEARCHED = 64 * 1024 * 1024
+MOST_BYTES = 1024 * 1024 * 1024
+SKIPPED = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", ".mypy_cache", ".ruff_cache"})
+_PIECE = 4 * 1024 * 1024
+
+
+@tool(danger=DangerLevel.SAFE, category="file", effects=reading())
+def search_files(ctx: Context, pattern: str, path: str = ".", after: str = "") -> Output:
+    """Find files by a glob pattern such as `*.py` (at any depth) or `src/**/*.json`. Shallow matches come first.
+
+    Args:
+        pattern: `*` and `?` match within a name, `**` across directories, `{a,b}` either.
+        path: The directory to search, relative to the workspace or absolute within it.
+        after: Continue a search that was cut after this match.
+    """
+    fits = compile_glob(pattern)
+    walk = ctx.files.walk(path, hidden=wants_hidden(pattern), skip=_skipped(pattern))
+    passed = _order(after) if after else None
+    matches: list[str] = []
+    more = False
+    for found in walk:
+        if found.is_dir or not fits(found.path) or (passed and _order(found.path) <= passed):
+            continue
+        if len(matches) == MOST_FILES:
+            more = True
+            break
+        matches.append(shown_name(found.path))
+    data: dict[str, Any] = {"pattern": pattern, "path": walk.path, "matches": matches, "count": len(matches)}
+    following = next_call("search_files", pattern=pattern, path=path, after=matches[-1]) if more else ""
+    return _bounded(data, matches, following, walk.cut)
+
+
+def _skipped(pattern: str) -> frozenset[str]:
+    """What is not searched unless the pattern names it."""
+    return SKIPPED - set(pattern.split("/"))
+
+
+def _order(path: str) -> tuple[int, list[str]]:
+    parts = path.split("/")
+    return len(parts), parts
+
+
+def _bounded(data: dict[str, Any], main: Any, following: str, cut: str) -> Output:
+    early = cut if cut not in ("", "depth") else ""
+    truncated = bool(following or early)
+    if truncated:
+        data["truncated"] = True
+    if following:
+        data["next"] = following
+    elif early:
+        data["note"] = f"the search ended early: its bound of {early} was reached; search a directory further down"
+    return Output(data=data, main=main, truncated=truncated)
+
+
+@tool(danger=DangerLevel.SAFE, category="file", effects=reading())
+def search_text(
+    ctx: Context,
+    pattern: str,
+    path: str = ".",
+    glob: str | None = None,
+    *,
+    ignore_case: bool = False,
+    include_hidden: bool = False,
+    after: str = "",
+) -> Output:
+    """Find lines that match a regular expression (RE2 syntax). Binary files and .git, node_modules are left out.
+
+    Args:
+        pattern: The regular expression, matched within each line.
+        path: The directory or file to search.
+        glob: Only files that fit this pattern, such as `*.py`.
+        ignore_case: Take upper and lower case as the same.
+        include_hidden: Search names that begin with a dot too.
+        after: Continue a search that was cut, after this `path:line`.
+    """
+    expression = compile_regex(f"(?m){pattern}", shown=pattern, line_by_line=True, ignore_case=ignore_case)
+    fits = compile_glob(glob) if glob else None
+    search = _TextSearch(expression, after)
+    found = ctx.files.stat(path)
+    if found is not None and found.kind is Kind.FILE:
+        with ctx.files.open(path) as file:
+            search.look_into(file, path)
+        cut = ""
+    else:
+        cut = _search_tree(ctx.files, path, fits, search, hidden=include_hidden or wants_hidden(glob or ""))
+    following = ""
+    if search.more:
+        last = search.matches[-1]
+        following = next_call(
+            "search_text",
+            pattern=pattern,
+            path=path,
+            glob=glob,
+            ignore_case=ignore_case or None,
+            include_hidden=include_hidden or None,
+            after=f"{last['path']}:{last['line']}",
+        )
+    data: dict[str, Any] = {"matches": search.matches, "count": len(search.matches), "files_searched": search.files}
+    main = [f"{match['path']}:{match['line']}:{match['text']}" for match in search.matches]
+    return _bounded(data, main, following, cut)
+
+
+def _search_tree(files: Files, path: str, fits: Any, search: "_TextSearch", *, hidden: bool) -> str:
+    """Look into every file that fits; the bound that ended it early, if one did."""
+    walk = files.walk(path, hidden=hidden, skip=SKIPPED)
+    for found in walk:
+        if not found.is_file or (fits and not fits(found.path)) or search.has_passed(found.path):
+            continue
+        if (file := found.open()) is None:
+            continue
+        with file:
+            search.look_into(file, found.path)
+        if search.more:
+            break
+        if search.bytes > MOST_BYTES:
+            return "bytes"
+    return walk.cut
+
+
+class _TextSearch:
+    """Matching lines collected so far; `more` when there are more than may be shown."""
+
+    def __init__(self, expression: Any, after: str) -> None:
+        self._expression = expression
+        path, _, line = after.rpartition(":")
+        if after and not line.isdecimal():
+            raise ToolError(ErrorCode.INVALID_PARAMS, "/after: must be a `path:line` of a match")
+        self._after, self._line = path, int(line or 0)
+        self.matches: list[dict[str, Any]] = []
+        self.more = False
+        self.files = 0
+        self.bytes = 0
+
+    def has_passed(self, path: str) -> bool:
+        return bool(self._after) and _order(path) < _order(self._after)
+
+    def look_into(self, file: Reader, path: str) -> None:
+        if file.size > LARGEST_SEARCHED or b"\0" in file.read(0, 8192):
+            return
+        self.files += 1
+        self.bytes += file.size
+        least = self._line if path == self._after else 0
+        for line, text in self._lines(file):
+            if line <= least:
+                continue
+            if len(self.matches) == MOST_LINES:
+                self.more = True
+                return
+            self.matches.append({"path": shown_name(path), "line": line, "text": _shown_line(text)})
+
+    def _lines(self, file: Reader) -> Iterator[tuple[int, bytes]]:
+        """The number and the bytes of each matching line."""
+        number, offset = 1, 0
+        while piece := file.read(offset, _PIECE):
+            end = len(piece) if offset + len(piece) >= file.size else piece.rfind(b"\n") + 1 or len(piece)
+            at = counted = 0
+            while at < end and (match := self._expression.search(piece, at, end)):
+                start = piece.rfind(b"\n", 0, match.start()) + 1
+                number += piece.count(b"\n", counted, start)
+                stop = piece.find(b"\n", match.end(), end)
+                stop = end if stop < 0 else stop
+                if start < end:
+                    yield number, piece[start : min(stop, start + 4 * LONGEST_LINE)]
+                counted, at = start, stop + 1
+            number += piece.count(b"\n", counted, end)
+            offset += end
+
+
+def _shown_line(line: bytes) -> str:
+    text = line.decode("utf-8", "replace").rstrip("\r\n")
+    return text if len(text) <= LONGEST_LINE else f"{text[:LONGEST_LINE]}…"
+
+
+@tool(danger=DangerLevel.SAFE, category="file", effects=reading("base"))
+def search_directory(ctx: Context, name: str, base: str = ".", max_depth: int = DEEPEST) -> Output:
+    """Find directories by name or part of it, at most three levels below an allowed base. Exact names come first.
+
+    Args:
+        name: The name, or a part of it; case does not matter.
+        base: Where to search: one of the configured search bases or a directory within one; the workspace by default.
+        max_depth: How many levels down, 1 to 3.
+    """
+    if not 1 <= max_depth <= DEEPEST:
+        raise ToolError(ErrorCode.INVALID_PARAMS, f"/max_depth: must be 1 to {DEEPEST}, got {max_depth}")
+    wanted = name.strip("/").casefold()
+    if not wanted:
+        raise ToolError(ErrorCode.INVALID_PARAMS, "/name: must not be empty")
+    walk = ctx.files.walk(base, bounds=Bounds(depth=max_depth, seconds=5.0), skip=SKIPPED, search_base=True)
+    fitting = [found.path for found in walk if found.is_dir and wanted in found.name.casefold()]
+    exact = [path for path in fitting if path.rpartition("/")[2].casefold() == wanted]
+    ranked = exact + [path for path in fitting if path not in set(exact)]
+    matches = [shown_name(path) for path in ranked[:MOST_DIRECTORIES]]
+    data: dict[str, Any] = {"query": name, "base": walk.path, "matches": matches, "count": len(matches)}
+    if len(ranked) > MOST_DIRECTORIES:
+        data |= {"truncated": True, "note": f"{len(ranked)} directories fit; give more of the name"}
+    return Output(
+        data=data, main=matches, truncated=len(ranked) > MOST_DIRECTORIES or bool(walk.cut not in ("", "depth"))
+    )
+
+
+SEARCHING_TOOLS = (search_files, search_text, search_directory)

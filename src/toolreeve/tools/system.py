@@ -1,0 +1,192 @@
+"""What machine is this, what time is it, which models are there, what was done? Tools that only look."""
+
+import difflib
+import os
+import platform
+from collections.abc import Mapping
+from datetime import UTC, datetime, tzinfo
+from typing import Any
+
+from toolreeve.core import json
+from toolreeve.core.context import Context
+from toolreeve.core.danger import DangerLevel
+from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.result import Output
+from toolreeve.core.tool import tool
+from toolreeve.tools.calculate import calculate
+
+MAX_ENTRIES = 500
+MAX_AUDIT_BYTES = 256 * 1024
+_GIB = 1024**3
+
+
+@tool(danger=DangerLevel.SAFE, category="system", source="toolreeve")
+def get_system_info(context: Context) -> Output:
+    """Tell the operating system, processors, memory, disk, Python version and workspace of this machine."""
+    import psutil
+
+    memory = psutil.virtual_memory()
+    workspace = context.files.root
+    disk = psutil.disk_usage(workspace)
+    return Output(
+        data={
+            "os": platform.system(),
+            "os_release": platform.release(),
+            "architecture": platform.machine(),
+            "cpu_count": os.cpu_count() or 1,
+            "load_average": [round(load, 2) for load in psutil.getloadavg()],
+            "memory_total_gb": _gib(memory.total),
+            "memory_available_gb": _gib(memory.available),
+            "memory_percent": memory.percent,
+            "disk_total_gb": _gib(disk.total),
+            "disk_free_gb": _gib(disk.free),
+            "disk_percent": disk.percent,
+            "python_version": platform.python_version(),
+            "workspace": workspace,
+        }
+    )
+
+
+def _gib(size: int) -> float:
+    return round(size / _GIB, 2)
+
+
+@tool(danger=DangerLevel.SAFE, category="utility", inline=True, source="toolreeve")
+async def get_datetime(context: Context, timezone: str | None = None) -> Output:
+    """Tell the current date and time, as ISO 8601 with its offset, in parts, and as a Unix timestamp.
+
+    Args:
+        timezone: An IANA name such as `Europe/Berlin`, or `UTC`. The machine's own when left out.
+    """
+    timestamp = context.now()
+    zone = _zone(timezone) if timezone else None
+    moment = datetime.fromtimestamp(timestamp, zone or UTC)
+    if zone is None:
+        moment = moment.astimezone()
+    told = moment.isoformat(timespec="seconds")
+    return Output(
+        data={
+            "datetime": told,
+            "date": moment.date().isoformat(),
+            "time": moment.time().isoformat(timespec="seconds"),
+            "timestamp": timestamp,
+            "timezone": timezone or moment.tzname() or "local",
+            "utc_offset": told[19:],
+            "weekday": moment.strftime("%A"),
+        },
+        main=told,
+    )
+
+
+def _zone(name: str) -> tzinfo:
+    if name.upper() in ("UTC", "Z"):
+        return UTC
+    import zoneinfo
+
+    try:
+        return zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        known = sorted(zoneinfo.available_timezones())
+        raise ToolError(
+            ErrorCode.INVALID_PARAMS,
+            f"/timezone: {name[:100]!r} is not a known time zone; use an IANA name such as 'Europe/Berlin', or 'UTC'",
+            suggestions=difflib.get_close_matches(name[:100], known, n=3),
+        ) from None
+
+
+# Asked in this order: an embedding model of a cloud provider is an embedding model.
+CATEGORIES: Mapping[str, tuple[str, ...]] = {
+    "embedding": ("embed", "bge-", "multilingual-e5", "gte-", "minilm", "rerank"),
+    "cloud": ("cloud", "moonshot", "kimi", "gpt-3", "gpt-4", "gpt-5", "chatgpt", "claude", "gemini", "grok"),
+    "vision": ("llava", "vision", "-vl", "vl:", "moondream", "minicpm-v", "cogvlm", "pixtral"),
+    "code": ("code", "coder", "codestral", "devstral"),
+}
+GENERAL = "general"
+
+
+def categorise(model: str) -> str:
+    """general, code, vision, embedding or cloud, by what the model's name says of it."""
+    name = model.lower()
+    for category, signs in CATEGORIES.items():
+        if any(sign in name for sign in signs):
+            return category
+    return GENERAL
+
+
+@tool(danger=DangerLevel.SAFE, category="system", source="toolreeve")
+async def list_llm_models(context: Context) -> Output:
+    """List the language models of the configured providers, grouped as general, code, vision, embedding and cloud."""
+    listed = await context.models.list()
+    groups: dict[str, list[str]] = {category: [] for category in (GENERAL, "code", "vision", "embedding", "cloud")}
+    for model in sorted({model for models in listed.values() for model in models}):
+        groups[categorise(model)].append(model)
+    data: dict[str, Any] = {
+        "models": groups,
+        "count": sum(map(len, groups.values())),
+        "providers": {provider: len(models) for provider, models in listed.items()},
+    }
+    if not listed:
+        data["note"] = "no model provider is configured"
+    return Output(data=data, main=groups)
+
+
+_AUDIT_FILTERS = {
+    "tool": "Only calls of this tool.",
+    "session": "Only calls of this session.",
+    "user": "Only calls by this user.",
+    "code": "Only calls that failed with this error code, such as `E_DENIED`.",
+    "since": "Only calls from this time on: ISO 8601, or seconds since the epoch.",
+    "until": "Only calls before this time.",
+}
+
+
+@tool(
+    danger=DangerLevel.SAFE,
+    category="system",
+    source="toolreeve",
+    input_schema={
+        "type": "object",
+        "properties": {
+            "last_n": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": MAX_ENTRIES,
+                "default": 20,
+                "description": "How many entries, newest first.",
+            },
+            **{name: {"type": "string", "description": note} for name, note in _AUDIT_FILTERS.items()},
+            "success": {"type": "boolean", "description": "Only calls that succeeded, or only those that failed."},
+        },
+        "required": [],
+        "additionalProperties": False,
+    },
+)
+async def get_audit_log(context: Context, last_n: int = 20, **filters: Any) -> Output:
+    """Show the newest entries of the audit log: when, which tool, by whom, how it was decided and how it ended."""
+    wanted = {name: str(value).lower() if isinstance(value, bool) else value for name, value in filters.items()}
+    try:
+        entries = [dict(entry) for entry in await context.audit.recent(last_n=last_n, filters=wanted)]
+    except ToolError:
+        raise
+    except Exception as problem:
+        raise ToolError(ErrorCode.AUDIT_ERROR, f"the audit log could not be read: {problem}") from problem
+    shown = _fitting(entries)
+    data: dict[str, Any] = {"entries": shown, "count": len(shown)}
+    if len(shown) < len(entries):
+        data["next"] = (
+            f"get_audit_log(last_n={max(1, len(shown))}), narrowed by tool, session, user, code, success or time"
+        )
+    return Output(data=data, main=shown, truncated=len(shown) < len(entries))
+
+
+def _fitting(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """As many entries from the front as an answer may hold."""
+    room = MAX_AUDIT_BYTES
+    for index, entry in enumerate(entries):
+        room -= len(json.dumps(entry))
+        if room < 0:
+            return entries[:index]
+    return entries
+
+
+SYSTEM_TOOLS = (get_system_info, get_datetime, list_llm_models, get_audit_log, calculate)

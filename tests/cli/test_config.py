@@ -1,0 +1,105 @@
+import tomllib
+
+from tests.cli.conftest import Shell
+from toolreeve.config.leaves import json_schema
+
+
+def test_show_tells_every_value_and_where_it_comes_from(shell: Shell) -> None:
+    (shell.workspace / "toolreeve.toml").write_text('[policy]\nmode = "plan"\n')
+
+    shown = shell.run("config", "show", "--json").json
+
+    assert shown["policy.mode"] == {"value": "plan", "origin": f"{shell.workspace / 'toolreeve.toml'}:2"}
+    assert shown["workspace.dir"] == {"value": str(shell.workspace), "origin": "default"}
+    assert shown["state.dir"]["value"] == str(shell.home / ".local/state/toolreeve")
+
+
+def test_show_is_a_table_for_people(shell: Shell) -> None:
+    lines = shell.run("config", "show").out.splitlines()
+
+    assert lines[0].split() == ["key", "value", "origin"]
+    assert any(line.split() == ["policy.mode", '"default"', "default"] for line in lines)
+
+
+def test_a_flag_wins_and_says_so(shell: Shell) -> None:
+    shown = shell.run("config", "show", "--json", "--mode", "bypass").json
+
+    assert shown["policy.mode"] == {"value": "bypass", "origin": "flag"}
+
+
+def test_the_printed_schema_is_the_one_that_is_enforced(shell: Shell) -> None:
+    assert shell.run("config", "schema").json == json_schema()
+
+
+def test_a_bad_file_exits_with_2_and_names_file_line_key_and_fix(shell: Shell) -> None:
+    path = shell.workspace / "toolreeve.toml"
+    path.write_text("[workspace]\nallow_wrte = true\n")
+
+    printed = shell.run("config", "show")
+    as_json = shell.run("config", "show", "--json").json
+
+    assert (printed.status, printed.out) == (2, "")
+    assert f"{path}:2: workspace.allow_wrte: unknown key (did you mean 'allow_write'?)" in printed.err
+    assert "fix: known here are dir, allow_write" in printed.err
+    assert as_json["error"]["detail"][0]["line"] == 2
+
+
+def test_what_is_passed_over_is_told_on_stderr_once(shell: Shell) -> None:
+    (shell.workspace / "toolreeve.toml").write_text('tool_files = ["mine.py"]\n')
+
+    printed = shell.run("config", "path", "--json")
+
+    assert printed.err.count("the folder is not trusted") == 1
+    assert printed.json["project"]["exists"] is True
+
+
+def test_init_writes_files_that_validate_and_never_overwrites(shell: Shell) -> None:
+    first = shell.run("init", "--policy", "--json")
+    (shell.workspace / "toolreeve.toml").write_text('[policy]\nmode = "plan"\n')
+    second = shell.run("init", "--policy")
+
+    assert set(first.json.values()) == {"written"}
+    assert "exists already" in second.out
+    assert shell.run("config", "show", "--json").json["policy.mode"]["value"] == "plan"
+    assert shell.run("policy", "check").status == 0
+
+
+def test_every_line_that_init_comments_out_would_hold(shell: Shell) -> None:
+    shell.run("init")
+    path = shell.workspace / "toolreeve.toml"
+    lines = path.read_text().splitlines()
+    live = [line.removeprefix("# ") if " = " in line else line for line in lines]
+    path.write_text("\n".join(live))
+
+    shown = shell.run("config", "show", "--json")
+
+    assert shown.status == 0
+    assert shown.json["policy.budget_limit"]["value"] == tomllib.loads(path.read_text())["policy"]["budget_limit"]
+
+
+def test_init_does_not_follow_a_dangling_link(shell: Shell) -> None:
+    (shell.workspace / "toolreeve.toml").symlink_to(shell.home / "elsewhere")
+
+    shell.run("init")
+
+    assert not (shell.home / "elsewhere").exists()
+
+
+def test_trust_lets_the_projects_code_run_until_it_changes(shell: Shell) -> None:
+    code = shell.workspace / "mine.py"
+    code.write_text("")
+    (shell.workspace / "toolreeve.toml").write_text('tool_files = ["mine.py"]\n')
+
+    def tool_files() -> object:
+        return shell.run("config", "show", "--json").json["tool_files"]["value"]
+
+    assert tool_files() == []
+    trusted = shell.run("trust")
+    assert (trusted.status, trusted.out) == (0, f"{shell.workspace}: trusted as it is now\n")
+    assert f"will run as code: {code}" in trusted.err
+    assert tool_files() == [str(code)]
+    code.write_text("import os\n")
+    assert tool_files() == []
+    shell.run("trust")
+    assert shell.run("trust", "--revoke", "--json").json == {"folder": str(shell.workspace), "trusted": False}
+    assert tool_files() == []

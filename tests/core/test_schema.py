@@ -1,0 +1,122 @@
+"""Arguments against a schema: all problems at once, hostile shapes included."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolreeve.core.errors import ErrorCode, ToolError, ToolreeveError
+from toolreeve.core.schema import Schema
+
+DOCUMENT = {
+    "type": "object",
+    "properties": {
+        "path": {"type": "string"},
+        "lines": {"type": "integer", "default": 10},
+        "tags": {"type": ["array", "null"], "items": {"type": "string"}},
+        "mode": {"enum": ["read", "write"]},
+        "deep": {"type": "object"},
+    },
+    "required": ["path"],
+    "additionalProperties": False,
+}
+SCHEMA = Schema(DOCUMENT)
+
+
+def refusal(args: Any) -> ToolError:
+    with pytest.raises(ToolError) as caught:
+        SCHEMA.parse(args)
+    assert caught.value.code is ErrorCode.INVALID_PARAMS
+    return caught.value
+
+
+def test_defaults_are_filled_in() -> None:
+    assert SCHEMA.parse({"path": "a"}) == {"path": "a", "lines": 10}
+
+
+def test_the_callers_arguments_are_left_as_they_are() -> None:
+    given_args = {"path": "a", "lines": "7"}
+
+    SCHEMA.parse(given_args)
+
+    assert given_args == {"path": "a", "lines": "7"}
+
+
+def test_every_problem_is_told_at_once_with_its_pointer() -> None:
+    error = refusal({"pth": "x", "lines": "many", "mode": "raed"})
+
+    assert error.detail == [
+        {"pointer": "/lines", "problem": 'expected integer, got string "many"'},
+        {"pointer": "/mode", "problem": """must be one of ["read","write"], got "raed" (did you mean 'read'?)"""},
+        {"pointer": "", "problem": "unknown 'pth' (did you mean 'path'?); known are path, lines, tags, mode, deep"},
+        {"pointer": "/path", "problem": "is required but missing"},
+    ]
+    assert error.message.startswith("4 problems with the arguments: /lines: expected integer")
+
+
+@pytest.mark.parametrize(
+    ("slip", "meant"),
+    [
+        ({"lines": "7"}, {"lines": 7}),
+        ({"tags": "a"}, {"tags": ["a"]}),
+        ({"path": 7}, {"path": "7"}),
+        ({"lines": 7.0}, {"lines": 7}),
+    ],
+)
+def test_a_simple_slip_is_read_as_what_was_meant(slip: dict[str, Any], meant: dict[str, Any]) -> None:
+    assert SCHEMA.parse({"path": "p"} | slip) == {"path": "p", "lines": 10} | meant
+
+
+def test_json_nested_ten_thousand_deep_is_refused() -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(10_000):
+        deep = {"a": deep}
+
+    assert "nested deeper than 64 levels" in refusal({"path": "x", "deep": deep}).message
+
+
+def test_fifty_megabytes_are_refused() -> None:
+    assert "more than 16 MB" in refusal({"path": "x" * 50_000_000}).message
+
+
+@pytest.mark.parametrize(
+    "args", [{"path": "a\udcff"}, {"path": "a", "deep": {"b\ud800": 1}}, {"path": "a", "deep": {"k": ["\udfff"]}}]
+)
+def test_text_that_is_not_utf8_is_refused(args: dict[str, Any]) -> None:
+    assert "not valid UTF-8" in refusal(args).message
+
+
+@pytest.mark.parametrize("args", [[], "text", None, 3])
+def test_arguments_that_are_no_object_are_refused(args: Any) -> None:
+    assert "expected an object" in refusal(args).message
+
+
+def test_keys_that_are_no_strings_are_refused() -> None:
+    assert "not a string" in refusal({"path": "a", "deep": {1: 2}}).message
+
+
+def test_a_schema_cannot_reach_the_network() -> None:
+    with pytest.raises(ToolreeveError, match="not a usable JSON Schema"):
+        Schema({"type": "object", "properties": {"x": {"$ref": "http://127.0.0.1:9/schema.json"}}}).check()
+
+
+def test_a_broken_schema_is_refused() -> None:
+    with pytest.raises(ToolreeveError, match="not a usable JSON Schema"):
+        Schema({"type": "objekt"}).check()
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@given(st.dictionaries(st.sampled_from(["path", "lines", "tags", "mode", "deep", "other"]), JSON))
+def test_whatever_comes_is_valid_afterwards_or_refused_with_a_code(args: dict[str, Any]) -> None:
+    try:
+        parsed = SCHEMA.parse(args)
+    except ToolError:
+        return
+    assert not SCHEMA.problems(parsed)

@@ -1,0 +1,175 @@
+"""What is accepted as a tool, and how what it returns is taken."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from toolreeve.core.call import ToolCall
+from toolreeve.core.danger import DangerLevel
+from toolreeve.core.errors import ErrorCode, ToolError, ToolreeveError
+from toolreeve.core.limits import UNLIMITED, Retry
+from toolreeve.core.result import Failure, Meta, Output, Success, ToolResult
+from toolreeve.core.tool import Tool, as_output, bind, mcp_tool, tool
+
+
+class Echo:
+    """A tool by its shape alone."""
+
+    name = "echo"
+    description = "Say it again."
+
+    @property
+    def input_schema(self) -> dict[str, Any]:
+        return {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+
+    async def execute(self, tool_input: dict[str, Any]) -> str:
+        return str(tool_input["text"])
+
+
+class Model(BaseModel):
+    n: int
+
+
+@dataclass
+class Point:
+    x: int
+
+
+def test_any_object_of_the_right_shape_is_a_tool() -> None:
+    assert isinstance(Echo(), Tool)
+
+    bound = bind(Echo())
+
+    assert (bound.spec.name, bound.spec.danger, bound.spec.read_only) == ("echo", DangerLevel.HIGH, False)
+
+
+def test_a_bare_decorator_and_a_bare_function_are_enough() -> None:
+    @tool
+    def double(n: int) -> int:
+        """Twice n."""
+        return n * 2
+
+    def triple(n: int) -> int:
+        """Thrice n."""
+        return n * 3
+
+    assert (double.name, double.description, double(4)) == ("double", "Twice n.", 8)
+    assert bind(triple).spec.name == "triple"
+    assert isinstance(double, Tool)
+
+
+def test_a_safe_tool_is_read_only_and_idempotent_unless_it_says_otherwise() -> None:
+    @tool(danger=DangerLevel.SAFE)
+    def look() -> None:
+        """Look."""
+
+    @tool(danger=DangerLevel.SAFE, read_only=False)
+    def touch() -> None:
+        """Touch."""
+
+    assert (look.spec.read_only, look.spec.idempotent) == (True, True)
+    assert (touch.spec.read_only, touch.spec.idempotent) == (False, False)
+
+
+def test_a_tool_without_limits_shares_the_one_unlimited() -> None:
+    assert tool(lambda: None).spec.limits is UNLIMITED
+    assert tool(retry=Retry(attempts=2))(lambda: None).spec.limits.retry == Retry(attempts=2)
+
+
+def test_danger_may_depend_on_the_arguments() -> None:
+    def judge(args: Any) -> DangerLevel:
+        return DangerLevel.CRITICAL if args["force"] else DangerLevel.SAFE
+
+    @tool(danger=judge)
+    def push(force: bool) -> None:
+        """Push."""
+
+    bound = bind(push)
+    assert (bound.danger({"force": True}), bound.danger({"force": False})) == (DangerLevel.CRITICAL, DangerLevel.SAFE)
+    assert bound.spec.danger is DangerLevel.HIGH
+
+
+async def test_the_explicit_form_works_as_documented() -> None:
+    @mcp_tool(
+        name="custom_database_query",
+        description="Execute database query",
+        danger_level=DangerLevel.MEDIUM,
+        parameters={
+            "query": {"type": "string", "description": "SQL query to execute"},
+            "database": {"type": "string", "description": "Database name"},
+        },
+    )
+    async def custom_database_query(query: str, database: str = "main") -> dict[str, Any]:
+        return {"success": True, "output": f"{query}@{database}", "error": ""}
+
+    assert custom_database_query.input_schema["required"] == ["query"]
+    returned = await custom_database_query.execute({"query": "select 1"})
+    assert as_output(returned).main == "select 1@main"
+
+
+async def test_a_function_that_takes_models_gets_models() -> None:
+    @tool
+    async def grow(model: Model) -> Model:
+        """Grow."""
+        return Model(n=model.n + 1)
+
+    assert as_output(await grow.execute({"model": {"n": 1}})) == Output(data={"n": 2})
+    with pytest.raises(ToolError, match=r"^.*n.*$"):
+        await grow.execute({"model": {"n": "many"}})
+
+
+@pytest.mark.parametrize(
+    ("returned", "data", "main"),
+    [
+        ("text", {"output": "text"}, "text"),
+        ({"a": 1}, {"a": 1}, None),
+        ({"output": "x", "n": 1}, {"output": "x", "n": 1}, "x"),
+        (7, {"output": 7}, 7),
+        ([1, 2], {"output": [1, 2]}, [1, 2]),
+        (None, {}, None),
+        (Model(n=1), {"n": 1}, None),
+        (Point(x=2), {"x": 2}, None),
+        (2**100, {"output": 2**100}, 2**100),
+    ],
+)
+def test_what_a_tool_returns_is_taken_as_it_is_meant(returned: Any, data: Any, main: Any) -> None:
+    output = as_output(returned)
+
+    assert (output.data, output.main) == (data, main)
+
+
+def test_a_reported_failure_is_a_failure() -> None:
+    with pytest.raises(ToolError, match="no such table") as caught:
+        as_output({"success": False, "output": "", "error": "no such table"})
+
+    assert caught.value.code is ErrorCode.TOOL_EXEC
+
+
+def test_a_returned_result_keeps_its_outcome() -> None:
+    meta = Meta(call_id="c", tool="t", session="s")
+
+    assert as_output(ToolResult(Success({"a": 1}, "m"), meta)) == Output(data={"a": 1}, main="m")
+    with pytest.raises(ToolError) as caught:
+        as_output(ToolResult(Failure(ErrorCode.HTTP_ERROR, "500"), meta))
+    assert caught.value.code is ErrorCode.HTTP_ERROR
+
+
+@pytest.mark.parametrize("returned", [{"x": {1, 2}}, object(), {"f": open}])
+def test_a_value_that_json_cannot_say_is_an_error_and_not_a_crash(returned: Any) -> None:
+    with pytest.raises(ToolError, match="JSON cannot say"):
+        as_output(returned)
+
+
+@pytest.mark.parametrize("candidate", [3, Echo, object()])
+def test_what_is_no_tool_is_refused_with_what_it_lacks(candidate: Any) -> None:
+    with pytest.raises(ToolreeveError):
+        bind(candidate)
+
+
+def test_calls_have_ids_of_their_own_that_sort_by_time() -> None:
+    ids = [ToolCall(tool="t", args={}).id for _ in range(1000)]
+
+    assert len(set(ids)) == 1000
+    assert ids == sorted(ids)

@@ -1,0 +1,28 @@
+"""Does the output look as it was printed? `…` stands for any text in a line, and alone on a line for any lines."""
+
+import re
+from collections.abc import Sequence
+
+WILDCARD = "…"
+_ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+def plain(text: str) -> str:
+    """Without colours, and with the line ends of a file."""
+    return _ESCAPE.sub("", text).replace("\r\n", "\n")
+
+
+def tidy(text: str) -> list[str]:
+    """The lines without what the eye does not see: blanks at their ends, empty lines around them."""
+    return [line.rstrip() for line in plain(text).strip("\n").split("\n")] if text.strip() else []
+
+
+def is_like(printed: Sequence[str], actual: Sequence[str]) -> bool:
+    pattern = "".join(_line_pattern(line) for line in printed)
+    return re.fullmatch(pattern, "".join(f"{line}\n" for line in actual)) is not None
+
+
+def _line_pattern(line: str) -> str:
+    if line.strip() == WILDCARD:
+        return r"(?:.*\n)*?"
+    return ".*".join(re.escape(part) for part in line.split(WILDCARD)) + r"\n"

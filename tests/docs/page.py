@@ -1,0 +1,163 @@
+"""Runs a page from top to bottom in a workspace of its own, and says where it does not do what it shows.
+
+Every block is run, parsed or checked according to its language. There is no language that is passed over but `text`.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from tests.docs.blocks import Block, read_blocks
+from tests.docs.likeness import is_like, tidy
+from tests.docs.shell import Terminal, read_commands
+from toolreeve.cli.cases import read_cases
+from toolreeve.config import load
+from toolreeve.policy.files import read_rules
+
+ROOT = Path(__file__).parents[2]
+PLAYER = Path(__file__).with_name("player.py")
+_SHOWN = re.compile(r"#> ?(.*)$", re.MULTILINE)
+
+
+class PageProblem(AssertionError):
+    """What a page shows is not what happens."""
+
+
+def environment(home: Path) -> dict[str, str]:
+    """A user with nothing configured, and this installation first in the path."""
+    kept = {name: value for name, value in os.environ.items() if name in ("LANG", "TMPDIR")}
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    own = {"HOME": str(home), "PATH": path, "NO_COLOR": "1", "TERM": "xterm"}
+    return {"LANG": "C.UTF-8"} | kept | own
+
+
+class Page:
+    def __init__(self, path: Path, scratch: Path) -> None:
+        self.path = path
+        self.home, self.workspace = scratch / "home", scratch / "project"
+        self.home.mkdir()
+        self.workspace.mkdir()
+        self.environ = environment(self.home)
+        self._terminal: Terminal | None = None
+        self._player: subprocess.Popen[str] | None = None
+
+    def run(self) -> None:
+        for block in read_blocks(self.path):
+            if block.file is not None:
+                self._write(block)
+            elif block.language in RUNS:
+                RUNS[block.language](self, block)
+            else:
+                raise self._problem(block, f"nothing runs a block of {block.language!r}")
+
+    def _problem(self, block: Block, text: str) -> PageProblem:
+        name = self.path.relative_to(ROOT) if self.path.is_relative_to(ROOT) else self.path.name
+        return PageProblem(f"{name}:{block.line}: {text}")
+
+    def run_commands(self, block: Block) -> None:
+        if self._terminal is None:
+            self._terminal = Terminal(self.workspace, self.environ)
+        commands = read_commands(block.text)
+        for number, command in enumerate(commands):
+            output, status = self._terminal.run(command)
+            if not is_like(tidy("\n".join(command.printed)), tidy(output)):
+                raise self._problem(block, f"$ {command.text}\nprinted, with status {status}:\n{output}")
+            following = commands[number + 1].text if number + 1 < len(commands) else ""
+            if status and following != "echo $?":
+                raise self._problem(block, f"$ {command.text}\nfailed with {status}, which the page does not show")
+
+    def run_python(self, block: Block) -> None:
+        answer = self._play(block)
+        if answer["problem"]:
+            raise self._problem(block, answer["problem"])
+        shown = _SHOWN.findall(block.text)
+        if (shown or answer["output"]) and not is_like(tidy("\n".join(shown)), tidy(answer["output"])):
+            raise self._problem(block, f"printed:\n{answer['output']}")
+
+    def _play(self, block: Block) -> dict[str, str]:
+        if self._player is None:
+            self._player = subprocess.Popen(
+                [sys.executable, "-P", PLAYER],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                cwd=self.workspace,
+                env=self.environ,
+            )
+        message = {"source": block.text, "name": str(self.path), "line": block.line, "fresh": block.fresh}
+        if self._player.stdin is None or self._player.stdout is None:
+            raise RuntimeError("the player has no pipes")
+        print(json.dumps(message), file=self._player.stdin, flush=True)
+        answer: dict[str, str] = json.loads(self._player.stdout.readline())
+        return answer
+
+    def parse_json(self, block: Block) -> None:
+        json.loads(block.text)
+
+    def _write(self, block: Block) -> None:
+        """A file of the page: `~` is the home of its reader. What can be checked about it is checked."""
+        name = str(block.file)
+        path = self.home / name[2:] if name.startswith("~/") else self.workspace / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(block.text)
+        check = next((check for end, check in CHECKS.items() if path.name.endswith(end)), None)
+        if check is None:
+            raise self._problem(block, f"nothing checks a file called {path.name!r}")
+        check(self, path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._terminal is not None:
+            self._terminal.__exit__(kind, problem, trace)
+        if self._player is not None:
+            self._player.communicate()
+
+
+def _check_settings(page: Page, _: Path) -> None:
+    load(environ=page.environ, cwd=page.workspace)
+
+
+def _check_policy(page: Page, path: Path) -> None:
+    read_rules(path, root=str(page.workspace), tighten_only=path.parent == page.workspace)
+
+
+def _check_cases(_: Page, path: Path) -> None:
+    read_cases(path)
+
+
+def _check_python(page: Page, path: Path) -> None:
+    subprocess.run([sys.executable, path], check=True, cwd=page.workspace, env=page.environ, timeout=60)
+
+
+def _leave(_: Page, __: Path) -> None:
+    """Plain text says nothing that could be wrong."""
+
+
+def _nothing(_: Page, __: Block) -> None:
+    """What is only shown."""
+
+
+RUNS: Mapping[str, Callable[[Page, Block], None]] = {
+    "console": Page.run_commands,
+    "python": Page.run_python,
+    "json": Page.parse_json,
+    "text": _nothing,
+}
+CHECKS: Mapping[str, Callable[[Page, Path], Any]] = {
+    "toolreeve.toml": _check_settings,
+    "policy.yaml": _check_policy,
+    "cases.yaml": _check_cases,
+    ".py": _check_python,
+    ".txt": _leave,
+    ".md": _leave,
+}

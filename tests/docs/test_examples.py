@@ -1,0 +1,62 @@
+"""Does the documentation tell the truth? Every code block of every page is run; every link leads somewhere."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from tests.docs.page import ROOT, Page
+
+PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+_MAKE = re.compile(r"\bmake ([a-z]+)\b")
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.fixture
+def scratch() -> Iterator[Path]:
+    """A directory with a short name: tables that show it are not wrapped."""
+    with TemporaryDirectory(prefix="docs-") as name:
+        yield Path(name)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def test_every_block_of_the_page_does_what_it_shows(path: Path, scratch: Path) -> None:
+    with Page(path, scratch) as page:
+        page.run()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_link_of_the_page_leads_somewhere(page: Path) -> None:
+    targets = [link for link in _LINK.findall(page.read_text()) if not link.startswith(("http://", "https://"))]
+
+    assert [target for target in targets if not leads_somewhere(page, target)] == []
+
+
+def leads_somewhere(page: Path, target: str) -> bool:
+    name, _, anchor = target.partition("#")
+    path = (page.parent / name).resolve() if name else page
+    return path.exists() and (not anchor or anchor in anchors(path))
+
+
+def anchors(page: Path) -> set[str]:
+    """The headings of a page as a link spells them."""
+    headings = _HEADING.findall(page.read_text())
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+def test_every_make_target_that_a_page_names_exists() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = {target for page in PAGES for code in code_of(page) for target in _MAKE.findall(code)}
+
+    assert named - targets == set()
+
+
+def code_of(page: Path) -> list[str]:
+    return re.findall(r"`+([^`]+)`+", page.read_text())

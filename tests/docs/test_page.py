@@ -1,0 +1,95 @@
+"""Does the harness catch a page that does not tell the truth?"""
+
+from pathlib import Path
+
+import pytest
+
+from tests.docs.page import Page, PageProblem
+
+
+def run(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "page.md"
+    path.write_text(text)
+    with Page(path, tmp_path) as page:
+        page.run()
+
+
+def test_output_that_differs_is_found(tmp_path: Path) -> None:
+    with pytest.raises(PageProblem, match=r"page\.md:2: "):
+        run(tmp_path, "```console\n$ echo one\ntwo\n```\n")
+
+
+def test_a_wildcard_stands_for_part_of_a_line_and_for_lines(tmp_path: Path) -> None:
+    run(tmp_path, "```console\n$ printf 'a 17 b\\nc\\nd\\ne\\n'\na … b\n…\ne\n```\n")
+
+
+def test_a_wildcard_does_not_cross_lines(tmp_path: Path) -> None:
+    with pytest.raises(PageProblem):
+        run(tmp_path, "```console\n$ printf 'a\\nb\\n'\na…b\n```\n")
+
+
+def test_a_command_that_fails_unsaid_is_found(tmp_path: Path) -> None:
+    with pytest.raises(PageProblem, match="failed with 1"):
+        run(tmp_path, "```console\n$ false\n```\n")
+
+
+def test_a_status_may_be_shown_instead(tmp_path: Path) -> None:
+    run(tmp_path, "```console\n$ (exit 3)\n$ echo $?\n3\n```\n")
+
+
+def test_the_shell_remembers_from_block_to_block(tmp_path: Path) -> None:
+    run(tmp_path, "```console\n$ NAME=reeve\n```\n\n```console\n$ echo $NAME\nreeve\n```\n")
+
+
+def test_an_answer_that_is_shown_is_typed(tmp_path: Path) -> None:
+    ask = "read -p 'Sure? : ' answer; echo got $answer"
+    run(tmp_path, f"```console\n$ {ask}\nSure? : yes\ngot yes\n```\n")
+
+
+def test_python_shows_what_it_prints(tmp_path: Path) -> None:
+    run(tmp_path, "```python\nx = 2\n```\n\n```python\nprint(x + 1)  #> 3\n```\n")
+
+
+def test_python_that_prints_something_else_is_found(tmp_path: Path) -> None:
+    with pytest.raises(PageProblem, match="printed"):
+        run(tmp_path, "```python\nprint(4)  #> 3\n```\n")
+
+
+def test_python_that_prints_more_than_is_shown_is_found(tmp_path: Path) -> None:
+    with pytest.raises(PageProblem, match="printed"):
+        run(tmp_path, "```python\nprint(4)\n```\n")
+
+
+def test_python_that_raises_is_found_at_its_line(tmp_path: Path) -> None:
+    with pytest.raises(PageProblem, match="line 4"):
+        run(tmp_path, "\n```python\nx = 1\nx / 0\n```\n")
+
+
+def test_await_needs_no_function(tmp_path: Path) -> None:
+    run(tmp_path, "```python\nimport asyncio\nawait asyncio.sleep(0)\n```\n")
+
+
+def test_a_fresh_block_knows_nothing_of_the_others(tmp_path: Path) -> None:
+    with pytest.raises(PageProblem, match="NameError"):
+        run(tmp_path, "```python\nx = 1\n```\n\n<!-- fresh -->\n```python\nx\n```\n")
+
+
+def test_a_settings_file_is_checked(tmp_path: Path) -> None:
+    with pytest.raises(Exception, match="unknown key"):
+        run(tmp_path, "<!-- file: toolreeve.toml -->\n```toml\n[policy]\nmoode = 'plan'\n```\n")
+
+
+def test_a_policy_file_of_a_project_may_not_allow(tmp_path: Path) -> None:
+    with pytest.raises(Exception, match="only tighten"):
+        run(tmp_path, "<!-- file: policy.yaml -->\n```yaml\nrules:\n  - {tool: bash, decision: allow}\n```\n")
+
+
+@pytest.mark.parametrize("language", ["", "bash", "sh", "yaml", "toml", "py"])
+def test_a_block_that_nothing_runs_is_found(tmp_path: Path, language: str) -> None:
+    with pytest.raises(PageProblem, match="nothing runs"):
+        run(tmp_path, f"```{language}\nls\n```\n")
+
+
+def test_a_block_that_is_not_closed_is_found(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="never closed"):
+        run(tmp_path, "```console\n$ ls\n")

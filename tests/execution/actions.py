@@ -1,0 +1,29 @@
+"""Actions to try the parts of the gate with."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from toolreeve.core.action import Action
+from toolreeve.core.call import LOCAL, Principal, ToolCall
+from toolreeve.core.danger import DangerLevel
+from toolreeve.core.tool import AssessDanger, bind, tool
+
+
+@dataclass(frozen=True)
+class Root:
+    root: str = "/workspace"
+
+
+async def act(**_: Any) -> None:
+    """Do something."""
+
+
+def action(
+    *,
+    danger: DangerLevel | AssessDanger = DangerLevel.MEDIUM,
+    idempotent: bool | None = None,
+    principal: Principal = LOCAL,
+    **args: Any,
+) -> Action:
+    made = tool(danger=danger, idempotent=idempotent)(act)
+    return Action(ToolCall(tool="act", args=args, principal=principal), bind(made), args, Root())

@@ -1,0 +1,317 @@
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolreeve.core.action import Action
+from toolreeve.core.danger import DangerLevel
+from toolreeve.core.errors import ToolreeveError
+from toolreeve.core.verdict import Decision, Verdict
+from toolreeve.policy.imagined import imagine
+from toolreeve.policy.known import ALIASES, KNOWN, canonical
+from toolreeve.policy.layers import LAYERS, decide
+from toolreeve.policy.mode import PermissionMode
+from toolreeve.policy.rules import PermissionRule, protect
+from toolreeve.policy.state import Budget, PolicyState
+
+NAMES = sorted([*KNOWN, *ALIASES, "never_heard_of", "git__push", "mcp__git__push"])
+
+
+def rule(decision: str, **parts: object) -> PermissionRule:
+    return PermissionRule(decision=decision, **parts)  # type: ignore[arg-type]
+
+
+def test_the_layers_stand_in_the_documented_order() -> None:
+    assert [layer.__name__ for layer in LAYERS] == [
+        "bypass",
+        "budget",
+        "plan",
+        "denied",
+        "allowed",
+        "ruled",
+        "exhaustion",
+        "mode_default",
+    ]
+
+
+@pytest.mark.parametrize(("name", "mode"), list(itertools.product(NAMES, PermissionMode)))
+def test_every_known_tool_is_decided_in_every_mode(name: str, mode: PermissionMode) -> None:
+    action = imagine(name, {})
+    expected = {
+        PermissionMode.BYPASS: Decision.ALLOW,
+        PermissionMode.PLAN: Decision.ALLOW if action.read_only else Decision.DENY,
+        PermissionMode.DEFAULT: Decision.ALLOW if action.danger <= DangerLevel.LOW else Decision.ASK,
+        PermissionMode.STRICT: Decision.DENY if action.danger >= DangerLevel.HIGH else Decision.ASK,
+    }
+
+    assert decide(action, PolicyState(mode=mode)).decision is expected[mode]
+
+
+@pytest.mark.parametrize("name", ["never_heard_of", "git__status", "mcp__files__read_file"])
+def test_unknown_tools_and_tools_of_unknown_servers_are_high_danger(name: str) -> None:
+    action = imagine(name, {})
+
+    assert (action.danger, action.read_only) == (DangerLevel.HIGH, False)
+    assert decide(action, PolicyState()).decision is Decision.ASK
+
+
+def test_plan_mode_refuses_a_write_even_when_the_tool_is_on_the_allow_list() -> None:
+    state = PolicyState.of(
+        mode=PermissionMode.PLAN, allowed_tools=["write_file"], rules=[rule("allow", tool="write_file", priority=9)]
+    )
+
+    assert decide(imagine("write_file", {"path": "x"}), state) == Verdict(
+        Decision.DENY, "plan", "Plan mode: Only read-only tools allowed"
+    )
+
+
+def test_plan_mode_lets_a_call_read_that_its_arguments_make_safe() -> None:
+    state = PolicyState(mode=PermissionMode.PLAN)
+
+    assert decide(imagine("http_request", {"method": "get", "url": "https://a"}), state).decision is Decision.ALLOW
+    assert decide(imagine("http_request", {"method": "POST", "url": "https://a"}), state).decision is Decision.DENY
+    assert decide(imagine("http_request", {"method": "PURGE", "url": "https://a"}), state).decision is Decision.DENY
+
+
+def test_plan_mode_still_heeds_a_deny_of_a_tool_that_reads() -> None:
+    state = PolicyState.of(mode=PermissionMode.PLAN, denied_tools=["read_file"])
+
+    assert decide(imagine("Read", {}), state).decision is Decision.DENY
+
+
+def test_the_floor_holds_in_bypass_mode() -> None:
+    state = PolicyState.of(mode=PermissionMode.BYPASS, floor=protect(["/state"]), root="/work")
+
+    assert decide(imagine("write_file", {"path": "/state/audit.db"}, root="/work"), state).layer == "floor"
+    assert decide(imagine("write_file", {"path": "../state/audit.db"}, root="/work"), state).layer == "floor"
+    assert decide(imagine("write_file", {"path": "a"}, root="/work"), state).layer == "bypass"
+
+
+def test_the_floor_can_only_deny() -> None:
+    with pytest.raises(ToolreeveError, match="only deny"):
+        PolicyState.of(floor=[rule("allow")])
+
+
+def test_a_budget_that_does_not_cover_the_call_is_told_to_the_cent() -> None:
+    state = PolicyState.of(budget=Budget(limit=10.0, spent=9.5))
+
+    assert decide(imagine("read_file", {}, cost=1.0), state).reason == (
+        "Budget exceeded: $9.50 spent, $0.50 remaining, tool needs $1.00"
+    )
+    assert decide(imagine("read_file", {}, cost=0.5), state).decision is Decision.ALLOW
+
+
+def test_the_budget_is_looked_at_anew_with_every_call() -> None:
+    money = Budget(limit=1.0)
+    state = PolicyState.of(budget=money)
+    assert decide(imagine("read_file", {}, cost=1.0), state).decision is Decision.ALLOW
+
+    money.spent = 0.5
+
+    assert decide(imagine("read_file", {}, cost=1.0), state).layer == "budget"
+
+
+@pytest.mark.parametrize("cost", [float("nan"), float("inf"), 1e308])
+def test_a_cost_that_is_no_amount_is_not_covered(cost: float) -> None:
+    assert decide(imagine("read_file", {}, cost=cost), PolicyState.of(budget=Budget(limit=1e9))).layer == "budget"
+
+
+def test_a_negative_cost_earns_nothing() -> None:
+    assert not Budget(limit=1.0, spent=1.5).covers(-1.0)
+
+
+@pytest.mark.parametrize(
+    "entry", ["bash", "Bash", "bash_command", "mcp__toolreeve_builtin__bash", "ba*", "B?sh", "*_command"]
+)
+@pytest.mark.parametrize("called", ["bash", "Bash", "shell", "mcp__toolreeve_builtin__bash_command"])
+def test_lists_match_every_name_of_a_tool_whatever_name_is_called(entry: str, called: str) -> None:
+    denying = decide(imagine(called, {}), PolicyState.of(denied_tools=[entry]))
+    allowing = decide(imagine(called, {}), PolicyState.of(allowed_tools=[entry]))
+
+    assert denying == Verdict(Decision.DENY, "denied", f"Tool {called!r} is explicitly disallowed")
+    assert allowing.decision is Decision.ALLOW
+
+
+def test_a_pattern_takes_all_tools_of_a_server() -> None:
+    state = PolicyState.of(denied_tools=["git__*"])
+
+    assert decide(imagine("mcp__git__push", {}), state).decision is Decision.DENY
+    assert decide(imagine("github__push", {}), state).decision is Decision.ASK
+
+
+def test_denying_bash_denies_what_other_clients_call_their_shell() -> None:
+    state = PolicyState.of(denied_tools=["bash"])
+
+    assert decide(imagine("run_shell_command", {}), state).decision is Decision.DENY
+
+
+def test_allowing_bash_does_not_allow_what_other_clients_call_their_shell() -> None:
+    state = PolicyState.of(allowed_tools=["bash"])
+
+    assert decide(imagine("run_shell_command", {}), state).decision is Decision.ASK
+
+
+def test_a_deny_rule_is_not_outranked_by_an_allow_of_any_priority() -> None:
+    state = PolicyState.of(
+        allowed_tools=["bash"],
+        rules=[rule("allow", tool="bash", priority=10**9), rule("deny", tool="bash", priority=-(10**9))],
+    )
+
+    assert decide(imagine("bash", {}), state).decision is Decision.DENY
+
+
+def test_the_highest_priority_decides_and_ask_among_equals() -> None:
+    asking, allowing = rule("ask", tool="read_file", id="asks"), rule("allow", tool="read_file", id="allows")
+    louder = rule("allow", tool="read_file", id="louder", priority=1)
+
+    assert decide(imagine("read_file", {}), PolicyState.of(rules=[allowing, asking])).rule == "asks"
+    assert decide(imagine("read_file", {}), PolicyState.of(rules=[asking, louder])).rule == "louder"
+
+
+def test_strict_mode_denies_high_danger_unless_a_rule_speaks_for_it() -> None:
+    strict = PolicyState.of(mode=PermissionMode.STRICT)
+    asking = PolicyState.of(mode=PermissionMode.STRICT, rules=[rule("ask", tool="bash")])
+
+    assert decide(imagine("bash", {}), strict).decision is Decision.DENY
+    assert decide(imagine("bash", {}), asking).decision is Decision.ASK
+
+
+def test_a_rule_that_may_only_tighten_never_loosens_what_strict_mode_denies() -> None:
+    state = PolicyState.of(mode=PermissionMode.STRICT, rules=[rule("ask", tool="bash", tighten_only=True)])
+
+    assert decide(imagine("bash", {}), state).decision is Decision.DENY
+
+
+def test_a_rule_that_may_only_tighten_turns_an_allow_into_an_ask() -> None:
+    project = rule("ask", tool="read_file", tighten_only=True, id="project")
+    own = rule("allow", tool="read_file")
+
+    assert decide(imagine("read_file", {}), PolicyState.of(rules=[project])).rule == "project"
+    assert decide(imagine("read_file", {}), PolicyState.of(rules=[own, project])).rule == "project"
+
+
+def test_a_rule_holds_until_it_expires() -> None:
+    now = [99.0]
+    state = PolicyState.of(rules=[rule("deny", tool="read_file", expires=100.0)], now=lambda: now[0])
+    assert decide(imagine("read_file", {}), state).decision is Decision.DENY
+
+    now[0] = 100.0
+
+    assert decide(imagine("read_file", {}), state).decision is Decision.ALLOW
+
+
+def test_a_rule_that_expires_needs_a_clock() -> None:
+    with pytest.raises(ToolreeveError, match="clock"):
+        PolicyState.of(rules=[rule("deny", expires=1.0)])
+
+
+def test_a_tool_registered_anew_under_the_same_name_is_judged_anew() -> None:
+    from toolreeve.core.tool import bind, tool
+
+    def offered(danger: DangerLevel) -> Action:
+        async def work() -> str:
+            return ""
+
+        template = imagine("work", {})
+        return Action(template.call, bind(tool(name="work", danger=danger)(work)), {}, template._files)
+
+    state = PolicyState()
+
+    assert decide(offered(DangerLevel.LOW), state).decision is Decision.ALLOW
+    assert decide(offered(DangerLevel.HIGH), state).decision is Decision.ASK
+
+
+def test_the_version_changes_with_every_part_of_the_policy() -> None:
+    states = [
+        PolicyState.of(),
+        PolicyState.of(mode=PermissionMode.STRICT),
+        PolicyState.of(allowed_tools=["a"]),
+        PolicyState.of(denied_tools=["a"]),
+        PolicyState.of(rules=[rule("ask", tool="a")]),
+        PolicyState.of(rules=[rule("ask", tool="a", when={"x": {"equals": 1}})]),
+        PolicyState.of(floor=[rule("deny", tool="a")]),
+        PolicyState.of(budget=Budget(limit=1.0)),
+    ]
+
+    assert len({state.version for state in states}) == len(states)
+    assert PolicyState.of(allowed_tools=["a", "b"]).version == PolicyState.of(allowed_tools=["b", "a"]).version
+
+
+names = st.sampled_from(["read_file", "write_file", "bash", "Read", "Bash", "http_post", "x__y", "odd"])
+patterns = st.sampled_from(["*", "read_file", "write_file", "bash", "Bash", "x__*", "odd", "http_*", "Read"])
+conditions = st.sampled_from([{}, {"path": {"under": "src"}}, {"path": {"glob": "**/*.py"}}, {"n": {"max": 3}}])
+written = st.builds(
+    PermissionRule,
+    decision=st.sampled_from(["allow", "ask", "deny"]),
+    tool=patterns,
+    when=conditions,
+    effect=st.sampled_from([(), "read", "write", ("read", "write")]),
+    priority=st.integers(-2, 2),
+    min_danger=st.sampled_from([None, "low", "high"]),
+    max_danger=st.sampled_from([None, "low", "high"]),
+    tighten_only=st.booleans(),
+)
+policies = st.fixed_dictionaries(
+    {
+        "mode": st.sampled_from([mode for mode in PermissionMode if mode is not PermissionMode.BYPASS]),
+        "allowed_tools": st.sets(patterns, max_size=2),
+        "denied_tools": st.sets(patterns.filter(lambda pattern: pattern != "*"), max_size=1),
+        "rules": st.lists(
+            written.filter(lambda rule: not (rule.min_danger == "high" and rule.max_danger == "low")), max_size=5
+        ),
+    }
+)
+calls = st.builds(
+    lambda name, args: imagine(name, args, root="/w"),
+    names,
+    st.sampled_from([{}, {"path": "src/a.py"}, {"path": "../x"}, {"path": 5}, {"path": "b.txt", "n": 2}, {"n": 9}]),
+)
+
+
+@given(calls, policies)
+def test_the_same_question_gets_the_same_answer(action: Action, policy: dict[str, object]) -> None:
+    one, other = PolicyState.of(root="/w", **policy), PolicyState.of(root="/w", **policy)  # type: ignore[arg-type]
+
+    assert decide(action, one) == decide(action, one) == decide(action, other)
+
+
+@given(
+    calls, policies, written.filter(lambda rule: not (rule.min_danger == "high" and rule.max_danger == "low")), patterns
+)
+def test_adding_an_allow_never_turns_an_explicit_deny_into_an_allow(
+    action: Action, policy: dict[str, object], added: PermissionRule, name: str
+) -> None:
+    before = decide(action, PolicyState.of(root="/w", **policy))  # type: ignore[arg-type]
+    wider = policy | {
+        "rules": [*policy["rules"], added, rule("allow", priority=99)],  # type: ignore[misc]
+        "allowed_tools": {*policy["allowed_tools"], name, "*"},  # type: ignore[misc]
+    }
+
+    after = decide(action, PolicyState.of(root="/w", **wider))  # type: ignore[arg-type]
+
+    assert after.decision is Decision.DENY or before.layer not in ("denied", "plan", "budget", "floor")
+
+
+@given(calls, policies, written)
+def test_adding_a_deny_only_ever_tightens(action: Action, policy: dict[str, object], added: PermissionRule) -> None:
+    deny = rule("deny", tool=added.tool, when=added.when, effect=added.effect)
+    before = decide(action, PolicyState.of(root="/w", **policy))  # type: ignore[arg-type]
+    stricter = policy | {"rules": [*policy["rules"], deny]}  # type: ignore[misc]
+
+    assert decide(action, PolicyState.of(root="/w", **stricter)).decision >= before.decision  # type: ignore[arg-type]
+
+
+@given(calls, policies, written)
+def test_a_tightening_rule_only_ever_tightens(action: Action, policy: dict[str, object], added: PermissionRule) -> None:
+    ask = rule("ask", tool=added.tool, when=added.when, effect=added.effect, priority=added.priority, tighten_only=True)
+    before = decide(action, PolicyState.of(root="/w", **policy))  # type: ignore[arg-type]
+    stricter = policy | {"rules": [*policy["rules"], ask]}  # type: ignore[misc]
+
+    assert decide(action, PolicyState.of(root="/w", **stricter)).decision >= before.decision  # type: ignore[arg-type]
+
+
+def test_every_alias_is_decided_like_the_tool_it_names() -> None:
+    for mode, alias in itertools.product(PermissionMode, ALIASES):
+        state = PolicyState(mode=mode)
+        assert decide(imagine(alias, {}), state).decision is decide(imagine(canonical(alias), {}), state).decision

@@ -1,0 +1,148 @@
+from typing import Any
+
+import pytest
+
+from toolreeve.core.action import Action
+from toolreeve.core.call import Principal, Role
+from toolreeve.core.effects import Effect, EffectKind
+from toolreeve.core.tool import bind, tool
+from toolreeve.policy.imagined import imagine
+from toolreeve.policy.mode import PermissionMode
+from toolreeve.policy.rules import Matcher, PermissionRule, RuleProblems
+
+ROOT = "/w"
+
+
+def matches(decision: str, action: Action, now: PermissionMode = PermissionMode.DEFAULT, /, **parts: Any) -> bool:
+    matcher = Matcher(PermissionRule(decision=decision, **parts), ROOT)
+    return matcher.may_concern(action, now) and matcher.matches(action, lambda: 0.0)
+
+
+def call(name: str, /, *, principal: Principal | None = None, session: str = "s", **args: Any) -> Action:
+    return imagine(name, args, root=ROOT, principal=principal or Principal(), session=session)
+
+
+def acting(*effects: Effect, **args: Any) -> Action:
+    async def work() -> str:
+        return ""
+
+    made = bind(tool(name="work", effects=lambda _, files: effects)(work))
+    template = imagine("work", args, root=ROOT)
+    return Action(template.call, made, args, template._files)
+
+
+def test_what_a_rule_leaves_out_does_not_matter_to_it() -> None:
+    assert matches("deny", call("anything"))
+
+
+@pytest.mark.parametrize("decision", ["allow", "ask", "deny"])
+def test_a_rule_speaks_about_the_tools_it_names(decision: str) -> None:
+    assert matches(decision, call("Write"), tool="write_file")
+    assert matches(decision, call("write_file"), tool=["bash", "wr*"])
+    assert not matches(decision, call("read_file"), tool="write_file")
+
+
+def test_an_absent_argument_is_no_proof_for_an_allow_but_suspicion_for_a_deny() -> None:
+    when = {"amount": {"max": 10}}
+
+    assert not matches("allow", call("pay"), when=when)
+    assert matches("ask", call("pay"), when=when)
+    assert matches("deny", call("pay"), when=when)
+    assert not matches("deny", call("pay"), when={"amount": {"present": True, "max": 10}})
+
+
+def test_an_argument_of_another_type_is_no_proof_for_an_allow_but_suspicion_for_a_deny() -> None:
+    assert not matches("allow", call("pay", amount="5"), when={"amount": {"max": 10}})
+    assert matches("deny", call("pay", amount="5"), when={"amount": {"max": 10}})
+
+
+def test_all_conditions_must_hold() -> None:
+    when = {"a": {"equals": 1}, "b": {"equals": 2}}
+
+    assert matches("allow", call("x", a=1, b=2), when=when)
+    assert not matches("deny", call("x", a=1, b=3), when=when)
+
+
+def test_rules_about_effects_reach_every_tool_that_has_them() -> None:
+    secrets = {"effect": "read", "target": {"glob": "**/.env"}}
+
+    assert matches("deny", call("read_file", path="a/.env"), **secrets)
+    assert matches("deny", call("Grep", path=".env"), **secrets)
+    assert not matches("deny", call("read_file", path="a.env"), **secrets)
+
+
+def test_an_allow_must_cover_every_effect_of_the_call() -> None:
+    inside = Effect(EffectKind.WRITE, "/w/src/a")
+    outside = Effect(EffectKind.DELETE, "/w/other/b")
+    rule = {"effect": "write", "target": {"under": "src"}}
+
+    assert matches("allow", acting(inside), **rule)
+    assert not matches("allow", acting(inside, outside), **rule)
+    assert not matches("allow", acting(inside, Effect(EffectKind.WRITE, "/w/other")), **rule)
+    assert matches("deny", acting(inside, outside), **rule)
+
+
+def test_a_call_that_tells_no_effects_meets_no_rule_about_effects() -> None:
+    assert not matches("allow", acting(), effect="write")
+    assert not matches("deny", acting(), effect="write")
+
+
+def test_a_link_out_of_the_allowed_place_is_not_allowed() -> None:
+    through_link = acting(Effect(EffectKind.WRITE, "/w/secrets/key"), path="src/link")
+
+    assert not matches("allow", through_link, when={"path": {"under": "src"}})
+
+
+def test_the_host_of_an_effect_is_matched() -> None:
+    fetch = call("fetch_url", url="https://good.com@evil.com/x")
+
+    assert matches("deny", fetch, effect="net", target={"host": "evil.com"})
+    assert not matches("allow", fetch, effect="net", target={"host": "good.com"})
+
+
+def test_danger_role_user_mode_session_and_server_narrow_a_rule() -> None:
+    viewer = Principal(user="ann", role=Role.VIEWER)
+
+    assert matches("deny", call("bash"), min_danger="high")
+    assert not matches("deny", call("write_file"), min_danger="high")
+    assert not matches("allow", call("bash"), max_danger="medium")
+    assert matches("deny", call("x", principal=viewer), role="viewer", user="a*")
+    assert not matches("deny", call("x"), role=["viewer", "admin"])
+    assert matches("deny", call("x"), PermissionMode.STRICT, mode="strict")
+    assert not matches("deny", call("x"), mode=["strict", "plan"])
+    assert matches("deny", call("x", session="nightly-1"), session="nightly-*")
+    assert not matches("deny", call("x"), origin="mcp")
+    assert matches("deny", call("git__push"), server="git")
+    assert not matches("deny", call("bash"), server="*")
+
+
+def test_everything_wrong_with_a_rule_is_told_at_once() -> None:
+    with pytest.raises(RuleProblems) as raised:
+        Matcher(
+            PermissionRule(
+                id="odd",
+                decision="perhaps",
+                tool="",
+                effect="teleport",
+                role="king",
+                mode="bypass",
+                min_danger="high",
+                max_danger="low",
+                when={"a..b": {"equals": 1}, "c": {"regex": "("}},
+                target={"undr": "x"},
+            ),
+            ROOT,
+        )
+
+    assert [problem.key for problem in raised.value.problems] == [
+        ("decision",),
+        ("effect",),
+        ("role",),
+        ("when", "a..b"),
+        ("when", "c", "regex"),
+        ("target", "undr"),
+        ("min_danger",),
+        ("mode",),
+        ("tool",),
+    ]
+    assert "rule 'odd'" in str(raised.value)

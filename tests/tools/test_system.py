@@ -1,0 +1,229 @@
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from toolreeve.core.call import ToolCall
+from toolreeve.core.context import Context
+from toolreeve.core.danger import DangerLevel
+from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.result import Output
+from toolreeve.core.tool import FunctionTool, bind
+from toolreeve.tools.system import (
+    SYSTEM_TOOLS,
+    categorise,
+    get_audit_log,
+    get_datetime,
+    get_system_info,
+    list_llm_models,
+)
+
+NOON = 1769608800.25  # 2026-01-28T14:00:00.250Z
+
+
+@dataclass
+class Log:
+    """An audit log that is a list, and remembers what it was asked."""
+
+    entries: list[dict[str, Any]] = field(default_factory=list)
+    problem: Exception | None = None
+    asked: list[tuple[int, Mapping[str, str]]] = field(default_factory=list)
+
+    async def recent(self, *, last_n: int, filters: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
+        self.asked.append((last_n, filters))
+        if self.problem:
+            raise self.problem
+        return self.entries[:last_n]
+
+
+@dataclass
+class Models:
+    known: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    async def list(self) -> Mapping[str, Sequence[str]]:
+        return self.known
+
+
+@dataclass
+class Capabilities:
+    """All that these tools may see, and nothing else."""
+
+    root: str
+    audit: Log
+    models: Models
+
+    @property
+    def files(self) -> "Capabilities":
+        return self
+
+    def now(self) -> float:
+        return NOON
+
+
+def run(
+    tool: FunctionTool,
+    /,
+    *,
+    root: Path | None = None,
+    audit: Log | None = None,
+    models: Models | None = None,
+    **args: Any,
+) -> Output:
+    seen = Capabilities(root=str(root), audit=audit or Log(), models=models or Models())
+    bound = bind(tool)
+    context = Context(ToolCall(tool=tool.name, args=args), seen)  # type: ignore[arg-type]
+
+    async def travel() -> Output:
+        return await bound.run(bound.input.parse(args), context)
+
+    return asyncio.run(travel())
+
+
+def test_every_system_tool_is_safe_and_only_looks() -> None:
+    assert {tool.name: (tool.spec.danger, tool.spec.read_only, tool.spec.category) for tool in SYSTEM_TOOLS} == {
+        "get_system_info": (DangerLevel.SAFE, True, "system"),
+        "get_datetime": (DangerLevel.SAFE, True, "utility"),
+        "list_llm_models": (DangerLevel.SAFE, True, "system"),
+        "get_audit_log": (DangerLevel.SAFE, True, "system"),
+        "calculate": (DangerLevel.SAFE, True, "utility"),
+    }
+
+
+def test_system_info_tells_of_this_machine(tmp_path: Path) -> None:
+    told = run(get_system_info, root=tmp_path).data
+
+    assert told["cpu_count"] == psutil.cpu_count()
+    assert told["memory_total_gb"] == round(psutil.virtual_memory().total / 1024**3, 2)
+    assert told["workspace"] == str(tmp_path)
+    assert {"os", "disk_total_gb", "disk_free_gb", "python_version"} <= set(told)
+
+
+def test_datetime_is_told_in_the_asked_zone() -> None:
+    output = run(get_datetime, timezone="Asia/Kolkata")
+
+    assert output.main == "2026-01-28T19:30:00+05:30"
+    assert output.data == {
+        "datetime": "2026-01-28T19:30:00+05:30",
+        "date": "2026-01-28",
+        "time": "19:30:00",
+        "timestamp": NOON,
+        "timezone": "Asia/Kolkata",
+        "utc_offset": "+05:30",
+        "weekday": "Wednesday",
+    }
+
+
+def test_datetime_without_a_zone_is_the_machines_own_and_carries_its_offset() -> None:
+    told = datetime.fromisoformat(run(get_datetime).data["datetime"])
+
+    assert told.tzinfo is not None
+    assert told.timestamp() == int(NOON)
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berln", "../../etc/passwd", "/etc/passwd", "\0", "x" * 5000, "Europe"])
+def test_a_zone_that_does_not_exist_is_refused(zone: str) -> None:
+    with pytest.raises(ToolError, match="is not a known time zone") as raised:
+        run(get_datetime, timezone=zone)
+
+    assert raised.value.code is ErrorCode.INVALID_PARAMS
+    if zone == "Europe/Berln":
+        assert raised.value.suggestions[0] == "Europe/Berlin"
+
+
+@pytest.mark.parametrize(
+    ("model", "category"),
+    [
+        ("qwen2.5:14b", "general"),
+        ("mistral:7b", "general"),
+        ("llama3.2", "general"),
+        ("deepseek-chat", "general"),
+        ("deepseek-coder:33b", "code"),
+        ("codellama", "code"),
+        ("codegemma:7b", "code"),
+        ("starcoder2", "code"),
+        ("llava:13b", "vision"),
+        ("bakllava", "vision"),
+        ("qwen2.5-vl:7b", "vision"),
+        ("bge-m3", "embedding"),
+        ("qwen3-embedding", "embedding"),
+        ("text-embedding-3-small", "embedding"),
+        ("kimi-k2:1t-cloud", "cloud"),
+        ("moonshot-v1", "cloud"),
+        ("claude-opus-4", "cloud"),
+    ],
+)
+def test_a_model_is_grouped_by_its_name(model: str, category: str) -> None:
+    assert categorise(model) == category
+
+
+def test_models_of_all_providers_are_grouped_together() -> None:
+    models = Models({"ollama": ["llava", "mistral", "codellama"], "openai": ["gpt-4o", "mistral"]})
+
+    assert run(list_llm_models, models=models).data == {
+        "models": {
+            "general": ["mistral"],
+            "code": ["codellama"],
+            "vision": ["llava"],
+            "embedding": [],
+            "cloud": ["gpt-4o"],
+        },
+        "count": 4,
+        "providers": {"ollama": 3, "openai": 2},
+    }
+
+
+def test_no_provider_is_an_empty_listing_that_says_so() -> None:
+    told = run(list_llm_models).data
+
+    assert told["count"] == 0
+    assert told["note"] == "no model provider is configured"
+
+
+def test_the_audit_log_is_asked_for_twenty_entries_unless_told_otherwise() -> None:
+    audit = Log([{"tool": "bash", "seq": number} for number in range(50)])
+
+    output = run(get_audit_log, audit=audit)
+
+    assert output.data["count"] == len(output.data["entries"]) == 20
+    assert audit.asked == [(20, {})]
+
+
+def test_filters_reach_the_audit_log_as_text() -> None:
+    audit = Log()
+
+    run(get_audit_log, audit=audit, last_n=5, tool="bash", user="ann", success=False)
+
+    assert audit.asked == [(5, {"tool": "bash", "user": "ann", "success": "false"})]
+
+
+@pytest.mark.parametrize("args", [{"last_n": 0}, {"last_n": -1}, {"last_n": 501}, {"last_n": "all"}, {"sql": "1=1"}])
+def test_wrong_arguments_never_reach_the_audit_log(args: dict[str, Any]) -> None:
+    audit = Log()
+
+    with pytest.raises(ToolError) as raised:
+        run(get_audit_log, audit=audit, **args)
+
+    assert raised.value.code is ErrorCode.INVALID_PARAMS
+    assert audit.asked == []
+
+
+def test_a_log_that_cannot_be_read_is_an_audit_error() -> None:
+    with pytest.raises(ToolError, match="could not be read: disk on fire") as raised:
+        run(get_audit_log, audit=Log(problem=OSError("disk on fire")))
+
+    assert raised.value.code is ErrorCode.AUDIT_ERROR
+
+
+def test_a_log_of_large_entries_is_cut_and_says_so() -> None:
+    audit = Log([{"seq": number, "args": "x" * 20_000} for number in range(100)])
+
+    output = run(get_audit_log, audit=audit, last_n=100)
+
+    assert output.truncated
+    assert output.data["count"] == 13
+    assert output.data["next"].startswith("get_audit_log(last_n=13)")
