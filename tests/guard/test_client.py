@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.network import Answer, Received, dns_server, listening, web_server
-from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.errors import ConfigError, ErrorCode, ToolError
 from toolreeve.core.http import HttpReply, HttpRequest
 from toolreeve.guard.client import GuardedHttp
 from toolreeve.guard.network import NetworkGuard, NetworkSettings
@@ -369,7 +369,7 @@ async def test_proxies_of_the_environment_are_ignored(monkeypatch: pytest.Monkey
 async def test_a_configured_proxy_is_used_and_what_goes_through_it_is_judged_all_the_same() -> None:
     hosts = HostsResolver(parse_hosts("127.0.0.1 open.example\n10.0.0.1 private.example"))
     async with web_server(lambda request: Answer(body=request.path.encode())) as proxy:
-        given = NetworkSettings(allow=("*", "127.0.0.1:80"), proxy=proxy.url())
+        given = NetworkSettings(allow=("*", "127.0.0.1:80"), proxy=proxy.url().replace("//", "//user:word@"))
         client = GuardedHttp(NetworkGuard(given, hosts), now=time.time)
 
         reply = await send(client, "http://open.example/x")
@@ -378,7 +378,13 @@ async def test_a_configured_proxy_is_used_and_what_goes_through_it_is_judged_all
 
         assert reply.body == b"http://open.example:80/x"
         assert refused.code is ErrorCode.URL_FORBIDDEN
-        assert len(proxy.received) == 1
+        assert [got.headers["proxy-authorization"] for got in proxy.received] == ["Basic dXNlcjp3b3Jk"]
+
+
+@pytest.mark.parametrize("url", ["", "proxy.example:3128", "socks4://x", "http://", "http://a b/", "http://x/path"])
+def test_what_is_no_proxy_is_told_at_once(url: str) -> None:
+    with pytest.raises(ConfigError, match=r"network\.proxy"):
+        NetworkGuard(NetworkSettings(proxy=url))
 
 
 async def test_a_librarys_own_client_is_under_the_same_guard_also_when_it_follows_redirects() -> None:

@@ -1,7 +1,7 @@
 import pytest
 
 from tests.network import Answer, web_server
-from tests.tools.test_http import Workspace, context, run, running
+from tests.tools.test_http import FILES, context, run, running
 from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.tool import bind
@@ -117,5 +117,5 @@ async def test_pages_of_forbidden_places_are_not_fetched(url: str) -> None:
 
 
 def test_effects_are_of_what_is_fetched() -> None:
-    assert bind(fetch_url).effects({"url": "https://e.example/"}, Workspace()) == (Effect(EffectKind.NET, "e.example"),)
-    assert bind(extract_links).effects({"html": "<a>"}, Workspace()) == ()
+    assert bind(fetch_url).effects({"url": "https://e.example/"}, FILES) == (Effect(EffectKind.NET, "e.example"),)
+    assert bind(extract_links).effects({"html": "<a>"}, FILES) == ()

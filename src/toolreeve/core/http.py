@@ -10,13 +10,14 @@ from toolreeve.core.errors import ErrorCode, ToolError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpRequest:
-    """`timeout` is for the whole exchange, redirects and body included. `session` is whose cookies go along."""
+    """`timeout` is for the whole exchange, redirects and body included; None means the configured one. `session` is
+    whose cookies go along."""
 
     method: str
     url: str
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None
-    timeout: float = 30.0
+    timeout: float | None = None
     session: str = "default"
 
 

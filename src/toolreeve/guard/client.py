@@ -49,12 +49,13 @@ class GuardedHttp:
 
     async def send(self, request: HttpRequest) -> HttpReply:
         leg = _Leg(request.method.upper(), parse_url(request.url), outgoing(request.headers), request.body)
+        patience = request.timeout or self._guard.settings.timeout
         try:
-            async with asyncio.timeout(request.timeout):
+            async with asyncio.timeout(patience):
                 return await self._travel(leg, request.session)
         except TimeoutError:
             raise ToolError(
-                ErrorCode.HTTP_TIMEOUT, f"{leg.target.url} did not answer in full within {request.timeout:g} s"
+                ErrorCode.HTTP_TIMEOUT, f"{leg.target.url} did not answer in full within {patience:g} s"
             ) from None
 
     async def _travel(self, leg: _Leg, session: str) -> HttpReply:

@@ -5,11 +5,12 @@ One address that may not be reached refuses the name. Denies come before allows;
 """
 
 import asyncio
+import re
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.errors import ConfigError, ErrorCode, ToolError
 from toolreeve.core.network import Connection
 from toolreeve.core.urls import Address, forbidden, parse_host
 from toolreeve.guard.addresses import Zone, faces, plain, zone
@@ -19,6 +20,7 @@ from toolreeve.guard.rules import NetworkRule, parse_rules
 MEGABYTE = 1024 * 1024
 ADDRESSES_TRIED = 4
 REMEMBERED = 4096
+_PROXY = re.compile(r"https?://(?:[^\s/@]+@)?(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?/?")
 _LOCAL_SUFFIXES = (
     ".localhost",
     ".local",
@@ -42,6 +44,7 @@ class NetworkSettings:
     deny: tuple[str, ...] = ()
     proxy: str | None = None
     ca_file: str | None = None
+    timeout: float = 30.0
     connect_timeout: float = 10.0
     max_body: int = 10 * MEGABYTE
     max_redirects: int = 10
@@ -60,6 +63,7 @@ class NetworkGuard:
         self.settings = settings or NetworkSettings()
         self._allow = parse_rules(self.settings.allow, key="network.allow")
         self._deny = parse_rules(self.settings.deny, key="network.deny")
+        _check_proxy(self.settings.proxy)
         self._resolver = resolver or SystemResolver()
         self._candidates: dict[tuple[str, int, str], Sequence[NetworkRule]] = {}
         self.methods_matter = any(rule.methods for rule in (*self._allow, *self._deny))
@@ -162,6 +166,12 @@ class NetworkGuard:
             else:
                 return Connection(reader=reader, writer=writer, address=str(address), rule=admission.rule)
         raise _unreachable(host, port, problem)
+
+
+def _check_proxy(url: str | None) -> None:
+    if url is not None and not _PROXY.fullmatch(url):
+        fix = "write http://HOST:PORT, with USER:PASSWORD@ before the host if it asks for them"
+        raise ConfigError("is not the URL of an HTTP proxy", source="network settings", key="network.proxy", fix=fix)
 
 
 def _unreachable(host: str, port: int, problem: OSError | None) -> ToolError:

@@ -56,15 +56,15 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
 
 
 def make_pool(guard: NetworkGuard, *, method: str, trust: ssl.SSLContext) -> httpcore2.AsyncConnectionPool:
-    proxy = guard.settings.proxy
+    proxy = _proxy(guard.settings.proxy)
     return httpcore2.AsyncConnectionPool(
         ssl_context=trust,
-        proxy=httpcore2.Proxy(proxy) if proxy else None,
+        proxy=proxy,
         max_connections=MAX_CONNECTIONS,
         max_keepalive_connections=MAX_IDLE,
         keepalive_expiry=IDLE_SECONDS,
         http2=True,
-        network_backend=GuardedBackend(guard, method=method, exempt=_place(proxy) if proxy else None),
+        network_backend=GuardedBackend(guard, method=method, exempt=_place(proxy)),
     )
 
 
@@ -72,9 +72,15 @@ def make_trust(ca_file: str | None) -> ssl.SSLContext:
     return ssl.create_default_context(cafile=ca_file) if ca_file else httpx2.create_ssl_context(trust_env=False)
 
 
-def _place(proxy: str) -> tuple[str, int]:
-    origin = httpcore2.URL(proxy).origin
-    return origin.host.decode(), origin.port
+def _proxy(url: str | None) -> httpcore2.Proxy | None:
+    if url is None:
+        return None
+    parsed = httpx2.Proxy(url)
+    return httpcore2.Proxy(str(parsed.url), auth=parsed.raw_auth)
+
+
+def _place(proxy: httpcore2.Proxy | None) -> tuple[str, int] | None:
+    return None if proxy is None else (proxy.url.origin.host.decode(), proxy.url.origin.port)
 
 
 class _PoolTransport(httpx2.AsyncHTTPTransport):

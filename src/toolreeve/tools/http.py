@@ -46,11 +46,11 @@ _DATA = {
     "description": "The body: an object is sent as JSON (or as a form, if Content-Type says so), a string as it is.",
 }
 TIMEOUT = {
-    "type": "number",
+    "type": ["number", "null"],
     "minimum": 1,
     "maximum": LONGEST,
-    "default": 30,
-    "description": "Seconds for the whole exchange, redirects and body included.",
+    "default": None,
+    "description": "Seconds for the whole exchange, redirects and body included; 30 unless configured otherwise.",
 }
 _METHOD = {"type": "string", "default": "GET", "description": f"One of {', '.join(_DANGERS)}."}
 
@@ -81,7 +81,8 @@ def _request_effects(args: Mapping[str, Any], files: Files) -> Sequence[Effect]:
 
 
 def _request_danger(args: Mapping[str, Any]) -> DangerLevel:
-    return _DANGERS.get(_method(args), DangerLevel.HIGH)
+    """A method that is not supported is refused before anything is sent, so there is nothing to ask a person about."""
+    return _DANGERS.get(_method(args), DangerLevel.SAFE)
 
 
 def _method(args: Mapping[str, Any]) -> str:
@@ -97,7 +98,9 @@ def _method(args: Mapping[str, Any]) -> str:
     source="toolreeve",
     input_schema=takes(["url"], url=_URL, headers=_HEADERS, timeout=TIMEOUT),
 )
-async def http_get(ctx: Context, url: str, headers: dict[str, str] | None = None, timeout: float = 30) -> Output:
+async def http_get(
+    ctx: Context, url: str, headers: dict[str, str] | None = None, timeout: float | None = None
+) -> Output:
     """Send an HTTP GET request and return status, headers and body."""
     return await _send(ctx, "GET", url, headers, None, timeout)
 
@@ -112,7 +115,7 @@ async def http_get(ctx: Context, url: str, headers: dict[str, str] | None = None
     input_schema=takes(["url"], url=_URL, data=_DATA, headers=_HEADERS, timeout=TIMEOUT),
 )
 async def http_post(
-    ctx: Context, url: str, data: Any = None, headers: dict[str, str] | None = None, timeout: float = 30
+    ctx: Context, url: str, data: Any = None, headers: dict[str, str] | None = None, timeout: float | None = None
 ) -> Output:
     """Send an HTTP POST request with a JSON or text body."""
     return await _send(ctx, "POST", url, headers, data, timeout)
@@ -129,7 +132,7 @@ async def http_post(
     input_schema=takes(["url"], url=_URL, data=_DATA, headers=_HEADERS, timeout=TIMEOUT),
 )
 async def http_put(
-    ctx: Context, url: str, data: Any = None, headers: dict[str, str] | None = None, timeout: float = 30
+    ctx: Context, url: str, data: Any = None, headers: dict[str, str] | None = None, timeout: float | None = None
 ) -> Output:
     """Send an HTTP PUT request with a JSON or text body."""
     return await _send(ctx, "PUT", url, headers, data, timeout)
@@ -146,7 +149,7 @@ async def http_put(
     input_schema=takes(["url"], url=_URL, data=_DATA, headers=_HEADERS, timeout=TIMEOUT),
 )
 async def http_delete(
-    ctx: Context, url: str, data: Any = None, headers: dict[str, str] | None = None, timeout: float = 30
+    ctx: Context, url: str, data: Any = None, headers: dict[str, str] | None = None, timeout: float | None = None
 ) -> Output:
     """Send an HTTP DELETE request."""
     return await _send(ctx, "DELETE", url, headers, data, timeout)
@@ -167,7 +170,7 @@ async def http_request(
     method: str = "GET",
     data: Any = None,
     headers: dict[str, str] | None = None,
-    timeout: float = 30,
+    timeout: float | None = None,
 ) -> Output:
     """Send an HTTP request with any common method. Shows the first 10 KB of the body; `http_get` shows more."""
     verb = method.strip().upper()
@@ -184,7 +187,7 @@ async def _send(
     url: str,
     headers: Mapping[str, str] | None,
     data: Any,
-    timeout: float,
+    timeout: float | None,
     *,
     shown: int | None = None,
 ) -> Output:

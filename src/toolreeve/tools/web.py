@@ -10,7 +10,8 @@ from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Files
 from toolreeve.core.http import HttpReply, HttpRequest
 from toolreeve.core.result import Output
-from toolreeve.core.tool import in_thread, tool
+from toolreeve.core.threads import run_interruptibly
+from toolreeve.core.tool import tool
 from toolreeve.core.urls import parse_url
 from toolreeve.tools.html import html_to_text, links_of, title_of
 from toolreeve.tools.http import LONGEST, TIMEOUT, UNTRUSTED, reaches, readable, takes
@@ -41,7 +42,7 @@ _RENDERERS = {"text": html_to_text, "markdown": html_to_markdown}
     ),
 )
 async def fetch_url(
-    ctx: Context, url: str, timeout: float = 30, user_agent: str | None = None, format: str = "raw"
+    ctx: Context, url: str, timeout: float | None = None, user_agent: str | None = None, format: str = "raw"
 ) -> Output:
     """Fetch a web page or file and return its content: as it came, or an HTML page as plain text or Markdown."""
     reply = await _fetch(ctx, url, timeout, user_agent)
@@ -83,7 +84,11 @@ def _link_effects(args: Mapping[str, Any], files: Files) -> Sequence[Effect]:
     ),
 )
 async def extract_links(
-    ctx: Context, html: str | None = None, url: str | None = None, base_url: str | None = None, timeout: float = 30
+    ctx: Context,
+    html: str | None = None,
+    url: str | None = None,
+    base_url: str | None = None,
+    timeout: float | None = None,
 ) -> Output:
     """List the links of an HTML text or of a page at a URL, made absolute, in their order."""
     if (html is None) == (url is None):
@@ -100,7 +105,7 @@ async def extract_links(
     return Output(data=data, main=links, truncated=cut or len(found) > MAX_LINKS, labels=UNTRUSTED)
 
 
-async def _fetch(ctx: Context, url: str, timeout: float, user_agent: str | None) -> HttpReply:
+async def _fetch(ctx: Context, url: str, timeout: float | None, user_agent: str | None) -> HttpReply:
     headers = {"user-agent": user_agent} if user_agent else {}
     return await ctx.http.send(
         HttpRequest(method="GET", url=url, headers=headers, timeout=timeout, session=ctx.call.session)
@@ -116,7 +121,7 @@ def _is_html(reply: HttpReply, source: str) -> bool:
 
 async def _work(source: str, work: Any) -> Any:
     """A large page is read in a thread, so that it holds nobody up and can be ended."""
-    return await in_thread(work) if len(source) > _WORTH_A_THREAD else work()
+    return await run_interruptibly(work) if len(source) > _WORTH_A_THREAD else work()
 
 
 WEB_TOOLS = (fetch_url, extract_links)
