@@ -184,8 +184,8 @@ async def test_text_is_read_in_the_encoding_it_was_written_in(content_type: str,
 
 
 async def test_a_cut_within_a_character_drops_only_that_character() -> None:
-    async with running(Answer(body="☃".encode() * 50_000)) as (web, ctx):
-        assert (await run(http_get, ctx, url=web.url())).main == "☃" * 33_333
+    async with running(Answer(body=b"x" + "☃".encode() * 50_000)) as (web, ctx):
+        assert (await run(http_get, ctx, url=web.url())).main == "x" + "☃" * 19_999
 
 
 @pytest.mark.parametrize("content_type", ["image/png", "application/octet-stream", ""])

@@ -4,17 +4,21 @@ No piece is larger than `PIECE` and no window larger than the web's own limit, s
 gigabytes costs no more memory than an honest one.
 """
 
+import re
 import sys
 import zlib
 from collections.abc import AsyncIterable, Iterator, Mapping
 from typing import Any, Protocol
 
+from toolreeve.core.charset import is_text
 from toolreeve.core.errors import ErrorCode, ToolError
 
 PIECE = 256 * 1024
 MAX_CODINGS = 2
 # RFC 9659: a zstd window beyond 8 MB is not for the web.
 ZSTD_WINDOW_LOG = 23
+_WIDE = re.compile(rb"[\xc4-\xef]")
+_VERY_WIDE = re.compile(rb"[\xf0-\xff]")
 ACCEPT_ENCODING = "gzip, deflate, br, zstd"
 
 
@@ -30,9 +34,18 @@ async def read_body(stream: AsyncIterable[bytes], headers: Mapping[str, str], *,
         for piece in _decode(decoders, chunk):
             body += piece
             if len(body) > cap:
-                del body[cap:]
+                _cut(body, cap, headers.get("content-type", ""))
                 return body, True
     return body, False
+
+
+def _cut(body: bytearray, cap: int, content_type: str) -> None:
+    """Down to the cap; text further, if it holds characters for which Python keeps two or four bytes each: one of them
+    makes the whole text as wide."""
+    del body[cap:]
+    if is_text(body, content_type):
+        room = 0.35 if _VERY_WIDE.search(body) else 0.6 if _WIDE.search(body) else 1
+        del body[int(cap * room) :]
 
 
 def decoders_for(content_encoding: str) -> list[Decoder]:
