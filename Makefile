@@ -38,7 +38,7 @@ format: setup ## Format the code
 	$(BIN)/ruff check --fix .
 
 bench: setup ## Measure; prints a table and saves it as JSON
-	@$(BIN)/python bench/run.py
+	@$(BIN)/python -m bench.run
 
 attack: setup ## Attack the guards; CORPORA=dir adds payload lists
 	@$(BIN)/python bench/attack.py $(if $(CORPORA),--corpora "$(CORPORA)")

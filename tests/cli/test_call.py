@@ -161,6 +161,37 @@ def test_the_projects_own_tools_can_be_called_once_trusted(shell: Shell) -> None
     assert (before.status, after.status, after.out) == (5, 0, "HI\n")
 
 
+@pytest.mark.parametrize("trusted", [True, False])
+@pytest.mark.parametrize("name", ["mine.py", "toolreeve.toml", "policy.yaml", "link.py"])
+def test_no_tool_changes_what_governs_it_in_any_mode(shell: Shell, name: str, trusted: bool) -> None:
+    (shell.workspace / "mine.py").write_text("from toolreeve import tool\n@tool\ndef mine() -> str:\n    return ''\n")
+    (shell.workspace / "toolreeve.toml").write_text('tool_files = ["mine.py"]\n')
+    (shell.workspace / "link.py").symlink_to("mine.py")
+    if trusted:
+        shell.run("trust")
+
+    printed = shell.run("--mode", "bypass", "call", "write_file", f"path={name}", "content=import os", "--json")
+
+    assert printed.json["error"]["code"] == "E_PATH_FORBIDDEN"
+    assert not (shell.workspace / "policy.yaml").exists()
+    assert "import os" not in (shell.workspace / "mine.py").read_text()
+
+
+def test_further_roots_are_read_or_changed_as_configured(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, change = shell.home / "read", shell.home / "change"
+    for folder, name in ((read, "EXTRA_ROOTS"), (change, "WRITABLE_ROOTS")):
+        folder.mkdir()
+        (folder / "a.txt").write_text("text")
+        monkeypatch.setenv(f"TOOLREEVE_WORKSPACE_{name}", str(folder))
+
+    def status(folder: Path, *words: str) -> int:
+        return shell.run("--mode", "bypass", "call", words[0], f"path={folder / 'a.txt'}", *words[1:]).status
+
+    assert [status(folder, "read_file") for folder in (read, change)] == [0, 0]
+    assert [status(folder, "write_file", "content=new") for folder in (read, change)] == [3, 0]
+    assert shell.run("call", "read_file", "path=~/read/a.txt").status == 0
+
+
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupted_call_is_recorded_as_cancelled(shell: Shell, number: signal.Signals, status: int) -> None:
     tools = shell.home / "slow.py"

@@ -1,3 +1,4 @@
+import shlex
 import subprocess
 import sys
 
@@ -106,7 +107,7 @@ def test_common_options_may_stand_before_or_after_the_command(shell: Shell) -> N
 @pytest.mark.parametrize("command", ["config schema", "tools --json", "audit export"])
 def test_a_reader_that_goes_away_is_no_error(shell: Shell, command: str) -> None:
     shell.run("call", "list_directory")
-    line = f"{sys.executable} -m toolreeve {command} | true; echo ${{PIPESTATUS[0]}}"
+    line = f"{shlex.quote(sys.executable)} -m toolreeve {command} | true; echo ${{PIPESTATUS[0]}}"
 
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60)
 

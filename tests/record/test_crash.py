@@ -113,3 +113,45 @@ async def test_an_open_call_of_a_living_process_is_left_alone(tmp_path: Path) ->
         await written
 
     assert kinds == ["intent"]
+
+
+FULL_DISK = """
+import asyncio, resource, sys
+from pathlib import Path
+from tests.record.entries import entry, opened
+from toolreeve.core.errors import ErrorCode, ToolError
+
+async def fill(book):
+    while True:
+        written = book.journal.close(entry({"text": "x" * 900}, changes=True))
+        await written
+
+async def main():
+    async with opened(Path(sys.argv[1])) as book:
+        _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, most))
+        try:
+            await fill(book)
+        except ToolError as refused:
+            assert refused.code is ErrorCode.AUDIT_ERROR
+            print(refused.message)
+        assert not book.store.healthy
+        assert book.store.backlog == 1
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+        await book.store.flush()
+        assert book.store.healthy
+        verified = await book.audit.verify()
+        assert verified.ok, verified.problems
+
+asyncio.run(main())
+"""
+
+
+async def test_a_disk_that_takes_no_more_refuses_the_call_and_the_record_goes_on_when_it_does(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", FULL_DISK, str(tmp_path / "record.db")]
+    ended = await asyncio.to_thread(
+        lambda: subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+    )
+
+    assert ended.returncode == 0, ended.stderr
+    assert "could not be written" in ended.stdout

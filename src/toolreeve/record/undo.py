@@ -22,6 +22,7 @@ from toolreeve.record.store import Store
 MOST_KEPT_BYTES = 1024 * 1024 * 1024
 LONGEST_KEPT = 30 * 24 * 3600.0
 MOST_SWEPT = 256
+PRUNE_EVERY = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,8 +56,10 @@ class Undo:
 
     largest = LARGEST
 
-    def __init__(self, store: Store, directory: Path, now: Callable[[], float]) -> None:
-        self._store, self._now = store, now
+    def __init__(
+        self, store: Store, directory: Path, now: Callable[[], float], *, most_bytes: int = MOST_KEPT_BYTES
+    ) -> None:
+        self._store, self._now, self._most_bytes = store, now, most_bytes
         self._blobs = Blobs(directory, now)
 
     def save(self, descriptor: int) -> None:
@@ -65,10 +68,13 @@ class Undo:
     async def note(self, call: ToolCall, change: Change) -> None:
         row = (call.id, call.session, self._now(), json.dumps(dataclasses.asdict(change)))
 
-        def insert(connection: sqlite3.Connection) -> None:
-            connection.execute("INSERT INTO undo (call_id, session, at, change) VALUES (?, ?, ?, ?)", row)
+        def insert(connection: sqlite3.Connection) -> int:
+            added = connection.execute("INSERT INTO undo (call_id, session, at, change) VALUES (?, ?, ?, ?)", row)
+            return added.lastrowid or 0
 
-        await self._store.transact(insert)
+        number = await self._store.transact(insert)
+        if number % PRUNE_EVERY == 0 or self._blobs.fresh_bytes > self._most_bytes // 8:
+            await self.prune()
 
     async def changes(self, *, call_id: str | None = None, session: str | None = None) -> Sequence[Noted]:
         """The changes of a call or a session that have not been taken back, newest first."""
@@ -193,7 +199,7 @@ class Undo:
             for number, body in connection.execute("SELECT id, change FROM undo ORDER BY id DESC").fetchall():
                 digest = (_change(body).before or "").removeprefix("sha256:")
                 total += sizes.get(digest, 0) if digest not in wanted else 0
-                if total > MOST_KEPT_BYTES:
+                if total > self._most_bytes:
                     connection.execute("DELETE FROM undo WHERE id <= ?", (number,))
                     break
                 wanted[digest] = None
