@@ -5,16 +5,20 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.network import Answer, dns_server, listening, web_server
+from tests.sandbox.test_hello import client_hello
 from toolreeve.core.events import Event
 from toolreeve.guard.network import NetworkGuard, NetworkSettings
 from toolreeve.guard.resolver import HostsResolver, Resolver, parse_hosts
 from toolreeve.sandbox.proxy import Proxy, ProxyLimits, proxy_environment
+from toolreeve.sandbox.requests import Malformed, parse_head
 
 HOSTS = "127.0.0.1 open.example\n127.0.0.2 secret.example"
 
@@ -27,8 +31,14 @@ class Running:
 
     async def event(self) -> Mapping[str, object]:
         """The first event that is told."""
-        await asyncio.wait_for(self._told.wait(), 10)
-        return self.events[0].data
+        return (await self.first(1))[0]
+
+    async def first(self, count: int) -> list[Mapping[str, object]]:
+        async with asyncio.timeout(10):
+            while len(self.events) < count:
+                self._told.clear()
+                await self._told.wait()
+        return [event.data for event in self.events[:count]]
 
 
 @asynccontextmanager
@@ -171,6 +181,52 @@ async def test_a_name_that_rebinds_is_judged_each_time() -> None:
 
         assert (await speak(via.port, request)).startswith(b"HTTP/1.1 200")
         assert (await speak(via.port, request)).startswith(b"HTTP/1.1 403")
+
+
+@pytest.mark.parametrize(
+    ("asked", "through"), [("open.example", True), (None, True), ("also.example", True), ("shut.example", False)]
+)
+async def test_a_tunnel_is_not_used_to_ask_for_another_name(asked: str | None, through: bool) -> None:
+    arrived: list[bytes] = []
+
+    async def listen(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
+        arrived.append(await reader.read())
+
+    async with listening(listen) as port, proxy(f"open.example:{port}", f"also.example:{port}") as via:
+        hello = client_hello(asked)
+        record = b"\x16\x03\x01" + len(hello).to_bytes(2, "big") + hello
+        reader, writer = await asyncio.open_connection("127.0.0.1", via.port)
+        writer.write(f"CONNECT open.example:{port} HTTP/1.1\r\n\r\n".encode() + record)
+        writer.write_eof()
+        async with asyncio.timeout(5):
+            await reader.read()
+        writer.close()
+
+        assert arrived == ([record] if through else [b""])
+        assert (await via.event())["decision"] == ("allow" if through else "deny")
+
+
+async def test_a_tls_client_that_hides_its_name_in_pieces_is_refused() -> None:
+    arrived: list[bytes] = []
+
+    async def listen(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
+        arrived.append(await reader.read())
+
+    async with listening(listen) as port, proxy(f"open.example:{port}") as via:
+        piece = client_hello("shut.example")[:40]
+        record = b"\x16\x03\x01" + len(piece).to_bytes(2, "big") + piece
+        await speak(via.port, f"CONNECT open.example:{port} HTTP/1.1\r\n\r\n".encode() + record)
+
+        assert (await via.event())["decision"] == "deny"
+        assert arrived == [b""]
+
+
+@given(st.binary(max_size=80), st.sampled_from([b"", b"GET http://a.example/ HTTP/1.1\r\n", b"CONNECT "]))
+def test_any_head_is_a_request_or_malformed(data: bytes, start: bytes) -> None:
+    with suppress(Malformed):
+        wanted = parse_head(start + data + b"\r\n\r\n")
+        assert 0 < wanted.port < 65536
+        assert wanted.head.count(b"\r\n\r\n") == (1 if wanted.head else 0)
 
 
 async def test_a_rule_for_a_method_does_not_open_a_tunnel() -> None:
@@ -323,7 +379,8 @@ async def test_curl_works_through_it_with_the_usual_variables(tmp_path: Path) ->
         assert await run("curl", "-sS", "-p", url, port=via.port, cwd=tmp_path) == "GET"
         socks = ("curl", "-sS", "-x", f"socks5h://127.0.0.1:{via.port}", url)
         assert await run(*socks, port=via.port, cwd=tmp_path) == "GET"
-        assert [event.data["protocol"] for event in via.events] == ["http", "http", "connect", "socks5"]
+        told = await via.first(4)
+        assert [event["protocol"] for event in told] == ["http", "http", "connect", "socks5"]
 
 
 @pytest.fixture

@@ -16,6 +16,10 @@ class Connection:
 
 
 class Gate(Protocol):
+    async def check(self, host: str, port: int, method: str) -> None:
+        """Raises ToolError(URL_FORBIDDEN) where the host may not be reached, as far as its name tells."""
+        ...
+
     async def dial(self, host: str, port: int, *, method: str) -> Connection:
         """Raises ToolError: URL_FORBIDDEN when it may not be reached, HTTP_ERROR or HTTP_TIMEOUT when it cannot."""
         ...

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.events import Event
 from toolreeve.core.network import Connection, Gate
-from toolreeve.sandbox.relay import Traffic, relay
+from toolreeve.core.urls import parse_host
+from toolreeve.sandbox.relay import Traffic, Vet, relay
 from toolreeve.sandbox.requests import MAX_HEAD, Malformed, Wanted, read_wanted, socks_reply
 
 PORT = 3128
@@ -97,10 +98,21 @@ class Proxy:
         try:
             writer.write(_acceptance(wanted))
             connection.writer.write(wanted.head)
-            await relay(reader, writer, connection, body=wanted.body, traffic=traffic)
+            await relay(reader, writer, connection, body=wanted.body, traffic=traffic, vet=self._vet(wanted))
         finally:
             await _close(connection.writer)
-            self._tell(wanted, decision="allow", connection=connection, traffic=traffic, reason=traffic.ended)
+            decision = "deny" if traffic.refused else "allow"
+            self._tell(wanted, decision=decision, connection=connection, traffic=traffic, reason=traffic.ended)
+
+    def _vet(self, wanted: Wanted) -> Vet:
+        """A tunnel to one name must not be used to ask the same address for another that may not be reached."""
+
+        async def vet(name: str) -> None:
+            asked = parse_host(name)[0]
+            if asked != wanted.host:
+                await self._gate.check(asked, wanted.port, wanted.method)
+
+        return vet
 
     def _tell(
         self,

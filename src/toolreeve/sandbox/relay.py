@@ -5,8 +5,13 @@ Of a plain HTTP request exactly the bytes of its body go out: a second request h
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable, Callable
 
+from toolreeve.core.errors import ToolError
 from toolreeve.core.network import Connection
+from toolreeve.sandbox.hello import read_opening
+
+Vet = Callable[[str], Awaitable[None]]
 
 _PIECE = 65536
 _CHUNK_LINE = 4096
@@ -19,6 +24,7 @@ class Traffic:
         self.sent = 0
         self.received = 0
         self.ended = ""
+        self.refused = False
         self.max_bytes = max_bytes
         self.idle_timeout = idle_timeout
         self.moved_at = asyncio.get_running_loop().time()
@@ -45,11 +51,13 @@ async def relay(
     *,
     body: int | str | None,
     traffic: Traffic,
+    vet: Vet,
 ) -> None:
-    """Until the far side has ended, and for a tunnel the near side too; or a limit is reached."""
+    """Until the far side has ended, and for a tunnel the near side too; or a limit is reached. `vet` judges the name
+    that a TLS client in a tunnel asks for."""
     try:
         async with asyncio.TaskGroup() as group:
-            outgoing = group.create_task(_send(reader, connection.writer, body, traffic))
+            outgoing = group.create_task(_send(reader, connection.writer, body, traffic, vet))
             watch = group.create_task(_watch(traffic))
             await _pump(connection.reader, writer, None, traffic, outgoing=False)
             _half_close(writer)
@@ -59,6 +67,8 @@ async def relay(
             watch.cancel()
     except* _Ended as ended:
         traffic.ended = str(ended.exceptions[0])
+    except* ToolError as refused:
+        traffic.ended, traffic.refused = str(refused.exceptions[0]), True
     except* (OSError, EOFError, asyncio.LimitOverrunError):
         traffic.ended = "the connection broke"
 
@@ -73,11 +83,16 @@ async def _watch(traffic: Traffic) -> None:
 
 
 async def _send(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, body: int | str | None, traffic: Traffic
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, body: int | str | None, traffic: Traffic, vet: Vet
 ) -> None:
     if body == "chunked":
         await _pump_chunks(reader, writer, traffic)
     elif body is None:
+        opening, name = await read_opening(reader)
+        if name is not None:
+            await vet(name)
+        traffic.count(len(opening), outgoing=True)
+        writer.write(opening)
         await _pump(reader, writer, None, traffic, outgoing=True)
         _half_close(writer)
     else:
