@@ -145,12 +145,13 @@ async def test_the_reason_says_what_to_add() -> None:
 @pytest.mark.parametrize(
     "url", ["http://10.0.0.5:8080/", "http://[::1]/", "http://public.example:8080/", "http://router/"]
 )
-async def test_the_advice_in_a_reason_works(url: str) -> None:
-    told = await explain_url(guard(), url)
+@pytest.mark.parametrize("before", ["*", "other.example"])
+async def test_the_advice_in_a_reason_works(url: str, before: str) -> None:
+    told = await explain_url(guard(before), url)
     advice = told["reason"].partition("add '")[2].partition("'")[0]
     hosts = HostsResolver(parse_hosts(HOSTS + "10.0.0.9 router"))
 
-    using = NetworkGuard(NetworkSettings(allow=("*", advice)), hosts)
+    using = NetworkGuard(NetworkSettings(allow=(before, advice)), hosts)
     told = await explain_url(using, url)
 
     assert told["decision"] == "allow", (advice, told["reason"])

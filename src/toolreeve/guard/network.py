@@ -15,7 +15,7 @@ from toolreeve.core.network import Connection
 from toolreeve.core.urls import Address, forbidden, parse_host
 from toolreeve.guard.addresses import Zone, faces, plain, zone
 from toolreeve.guard.resolver import Resolver, SystemResolver
-from toolreeve.guard.rules import NetworkRule, parse_rules
+from toolreeve.guard.rules import WEB_PORTS, NetworkRule, parse_rules
 
 MEGABYTE = 1024 * 1024
 ADDRESSES_TRIED = 4
@@ -188,7 +188,8 @@ def _why_no_rule(host: str, port: int, method: str, named: Sequence[NetworkRule]
         return f"port {port} of {host} needs a rule: add '{_bracketed(host)}:{port}' to network.allow"
     if _is_local_name(host):
         return f"{host!r} is a name of a local network; to open it, add '{host}:{port}' to network.allow"
-    return f"{host!r} is not in network.allow; add '{_bracketed(host)}' to it"
+    rule = _bracketed(host) if port in WEB_PORTS else f"{_bracketed(host)}:{port}"
+    return f"{host!r} is not in network.allow; add '{rule}' to it"
 
 
 def _is_local_name(host: str) -> bool:
