@@ -5,6 +5,7 @@ from tests.tools.test_http import FILES, context, run, running
 from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.tool import bind
+from toolreeve.tools.html import MAX_INPUT
 from toolreeve.tools.web import MAX_LINKS, WEB_TOOLS, extract_links, fetch_url
 
 PAGE = b'<html><title>A page</title><h1>Head</h1><p>Text <a href="/next">next</a></html>'
@@ -119,3 +120,15 @@ async def test_pages_of_forbidden_places_are_not_fetched(url: str) -> None:
 def test_effects_are_of_what_is_fetched() -> None:
     assert bind(fetch_url).effects({"url": "https://e.example/"}, FILES) == (Effect(EffectKind.NET, "e.example"),)
     assert bind(extract_links).effects({"html": "<a>"}, FILES) == ()
+
+
+async def test_a_page_that_is_read_in_part_says_how_to_see_the_rest() -> None:
+    page = b"<p>word" * (MAX_INPUT // 7 + 10)
+    async with (
+        web_server(lambda _: Answer(body=page, headers=HTML)) as web,
+        context(f"127.0.0.1:{web.port}", max_body=2 * MAX_INPUT) as ctx,
+    ):
+        output = await run(fetch_url, ctx, url=web.url(), format="text")
+
+    assert output.truncated
+    assert output.data["next"] == f"fetch_url(url='{web.url()}', format='raw')"

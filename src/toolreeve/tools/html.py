@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from toolreeve.core.urls import join_url
 from toolreeve.tools.markup import attributes, tokens
 
-MAX_INPUT = 16 * 1024 * 1024
+MAX_INPUT = 8 * 1024 * 1024
 MAX_INDENT = 8
+MAX_PARTS = 8192
 
 _SPACES = re.compile(r"[ \t\r\n\f]+")
 _PARAGRAPHS = frozenset(
@@ -31,6 +32,7 @@ class TextWriter:
     def __init__(self, base_url: str = "") -> None:
         self.base_url = base_url
         self._parts: list[str] = []
+        self._settled: list[str] = []
         self._newlines = 0
         self._space = False
         self._empty = True
@@ -80,8 +82,8 @@ class TextWriter:
             self._close_link()
 
     def finish(self) -> str:
-        self._close_link()
-        return "".join(self._parts).strip("\n")
+        self._settle()
+        return "".join(self._settled).strip("\n")
 
     def line(self, newlines: int) -> None:
         """At least so many line breaks before what comes next; none before the first, or just behind a bullet."""
@@ -159,6 +161,14 @@ class TextWriter:
         self._break()
         self._parts.append(text)
         self._empty = self._fresh = False
+        if len(self._parts) > MAX_PARTS:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Join what is written so far: millions of small parts would cost many times the memory of their text."""
+        self._close_link()
+        self._settled.append("".join(self._parts))
+        self._parts.clear()
 
     def _break(self) -> None:
         """The breaks and spaces that are due before what comes next."""
@@ -200,8 +210,8 @@ def title_of(source: str) -> str:
     return ""
 
 
-def links_of(source: str, base_url: str = "") -> Sequence[str]:
-    """Where the page links to, in order, made absolute; only what can be fetched or mailed to."""
+def links_of(source: str, base_url: str = "", limit: int = 100_000) -> Sequence[str]:
+    """Where the page links to, in order, made absolute; only what can be fetched or mailed to, and so many at most."""
     links: list[str] = []
     base = base_url
     based = False
@@ -211,4 +221,6 @@ def links_of(source: str, base_url: str = "") -> Sequence[str]:
             base, based = join_url(base_url, href), True
         elif name != "base" and href and not href.lower().startswith(_QUIET_LINKS):
             links.append(join_url(base, href) if base else href)
+            if len(links) == limit:
+                break
     return links

@@ -13,7 +13,7 @@ from toolreeve.core.result import Output
 from toolreeve.core.threads import run_interruptibly
 from toolreeve.core.tool import tool
 from toolreeve.core.urls import parse_url
-from toolreeve.tools.html import html_to_text, links_of, title_of
+from toolreeve.tools.html import MAX_INPUT, html_to_text, links_of, title_of
 from toolreeve.tools.http import LONGEST, TIMEOUT, UNTRUSTED, reaches, readable, takes
 from toolreeve.tools.markdown import html_to_markdown
 
@@ -55,13 +55,15 @@ async def fetch_url(
         "url": reply.url,
         "encoding": encoding,
     }
+    if reply.truncated:
+        data["next"] = f"http_get(url={reply.url!r}, headers={{'Range': 'bytes={len(reply.body)}-'}})"
     if encoding == "text" and _is_html(reply, source):
         data["title"] = title_of(source)
         if render := _RENDERERS.get(format):
             data["content"] = await _work(source, lambda: render(source, reply.url))
-    if reply.truncated:
-        data["next"] = f"http_get(url={reply.url!r}, headers={{'Range': 'bytes={len(reply.body)}-'}})"
-    return Output(data=data, main=data["content"], truncated=reply.truncated, labels=UNTRUSTED)
+            if len(source) > MAX_INPUT:
+                data["next"] = f"fetch_url(url={reply.url!r}, format='raw')"
+    return Output(data=data, main=data["content"], truncated="next" in data, labels=UNTRUSTED)
 
 
 def _link_effects(args: Mapping[str, Any], files: Files) -> Sequence[Effect]:
@@ -99,7 +101,7 @@ async def extract_links(
         reply = await _fetch(ctx, url, timeout, None)
         source, _ = readable(reply.body, reply.content_type, cut=reply.truncated)
         base, cut = base or reply.url, reply.truncated
-    found = await _work(source, lambda: links_of(source, base))
+    found = await _work(source, lambda: links_of(source, base, MAX_LINKS + 1))
     links = found[:MAX_LINKS]
     data = {"links": links, "count": len(links), "unique_links": list(dict.fromkeys(links))}
     return Output(data=data, main=links, truncated=cut or len(found) > MAX_LINKS, labels=UNTRUSTED)
