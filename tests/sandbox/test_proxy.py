@@ -4,7 +4,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.network import Answer, dns_server, listening, web_server
 from tests.sandbox.test_hello import client_hello
 from toolreeve.core.events import Event
+from toolreeve.core.urls import Address
 from toolreeve.guard.network import NetworkGuard, NetworkSettings
 from toolreeve.guard.resolver import HostsResolver, Resolver, parse_hosts
 from toolreeve.sandbox.proxy import Proxy, ProxyLimits, proxy_environment
@@ -340,6 +341,19 @@ async def test_more_clients_than_places_wait_their_turn() -> None:
         answers = await asyncio.gather(*(speak(via.port, request) for _ in range(20)))
 
         assert all(answer.startswith(b"HTTP/1.1 200") for answer in answers)
+
+
+async def test_a_connection_that_goes_wrong_unforeseen_does_not_take_the_others_down() -> None:
+    class Failing:
+        async def resolve(self, _: str) -> Sequence[Address]:
+            raise ZeroDivisionError("unforeseen")
+
+    async with web_server() as web, proxy(f"127.0.0.1:{web.port}", resolver=Failing()) as via:
+        assert await speak(via.port, f"GET http://open.example:{web.port}/ HTTP/1.1\r\n\r\n".encode()) == b""
+        fine = await speak(via.port, f"GET http://127.0.0.1:{web.port}/ HTTP/1.1\r\n\r\n".encode())
+
+        assert fine.startswith(b"HTTP/1.1 200")
+        assert (await via.event())["reason"] == "ZeroDivisionError: unforeseen"
 
 
 async def test_connections_end_with_the_proxy() -> None:

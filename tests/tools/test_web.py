@@ -123,7 +123,7 @@ def test_effects_are_of_what_is_fetched() -> None:
 
 
 async def test_a_page_that_is_read_in_part_says_how_to_see_the_rest() -> None:
-    page = b"<p>word" * (MAX_INPUT // 7 + 10)
+    page = (b"<p>" + b"word " * 2000) * (MAX_INPUT // 10_000 + 1)
     async with (
         web_server(lambda _: Answer(body=page, headers=HTML)) as web,
         context(f"127.0.0.1:{web.port}", max_body=2 * MAX_INPUT) as ctx,

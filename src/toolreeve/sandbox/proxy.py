@@ -70,6 +70,9 @@ class Proxy:
                 await _close(writer)
         except (OSError, EOFError):
             return  # the client went away; nothing is left to tell it
+        except Exception as crash:
+            # One connection that goes wrong in a way nobody thought of must not take the others down with it.
+            self._tell(None, decision="deny", reason=f"{type(crash).__name__}: {crash}")
         finally:
             self._places.release()
 
