@@ -10,6 +10,7 @@ from pathlib import Path
 
 from toolreeve.approval.broker import Broker
 from toolreeve.approval.channel import Channel
+from toolreeve.approval.preview import previewer
 from toolreeve.config import Configuration
 from toolreeve.config.places import DATABASE
 from toolreeve.core.action import Action
@@ -108,6 +109,7 @@ class Assembly:
             timeout=settings.approval.timeout,
             emit=self.teller.pass_on,
             remember=policy.remember,
+            preview=previewer(self.files),
         )
         self.pipeline = Pipeline(
             registry=registry,

@@ -31,10 +31,7 @@ class Ground:
 
     def place(self, path: str, *, follow: bool) -> Spot:
         """The spot of a path that may be changed, judged both as spelled and as what it leads to."""
-        if not self._allowed:
-            raise ToolError(
-                ErrorCode.WRITE_DISABLED, "Writing is turned off for this workspace (workspace.allow_write = false)"
-            )
+        self.require_allowed()
         spelled = self._paths.roots.read(path).path
         if self._paths.roots.find(spelled) is not None:
             self._paths.require(spelled, path, change=True)
@@ -47,6 +44,12 @@ class Ground:
             os.close(spot.descriptor)
             raise
         return spot
+
+    def require_allowed(self) -> None:
+        if not self._allowed:
+            raise ToolError(
+                ErrorCode.WRITE_DISABLED, "Writing is turned off for this workspace (workspace.allow_write = false)"
+            )
 
     def require_directory(self, spot: Spot, path: str, *, create: bool) -> None:
         if spot.missing and not create:

@@ -91,6 +91,8 @@ class Workspace:
 
     def explain(self, path: str, *, change: bool = False) -> PathFinding:
         try:
+            if change:
+                self._writer.ground.require_allowed()
             with self._paths.spot(path) as spot:
                 self._paths.require(spot.path, path, change=change)
                 found = spot.stat()
@@ -195,6 +197,9 @@ class Workspace:
 
     def fingerprint_of(self, data: bytes) -> str:
         return fingerprint_content(data)
+
+    def changes(self, *, call_id: str | None = None, session: str | None = None) -> Sequence[Change]:
+        return () if self._keep is None else self._keep.standing(call_id=call_id, session=session)
 
     def fingerprint(self, path: str) -> str | None:
         try:

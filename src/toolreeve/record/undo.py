@@ -78,13 +78,10 @@ class Undo:
 
     async def changes(self, *, call_id: str | None = None, session: str | None = None) -> Sequence[Noted]:
         """The changes of a call or a session that have not been taken back, newest first."""
-        column, value = ("call_id", call_id) if call_id is not None else ("session", session)
-        query = f"SELECT id, change FROM undo WHERE {column} = ? AND NOT undone ORDER BY id DESC"  # noqa: S608
+        return await self._store.read(_selection(call_id, session))
 
-        def select(connection: sqlite3.Connection) -> list[Noted]:
-            return [Noted(id=number, change=_change(body)) for number, body in connection.execute(query, (value,))]
-
-        return await self._store.read(select)
+    def standing(self, *, call_id: str | None, session: str | None) -> Sequence[Change]:
+        return [noted.change for noted in self._store.read_now(_selection(call_id, session))]
 
     async def restore(
         self,
@@ -217,6 +214,16 @@ class Undo:
         for change in await self._store.read(select):
             if change.temp and not _lives(change.temp):
                 files.sweep(str(Path(change.path).parent), change.temp)
+
+
+def _selection(call_id: str | None, session: str | None) -> Callable[[sqlite3.Connection], list[Noted]]:
+    column, value = ("call_id", call_id) if call_id is not None else ("session", session)
+    query = f"SELECT id, change FROM undo WHERE {column} = ? AND NOT undone ORDER BY id DESC"  # noqa: S608
+
+    def select(connection: sqlite3.Connection) -> list[Noted]:
+        return [Noted(id=number, change=_change(body)) for number, body in connection.execute(query, (value,))]
+
+    return select
 
 
 def _change(body: bytes) -> Change:
