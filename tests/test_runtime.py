@@ -146,13 +146,15 @@ async def test_every_registered_tool_has_a_decided_outcome_in_every_mode(world: 
             args = {name: _sample(schema) for name, schema in bound.spec.input["properties"].items()}
             args = {name: value for name, value in args.items() if name in bound.spec.input["required"]}
             verdict = reeve.explain(bound.spec.name, args).verdict
+            danger = bound.danger(args)
+            reads = bound.spec.read_only or (bound.assess is not None and danger is DangerLevel.SAFE)
 
             assert verdict.layer != "none"
             expected = {
                 PermissionMode.BYPASS: {Decision.ALLOW},
-                PermissionMode.PLAN: {Decision.ALLOW} if bound.spec.read_only else {Decision.DENY},
-                PermissionMode.DEFAULT: {Decision.ALLOW} if bound.spec.danger <= DangerLevel.LOW else {Decision.ASK},
-                PermissionMode.STRICT: {Decision.DENY} if bound.spec.danger >= DangerLevel.HIGH else {Decision.ASK},
+                PermissionMode.PLAN: {Decision.ALLOW} if reads else {Decision.DENY},
+                PermissionMode.DEFAULT: {Decision.ALLOW} if danger <= DangerLevel.LOW else {Decision.ASK},
+                PermissionMode.STRICT: {Decision.DENY} if danger >= DangerLevel.HIGH else {Decision.ASK},
             }[mode]
             assert verdict.decision in expected, (bound.spec.name, mode, verdict)
 

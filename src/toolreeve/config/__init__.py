@@ -1,12 +1,13 @@
 """What is configured, and who said so? Files, environment and flags become one `Settings` tree here."""
 
-from toolreeve.config.settings import Approval, Limits, Policy, Record, Settings, State, Workspace
+from toolreeve.config.settings import Approval, Limits, Network, Policy, Record, Settings, State, Workspace
 from toolreeve.config.sources import Configuration, from_settings, load
 
 __all__ = [
     "Approval",
     "Configuration",
     "Limits",
+    "Network",
     "Policy",
     "Record",
     "Settings",

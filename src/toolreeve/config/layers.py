@@ -33,6 +33,7 @@ ALIASES: Mapping[str, KeyPath] = {
     "WORKSPACE_DIR": ("workspace", "dir"),
     "WORKSPACE_ALLOW_WRITE": ("workspace", "allow_write"),
     "SEARCH_ALLOWED_BASES": ("workspace", "search_allowed_bases"),
+    "TIMEOUT_HTTP_REQUEST": ("network", "timeout"),
     "TOOLREEVE_TOOLS": ("tool_files",),
 }
 """Other names that are honoured; the name derived from the key wins over them."""
@@ -42,7 +43,6 @@ NOT_YET: Mapping[str, str] = {
     "COMMAND_BLOCKLIST": "the shell tools",
     "TIMEOUT_COMMAND_DEFAULT": "the shell tools",
     "EXECUTE_MODE": "the shell tools",
-    "TIMEOUT_HTTP_REQUEST": "the HTTP tools",
     "A2A_TOOLS_CONFIG": "tools in YAML",
     "A2A_ERROR_PROFILE": "tools in YAML",
     "TOOLREEVE_ERROR_PROFILE": "tools in YAML",

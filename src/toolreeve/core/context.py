@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from toolreeve.core.call import Principal, ToolCall
 from toolreeve.core.files import Files
+from toolreeve.core.http import NO_HTTP, Http
 
 
 class AuditReader(Protocol):
@@ -52,6 +53,7 @@ class Services:
     models: ModelCatalogue
     undo: Undoing
     now: Callable[[], float]
+    http: Http = NO_HTTP
 
 
 Progress = Callable[[str], None]
@@ -86,6 +88,10 @@ class Context:
     @property
     def models(self) -> ModelCatalogue:
         return self._services.models
+
+    @property
+    def http(self) -> Http:
+        return self._services.http
 
     @property
     def principal(self) -> Principal:

@@ -1,0 +1,1 @@
+"""Where does it run? Processes, and the one way out of them."""
