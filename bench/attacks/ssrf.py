@@ -3,15 +3,14 @@
 Nothing is connected to: URLs are judged, and every name resolves to the address that its attacker would want.
 """
 
-import asyncio
 import json
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from ipaddress import IPv4Address, ip_address
 from pathlib import Path
 from typing import Any
 
+from bench.attacks.outcome import Tally
 from toolreeve.core.urls import Address
 from toolreeve.guard.explain import explain_url
 from toolreeve.guard.network import NetworkGuard
@@ -85,21 +84,6 @@ def _digits(ip: IPv4Address, zero: int) -> str:
     return "".join(chr(zero + int(character)) if character.isdigit() else character for character in str(ip))
 
 
-@dataclass(slots=True)
-class Outcome:
-    """`through` are attacks that were let through, `refused` harmless URLs that were not."""
-
-    name: str
-    attacks: int = 0
-    benign: int = 0
-    through: list[str] = field(default_factory=list)
-    refused: list[str] = field(default_factory=list)
-
-    @property
-    def passed(self) -> bool:
-        return not self.through and not self.refused
-
-
 @dataclass(frozen=True, slots=True)
 class Case:
     url: str
@@ -117,26 +101,28 @@ class _OneAnswer:
         return [self.address]
 
 
-async def run(corpora: Path | None = None) -> list[Outcome]:
-    outcomes = [await _judge("ssrf: own spellings", _own())]
+async def run(corpora: Path | None) -> list[Tally]:
+    tallies = [await _judge("own spellings", _own())]
     for path in sorted(corpora.glob("ssrf_*.jsonl")) if corpora else ():
-        outcomes.append(await _judge(f"ssrf: {path.name}", _read(path)))
-    return outcomes
+        tallies.append(await _judge(path.name, _read(path)))
+    return tallies
 
 
-async def _judge(name: str, cases: Iterable[Case]) -> Outcome:
-    outcome, resolver = Outcome(name), _OneAnswer()
+async def _judge(name: str, cases: Iterable[Case]) -> Tally:
+    tally, resolver = Tally(name=name), _OneAnswer()
     guard = NetworkGuard(resolver=resolver)
     for case in cases:
         resolver.address = case.leads_to
         allowed = (await explain_url(guard, case.url))["decision"] == "allow"
-        if case.harmful:
-            outcome.attacks += 1
-            outcome.through += [case.url] * allowed
-        else:
-            outcome.benign += 1
-            outcome.refused += [case.url] * (not allowed)
-    return outcome
+        tally.payloads += 1
+        tally.attempts += 1
+        tally.refused += not allowed
+        tally.harmless += allowed and not case.harmful
+        if case.harmful and allowed:
+            tally.escaped.append(case.url)
+        if not case.harmful and not allowed:
+            tally.wronged.append(case.url)
+    return tally
 
 
 def _own() -> Iterator[Case]:
@@ -164,19 +150,3 @@ def _wanted(target: str) -> Address:
         return ip_address(target)
     except ValueError:
         return LOOPBACK
-
-
-def main(arguments: Sequence[str]) -> int:
-    outcomes = asyncio.run(run(Path(arguments[0]) if arguments else None))
-    for outcome in outcomes:
-        blocked, allowed = outcome.attacks - len(outcome.through), outcome.benign - len(outcome.refused)
-        print(f"{outcome.name}: {blocked}/{outcome.attacks} blocked, {allowed}/{outcome.benign} harmless allowed")
-        for url in outcome.through:
-            print(f"  let through: {url!r}")
-        for url in outcome.refused:
-            print(f"  refused: {url!r}")
-    return 0 if all(outcome.passed for outcome in outcomes) else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
