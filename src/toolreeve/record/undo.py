@@ -81,6 +81,9 @@ class Undo:
         return await self._store.read(_selection(call_id, session))
 
     def standing(self, *, call_id: str | None, session: str | None) -> Sequence[Change]:
+        """As `changes`, at once, and also before the first start: then nothing has been changed yet."""
+        if not self._store.path.exists():
+            return []
         return [noted.change for noted in self._store.read_now(_selection(call_id, session))]
 
     async def restore(
