@@ -12,10 +12,16 @@ import os
 import sqlite3
 import struct
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 GENESIS = bytes(32)
+ROWS_AT_ONCE = 500
+PLACES = "(?, ?, ?, ?, ?)"
+
+Row = tuple[int, str, str, bytes, bytes]
+"""seq, call id, kind, body, hash"""
 
 _frame = struct.Struct(">QII").pack
 _sha256 = hashlib.sha256
@@ -42,7 +48,7 @@ class Tail:
     def __init__(self, head: Head) -> None:
         self._seq, self._hash = head.seq, head.hash
 
-    def add(self, call_id: str, kind: str, body: bytes) -> tuple[int, str, str, bytes, bytes]:
+    def add(self, call_id: str, kind: str, body: bytes) -> Row:
         self._seq += 1
         self._hash = link(self._hash, self._seq, call_id.encode(), kind.encode(), body)
         return self._seq, call_id, kind, body, self._hash
@@ -50,6 +56,18 @@ class Tail:
     @property
     def head(self) -> Head:
         return Head(self._seq, self._hash)
+
+
+def insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
+    """Many rows in one statement: sqlite3 gives up and takes back Python's lock once a statement, and whoever makes
+    calls meanwhile would wait for it once a row."""
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        chunk = rows[start : start + ROWS_AT_ONCE]
+        values = ", ".join([PLACES] * len(chunk))
+        connection.execute(
+            f"INSERT INTO audit (seq, call_id, kind, body, hash) VALUES {values}",  # noqa: S608 - question marks only
+            [value for row in chunk for value in row],
+        )
 
 
 def read_head(connection: sqlite3.Connection) -> Head:
