@@ -1,5 +1,7 @@
 """Names, aliases, duplicates, search."""
 
+from typing import Any
+
 import pytest
 
 from toolreeve.core.errors import ErrorCode, ToolError, ToolreeveError
@@ -46,6 +48,15 @@ def test_an_unknown_name_suggests_the_nearest() -> None:
 
     assert caught.value.code is ErrorCode.TOOL_NOT_FOUND
     assert caught.value.suggestions[0] == "read_file"
+
+
+@pytest.mark.parametrize("name", [None, 7, ["read_file"], {}, "x" * 1_000_000])
+def test_whatever_is_no_name_is_not_found_in_few_words(name: Any) -> None:
+    with pytest.raises(ToolError) as unknown:
+        ToolRegistry().resolve(name)
+
+    assert unknown.value.code is ErrorCode.TOOL_NOT_FOUND
+    assert len(unknown.value.message) < 300
 
 
 def test_a_duplicate_names_both_sources() -> None:

@@ -58,13 +58,11 @@ class ToolRegistry:
 
     def resolve(self, name: str) -> BoundTool:
         """The tool a caller means. Raises ToolError(TOOL_NOT_FOUND) that suggests the nearest names."""
-        found = self._tools.get(name)
-        if found is None:
-            found = self._tools.get(canonical(name)) if isinstance(name, str) else None
+        found = self.get(name) if isinstance(name, str) else None
         if found is None:
             near = self._near(str(name))
             raise ToolError(
-                ErrorCode.TOOL_NOT_FOUND, f"no tool is called {name!r}{_did_you_mean(near)}", suggestions=near
+                ErrorCode.TOOL_NOT_FOUND, f"no tool is called {name!r:.200}{_did_you_mean(near)}", suggestions=near
             )
         return found
 

@@ -92,6 +92,16 @@ def test_arguments_that_are_no_object_are_refused(args: Any) -> None:
     assert "expected an object" in refusal(args).message
 
 
+@pytest.mark.parametrize("value", [{1, 2}, b"bytes", object(), [object()]])
+def test_values_that_are_not_json_are_refused_with_their_pointer(value: Any) -> None:
+    schema = Schema({"type": "object", "properties": {"path": {"type": "string"}}})
+
+    with pytest.raises(ToolError, match="/path: is not a JSON value") as refused:
+        schema.parse({"path": value})
+
+    assert refused.value.code is ErrorCode.INVALID_PARAMS
+
+
 def test_keys_that_are_no_strings_are_refused() -> None:
     assert "not a string" in refusal({"path": "a", "deep": {1: 2}}).message
 

@@ -163,6 +163,19 @@ class ToolError(Exception):
         self.data = data
 
 
+LONGEST_CRASH = 4_000
+
+
+def describe_crash(problem: BaseException) -> str:
+    """What a program that failed says about it: never too long, and said even where it cannot say it itself."""
+    try:
+        said = str(problem)
+    except Exception:
+        said = "(it cannot be told what)"
+    cut = said if len(said) <= LONGEST_CRASH else f"{said[:LONGEST_CRASH]}… ({len(said)} characters)"
+    return f"{type(problem).__name__}: {cut}"
+
+
 class ToolreeveError(Exception):
     """The library was misused: a bad argument to a constructor, a bad configuration."""
 

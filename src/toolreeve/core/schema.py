@@ -62,11 +62,14 @@ class Schema:
         if not _is_small(raw) and (problem := _oversized(raw)):
             raise invalid([problem])
         args = {**self._defaults, **raw}
-        if self._validator.is_valid(args):
-            return args
-        repaired = _repair(args, self._validator.iter_errors(args))
-        if repaired is not None and self._validator.is_valid(repaired):
-            return repaired
+        try:
+            if self._validator.is_valid(args):
+                return args
+            repaired = _repair(args, self._validator.iter_errors(args))
+            if repaired is not None and self._validator.is_valid(repaired):
+                return repaired
+        except ValueError:
+            raise invalid(_unsayable(args)) from None
         raise invalid(self.problems(args))
 
     def problems(self, value: Any) -> list[Problem]:
@@ -131,6 +134,17 @@ def _oversized(raw: Mapping[str, Any]) -> Problem | None:
             return None
         level = below
     return Problem(level[0][0][:80], f"is nested deeper than {MAX_DEPTH} levels")
+
+
+def _unsayable(args: Mapping[str, Any]) -> list[Problem]:
+    """The arguments that are no JSON: only a program can pass such, never a model."""
+    problems = []
+    for name, value in args.items():
+        try:
+            json.dumps(value)
+        except TypeError as reason:
+            problems.append(Problem(_pointer([name]), f"is not a JSON value: {reason}"))
+    return problems or [Problem("", "holds a value that is not JSON")]
 
 
 def _encodable(text: str) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 from toolreeve.core.action import Action
 from toolreeve.core.context import Context, Services
-from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.errors import ErrorCode, ToolError, describe_crash
 from toolreeve.core.result import Meta, Output
 from toolreeve.execution.retry import delay, may_repeat
 
@@ -52,7 +52,7 @@ class Executor:
         call, tool = action.call, action.tool
         report = self._progress(action)
         context = Context(call, self._services, report) if report else Context(call, self._services)
-        seconds = call.timeout or tool.spec.limits.timeout or self._timeout
+        seconds = float(call.timeout or tool.spec.limits.timeout or self._timeout)
         running = tool.run(action.args, context)  # type: ignore[arg-type]
         return _within(running, seconds) if tool.inline else self._alone(running, seconds)  # type: ignore[arg-type]
 
@@ -105,7 +105,7 @@ async def _contained(running: Coroutine[Any, Any, Output]) -> Output:
     except ToolError:
         raise
     except (Exception, SystemExit) as crash:
-        raise ToolError(ErrorCode.TOOL_EXEC, f"{type(crash).__name__}: {crash}") from crash
+        raise ToolError(ErrorCode.TOOL_EXEC, describe_crash(crash)) from crash
 
 
 def timed_out(seconds: float, remark: str = "") -> ToolError:
@@ -120,6 +120,9 @@ def _wake(future: asyncio.Future[None]) -> None:
 def _answer(task: asyncio.Task[Output]) -> Output:
     if task.cancelled():
         raise ToolError(ErrorCode.CANCELLED, "the tool cancelled itself")
+    problem = task.exception()
+    if problem is not None and not isinstance(problem, ToolError):  # not even an Exception leaves a tool
+        raise ToolError(ErrorCode.TOOL_EXEC, describe_crash(problem)) from problem
     return task.result()
 
 
