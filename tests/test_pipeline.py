@@ -7,7 +7,21 @@ from typing import Any
 import pytest
 
 from tests.world import World
-from toolreeve import Caching, CircuitBreaker, DangerLevel, ErrorCode, RateLimit, Retry, ToolCall, ToolError, tool
+from toolreeve import (
+    Caching,
+    CircuitBreaker,
+    DangerLevel,
+    ErrorCode,
+    ExecutionContext,
+    PermissionMode,
+    PermissionPolicy,
+    RateLimit,
+    Retry,
+    ToolCall,
+    ToolError,
+    Toolreeve,
+    tool,
+)
 from toolreeve.core.context import Context
 from toolreeve.core.result import Failure
 
@@ -77,18 +91,100 @@ async def leave() -> None:
     raise SystemExit(3)
 
 
+class Beyond(BaseException):
+    """Not an Exception, and nobody's to catch."""
+
+
+@tool(danger=DangerLevel.SAFE)
+async def escape() -> None:
+    """Raise past every `except Exception`."""
+    raise Beyond("out")
+
+
+@tool(danger=DangerLevel.SAFE)
+def escape_from_thread() -> None:
+    """The same, from a plain function."""
+    raise Beyond("out")
+
+
+@tool(danger=DangerLevel.SAFE)
+async def stop() -> None:
+    """Pretend to be a generator that is closed."""
+    raise GeneratorExit
+
+
+class Mute(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+@tool(danger=DangerLevel.SAFE)
+async def mumble() -> None:
+    """Fail and be unable to say why."""
+    raise Mute
+
+
 @pytest.mark.parametrize(
     ("name", "says"),
-    [("fail", "KeyError: 'lost'"), ("strange", "JSON cannot say"), ("leave", "SystemExit")],
+    [
+        ("fail", "KeyError: 'lost'"),
+        ("strange", "JSON cannot say"),
+        ("leave", "SystemExit"),
+        ("escape", "Beyond: out"),
+        ("escape_from_thread", "Beyond: out"),
+        ("stop", "GeneratorExit"),
+        ("mumble", "Mute: "),
+    ],
 )
 async def test_a_tool_that_misbehaves_is_a_result_and_not_a_crash(world: World, name: str, says: str) -> None:
-    async with world.reeve(tools=[fail, strange, leave]) as reeve:
+    async with world.reeve(tools=[fail, strange, leave, escape, escape_from_thread, stop, mumble]) as reeve:
         result = await reeve.call(name)
         records = await reeve.audit.show(result.meta.call_id)
 
     assert result.error is not None
     assert result.error.code is ErrorCode.TOOL_EXEC
     assert says in result.error.message
+    assert [record.kind for record in records] == ["call"]
+
+
+async def test_what_a_failing_tool_says_is_cut_to_a_readable_length(world: World) -> None:
+    @tool(danger=DangerLevel.SAFE)
+    async def shout() -> None:
+        """Fail at length."""
+        raise ValueError("x" * 50_000_000)
+
+    async with world.reeve(tools=[shout]) as reeve:
+        result = await reeve.call("shout")
+
+    assert result.error is not None
+    assert len(result.error.message) < 5_000
+    assert "(50000000 characters)" in result.error.message
+
+
+@pytest.mark.parametrize("limit", ["soon", 10**400], ids=["text", "huge"])
+async def test_a_tool_does_not_run_when_its_time_limit_is_no_number(world: World, limit: Any) -> None:
+    ran = []
+
+    @tool(danger=DangerLevel.SAFE)
+    async def act() -> None:
+        """Act."""
+        ran.append(1)
+
+    async with world.reeve(tools=[act]) as reeve:
+        result = await reeve.run(ToolCall(tool="act", args={}, timeout=limit))
+        await asyncio.sleep(0)
+
+    assert not result.success
+    assert ran == []
+
+
+@pytest.mark.parametrize("number", [None, "\ud800", ""])
+async def test_no_call_can_hold_up_the_records_of_others(world: World, number: Any) -> None:
+    async with world.reeve(tools=[echo]) as reeve:
+        await reeve.run(ToolCall(tool="echo", args={"text": "a"}, id=number))
+        result = await reeve.call("echo", text="b")
+        records = await reeve.audit.show(result.meta.call_id)
+
     assert [record.kind for record in records] == ["call"]
 
 
@@ -171,6 +267,32 @@ async def test_cancelling_a_call_answers_its_caller_with_a_code(world: World) ->
     assert result.error.code is ErrorCode.CANCELLED
     assert [record.body["code"] for record in records] == ["E_CANCELLED"]
     assert not reeve.cancel(call.id)
+
+
+async def test_a_call_that_is_revoked_while_its_record_is_written_is_answered_with_its_outcome(world: World) -> None:
+    begun, end = asyncio.Event(), asyncio.Event()
+
+    @tool(danger=DangerLevel.LOW, read_only=False)
+    async def act() -> str:
+        """Act."""
+        begun.set()
+        await end.wait()
+        return "acted"
+
+    call = ToolCall(tool="act", args={})
+    async with world.reeve(tools=[act]) as reeve, reeve.bus.subscribe() as events:
+        acting = asyncio.create_task(reeve.run(call))
+        await begun.wait()
+        async with world.database_locked():
+            end.set()
+            while (await anext(events)).data["status"] != "completed":
+                pass
+            revoked = (reeve.cancel(call.id), reeve.cancel(call.id))
+            await asyncio.sleep(0)
+        result = await acting
+
+    assert revoked == (True, False)
+    assert result.output == "acted"
 
 
 async def test_a_caller_who_is_cancelled_leaves_one_record(world: World) -> None:
@@ -407,6 +529,43 @@ async def test_a_hundred_concurrent_calls_cannot_overspend_a_budget(world: World
     assert {result.error.code for result in results if result.error} == {ErrorCode.BUDGET}
 
 
+async def test_a_call_that_is_cancelled_before_it_runs_gives_its_money_back(world: World) -> None:
+    @tool(danger=DangerLevel.SAFE, estimated_cost=1.0)
+    async def pay() -> str:
+        """Cost something."""
+        return "paid"
+
+    policy = PermissionPolicy(ExecutionContext(budget_limit=1.0))
+    async with world.reeve(tools=[pay], policy=policy) as reeve:
+        for steps in range(1, 9):
+            paying = asyncio.create_task(reeve.call("pay"))
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            paying.cancel()
+            await asyncio.wait([paying])
+            assert paying.cancelled()
+        result = await reeve.call("pay")
+
+    assert result.output == "paid"
+
+
+async def test_bypass_mode_counts_what_is_spent_but_refuses_nothing_for_it(world: World) -> None:
+    @tool(danger=DangerLevel.SAFE, estimated_cost=1.0)
+    async def pay() -> str:
+        """Cost something."""
+        return "paid"
+
+    policy = PermissionPolicy(ExecutionContext(mode=PermissionMode.BYPASS, budget_limit=0.5))
+    async with world.reeve(tools=[pay], policy=policy) as reeve:
+        in_bypass = await reeve.call("pay")
+        policy.context.mode = PermissionMode.DEFAULT
+        afterwards = await reeve.call("pay")
+
+    assert in_bypass.output == "paid"
+    assert afterwards.error is not None
+    assert afterwards.error.message == "Budget exceeded: $1.00 spent, $0.00 remaining, tool needs $1.00"
+
+
 async def test_a_call_with_effects_is_written_down_before_it_begins(world: World) -> None:
     seen: list[str] = []
 
@@ -436,6 +595,17 @@ async def test_a_secret_in_arguments_or_errors_is_never_written(world: World) ->
     written = world.database_bytes()
     assert secret.encode() not in written
     assert b"hunter2hunter2" not in written
+
+
+async def test_a_secret_where_a_name_should_be_is_not_told_to_listeners(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "a-very-secret-value")
+    async with Toolreeve(workspace=world.workspace) as reeve, reeve.bus.subscribe() as events:
+        await reeve.call("a-very-secret-value")
+        event = await anext(events)
+
+    assert event.data["tool_id"] == "[redacted]"
 
 
 async def test_listeners_hear_that_a_call_began_and_ended(world: World) -> None:

@@ -14,7 +14,7 @@ from toolreeve.core.call import ToolCall
 from toolreeve.core.context import Services
 from toolreeve.core.effects import EffectKind
 from toolreeve.core.entry import Entry
-from toolreeve.core.errors import TRAITS, ErrorCode, ToolError
+from toolreeve.core.errors import TRAITS, ErrorCode, ToolError, describe_crash
 from toolreeve.core.result import Failure, Output, Success, ToolResult
 from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.execution.executor import Executor
@@ -58,7 +58,7 @@ class Pipeline:
                 raise
             return result
         except Exception as crash:
-            outcome = Failure(ErrorCode.TOOL_EXEC, f"{type(crash).__name__}: {crash}", retryable=True)
+            outcome = Failure(ErrorCode.TOOL_EXEC, describe_crash(crash), retryable=True)
         return await self._close(entry, outcome)
 
     async def _outcome(self, entry: Entry) -> Success | Failure:
@@ -76,7 +76,7 @@ class Pipeline:
         meta.verdict = decide(action, self.policy())
         if meta.verdict.decision is not Decision.ALLOW:
             action = entry.action = await self._permit(action, entry)
-        async with self.gate.admit(action) as passage:
+        async with self.gate.admit(action, may_overspend=meta.verdict.layer == "bypass") as passage:
             if passage.output is not None:
                 meta.cached = True
                 return self._told(entry, passage.output)
@@ -129,10 +129,19 @@ class Pipeline:
         self.teller.ended(entry)
         try:
             if (written := self.journal.close(entry)) is not None:
-                await asyncio.shield(written)
+                await self._wait(written, entry)
         except ToolError as unwritten:
             outcome = Failure(unwritten.code, f"the call ended, but its record is missing: {unwritten.message}")
         return ToolResult(outcome, entry.meta)
+
+    async def _wait(self, written: asyncio.Future[None], entry: Entry) -> None:
+        """A call that is revoked when only its record is missing has ended, and is answered with what came out."""
+        try:
+            await asyncio.shield(written)
+        except asyncio.CancelledError:
+            if entry.call.id not in self.revoked:
+                raise
+            await asyncio.shield(written)
 
 
 def _refuse_denied(verdict: Verdict) -> None:

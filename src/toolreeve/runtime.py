@@ -114,7 +114,7 @@ class Toolreeve:
     def cancel(self, call_id: str) -> bool:
         """End a call that is under way: its caller gets E_CANCELLED. False if no such call is."""
         task = self._running.get(call_id)
-        if task is None:
+        if task is None or call_id in self._parts.pipeline.revoked:
             return False
         self._parts.pipeline.revoked.add(call_id)
         return task.cancel()

@@ -4,9 +4,9 @@ What is taken here is given back here: leaving the passage settles the budget, t
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from types import TracebackType
-from typing import Protocol
+from typing import Any, Protocol
 
 from toolreeve.core.action import Action
 from toolreeve.core.errors import ErrorCode, ToolError
@@ -19,7 +19,7 @@ from toolreeve.execution.cache import Cache
 class Ledger(Protocol):
     """What must survive a restart and hold across processes."""
 
-    async def reserve(self, scope: str, amount: float, limit: float) -> bool: ...
+    async def reserve(self, scope: str, amount: float, limit: float | None) -> bool: ...
 
     async def settle(self, scope: str, reserved: float, actual: float) -> None: ...
 
@@ -55,10 +55,10 @@ class Gate:
         self._common = FREE if self._all is None else QueuedPassage(self._all)
         self._each: dict[str, asyncio.Semaphore] = {}
 
-    def admit(self, action: Action) -> "Passage":
+    def admit(self, action: Action, *, may_overspend: bool = False) -> "Passage":
         """Enter with `async with`; refused with CIRCUIT_OPEN, RATE_LIMITED or BUDGET."""
         if action.spec.limits is not UNLIMITED or action.cost:
-            return GuardedPassage(self, action)
+            return GuardedPassage(self, action, may_overspend=may_overspend)
         return self._common
 
     def breaker(self, action: Action) -> Breaker | None:
@@ -116,8 +116,8 @@ class QueuedPassage(Passage):
 
 
 class GuardedPassage(Passage):
-    def __init__(self, gate: Gate, action: Action) -> None:
-        self._gate, self._action = gate, action
+    def __init__(self, gate: Gate, action: Action, *, may_overspend: bool) -> None:
+        self._gate, self._action, self._may_overspend = gate, action, may_overspend
         self._held: list[asyncio.Semaphore] = []
         self._probing: Breaker | None = None
         self._ticket = 0
@@ -150,7 +150,7 @@ class GuardedPassage(Passage):
         if rate := action.spec.limits.rate:
             await self._take(rate)
         if action.cost and (budget := gate.budget()) is not None:
-            await self._reserve(action.cost, budget)
+            await _to_its_end(self._reserve(action.cost, budget))
 
     async def _take(self, rate: RateLimit) -> None:
         action = self._action
@@ -166,7 +166,7 @@ class GuardedPassage(Passage):
 
     async def _reserve(self, cost: float, budget: Budget) -> None:
         ledger = self._gate.ledger
-        if not await ledger.reserve(budget.scope, cost, budget.limit):
+        if not await ledger.reserve(budget.scope, cost, None if self._may_overspend else budget.limit):
             spent = budget.spent = await ledger.spent(budget.scope)
             left = max(0.0, budget.limit - spent)
             raise ToolError(
@@ -202,3 +202,14 @@ class GuardedPassage(Passage):
         actual = (self._reserved if stated is None else stated) if ran else 0.0
         await self._gate.ledger.settle(budget.scope, self._reserved, actual)
         budget.spent += actual - self._reserved
+
+
+async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
+    """Who is cancelled while taking something leaves when it is known whether it was taken, and must be given back."""
+    taking = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(taking)
+    except asyncio.CancelledError:
+        await asyncio.wait([taking])
+        taking.exception()  # seen: who leaves does not care why it was refused
+        raise

@@ -5,9 +5,10 @@ and does not begin before its intent is. Nothing is written that the redactor ha
 the entry is closed, so that what the caller does with them later does not reach the record.
 """
 
+import asyncio
 import logging
 import sqlite3
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from toolreeve.core import json
@@ -15,7 +16,7 @@ from toolreeve.core.entry import Entry
 from toolreeve.core.errors import ToolError
 from toolreeve.core.result import Failure, Success
 from toolreeve.core.verdict import Decision
-from toolreeve.record.chain import CheckpointFile, Tail, read_head, write_head
+from toolreeve.record.chain import CheckpointFile, Tail, insert, read_head, write_head
 from toolreeve.record.database import StoreError
 from toolreeve.record.outline import MAX_TEXT, snapshot
 from toolreeve.record.presence import Presence
@@ -74,10 +75,10 @@ class Journal:
             raise
         entry.intended = True
 
-    def close(self, entry: Entry) -> Awaitable[None] | None:
+    def close(self, entry: Entry) -> asyncio.Future[None] | None:
         """Record the outcome. None: it will be written shortly. Otherwise await it before the call is answered.
 
-        The awaitable raises ToolError(AUDIT_ERROR) if the disk refused; the record is then kept and tried again.
+        The future raises ToolError(AUDIT_ERROR) if the disk refused; the record is then kept and tried again.
         """
         body = self.describe(entry)
         action, call_id = entry.action, entry.call.id
@@ -128,10 +129,8 @@ class Journal:
     def write(self, connection: sqlite3.Connection, lines: Sequence[_Line]) -> None:
         """Called by the store, in its thread and inside its transaction."""
         tail = Tail(read_head(connection))
-        connection.executemany(
-            "INSERT INTO audit (seq, call_id, kind, body, hash) VALUES (?, ?, ?, ?, ?)",
-            (tail.add(_storable(call_id), _storable(kind), self.encode(body)) for kind, call_id, body in lines),
-        )
+        rows = [tail.add(_storable(call_id), _storable(kind), self.encode(body)) for kind, call_id, body in lines]
+        insert(connection, rows)
         write_head(connection, tail.head)
 
     def committed(self, connection: sqlite3.Connection, lines: Sequence[_Line]) -> None:
@@ -198,4 +197,6 @@ def _length(outcome: Success | Failure) -> int:
 
 
 def _storable(name: str) -> str:
-    return name if name.isascii() else name.encode(errors="replace").decode()
+    """A text that the table takes, whatever the caller gave: a line that cannot be written would hold up all others."""
+    text = name if isinstance(name, str) else repr(name)
+    return text if text.isascii() else text.encode(errors="replace").decode()

@@ -41,7 +41,8 @@ class Teller:
             self._metrics.cached(meta.tool, "hit" if meta.cached else "miss")
         if not self._bus.listened:
             return
-        data: dict[str, Any] = {"tool_id": meta.tool, "execution_time": meta.duration_ms / 1000, "cached": meta.cached}
+        tool = meta.tool if entry.action else self._redactor.value(meta.tool)  # a name that no tool has may be anything
+        data: dict[str, Any] = {"tool_id": tool, "execution_time": meta.duration_ms / 1000, "cached": meta.cached}
         match outcome:
             case Success(told, main):
                 data |= {"status": "completed", "output_length": length(told, main)}
