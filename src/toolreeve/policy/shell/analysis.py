@@ -146,7 +146,7 @@ class _Walk:
                 if any(redirect.operator in ("<", "<<", "<<<") for redirect in node.redirects):
                     piped = None
             if node.assignments:
-                self._assign(node.assignments, scope, prefix=bool(words))
+                self._assign(node.assignments, scope, words[0] if words else None)
         except (NotKnown, Unreadable) as problem:
             self._unknown((node.source,), str(problem))
             return None
@@ -205,13 +205,17 @@ class _Walk:
                 raise NotKnown("a redirection to several words")
             _redirect(operator, words[0], site)
 
-    def _assign(self, assignments: tuple[Assignment, ...], scope: Scope, *, prefix: bool) -> None:
+    def _assign(self, assignments: tuple[Assignment, ...], scope: Scope, command: Word | None) -> None:
+        """A shell variable, or the environment of `command` when there is one."""
         for name, values, array in assignments:
-            if not (may_export(name) if prefix else may_assign(name)):
-                raise NotKnown(f"sets {name}, which changes what programs do")
             words = self._expand(values, scope)
-            if not prefix:
+            if command is None:
+                allowed = may_assign(name)
                 scope.variables[name] = words[0] if len(words) == 1 and not array else Open()
+            else:
+                allowed = may_export(name, words[0]) or (name == "IFS" and command == "read")
+            if not allowed:
+                raise NotKnown(f"sets {name}, which changes what programs do")
 
     def _declare(self, node: Declaration, scope: Scope) -> None:
         if node.keyword not in ("export", "local", "readonly", "declare"):
@@ -219,10 +223,11 @@ class _Walk:
         names = [flag for flag in node.flags if not flag.startswith("-")]
         if any(flag not in ("-x", "-r", "-a", "-p") for flag in node.flags if flag.startswith("-")):
             raise NotKnown(f"`{node.keyword}` with flags")
-        for name in (*names, *(assignment.name for assignment in node.assignments)):
-            if not may_export(name) and not (node.keyword == "local" and may_assign(name)):
+        local = node.keyword == "local"
+        for name in names:
+            if not may_export(name, "") and not (local and may_assign(name)):
                 raise NotKnown(f"exports {name}")
-        self._assign(node.assignments, scope, prefix=False)
+        self._assign(node.assignments, scope, None if local else node.keyword)
         self.findings.parts.append(PartOf((node.source,), ""))
 
     def _test(self, node: Test, scope: Scope) -> None:

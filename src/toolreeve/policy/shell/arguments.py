@@ -106,6 +106,8 @@ class _Reader:
         while index < length:
             flag = "-" + word[index]
             index += 1
+            if flag in self._program.refused:
+                raise NotKnown(f"the flag {flag}")
             role = table.get(flag)
             if role is None:
                 if self._program.open and length == 2:

@@ -83,6 +83,13 @@ def _nothing(words: list[Word], site: Site) -> None:
     """Commands without effect, whatever their words."""
 
 
+def _number(words: list[Word], site: Site) -> None:
+    """At most a number: an expression would be evaluated."""
+    for word in words:
+        if not isinstance(word, str) or not re.fullmatch(r"%?\d+", word):
+            raise NotKnown(f"`{shown(word)}` where a number is expected")
+
+
 def _refuse(words: list[Word], site: Site) -> None:
     raise NotKnown("runs text or files as commands of this shell")
 
@@ -98,13 +105,13 @@ BUILTINS: Mapping[str, Callable[[list[Word], Site], None]] = {
     ":": _nothing,
     "true": _nothing,
     "false": _nothing,
-    "exit": _nothing,
-    "return": _nothing,
-    "break": _nothing,
-    "continue": _nothing,
-    "wait": _nothing,
-    "shift": _nothing,
-    "logout": _nothing,
+    "exit": _number,
+    "return": _number,
+    "break": _number,
+    "continue": _number,
+    "wait": _number,
+    "shift": _number,
+    "logout": _number,
     "eval": _refuse,
     "source": _refuse,
     ".": _refuse,

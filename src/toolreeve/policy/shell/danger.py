@@ -11,6 +11,7 @@ from toolreeve.policy.shell.paths import secret, secret_glob, secrets_below, und
 from toolreeve.policy.shell.site import Findings
 
 _HISTORY = (".git", ".hg", ".svn")
+_CACHES = frozenset((".ruff_cache", ".mypy_cache"))
 _SYSTEM_ROOTS = frozenset(
     "/ /bin /boot /dev /etc /home /lib /lib64 /opt /proc /root /sbin /srv /sys /usr /var /Users /System /Library".split()
 )
@@ -79,17 +80,17 @@ def _writing(effect: Effect, root: str) -> Judgement:
         return DangerLevel.HIGH, f"writes {path}, outside the workspace"
     if any(name in _HISTORY for name in _inside(path, root).split("/")) or secret(_inside(path, root)):
         return DangerLevel.HIGH, f"writes {path}, a protected place"
+    if path.rpartition("/")[2] in _CACHES:
+        return DangerLevel.LOW, f"keeps a cache in {path}"
     return DangerLevel.MEDIUM, f"writes {path}"
 
 
 def _deleting(effect: Effect, home: str, root: str) -> Judgement:
     path = effect.target
-    tree = effect.reach is not Reach.EXACT
-    stem = path.split("*")[0].rstrip("/") or "/" if effect.reach is Reach.MATCHING else path
-    if tree and (stem in _SYSTEM_ROOTS or stem == root or under(home, stem) or under(root, stem)):
-        return DangerLevel.CRITICAL, f"deletes everything below {stem}"
-    if tree and stem.rpartition("/")[2] in _HISTORY:
-        return DangerLevel.CRITICAL, f"deletes the history in {stem}"
+    if effect.reach is Reach.BELOW and (path in _SYSTEM_ROOTS or under(home, path) or under(root, path)):
+        return DangerLevel.CRITICAL, f"deletes everything below {path}"
+    if effect.reach is Reach.BELOW and path.rpartition("/")[2] in _HISTORY:
+        return DangerLevel.CRITICAL, f"deletes the history in {path}"
     if path.startswith("/dev/"):
         return DangerLevel.CRITICAL, f"deletes the device {path}"
     return DangerLevel.HIGH, f"deletes {path}"

@@ -9,8 +9,9 @@ import re
 _EXPORTABLE = re.compile(
     r"LC_[A-Z]+|LANG|LANGUAGE|TZ|COLUMNS|LINES|TERM|NO_COLOR|FORCE_COLOR|CLICOLOR(?:_FORCE)?|CI|DEBIAN_FRONTEND|"
     r"BLOCKSIZE|BLOCK_SIZE|POSIXLY_CORRECT|QUOTING_STYLE|TIME_STYLE|GREP_COLORS?|PYTHONUNBUFFERED|PYTHONDONTWRITEBYTECODE|"
-    r"GIT_PAGER_IN_USE|FOO|BAR|BAZ|VERBOSE|NODE_ENV|AWS_PAGER_DISABLED|AWS_(?:DEFAULT_)?REGION|AWS_PROFILE"
+    r"FOO|BAR|BAZ|VAR|DEBUG|VERBOSE|NODE_ENV|AWS_(?:DEFAULT_)?REGION|AWS_PROFILE"
 )
+_PLAIN_VALUE = re.compile(r"(?![./:~])[\w/+@=.:, -]*")
 _LOOKED_FOR = re.compile(
     r"PATH|.*PATH|LD_.*|DYLD_.*|BASH.*|ENV|IFS|PS[0-9]|PROMPT.*|SHELL.*|HOME|CDPATH|GLOB.*|HIST.*|TMP(?:DIR)?|TEMP|OPT.*|"
     r".*PAGER|.*EDITOR|VISUAL|BROWSER|GIT_.*|SSH_.*|PYTHON.*|PERL.*|RUBY.*|NODE_.*|JAVA.*|JDK_.*|_JAVA.*|MAVEN.*|GRADLE.*|"
@@ -22,9 +23,11 @@ _LOOKED_FOR = re.compile(
 )
 
 
-def may_export(name: str) -> bool:
-    """Whether the variable may be set in a program's environment."""
-    return _EXPORTABLE.fullmatch(name) is not None
+def may_export(name: str, value: object) -> bool:
+    """Whether the variable may be set to the value in a program's environment; a path could be loaded from."""
+    return (
+        _EXPORTABLE.fullmatch(name) is not None and isinstance(value, str) and _PLAIN_VALUE.fullmatch(value) is not None
+    )
 
 
 def may_assign(name: str) -> bool:

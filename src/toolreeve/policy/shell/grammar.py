@@ -197,6 +197,8 @@ class _Reader:
             return Assignment(self._source(name), ("",))
         if rest[1].type == "array":
             inner = [child for child in rest[1].children if child.type not in ("(", ")")]
+            if any(self._text[child.start_byte] == "[" for child in inner):
+                raise Unreadable("an array with subscripts, which are evaluated")
             return Assignment(self._source(name), tuple(self._word(child) for child in inner), array=True)
         return Assignment(self._source(name), (self._word(rest[1]),))
 
@@ -265,6 +267,7 @@ class _Reader:
     def _heredoc(self, node: "Branching", redirects: list[Redirect], words: list[RawWord]) -> list[Step]:
         following: list[Step] = []
         quoted = False
+        self._check_end(node)
         for child in node.children:
             kind = child.type
             if kind == "heredoc_start":
@@ -280,6 +283,20 @@ class _Reader:
             elif kind not in ("<<", "<<-", "heredoc_end", "&&", "||", "|", "|&", "file_descriptor", ";", "\n"):
                 raise Unreadable("a heredoc that is not plain")
         return following
+
+    def _check_end(self, node: "Branching") -> None:
+        """Where the body ends is found again here: what follows it is commands."""
+        parts = {child.type: child for child in node.children}
+        start, body, end = (parts.get(f"heredoc_{part}") for part in ("start", "body", "end"))
+        if start is None or end is None or sum(child.type == "heredoc_redirect" for child in node.parent.children) > 1:  # type: ignore[union-attr]
+            raise Unreadable("a heredoc that is not plain")
+        mark = re.fullmatch(r"(['\"]?)(\w+)\1|\\(\w+)", self._source(start))
+        name = mark and (mark.group(2) or mark.group(3))
+        lines = self._text[body.start_byte : end.start_byte].split("\n") if body is not None else []
+        line = self._text[self._text.rfind("\n", 0, end.start_byte) + 1 :].partition("\n")[0]
+        indent = "\t" if "<<-" in parts else ""
+        if name is None or line.lstrip(indent) != name or any(text.lstrip("\t") == name for text in lines):
+            raise Unreadable("a heredoc whose end is not clear")
 
     def _heredoc_body(self, node: "Branching") -> RawWord:
         body = re.sub(r"\\[\\$`]", "", self._text[node.start_byte : node.end_byte])

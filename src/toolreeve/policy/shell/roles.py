@@ -1,20 +1,29 @@
 """What does a program do with a value in a given role? One effect a role."""
 
+import re
+
 from toolreeve.core.effects import EffectKind, Reach
 from toolreeve.policy.shell.arguments import Arguments, NotKnown
 from toolreeve.policy.shell.site import Site
 from toolreeve.policy.shell.specs import Program
-from toolreeve.policy.shell.words import Word, shown
+from toolreeve.policy.shell.words import Open, Word, shown
+
+_MOVES = re.compile(
+    r"(?:abort|accept|backward-|beginning-of-line|cancel|clear-|delete-char|deselect|disable-search|enable-search|down|up|"
+    r"end-of-line|exclude|first|last|forward-|half-page-|hide-|show-|ignore|jump|kill-|next-|prev-|page-|offset-|"
+    r"replace-query|select|toggle|top|yank|accept-non-empty|track|unix-|best|clear-query|preview-(?:up|down|page|half|top|bottom))"
+    r"[a-z-]*"
+)
 
 
 def apply(role: str, word: Word, site: Site) -> None:
     match role:
-        case "text" | "variable":
+        case "text":
             return
         case "read":
             if word != "-":
                 site.touch(EffectKind.READ, word)
-        case "list" | "names":
+        case "list":
             site.touch(EffectKind.READ, word, Reach.NAMES)
         case "deep":
             if word != "-":
@@ -26,6 +35,8 @@ def apply(role: str, word: Word, site: Site) -> None:
             site.touch(EffectKind.DELETE, word)
         case "deltree":
             site.touch(EffectKind.DELETE, word, Reach.BELOW)
+        case "move":
+            site.touch(EffectKind.DELETE, word, Reach.EXACT if isinstance(word, Open) else Reach.BELOW)
         case "url" | "host":
             site.reach(EffectKind.NET, word)
         case "upload":
@@ -34,6 +45,8 @@ def apply(role: str, word: Word, site: Site) -> None:
             _revision(word, site)
         case "cloud":
             _cloud(word, site)
+        case "bind":
+            _bind(word)
         case _:
             raise NotKnown(f"the role {role} of `{shown(word)}`")
 
@@ -59,6 +72,14 @@ def _cloud(word: Word, site: Site) -> None:
         raise NotKnown(f"`{word}` names a file inside a value")
 
 
+def _bind(word: Word) -> None:
+    """Key bindings of fzf: moving and choosing are harmless, every other action may run something."""
+    for binding in shown(word).split(","):
+        for action in binding.partition(":")[2].split("+"):
+            if not isinstance(word, str) or not _MOVES.fullmatch(action):
+                raise NotKnown(f"the key binding `{binding}`")
+
+
 def settle(program: Program, arguments: Arguments, site: Site) -> None:
     """The effects of everything that was read: flags in order, then operands by position."""
     operands, absent = program.operands, program.absent
@@ -75,6 +96,8 @@ def _operands(
     program: Program, roles: tuple[str, ...], absent: tuple[str, ...], words: list[Word], site: Site
 ) -> None:
     assigned = _assign(roles, len(words))
+    if assigned is None and program.harmless and any(isinstance(word, Open) and not word.single for word in words):
+        assigned = [roles[-1].rstrip("*?+")] * len(words) if roles else None
     if assigned is None:
         extra = shown(words[-1]) if words else ""
         raise NotKnown(f"the operand `{extra}`" if words else "an operand is missing")

@@ -91,8 +91,7 @@ class Site:
             case Glob(text):
                 self._touch_glob(kind, text, reach)
             case Open() if word.below is not None:
-                wide = reach if reach is Reach.NAMES else Reach.BELOW
-                effects.extend(Effect(kind, root, wide) for root in word.below)
+                effects.extend(_somewhere(kind, root, reach) for root in word.below)
             case Open() if reach is not Reach.NAMES:
                 raise NotKnown(f"{_DOING[kind]} `{shown(word)}`, a path decided only when it runs")
 
@@ -110,6 +109,13 @@ class Site:
         if not isinstance(address, str):
             raise NotKnown(f"contacts `{shown(address)}`, an address decided only when it runs")
         self.findings.effects.append(Effect(kind, host_of(address)))
+
+
+def _somewhere(kind: EffectKind, root: str, reach: Reach) -> Effect:
+    """An effect on one path or several below `root`, which the run will choose."""
+    if kind is EffectKind.READ:
+        return Effect(kind, root, reach if reach is Reach.NAMES else Reach.BELOW)
+    return Effect(kind, root, reach) if reach is Reach.BELOW else Effect(kind, f"{root.rstrip('/')}/**", Reach.MATCHING)
 
 
 _DOING = {

@@ -14,7 +14,7 @@ from typing import Any
 from toolreeve.core import json
 
 ROLES = frozenset(
-    "text read list deep write delete deltree url host upload revision cloud names variable".split()
+    "text read list deep write delete deltree url host upload revision cloud move bind".split()
 )
 """What a value can be: see `roles` for the effect of each."""
 
@@ -30,14 +30,15 @@ class Program:
     """One program or subcommand, ready to read arguments with."""
 
     __slots__ = (
-        "absent", "calm", "danger", "data", "does", "flags", "filters", "harmless", "judge", "maybe", "modes", "name", "net",
+        "absent", "calm", "danger", "data", "does", "everywhere", "flags", "filters", "harmless", "judge", "maybe", "modes", "name", "net",
         "number", "open", "operands", "parent", "prints", "reason", "refused", "requires", "single", "stops", "subs",
         "unlike",
     )  # fmt: skip
 
     def __init__(self, name: str, data: Mapping[str, Any], parent: "Program | None" = None) -> None:
         self.name, self.data, self.parent = name, data, parent
-        inherited = parent is not None and parent.data.get("everywhere", False)
+        inherited = parent is not None and parent.everywhere
+        self.everywhere: bool = data.get("everywhere", inherited)
         self.single = bool(data.get("single", parent.single if parent is not None else False))
         self.flags: dict[str, str] = dict(parent.flags) if inherited and parent is not None else {}
         self.maybe: set[str] = set(parent.maybe) if inherited and parent is not None else set()

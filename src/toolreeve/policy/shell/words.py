@@ -35,18 +35,19 @@ Word = str | Glob | Open
 class Scope:
     """What the shell knows at one point: where it is, which variables it has set."""
 
-    __slots__ = ("directories", "home", "root", "variables")
+    __slots__ = ("directories", "home", "root", "start", "variables")
 
     def __init__(
-        self, directories: tuple[str, ...], home: str, root: str, variables: dict[str, Word] | None = None
+        self, directories: tuple[str, ...], home: str, root: str, variables: dict[str, Word] | None = None, start: str = ""
     ) -> None:
         self.directories = directories
+        self.start = start or directories[0]
         self.home = home
         self.root = root
         self.variables = {} if variables is None else variables
 
     def copy(self) -> "Scope":
-        return Scope(self.directories, self.home, self.root, dict(self.variables))
+        return Scope(self.directories, self.home, self.root, dict(self.variables), self.start)
 
     def value(self, name: str) -> Word:
         known = self.variables.get(name)

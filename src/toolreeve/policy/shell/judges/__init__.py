@@ -21,6 +21,7 @@ JUDGES: Mapping[str, Judge] = {
     "env": wrappers.env,
     "fd": text.fd,
     "find": find.judge,
+    "fzf": text.fzf,
     "gh_api": downloads.gh_api,
     "git": git.judge,
     "git_branch": git.branch,

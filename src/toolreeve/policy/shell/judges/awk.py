@@ -7,7 +7,7 @@ from toolreeve.policy.shell.judging import conclude
 from toolreeve.policy.shell.roles import apply
 from toolreeve.policy.shell.site import Site
 from toolreeve.policy.shell.specs import Program
-from toolreeve.policy.shell.words import Word, may_be_flag, shown
+from toolreeve.policy.shell.words import Word
 
 _TOKEN = re.compile(
     r"""(?P<blank>[ \t\r]+|\\\n|\#[^\n]*)
@@ -20,7 +20,8 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _REGEX = re.compile(r"/(?:[^/\\\n\[]|\\.|\[\^?\]?(?:[^\]\\\n]|\\.|\[:\w+:\])*\])*/")
-_REFUSED = frozenset(("system", "getline", "ARGV", "ARGC", "ENVIRON", "PROCINFO", "SYMTAB", "FUNCTAB", "fflush", "nextfile_"))
+_REFUSED = frozenset(("system", "getline", "ARGV", "ARGC", "ENVIRON", "PROCINFO", "SYMTAB", "FUNCTAB"))
+_KEYWORDS = frozenset("print printf return in case else do exit if while for switch".split())
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
 
@@ -35,9 +36,6 @@ def judge(spec: Program, words: list[Word], site: Site) -> tuple[str, ...] | Non
     for operand in operands[1:]:
         if isinstance(operand, str) and _ASSIGNMENT.match(operand):
             continue
-        if may_be_flag(operand) and not isinstance(operand, str):
-            # Flags end at the program text, so even a name that begins with a dash is a file here.
-            pass
         apply("read", operand, site)
     return conclude(spec, arguments, site)
 
@@ -45,37 +43,53 @@ def judge(spec: Program, words: list[Word], site: Site) -> tuple[str, ...] | Non
 def check(text: str) -> None:
     """Raises `NotKnown` unless the program cannot write a file, run a command or read one it was not given."""
     at, previous, printing, depth = 0, "", False, 0
+    parentheses: list[bool] = []
     while at < len(text):
         kind, token = _token(text, at, previous)
         at += len(token)
         if kind == "blank":
             continue
-        if kind == "name" and token in _REFUSED:
-            raise NotKnown(f"`{token}` in an awk program")
-        if token in ("|", "|&", ">>") or kind == "at":
-            raise NotKnown(f"`{token}` in an awk program")
+        _refuse(kind, token)
         if kind == "name" and token in ("print", "printf"):
             printing, depth = True, 0
         elif printing:
             if token == ">" and depth <= 0:
                 raise NotKnown("an awk program that writes")
-            depth += (token in "([") - (token in ")]") if kind == "operator" else 0
-            printing = token not in (";", "}", "\n", "{")
-        previous = "" if token == "\n" else "operand" if kind in ("string", "number", "regex") else token
-        if kind == "name" and token not in ("print", "printf", "return", "in", "case"):
-            previous = "operand"
+            depth += (token in ("(", "[")) - (token in (")", "]"))
+            # A newline may continue the list of what is printed, so only these end it.
+            printing = token not in (";", "}")
+        previous = _before_slash(kind, token, previous, parentheses)
+
+
+def _refuse(kind: str, token: str) -> None:
+    if (kind == "name" and token in _REFUSED) or token in ("|", "|&", ">>") or kind == "at":
+        raise NotKnown(f"`{token}` in an awk program")
+
+
+def _before_slash(kind: str, token: str, previous: str, parentheses: list[bool]) -> str:
+    """What decides whether a slash that follows divides: "operand" does, anything else begins a pattern."""
+    if token == "(":
+        parentheses.append(previous in ("if", "while", "for", "switch"))
+    elif token == ")":
+        return "" if parentheses and parentheses.pop() else "operand"
+    elif kind in ("string", "number", "regex") or token in ("]", "++", "--"):
+        return "operand"
+    elif kind == "name":
+        return token if token in _KEYWORDS else "operand"
+    return token
 
 
 def _token(text: str, at: int, previous: str) -> tuple[str, str]:
     found = _TOKEN.match(text, at)
     if found is None:
-        raise NotKnown(f"`{shown(text[at])}` in an awk program")
+        raise NotKnown(f"`{text[at]}` in an awk program")
     kind = str(found.lastgroup)
     if kind != "slash":
         return kind, found.group()
-    if previous in ("operand", ")", "]", "$", "++", "--"):
+    if previous == "operand":
         return "operator", "/"
     regex = _REGEX.match(text, at)
-    if regex is None:
-        raise NotKnown("an awk pattern that does not end")
+    # Inside brackets a slash ends the pattern for some awks and not for others: only agreement counts.
+    if regex is None or re.search(r"\[[^\]]*/", regex.group()[1:-1].replace("\\/", "")):
+        raise NotKnown("an awk pattern whose end is not clear")
     return "regex", regex.group()

@@ -26,16 +26,17 @@ def verbs(spec: Program, words: list[Word], site: Site) -> tuple[str, ...] | Non
 def _asks(names: list[str], flags: set[str]) -> bool:
     """Help and version need no verb; nothing that looks like a value may stand before them."""
     plain = all(_NAME.fullmatch(name) for name in names)
-    return plain and (bool({"--help", "-h", "--version"} & flags) or names[-1:] == ["help"])
+    asked = {"--help", "-h"} & flags or names[-1:] == ["help"] or ("--version" in flags and not names)
+    return plain and bool(asked)
 
 
 def _check_verb(spec: Program, names: list[str]) -> None:
     reading, changing = re.compile(spec.data["reading"]), re.compile(spec.data["changing"])
     for name in names[: spec.data["nouns"]]:
-        if not _NAME.fullmatch(name) or changing.fullmatch(name):
-            break
         if reading.fullmatch(name):
             return
+        if not _NAME.fullmatch(name) or changing.fullmatch(name):
+            break
     raise NotKnown(f"`{spec.name} {' '.join(names)}` is not known to only read")
 
 

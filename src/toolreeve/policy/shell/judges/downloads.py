@@ -8,8 +8,8 @@ from toolreeve.policy.shell.site import Site
 from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Open, Word, shown
 
-_READING = frozenset(("GET", "HEAD", "OPTIONS"))
-_BODIES = frozenset("-d --data --data-raw --data-binary --data-urlencode --data-ascii --json -F --form -T --upload-file".split())
+_READING = frozenset(("GET", "HEAD", "OPTIONS", "TRACE"))
+_BODIES = frozenset("-d --data --data-raw --data-binary --data-urlencode --data-ascii --json -F --form --form-string -T --upload-file".split())
 
 
 def curl(spec: Program, words: list[Word], site: Site) -> tuple[str, ...] | None:
@@ -25,7 +25,7 @@ def curl(spec: Program, words: list[Word], site: Site) -> tuple[str, ...] | None
     if not addresses:
         raise NotKnown("curl without an address")
     for address in addresses:
-        site.reach(EffectKind.SEND if sends else EffectKind.NET, _plain(address))
+        site.reach(EffectKind.SEND if sends else EffectKind.NET, address if arguments.has("-g", "--globoff") else _plain(address))
         if arguments.has("-O", "--remote-name", "--remote-name-all"):
             site.touch(EffectKind.WRITE, shown(address).rstrip("/").rpartition("/")[2])
     return None

@@ -115,15 +115,15 @@ def query(spec: Program, words: list[Word], site: Site) -> Printed:
 
 
 def reads_only(statement: str) -> bool:
-    """Whether SQL text is made of statements that only read. Quoted text counts too: better asked than missed."""
+    """Whether SQL text is one statement that only reads. Quoted text counts too: better asked than missed."""
     if re.match(r"\s*\\(?:d[a-zA-Z+]*|l\+?|conninfo|dt\+?|z)(?:\s+[\w.*\"]+)?\s*$", statement):
         return True
     if re.match(r"\s*\.(?:tables|schema|databases|indexes|indices|show|help|dbinfo)(?:\s+[\w.]+)?\s*$", statement):
         return True
     if "\\" in statement or statement.lstrip().startswith(".") or "\n." in statement:
         return False
-    parts = [part for part in statement.split(";") if part.strip()]
-    return bool(parts) and all(_READING_SQL.match(part) and not _CHANGING_SQL.search(part) for part in parts)
+    statement = statement.rstrip("; \n\t")
+    return ";" not in statement and bool(_READING_SQL.match(statement)) and not _CHANGING_SQL.search(statement)
 
 
 def dashed_verb(spec: Program, words: list[Word], site: Site) -> Printed:

@@ -86,10 +86,9 @@ def _primary(words: list[Word], at: int, roots: list[Word], below: tuple[str, ..
     if word in _RUNS:
         return _run(words, at, below, site)
     if word == "-delete":
-        if below is None:
-            raise NotKnown("deletes what is found in a place decided only when it runs")
-        for root in below:
-            site.touch(EffectKind.DELETE, root, Reach.BELOW)
+        narrowed = any(isinstance(other, str) and other in _VALUED for other in words)
+        everything = Reach.EXACT if narrowed else Reach.BELOW
+        site.touch(EffectKind.DELETE, Open(below=below), everything)
         return at + 1
     if word in _LISTS:
         site.touch(EffectKind.WRITE, _following(words, at))

@@ -3,11 +3,10 @@
 from toolreeve.core.effects import EffectKind, Reach
 from toolreeve.policy.shell.arguments import NotKnown, read
 from toolreeve.policy.shell.judging import conclude, subcommand
-from toolreeve.policy.shell.paths import resolve
-from toolreeve.policy.shell.roles import settle
+from toolreeve.policy.shell.paths import resolve, under
 from toolreeve.policy.shell.site import Site
 from toolreeve.policy.shell.specs import Program
-from toolreeve.policy.shell.words import Word
+from toolreeve.policy.shell.words import Scope, Word
 
 Printed = tuple[str, ...] | None
 
@@ -16,15 +15,23 @@ def judge(spec: Program, words: list[Word], site: Site) -> Printed:
     arguments = read(spec, words)
     scope = site.scope
     for flag, value in arguments.flags:
-        if flag == "-C" and isinstance(value, str):
+        if flag == "-C":
+            if not isinstance(value, str):
+                raise NotKnown("git in a directory decided only when it runs")
             site.touch(EffectKind.READ, value, Reach.NAMES)
             scope = scope.copy()
             scope.directories = tuple(resolve(value, directory) for directory in scope.directories)
-        elif value is not None and spec.flags[flag] != "text":
-            settle(spec, arguments._replace(operands=[]), site)
     if not arguments.operands:
         return None
+    _at_home(scope)
     return subcommand(spec, arguments.operands, site.at(scope))
+
+
+def _at_home(scope: Scope) -> None:
+    """A repository's configuration can name programs to run, and a directory of the workspace may pose as a repository."""
+    for directory in scope.directories:
+        if not under(scope.start, directory) and not under(scope.root, directory):
+            raise NotKnown(f"git obeys the configuration of {directory}, which may be a repository of its own")
 
 
 def branch(spec: Program, words: list[Word], site: Site) -> Printed:

@@ -11,7 +11,7 @@ from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Word
 
 _ADDRESS = re.compile(r"\s*(?:\d+(?:~\d+)?|\$|[+~]\d+)\s*")
-_LABEL = re.compile(r"[ \t]*[^;\n}]*")
+_LABEL = re.compile(r"[ \t]*[^\s;}]*")
 _REST_OF_LINE = re.compile(r"[^\n]*(?:\\\n[^\n]*)*")
 _FLAGS = re.compile(r"[gpiImM0-9]*")
 _ALONE = frozenset("pPdDhHgGxnN=FlzqQ")

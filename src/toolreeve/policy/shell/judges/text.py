@@ -3,6 +3,7 @@
 from toolreeve.core.effects import EffectKind, Reach
 from toolreeve.policy.shell.arguments import NotKnown, read
 from toolreeve.policy.shell.judging import by_specification, conclude, printed, settle_flags
+from toolreeve.policy.shell.paths import resolve
 from toolreeve.policy.shell.roles import apply
 from toolreeve.policy.shell.site import Site
 from toolreeve.policy.shell.specs import Program
@@ -15,7 +16,15 @@ _EXECUTES = frozenset(("-x", "--exec", "-X", "--exec-batch"))
 
 def anything(spec: Program, words: list[Word], site: Site) -> Printed:
     """Whatever its words are, it only prints them."""
-    return None
+    return _names_only(words, site)
+
+
+def _names_only(words: list[Word], site: Site) -> Printed:
+    """The paths that fixed words name, when they are printed and given on."""
+    if not all(isinstance(word, str) and not word.startswith("-") for word in words):
+        return None
+    paths = (part for word in words for part in str(word).split())
+    return tuple(dict.fromkeys(resolve(part, here) for part in paths for here in site.scope.directories))
 
 
 def printf(spec: Program, words: list[Word], site: Site) -> Printed:
@@ -108,3 +117,8 @@ def variables(spec: Program, words: list[Word], site: Site) -> Printed:
     for operand in arguments.operands:
         site.scope.value(shown(operand))
     return conclude(spec, arguments, site)
+
+
+def fzf(spec: Program, words: list[Word], site: Site) -> Printed:
+    """Options may also begin with a plus sign."""
+    return by_specification(spec, [word for word in words if word not in ("+x", "+i", "+s", "+m")], site)

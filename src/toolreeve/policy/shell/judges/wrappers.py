@@ -34,8 +34,8 @@ def env(spec: Program, words: list[Word], site: Site) -> Printed:
     settle_flags(spec, arguments, site)
     command = list(arguments.operands)
     while command and isinstance(command[0], str) and re.match(r"[A-Za-z_]\w*=", command[0]):
-        name = command.pop(0).partition("=")[0]  # type: ignore[union-attr]
-        if not may_export(name):
+        name, _, value = command.pop(0).partition("=")  # type: ignore[union-attr]
+        if not may_export(name, value):
             raise NotKnown(f"sets {name}, which changes what programs do")
     if not command:
         return None
@@ -56,6 +56,8 @@ def xargs(spec: Program, words: list[Word], site: Site) -> Printed:
     """Runs a command with words read from its input: they may be anything that the input may be."""
     arguments = read(spec, words)
     settle_flags(spec, arguments, site)
+    if not arguments.operands and not arguments.has("--help", "--version", "-a", "--arg-file"):
+        raise NotKnown("`xargs` without a command")
     inner = list(arguments.operands) or ["echo"]
     from_file = arguments.has("-a", "--arg-file")
     given = Open(below=None if from_file else site.piped)
