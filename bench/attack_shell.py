@@ -14,7 +14,7 @@ from typing import Any
 
 from toolreeve.core.verdict import Decision
 from toolreeve.policy.shell.analysis import Analysis, analyse
-from toolreeve.policy.shell.extraction import deny_words
+from toolreeve.policy.shell.extraction import may_name
 from toolreeve.policy.shell.verdict import decide_default
 
 _PLACES = {
@@ -69,7 +69,7 @@ def _bypasses(corpora: Path) -> Iterator[Row]:
     shell = [row for row in _rows(corpora / "agent_bypass.jsonl") if row["category"].startswith("shell/")]
     yield _none("agent_bypass: every shell row", [_filled(row["command"]) for row in shell])
     denied = [row for row in shell if row["policy"].startswith("deny ")]
-    met = [row for row in denied if row["policy"].removeprefix("deny ") in deny_words(_filled(row["command"]))]
+    met = [row for row in denied if may_name(_filled(row["command"]), row["policy"].removeprefix("deny "))]
     missed = tuple(row["command"] for row in denied if row not in met)
     yield Row(
         suite="agent_bypass: deny rows met by a deny on the word", total=len(denied), allowed=len(met),

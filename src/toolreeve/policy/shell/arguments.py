@@ -45,7 +45,7 @@ class _Reader:
             self._at += 1
             if type(word) is not str:
                 self._loose(word)
-            elif word[:1] != "-" or word == "-":
+            elif word[:1] != "-" or word == "-" or word in self._program.dashed:
                 self.operands.append(word)
                 if self._program.stops:
                     break

@@ -31,7 +31,7 @@ def deny_words(command: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def names(command: str, word: str) -> bool:
+def may_name(command: str, word: str) -> bool:
     """Whether a deny on `word` meets the command: literally, or through a glob that may match it."""
     words = deny_words(command)
     if word in words:

@@ -12,7 +12,7 @@ _MOVES = re.compile(
     r"(?:abort|accept|backward-|beginning-of-line|cancel|clear-|delete-char|deselect|disable-search|enable-search|down|up|"
     r"end-of-line|exclude|first|last|forward-|half-page-|hide-|show-|ignore|jump|kill-|next-|prev-|page-|offset-|"
     r"replace-query|select|toggle|top|yank|accept-non-empty|track|unix-|best|clear-query|preview-(?:up|down|page|half|top|bottom))"
-    r"[a-z-]*"
+    r"[a-z-]*|(?:put|pos|change-(?:header|prompt|query|nth|multi|border-label|list-label|input-label|pointer|ghost))\([^()]*\)"
 )
 
 

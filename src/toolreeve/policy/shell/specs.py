@@ -30,7 +30,7 @@ class Program:
     """One program or subcommand, ready to read arguments with."""
 
     __slots__ = (
-        "absent", "calm", "danger", "data", "does", "everywhere", "flags", "filters", "harmless", "judge", "maybe", "modes", "name", "net",
+        "absent", "calm", "danger", "dashed", "data", "does", "everywhere", "flags", "filters", "harmless", "judge", "maybe", "modes", "name", "net",
         "number", "open", "operands", "parent", "prints", "reason", "refused", "requires", "single", "stops", "subs",
         "unlike",
     )  # fmt: skip
@@ -63,6 +63,7 @@ class Program:
         self.reason: str = data.get("reason", "")
         self.modes = {flag: mode for key, mode in data.get("modes", {}).items() for flag in self._names(key)}
         self.subs: dict[str, Program | None] = {}
+        self.dashed = frozenset(name for key in data.get("sub", ()) for name in key.split() if name[0] == "-")
 
     def _read_flags(self, data: Mapping[str, Any]) -> None:
         for field, listed in data.items():

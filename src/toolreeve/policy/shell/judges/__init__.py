@@ -10,6 +10,7 @@ from toolreeve.policy.shell.words import Word
 Judge = Callable[[Program, list[Word], Site], tuple[str, ...] | None]
 
 JUDGES: Mapping[str, Judge] = {
+    "after_dashes": wrappers.after_dashes,
     "anything": text.anything,
     "awk": awk.judge,
     "command": wrappers.command,
@@ -33,9 +34,11 @@ JUDGES: Mapping[str, Judge] = {
     "printf": text.printf,
     "query": filters.query,
     "rm": filters.remove,
+    "second_verb": filters.second_verb,
     "sed": sed.judge,
     "shell": shells.shell,
     "tar": tar.judge,
+    "unfed": filters.unfed,
     "variables": text.variables,
     "verbs": cloud.verbs,
     "watch": shells.watch,

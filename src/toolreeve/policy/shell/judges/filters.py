@@ -5,7 +5,7 @@ import re
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import EffectKind, Reach
 from toolreeve.policy.shell.arguments import NotKnown, read
-from toolreeve.policy.shell.judging import conclude, settle_flags
+from toolreeve.policy.shell.judging import by_specification, conclude, settle_flags
 from toolreeve.policy.shell.roles import apply
 from toolreeve.policy.shell.site import Site
 from toolreeve.policy.shell.specs import Program
@@ -16,7 +16,7 @@ _READING_SQL = re.compile(r"\s*(?:select|show|describe|desc|explain(?!\s+analy)|
 _CHANGING_SQL = re.compile(
     r"\b(?:insert|update|delete|drop|create|alter|truncate|grant|revoke|into|copy|call|execute|merge|replace|vacuum|attach|"
     r"detach|pragma|load_extension|writefile|edit|pg_\w*file\w*|lo_\w+|load_file|outfile|dumpfile|export|import|install|"
-    r"load|set|reindex|analyze|lock|do|pg_terminate\w*|pg_cancel\w*|pg_reload\w*|nextval|setval|dblink\w*|read_\w+|glob|"
+    r"load|set|reindex|analyze|lock|do|pg_terminate\w*|pg_cancel\w*|pg_reload\w*|nextval|setval|dblink\w*|read_\w+|readfile|getenv|glob|"
     r"xp_\w+|sp_\w+|openrowset|openquery|bulk|exec|unload|for\s+update)\b",
     re.IGNORECASE,
 )
@@ -123,7 +123,23 @@ def reads_only(statement: str) -> bool:
     if "\\" in statement or statement.lstrip().startswith(".") or "\n." in statement:
         return False
     statement = statement.rstrip("; \n\t")
+    if re.search(r"\bfrom\s*'", statement, re.IGNORECASE):
+        return False
     return ";" not in statement and bool(_READING_SQL.match(statement)) and not _CHANGING_SQL.search(statement)
+
+
+def second_verb(spec: Program, words: list[Word], site: Site) -> Printed:
+    verb = words[1] if len(words) > 1 else ""
+    if not isinstance(verb, str) or not re.fullmatch(spec.data["verbs"], verb):
+        raise NotKnown(f"`{spec.name} … {shown(verb)}`")
+    return None
+
+
+def unfed(spec: Program, words: list[Word], site: Site) -> Printed:
+    """Sends whatever it is given as input, so it must be given none."""
+    if site.piped != ():
+        raise NotKnown(f"`{spec.name}` sends what is piped into it")
+    return by_specification(spec, words, site)
 
 
 def dashed_verb(spec: Program, words: list[Word], site: Site) -> Printed:

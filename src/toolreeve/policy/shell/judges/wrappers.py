@@ -5,6 +5,7 @@ import re
 from toolreeve.policy.shell.arguments import Arguments, NotKnown, read
 from toolreeve.policy.shell.environment import may_export
 from toolreeve.policy.shell.judging import conclude, settle_flags
+from toolreeve.policy.shell.roles import apply
 from toolreeve.policy.shell.site import Site
 from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Open, Word
@@ -18,6 +19,8 @@ def wrapper(spec: Program, words: list[Word], site: Site) -> Printed:
     settle_flags(spec, arguments, site)
     own = len(spec.operands)
     conclude(spec, arguments._replace(operands=[]), site)
+    for role, operand in zip(spec.operands, arguments.operands, strict=False):
+        apply(role, operand, site)
     if len(arguments.operands) <= own:
         return _bare(spec, arguments)
     return site.run(arguments.operands[own:], site.scope, site.piped)
@@ -32,7 +35,7 @@ def _bare(spec: Program, arguments: Arguments) -> Printed:
 def env(spec: Program, words: list[Word], site: Site) -> Printed:
     arguments = read(spec, words)
     settle_flags(spec, arguments, site)
-    command = list(arguments.operands)
+    command = [*_split(arguments), *arguments.operands]
     while command and isinstance(command[0], str) and re.match(r"[A-Za-z_]\w*=", command[0]):
         name, _, value = command.pop(0).partition("=")  # type: ignore[union-attr]
         if not may_export(name, value):
@@ -40,6 +43,29 @@ def env(spec: Program, words: list[Word], site: Site) -> Printed:
     if not command:
         return None
     return site.run(command, site.scope, site.piped)
+
+
+def _split(arguments: Arguments) -> list[Word]:
+    """The words of `-S`, as long as its text has no quoting of its own."""
+    words: list[Word] = []
+    for flag, value in arguments.flags:
+        if flag in ("-S", "--split-string"):
+            if not isinstance(value, str) or not re.fullmatch(r"[\w\s./:=,@%+-]*", value) or value.startswith("-"):
+                raise NotKnown("the text of `env -S`")
+            words.extend(value.split())
+    return words
+
+
+def after_dashes(spec: Program, words: list[Word], site: Site) -> Printed:
+    """Everything after `--` is a command, run in another place."""
+    if "--" not in words:
+        raise NotKnown(f"`{spec.name}` without `--`")
+    at = words.index("--")
+    arguments = read(spec, words[:at])
+    if len(arguments.operands) != len(spec.operands) or at + 1 >= len(words):
+        raise NotKnown(f"`{spec.name}` that is not plain")
+    conclude(spec, arguments, site)
+    return site.run(words[at + 1 :], site.scope.copy(), None)
 
 
 def command(spec: Program, words: list[Word], site: Site) -> Printed:
