@@ -64,8 +64,11 @@ def analyse(command: str, *, cwd: str, home: str, root: str) -> Analysis:
     """`cwd`, `home` and `root` (the workspace) are absolute, normal paths."""
     walk = _Walk()
     scope = Scope((cwd,), home, root)
-    walk.script(grammar.parse(command), scope)
     found = walk.findings
+    try:
+        walk.script(grammar.parse(command), scope)
+    except (NotKnown, Unreadable) as problem:
+        found.parts.append(PartOf((command,), str(problem)))
     if not found.parts:
         found.parts.append(PartOf((), "" if command.strip() else "an empty command"))
     danger, reason = assess(found, home=home, root=root)

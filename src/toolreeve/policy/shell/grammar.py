@@ -48,6 +48,7 @@ _EXPANSIONS = frozenset(
 )
 _REDIRECTS = frozenset(("file_redirect", "heredoc_redirect", "herestring_redirect"))
 _OPERATORS = frozenset((";", "&", "&&", "||", "\n", ";;", "|", "|&"))
+_BEFORE_DESCRIPTOR = frozenset(("", " ", "\t", "\n", ";", "|", "&", "(", ")", "}", ">", "<"))
 _OUTPUTS = frozenset((">", ">>", "<", "&>", "&>>", ">&", "<&", ">|"))
 
 
@@ -65,6 +66,8 @@ def parse(command: str) -> Script:
         return _Reader(command).script()
     except Unreadable as problem:
         return Script((Step(Opaque(str(problem), command), ";"),))
+    except RecursionError:
+        return Script((Step(Opaque("nested too deeply", command), ";"),))
 
 
 class _Reader:
@@ -115,16 +118,20 @@ class _Reader:
         return Script(tuple(steps))
 
     def _list(self, node: "Branching") -> list[Step]:
+        """`a && b || c` is a list inside a list, as deep as it is long: read from the right, without recursion."""
         steps: list[Step] = []
-        for child in self._covered(node.children, node.start_byte, node.end_byte):
-            kind = child.type
-            if kind in ("&&", "||"):
-                steps[-1] = Step(steps[-1].node, kind)
-            elif kind == "list":
-                steps.extend(self._list(child))
-            elif kind not in ("comment", "\n"):
-                steps.append(Step(self._statement(child), ";"))
-        return steps
+        operator = ";"
+        pending = [node]
+        while pending:
+            current = pending.pop()
+            if current.type == "list":
+                pending.extend(self._covered(current.children, current.start_byte, current.end_byte))
+            elif current.type in ("&&", "||"):
+                operator = current.type
+            elif current.type not in ("comment", "\n"):
+                steps.append(Step(self._statement(current), operator))
+                operator = ";"
+        return steps[::-1]
 
     def _statement(self, node: "Branching") -> Node:
         form = _FORMS.get(node.type)
@@ -147,8 +154,14 @@ class _Reader:
         words: list[RawWord] = []
         assignments: list[Assignment] = []
         redirects: list[Redirect] = []
+        ended = -1
         for child in self._covered(node.children, node.start_byte, node.end_byte):
             kind = child.type
+            if kind not in _REDIRECTS:
+                # Bash ends a word only at a blank or an operator; the parser sometimes sees two words in one.
+                if child.start_byte == ended:
+                    return Opaque("words that the parser tore apart", self._source(node))
+                ended = child.end_byte
             if kind in _WORDS:
                 words.append(self._word(child))
             elif kind == "command_name":
@@ -253,6 +266,8 @@ class _Reader:
         descriptor = ""
         if children[0].type == "file_descriptor":
             descriptor, children = self._source(children[0]), children[1:]
+            if not descriptor.isdigit() or self._text[node.start_byte - 1 : node.start_byte] not in _BEFORE_DESCRIPTOR:
+                raise Unreadable("a redirection that is not plain")
         operator = children[0].type
         if node.type == "herestring_redirect":
             redirects.append(Redirect("<<<", descriptor, self._word(children[1])))
