@@ -11,7 +11,6 @@ from toolreeve.policy.shell.paths import secret, secret_glob, secrets_below, und
 from toolreeve.policy.shell.site import Findings
 
 _HISTORY = (".git", ".hg", ".svn")
-_CACHES = frozenset((".ruff_cache", ".mypy_cache"))
 _SYSTEM_ROOTS = frozenset(
     "/ /bin /boot /dev /etc /home /lib /lib64 /opt /proc /root /sbin /srv /sys /usr /var /Users /System /Library".split()
 )
@@ -29,7 +28,9 @@ def assess(findings: Findings, *, home: str, root: str) -> Judgement:
     for judged in findings.alarms:
         worst = _worse(worst, judged)
     for effect in findings.effects:
-        if effect.kind is not EffectKind.EXEC:
+        if findings.kept and effect in findings.kept:
+            worst = _worse(worst, (DangerLevel.LOW, f"keeps files of its own in {effect.target}"))
+        elif effect.kind is not EffectKind.EXEC:
             worst = _worse(worst, _of(effect, home, root))
     return worst if worst[1] else (worst[0], "only reads")
 
@@ -80,8 +81,6 @@ def _writing(effect: Effect, root: str) -> Judgement:
         return DangerLevel.HIGH, f"writes {path}, outside the workspace"
     if any(name in _HISTORY for name in _inside(path, root).split("/")) or secret(_inside(path, root)):
         return DangerLevel.HIGH, f"writes {path}, a protected place"
-    if path.rpartition("/")[2] in _CACHES:
-        return DangerLevel.LOW, f"keeps a cache in {path}"
     return DangerLevel.MEDIUM, f"writes {path}"
 
 

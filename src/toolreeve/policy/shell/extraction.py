@@ -45,7 +45,7 @@ def _variants(text: str) -> list[str]:
     folded = _ANSI.sub(lambda quoted: _decoded(quoted.group(1)), text)
     decoded = _ESCAPED.sub(_character, folded)
     plain = _EMPTY_QUOTES.sub("", decoded)
-    assigned = dict(_ASSIGNED.findall(plain))
+    assigned = {name: value.strip("'\"") for name, value in _ASSIGNED.findall(plain)}
     filled = re.sub(r"\$\{?(\w+)\}?", lambda name: assigned.get(name.group(1), ""), plain)
     bare = _EXPANSION.sub("", _PARAMETER.sub(r"\1", plain))
     unescaped = plain.replace("\\", "")

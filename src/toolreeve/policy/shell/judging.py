@@ -33,11 +33,22 @@ def conclude(spec: Program, arguments: Arguments, site: Site) -> Printed:
                 _alarm(mode, site)
         _alarm(spec.data, site)
         _do(spec.does, site)
+    housekeeping(spec, site)
     if spec.net:
         site.findings.effects.append(Effect(EffectKind.NET, spec.net))
+    if sends := spec.data.get("sends"):
+        site.findings.effects.append(Effect(EffectKind.SEND, sends))
     if spec.prints:
         return printed(arguments.operands if spec.prints == "paths" else [], site)
     return site.piped if spec.filters and not _names_files(spec, arguments) else None
+
+
+def housekeeping(spec: Program, site: Site) -> None:
+    """What a program does besides its task: files of its own that it keeps, programs that it is made of."""
+    for path in spec.keeps:
+        site.keep(path)
+    for name in spec.runs:
+        site.findings.effects.append(Effect(EffectKind.EXEC, name))
 
 
 def _conditions(spec: Program, arguments: Arguments) -> None:
@@ -80,6 +91,7 @@ def _subcommand(spec: Program, words: list[Word], site: Site) -> Printed:
         return None
     arguments = read(spec, words)
     settle_flags(spec, arguments, site)
+    housekeeping(spec, site)
     if not arguments.operands:
         if arguments.flags or spec.data.get("default"):
             return conclude(spec, arguments, site)

@@ -45,6 +45,8 @@ def apply(role: str, word: Word, site: Site) -> None:
             _revision(word, site)
         case "cloud":
             _cloud(word, site)
+        case "database":
+            _database(word, site)
         case "bind":
             _bind(word)
         case _:
@@ -70,6 +72,14 @@ def _cloud(word: Word, site: Site) -> None:
             site.touch(EffectKind.READ, word.removeprefix(prefix))
     if "=@" in word or "=file://" in word or "=fileb://" in word:
         raise NotKnown(f"`{word}` names a file inside a value")
+
+
+def _database(word: Word, site: Site) -> None:
+    """Opened for reading and writing, and made when it is not there."""
+    if word != ":memory:":
+        site.touch(EffectKind.READ, word)
+        if isinstance(word, str):
+            site.keep(word)
 
 
 def _bind(word: Word) -> None:

@@ -43,12 +43,13 @@ class PartOf(NamedTuple):
 class Findings:
     """What the whole command does, gathered while it is walked."""
 
-    __slots__ = ("alarms", "effects", "parts")
+    __slots__ = ("alarms", "effects", "kept", "parts")
 
     def __init__(self) -> None:
         self.effects: list[Effect] = []
         self.parts: list[PartOf] = []
         self.alarms: list[tuple[DangerLevel, str]] = []
+        self.kept: set[Effect] = set()
 
     def alarm(self, danger: DangerLevel, reason: str) -> None:
         self.alarms.append((danger, reason))
@@ -90,7 +91,7 @@ class Site:
                     effects.append(Effect(kind, resolve(word, directory), reach))
             case Glob(text):
                 self._touch_glob(kind, text, reach)
-            case Open() if word.below is not None:
+            case Open() if word.below is not None and (word.below or kind is EffectKind.READ):
                 effects.extend(_somewhere(kind, root, reach) for root in word.below)
             case Open() if reach is not Reach.NAMES:
                 raise NotKnown(f"{_DOING[kind]} `{shown(word)}`, a path decided only when it runs")
@@ -103,6 +104,15 @@ class Site:
             else:
                 stem = pattern[: _WILD.search(pattern).start()].rpartition("/")[0] or "/"  # type: ignore[union-attr]
                 self.findings.effects.append(Effect(kind, stem, reach))
+
+    def keep(self, path: str) -> None:
+        """A program's own cache, log or temporary file: a write that harms nobody."""
+        home = self.scope.home
+        for directory in self.scope.directories:
+            target = resolve(home + path[1:] if path.startswith("~/") else path, directory)
+            effect = Effect(EffectKind.WRITE, target, Reach.BELOW)
+            self.findings.kept.add(effect)
+            self.findings.effects.append(effect)
 
     def reach(self, kind: EffectKind, address: Word) -> None:
         """An effect on the host of a URL or a bare host name."""

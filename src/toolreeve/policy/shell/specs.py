@@ -14,13 +14,13 @@ from typing import Any
 from toolreeve.core import json
 
 ROLES = frozenset(
-    "text read list deep write delete deltree url host upload revision cloud move bind".split()
+    "text read list deep write delete deltree url host upload revision cloud move bind database".split()
 )
 """What a value can be: see `roles` for the effect of each."""
 
 FIELDS = ROLES | frozenset(
-    "flags maybe operands absent modes harmless single number judge sub danger reason also prints filters open net does "
-    "stops everywhere matches not_matches default help never requires calm unlike listing objects verbs nouns reading changing refused statement skip "
+    "flags maybe operands absent open modes harmless single number judge sub danger reason also prints filters net does "
+    "stops everywhere matches not_matches default help never requires calm unlike sends keeps runs listing objects verbs nouns reading changing refused statement skip "
     "asks".split()
 )
 _SHORTS = re.compile(r"-[A-Za-z0-9?#@%]+")
@@ -30,8 +30,8 @@ class Program:
     """One program or subcommand, ready to read arguments with."""
 
     __slots__ = (
-        "absent", "calm", "danger", "dashed", "data", "does", "everywhere", "flags", "filters", "harmless", "judge", "maybe", "modes", "name", "net",
-        "number", "open", "operands", "parent", "prints", "reason", "refused", "requires", "single", "stops", "subs",
+        "absent", "calm", "danger", "dashed", "data", "does", "everywhere", "flags", "filters", "harmless", "judge", "keeps", "maybe", "modes", "name", "net",
+        "number", "open", "operands", "parent", "prints", "reason", "refused", "requires", "runs", "single", "stops", "subs",
         "unlike",
     )  # fmt: skip
 
@@ -61,6 +61,8 @@ class Program:
         self.filters: bool = data.get("filters", False)
         self.danger: str = data.get("danger", "")
         self.reason: str = data.get("reason", "")
+        self.keeps: tuple[str, ...] = tuple(data.get("keeps", "").split())
+        self.runs: tuple[str, ...] = tuple(data.get("runs", "").split())
         self.modes = {flag: mode for key, mode in data.get("modes", {}).items() for flag in self._names(key)}
         self.subs: dict[str, Program | None] = {}
         self.dashed = frozenset(name for key in data.get("sub", ()) for name in key.split() if name[0] == "-")

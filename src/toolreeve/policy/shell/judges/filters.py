@@ -59,7 +59,7 @@ def remove(spec: Program, words: list[Word], site: Site) -> Printed:
         site.touch(EffectKind.DELETE, operand, Reach.BELOW if tree else Reach.EXACT)
     if arguments.has("--no-preserve-root"):
         site.findings.alarm(DangerLevel.CRITICAL, "asks to delete the root directory")
-    return None
+    return conclude(spec, arguments, site)
 
 
 def ip(spec: Program, words: list[Word], site: Site) -> Printed:
