@@ -7,6 +7,7 @@ copy of a small tree, with a short time limit.
 """
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -17,11 +18,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from toolreeve.core.danger import DangerLevel
-from toolreeve.core.effects import EffectKind
+from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.policy.shell.analysis import Analysis, analyse
 
 _CALL = re.compile(r"^\d+\s+(\w+)\((.*)\)\s+= (-?\d+)")
 _PATH = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_NAMED = re.compile(r'(?:(?:AT_FDCWD|\d+)<([^>]*)>, )?"((?:[^"\\]|\\.)*)"')
 _QUIET = re.compile(r"/dev/(?:null|tty|stdout|stderr|pts/|fd/)|/proc/self/|\.git/(?:index|.*\.lock)")
 _MAKING = frozenset("creat mkdir mkdirat unlink unlinkat rename renameat renameat2 link linkat symlink symlinkat rmdir "
                     "truncate chmod fchmodat chown fchownat mknod mknodat".split())  # fmt: skip
@@ -57,7 +59,7 @@ def scratch(root: Path) -> Path:
 def observe(command: str, root: Path) -> Observed | None:
     """Run it under strace; None when it does not end in time."""
     log = root.parent / f"{root.name}.strace"
-    traced = ["strace", "-f", "-qq", "-s", "4096", "-e", "trace=file,process,network", "-o", str(log)]
+    traced = ["strace", "-f", "-qq", "-s", "4096", "-y", "-e", "trace=file,process,network", "-o", str(log)]
     environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(root.parent / "home"), "LC_ALL": "C.UTF-8"}
     run = subprocess.Popen(
         [*traced, "bash", "-c", command], cwd=root, env=environment, stdin=subprocess.DEVNULL,
@@ -73,6 +75,7 @@ def observe(command: str, root: Path) -> Observed | None:
 
 
 def _read(text: str, root: Path) -> Observed:
+    places: dict[str, Path] = {}
     changed: set[str] = set()
     started: set[str] = set()
     contacted = False
@@ -82,13 +85,26 @@ def _read(text: str, root: Path) -> Observed:
             continue
         name, arguments = found.group(1), found.group(2)
         paths = _PATH.findall(arguments)
-        if name == "execve" and paths:
+        process = line.partition(" ")[0]
+        here = places.setdefault(process, root)
+        if name in ("clone", "clone3", "fork", "vfork"):
+            places.setdefault(found.group(3), here)
+        elif name == "chdir" and paths:
+            places[process] = here / paths[0]
+        elif name == "execve" and paths:
             started.add(paths[0].rpartition("/")[2])
         elif name == "connect" and "AF_INET" in arguments:
             contacted = True
         elif name in _MAKING or (name in ("open", "openat") and re.search(r"O_WRONLY|O_RDWR|O_CREAT|O_TRUNC", arguments)):
-            changed.update(str(root / path) for path in paths if not _QUIET.search(path))
+            changed.update(_resolved(name, arguments, here))
     return Observed(frozenset(changed), frozenset(started), contacted)
+
+
+def _resolved(name: str, arguments: str, here: Path) -> Iterator[str]:
+    """The paths that a call changed; of a link only the new name, relative ones by the directory they are given with."""
+    named = [(base, path) for base, path in _NAMED.findall(arguments) if not _QUIET.search(f"{base}/{path}")]
+    for base, path in named[-1:] if "link" in name and "unlink" not in name else named:
+        yield os.path.normpath(here / base / path)
 
 
 def unpredicted(analysis: Analysis, seen: Observed) -> list[str]:
@@ -99,16 +115,18 @@ def unpredicted(analysis: Analysis, seen: Observed) -> list[str]:
         for effect in analysis.effects if effect.kind is EffectKind.EXEC
         for word in effect.target.split()
     }  # fmt: skip
-    surprises = [f"changed {path}" for path in seen.changed if not any(_covers(effect.target, path) for effect in writing)]
+    surprises = [f"changed {path}" for path in seen.changed if not any(_covers(effect, path) for effect in writing)]
     surprises += [f"started {name}" for name in seen.started - running - {"bash", "sh"}]
     if seen.contacted and not any(effect.kind in (EffectKind.NET, EffectKind.SEND) for effect in analysis.effects):
         surprises.append("used the network")
     return surprises
 
 
-def _covers(target: str, path: str) -> bool:
-    stem = target.removesuffix("/**")
-    return path == stem or path.startswith(f"{stem}/")
+def _covers(effect: Effect, path: str) -> bool:
+    """A temporary file beside a predicted one, gone again when the command ended, belongs to writing it."""
+    target = effect.target.removesuffix("/**")
+    passing = not os.path.lexists(path) and os.path.dirname(path) == os.path.dirname(target)
+    return effect.touches(path) or path == target or path.startswith(f"{target}/") or passing
 
 
 def harmless(analysis: Analysis, root: str) -> bool:

@@ -35,4 +35,4 @@ def may_assign(name: str) -> bool:
 
     It reaches a program only if the variable is in the environment already; names that programs look for may be.
     """
-    return name.isidentifier() and _LOOKED_FOR.fullmatch(name) is None
+    return name.isascii() and name.isidentifier() and _LOOKED_FOR.fullmatch(name) is None

@@ -7,6 +7,7 @@ command `Opaque`.
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from toolreeve.policy.shell.scan import PLAIN, Unreadable, restore, scan
@@ -38,7 +39,8 @@ if TYPE_CHECKING:
 LONGEST_BYTES = 64 * 1024
 _DEEPEST = 40
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f\x80-\xa0\xad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u2064\u3000\ufeff\ud800-\udfff]")
-_JOINED_LINES = re.compile(r"(?<![ \t\n;|&(])\\\n")
+_JOINED_LINES = re.compile(r"(?<![ \t\n])\\\n|#[^\n]*\\\n")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _WORDS = frozenset(
     "word string raw_string ansi_c_string concatenation number simple_expansion expansion command_substitution "
     "process_substitution brace_expression arithmetic_expansion".split()
@@ -47,7 +49,8 @@ _EXPANSIONS = frozenset(
     "expansion simple_expansion command_substitution process_substitution arithmetic_expansion".split()
 )
 _REDIRECTS = frozenset(("file_redirect", "heredoc_redirect", "herestring_redirect"))
-_OPERATORS = frozenset((";", "&", "&&", "||", "\n", ";;", "|", "|&"))
+_OPERATORS = frozenset((";", "&", "\n"))
+_RESERVED = frozenset("if then elif else fi for while until do done case esac in select function { } ]] coproc".split())
 _BEFORE_DESCRIPTOR = frozenset(("", " ", "\t", "\n", ";", "|", "&", "(", ")", "}", ">", "<"))
 _OUTPUTS = frozenset((">", ">>", "<", "&>", "&>>", ">&", "<&", ">|"))
 
@@ -97,6 +100,9 @@ class _Reader:
             start = child.end_byte
             yield child
         self._blank(start, end)
+
+    def _all(self, node: "Branching") -> list["Branching"]:
+        return list(self._covered(node.children, node.start_byte, node.end_byte))
 
     def _blank(self, start: int, end: int) -> None:
         if end - start > 1 or (end > start and self._text[start] not in " \n\t"):
@@ -155,13 +161,12 @@ class _Reader:
         assignments: list[Assignment] = []
         redirects: list[Redirect] = []
         ended = -1
-        for child in self._covered(node.children, node.start_byte, node.end_byte):
+        for child in self._all(node):
             kind = child.type
-            if kind not in _REDIRECTS:
-                # Bash ends a word only at a blank or an operator; the parser sometimes sees two words in one.
-                if child.start_byte == ended:
-                    return Opaque("words that the parser tore apart", self._source(node))
-                ended = child.end_byte
+            # Bash ends a word only at a blank or an operator; the parser sometimes sees two words in one.
+            if child.start_byte == ended and kind not in _REDIRECTS:
+                return Opaque("words that the parser tore apart", self._source(node))
+            ended = child.end_byte
             if kind in _WORDS:
                 words.append(self._word(child))
             elif kind == "command_name":
@@ -174,6 +179,8 @@ class _Reader:
                 words.append(self._source(child))
             else:
                 return Opaque(f"`{kind}` inside a command", self._source(node))
+        if words and words[0] in _RESERVED:
+            return Opaque("a reserved word where a command is expected", self._source(node))
         return Simple(tuple(words), tuple(assignments), tuple(redirects), self._source(node))
 
     def _word(self, node: "Branching") -> RawWord:
@@ -203,13 +210,14 @@ class _Reader:
         return self._statements(children[1:-1], children[0].end_byte, children[-1].start_byte)
 
     def _assignment(self, node: "Branching") -> Assignment:
-        name, *rest = node.children
-        if name.type != "variable_name" or not rest or rest[0].type != "=":
+        name, *rest = self._all(node)
+        plain = name.type == "variable_name" and _NAME.fullmatch(self._source(name)) is not None
+        if not plain or not rest or rest[0].type != "=" or name.start_byte != node.start_byte:
             raise Unreadable("an assignment that is not plain")
         if len(rest) == 1:
             return Assignment(self._source(name), ("",))
         if rest[1].type == "array":
-            inner = [child for child in rest[1].children if child.type not in ("(", ")")]
+            inner = [child for child in self._all(rest[1]) if child.type not in ("(", ")", "comment")]
             if any(self._text[child.start_byte] == "[" for child in inner):
                 raise Unreadable("an array with subscripts, which are evaluated")
             return Assignment(self._source(name), tuple(self._word(child) for child in inner), array=True)
@@ -233,12 +241,12 @@ class _Reader:
         return Declaration(self._source(node.children[0]), tuple(flags), tuple(assignments), self._source(node))
 
     def unset(self, node: "Branching") -> Node:
-        names = (self._source(child) if child.type == "variable_name" else self._word(child) for child in node.children[1:])
+        names = (self._source(child) if child.type == "variable_name" else self._word(child) for child in self._all(node)[1:])
         return Simple(("unset", *names), (), (), self._source(node))
 
     def pipeline(self, node: "Branching") -> Node:
         stages: list[Node] = []
-        for child in self._covered(node.children, node.start_byte, node.end_byte):
+        for child in self._all(node):
             if child.type not in ("|", "|&", "comment", "\n"):
                 stages.append(self._statement(child))
         return Pipeline(tuple(stages))
@@ -248,7 +256,7 @@ class _Reader:
         redirects: list[Redirect] = []
         extra: list[RawWord] = []
         following: list[Step] = []
-        for child in self._covered(node.children, node.start_byte, node.end_byte):
+        for child in self._all(node):
             if child.type in _REDIRECTS:
                 following.extend(self._redirect(child, redirects, extra))
             else:
@@ -270,11 +278,14 @@ class _Reader:
                 raise Unreadable("a redirection that is not plain")
         operator = children[0].type
         if node.type == "herestring_redirect":
-            redirects.append(Redirect("<<<", descriptor, self._word(children[1])))
+            (word,) = self._covered(children[1:], children[0].end_byte, node.end_byte)
+            redirects.append(Redirect("<<<", descriptor, self._word(word)))
             return []
         if operator not in _OUTPUTS or len(children) < 2:
             raise Unreadable(f"the redirection `{operator}`")
         target, *rest = self._covered(children[1:], children[0].end_byte, node.end_byte)
+        if any(left.end_byte == right.start_byte for left, right in pairwise((target, *rest))):
+            raise Unreadable("words that the parser tore apart")
         redirects.append(Redirect(operator, descriptor, self._word(target)))
         words.extend(self._word(child) for child in rest)
         return []
@@ -283,7 +294,7 @@ class _Reader:
         following: list[Step] = []
         quoted = False
         self._check_end(node)
-        for child in node.children:
+        for child in self._all(node):
             kind = child.type
             if kind == "heredoc_start":
                 quoted = not re.fullmatch(r"\w+", self._source(child))
@@ -324,10 +335,15 @@ class _Reader:
         if children[0].type not in ("{", "("):
             raise Unreadable("an arithmetic command")
         body = self._statements(children[1:-1], children[0].end_byte, children[-1].start_byte)
+        if not body.steps:
+            raise Unreadable("a group without a command")
         return Group(body, subshell=children[0].type == "(")
 
     def negated(self, node: "Branching") -> Node:
-        return self._statement(node.children[1])
+        _, *inner = self._all(node)
+        if len(inner) != 1:
+            raise Unreadable("a negation that is not plain")
+        return self._statement(inner[0])
 
     def loop(self, node: "Branching") -> Node:
         variable, values, condition = "", [], None
@@ -360,7 +376,7 @@ class _Reader:
         """`if`: every statement, condition or body, may run; which is which does not change what may happen."""
         scripts: list[Script] = []
         pending: list[Branching] = []
-        for child in self._covered(node.children, node.start_byte, node.end_byte):
+        for child in self._all(node):
             if child.type in ("if", "then", "fi", "elif", "else", "elif_clause", "else_clause"):
                 if pending:
                     scripts.append(self._statements(pending, pending[0].start_byte, pending[-1].end_byte))
@@ -376,7 +392,7 @@ class _Reader:
     def case(self, node: "Branching") -> Node:
         words: list[RawWord] = []
         arms: list[Script] = []
-        for child in self._covered(node.children, node.start_byte, node.end_byte):
+        for child in self._all(node):
             if child.type in _WORDS:
                 words.append(self._word(child))
             elif child.type == "case_item":
@@ -386,7 +402,7 @@ class _Reader:
         return Branch(tuple(words), (), tuple(arms))
 
     def _case_arm(self, node: "Branching") -> Script:
-        children = node.children
+        children = self._all(node)
         close = next(index for index, child in enumerate(children) if child.type == ")")
         for pattern in children[:close]:
             self._inert(pattern)
@@ -399,11 +415,14 @@ class _Reader:
             raise Unreadable("a pattern that expands")
 
     def test(self, node: "Branching") -> Node:
-        children = node.children
+        children = self._all(node)
         words: list[RawWord] = []
         operators: list[str] = []
         if children[0].type not in ("[", "[["):
             raise Unreadable("an arithmetic command")
+        opened, closed = self._text[children[0].end_byte], self._text[children[-1].start_byte - 1]
+        if not opened.isspace() or not closed.isspace():
+            raise Unreadable("a pattern where a command is expected")
         for child in children[1:-1]:
             self._expression(child, words, operators)
         return Test(tuple(words), tuple(operators), children[0].type == "[[", self._source(node))
@@ -413,7 +432,7 @@ class _Reader:
         if kind in _WORDS:
             words.append(self._word(node))
         elif kind in ("unary_expression", "binary_expression", "parenthesized_expression", "negated_expression"):
-            for child in self._covered(node.children, node.start_byte, node.end_byte):
+            for child in self._all(node):
                 self._expression(child, words, operators)
         elif kind in ("regex", "extglob_pattern"):
             self._inert_pattern(node)

@@ -6,7 +6,7 @@ from toolreeve.core.effects import EffectKind, Reach
 from toolreeve.policy.shell.arguments import Arguments, NotKnown
 from toolreeve.policy.shell.site import Site
 from toolreeve.policy.shell.specs import Program
-from toolreeve.policy.shell.words import Open, Word, shown
+from toolreeve.policy.shell.words import Glob, Open, Word, shown
 
 _MOVES = re.compile(
     r"(?:abort|accept|backward-|beginning-of-line|cancel|clear-|delete-char|deselect|disable-search|enable-search|down|up|"
@@ -45,6 +45,10 @@ def apply(role: str, word: Word, site: Site) -> None:
             _revision(word, site)
         case "cloud":
             _cloud(word, site)
+        case "replace":
+            _replace(word, site)
+        case "parents":
+            _parents(word, site)
         case "database":
             _database(word, site)
         case "bind":
@@ -72,6 +76,23 @@ def _cloud(word: Word, site: Site) -> None:
             site.touch(EffectKind.READ, word.removeprefix(prefix))
     if "=@" in word or "=file://" in word or "=fileb://" in word:
         raise NotKnown(f"`{word}` names a file inside a value")
+
+
+def _replace(word: Word, site: Site) -> None:
+    """A file that is packed or unpacked in place: the old one goes, one with a longer or shorter name comes."""
+    site.touch(EffectKind.DELETE, word, Reach.EXACT if isinstance(word, Open) else Reach.BELOW)
+    if isinstance(word, str):
+        site.touch(EffectKind.WRITE, Glob(f"{word}.*"))
+        site.touch(EffectKind.WRITE, word.rpartition(".")[0] or word)
+
+
+def _parents(word: Word, site: Site) -> None:
+    """A directory and those above it that may have to be made first."""
+    site.touch(EffectKind.WRITE, word)
+    if isinstance(word, str) and not word.startswith("/"):
+        parts = word.rstrip("/").split("/")
+        for count in range(1, len(parts)):
+            site.touch(EffectKind.WRITE, "/".join(parts[:count]))
 
 
 def _database(word: Word, site: Site) -> None:

@@ -61,6 +61,8 @@ class _Scanner:
         text = self._text
         while self._at < len(text):
             if run := _RUN.match(text, self._at):
+                if self._at and run.group()[0] == "#":
+                    raise Unreadable("a `#` after a quote")
                 self._literal(run.group(), run.end())
             else:
                 self._special(text[self._at])

@@ -14,7 +14,7 @@ from typing import Any
 from toolreeve.core import json
 
 ROLES = frozenset(
-    "text read list deep write delete deltree url host upload revision cloud move bind database".split()
+    "text read list deep write delete deltree url host upload revision cloud move bind database replace parents".split()
 )
 """What a value can be: see `roles` for the effect of each."""
 

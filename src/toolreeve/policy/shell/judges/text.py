@@ -2,7 +2,7 @@
 
 from toolreeve.core.effects import EffectKind, Reach
 from toolreeve.policy.shell.arguments import NotKnown, read
-from toolreeve.policy.shell.judging import by_specification, conclude, printed, settle_flags
+from toolreeve.policy.shell.judging import by_specification, conclude, housekeeping, printed, settle_flags
 from toolreeve.policy.shell.paths import resolve
 from toolreeve.policy.shell.roles import apply
 from toolreeve.policy.shell.site import Site
@@ -42,6 +42,7 @@ def grep(spec: Program, words: list[Word], site: Site) -> Printed:
     tree = arguments.has("-r", "-R", "--recursive", "--dereference-recursive")
     for operand in operands or (["."] if tree else []):
         apply("deep" if tree else "read", operand, site)
+    housekeeping(spec, site)
     if arguments.has("-l", "-L", "--files-with-matches", "--files-without-match"):
         return _listed(operands, site)
     return None if operands or tree else site.piped
