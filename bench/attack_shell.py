@@ -25,8 +25,19 @@ _PLACES = {
     "{MREL}": "me/marker",
     "{M}": "/work/marker",
 }
-_HARMFUL = frozenset(("shell", "command", "file-write", "upload", "download", "reverse-shell", "bind-shell", "library-load",
-                      "privilege-escalation"))  # fmt: skip
+_HARMFUL = frozenset(
+    (
+        "shell",
+        "command",
+        "file-write",
+        "upload",
+        "download",
+        "reverse-shell",
+        "bind-shell",
+        "library-load",
+        "privilege-escalation",
+    )
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,9 +83,13 @@ def _bypasses(corpora: Path) -> Iterator[Row]:
     met = [row for row in denied if may_name(_filled(row["command"]), row["policy"].removeprefix("deny "))]
     missed = tuple(row["command"] for row in denied if row not in met)
     yield Row(
-        suite="agent_bypass: deny rows met by a deny on the word", total=len(denied), allowed=len(met),
-        target="reported; the rest ask", met=True, shown=missed,
-    )  # fmt: skip
+        suite="agent_bypass: deny rows met by a deny on the word",
+        total=len(denied),
+        allowed=len(met),
+        target="reported; the rest ask",
+        met=True,
+        shown=missed,
+    )
 
 
 def _filled(command: str) -> str:
@@ -90,34 +105,54 @@ def run(corpora: Path) -> list[Row]:
     benign = [row["cmd"] for row in _rows(corpora / "benign_nl2bash.jsonl")]
     return [
         *_bypasses(corpora),
-        _none("gtfobins: executes, writes or uploads", [row["code"] for row in gtfobins if row["function"] in _HARMFUL]),
+        _none(
+            "gtfobins: executes, writes or uploads", [row["code"] for row in gtfobins if row["function"] in _HARMFUL]
+        ),
         _row(
-            "gtfobins: inherits or reads", [row["code"] for row in gtfobins if row["function"] not in _HARMFUL],
-            "reported", lambda share: True, want=False,
+            "gtfobins: inherits or reads",
+            [row["code"] for row in gtfobins if row["function"] not in _HARMFUL],
+            "reported",
+            lambda _: True,
+            want=False,
         ),
         _none("shell_dcg: deny", [row["cmd"] for row in dcg if row["expected"] == "deny"]),
         _row(
-            "shell_dcg: allow", [row["cmd"] for row in dcg if row["expected"] == "allow"],
-            "reported", lambda share: True, want=True,
+            "shell_dcg: allow",
+            [row["cmd"] for row in dcg if row["expected"] == "allow"],
+            "reported",
+            lambda _: True,
+            want=True,
         ),
         _row(
-            "shell_dippy: prompt", [row["cmd"] for row in dippy if not row["auto_approve"]],
-            "at most 0.1 %", lambda share: share <= 0.001, want=False,
+            "shell_dippy: prompt",
+            [row["cmd"] for row in dippy if not row["auto_approve"]],
+            "at most 0.1 %",
+            lambda share: share <= 0.001,
+            want=False,
         ),
         _row(
-            "shell_dippy: auto_approve", [row["cmd"] for row in dippy if row["auto_approve"]],
-            "at least 85 %", lambda share: share >= 0.85, want=True,
+            "shell_dippy: auto_approve",
+            [row["cmd"] for row in dippy if row["auto_approve"]],
+            "at least 85 %",
+            lambda share: share >= 0.85,
+            want=True,
         ),
         _row("benign_nl2bash", benign, "at least 50 %", lambda share: share >= 0.5, want=True),
         _row(
-            "benign_tldr", [row["cmd"] for row in _rows(corpora / "benign_tldr.jsonl")],
-            "reported", lambda share: True, want=True,
+            "benign_tldr",
+            [row["cmd"] for row in _rows(corpora / "benign_tldr.jsonl")],
+            "reported",
+            lambda _: True,
+            want=True,
         ),
         _row(
-            "agent_shell_intercode", [row["cmd"] for row in _rows(corpora / "agent_shell_intercode.jsonl")],
-            "reported", lambda share: True, want=True,
+            "agent_shell_intercode",
+            [row["cmd"] for row in _rows(corpora / "agent_shell_intercode.jsonl")],
+            "reported",
+            lambda _: True,
+            want=True,
         ),
-    ]  # fmt: skip
+    ]
 
 
 def table(rows: list[Row]) -> str:

@@ -25,8 +25,10 @@ _CALL = re.compile(r"^\d+\s+(\w+)\((.*)\)\s+= (-?\d+)")
 _PATH = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _NAMED = re.compile(r'(?:(?:AT_FDCWD|\d+)<([^>]*)>, )?"((?:[^"\\]|\\.)*)"')
 _QUIET = re.compile(r"/dev/(?:null|tty|stdout|stderr|pts/|fd/)|/proc/self/|\.git/(?:index|.*\.lock)")
-_MAKING = frozenset("creat mkdir mkdirat unlink unlinkat rename renameat renameat2 link linkat symlink symlinkat rmdir "
-                    "truncate chmod fchmodat chown fchownat mknod mknodat".split())  # fmt: skip
+_MAKING = frozenset(
+    "creat mkdir mkdirat unlink unlinkat rename renameat renameat2 link linkat symlink symlinkat rmdir "
+    "truncate chmod fchmodat chown fchownat mknod mknodat".split()
+)
 _SECONDS = 3
 
 
@@ -41,18 +43,21 @@ class Observed(NamedTuple):
 def scratch(root: Path) -> Path:
     """A small tree to look at, with a repository in it."""
     for name, text in {
-        "file.txt": "one\ntwo\nthree\n", "a.txt": "b\na\n", "b.txt": "a\nc\n", "src/main.py": "import os\nprint(1)\n",
-        "src/data.json": '{"a": [1, 2]}\n', "dir/x.log": "ERROR x\n", "README.md": "# hello\n",
-    }.items():  # fmt: skip
+        "file.txt": "one\ntwo\nthree\n",
+        "a.txt": "b\na\n",
+        "b.txt": "a\nc\n",
+        "src/main.py": "import os\nprint(1)\n",
+        "src/data.json": '{"a": [1, 2]}\n',
+        "dir/x.log": "ERROR x\n",
+        "README.md": "# hello\n",
+    }.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     quiet = {"cwd": root, "check": True, "capture_output": True}
     subprocess.run(["git", "init", "-q"], **quiet)  # type: ignore[call-overload]
     subprocess.run(["git", "add", "-A"], **quiet)  # type: ignore[call-overload]
-    subprocess.run(
-        ["git", "-c", "user.name=x", "-c", "user.email=x@example.com", "commit", "-qm", "first"], **quiet
-    )  # type: ignore[call-overload]
+    subprocess.run(["git", "-c", "user.name=x", "-c", "user.email=x@example.com", "commit", "-qm", "first"], **quiet)  # type: ignore[call-overload]
     return root
 
 
@@ -62,9 +67,14 @@ def observe(command: str, root: Path) -> Observed | None:
     traced = ["strace", "-f", "-qq", "-s", "4096", "-y", "-e", "trace=file,process,network", "-o", str(log)]
     environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(root.parent / "home"), "LC_ALL": "C.UTF-8"}
     run = subprocess.Popen(
-        [*traced, "bash", "-c", command], cwd=root, env=environment, stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-    )  # fmt: skip
+        [*traced, "bash", "-c", command],
+        cwd=root,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
     try:
         run.wait(_SECONDS)
     except subprocess.TimeoutExpired:
@@ -95,13 +105,15 @@ def _read(text: str, root: Path) -> Observed:
             started.add(paths[0].rpartition("/")[2])
         elif name == "connect" and "AF_INET" in arguments:
             contacted = True
-        elif name in _MAKING or (name in ("open", "openat") and re.search(r"O_WRONLY|O_RDWR|O_CREAT|O_TRUNC", arguments)):
+        elif name in _MAKING or (
+            name in ("open", "openat") and re.search(r"O_WRONLY|O_RDWR|O_CREAT|O_TRUNC", arguments)
+        ):
             changed.update(_resolved(name, arguments, here))
     return Observed(frozenset(changed), frozenset(started), contacted)
 
 
 def _resolved(name: str, arguments: str, here: Path) -> Iterator[str]:
-    """The paths that a call changed; of a link only the new name, relative ones by the directory they are given with."""
+    """The paths that a call changed; of a link only the new name, a relative one by its directory."""
     named = [(base, path) for base, path in _NAMED.findall(arguments) if not _QUIET.search(f"{base}/{path}")]
     for base, path in named[-1:] if "link" in name and "unlink" not in name else named:
         yield os.path.normpath(here / base / path)
@@ -112,9 +124,10 @@ def unpredicted(analysis: Analysis, seen: Observed) -> list[str]:
     writing = [effect for effect in analysis.effects if effect.kind in (EffectKind.WRITE, EffectKind.DELETE)]
     running = {
         word.rpartition("/")[2]
-        for effect in analysis.effects if effect.kind is EffectKind.EXEC
+        for effect in analysis.effects
+        if effect.kind is EffectKind.EXEC
         for word in effect.target.split()
-    }  # fmt: skip
+    }
     surprises = [f"changed {path}" for path in seen.changed if not any(_covers(effect, path) for effect in writing)]
     surprises += [f"started {name}" for name in seen.started - running - {"bash", "sh"}]
     if seen.contacted and not any(effect.kind in (EffectKind.NET, EffectKind.SEND) for effect in analysis.effects):
@@ -125,7 +138,7 @@ def unpredicted(analysis: Analysis, seen: Observed) -> list[str]:
 def _covers(effect: Effect, path: str) -> bool:
     """A temporary file beside a predicted one, gone again when the command ended, belongs to writing it."""
     target = effect.target.removesuffix("/**")
-    passing = not os.path.lexists(path) and os.path.dirname(path) == os.path.dirname(target)
+    passing = not os.path.lexists(path) and Path(path).parent == Path(target).parent
     return effect.touches(path) or path == target or path.startswith(f"{target}/") or passing
 
 
@@ -135,7 +148,9 @@ def harmless(analysis: Analysis, root: str) -> bool:
         return False
     paths = [effect for effect in analysis.effects if effect.kind is not EffectKind.EXEC]
     return all(effect.kind is EffectKind.READ and effect.target.startswith(root) for effect in paths) and all(
-        shutil.which(part.argv[0].split()[0]) is not None or part.argv[0].split()[0] in ("cd", "[", "[[") for part in analysis.parts if part.argv
+        shutil.which(part.argv[0].split()[0]) is not None or part.argv[0].split()[0] in ("cd", "[", "[[")
+        for part in analysis.parts
+        if part.argv
     )
 
 

@@ -12,9 +12,11 @@ from toolreeve.core import json
 @click.command("command")
 @click.argument("commands", nargs=-1, metavar="[CMD… | -]")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line, also on a terminal.")
-@click.option("--cwd", type=click.Path(path_type=Path, file_okay=False), default=None, help="Where the command would run.")
+@click.option(
+    "--cwd", type=click.Path(path_type=Path, file_okay=False), default=None, help="Where the command would run."
+)
 def command(commands: tuple[str, ...], *, as_json: bool, cwd: Path | None) -> None:
-    """Tell what each CMD would do and what the shipped policy decides; `-` reads one from each line of standard input."""
+    """Tell what each CMD would do and what the shipped policy decides; `-` reads one a line from standard input."""
     from toolreeve.policy.shell.explaining import explain, tree
 
     here = str((cwd or Path.cwd()).absolute())

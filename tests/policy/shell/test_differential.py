@@ -37,7 +37,9 @@ def theirs(node: Any) -> list[int]:
 
 
 def disagree(command: str) -> bool:
-    told = subprocess.run(["shfmt", "-ln", "bash", "--to-json"], input=command.encode(), capture_output=True, check=False)
+    told = subprocess.run(
+        ["shfmt", "-ln", "bash", "--to-json"], input=command.encode(), capture_output=True, check=False
+    )
     if told.returncode != 0:
         return True
     return sorted(theirs(json.loads(told.stdout))) != sorted(filter(None, ours(parse(command))))
@@ -51,7 +53,10 @@ def test_the_examples_of_the_specifications_are_read_alike() -> None:
 
 def test_what_is_known_of_random_commands_is_read_alike() -> None:
     chance = random.Random(20)
-    commands = {"".join(chance.choice(FRAGMENTS) + chance.choice(["", " ", " "]) for _ in range(chance.randint(2, 7))) for _ in range(2500)}
+    commands = {
+        "".join(chance.choice(FRAGMENTS) + chance.choice(["", " ", " "]) for _ in range(chance.randint(2, 7)))
+        for _ in range(2500)
+    }
     known = [command for command in sorted(commands) if "time" not in command and judged(command).known]
 
     assert len(known) > 10

@@ -5,13 +5,44 @@ import pytest
 from tests.policy.shell.world import effects, judged, runs_unasked
 
 SED_QUIET = [
-    "p", "1,5p", "$d", "/a/,/b/d", "s/a/b/", "s|a|b|g", "s/a/b/2;s/c/d/I", "y/abc/xyz/", "$a text", "1i hello", ":a;N;$!ba;s/x/y/",
-    "/^#/!d", "s/[^,]*,//", "\\,x,d", "1~2p", "0,/x/s//y/", "/a/{s/b/c/;p}", "$=", "5q", "l 3",
-]  # fmt: skip
+    "p",
+    "1,5p",
+    "$d",
+    "/a/,/b/d",
+    "s/a/b/",
+    "s|a|b|g",
+    "s/a/b/2;s/c/d/I",
+    "y/abc/xyz/",
+    "$a text",
+    "1i hello",
+    ":a;N;$!ba;s/x/y/",
+    "/^#/!d",
+    "s/[^,]*,//",
+    "\\,x,d",
+    "1~2p",
+    "0,/x/s//y/",
+    "/a/{s/b/c/;p}",
+    "$=",
+    "5q",
+    "l 3",
+]
 SED_LOUD = [
-    "s/a/b/e", "1e touch x", "e", "w out", "1w out", "s/a/b/w out", "s/a/b/gw out", "W out", ":a w out", "b a\nw out", "M",
-    "s/a/b", "/a", "s/[/]/w x/w out", "r .env",
-]  # fmt: skip
+    "s/a/b/e",
+    "1e touch x",
+    "e",
+    "w out",
+    "1w out",
+    "s/a/b/w out",
+    "s/a/b/gw out",
+    "W out",
+    ":a w out",
+    "b a\nw out",
+    "M",
+    "s/a/b",
+    "/a",
+    "s/[/]/w x/w out",
+    "r .env",
+]
 
 
 @pytest.mark.parametrize("script", SED_QUIET)
@@ -25,16 +56,39 @@ def test_a_sed_script_that_writes_or_runs_does_not(script: str) -> None:
 
 
 AWK_QUIET = [
-    "{print $1}", "NR==1", "$3 > 100", "$1 == \"a\" {print; next}", "/a\\/b/", "{print $1/$2}", "BEGIN{FS=\":\"} {print $NF}",
-    "{printf \"%s\\n\", $1}", "{ print ($1 > 2) }", "END { print NR }", "{ a[$1]++ } END { for (k in a) print k, a[k] }",
-    "{ if ($1 ~ /x/) print }", "{gsub(/\"/, \"\"); print}", "!seen[$0]++",
-]  # fmt: skip
+    "{print $1}",
+    "NR==1",
+    "$3 > 100",
+    '$1 == "a" {print; next}',
+    "/a\\/b/",
+    "{print $1/$2}",
+    'BEGIN{FS=":"} {print $NF}',
+    '{printf "%s\\n", $1}',
+    "{ print ($1 > 2) }",
+    "END { print NR }",
+    "{ a[$1]++ } END { for (k in a) print k, a[k] }",
+    "{ if ($1 ~ /x/) print }",
+    '{gsub(/"/, ""); print}',
+    "!seen[$0]++",
+]
 AWK_LOUD = [
-    "BEGIN{system(\"x\")}", "{print > \"out\"}", "{print $1 >> \"out\"}", "{print | \"sh\"}", "BEGIN{\"x\" | getline}",
-    "{ getline < \"/etc/shadow\" }", "{print \"a\",\n\"b\" > \"out\"}", "{ if (1) /\"/; system(\"x\"); y=\"\" }",
-    "{ if (0) z; else /\"/; system(\"x\"); y=\"\" }", "@load \"x\"", "BEGIN { f=\"system\"; @f(\"x\") }", "BEGIN{ARGV[1]=\"/etc/shadow\"}",
-    "{printf(\"%s\", $1) > \"out\"}", "BEGIN{print ENVIRON[\"X\"]}", "/[/]\"/; {system(\"x\")} /\"/", "{print $/\"/; system(\"x\") \"/\"}",
-]  # fmt: skip
+    'BEGIN{system("x")}',
+    '{print > "out"}',
+    '{print $1 >> "out"}',
+    '{print | "sh"}',
+    'BEGIN{"x" | getline}',
+    '{ getline < "/etc/shadow" }',
+    '{print "a",\n"b" > "out"}',
+    '{ if (1) /"/; system("x"); y="" }',
+    '{ if (0) z; else /"/; system("x"); y="" }',
+    '@load "x"',
+    'BEGIN { f="system"; @f("x") }',
+    'BEGIN{ARGV[1]="/etc/shadow"}',
+    '{printf("%s", $1) > "out"}',
+    'BEGIN{print ENVIRON["X"]}',
+    '/[/]"/; {system("x")} /"/',
+    '{print $/"/; system("x") "/"}',
+]
 
 
 @pytest.mark.parametrize("program", AWK_QUIET)
@@ -49,9 +103,21 @@ def test_an_awk_program_that_writes_runs_or_reads_elsewhere_does_not(program: st
 
 @pytest.mark.parametrize(
     "expression",
-    ["-delete", "-exec rm {} \\;", "-execdir touch x \\;", "-ok ls {} \\;", "-fprint out", "-fls out", "-exec {} \\;", "-exec sh -c '{}' \\;",
-     "-exec sort -o {} x \\;", "-files0-from x", "$x", "-exec ls"],
-)  # fmt: skip
+    [
+        "-delete",
+        "-exec rm {} \\;",
+        "-execdir touch x \\;",
+        "-ok ls {} \\;",
+        "-fprint out",
+        "-fls out",
+        "-exec {} \\;",
+        "-exec sh -c '{}' \\;",
+        "-exec sort -o {} x \\;",
+        "-files0-from x",
+        "$x",
+        "-exec ls",
+    ],
+)
 def test_find_that_runs_writes_or_deletes_does_not_run_unasked(expression: str) -> None:
     assert not runs_unasked(f"find . {expression}")
 

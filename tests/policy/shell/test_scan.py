@@ -73,6 +73,8 @@ def test_a_variable_named_like_a_secret_cannot_be_read() -> None:
         words('echo "$API_TOKEN"')
 
 
-@pytest.mark.parametrize(("body", "value"), [("\\n", "\n"), ("\\u0041", "A"), ("a\\0b", "a"), ("\\'", "'"), ("\\q", "\\q")])
+@pytest.mark.parametrize(
+    ("body", "value"), [("\\n", "\n"), ("\\u0041", "A"), ("a\\0b", "a"), ("\\'", "'"), ("\\q", "\\q")]
+)
 def test_ansi_quoting_is_decoded(body: str, value: str) -> None:
     assert ansi(body) == value

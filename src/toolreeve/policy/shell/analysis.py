@@ -73,7 +73,11 @@ def analyse(command: str, *, cwd: str, home: str, root: str) -> Analysis:
         found.parts.append(PartOf((), "" if command.strip() else "an empty command"))
     danger, reason = assess(found, home=home, root=root)
     return Analysis(
-        command=command, parts=tuple(found.parts), effects=tuple(dict.fromkeys(found.effects)), danger=danger, reason=reason
+        command=command,
+        parts=tuple(found.parts),
+        effects=tuple(dict.fromkeys(found.effects)),
+        danger=danger,
+        reason=reason,
     )
 
 
@@ -236,7 +240,7 @@ class _Walk:
     def _test(self, node: Test, scope: Scope) -> None:
         words = self._expand(node.words, scope)
         # Bash evaluates the operands of numeric tests as arithmetic, and arithmetic can run commands.
-        if node.double and _NUMERIC_TESTS.intersection(node.operators) or "-v" in node.operators:
+        if (node.double and _NUMERIC_TESTS.intersection(node.operators)) or "-v" in node.operators:
             plain = (isinstance(word, str) and re.fullmatch(r"-?\d+", word) for word in words)
             if not all(plain):
                 raise NotKnown("a numeric test of a value decided only when it runs")

@@ -13,8 +13,8 @@ from toolreeve.policy.shell.words import Open, Word, shown
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _QUIET_OPTIONS = frozenset("errexit nounset xtrace pipefail noglob verbose noclobber emacs vi".split())
 _QUIET_SHOPTS = frozenset(
-    "globstar nullglob dotglob nocaseglob failglob nocasematch lastpipe cdspell dirspell checkwinsize histappend cmdhist "
-    "no_empty_cmd_completion autocd checkjobs direxpand login_shell".split()
+    "globstar nullglob dotglob nocaseglob failglob nocasematch lastpipe cdspell dirspell checkwinsize histappend "
+    "cmdhist no_empty_cmd_completion autocd checkjobs direxpand login_shell".split()
 )
 
 
@@ -52,7 +52,7 @@ def _set(words: list[Word], site: Site) -> None:
     previous = ""
     for word in words:
         if not isinstance(word, str) or not (
-            re.fullmatch(r"[-+][euxvfCo]+", word) or previous.endswith("o") and word in _QUIET_OPTIONS
+            re.fullmatch(r"[-+][euxvfCo]+", word) or (previous.endswith("o") and word in _QUIET_OPTIONS)
         ):
             raise NotKnown(f"`set {shown(word)}`")
         previous = word
@@ -61,7 +61,9 @@ def _set(words: list[Word], site: Site) -> None:
 def _shopt(words: list[Word], site: Site) -> None:
     changes = any(word in ("-s", "-u") for word in words)
     for word in words:
-        if word not in ("-s", "-u", "-p", "-q", "-o") and (word not in _QUIET_SHOPTS if changes else not isinstance(word, str)):
+        if word not in ("-s", "-u", "-p", "-q", "-o") and (
+            word not in _QUIET_SHOPTS if changes else not isinstance(word, str)
+        ):
             raise NotKnown(f"`shopt {shown(word)}`")
     if changes and "-o" in words:
         raise NotKnown("`shopt -o`")

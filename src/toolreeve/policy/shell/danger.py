@@ -12,7 +12,8 @@ from toolreeve.policy.shell.site import Findings
 
 _HISTORY = (".git", ".hg", ".svn")
 _SYSTEM_ROOTS = frozenset(
-    "/ /bin /boot /dev /etc /home /lib /lib64 /opt /proc /root /sbin /srv /sys /usr /var /Users /System /Library".split()
+    "/ /bin /boot /dev /etc /home /lib /lib64 /opt /proc /root /sbin /srv /sys /usr /var /Users /System "
+    "/Library".split()
 )
 Judgement = tuple[DangerLevel, str]
 _SAFE: Judgement = (DangerLevel.SAFE, "")
@@ -36,7 +37,7 @@ def assess(findings: Findings, *, home: str, root: str) -> Judgement:
 
 
 def _worse(one: Judgement, other: Judgement) -> Judgement:
-    return other if other[0] > one[0] or (other[0] is one[0] and one[1].startswith("not known")) and other[1] else one
+    return other if other[0] > one[0] or ((other[0] is one[0] and one[1].startswith("not known")) and other[1]) else one
 
 
 def _of(effect: Effect, home: str, root: str) -> Judgement:

@@ -31,7 +31,8 @@ def explain(command: str, *, cwd: str, home: str, root: str) -> dict[str, Any]:
         "known": analysis.known,
         "parts": [_part(part.argv, part.why) for part in analysis.parts],
         "effects": [
-            {"kind": effect.kind.value, "target": effect.target, "reach": effect.reach.value} for effect in analysis.effects
+            {"kind": effect.kind.value, "target": effect.target, "reach": effect.reach.value}
+            for effect in analysis.effects
         ],
         "reason": verdict.reason,
     }
@@ -53,7 +54,9 @@ def tree(command: str, *, cwd: str, home: str, root: str) -> "Tree":
     verdict = decide_default(analysis)
     colour = _COLOURS[analysis.danger]
     shown = Tree(f"{_MARKS[verdict.decision.word]} [bold]{escape(visible(command))}[/bold]")
-    shown.add(f"[{colour}]{verdict.decision.word}[/{colour}], {analysis.danger.value}: {escape(visible(verdict.reason))}")
+    shown.add(
+        f"[{colour}]{verdict.decision.word}[/{colour}], {analysis.danger.value}: {escape(visible(verdict.reason))}"
+    )
     for part in analysis.parts:
         mark = "[green]known[/green]" if part.known else f"[red]not known[/red]: {escape(visible(part.why))}"
         shown.add(f"{escape(visible(' '.join(part.argv)))}  {mark}")

@@ -55,7 +55,7 @@ def _variants(text: str) -> list[str]:
 def _decoded(body: str) -> str:
     try:
         return ansi(body)
-    except Exception:  # noqa: BLE001
+    except Exception:
         return body
 
 

@@ -38,7 +38,9 @@ if TYPE_CHECKING:
 
 LONGEST_BYTES = 64 * 1024
 _DEEPEST = 40
-_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f\x80-\xa0\xad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u2064\u3000\ufeff\ud800-\udfff]")
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f\x80-\xa0\xad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u2064\u3000\ufeff\ud800-\udfff]"
+)
 _JOINED_LINES = re.compile(r"(?<![ \t\n])\\\n|#[^\n]*\\\n")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _WORDS = frozenset(
@@ -241,7 +243,9 @@ class _Reader:
         return Declaration(self._source(node.children[0]), tuple(flags), tuple(assignments), self._source(node))
 
     def unset(self, node: "Branching") -> Node:
-        names = (self._source(child) if child.type == "variable_name" else self._word(child) for child in self._all(node)[1:])
+        names = (
+            self._source(child) if child.type == "variable_name" else self._word(child) for child in self._all(node)[1:]
+        )
         return Simple(("unset", *names), (), (), self._source(node))
 
     def pipeline(self, node: "Branching") -> Node:

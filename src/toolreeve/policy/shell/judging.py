@@ -118,6 +118,6 @@ def _asks_help(spec: Program, words: list[Word]) -> bool:
     if not spec.data.get("help") or not words or words[-1] not in ("--help", "-h") or len(words) > 4:
         return False
     names = words[:-1]
-    return all(isinstance(name, str) and _PLAIN_NAME.fullmatch(name) for name in names) and not _RUNS_OTHERS.intersection(
-        map(shown, names)
-    )
+    return all(
+        isinstance(name, str) and _PLAIN_NAME.fullmatch(name) for name in names
+    ) and not _RUNS_OTHERS.intersection(map(shown, names))

@@ -123,9 +123,7 @@ def settle(program: Program, arguments: Arguments, site: Site) -> None:
     _operands(program, operands, absent, arguments.operands, site)
 
 
-def _operands(
-    program: Program, roles: tuple[str, ...], absent: tuple[str, ...], words: list[Word], site: Site
-) -> None:
+def _operands(program: Program, roles: tuple[str, ...], absent: tuple[str, ...], words: list[Word], site: Site) -> None:
     assigned = _assign(roles, len(words))
     if assigned is None and program.harmless and any(isinstance(word, Open) and not word.single for word in words):
         assigned = [roles[-1].rstrip("*?+")] * len(words) if roles else None

@@ -6,6 +6,7 @@ be a node of the tree that starts at the same place, else the word is `Unreadabl
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 
 from toolreeve.policy.shell.syntax import Hole, Part, RawWord, Script, Template
 
@@ -21,7 +22,9 @@ _ARITHMETIC = re.compile(r"\$\(\([0-9\s+*/%()<>=&|^~!?:-]*\)\)")
 _BRACED = re.compile(r"[A-Za-z0-9_./:=,@%+\-^{}*?~]+")
 _RANGE = re.compile(r"(-?\d{1,6})\.\.(-?\d{1,6})|([A-Za-z])\.\.([A-Za-z])")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b", "E": "\x1b"}
-_ANSI = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|c(.)|(.))", re.DOTALL)
+_ANSI = re.compile(
+    r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|c(.)|(.))", re.DOTALL
+)
 _MOST_WORDS = 256
 
 
@@ -160,7 +163,7 @@ class _Scanner:
         elif name := _NAME.match(text, at):
             self._found.append(Part(Hole.VARIABLE, name.group(1), quoted))
             self._at = name.end()
-        elif following == '"' and not quoted or following == "[":
+        elif (following == '"' and not quoted) or following == "[":
             raise Unreadable("a `$` form that is not understood")
         else:
             self._literal("$", at + 1, quoted=quoted)
@@ -206,7 +209,8 @@ def ansi(body: str) -> str:
 
 def _braces(text: str) -> list[str] | None:
     """The words of a brace expansion, or None where the braces are plain text."""
-    start, depth, commas = -1, 0, []
+    start, depth = -1, 0
+    commas: list[int] = []
     for index, char in enumerate(text):
         if char in "'\"\\$`":
             if "," in text or ".." in text:
@@ -234,7 +238,7 @@ def _quoted_braces(text: str) -> list[str] | None:
 def _choices(text: str, start: int, commas: list[int], end: int) -> list[str] | None:
     if commas:
         edges = [start, *commas, end]
-        return [text[left + 1 : right] for left, right in zip(edges, edges[1:], strict=False)]
+        return [text[left + 1 : right] for left, right in pairwise(edges)]
     if found := _RANGE.fullmatch(text, start + 1, end):
         return _range(found)
     if ".." in text[start:end]:

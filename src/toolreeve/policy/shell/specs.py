@@ -19,9 +19,9 @@ ROLES = frozenset(
 """What a value can be: see `roles` for the effect of each."""
 
 FIELDS = ROLES | frozenset(
-    "flags maybe operands absent open modes harmless single number judge sub danger reason also prints filters net does "
-    "stops everywhere matches not_matches default help never requires calm unlike sends keeps runs listing objects verbs nouns reading changing refused statement skip "
-    "asks".split()
+    "absent also asks calm changing danger default does everywhere filters flags harmless help judge keeps listing "
+    "matches maybe modes net never not_matches nouns number objects open operands prints reading reason refused "
+    "requires runs sends single skip statement stops sub unlike verbs".split()
 )
 _SHORTS = re.compile(r"-[A-Za-z0-9?#@%]+")
 
@@ -30,16 +30,42 @@ class Program:
     """One program or subcommand, ready to read arguments with."""
 
     __slots__ = (
-        "absent", "calm", "danger", "dashed", "data", "does", "everywhere", "flags", "filters", "harmless", "judge", "keeps", "maybe", "modes", "name", "net",
-        "number", "open", "operands", "parent", "prints", "reason", "refused", "requires", "runs", "single", "stops", "subs",
+        "absent",
+        "calm",
+        "danger",
+        "dashed",
+        "data",
+        "does",
+        "everywhere",
+        "filters",
+        "flags",
+        "harmless",
+        "judge",
+        "keeps",
+        "maybe",
+        "modes",
+        "name",
+        "net",
+        "number",
+        "open",
+        "operands",
+        "parent",
+        "prints",
+        "reason",
+        "refused",
+        "requires",
+        "runs",
+        "single",
+        "stops",
+        "subs",
         "unlike",
-    )  # fmt: skip
+    )
 
     def __init__(self, name: str, data: Mapping[str, Any], parent: "Program | None" = None) -> None:
         self.name, self.data, self.parent = name, data, parent
         inherited = parent is not None and parent.everywhere
         self.everywhere: bool = data.get("everywhere", inherited)
-        self.single = bool(data.get("single", parent.single if parent is not None else False))
+        self.single: bool = bool(data.get("single", parent.single if parent is not None else False))
         self.flags: dict[str, str] = dict(parent.flags) if inherited and parent is not None else {}
         self.maybe: set[str] = set(parent.maybe) if inherited and parent is not None else set()
         self._read_flags(data)
@@ -49,7 +75,9 @@ class Program:
         above = parent if inherited else None
         self.harmless: bool = data.get("harmless", above.harmless if above else False)
         self.open: bool = data.get("open", above.open if above else False)
-        self.refused: frozenset[str] = frozenset(self._names(data.get("never", ""))) | (above.refused if above else frozenset())
+        self.refused: frozenset[str] = frozenset(self._names(data.get("never", ""))) | (
+            above.refused if above else frozenset()
+        )
         self.net: str = data.get("net", above.net if above else "")
         self.requires = frozenset(self._names(data.get("requires", "")))
         self.calm = frozenset(self._names(data.get("calm", "")))
@@ -92,7 +120,7 @@ class Program:
         return self.subs[name]
 
     def _find_sub(self, name: str) -> "Program | None":
-        patterns = []
+        patterns: list[tuple[str, Any]] = []
         for key, data in self.data.get("sub", {}).items():
             names = key.split()
             if name in names:

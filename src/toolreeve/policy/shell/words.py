@@ -38,7 +38,12 @@ class Scope:
     __slots__ = ("directories", "home", "root", "start", "variables")
 
     def __init__(
-        self, directories: tuple[str, ...], home: str, root: str, variables: dict[str, Word] | None = None, start: str = ""
+        self,
+        directories: tuple[str, ...],
+        home: str,
+        root: str,
+        variables: dict[str, Word] | None = None,
+        start: str = "",
     ) -> None:
         self.directories = directories
         self.start = start or directories[0]
@@ -104,7 +109,7 @@ def _join(pieces: list[Word]) -> Word:
     if len(solid) == 1 and isinstance(solid[0], Open):
         return solid[0]
     first = solid[0]
-    flagless = bool(prefix) and prefix[0] != "-" or isinstance(first, Open) and first.flagless
+    flagless = (bool(prefix) and prefix[0] != "-") or (isinstance(first, Open) and first.flagless)
     return Open(prefix=prefix, single=single, flagless=flagless)
 
 

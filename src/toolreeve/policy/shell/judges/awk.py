@@ -1,4 +1,4 @@
-"""Does an awk program only read and print? It is read token by token for what could write, run or read elsewhere."""
+"""Does an awk program only read and print? It is read piece by piece for what could write, run or read elsewhere."""
 
 import re
 
@@ -9,7 +9,7 @@ from toolreeve.policy.shell.site import Site
 from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Word
 
-_TOKEN = re.compile(
+_PIECE = re.compile(
     r"""(?P<blank>[ \t\r]+|\\\n|\#[^\n]*)
       | (?P<string>"(?:[^"\\\n]|\\.)*")
       | (?P<number>(?:0[xX][0-9a-fA-F]+|\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+))
@@ -45,42 +45,42 @@ def check(text: str) -> None:
     at, previous, printing, depth = 0, "", False, 0
     parentheses: list[bool] = []
     while at < len(text):
-        kind, token = _token(text, at, previous)
-        at += len(token)
+        kind, piece = _next(text, at, previous)
+        at += len(piece)
         if kind == "blank":
             continue
-        _refuse(kind, token)
-        if kind == "name" and token in ("print", "printf"):
+        _refuse(kind, piece)
+        if kind == "name" and piece in ("print", "printf"):
             printing, depth = True, 0
         elif printing:
-            if token == ">" and depth <= 0:
+            if piece == ">" and depth <= 0:
                 raise NotKnown("an awk program that writes")
-            depth += (token in ("(", "[")) - (token in (")", "]"))
+            depth += (piece in ("(", "[")) - (piece in (")", "]"))
             # A newline may continue the list of what is printed, so only these end it.
-            printing = token not in (";", "}")
-        previous = _before_slash(kind, token, previous, parentheses)
+            printing = piece not in (";", "}")
+        previous = _before_slash(kind, piece, previous, parentheses)
 
 
-def _refuse(kind: str, token: str) -> None:
-    if (kind == "name" and token in _REFUSED) or token in ("|", "|&", ">>") or kind == "at":
-        raise NotKnown(f"`{token}` in an awk program")
+def _refuse(kind: str, piece: str) -> None:
+    if (kind == "name" and piece in _REFUSED) or piece in ("|", "|&", ">>") or kind == "at":
+        raise NotKnown(f"`{piece}` in an awk program")
 
 
-def _before_slash(kind: str, token: str, previous: str, parentheses: list[bool]) -> str:
+def _before_slash(kind: str, piece: str, previous: str, parentheses: list[bool]) -> str:
     """What decides whether a slash that follows divides: "operand" does, anything else begins a pattern."""
-    if token == "(":
+    if piece == "(":
         parentheses.append(previous in ("if", "while", "for", "switch"))
-    elif token == ")":
+    elif piece == ")":
         return "" if parentheses and parentheses.pop() else "operand"
-    elif kind in ("string", "number", "regex") or token in ("]", "++", "--"):
+    elif kind in ("string", "number", "regex") or piece in ("]", "++", "--"):
         return "operand"
     elif kind == "name":
-        return token if token in _KEYWORDS else "operand"
-    return token
+        return piece if piece in _KEYWORDS else "operand"
+    return piece
 
 
-def _token(text: str, at: int, previous: str) -> tuple[str, str]:
-    found = _TOKEN.match(text, at)
+def _next(text: str, at: int, previous: str) -> tuple[str, str]:
+    found = _PIECE.match(text, at)
     if found is None:
         raise NotKnown(f"`{text[at]}` in an awk program")
     kind = str(found.lastgroup)

@@ -53,7 +53,13 @@ def _sort(spec: Program, words: list[Word], site: Site) -> tuple[list[str], set[
         if not current:
             names.append(shown(word))
         taken += 1
-        if taken > 1 and current.startswith("--") and not current.endswith("s") and names[1:2] and names[1].startswith("get-"):
+        if (
+            taken > 1
+            and current.startswith("--")
+            and not current.endswith("s")
+            and names[1:2]
+            and names[1].startswith("get-")
+        ):
             raise NotKnown(f"`{shown(word)}` after {current} may be a file to write")
         apply("cloud", word, site)
         if spec.flags.get(current) == "text":

@@ -9,7 +9,10 @@ from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Open, Word, shown
 
 _READING = frozenset(("GET", "HEAD", "OPTIONS", "TRACE"))
-_BODIES = frozenset("-d --data --data-raw --data-binary --data-urlencode --data-ascii --json -F --form --form-string -T --upload-file".split())
+_BODIES = frozenset(
+    "-d --data --data-raw --data-binary --data-urlencode --data-ascii --json -F --form --form-string -T "
+    "--upload-file".split()
+)
 
 
 def curl(spec: Program, words: list[Word], site: Site) -> tuple[str, ...] | None:
@@ -21,11 +24,17 @@ def curl(spec: Program, words: list[Word], site: Site) -> tuple[str, ...] | None
     sends = sends or any(method not in _READING for method in methods)
     for flag, value in arguments.flags:
         _value(spec, flag, value, site)
-    addresses = [*arguments.operands, *(value for flag, value in arguments.flags if flag == "--url" and value is not None)]
+    addresses = [
+        *arguments.operands,
+        *(value for flag, value in arguments.flags if flag == "--url" and value is not None),
+    ]
     if not addresses:
         raise NotKnown("curl without an address")
     for address in addresses:
-        site.reach(EffectKind.SEND if sends else EffectKind.NET, address if arguments.has("-g", "--globoff") else _plain(address))
+        site.reach(
+            EffectKind.SEND if sends else EffectKind.NET,
+            address if arguments.has("-g", "--globoff") else _plain(address),
+        )
         if arguments.has("-O", "--remote-name", "--remote-name-all"):
             site.touch(EffectKind.WRITE, shown(address).rstrip("/").rpartition("/")[2])
     return None
@@ -51,7 +60,11 @@ def _value(spec: Program, flag: str, value: Word | None, site: Site) -> None:
 
 def _from_file(flag: str, value: str, site: Site) -> None:
     """Data, headers, cookies and formats can be named as a file by `@`; cookies also without."""
-    if flag in ("-F", "--form", "-T", "--upload-file") or "@" in value[:1] or (flag == "--data-urlencode" and "@" in value):
+    if (
+        flag in ("-F", "--form", "-T", "--upload-file")
+        or "@" in value[:1]
+        or (flag == "--data-urlencode" and "@" in value)
+    ):
         raise NotKnown(f"{flag} sends a file")
     if flag in ("-b", "--cookie") and "=" not in value:
         site.touch(EffectKind.READ, value)

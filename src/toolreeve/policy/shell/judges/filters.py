@@ -82,11 +82,13 @@ def kubectl_get(spec: Program, words: list[Word], site: Site) -> Printed:
     arguments = read(spec, words)
     texts = [shown(word).lower() for word in arguments.operands]
     kinds = [kind for text in texts for kind in text.split(",")]
-    secret = any(re.match(r"secrets?(?:$|[./])", kind) or "…" in kind for kind in kinds) or arguments.has("-f", "--filename", "-k")
+    secret = any(re.match(r"secrets?(?:$|[./])", kind) or "…" in kind for kind in kinds) or arguments.has(
+        "-f", "--filename", "-k"
+    )
     formats = [value for flag, value in arguments.flags if flag in ("-o", "--output")]
     if any(not isinstance(value, str) for value in (*formats, *arguments.operands)) and secret:
         raise NotKnown("kubectl get with words decided only when it runs")
-    if secret and any(value not in ("name", "wide") for value in formats) or secret and arguments.has("--template"):
+    if (secret and any(value not in ("name", "wide") for value in formats)) or (secret and arguments.has("--template")):
         raise NotKnown("prints the values of secrets")
     for value in formats:
         if isinstance(value, str) and "-file" in value:

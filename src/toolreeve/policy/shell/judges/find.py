@@ -11,14 +11,14 @@ from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Glob, Open, Word, may_be_flag, shown
 
 _TESTS = frozenset(
-    "-print -print0 -ls -prune -quit -depth -d -mount -xdev -x -X -E -s -f -empty -readable -writable -executable -nouser "
-    "-nogroup -true -false -not -a -and -o -or -daystart -noleaf -follow -warn -nowarn -ignore_readdir_race "
+    "-print -print0 -ls -prune -quit -depth -d -mount -xdev -x -X -E -s -f -empty -readable -writable -executable "
+    "-nouser -nogroup -true -false -not -a -and -o -or -daystart -noleaf -follow -warn -nowarn -ignore_readdir_race "
     "-noignore_readdir_race -help --help -version --version ( ) ! ,".split()
 )
 _VALUED = frozenset(
-    "-name -iname -path -ipath -wholename -iwholename -lname -ilname -regex -iregex -type -xtype -size -mtime -atime -ctime "
-    "-mmin -amin -cmin -Bmin -Btime -perm -user -group -uid -gid -links -inum -maxdepth -mindepth -fstype -printf -used "
-    "-regextype -context -flags".split()
+    "-name -iname -path -ipath -wholename -iwholename -lname -ilname -regex -iregex -type -xtype -size -mtime -atime "
+    "-ctime -mmin -amin -cmin -Bmin -Btime -perm -user -group -uid -gid -links -inum -maxdepth -mindepth -fstype "
+    "-printf -used -regextype -context -flags".split()
 )
 _COMPARED = re.compile(r"-(?:a|c|)newer|-newer[aBcm][aBcmt]|-samefile")
 _RUNS = frozenset(("-exec", "-execdir"))
@@ -33,7 +33,7 @@ def judge(spec: Program, words: list[Word], site: Site) -> tuple[str, ...] | Non
         site.touch(EffectKind.READ, root, Reach.NAMES)
     below = _bounds(roots, site)
     while at < len(words):
-        at = _primary(words, at, roots, below, site)
+        at = _primary(words, at, below, site)
     return printed(roots, site) if roots else site.scope.directories
 
 
@@ -66,13 +66,17 @@ def _bounds(roots: list[Word], site: Site) -> tuple[str, ...] | None:
                 return None
             bounds.extend(root.below)
             continue
-        text = root.text.split("*")[0].split("?")[0].split("[")[0].rpartition("/")[0] or "." if isinstance(root, Glob) else root
+        text = (
+            root.text.split("*")[0].split("?")[0].split("[")[0].rpartition("/")[0] or "."
+            if isinstance(root, Glob)
+            else root
+        )
         text = "/" if isinstance(root, Glob) and root.text.startswith("/") and text == "." else text
         bounds.extend(resolve(text, directory) for directory in site.scope.directories)
     return tuple(dict.fromkeys(bounds))
 
 
-def _primary(words: list[Word], at: int, roots: list[Word], below: tuple[str, ...] | None, site: Site) -> int:
+def _primary(words: list[Word], at: int, below: tuple[str, ...] | None, site: Site) -> int:
     word = words[at]
     if not isinstance(word, str):
         raise NotKnown(f"`{shown(word)}` in the expression of find")
@@ -127,7 +131,7 @@ def _run(words: list[Word], at: int, below: tuple[str, ...] | None, site: Site) 
         raise NotKnown(f"{shown(words[at])} without a command")
     if words[end] == "+" and any(isinstance(word, Open) for word in command):
         # Several words, but each is a path below the starting points: none of them can be a flag.
-        command = [word._replace(single=True) if word is found else word for word in command]  # type: ignore[union-attr]
+        command = [word._replace(single=True) if word is found else word for word in command]
     site.run(command, site.scope.copy(), None)
     return end + 1
 

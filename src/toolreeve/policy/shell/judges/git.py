@@ -28,7 +28,7 @@ def judge(spec: Program, words: list[Word], site: Site) -> Printed:
 
 
 def _at_home(scope: Scope) -> None:
-    """A repository's configuration can name programs to run, and a directory of the workspace may pose as a repository."""
+    """A repository's configuration can name programs to run, and any directory may pose as a repository."""
     for directory in scope.directories:
         if not under(scope.start, directory) and not under(scope.root, directory):
             raise NotKnown(f"git obeys the configuration of {directory}, which may be a repository of its own")
@@ -54,4 +54,3 @@ def config(spec: Program, words: list[Word], site: Site) -> Printed:
     if arguments.operands[:1] in (["set"], ["unset"], ["edit"], ["rename-section"], ["remove-section"]):
         raise NotKnown("git config that changes a setting")
     return conclude(spec, arguments, site)
-

@@ -1,4 +1,4 @@
-"""Does a sed script only edit the stream? Commands that write, read or run something are found by reading the script."""
+"""Does a sed script only edit the stream? Commands that write, read or run are found by reading the script."""
 
 import re
 

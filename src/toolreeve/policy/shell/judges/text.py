@@ -28,7 +28,7 @@ def _names_only(words: list[Word], site: Site) -> Printed:
 
 
 def printf(spec: Program, words: list[Word], site: Site) -> Printed:
-    if not words or may_be_flag(words[0]) and words[0] != "--":
+    if not words or (may_be_flag(words[0]) and words[0] != "--"):
         raise NotKnown("printf with a flag")
     return None
 

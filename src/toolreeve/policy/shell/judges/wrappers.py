@@ -111,4 +111,3 @@ def _replaced(word: Word, marker: str, given: Open) -> Word:
         prefix = word.partition(marker)[0]
         return Open(prefix=prefix, single=True, flagless=bool(prefix) and prefix[0] != "-")
     return word
-
