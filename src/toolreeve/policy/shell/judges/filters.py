@@ -131,8 +131,8 @@ def reads_only(statement: str) -> bool:
 
 
 def second_verb(spec: Program, words: list[Word], site: Site) -> Printed:
-    verb = words[1] if len(words) > 1 else ""
-    if not isinstance(verb, str) or not re.fullmatch(spec.data["verbs"], verb):
+    place, verb = (words[0], words[1]) if len(words) > 1 else ("", "")
+    if ".." in shown(place) or not isinstance(verb, str) or not re.fullmatch(spec.data["verbs"], verb):
         raise NotKnown(f"`{spec.name} … {shown(verb)}`")
     return None
 

@@ -8,6 +8,7 @@ from toolreeve.policy.shell.site import Site
 from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Word
 
+_SAME_IN_ALL = re.compile(r"[\w./-][\w\s./:,@%+'-]*")
 Printed = tuple[str, ...] | None
 
 
@@ -22,6 +23,8 @@ def shell(spec: Program, words: list[Word], site: Site) -> Printed:
     text = arguments.operands[0]
     if not isinstance(text, str):
         raise NotKnown(f"`{spec.name} -c` with text decided only when it runs")
+    if spec.name in ("zsh", "ksh") and not _SAME_IN_ALL.fullmatch(text):
+        raise NotKnown(f"text that {spec.name} may read otherwise than bash")
     scope = site.scope.copy()
     scope.variables = {}
     for index, value in enumerate(arguments.operands[1:10]):
@@ -43,5 +46,3 @@ def watch(spec: Program, words: list[Word], site: Site) -> Printed:
         raise NotKnown("`watch` with words decided only when it runs")
     return site.run_text(" ".join(texts), site.scope.copy())
 
-
-PLAIN_TEXT = re.compile(r"[\w\s./:=,@%+-]*")
