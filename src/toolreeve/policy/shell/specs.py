@@ -8,10 +8,11 @@ import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from functools import cache
-from importlib.resources import files
+from pkgutil import get_data
 from typing import Any
 
 from toolreeve.core import json
+from toolreeve.core.errors import ToolreeveError
 
 ROLES = frozenset(
     "text read list deep write delete deltree url host upload revision cloud move bind database replace parents".split()
@@ -134,9 +135,10 @@ class Program:
 
 @cache
 def _table() -> Mapping[str, Mapping[str, Any]]:
-    table: Mapping[str, Mapping[str, Any]] = json.loads(
-        (files("toolreeve.policy.shell.programs") / "compiled.json").read_bytes()
-    )
+    compiled = get_data("toolreeve.policy.shell.programs", "compiled.json")
+    if compiled is None:
+        raise ToolreeveError("the compiled specifications of programs are missing from the installation")
+    table: Mapping[str, Mapping[str, Any]] = json.loads(compiled)
     return table
 
 

@@ -1,5 +1,7 @@
 """What does `curl` fetch, send or write?"""
 
+import re
+
 from toolreeve.core.effects import EffectKind
 from toolreeve.policy.shell.arguments import NotKnown, read
 from toolreeve.policy.shell.judging import conclude
@@ -9,6 +11,7 @@ from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Open, Word, shown
 
 _READING = frozenset(("GET", "HEAD", "OPTIONS", "TRACE"))
+_LOOKING = re.compile(r"(?:PWD|SYST|FEAT|HELP|NOOP|STAT|(?:SIZE|MDTM|CWD|MLST|LIST|NLST|TYPE) [\w./-]+)", re.IGNORECASE)
 _BODIES = frozenset(
     "-d --data --data-raw --data-binary --data-urlencode --data-ascii --json -F --form --form-string -T "
     "--upload-file".split()
@@ -54,7 +57,9 @@ def _value(spec: Program, flag: str, value: Word | None, site: Site) -> None:
         raise NotKnown(f"the value of {flag} is decided only when it runs")
     if flag in _BODIES or flag in ("-H", "--header", "-b", "--cookie", "-w", "--write-out"):
         _from_file(flag, str(value), site)
-    elif role not in ("text", "url"):
+    elif flag in ("-Q", "--quote") and not _LOOKING.fullmatch(str(value)):
+        raise NotKnown(f"the FTP command `{value}`")
+    elif role != "text" and flag != "--url":
         apply(role, value, site)
 
 

@@ -45,4 +45,3 @@ def watch(spec: Program, words: list[Word], site: Site) -> Printed:
     if len(texts) != len(arguments.operands):
         raise NotKnown("`watch` with words decided only when it runs")
     return site.run_text(" ".join(texts), site.scope.copy())
-
