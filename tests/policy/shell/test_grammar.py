@@ -79,6 +79,8 @@ def test_a_command_inside_a_substitution_is_found() -> None:
         "echo a{1..9999999}",
         "head -200>x",
         "[abc]",
+        "[ -f x ]#c `touch x`",
+        "[ -f x ]y $(touch x)",
         "! - 2>&1 ls",
         "! \\  \\ls",
         "--y=z",

@@ -54,6 +54,8 @@ _REDIRECTS = frozenset(("file_redirect", "heredoc_redirect", "herestring_redirec
 _OPERATORS = frozenset((";", "&", "\n"))
 _RESERVED = frozenset("if then elif else fi for while until do done case esac in select function { } ]] coproc".split())
 _BEFORE_DESCRIPTOR = frozenset(("", " ", "\t", "\n", ";", "|", "&", "(", ")", "}", ">", "<"))
+_BEFORE_COMMENT = frozenset(("", " ", "\t", "\n", ";", "|", "&", "(", ")"))
+_AFTER_TEST = frozenset(("", " ", "\t", "\n", ";", "|", "&", ")", ">", "<"))
 _OUTPUTS = frozenset((">", ">>", "<", "&>", "&>>", ">&", "<&", ">|"))
 
 
@@ -99,6 +101,8 @@ class _Reader:
         """The children, once it is sure that nothing but blanks stands between them."""
         for child in children:
             self._blank(start, child.start_byte)
+            if child.type == "comment" and self._text[child.start_byte - 1 : child.start_byte] not in _BEFORE_COMMENT:
+                raise Unreadable("a `#` inside a word")
             start = child.end_byte
             yield child
         self._blank(start, end)
@@ -425,7 +429,8 @@ class _Reader:
         if children[0].type not in ("[", "[["):
             raise Unreadable("an arithmetic command")
         opened, closed = self._text[children[0].end_byte], self._text[children[-1].start_byte - 1]
-        if not opened.isspace() or not closed.isspace():
+        following = self._text[node.end_byte : node.end_byte + 1]
+        if not opened.isspace() or not closed.isspace() or following not in _AFTER_TEST:
             raise Unreadable("a pattern where a command is expected")
         for child in children[1:-1]:
             self._expression(child, words, operators)

@@ -88,6 +88,7 @@ def printed(words: list[Word], site: Site) -> tuple[str, ...]:
 
 def _subcommand(spec: Program, words: list[Word], site: Site) -> Printed:
     if _asks_help(spec, words):
+        housekeeping(spec, site)
         return None
     arguments = read(spec, words)
     settle_flags(spec, arguments, site)
