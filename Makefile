@@ -25,7 +25,8 @@ serve: setup ## Show what the runtime can enforce here, and its tools
 	echo "The MCP and HTTP doors come with the next release; until then: $(BIN)/toolreeve call TOOL key=value"
 
 test: setup ## Run all tests
-	@$(BIN)/python -m pytest -n 2
+	@.ci/programs
+	$(BIN)/python -m pytest -n 2
 
 check: setup ## Check format, lint, types and import contracts
 	@$(BIN)/ruff format --check .

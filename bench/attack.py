@@ -12,11 +12,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))  # run as a script, the package `bench` lies one level up
 
-from bench.attacks import paths, ssrf
+from bench.attacks import paths, shell, ssrf
 from bench.attacks.outcome import Tally
 
 Suite = Callable[[Path | None], Awaitable[Sequence[Tally]]]
-SUITES: Mapping[str, Suite] = {"paths": paths.run, "ssrf": ssrf.run}
+SUITES: Mapping[str, Suite] = {"paths": paths.run, "ssrf": ssrf.run, "shell": shell.run}
 SHOWN = 20
 
 
@@ -28,7 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     escaped = wronged = 0
     for name in options.suite or SUITES:
         tallies = asyncio.run(_run(SUITES[name], options.corpora))
-        _show(name, tallies)
+        if tallies:
+            _show(name, tallies)
         escaped += sum(len(tally.escaped) for tally in tallies)
         wronged += sum(len(tally.wronged) for tally in tallies)
     print(f"\n{escaped} escaped, {wronged} wronged" if escaped or wronged else "\nnothing escaped")

@@ -65,3 +65,18 @@ def test_a_hosts_file_that_is_none_is_told(shell: Shell) -> None:
 
     assert printed.status == 2
     assert "line 2" in printed.err
+
+
+def test_commands_are_explained_from_arguments_and_from_standard_input(shell: Shell) -> None:
+    printed = shell.spawn("explain", "command", "git status", "-", stdin=b"rm -rf /\nls\n")
+
+    lines = [json.loads(line) for line in printed.out.splitlines()]
+    assert [(line["value"], line["decision"]) for line in lines] == [
+        ("git status", "allow"),
+        ("rm -rf /", "ask"),
+        ("ls", "allow"),
+    ]
+
+
+def test_nothing_to_explain_is_a_usage_error(shell: Shell) -> None:
+    assert shell.run("explain", "command").status == 2

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from toolreeve.cli.invocation import Group, current
-from toolreeve.cli.output import say
+from toolreeve.cli.invocation import Group, current, on_terminal
+from toolreeve.cli.output import say, show
 from toolreeve.core import json
 from toolreeve.core.errors import ExitStatus
 
@@ -54,6 +54,23 @@ async def _explain_urls(values: tuple[str, ...], method: str, resolver: Path | N
     guard = new_network(current(), resolver)
     for value in _each(values):
         say(json.dumps(await explain_url(guard, value, method=method)).decode())
+
+
+@explain.command()
+@click.argument("values", nargs=-1, required=True, metavar="CMD... | -")
+@click.option("--cwd", type=click.Path(path_type=Path, file_okay=False), help="Where the command would run.")
+def command(values: tuple[str, ...], cwd: Path | None) -> int:
+    """What a shell command would do: a tree on a terminal, else a JSON line for each; - reads lines from stdin."""
+    from toolreeve.policy.shell.explaining import explain, tree
+
+    root = current().configuration().settings.workspace.dir
+    place = {"cwd": str((cwd or Path(root)).absolute()), "home": str(Path.home()), "root": root}
+    for value in _each(values):
+        if current().json or not on_terminal():
+            say(json.dumps(explain(value, **place)).decode())
+        else:
+            show(current(), tree(value, **place))
+    return ExitStatus.OK
 
 
 def _each(values: tuple[str, ...]) -> Iterator[str]:

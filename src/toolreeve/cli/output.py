@@ -66,6 +66,13 @@ def say_table(invocation: Invocation, head: Sequence[str], rows: Sequence[Sequen
         _plain_table(head, rows)
 
 
+def show(invocation: Invocation, drawing: Any) -> None:
+    """Something that rich draws, on a terminal."""
+    from rich.console import Console
+
+    Console(no_color=not coloured(invocation), highlight=False).print(drawing)
+
+
 def _rich_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, colour: bool) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.console import Console

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from fnmatch import fnmatchcase
 
 
 class EffectKind(StrEnum):
@@ -14,12 +15,47 @@ class EffectKind(StrEnum):
     SPEND = "spend"
 
 
+class Reach(StrEnum):
+    """How far an effect on a path goes."""
+
+    EXACT = "exact"
+    """The target itself."""
+    NAMES = "names"
+    """Only the target's name and attributes, or the names inside a directory; no content."""
+    BELOW = "below"
+    """The target and everything below it."""
+    MATCHING = "matching"
+    """Whatever the target, a shell glob, matches when it runs."""
+
+
 @dataclass(frozen=True, slots=True)
 class Effect:
     """`target` is the resolved path, host, argv or amount that the effect touches."""
 
     kind: EffectKind
     target: str
+    reach: Reach = Reach.EXACT
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.target}"
+
+    def touches(self, path: str) -> bool:
+        """Whether the effect may reach the content of `path`, an absolute and normal path."""
+        match self.reach:
+            case Reach.EXACT:
+                return self.target == path
+            case Reach.NAMES:
+                return False
+            case Reach.BELOW:
+                return self.target in ("/", path) or path.startswith(self.target + "/")
+            case Reach.MATCHING:
+                return _matches(self.target, path)
+
+
+def _matches(pattern: str, path: str) -> bool:
+    """A glob's `*` stays within one component, except that `**` may span any number of them."""
+    wanted, names = pattern.split("/"), path.split("/")
+    if "**" in wanted:
+        stem = wanted[: wanted.index("**")]
+        return len(names) >= len(stem) and all(map(fnmatchcase, names, stem))
+    return len(wanted) == len(names) and all(map(fnmatchcase, names, wanted))

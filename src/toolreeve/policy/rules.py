@@ -12,12 +12,13 @@ from typing import Any
 from toolreeve.core.action import Action
 from toolreeve.core.call import Role
 from toolreeve.core.danger import DangerLevel
-from toolreeve.core.effects import EffectKind
+from toolreeve.core.effects import Effect, EffectKind, Reach
 from toolreeve.core.errors import ToolreeveError
 from toolreeve.core.verdict import Decision
 from toolreeve.policy.conditions import ConditionProblem, Purpose, Test, Truth, compile_condition
 from toolreeve.policy.known import names_of, suspects_of
 from toolreeve.policy.mode import PermissionMode
+from toolreeve.policy.reach import may_touch
 from toolreeve.policy.selection import Steps, judge, parse_steps
 
 Condition = Mapping[str, Any]
@@ -188,14 +189,17 @@ class Matcher:
             return True
         if not action.effects:
             return False
-        return self._purpose.combine(
-            [self._judge_effect(effect.kind, effect.target, action) for effect in action.effects]
-        )
+        return self._purpose.combine([self._judge_effect(effect, action) for effect in action.effects])
 
-    def _judge_effect(self, kind: EffectKind, target: str, action: Action) -> Truth:
-        if self._kinds and kind not in self._kinds:
+    def _judge_effect(self, effect: Effect, action: Action) -> Truth:
+        """An effect that reaches further than one path proves nothing; it is suspected of all that it may touch."""
+        if self._kinds and effect.kind not in self._kinds:
             return False
-        return True if self._target is None else self._target(target, action)
+        if self._target is None:
+            return True
+        if effect.reach is Reach.EXACT:
+            return self._target(effect.target, action)
+        return None if may_touch(effect, self.rule.target or {}, self._purpose.root) else False
 
 
 def mentions(patterns: Sequence[str], action: Action, *, proof: bool) -> bool:

@@ -1,0 +1,129 @@
+"""What do the shell's own commands do, those that change the shell itself?"""
+
+import re
+from collections.abc import Callable, Mapping
+
+from toolreeve.core.effects import EffectKind, Reach
+from toolreeve.policy.shell.arguments import NotKnown
+from toolreeve.policy.shell.environment import may_assign
+from toolreeve.policy.shell.paths import resolve
+from toolreeve.policy.shell.site import Site
+from toolreeve.policy.shell.words import Open, Word, shown
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_QUIET_OPTIONS = frozenset("errexit nounset xtrace pipefail noglob verbose noclobber emacs vi".split())
+_QUIET_SHOPTS = frozenset(
+    "globstar nullglob dotglob nocaseglob failglob nocasematch lastpipe cdspell dirspell checkwinsize histappend "
+    "cmdhist no_empty_cmd_completion autocd checkjobs direxpand login_shell".split()
+)
+
+
+def _cd(words: list[Word], site: Site) -> None:
+    targets = [word for word in words if word not in ("-P", "-L", "--")]
+    if len(targets) > 1 or targets[:1] == ["-"]:
+        raise NotKnown("`cd` to a directory that is not named")
+    target = targets[0] if targets else site.scope.home
+    if not isinstance(target, str) or target.startswith("-"):
+        raise NotKnown(f"`cd` to `{shown(target)}`, which is decided only when it runs")
+    site.touch(EffectKind.READ, target, Reach.NAMES)
+    site.scope.directories = tuple(dict.fromkeys(resolve(target, here) for here in site.scope.directories))
+
+
+def _read(words: list[Word], site: Site) -> None:
+    """`read` names variables; a name with a subscript would be evaluated."""
+    index = 0
+    while index < len(words):
+        word = words[index]
+        index += 1
+        if not isinstance(word, str):
+            raise NotKnown("`read` into a variable that is not named")
+        if word.startswith("-"):
+            if not re.fullmatch(r"-[rse]*(?:[dntNpui].*)?", word):
+                raise NotKnown(f"the flag {word} of `read`")
+            index += bool(re.fullmatch(r"-[rse]*[dntNpui]", word))
+        elif not _NAME.fullmatch(word) or not may_assign(word):
+            raise NotKnown(f"`read` into {word}")
+        else:
+            site.scope.variables[word] = Open()
+    site.scope.variables["REPLY"] = Open()
+
+
+def _set(words: list[Word], site: Site) -> None:
+    previous = ""
+    for word in words:
+        if not isinstance(word, str) or not (
+            re.fullmatch(r"[-+][euxvfCo]+", word) or (previous.endswith("o") and word in _QUIET_OPTIONS)
+        ):
+            raise NotKnown(f"`set {shown(word)}`")
+        previous = word
+
+
+def _shopt(words: list[Word], site: Site) -> None:
+    changes = any(word in ("-s", "-u") for word in words)
+    for word in words:
+        if word not in ("-s", "-u", "-p", "-q", "-o") and (
+            word not in _QUIET_SHOPTS if changes else not isinstance(word, str)
+        ):
+            raise NotKnown(f"`shopt {shown(word)}`")
+    if changes and "-o" in words:
+        raise NotKnown("`shopt -o`")
+
+
+def _unset(words: list[Word], site: Site) -> None:
+    for word in words:
+        if word != "-v" and not (isinstance(word, str) and _NAME.fullmatch(word) and may_assign(word)):
+            raise NotKnown(f"`unset {shown(word)}`")
+        site.scope.variables.pop(shown(word), None)
+
+
+def _test(words: list[Word], site: Site) -> None:
+    if "-v" in words or "-R" in words:
+        raise NotKnown("a test that evaluates a variable's name")
+
+
+def _nothing(words: list[Word], site: Site) -> None:
+    """Commands without effect, whatever their words."""
+
+
+def _number(words: list[Word], site: Site) -> None:
+    """At most a number: an expression would be evaluated."""
+    for word in words:
+        if not isinstance(word, str) or not re.fullmatch(r"%?\d+", word):
+            raise NotKnown(f"`{shown(word)}` where a number is expected")
+
+
+def _refuse(words: list[Word], site: Site) -> None:
+    raise NotKnown("runs text or files as commands of this shell")
+
+
+BUILTINS: Mapping[str, Callable[[list[Word], Site], None]] = {
+    "cd": _cd,
+    "read": _read,
+    "set": _set,
+    "shopt": _shopt,
+    "unset": _unset,
+    "test": _test,
+    "[": _test,
+    ":": _nothing,
+    "true": _nothing,
+    "false": _nothing,
+    "exit": _number,
+    "return": _number,
+    "break": _number,
+    "continue": _number,
+    "wait": _number,
+    "shift": _number,
+    "logout": _number,
+    "eval": _refuse,
+    "source": _refuse,
+    ".": _refuse,
+    "exec": _refuse,
+    "trap": _refuse,
+    "let": _refuse,
+    "alias": _refuse,
+    "coproc": _refuse,
+    "enable": _refuse,
+    "declare": _refuse,
+    "typeset": _refuse,
+    "export": _refuse,
+}

@@ -1,0 +1,116 @@
+"""How do the specifications become what is loaded? The YAML files are checked and written as one JSON file.
+
+    python -m toolreeve.policy.shell.compiling          writes programs/compiled.json
+    python -m toolreeve.policy.shell.compiling --check  fails when it is out of date or an example does not hold
+
+`matches` are commands that must be known; `not_matches` are commands that must not run unasked.
+"""
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from toolreeve.core.danger import DangerLevel
+from toolreeve.core.errors import ConfigError
+from toolreeve.policy.shell.specs import FIELDS, ROLES
+
+PROGRAMS = Path(__file__).parent / "programs"
+COMPILED = PROGRAMS / "compiled.json"
+_EXAMPLES = ("matches", "not_matches")
+
+
+def families() -> dict[str, dict[str, Any]]:
+    """Every YAML file by name, with its programs."""
+    import yaml
+
+    return {path.stem: yaml.safe_load(path.read_text()) for path in sorted(PROGRAMS.glob("*.yaml"))}
+
+
+def compiled() -> dict[str, dict[str, Any]]:
+    """Programs by name, other names resolved, examples left out."""
+    from toolreeve.policy.shell.judges import JUDGES
+
+    table: dict[str, dict[str, Any]] = {}
+    for family, programs in families().items():
+        for name, data in programs.items():
+            _check(f"{family}.yaml", name, data, frozenset(JUDGES))
+            plain = {field: value for field, value in data.items() if field not in (*_EXAMPLES, "also")}
+            for alias in (name, *data.get("also", "").split()):
+                if alias in table:
+                    raise ConfigError(f"{alias} is specified twice", source=f"{family}.yaml", key=alias)
+                table[alias] = plain
+    return table
+
+
+def _check(source: str, name: str, data: Any, judges: frozenset[str]) -> None:
+    if not isinstance(data, dict):
+        raise ConfigError("not a mapping", source=source, key=name)
+    for field, value in data.items():
+        if field not in FIELDS:
+            raise ConfigError(f"unknown field {field!r}", source=source, key=name)
+        if field in ("flags", "maybe", "operands") or field in ROLES:
+            _check_words(source, name, field, value)
+    if data.get("judge", next(iter(judges))) not in judges:
+        raise ConfigError(f"no judge {data['judge']!r}", source=source, key=name)
+    for operand in data.get("operands", "").split():
+        if operand.rstrip("*?+") not in ROLES:
+            raise ConfigError(f"no role {operand!r}", source=source, key=name)
+    for sub, inner in (data.get("sub") or {}).items():
+        _check(source, f"{name} {sub}", inner or {}, judges)
+
+
+def _check_words(source: str, name: str, field: str, value: Any) -> None:
+    if not isinstance(value, str):
+        raise ConfigError(f"{field} is not text", source=source, key=name)
+    for word in value.split():
+        if field != "operands" and not re.match(r"[-+]", word):
+            raise ConfigError(f"{word!r} in {field} is not a flag", source=source, key=name)
+
+
+def examples() -> list[tuple[str, str, bool]]:
+    """(program, command, must be known) of every example in the files."""
+    return [
+        (f"{family}:{name}", command, field == "matches")
+        for family, programs in families().items()
+        for name, data in programs.items()
+        for field in _EXAMPLES
+        for command in data.get(field, ())
+    ]
+
+
+def broken_examples() -> list[str]:
+    """The examples that do not hold, each with what was found instead."""
+    from toolreeve.policy.shell.analysis import analyse
+
+    broken = []
+    for place, command, known in examples():
+        found = analyse(command, cwd="/work", home="/home/me", root="/work")
+        if known and not found.known:
+            broken.append(f"{place}: {command!r} should be known: {found.reason}")
+        if not known and found.danger <= DangerLevel.LOW:
+            broken.append(f"{place}: {command!r} should not run unasked")
+    return broken
+
+
+def text() -> str:
+    """One program a line, so that a change shows as the program it changes."""
+    from toolreeve.core import json
+
+    lines = [f"{json.dumps(name).decode()}:{json.dumps(data).decode()}" for name, data in sorted(compiled().items())]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def main() -> int:
+    if "--check" not in sys.argv:
+        COMPILED.write_text(text())
+        return 0
+    problems = broken_examples()
+    if COMPILED.read_text() != text():
+        problems.append("compiled.json is out of date: python -m toolreeve.policy.shell.compiling")
+    print(*problems, sep="\n")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

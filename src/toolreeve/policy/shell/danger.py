@@ -1,0 +1,111 @@
+"""How much harm could a command do? The worst of its effects, its alarms and what is not known about it.
+
+SAFE runs unasked, so it is only for commands that are known throughout, change nothing, and read nothing secret.
+"""
+
+import ipaddress
+
+from toolreeve.core.danger import DangerLevel
+from toolreeve.core.effects import Effect, EffectKind, Reach
+from toolreeve.policy.shell.paths import secret, secret_glob, secrets_below, under
+from toolreeve.policy.shell.site import Findings
+
+_HISTORY = (".git", ".hg", ".svn")
+_SYSTEM_ROOTS = frozenset(
+    "/ /bin /boot /dev /etc /home /lib /lib64 /opt /proc /root /sbin /srv /sys /usr /var /Users /System "
+    "/Library".split()
+)
+Judgement = tuple[DangerLevel, str]
+_SAFE: Judgement = (DangerLevel.SAFE, "")
+
+
+def assess(findings: Findings, *, home: str, root: str) -> Judgement:
+    """The level, and the reason for the worst thing found."""
+    worst = _SAFE
+    for part in findings.parts:
+        if not part.known:
+            worst = DangerLevel.HIGH, f"not known: {part.why}"
+            break
+    for judged in findings.alarms:
+        worst = _worse(worst, judged)
+    for effect in findings.effects:
+        if findings.kept and effect in findings.kept:
+            worst = _worse(worst, (DangerLevel.LOW, f"keeps files of its own in {effect.target}"))
+        elif effect.kind is not EffectKind.EXEC:
+            worst = _worse(worst, _of(effect, home, root))
+    return worst if worst[1] else (worst[0], "only reads")
+
+
+def _worse(one: Judgement, other: Judgement) -> Judgement:
+    return other if other[0] > one[0] or ((other[0] is one[0] and one[1].startswith("not known")) and other[1]) else one
+
+
+def _of(effect: Effect, home: str, root: str) -> Judgement:
+    match effect.kind:
+        case EffectKind.READ:
+            return _reading(effect, home, root)
+        case EffectKind.WRITE:
+            return _writing(effect, root)
+        case EffectKind.DELETE:
+            return _deleting(effect, home, root)
+        case EffectKind.NET:
+            return _contacting(effect.target)
+        case EffectKind.SEND:
+            return DangerLevel.MEDIUM, f"sends data to {effect.target}"
+        case _:
+            return _SAFE
+
+
+def _inside(path: str, root: str) -> str:
+    """Inside the workspace only the part below its root counts."""
+    return path[len(root) :] if root != "/" and under(path, root) else path
+
+
+def _reading(effect: Effect, home: str, root: str) -> Judgement:
+    path = effect.target
+    if effect.reach is Reach.NAMES:
+        return _SAFE
+    if effect.reach is Reach.MATCHING and secret_glob(_inside(path, root)):
+        return DangerLevel.HIGH, f"reads {path}, which may match secrets"
+    if secret(_inside(path, root)):
+        return DangerLevel.HIGH, f"reads {path}, which may hold secrets"
+    if effect.reach is Reach.BELOW and not under(path, root) and secrets_below(path, home):
+        return DangerLevel.HIGH, f"reads everything below {path}, secrets included"
+    return _SAFE
+
+
+def _writing(effect: Effect, root: str) -> Judgement:
+    path = effect.target
+    if path.startswith("/dev/"):
+        return DangerLevel.CRITICAL, f"writes to the device {path}"
+    if not under(path, root):
+        return DangerLevel.HIGH, f"writes {path}, outside the workspace"
+    if any(name in _HISTORY for name in _inside(path, root).split("/")) or secret(_inside(path, root)):
+        return DangerLevel.HIGH, f"writes {path}, a protected place"
+    return DangerLevel.MEDIUM, f"writes {path}"
+
+
+def _deleting(effect: Effect, home: str, root: str) -> Judgement:
+    path = effect.target
+    if effect.reach is Reach.BELOW and (path in _SYSTEM_ROOTS or under(home, path) or under(root, path)):
+        return DangerLevel.CRITICAL, f"deletes everything below {path}"
+    if effect.reach is Reach.BELOW and path.rpartition("/")[2] in _HISTORY:
+        return DangerLevel.CRITICAL, f"deletes the history in {path}"
+    if path.startswith("/dev/"):
+        return DangerLevel.CRITICAL, f"deletes the device {path}"
+    return DangerLevel.HIGH, f"deletes {path}"
+
+
+def _contacting(host: str) -> Judgement:
+    if host == "localhost" or host.endswith((".localhost", ".internal", ".local")):
+        return DangerLevel.MEDIUM, f"contacts {host}, inside the private network"
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        # Spellings such as 2130706433, 0x7f.1 or 127.1 are addresses to the resolver.
+        if host.replace(".", "").isdigit() or host.lower().startswith("0x"):
+            return DangerLevel.MEDIUM, f"contacts {host}, an address in disguise"
+        return _SAFE
+    if address.is_global:
+        return _SAFE
+    return DangerLevel.MEDIUM, f"contacts {host}, inside the private network"

@@ -1,0 +1,38 @@
+"""Which variables may a command set without changing what programs do?
+
+Many programs run, load or contact what a variable names. Setting one for a program is allowed by list; a shell
+variable of the script's own is allowed unless its name is one that programs look for.
+"""
+
+import re
+
+_EXPORTABLE = re.compile(
+    r"LC_[A-Z]+|LANG|LANGUAGE|TZ|COLUMNS|LINES|TERM|NO_COLOR|FORCE_COLOR|CLICOLOR(?:_FORCE)?|CI|DEBIAN_FRONTEND|"
+    r"BLOCKSIZE|BLOCK_SIZE|POSIXLY_CORRECT|QUOTING_STYLE|TIME_STYLE|GREP_COLORS?|PYTHONUNBUFFERED|PYTHONDONTWRITEBYTECODE|"
+    r"FOO|BAR|BAZ|VAR|DEBUG|VERBOSE|NODE_ENV|AWS_(?:DEFAULT_)?REGION|AWS_PROFILE"
+)
+_PLAIN_VALUE = re.compile(r"(?![./:~])[\w/+@=.:, -]*")
+_LOOKED_FOR = re.compile(
+    r"PATH|.*PATH|LD_.*|DYLD_.*|BASH.*|ENV|IFS|PS[0-9]|PROMPT.*|SHELL.*|HOME|CDPATH|GLOB.*|HIST.*|TMP(?:DIR)?|TEMP|OPT.*|"
+    r".*PAGER|.*EDITOR|VISUAL|BROWSER|GIT_.*|SSH_.*|PYTHON.*|PERL.*|RUBY.*|NODE_.*|JAVA.*|JDK_.*|_JAVA.*|MAVEN.*|GRADLE.*|"
+    r".*_PROXY|.*_proxy|LESS.*|MORE|MAN.*|GREP_OPTIONS|TAR_.*|TAPE|RSYNC_.*|DOCKER_.*|KUBE.*|HELM.*|TF_.*|AWS_.*|GOOGLE_.*|"
+    r"AZURE_.*|XDG_.*|npm_.*|NPM_.*|PIP_.*|UV_.*|CARGO_.*|RUST.*|GO[A-Z]+|CC|CXX|CFLAGS|LDFLAGS|MAKE.*|MAIL.*|CURL_.*|"
+    r"WGET.*|OPENSSL_.*|SSL_.*|GCONV.*|LOCPATH|NLSPATH|MALLOC_.*|GLIBC_.*|TERMINFO.*|TERMCAP|ZDOTDIR|FZF_.*|BAT_.*|RIPGREP_.*|"
+    r"ACK.*|JQ_.*|PG.*|MYSQL_.*|AWKPATH|AWKLIBPATH|EXINIT|VIMINIT|INPUTRC|READLINE_.*|COMP_.*|FCEDIT|TMOUT|EXECIGNORE|"
+    r"LINES|COLUMNS|FUNCNEST|POSIXLY_CORRECT|SHLVL|UID|EUID|PPID|SECONDS|RANDOM|DIRSTACK|GH_.*|GITHUB_.*|ANSIBLE_.*|PWD|OLDPWD"
+)
+
+
+def may_export(name: str, value: object) -> bool:
+    """Whether the variable may be set to the value in a program's environment; a path could be loaded from."""
+    return (
+        _EXPORTABLE.fullmatch(name) is not None and isinstance(value, str) and _PLAIN_VALUE.fullmatch(value) is not None
+    )
+
+
+def may_assign(name: str) -> bool:
+    """Whether a plain assignment of the name stays within the script.
+
+    It reaches a program only if the variable is in the environment already; names that programs look for may be.
+    """
+    return name.isascii() and name.isidentifier() and _LOOKED_FOR.fullmatch(name) is None

@@ -1,0 +1,49 @@
+"""Which programs need more than a table? Each judge reads one program's own language of arguments."""
+
+from collections.abc import Callable, Mapping
+
+from toolreeve.policy.shell.judges import awk, cloud, downloads, filters, find, git, sed, shells, tar, text, wrappers
+from toolreeve.policy.shell.site import Site
+from toolreeve.policy.shell.specs import Program
+from toolreeve.policy.shell.words import Word
+
+Judge = Callable[[Program, list[Word], Site], tuple[str, ...] | None]
+
+JUDGES: Mapping[str, Judge] = {
+    "after_dashes": wrappers.after_dashes,
+    "anything": text.anything,
+    "awk": awk.judge,
+    "command": wrappers.command,
+    "curl": downloads.curl,
+    "date": filters.date,
+    "dashed_verb": filters.dashed_verb,
+    "dd": filters.dd,
+    "dig": downloads.dig,
+    "env": wrappers.env,
+    "fd": text.fd,
+    "find": find.judge,
+    "fzf": text.fzf,
+    "gh_api": downloads.gh_api,
+    "git": git.judge,
+    "git_branch": git.branch,
+    "git_config": git.config,
+    "grep": text.grep,
+    "ip": filters.ip,
+    "jq": text.jq,
+    "kubectl_get": filters.kubectl_get,
+    "printf": text.printf,
+    "query": filters.query,
+    "rm": filters.remove,
+    "second_verb": filters.second_verb,
+    "sed": sed.judge,
+    "shell": shells.shell,
+    "tar": tar.judge,
+    "unfed": filters.unfed,
+    "variables": text.variables,
+    "verbs": cloud.verbs,
+    "watch": shells.watch,
+    "wget": downloads.wget,
+    "wrapper": wrappers.wrapper,
+    "xargs": wrappers.xargs,
+    "yq": text.yq,
+}

@@ -1,0 +1,107 @@
+"""What does `curl` fetch, send or write?"""
+
+import re
+
+from toolreeve.core.effects import EffectKind
+from toolreeve.policy.shell.arguments import NotKnown, read
+from toolreeve.policy.shell.judging import conclude
+from toolreeve.policy.shell.roles import apply, settle
+from toolreeve.policy.shell.site import Site
+from toolreeve.policy.shell.specs import Program
+from toolreeve.policy.shell.words import Open, Word, shown
+
+_READING = frozenset(("GET", "HEAD", "OPTIONS", "TRACE"))
+_LOOKING = re.compile(r"(?:PWD|SYST|FEAT|HELP|NOOP|STAT|(?:SIZE|MDTM|CWD|MLST|LIST|NLST|TYPE) [\w./-]+)", re.IGNORECASE)
+_BODIES = frozenset(
+    "-d --data --data-raw --data-binary --data-urlencode --data-ascii --json -F --form --form-string -T "
+    "--upload-file".split()
+)
+
+
+def curl(spec: Program, words: list[Word], site: Site) -> tuple[str, ...] | None:
+    arguments = read(spec, words)
+    if arguments.has("--help", "-h", "--version", "-V", "-M", "--manual") and not arguments.operands:
+        return None
+    methods = [value for flag, value in arguments.flags if flag in ("-X", "--request")]
+    sends = any(flag in _BODIES for flag, _ in arguments.flags) and not arguments.has("-G", "--get")
+    sends = sends or any(method not in _READING for method in methods)
+    for flag, value in arguments.flags:
+        _value(spec, flag, value, site)
+    addresses = [
+        *arguments.operands,
+        *(value for flag, value in arguments.flags if flag == "--url" and value is not None),
+    ]
+    if not addresses:
+        raise NotKnown("curl without an address")
+    for address in addresses:
+        site.reach(
+            EffectKind.SEND if sends else EffectKind.NET,
+            address if arguments.has("-g", "--globoff") else _plain(address),
+        )
+        if arguments.has("-O", "--remote-name", "--remote-name-all"):
+            site.touch(EffectKind.WRITE, shown(address).rstrip("/").rpartition("/")[2])
+    return None
+
+
+def _plain(address: Word) -> Word:
+    if isinstance(address, str) and any(char in address for char in "{}[]"):
+        raise NotKnown("an address with a pattern in it")
+    return address
+
+
+def _value(spec: Program, flag: str, value: Word | None, site: Site) -> None:
+    if value is None:
+        return
+    role = spec.flags[flag]
+    if isinstance(value, Open):
+        raise NotKnown(f"the value of {flag} is decided only when it runs")
+    if flag in _BODIES or flag in ("-H", "--header", "-b", "--cookie", "-w", "--write-out"):
+        _from_file(flag, str(value), site)
+    elif flag in ("-Q", "--quote") and not _LOOKING.fullmatch(str(value)):
+        raise NotKnown(f"the FTP command `{value}`")
+    elif role != "text" and flag != "--url":
+        apply(role, value, site)
+
+
+def _from_file(flag: str, value: str, site: Site) -> None:
+    """Data, headers, cookies and formats can be named as a file by `@`; cookies also without."""
+    if (
+        flag in ("-F", "--form", "-T", "--upload-file")
+        or "@" in value[:1]
+        or (flag == "--data-urlencode" and "@" in value)
+    ):
+        raise NotKnown(f"{flag} sends a file")
+    if flag in ("-b", "--cookie") and "=" not in value:
+        site.touch(EffectKind.READ, value)
+    if flag in ("-w", "--write-out") and "%output{" in value:
+        raise NotKnown(f"{flag} writes a file")
+
+
+def wget(spec: Program, words: list[Word], site: Site) -> tuple[str, ...] | None:
+    """Writes what it fetches into the directory, unless told to print it or only to look."""
+    arguments = read(spec, words)
+    settle(spec, arguments, site)
+    printed = any(flag in ("-O", "--output-document") for flag, _ in arguments.flags)
+    if not printed and not arguments.has("--spider", "--help", "--version", "-h", "-V"):
+        site.touch(EffectKind.WRITE, ".")
+    return None
+
+
+def dig(spec: Program, words: list[Word], site: Site) -> tuple[str, ...] | None:
+    arguments = read(spec, words)
+    for operand in arguments.operands:
+        if not isinstance(operand, str):
+            raise NotKnown(f"asks for `{shown(operand)}`, a name decided only when it runs")
+        if not operand.startswith("+") and not operand.isupper():
+            site.reach(EffectKind.NET, operand.lstrip("@").rstrip("."))
+    return None
+
+
+def gh_api(spec: Program, words: list[Word], site: Site) -> tuple[str, ...] | None:
+    arguments = read(spec, words)
+    methods = [value for flag, value in arguments.flags if flag in ("-X", "--method")]
+    if any(method not in ("GET", "HEAD") for method in methods):
+        raise NotKnown("a request that changes something")
+    if "graphql" in arguments.operands:
+        raise NotKnown("a GraphQL request")
+    return conclude(spec, arguments, site)

@@ -1,0 +1,154 @@
+"""Small judges: programs whose operands mean different things by their form."""
+
+import re
+
+from toolreeve.core.danger import DangerLevel
+from toolreeve.core.effects import EffectKind, Reach
+from toolreeve.policy.shell.arguments import NotKnown, read
+from toolreeve.policy.shell.judging import by_specification, conclude, settle_flags
+from toolreeve.policy.shell.roles import apply
+from toolreeve.policy.shell.site import Site
+from toolreeve.policy.shell.specs import Program
+from toolreeve.policy.shell.words import Word, shown
+
+Printed = tuple[str, ...] | None
+_READING_SQL = re.compile(r"\s*(?:select|show|describe|desc|explain(?!\s+analy)|values|table)\b", re.IGNORECASE)
+_CHANGING_SQL = re.compile(
+    r"\b(?:insert|update|delete|drop|create|alter|truncate|grant|revoke|into|copy|call|execute|merge|replace|vacuum|attach|"
+    r"detach|pragma|load_extension|writefile|edit|pg_\w*file\w*|lo_\w+|load_file|outfile|dumpfile|export|import|install|"
+    r"load|set|reindex|analyze|lock|do|pg_terminate\w*|pg_cancel\w*|pg_reload\w*|nextval|setval|dblink\w*|read_\w+|readfile|getenv|glob|"
+    r"xp_\w+|sp_\w+|openrowset|openquery|bulk|exec|unload|for\s+update)\b",
+    re.IGNORECASE,
+)
+_LISTING = frozenset("show list ls lst get sh s li l monitor".split())
+
+
+def date(spec: Program, words: list[Word], site: Site) -> Printed:
+    """A `+format` prints; any other operand would set the clock."""
+    arguments = read(spec, words)
+    for operand in arguments.operands:
+        if not isinstance(operand, str) or not operand.startswith("+"):
+            raise NotKnown(f"`date {shown(operand)}` may set the clock")
+    settle_flags(spec, arguments, site)
+    return None
+
+
+def dd(spec: Program, words: list[Word], site: Site) -> Printed:
+    for word in words:
+        if not isinstance(word, str):
+            raise NotKnown(f"`dd {shown(word)}`")
+        key, _, value = word.partition("=")
+        match key:
+            case "if":
+                apply("read", value, site)
+            case "of":
+                apply("write", value, site)
+            case "bs" | "ibs" | "obs" | "cbs" | "count" | "skip" | "seek" | "status" | "conv" | "iflag" | "oflag":
+                pass
+            case _:
+                raise NotKnown(f"`dd {word}`")
+    return None
+
+
+def remove(spec: Program, words: list[Word], site: Site) -> Printed:
+    arguments = read(spec, words)
+    tree = arguments.has("-r", "-R", "--recursive")
+    if not arguments.operands:
+        raise NotKnown("rm without a path")
+    for operand in arguments.operands:
+        site.touch(EffectKind.DELETE, operand, Reach.BELOW if tree else Reach.EXACT)
+    if arguments.has("--no-preserve-root"):
+        site.findings.alarm(DangerLevel.CRITICAL, "asks to delete the root directory")
+    return conclude(spec, arguments, site)
+
+
+def ip(spec: Program, words: list[Word], site: Site) -> Printed:
+    """`ip object` and `ip object show …` read; any other verb changes the network."""
+    arguments = read(spec, words)
+    texts = [word if isinstance(word, str) else "…" for word in arguments.operands]
+    if not texts:
+        return None
+    if texts[0] not in spec.data["objects"].split():
+        raise NotKnown(f"`ip {texts[0]}`")
+    if len(texts) > 1 and texts[1] not in _LISTING and texts[1] not in spec.data["verbs"].split():
+        raise NotKnown(f"`ip {texts[0]} {texts[1]}`")
+    if {"exec", "add", "del", "delete", "set", "flush", "replace", "change", "append", "file"}.intersection(texts[1:]):
+        raise NotKnown(f"`ip {' '.join(texts)}`")
+    return None
+
+
+def kubectl_get(spec: Program, words: list[Word], site: Site) -> Printed:
+    """Secrets are listed, not shown: an output format would print them."""
+    arguments = read(spec, words)
+    texts = [shown(word).lower() for word in arguments.operands]
+    kinds = [kind for text in texts for kind in text.split(",")]
+    secret = any(re.match(r"secrets?(?:$|[./])", kind) or "…" in kind for kind in kinds) or arguments.has(
+        "-f", "--filename", "-k"
+    )
+    formats = [value for flag, value in arguments.flags if flag in ("-o", "--output")]
+    if any(not isinstance(value, str) for value in (*formats, *arguments.operands)) and secret:
+        raise NotKnown("kubectl get with words decided only when it runs")
+    if (secret and any(value not in ("name", "wide") for value in formats)) or (secret and arguments.has("--template")):
+        raise NotKnown("prints the values of secrets")
+    for value in formats:
+        if isinstance(value, str) and "-file" in value:
+            raise NotKnown("a template in a file")
+    return conclude(spec, arguments, site)
+
+
+def query(spec: Program, words: list[Word], site: Site) -> Printed:
+    """A database client: known with a statement that only reads, given as text."""
+    arguments = read(spec, words)
+    settle_flags(spec, arguments, site)
+    if arguments.has(*spec.data.get("asks", "--version --help").split()):
+        return conclude(spec, arguments, site)
+    statements = [value for flag, value in arguments.flags if flag in spec.data["statement"].split()]
+    operands = arguments.operands
+    skip = spec.data.get("skip", len(operands))
+    for role, operand in zip(spec.operands, operands[:skip], strict=False):
+        apply(role.rstrip("*"), operand, site)
+    statements.extend(operands[skip:])
+    if not statements:
+        raise NotKnown(f"`{spec.name}` waits for statements")
+    for statement in statements:
+        if not isinstance(statement, str) or not reads_only(statement):
+            raise NotKnown("a statement that may change data")
+    return conclude(spec, arguments, site)
+
+
+def reads_only(statement: str) -> bool:
+    """Whether SQL text is one statement that only reads. Quoted text counts too: better asked than missed."""
+    if re.match(r"\s*\\(?:d[a-zA-Z+]*|l\+?|conninfo|dt\+?|z)(?:\s+[\w.*\"]+)?\s*$", statement):
+        return True
+    if re.match(r"\s*\.(?:tables|schema|databases|indexes|indices|show|help|dbinfo)(?:\s+[\w.]+)?\s*$", statement):
+        return True
+    if "\\" in statement or statement.lstrip().startswith(".") or "\n." in statement:
+        return False
+    statement = statement.rstrip("; \n\t")
+    if re.search(r"\bfrom\s*'", statement, re.IGNORECASE):
+        return False
+    return ";" not in statement and bool(_READING_SQL.match(statement)) and not _CHANGING_SQL.search(statement)
+
+
+def second_verb(spec: Program, words: list[Word], site: Site) -> Printed:
+    place, verb = (words[0], words[1]) if len(words) > 1 else ("", "")
+    if ".." in shown(place) or not isinstance(verb, str) or not re.fullmatch(spec.data["verbs"], verb):
+        raise NotKnown(f"`{spec.name} … {shown(verb)}`")
+    return None
+
+
+def unfed(spec: Program, words: list[Word], site: Site) -> Printed:
+    """Sends whatever it is given as input, so it must be given none."""
+    if site.piped != ():
+        raise NotKnown(f"`{spec.name}` sends what is piped into it")
+    return by_specification(spec, words, site)
+
+
+def dashed_verb(spec: Program, words: list[Word], site: Site) -> Printed:
+    """The first word is the verb, with a dash."""
+    verb = words[0] if words else ""
+    if not isinstance(verb, str) or not re.fullmatch(spec.data["verbs"], verb):
+        raise NotKnown(f"`{spec.name} {shown(verb)}`")
+    if any(word != verb and isinstance(word, str) and word.startswith("-") for word in words):
+        raise NotKnown(f"several verbs of `{spec.name}`")
+    return None

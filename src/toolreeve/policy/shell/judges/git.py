@@ -1,0 +1,56 @@
+"""What does git do? Global options first, then the subcommand's own specification."""
+
+from toolreeve.core.effects import EffectKind, Reach
+from toolreeve.policy.shell.arguments import NotKnown, read
+from toolreeve.policy.shell.judging import conclude, subcommand
+from toolreeve.policy.shell.paths import resolve, under
+from toolreeve.policy.shell.site import Site
+from toolreeve.policy.shell.specs import Program
+from toolreeve.policy.shell.words import Scope, Word
+
+Printed = tuple[str, ...] | None
+
+
+def judge(spec: Program, words: list[Word], site: Site) -> Printed:
+    arguments = read(spec, words)
+    scope = site.scope
+    for flag, value in arguments.flags:
+        if flag == "-C":
+            if not isinstance(value, str):
+                raise NotKnown("git in a directory decided only when it runs")
+            site.touch(EffectKind.READ, value, Reach.NAMES)
+            scope = scope.copy()
+            scope.directories = tuple(resolve(value, directory) for directory in scope.directories)
+    if not arguments.operands:
+        return None
+    _at_home(scope)
+    return subcommand(spec, arguments.operands, site.at(scope))
+
+
+def _at_home(scope: Scope) -> None:
+    """A repository's configuration can name programs to run, and any directory may pose as a repository."""
+    for directory in scope.directories:
+        if not under(scope.start, directory) and not under(scope.root, directory):
+            raise NotKnown(f"git obeys the configuration of {directory}, which may be a repository of its own")
+
+
+def branch(spec: Program, words: list[Word], site: Site) -> Printed:
+    """`git branch` and `git tag` list when they are given no name, or when a listing flag says so."""
+    arguments = read(spec, words)
+    listing = arguments.has(*spec.data["listing"].split())
+    if arguments.operands and not listing:
+        site.touch(EffectKind.WRITE, ".git")
+    return conclude(spec, arguments, site)
+
+
+def config(spec: Program, words: list[Word], site: Site) -> Printed:
+    """Reading a setting is one operand or a getting flag; two operands set it."""
+    arguments = read(spec, words)
+    if arguments.operands[:1] in (["get"], ["list"]):
+        return conclude(spec, arguments, site)
+    asked = arguments.has("--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l", "--get-color")
+    if not asked and len(arguments.operands) != 1:
+        raise NotKnown("git config that changes a setting")
+    if arguments.operands[:1] in (["set"], ["unset"], ["edit"], ["rename-section"], ["remove-section"]):
+        raise NotKnown("git config that changes a setting")
+    return conclude(spec, arguments, site)

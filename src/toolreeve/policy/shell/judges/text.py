@@ -1,0 +1,125 @@
+"""Text tools whose words depend on each other: patterns that a flag may already have given, values in pairs."""
+
+from toolreeve.core.effects import EffectKind, Reach
+from toolreeve.policy.shell.arguments import NotKnown, read
+from toolreeve.policy.shell.judging import by_specification, conclude, housekeeping, printed, settle_flags
+from toolreeve.policy.shell.paths import resolve
+from toolreeve.policy.shell.roles import apply
+from toolreeve.policy.shell.site import Site
+from toolreeve.policy.shell.specs import Program
+from toolreeve.policy.shell.words import Open, Scope, Word, may_be_flag, shown
+
+Printed = tuple[str, ...] | None
+_PAIRS = frozenset(("--arg", "--argjson", "--slurpfile", "--rawfile", "--argfile"))
+_EXECUTES = frozenset(("-x", "--exec", "-X", "--exec-batch"))
+
+
+def anything(spec: Program, words: list[Word], site: Site) -> Printed:
+    """Whatever its words are, it only prints them."""
+    return _names_only(words, site)
+
+
+def _names_only(words: list[Word], site: Site) -> Printed:
+    """The paths that fixed words name, when they are printed and given on."""
+    if not all(isinstance(word, str) and not word.startswith("-") for word in words):
+        return None
+    paths = (part for word in words for part in str(word).split())
+    return tuple(dict.fromkeys(resolve(part, here) for part in paths for here in site.scope.directories))
+
+
+def printf(spec: Program, words: list[Word], site: Site) -> Printed:
+    if not words or (may_be_flag(words[0]) and words[0] != "--"):
+        raise NotKnown("printf with a flag")
+    return None
+
+
+def grep(spec: Program, words: list[Word], site: Site) -> Printed:
+    arguments = read(spec, words)
+    settle_flags(spec, arguments, site)
+    operands = arguments.operands
+    if not arguments.has("-e", "--regexp", "-f", "--file"):
+        operands = operands[1:]
+    tree = arguments.has("-r", "-R", "--recursive", "--dereference-recursive")
+    for operand in operands or (["."] if tree else []):
+        apply("deep" if tree else "read", operand, site)
+    housekeeping(spec, site)
+    if arguments.has("-l", "-L", "--files-with-matches", "--files-without-match"):
+        return _listed(operands, site)
+    return None if operands or tree else site.piped
+
+
+def _listed(operands: list[Word], site: Site) -> Printed:
+    for operand in operands:
+        if isinstance(operand, Open):
+            return operand.below
+    return printed(operands, site)
+
+
+def jq(spec: Program, words: list[Word], site: Site) -> Printed:
+    """`--arg name value` and its kin take two words."""
+    plain: list[Word] = []
+    at = 0
+    while at < len(words):
+        word = words[at]
+        if isinstance(word, str) and word in _PAIRS:
+            if at + 2 >= len(words):
+                raise NotKnown(f"{word} without its values")
+            if word not in ("--arg", "--argjson"):
+                site.touch(EffectKind.READ, words[at + 2])
+            at += 3
+            continue
+        plain.append(word)
+        at += 1
+    arguments = read(spec, plain)
+    settle_flags(spec, arguments, site)
+    files = arguments.operands if arguments.has("-f", "--from-file") else arguments.operands[1:]
+    if not arguments.has("--args", "--jsonargs"):
+        for operand in files:
+            apply("read", operand, site)
+    return None
+
+
+def yq(spec: Program, words: list[Word], site: Site) -> Printed:
+    """The expression may be preceded by the name of a reading subcommand, and may itself read files."""
+    if words and words[0] in ("eval", "e", "eval-all", "ea"):
+        words = words[1:]
+    arguments = read(spec, words)
+    expression = arguments.operands[0] if arguments.operands else ""
+    if not isinstance(expression, str) or "load" in expression or "env" in expression or "system" in expression:
+        raise NotKnown("a yq expression that reads elsewhere")
+    return by_specification(spec, words, site)
+
+
+def fd(spec: Program, words: list[Word], site: Site) -> Printed:
+    at = next((index for index, word in enumerate(words) if isinstance(word, str) and word in _EXECUTES), len(words))
+    arguments = read(spec, words[:at])
+    settle_flags(spec, arguments, site)
+    roots = arguments.operands[1:]
+    for root in roots or ["."]:
+        site.touch(EffectKind.READ, root, Reach.NAMES)
+    below = printed(roots, site)
+    if at < len(words):
+        _run_each(words[at + 1 :], Open(single=True, below=below, flagless=True), site.scope, site)
+    return below
+
+
+def _run_each(command: list[Word], found: Open, scope: Scope, site: Site) -> None:
+    if not command or any(word == ";" for word in command[:-1]):
+        raise NotKnown("fd without a plain command to run")
+    filled = [found if word in ("{}", "{/}", "{//}", "{.}", "{/.}") else word for word in command if word != ";"]
+    if any(isinstance(word, str) and "{" in word for word in filled):
+        raise NotKnown("fd with a placeholder inside a word")
+    site.run(filled if any(word is found for word in filled) else [*filled, found], scope.copy(), None)
+
+
+def variables(spec: Program, words: list[Word], site: Site) -> Printed:
+    """Prints variables by name: the same names are secret as in an expansion."""
+    arguments = read(spec, words)
+    for operand in arguments.operands:
+        site.scope.value(shown(operand))
+    return conclude(spec, arguments, site)
+
+
+def fzf(spec: Program, words: list[Word], site: Site) -> Printed:
+    """Options may also begin with a plus sign."""
+    return by_specification(spec, [word for word in words if word not in ("+x", "+i", "+s", "+m")], site)

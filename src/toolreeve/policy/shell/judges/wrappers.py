@@ -1,0 +1,113 @@
+"""Which command does a wrapper run? It is judged as if it stood alone, with what the wrapper adds to its words."""
+
+import re
+
+from toolreeve.policy.shell.arguments import Arguments, NotKnown, read
+from toolreeve.policy.shell.environment import may_export
+from toolreeve.policy.shell.judging import conclude, settle_flags
+from toolreeve.policy.shell.roles import apply
+from toolreeve.policy.shell.site import Site
+from toolreeve.policy.shell.specs import Program
+from toolreeve.policy.shell.words import Open, Word
+
+Printed = tuple[str, ...] | None
+
+
+def wrapper(spec: Program, words: list[Word], site: Site) -> Printed:
+    """Flags, then as many operands of its own as the specification names, then the command."""
+    arguments = read(spec, words)
+    settle_flags(spec, arguments, site)
+    own = len(spec.operands)
+    conclude(spec, arguments._replace(operands=[]), site)
+    for role, operand in zip(spec.operands, arguments.operands, strict=False):
+        apply(role, operand, site)
+    if len(arguments.operands) <= own:
+        return _bare(spec, arguments)
+    return site.run(arguments.operands[own:], site.scope, site.piped)
+
+
+def _bare(spec: Program, arguments: Arguments) -> Printed:
+    if spec.data.get("default") or arguments.has("--help", "--version"):
+        return None
+    raise NotKnown(f"`{spec.name}` without a command")
+
+
+def env(spec: Program, words: list[Word], site: Site) -> Printed:
+    arguments = read(spec, words)
+    settle_flags(spec, arguments, site)
+    command = [*_split(arguments), *arguments.operands]
+    while command and isinstance(command[0], str) and re.match(r"[A-Za-z_]\w*=", command[0]):
+        name, _, value = command.pop(0).partition("=")  # type: ignore[union-attr]
+        if not may_export(name, value):
+            raise NotKnown(f"sets {name}, which changes what programs do")
+    if not command:
+        return None
+    return site.run(command, site.scope, site.piped)
+
+
+def _split(arguments: Arguments) -> list[Word]:
+    """The words of `-S`, as long as its text has no quoting of its own."""
+    words: list[Word] = []
+    for flag, value in arguments.flags:
+        if flag in ("-S", "--split-string"):
+            if not isinstance(value, str) or not re.fullmatch(r"[\w\s./:=,@%+-]*", value) or value.startswith("-"):
+                raise NotKnown("the text of `env -S`")
+            words.extend(value.split())
+    return words
+
+
+def after_dashes(spec: Program, words: list[Word], site: Site) -> Printed:
+    """Everything after `--` is a command, run in another place."""
+    if "--" not in words:
+        raise NotKnown(f"`{spec.name}` without `--`")
+    at = words.index("--")
+    arguments = read(spec, words[:at])
+    if len(arguments.operands) != len(spec.operands) or at + 1 >= len(words):
+        raise NotKnown(f"`{spec.name}` that is not plain")
+    conclude(spec, arguments, site)
+    return site.run(words[at + 1 :], site.scope.copy(), None)
+
+
+def command(spec: Program, words: list[Word], site: Site) -> Printed:
+    """`command -v name` asks, `command name` runs."""
+    arguments = read(spec, words)
+    if arguments.has("-v", "-V"):
+        return None
+    if not arguments.operands:
+        raise NotKnown("`command` without a command")
+    return site.run(arguments.operands, site.scope, site.piped)
+
+
+def xargs(spec: Program, words: list[Word], site: Site) -> Printed:
+    """Runs a command with words read from its input: they may be anything that the input may be."""
+    arguments = read(spec, words)
+    settle_flags(spec, arguments, site)
+    if not arguments.operands and not arguments.has("--help", "--version", "-a", "--arg-file"):
+        raise NotKnown("`xargs` without a command")
+    inner = list(arguments.operands) or ["echo"]
+    from_file = arguments.has("-a", "--arg-file")
+    given = Open(below=None if from_file else site.piped)
+    marker = _marker(arguments)
+    if marker is None:
+        inner.append(given)
+    else:
+        inner = [_replaced(word, marker, given) for word in inner]
+    return site.run(inner, site.scope, None)
+
+
+def _marker(arguments: Arguments) -> str | None:
+    for flag, value in arguments.flags:
+        if flag in ("-I", "-J"):
+            return value if isinstance(value, str) else "{}"
+        if flag in ("-i", "--replace"):
+            return value if isinstance(value, str) and value else "{}"
+    return None
+
+
+def _replaced(word: Word, marker: str, given: Open) -> Word:
+    if word == marker:
+        return given._replace(single=True)
+    if isinstance(word, str) and marker in word:
+        prefix = word.partition(marker)[0]
+        return Open(prefix=prefix, single=True, flagless=bool(prefix) and prefix[0] != "-")
+    return word

@@ -1,0 +1,124 @@
+"""What does a specification alone say about a command? Flags, operands and subcommands, without a judge of its own."""
+
+import re
+from typing import Any
+
+from toolreeve.core.danger import DangerLevel
+from toolreeve.core.effects import Effect, EffectKind
+from toolreeve.policy.shell.arguments import Arguments, NotKnown, read
+from toolreeve.policy.shell.paths import resolve
+from toolreeve.policy.shell.roles import apply, settle
+from toolreeve.policy.shell.site import Printed, Site
+from toolreeve.policy.shell.specs import Program
+from toolreeve.policy.shell.words import Glob, Word, shown
+
+_PLAIN_NAME = re.compile(r"[a-z][a-z0-9-]*")
+_RUNS_OTHERS = frozenset("run exec x dlx start attach tool create debug ssh rsh shell".split())
+
+
+def by_specification(spec: Program, words: list[Word], site: Site) -> Printed:
+    if "sub" in spec.data:
+        return _subcommand(spec, words, site)
+    arguments = read(spec, words)
+    settle(spec, arguments, site)
+    return conclude(spec, arguments, site)
+
+
+def conclude(spec: Program, arguments: Arguments, site: Site) -> Printed:
+    """What follows from the command as a whole once its words are read."""
+    _conditions(spec, arguments)
+    if not spec.calm or not any(flag in spec.calm for flag, _ in arguments.flags):
+        for flag, _ in arguments.flags:
+            if mode := spec.modes.get(flag):
+                _alarm(mode, site)
+        _alarm(spec.data, site)
+        _do(spec.does, site)
+    housekeeping(spec, site)
+    if spec.net:
+        site.findings.effects.append(Effect(EffectKind.NET, spec.net))
+    if sends := spec.data.get("sends"):
+        site.findings.effects.append(Effect(EffectKind.SEND, sends))
+    if spec.prints:
+        return printed(arguments.operands if spec.prints == "paths" else [], site)
+    return site.piped if spec.filters and not _names_files(spec, arguments) else None
+
+
+def housekeeping(spec: Program, site: Site) -> None:
+    """What a program does besides its task: files of its own that it keeps, programs that it is made of."""
+    for path in spec.keeps:
+        site.keep(path)
+    for name in spec.runs:
+        site.findings.effects.append(Effect(EffectKind.EXEC, name))
+
+
+def _conditions(spec: Program, arguments: Arguments) -> None:
+    if spec.requires and not any(flag in spec.requires for flag, _ in arguments.flags):
+        raise NotKnown(f"`{spec.name}` without one of {', '.join(sorted(spec.requires))}")
+    if spec.unlike is not None:
+        for word in arguments.operands:
+            if not isinstance(word, str) or spec.unlike.search(word):
+                raise NotKnown(f"the operand `{shown(word)}`")
+
+
+def _names_files(spec: Program, arguments: Arguments) -> bool:
+    """Whether a filter reads files that it was given rather than what is piped into it."""
+    given = sum(1 for word in arguments.operands if word != "-")
+    return given > sum(1 for role in spec.operands if role == "text")
+
+
+def _alarm(data: Any, site: Site) -> None:
+    if level := data.get("danger"):
+        site.findings.alarm(DangerLevel(level), data.get("reason", ""))
+
+
+def _do(does: tuple[str, ...], site: Site) -> None:
+    for role, target in zip(does[::2], does[1::2], strict=True):
+        apply(role, target, site)
+
+
+def printed(words: list[Word], site: Site) -> tuple[str, ...]:
+    """The directories under which the paths lie that a lister prints."""
+    found = dict.fromkeys(site.scope.directories)
+    for word in words:
+        text = word.text.split("*")[0].rpartition("/")[0] if isinstance(word, Glob) else word
+        if isinstance(text, str):
+            found.update((resolve(text, directory), None) for directory in site.scope.directories)
+    return tuple(found)
+
+
+def _subcommand(spec: Program, words: list[Word], site: Site) -> Printed:
+    if _asks_help(spec, words):
+        housekeeping(spec, site)
+        return None
+    arguments = read(spec, words)
+    settle_flags(spec, arguments, site)
+    housekeeping(spec, site)
+    if not arguments.operands:
+        if arguments.flags or spec.data.get("default"):
+            return conclude(spec, arguments, site)
+        raise NotKnown(f"`{spec.name}` without a subcommand")
+    return subcommand(spec, arguments.operands, site)
+
+
+def subcommand(spec: Program, words: list[Word], site: Site) -> Printed:
+    name = words[0]
+    inner = spec.sub(name) if isinstance(name, str) else None
+    if inner is None:
+        raise NotKnown(f"no specification of `{spec.name} {shown(name)}`")
+    return site.judge(inner, words[1:])
+
+
+def settle_flags(spec: Program, arguments: Arguments, site: Site) -> None:
+    for flag, value in arguments.flags:
+        if value is not None and (role := spec.flags.get(flag)):
+            apply(role, value, site)
+
+
+def _asks_help(spec: Program, words: list[Word]) -> bool:
+    """`tool sub command --help` only prints; but not where the words may be passed on to another program."""
+    if not spec.data.get("help") or not words or words[-1] not in ("--help", "-h") or len(words) > 4:
+        return False
+    names = words[:-1]
+    return all(
+        isinstance(name, str) and _PLAIN_NAME.fullmatch(name) for name in names
+    ) and not _RUNS_OTHERS.intersection(map(shown, names))

@@ -1,0 +1,74 @@
+"""Which file does a path mean, and does it matter more than others? Text only: no file is looked at.
+
+Symbolic links are not followed here; what a link leads to is the sandbox's business.
+"""
+
+import re
+from fnmatch import fnmatchcase
+from posixpath import normpath
+
+QUIET = frozenset(
+    "/dev/null /dev/zero /dev/full /dev/random /dev/urandom /dev/stdin /dev/stdout /dev/stderr /dev/tty "
+    "/dev/fd/0 /dev/fd/1 /dev/fd/2 /dev/fd/63".split()
+)
+"""Device files that keep nothing and tell nothing."""
+
+_UNTIDY = re.compile(r"/\.|//|/$")
+_SECRET = re.compile(
+    r"""(?:^|/)(?:
+        \.env(?!\.(?:example|sample|template|dist)$)(?:\.[^/]*|rc)?$ | [^/]*\.env$
+      | \.(?:ssh|gnupg|aws|azure|kube|password-store|toolreeve|mozilla|thunderbird|vault-token|secrets?)(?:/|$)
+      | \.docker/config\.json$ | \.config/(?:gcloud|gh|hub|op|rclone|containers)(?:/|$)
+      | [._]netrc$ | \.pgpass$ | \.my\.cnf$ | \.git-credentials$ | \.npmrc$ | \.pypirc$ | \.htpasswd$ | \.dockercfg$
+      | \.[a-z_]*history$ | \.(?:boto|s3cfg|terraformrc)$ | \.terraform\.d/credentials
+      | id_(?:rsa|dsa|ecdsa|ed25519)[^/]*(?<!\.pub)$ | [^/]+\.(?:pem|key|p12|pfx|jks|keystore|kdbx|keytab|ovpn|ppk)$
+      | (?:credentials|secrets?|passwords?)(?:\.(?:json|ya?ml|toml|ini|txt|xml|properties|csv|db))?$
+      | [^/]*service[-_]account[^/]*\.json$ | terraform\.tfstate(?:\.backup)?$ | wp-config\.php$
+    )
+    | ^/etc/(?:g?shadow|sudoers|ssl/private|ssh/ssh_host|krb5\.keytab|openvpn|ipsec|wireguard|security/opasswd)
+    | ^/(?:var/run|run)/(?:docker\.sock|secrets) | ^/root/\. | ^/boot/(?!grub/themes)
+    | ^/proc/(?:[^/]*/)+(?:environ|mem|maps|fd|root|cwd|cmdline|auxv|stack|syscall|pagemap|map_files|exe|io)(?:/|$)
+    | ^/proc/(?:kcore|kmsg|kallsyms|keys|sysrq-trigger|sys/kernel/core_pattern)
+    | ^/var/(?:lib/(?:docker|kubelet|mysql|postgresql|sss)|spool/cron|log/auth|log/secure|backups)
+    | ^/sys/firmware | ^/dev/(?!null$|zero$|full$|u?random$|std(?:in|out|err)$|tty$|fd/|pts/|shm/|$)
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_WITNESSES = (
+    ".env .env.local prod.env secret.env id_rsa id_ed25519 server.pem private.key .netrc .npmrc .pgpass "
+    ".git-credentials .bash_history credentials .ssh .aws .gnupg .kube shadow environ"
+).split()
+_BROAD = frozenset(("*", "*.*", "?*", "**", "*/", ".*", "./*"))
+_VAULTS = re.compile(r"/(?:etc|root|home|home/[^/]+|proc|dev|boot|run|var|var/lib|Users|Users/[^/]+)?$")
+"""Directories that hold secrets somewhere below: reading all of one is reading them."""
+
+
+def resolve(path: str, directory: str) -> str:
+    """The absolute, normal form of a path as seen from `directory`."""
+    full = path if path[:1] == "/" else f"{directory}/{path}"
+    if _UNTIDY.search(full):
+        full = normpath(full)
+        return full[1:] if full[:2] == "//" else full
+    return full
+
+
+def under(path: str, root: str) -> bool:
+    return path == root or root == "/" or path.startswith(root + "/")
+
+
+def secret(path: str) -> bool:
+    """Whether the content of this very file is likely to be a secret."""
+    return _SECRET.search(path) is not None
+
+
+def secret_glob(pattern: str) -> bool:
+    """Whether a glob is aimed at secrets: it matches the name of one, and is not simply everything."""
+    if secret(pattern.replace("*", "x").replace("?", "x")):
+        return True
+    names = [name for name in pattern.split("/") if name not in _BROAD and any(char in name for char in "*?[")]
+    return any(fnmatchcase(witness, name) for name in names for witness in _WITNESSES)
+
+
+def secrets_below(path: str, home: str) -> bool:
+    """Whether a directory outside the workspace is known to hold secrets somewhere below it."""
+    return path == home or _VAULTS.match(path) is not None or secret(path + "/x")

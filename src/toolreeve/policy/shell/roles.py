@@ -1,0 +1,157 @@
+"""What does a program do with a value in a given role? One effect a role."""
+
+import re
+
+from toolreeve.core.effects import EffectKind, Reach
+from toolreeve.policy.shell.arguments import Arguments, NotKnown
+from toolreeve.policy.shell.site import Site
+from toolreeve.policy.shell.specs import Program
+from toolreeve.policy.shell.words import Glob, Open, Word, shown
+
+_MOVES = re.compile(
+    r"(?:abort|accept|backward-|beginning-of-line|cancel|clear-|delete-char|deselect|disable-search|enable-search|down|up|"
+    r"end-of-line|exclude|first|last|forward-|half-page-|hide-|show-|ignore|jump|kill-|next-|prev-|page-|offset-|"
+    r"replace-query|select|toggle|top|yank|accept-non-empty|track|unix-|best|clear-query|preview-(?:up|down|page|half|top|bottom))"
+    r"[a-z-]*|(?:put|pos|change-(?:header|prompt|query|nth|multi|border-label|list-label|input-label|pointer|ghost))\([^()]*\)"
+)
+
+
+def apply(role: str, word: Word, site: Site) -> None:
+    match role:
+        case "text":
+            return
+        case "read":
+            if word != "-":
+                site.touch(EffectKind.READ, word)
+        case "list":
+            site.touch(EffectKind.READ, word, Reach.NAMES)
+        case "deep":
+            if word != "-":
+                site.touch(EffectKind.READ, word, Reach.BELOW)
+        case "write":
+            if word != "-":
+                site.touch(EffectKind.WRITE, word)
+        case "delete":
+            site.touch(EffectKind.DELETE, word)
+        case "deltree":
+            site.touch(EffectKind.DELETE, word, Reach.BELOW)
+        case "move":
+            site.touch(EffectKind.DELETE, word, Reach.EXACT if isinstance(word, Open) else Reach.BELOW)
+        case "url" | "host":
+            site.reach(EffectKind.NET, word)
+        case "upload":
+            site.reach(EffectKind.SEND, word)
+        case "revision":
+            _revision(word, site)
+        case "cloud":
+            _cloud(word, site)
+        case "replace":
+            _replace(word, site)
+        case "parents":
+            _parents(word, site)
+        case "database":
+            _database(word, site)
+        case "bind":
+            _bind(word)
+        case _:
+            raise NotKnown(f"the role {role} of `{shown(word)}`")
+
+
+def _revision(word: Word, site: Site) -> None:
+    """A git revision; `rev:path` and `:path` read a file of the repository."""
+    if isinstance(word, str):
+        revision, colon, path = word.partition(":")
+        if colon and path and not revision.startswith(("/", "@{")):
+            site.touch(EffectKind.READ, path.lstrip(":"))
+        elif not colon and (".." not in word or word.startswith("../") or "/../" in word):
+            site.touch(EffectKind.READ, word)
+
+
+def _cloud(word: Word, site: Site) -> None:
+    """A value of a cloud command line, which may be read from a file by a prefix."""
+    if not isinstance(word, str):
+        return
+    for prefix in ("fileb://", "file://", "@"):
+        if word.startswith(prefix):
+            site.touch(EffectKind.READ, word.removeprefix(prefix))
+    if "=@" in word or "=file://" in word or "=fileb://" in word:
+        raise NotKnown(f"`{word}` names a file inside a value")
+
+
+def _replace(word: Word, site: Site) -> None:
+    """A file that is packed or unpacked in place: the old one goes, one with a longer or shorter name comes."""
+    site.touch(EffectKind.DELETE, word, Reach.EXACT if isinstance(word, Open) else Reach.BELOW)
+    if isinstance(word, str):
+        site.touch(EffectKind.WRITE, Glob(f"{word}.*"))
+        site.touch(EffectKind.WRITE, word.rpartition(".")[0] or word)
+
+
+def _parents(word: Word, site: Site) -> None:
+    """A directory and those above it that may have to be made first."""
+    site.touch(EffectKind.WRITE, word)
+    if isinstance(word, str) and not word.startswith("/"):
+        parts = word.rstrip("/").split("/")
+        for count in range(1, len(parts)):
+            site.touch(EffectKind.WRITE, "/".join(parts[:count]))
+
+
+def _database(word: Word, site: Site) -> None:
+    """Opened for reading and writing, and made when it is not there."""
+    if word != ":memory:":
+        site.touch(EffectKind.READ, word)
+        if isinstance(word, str):
+            site.keep(word)
+
+
+def _bind(word: Word) -> None:
+    """Key bindings of fzf: moving and choosing are harmless, every other action may run something."""
+    for binding in shown(word).split(","):
+        for action in binding.partition(":")[2].split("+"):
+            if not isinstance(word, str) or not _MOVES.fullmatch(action):
+                raise NotKnown(f"the key binding `{binding}`")
+
+
+def settle(program: Program, arguments: Arguments, site: Site) -> None:
+    """The effects of everything that was read: flags in order, then operands by position."""
+    operands, absent = program.operands, program.absent
+    for flag, value in arguments.flags:
+        if value is not None and (role := program.flags.get(flag, "text" if program.open else "")):
+            apply("cloud" if program.open and role == "text" else role, value, site)
+        if program.modes and (mode := program.modes.get(flag)):
+            operands = tuple(mode["operands"].split()) if "operands" in mode else operands
+            absent = tuple(mode["absent"].split()) if "absent" in mode else absent
+    _operands(program, operands, absent, arguments.operands, site)
+
+
+def _operands(program: Program, roles: tuple[str, ...], absent: tuple[str, ...], words: list[Word], site: Site) -> None:
+    assigned = _assign(roles, len(words))
+    if assigned is None and program.harmless and any(isinstance(word, Open) and not word.single for word in words):
+        assigned = [roles[-1].rstrip("*?+")] * len(words) if roles else None
+    if assigned is None:
+        extra = shown(words[-1]) if words else ""
+        raise NotKnown(f"the operand `{extra}`" if words else "an operand is missing")
+    for role, word in zip(assigned, words, strict=True):
+        if role != "text":
+            apply(role, word, site)
+    if absent and len(words) <= sum(1 for role in roles if role[-1] not in "*?"):
+        apply(absent[0], absent[1], site)
+
+
+def _assign(roles: tuple[str, ...], count: int) -> list[str] | None:
+    """A role for each operand: `x` one, `x?` one or none, `x*` any number, `x+` at least one."""
+    fixed = sum(1 for role in roles if role[-1] not in "*?+")
+    spare = count - fixed
+    found: list[str] = []
+    for role in roles:
+        match role[-1]:
+            case "?":
+                found.extend([role[:-1]] * min(max(spare, 0), 1))
+                spare -= min(max(spare, 0), 1)
+            case "*" | "+":
+                if role[-1] == "+" and spare < 1:
+                    return None
+                found.extend([role[:-1]] * max(spare, 0))
+                spare = 0
+            case _:
+                found.append(role)
+    return found if len(found) == count else None

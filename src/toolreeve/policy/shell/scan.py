@@ -1,0 +1,270 @@
+"""Which text does a word stand for? Quotes, escapes, globs, tildes, braces and expansions, read character by character.
+
+The parser's tree is not believed about what is inside a word: every `$` and backtick that is not quoted away must
+be a node of the tree that starts at the same place, else the word is `Unreadable`.
+"""
+
+import re
+from collections.abc import Callable
+from itertools import pairwise
+
+from toolreeve.policy.shell.syntax import Hole, Part, RawWord, Script, Template
+
+PLAIN = re.compile(r"[A-Za-z0-9_./:=,@%+\-^\x80-\xff]+")
+_RUN = re.compile(r"""[^\\'"$`*?\[\]{}~!()<>|&;\s]+""")
+_QUOTED_RUN = re.compile(r'[^\\"$`]+')
+_NAME = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-])")
+_PARAMETER = re.compile(
+    r"\$\{(#?)([A-Za-z_][A-Za-z0-9_]*|[0-9@*#?]+)(\[(?:@|\*|[0-9]+)\])?"
+    r"(?:(?:##?|%%?|//?|\^\^?|,,?|:?[-+])[^$`(){}'\"\\]*|: ?-?[0-9]+(?: ?: ?-?[0-9]+)?)?\}"
+)
+_ARITHMETIC = re.compile(r"\$\(\([0-9\s+*/%()<>=&|^~!?:-]*\)\)")
+_BRACED = re.compile(r"[A-Za-z0-9_./:=,@%+\-^{}*?~]+")
+_RANGE = re.compile(r"(-?\d{1,6})\.\.(-?\d{1,6})|([A-Za-z])\.\.([A-Za-z])")
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b", "E": "\x1b"}
+_ANSI = re.compile(
+    r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|c(.)|(.))", re.DOTALL
+)
+_MOST_WORDS = 256
+
+
+class Unreadable(Exception):
+    """The word is outside the grammar; the message says why."""
+
+
+Inner = Callable[[int, str], tuple[int, Script | None]]
+"""Given where an expansion starts and what it is, where it ends and, for a command, its script."""
+
+
+def restore(text: str) -> str:
+    """Undo the one-byte-a-character view of the source that makes byte offsets and indexes the same."""
+    return text if text.isascii() else text.encode("latin-1").decode("utf-8", "replace")
+
+
+def scan(text: str, offset: int, inner: Inner) -> RawWord:
+    """The word in `text`, which starts at byte `offset` of the source."""
+    if "{" in text and text != "{}" and (found := _braces(text)) is not None:
+        words = tuple(word if PLAIN.fullmatch(word) else scan(word, offset, inner) for word in found)
+        return Template((Part(Hole.BRACES, text, words=words),), text)
+    parts = _Scanner(text, offset, inner).parts()
+    if all(part.kind is None for part in parts):
+        return restore("".join(part.text for part in parts))
+    return Template(tuple(parts), restore(text))
+
+
+class _Scanner:
+    __slots__ = ("_at", "_found", "_inner", "_offset", "_text")
+
+    def __init__(self, text: str, offset: int, inner: Inner) -> None:
+        self._text, self._offset, self._inner = text, offset, inner
+        self._at = 0
+        self._found: list[Part] = []
+
+    def parts(self) -> list[Part]:
+        text = self._text
+        while self._at < len(text):
+            if run := _RUN.match(text, self._at):
+                if self._at and run.group()[0] == "#":
+                    raise Unreadable("a `#` after a quote")
+                self._literal(run.group(), run.end())
+            else:
+                self._special(text[self._at])
+        return self._found
+
+    def _literal(self, value: str, end: int, *, quoted: bool = False) -> None:
+        self._found.append(Part(None, value, quoted))
+        self._at = end
+
+    def _special(self, char: str) -> None:
+        match char:
+            case "'":
+                self._single()
+            case '"':
+                self._double()
+            case "\\":
+                self._escape()
+            case "$" | "`":
+                self._expansion(quoted=False)
+            case "*" | "?" | "[":
+                self._found.append(Part(Hole.GLOB, char))
+                self._at += 1
+            case "~":
+                self._tilde()
+            case "<" | ">":
+                self._process()
+            case "]" | "{" | "}" | "!":
+                self._literal(char, self._at + 1)
+            case _:
+                raise Unreadable(f"{char!r} inside a word")
+
+    def _single(self) -> None:
+        end = self._text.find("'", self._at + 1)
+        if end < 0:
+            raise Unreadable("a quote is not closed")
+        self._literal(self._text[self._at + 1 : end], end + 1, quoted=True)
+
+    def _escape(self) -> None:
+        following = self._text[self._at + 1 : self._at + 2]
+        if not following:
+            raise Unreadable("a backslash ends the word")
+        self._literal("" if following == "\n" else following, self._at + 2, quoted=True)
+
+    def _double(self) -> None:
+        self._at += 1
+        self._literal("", self._at, quoted=True)
+        text = self._text
+        while self._at < len(text):
+            if run := _QUOTED_RUN.match(text, self._at):
+                self._literal(run.group(), run.end(), quoted=True)
+            elif text[self._at] == '"':
+                self._at += 1
+                return
+            elif text[self._at] == "\\":
+                self._escape_in_quotes()
+            else:
+                self._expansion(quoted=True)
+        raise Unreadable("a quote is not closed")
+
+    def _escape_in_quotes(self) -> None:
+        following = self._text[self._at + 1 : self._at + 2]
+        value = "" if following == "\n" else following if following in '$`"\\' else "\\" + following
+        self._literal(value, self._at + 2, quoted=True)
+
+    def _tilde(self) -> None:
+        if self._at:
+            self._literal("~", self._at + 1)
+            return
+        user = re.match(r"~([A-Za-z0-9_-]*)(?=/|$)", self._text)
+        if user is None:
+            raise Unreadable("a tilde that is not a home directory")
+        self._found.append(Part(Hole.TILDE, user.group(1)))
+        self._at = user.end()
+
+    def _process(self) -> None:
+        if self._text[self._at + 1 : self._at + 2] != "(":
+            raise Unreadable("a redirection inside a word")
+        end, script = self._inner(self._offset + self._at, "process_substitution")
+        self._found.append(Part(Hole.PROCESS, self._text[self._at], script=script))
+        self._at = end - self._offset
+
+    def _expansion(self, *, quoted: bool) -> None:
+        text, at = self._text, self._at
+        following = text[at + 1 : at + 2]
+        if text[at] == "$" and following == "'" and not quoted:
+            self._ansi()
+        elif text.startswith("$((", at):
+            self._matched(_ARITHMETIC, Hole.ARITHMETIC, "arithmetic", quoted=quoted)
+        elif text[at] == "`" or following == "(":
+            end, script = self._inner(self._offset + at, "command_substitution")
+            self._found.append(Part(Hole.SUBSTITUTION, "", quoted, script))
+            self._at = end - self._offset
+        elif following == "{":
+            self._matched(_PARAMETER, Hole.PARAMETER, "a parameter expansion", quoted=quoted)
+        elif name := _NAME.match(text, at):
+            self._found.append(Part(Hole.VARIABLE, name.group(1), quoted))
+            self._at = name.end()
+        elif (following == '"' and not quoted) or following == "[":
+            raise Unreadable("a `$` form that is not understood")
+        else:
+            self._literal("$", at + 1, quoted=quoted)
+
+    def _matched(self, form: re.Pattern[str], kind: Hole, what: str, *, quoted: bool) -> None:
+        found = form.match(self._text, self._at)
+        if found is None:
+            raise Unreadable(f"{what} that is not plain")
+        name = found.group(2) if kind is Hole.PARAMETER else ""
+        # Only a bare `${name}` has the variable's own value.
+        if kind is Hole.PARAMETER and found.group() == "${" + name + "}":
+            kind = Hole.VARIABLE
+        self._found.append(Part(kind, name, quoted))
+        self._at = found.end()
+
+    def _ansi(self) -> None:
+        end = self._at + 2
+        while end < len(self._text) and self._text[end] != "'":
+            end += 2 if self._text[end] == "\\" else 1
+        if end >= len(self._text):
+            raise Unreadable("a quote is not closed")
+        self._literal(ansi(self._text[self._at + 2 : end]), end + 1, quoted=True)
+
+
+def ansi(body: str) -> str:
+    """What `$'body'` stands for, up to the NUL at which bash would cut it."""
+
+    def one(found: re.Match[str]) -> str:
+        for index, base in ((1, 16), (2, 16), (3, 16), (4, 8)):
+            if digits := found.group(index):
+                return chr(min(int(digits, base), 0xFF if index in (1, 4) else 0x10FFFF))
+        if control := found.group(5):
+            return chr(ord(control) & 0x1F)
+        char = found.group(6)
+        return _ESCAPES.get(char, char if char in "\\'\"?" else "\\" + char)
+
+    value = _ANSI.sub(one, body).split("\0")[0]
+    if any(0xD800 <= ord(char) <= 0xDFFF for char in value):
+        raise Unreadable("a surrogate in a quoted string")
+    # The caller restores one-byte characters; what the escapes named is already a character.
+    return value.encode("utf-8").decode("latin-1") if any(ord(char) > 0xFF for char in value) else value
+
+
+def _braces(text: str) -> list[str] | None:
+    """The words of a brace expansion, or None where the braces are plain text."""
+    start, depth = -1, 0
+    commas: list[int] = []
+    for index, char in enumerate(text):
+        if char in "'\"\\$`":
+            if "," in text or ".." in text:
+                return _quoted_braces(text)
+            return None
+        if char == "{":
+            depth += 1
+            if depth == 1:
+                start, commas = index, []
+        elif char == "," and depth == 1:
+            commas.append(index)
+        elif char == "}" and depth:
+            depth -= 1
+            if depth == 0 and (choices := _choices(text, start, commas, index)) is not None:
+                return _expand(text[:start], choices, text[index + 1 :])
+    return None
+
+
+def _quoted_braces(text: str) -> list[str] | None:
+    if re.search(r"\{[^{}'\"]*(?:,|\.\.)[^{}]*\}", re.sub(r"'[^']*'|\"[^\"$`]*\"|\\.|\$\{[^{}]*\}", "", text)):
+        raise Unreadable("braces together with quotes")
+    return None
+
+
+def _choices(text: str, start: int, commas: list[int], end: int) -> list[str] | None:
+    if commas:
+        edges = [start, *commas, end]
+        return [text[left + 1 : right] for left, right in pairwise(edges)]
+    if found := _RANGE.fullmatch(text, start + 1, end):
+        return _range(found)
+    if ".." in text[start:end]:
+        raise Unreadable("a brace range that is not plain")
+    return None
+
+
+def _range(found: re.Match[str]) -> list[str]:
+    if found.group(1) is None:
+        low, high = sorted((ord(found.group(3)), ord(found.group(4))))
+        return [chr(code) for code in range(low, high + 1)]
+    if found.group(1).lstrip("-").startswith("0") or found.group(2).lstrip("-").startswith("0"):
+        width = max(len(found.group(1)), len(found.group(2)))
+    else:
+        width = 0
+    low, high = sorted((int(found.group(1)), int(found.group(2))))
+    if high - low > _MOST_WORDS:
+        raise Unreadable("a brace range of too many words")
+    return [str(number).zfill(width) for number in range(low, high + 1)]
+
+
+def _expand(before: str, choices: list[str], after: str) -> list[str]:
+    words: list[str] = []
+    for choice in choices:
+        word = before + choice + after
+        words.extend(_braces(word) or [word] if "{" in word else [word])
+        if len(words) > _MOST_WORDS:
+            raise Unreadable("braces that make too many words")
+    return [word for word in words if word]

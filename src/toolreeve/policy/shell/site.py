@@ -1,0 +1,153 @@
+"""What does one command, at one place in the script, turn out to do? A notebook that judges write into."""
+
+import re
+from typing import NamedTuple, Protocol
+from urllib.parse import urlsplit
+
+from toolreeve.core.danger import DangerLevel
+from toolreeve.core.effects import Effect, EffectKind, Reach
+from toolreeve.policy.shell.arguments import NotKnown
+from toolreeve.policy.shell.paths import QUIET, resolve
+from toolreeve.policy.shell.specs import Program
+from toolreeve.policy.shell.words import Glob, Open, Scope, Word, shown
+
+_WILD = re.compile(r"[*?\[]")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+Printed = tuple[str, ...] | None
+"""Under which directories the paths lie that a command prints: none at all, some, or not known."""
+
+
+class Runner(Protocol):
+    """Judges commands inside commands."""
+
+    def run(self, words: list[Word], scope: Scope, piped: Printed) -> Printed: ...
+
+    def run_text(self, text: str, scope: Scope) -> Printed: ...
+
+    def judge(self, spec: Program, words: list[Word], site: "Site") -> Printed: ...
+
+
+class PartOf(NamedTuple):
+    """One simple command: what it runs, and whether that is known or why not."""
+
+    argv: tuple[str, ...]
+    why: str
+
+    @property
+    def known(self) -> bool:
+        return not self.why
+
+
+class Findings:
+    """What the whole command does, gathered while it is walked."""
+
+    __slots__ = ("alarms", "effects", "kept", "parts")
+
+    def __init__(self) -> None:
+        self.effects: list[Effect] = []
+        self.parts: list[PartOf] = []
+        self.alarms: list[tuple[DangerLevel, str]] = []
+        self.kept: set[Effect] = set()
+
+    def alarm(self, danger: DangerLevel, reason: str) -> None:
+        self.alarms.append((danger, reason))
+
+
+class Site:
+    """Where one command runs: its scope, what is piped into it, and ways to run commands inside it."""
+
+    __slots__ = ("findings", "piped", "runner", "scope")
+
+    def __init__(self, findings: Findings, scope: Scope, piped: Printed, runner: "Runner") -> None:
+        self.findings = findings
+        self.scope = scope
+        self.piped = piped
+        self.runner = runner
+
+    def at(self, scope: Scope) -> "Site":
+        """The same command, seen from another scope."""
+        return Site(self.findings, scope, self.piped, self.runner)
+
+    def run(self, words: list[Word], scope: Scope, piped: Printed) -> Printed:
+        return self.runner.run(words, scope, piped)
+
+    def run_text(self, text: str, scope: Scope) -> Printed:
+        return self.runner.run_text(text, scope)
+
+    def judge(self, spec: Program, words: list[Word]) -> Printed:
+        """By the program's own judge where it has one, else by its specification."""
+        return self.runner.judge(spec, words, self)
+
+    def touch(self, kind: EffectKind, word: Word, reach: Reach = Reach.EXACT) -> None:
+        """An effect on the path that `word` names; a path that only the run decides must at least have known bounds."""
+        effects = self.findings.effects
+        match word:
+            case str():
+                if word in QUIET or word == "":
+                    return
+                for directory in self.scope.directories:
+                    effects.append(Effect(kind, resolve(word, directory), reach))
+            case Glob(text):
+                self._touch_glob(kind, text, reach)
+            case Open() if word.below is not None and (word.below or kind is EffectKind.READ):
+                effects.extend(_somewhere(kind, root, reach) for root in word.below)
+            case Open() if reach is not Reach.NAMES:
+                raise NotKnown(f"{_DOING[kind]} `{shown(word)}`, a path decided only when it runs")
+
+    def _touch_glob(self, kind: EffectKind, text: str, reach: Reach) -> None:
+        for directory in self.scope.directories:
+            pattern = resolve(text, directory)
+            if reach is Reach.EXACT:
+                self.findings.effects.append(Effect(kind, pattern, Reach.MATCHING))
+            else:
+                stem = pattern[: _WILD.search(pattern).start()].rpartition("/")[0] or "/"  # type: ignore[union-attr]
+                self.findings.effects.append(Effect(kind, stem, reach))
+
+    def keep(self, path: str) -> None:
+        """A program's own cache, log or temporary file: a write that harms nobody."""
+        home = self.scope.home
+        for directory in self.scope.directories:
+            target = resolve(home + path[1:] if path.startswith("~/") else path, directory)
+            effect = Effect(EffectKind.WRITE, target, Reach.BELOW)
+            self.findings.kept.add(effect)
+            self.findings.effects.append(effect)
+
+    def reach(self, kind: EffectKind, address: Word) -> None:
+        """An effect on the host of a URL or a bare host name."""
+        if not isinstance(address, str):
+            raise NotKnown(f"contacts `{shown(address)}`, an address decided only when it runs")
+        self.findings.effects.append(Effect(kind, host_of(address)))
+
+
+def _somewhere(kind: EffectKind, root: str, reach: Reach) -> Effect:
+    """An effect on one path or several below `root`, which the run will choose."""
+    if kind is EffectKind.READ:
+        return Effect(kind, root, reach if reach is Reach.NAMES else Reach.BELOW)
+    return Effect(kind, root, reach) if reach is Reach.BELOW else Effect(kind, f"{root.rstrip('/')}/**", Reach.MATCHING)
+
+
+_DOING = {
+    EffectKind.READ: "reads",
+    EffectKind.WRITE: "writes",
+    EffectKind.DELETE: "deletes",
+    EffectKind.EXEC: "runs",
+    EffectKind.NET: "contacts",
+    EffectKind.SEND: "sends to",
+    EffectKind.SPEND: "spends",
+}
+
+
+def host_of(address: str) -> str:
+    """The host in a URL, `host:port`, `user@host` or a bare name. A scheme that reads files is not a host."""
+    scheme = _SCHEME.match(address)
+    if scheme and scheme.group().lower() not in ("http://", "https://", "ssh://", "git://", "ftp://", "ftps://"):
+        raise NotKnown(f"the address scheme {scheme.group()}")
+    try:
+        host = urlsplit(address if scheme else f"//{address}").hostname
+    except ValueError:
+        host = None
+    if not host or re.search(r"[^A-Za-z0-9.:_-]", host):
+        raise NotKnown(f"the address `{address}`")
+    return host

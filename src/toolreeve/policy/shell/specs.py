@@ -1,0 +1,152 @@
+"""What is known of a program? Its flags, what each flag's value and each operand is, and what it does with them.
+
+The specifications are the YAML files in `programs/`, one a family, compiled into one JSON file that loads in
+a few milliseconds. A flag that is not listed is not known: there are no abbreviations and no guesses.
+"""
+
+import re
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from functools import cache
+from pkgutil import get_data
+from typing import Any
+
+from toolreeve.core import json
+from toolreeve.core.errors import ToolreeveError
+
+ROLES = frozenset(
+    "text read list deep write delete deltree url host upload revision cloud move bind database replace parents".split()
+)
+"""What a value can be: see `roles` for the effect of each."""
+
+FIELDS = ROLES | frozenset(
+    "absent also asks calm changing danger default does everywhere filters flags harmless help judge keeps listing "
+    "matches maybe modes net never not_matches nouns number objects open operands prints reading reason refused "
+    "requires runs sends single skip statement stops sub unlike verbs".split()
+)
+_SHORTS = re.compile(r"-[A-Za-z0-9?#@%]+")
+
+
+class Program:
+    """One program or subcommand, ready to read arguments with."""
+
+    __slots__ = (
+        "absent",
+        "calm",
+        "danger",
+        "dashed",
+        "data",
+        "does",
+        "everywhere",
+        "filters",
+        "flags",
+        "harmless",
+        "judge",
+        "keeps",
+        "maybe",
+        "modes",
+        "name",
+        "net",
+        "number",
+        "open",
+        "operands",
+        "parent",
+        "prints",
+        "reason",
+        "refused",
+        "requires",
+        "runs",
+        "single",
+        "stops",
+        "subs",
+        "unlike",
+    )
+
+    def __init__(self, name: str, data: Mapping[str, Any], parent: "Program | None" = None) -> None:
+        self.name, self.data, self.parent = name, data, parent
+        inherited = parent is not None and parent.everywhere
+        self.everywhere: bool = data.get("everywhere", inherited)
+        self.single: bool = bool(data.get("single", parent.single if parent is not None else False))
+        self.flags: dict[str, str] = dict(parent.flags) if inherited and parent is not None else {}
+        self.maybe: set[str] = set(parent.maybe) if inherited and parent is not None else set()
+        self._read_flags(data)
+        self.operands: tuple[str, ...] = tuple(data.get("operands", "").split())
+        self.absent: tuple[str, ...] = tuple(data.get("absent", "").split())
+        self.does: tuple[str, ...] = tuple(data.get("does", "").split())
+        above = parent if inherited else None
+        self.harmless: bool = data.get("harmless", above.harmless if above else False)
+        self.open: bool = data.get("open", above.open if above else False)
+        self.refused: frozenset[str] = frozenset(self._names(data.get("never", ""))) | (
+            above.refused if above else frozenset()
+        )
+        self.net: str = data.get("net", above.net if above else "")
+        self.requires = frozenset(self._names(data.get("requires", "")))
+        self.calm = frozenset(self._names(data.get("calm", "")))
+        self.unlike = re.compile(data["unlike"]) if "unlike" in data else None
+        self.number: bool = data.get("number", False)
+        self.stops: bool = data.get("stops", "sub" in data)
+        self.judge: str = data.get("judge", "")
+        self.prints: str = data.get("prints", "")
+        self.filters: bool = data.get("filters", False)
+        self.danger: str = data.get("danger", "")
+        self.reason: str = data.get("reason", "")
+        self.keeps: tuple[str, ...] = tuple(data.get("keeps", "").split())
+        self.runs: tuple[str, ...] = tuple(data.get("runs", "").split())
+        self.modes = {flag: mode for key, mode in data.get("modes", {}).items() for flag in self._names(key)}
+        self.subs: dict[str, Program | None] = {}
+        self.dashed = frozenset(name for key in data.get("sub", ()) for name in key.split() if name[0] == "-")
+
+    def _read_flags(self, data: Mapping[str, Any]) -> None:
+        for field, listed in data.items():
+            if field in ("flags", "maybe") or field in ROLES:
+                role = "" if field == "flags" else "text" if field == "maybe" else field
+                names = self._names(listed)
+                self.flags.update(dict.fromkeys(names, role))
+                if field == "maybe":
+                    self.maybe.update(names)
+
+    def _names(self, listed: str) -> list[str]:
+        names: list[str] = []
+        for token in listed.split():
+            if not self.single and _SHORTS.fullmatch(token):
+                names.extend("-" + char for char in token[1:])
+            else:
+                names.append(token)
+        return names
+
+    def sub(self, name: str) -> "Program | None":
+        """The subcommand of that name, by exact name first, then by pattern."""
+        if name not in self.subs:
+            self.subs[name] = self._find_sub(name)
+        return self.subs[name]
+
+    def _find_sub(self, name: str) -> "Program | None":
+        patterns: list[tuple[str, Any]] = []
+        for key, data in self.data.get("sub", {}).items():
+            names = key.split()
+            if name in names:
+                return Program(f"{self.name} {names[0]}", data or {}, self)
+            patterns.extend((pattern, data) for pattern in names if "*" in pattern)
+        for pattern, data in patterns:
+            if fnmatchcase(name, pattern):
+                return Program(f"{self.name} {name}", data or {}, self)
+        return None
+
+
+@cache
+def _table() -> Mapping[str, Mapping[str, Any]]:
+    compiled = get_data("toolreeve.policy.shell.programs", "compiled.json")
+    if compiled is None:
+        raise ToolreeveError("the compiled specifications of programs are missing from the installation")
+    table: Mapping[str, Mapping[str, Any]] = json.loads(compiled)
+    return table
+
+
+@cache
+def program(name: str) -> Program | None:
+    data = _table().get(name)
+    return None if data is None else Program(name, data)
+
+
+def names() -> list[str]:
+    return sorted(_table())

@@ -1,0 +1,172 @@
+"""Which words will a program be given? A template, expanded by what is known of the variables and the directory.
+
+A word is a `str` when its text is certain, a `Glob` when it is a pattern over file names, and `Open` when only the run
+decides it. An `Open` word may be anything: also a flag, unless it says that it cannot be.
+"""
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from toolreeve.policy.shell.scan import Unreadable
+from toolreeve.policy.shell.syntax import Hole, Part, RawWord, Script, Template
+
+_GLOB_CHARS = re.compile(r"[*?\[]")
+_SPLITS = re.compile(r"[\s*?\[\\]")
+_SECRET_NAME = re.compile(r"TOKEN|SECRET|PASS(WORD|WD|PHRASE)?$|API_?KEY|CREDENTIAL|PRIVATE|ACCESS_KEY", re.IGNORECASE)
+
+
+class Glob(NamedTuple):
+    text: str
+
+
+class Open(NamedTuple):
+    """`below`: the directories under which it names a path, where that is known."""
+
+    prefix: str = ""
+    single: bool = False
+    below: tuple[str, ...] | None = None
+    flagless: bool = False
+
+
+Word = str | Glob | Open
+
+
+class Scope:
+    """What the shell knows at one point: where it is, which variables it has set."""
+
+    __slots__ = ("directories", "home", "root", "start", "variables")
+
+    def __init__(
+        self,
+        directories: tuple[str, ...],
+        home: str,
+        root: str,
+        variables: dict[str, Word] | None = None,
+        start: str = "",
+    ) -> None:
+        self.directories = directories
+        self.start = start or directories[0]
+        self.home = home
+        self.root = root
+        self.variables = {} if variables is None else variables
+
+    def copy(self) -> "Scope":
+        return Scope(self.directories, self.home, self.root, dict(self.variables), self.start)
+
+    def value(self, name: str) -> Word:
+        known = self.variables.get(name)
+        if known is not None:
+            return known
+        if name == "HOME":
+            return self.home
+        if name == "PWD" and len(self.directories) == 1:
+            return self.directories[0]
+        if _SECRET_NAME.search(name):
+            raise Unreadable(f"${name} may hold a secret")
+        return Open(flagless=name in ("PWD", "OLDPWD", "PATH", "$", "#", "?"), single=name in ("$", "#", "?"))
+
+
+Substitute = Callable[[Script], tuple[str, ...] | None]
+"""Judges the inner command; answers under which directories the paths lie that it prints."""
+
+
+def expand(words: tuple[RawWord, ...], scope: Scope, substitute: Substitute) -> list[Word]:
+    found: list[Word] = []
+    for word in words:
+        if type(word) is str:
+            found.append(word)
+        else:
+            found.extend(_expand(word, scope, substitute))  # type: ignore[arg-type]
+    return found
+
+
+def _expand(template: Template, scope: Scope, substitute: Substitute) -> list[Word]:
+    first = template.parts[0]
+    if first.kind is Hole.BRACES:
+        return expand(first.words, scope, substitute)
+    pieces = [_piece(part, scope, substitute) for part in template.parts]
+    if len(pieces) == 1:
+        return [pieces[0]]
+    return [_join(pieces)]
+
+
+def _join(pieces: list[Word]) -> Word:
+    """Several pieces side by side make one word: text as far as it is known."""
+    if not any(isinstance(piece, Open) for piece in pieces):
+        if all(isinstance(piece, str) for piece in pieces):
+            return "".join(pieces)  # type: ignore[arg-type]
+        return Glob("".join(piece.text if isinstance(piece, Glob) else _literal(str(piece)) for piece in pieces))
+    prefix = ""
+    solid = [piece for piece in pieces if piece != ""]
+    for piece in solid:
+        if not isinstance(piece, str):
+            break
+        prefix += piece
+    single = all(piece.single for piece in solid if isinstance(piece, Open)) and not any(
+        isinstance(piece, Glob) for piece in solid
+    )
+    if len(solid) == 1 and isinstance(solid[0], Open):
+        return solid[0]
+    first = solid[0]
+    flagless = (bool(prefix) and prefix[0] != "-") or (isinstance(first, Open) and first.flagless)
+    return Open(prefix=prefix, single=single, flagless=flagless)
+
+
+def _literal(text: str) -> str:
+    return _GLOB_CHARS.sub(lambda found: f"[{found.group()}]", text)
+
+
+def _piece(part: Part, scope: Scope, substitute: Substitute) -> Word:
+    match part.kind:
+        case None:
+            return part.text
+        case Hole.GLOB:
+            return Glob(part.text)
+        case Hole.TILDE:
+            return f"/home/{part.text}" if part.text else scope.home
+        case Hole.VARIABLE:
+            return _variable(scope.value(part.text), quoted=part.quoted and part.text != "@")
+        case Hole.PARAMETER:
+            if part.text:
+                scope.value(part.text)
+            return Open(single=part.quoted and part.text != "@")
+        case Hole.ARITHMETIC:
+            return Open(single=True)
+        case Hole.SUBSTITUTION if part.script is not None:
+            below = substitute(part.script)
+            return Open(single=part.quoted, below=below, flagless=below is not None and part.quoted)
+        case Hole.PROCESS if part.script is not None and part.text == "<":
+            substitute(part.script)
+            return "/dev/fd/63"
+        case _:
+            raise Unreadable("an expansion that is not plain")
+
+
+def _variable(value: Word, *, quoted: bool) -> Word:
+    if isinstance(value, Open):
+        # A value that never has blanks stays one word even where nothing quotes it.
+        return value._replace(single=quoted or value.single, flagless=value.flagless)
+    if isinstance(value, str) and not quoted and (not value or _SPLITS.search(value)):
+        return Open(flagless=not value.lstrip().startswith("-") and " -" not in value and bool(value))
+    return value
+
+
+def shown(word: Word) -> str:
+    match word:
+        case str():
+            return word
+        case Glob(text):
+            return text
+        case Open(prefix):
+            return f"{prefix}…"
+
+
+def may_be_flag(word: Word) -> bool:
+    match word:
+        case str():
+            return word.startswith("-")
+        case Glob(text):
+            return text[:1] in "*?[-"
+        case Open():
+            return not (word.flagless and word.single)

@@ -1,0 +1,166 @@
+"""The languages inside arguments: sed scripts, awk programs, find expressions, xargs, tar bundles, SQL."""
+
+import pytest
+
+from tests.policy.shell.world import effects, judged, runs_unasked
+
+SED_QUIET = [
+    "p",
+    "1,5p",
+    "$d",
+    "/a/,/b/d",
+    "s/a/b/",
+    "s|a|b|g",
+    "s/a/b/2;s/c/d/I",
+    "y/abc/xyz/",
+    "$a text",
+    "1i hello",
+    ":a;N;$!ba;s/x/y/",
+    "/^#/!d",
+    "s/[^,]*,//",
+    "\\,x,d",
+    "1~2p",
+    "0,/x/s//y/",
+    "/a/{s/b/c/;p}",
+    "$=",
+    "5q",
+    "l 3",
+]
+SED_LOUD = [
+    "s/a/b/e",
+    "1e touch x",
+    "e",
+    "w out",
+    "1w out",
+    "s/a/b/w out",
+    "s/a/b/gw out",
+    "W out",
+    ":a w out",
+    "b a\nw out",
+    "M",
+    "s/a/b",
+    "/a",
+    "s/[/]/w x/w out",
+    "r .env",
+]
+
+
+@pytest.mark.parametrize("script", SED_QUIET)
+def test_a_sed_script_that_only_edits_runs_unasked(script: str) -> None:
+    assert runs_unasked(f"sed '{script}' x"), judged(f"sed '{script}' x").reason
+
+
+@pytest.mark.parametrize("script", SED_LOUD)
+def test_a_sed_script_that_writes_or_runs_does_not(script: str) -> None:
+    assert not runs_unasked(f"sed '{script}' x")
+
+
+AWK_QUIET = [
+    "{print $1}",
+    "NR==1",
+    "$3 > 100",
+    '$1 == "a" {print; next}',
+    "/a\\/b/",
+    "{print $1/$2}",
+    'BEGIN{FS=":"} {print $NF}',
+    '{printf "%s\\n", $1}',
+    "{ print ($1 > 2) }",
+    "END { print NR }",
+    "{ a[$1]++ } END { for (k in a) print k, a[k] }",
+    "{ if ($1 ~ /x/) print }",
+    '{gsub(/"/, ""); print}',
+    "!seen[$0]++",
+]
+AWK_LOUD = [
+    'BEGIN{system("x")}',
+    '{print > "out"}',
+    '{print $1 >> "out"}',
+    '{print | "sh"}',
+    'BEGIN{"x" | getline}',
+    '{ getline < "/etc/shadow" }',
+    '{print "a",\n"b" > "out"}',
+    '{ if (1) /"/; system("x"); y="" }',
+    '{ if (0) z; else /"/; system("x"); y="" }',
+    '@load "x"',
+    'BEGIN { f="system"; @f("x") }',
+    'BEGIN{ARGV[1]="/etc/shadow"}',
+    '{printf("%s", $1) > "out"}',
+    'BEGIN{print ENVIRON["X"]}',
+    '/[/]"/; {system("x")} /"/',
+    '{print $/"/; system("x") "/"}',
+]
+
+
+@pytest.mark.parametrize("program", AWK_QUIET)
+def test_an_awk_program_that_only_prints_runs_unasked(program: str) -> None:
+    assert runs_unasked(f"awk '{program}' x"), judged(f"awk '{program}' x").reason
+
+
+@pytest.mark.parametrize("program", AWK_LOUD)
+def test_an_awk_program_that_writes_runs_or_reads_elsewhere_does_not(program: str) -> None:
+    assert not runs_unasked(f"awk '{program}' x")
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "-delete",
+        "-exec rm {} \\;",
+        "-execdir touch x \\;",
+        "-ok ls {} \\;",
+        "-fprint out",
+        "-fls out",
+        "-exec {} \\;",
+        "-exec sh -c '{}' \\;",
+        "-exec sort -o {} x \\;",
+        "-files0-from x",
+        "$x",
+        "-exec ls",
+    ],
+)
+def test_find_that_runs_writes_or_deletes_does_not_run_unasked(expression: str) -> None:
+    assert not runs_unasked(f"find . {expression}")
+
+
+def test_find_with_a_script_is_judged_by_the_script() -> None:
+    assert runs_unasked("find . -exec sh -c 'wc -l \"$1\"' _ {} \\;")
+    assert not runs_unasked("find . -exec sh -c 'rm \"$1\"' _ {} \\;")
+
+
+def test_xargs_gives_unknown_words_only_to_programs_that_no_flag_can_turn() -> None:
+    assert runs_unasked("git ls-files | xargs wc -l")
+    assert not runs_unasked("git ls-files | xargs sort")
+    assert not runs_unasked("curl -s https://example.com | xargs cat")
+
+
+def test_a_bundle_of_tar_letters_is_understood() -> None:
+    assert effects("tar tzf a.tgz") == ["read:/work/a.tgz"]
+    assert effects("tar xzf a.tgz -C out") == ["read:/work/a.tgz", "write:/work/out"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "quiet"),
+    [
+        ("SELECT 1", True),
+        ("SHOW TABLES", True),
+        ("SELECT 1; DROP TABLE x", False),
+        ("WITH a AS (DELETE FROM b) SELECT 1", False),
+        ("SELECT pg_read_file(1)", False),
+        ("SELECT 1 INTO OUTFILE x", False),
+        ("COPY a TO PROGRAM b", False),
+        ("\\! sh", False),
+        ("EXPLAIN ANALYZE DELETE FROM x", False),
+    ],
+)
+def test_a_statement_runs_unasked_only_if_it_only_reads(statement: str, quiet: bool) -> None:
+    assert runs_unasked(f"psql -c '{statement}' db") is quiet
+
+
+def test_in_place_editing_is_a_write() -> None:
+    assert effects("sed -i 's/a/b/' x") == ["read:/work/x", "write:/work/x"]
+
+
+def test_secrets_of_a_cluster_are_listed_but_not_shown() -> None:
+    assert runs_unasked("kubectl get secrets")
+    assert not runs_unasked("kubectl get secret x -o yaml")
+    assert not runs_unasked("kubectl get pods,secrets -o json")

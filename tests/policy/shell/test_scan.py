@@ -1,0 +1,80 @@
+import pytest
+
+from toolreeve.policy.shell.grammar import parse
+from toolreeve.policy.shell.scan import Unreadable, ansi
+from toolreeve.policy.shell.syntax import Simple
+from toolreeve.policy.shell.words import Glob, Open, Scope, Word, expand
+
+
+def words(command: str, **variables: Word) -> list[Word]:
+    node = parse(command).steps[0].node
+    assert isinstance(node, Simple), node
+    return expand(node.words, Scope(("/work",), "/home/me", "/work", variables), lambda script: None)
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("t''ouch", "touch"),
+        ('"touch"', "touch"),
+        ("\\touch", "touch"),
+        ("$'\\x74ouch'", "touch"),
+        ("$'\\164ouch'", "touch"),
+        ("to'u'\"c\"h", "touch"),
+        ("a\\ b", "a b"),
+        ("'a b'", "a b"),
+        ('"a\\"b"', 'a"b'),
+        ('"a\\b"', "a\\b"),
+        ("~/x", "/home/me/x"),
+        ("~bob/x", "/home/bob/x"),
+        ("a~", "a~"),
+        ("{}", "{}"),
+        ("{a}", "{a}"),
+        ("'*'", "*"),
+        ("\\*", "*"),
+        ("é", "é"),
+        ("$HOME/x", "/home/me/x"),
+        ('"$PWD"', "/work"),
+    ],
+)
+def test_a_word_means_what_bash_makes_of_it(written: str, meant: str) -> None:
+    assert words(f"echo {written}") == ["echo", meant]
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("{a,b}", ["a", "b"]),
+        ("x{a,b}y", ["xay", "xby"]),
+        ("{1..3}", ["1", "2", "3"]),
+        ("{01..03}", ["01", "02", "03"]),
+        ("{a,{b,c}}", ["a", "b", "c"]),
+        ("{a..c}", ["a", "b", "c"]),
+    ],
+)
+def test_braces_make_several_words(written: str, meant: list[str]) -> None:
+    assert words(f"echo {written}") == ["echo", *meant]
+
+
+def test_a_glob_keeps_its_pattern_and_quotes_what_was_quoted() -> None:
+    assert words("ls *.txt 'a*'?") == ["ls", Glob("*.txt"), Glob("a[*]?")]
+
+
+def test_a_variable_of_the_script_has_its_value_and_any_other_is_open() -> None:
+    assert words('echo "$x" "$y"', x="v") == ["echo", "v", Open(single=True)]
+
+
+def test_an_unquoted_value_with_blanks_may_become_several_words() -> None:
+    assert words("echo $x", x="a b") == ["echo", Open(flagless=True)]
+
+
+def test_a_variable_named_like_a_secret_cannot_be_read() -> None:
+    with pytest.raises(Unreadable, match="API_TOKEN"):
+        words('echo "$API_TOKEN"')
+
+
+@pytest.mark.parametrize(
+    ("body", "value"), [("\\n", "\n"), ("\\u0041", "A"), ("a\\0b", "a"), ("\\'", "'"), ("\\q", "\\q")]
+)
+def test_ansi_quoting_is_decoded(body: str, value: str) -> None:
+    assert ansi(body) == value

@@ -1,0 +1,18 @@
+"""One place for all tests of the shell analysis: a workspace at /work, a home at /home/me."""
+
+from toolreeve.core.verdict import Decision
+from toolreeve.policy.shell.analysis import Analysis, analyse
+from toolreeve.policy.shell.verdict import decide_default
+
+
+def judged(command: str, *, cwd: str = "/work") -> Analysis:
+    return analyse(command, cwd=cwd, home="/home/me", root="/work")
+
+
+def runs_unasked(command: str) -> bool:
+    return decide_default(judged(command)).decision is Decision.ALLOW
+
+
+def effects(command: str) -> list[str]:
+    """The effects as text, without what was executed."""
+    return [str(effect) for effect in judged(command).effects if effect.kind != "exec"]
