@@ -102,6 +102,15 @@ def test_values_that_are_not_json_are_refused_with_their_pointer(value: Any) -> 
     assert refused.value.code is ErrorCode.INVALID_PARAMS
 
 
+def test_a_flood_of_unknown_arguments_is_told_in_few_words() -> None:
+    schema = Schema({"type": "object", "properties": {"path": {}}, "additionalProperties": False})
+
+    with pytest.raises(ToolError, match="and 4980 more; known are path") as refused:
+        schema.parse({f"k{number}": 1 for number in range(5000)})
+
+    assert len(refused.value.message) < 1000
+
+
 def test_keys_that_are_no_strings_are_refused() -> None:
     assert "not a string" in refusal({"path": "a", "deep": {1: 2}}).message
 

@@ -173,7 +173,9 @@ def _explain(error: Any, document: Mapping[str, Any], depth: int = 0) -> Problem
             )
         case "additionalProperties" | "unevaluatedProperties":
             known = list(_properties_at(document, error.schema_path))
-            unknown = ", ".join(f"{name!r}{nearest(name, known)}" for name in kind.unexpected)
+            unknown = ", ".join(f"{name!r:.80}{nearest(name, known)}" for name in kind.unexpected[:SHOWN_PROBLEMS])
+            if len(kind.unexpected) > SHOWN_PROBLEMS:
+                unknown += f" and {len(kind.unexpected) - SHOWN_PROBLEMS} more"
             allowed = f"; known are {', '.join(known)}" if known else "; it takes none"
             return Problem(pointer, f"unknown {unknown}{allowed}")
         case "anyOf" | "oneOf" if depth < 2 and getattr(kind, "context", None):
