@@ -360,3 +360,51 @@ print("done")
     )
 
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "done\n", "")
+
+
+async def test_closing_ends_the_calls_under_way_with_a_code_and_a_record(world: World) -> None:
+    begun = asyncio.Event()
+
+    @tool(danger=DangerLevel.LOW, read_only=False)
+    async def hang() -> None:
+        """Never end."""
+        begun.set()
+        await asyncio.Event().wait()
+
+    reeve = await world.reeve(tools=[hang]).start()
+    hanging = asyncio.create_task(reeve.call("hang"))
+    await begun.wait()
+    await reeve.close()
+    result = await hanging
+
+    assert result.error is not None
+    assert result.error.code is ErrorCode.CANCELLED
+    async with world.reeve() as later:
+        records = await later.audit.show(result.meta.call_id)
+    assert [record.kind for record in records] == ["intent", "call"]
+
+
+async def test_a_tool_that_closes_the_runtime_ends_with_it(world: World) -> None:
+    @tool(danger=DangerLevel.SAFE)
+    async def close() -> None:
+        """Close the runtime that runs me."""
+        await reeve.close()
+
+    async with world.reeve(tools=[close]) as reeve:
+        result = await reeve.call("close")
+
+    assert result.error is not None
+    assert result.error.code is ErrorCode.CANCELLED
+    async with world.reeve() as later:
+        assert [record.kind for record in await later.audit.show(result.meta.call_id)] == ["call"]
+
+
+async def test_a_runtime_is_started_once(world: World) -> None:
+    reeve = await world.reeve().start()
+
+    with pytest.raises(ToolreeveError, match="started once"):
+        await reeve.start()
+    await reeve.close()
+    await reeve.close()
+    with pytest.raises(ToolreeveError, match="started once"):
+        await reeve.start()

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 Approve = Callable[..., Any] | Channel | Sequence[Channel]
 Policy = PermissionPolicy | Sequence[PermissionRule]
+PATIENCE = 5.0
+"""How many seconds the calls under way get to end when the runtime is closed."""
 REFUSALS = frozenset({ErrorCode.PERMISSION, ErrorCode.APPROVAL_DENIED, ErrorCode.APPROVAL_TIMEOUT, ErrorCode.DENIED})
 
 
@@ -63,6 +65,8 @@ class Toolreeve:
         standing = StandingPolicy(self.configuration, policy)
         self._parts = Assembly(self.configuration, self.tools, standing, _channels(approve))
         self._running: dict[str, asyncio.Task[Any]] = {}
+        self._quiet: asyncio.Future[None] | None = None
+        self._closing: asyncio.Task[None] | None = None
         self._started = False
         self.principal, self.origin, self.session = principal, origin, new_id()
 
@@ -74,14 +78,28 @@ class Toolreeve:
         return SyncToolreeve(lambda: Toolreeve(**options))
 
     async def start(self) -> Self:
+        if self._started or self._closing is not None:
+            raise ToolreeveError("a runtime is started once; make another one")
         await self._parts.start()
         self._started = True
         return self
 
     async def close(self) -> None:
+        """End the calls that are under way, each with its record, and let go of everything."""
         if self._started:
             self._started = False
-            await self._parts.close()
+            # A task of its own: a tool that closes the runtime is itself one of the calls that end.
+            self._closing = asyncio.create_task(self._shut())
+        if self._closing is not None:
+            await asyncio.shield(self._closing)
+
+    async def _shut(self) -> None:
+        if self._running:
+            self._quiet = asyncio.get_running_loop().create_future()
+            for call_id in list(self._running):
+                self.cancel(call_id)
+            await asyncio.wait([self._quiet], timeout=PATIENCE)
+        await self._parts.close()
 
     async def __aenter__(self) -> Self:
         return await self.start()
@@ -107,6 +125,8 @@ class Toolreeve:
             return await self._parts.pipeline.run(call)
         finally:
             self._running.pop(call.id, None)
+            if self._quiet is not None and not self._running and not self._quiet.done():
+                self._quiet.set_result(None)
             if call.id in self._parts.pipeline.revoked:
                 self._parts.pipeline.revoked.discard(call.id)
                 task.uncancel()
