@@ -642,7 +642,7 @@ async def test_a_call_whose_record_cannot_be_written_is_not_begun(world: World) 
         """Act."""
         begun.append(1)
 
-    async with world.reeve(tools=[act]) as reeve, world.database_locked():
+    async with world.reeve(tools=[act]) as reeve, world.database_broken():
         result = await reeve.call("act")
 
     assert begun == []

@@ -39,3 +39,14 @@ class World:
         finally:
             other.rollback()
             other.close()
+
+    @asynccontextmanager
+    async def database_broken(self) -> AsyncIterator[None]:
+        """A database that refuses every record at once, and is mended afterwards."""
+        other = sqlite3.connect(self.state / "toolreeve.db", isolation_level=None, timeout=30)
+        other.execute("ALTER TABLE audit RENAME TO away")
+        try:
+            yield
+        finally:
+            other.execute("ALTER TABLE away RENAME TO audit")
+            other.close()
