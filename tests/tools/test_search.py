@@ -1,3 +1,5 @@
+import os
+
 import pytest
 
 from tests.tools.desk import Desk
@@ -124,6 +126,18 @@ class TestText:
             seen += output.main
 
         assert seen == [f"a.txt:{n}:x" for n in range(1, 151)] + [f"b.txt:{n}:x" for n in range(1, 301)]
+
+    def test_a_file_too_large_to_be_searched_is_named(self, desk: Desk) -> None:
+        desk.write("small.txt", "needle\n")
+        desk.write("large.log", "needle\n" * 2_000)
+        os.truncate(desk.root / "large.log", 65 * 1024 * 1024)
+
+        output = desk.call("search_text", pattern="needle")
+
+        assert output.main == ["small.txt:1:needle"]
+        assert output.truncated
+        assert output.data["not_searched"] == ["large.log"]
+        assert "read_file" in output.data["note"]
 
     def test_a_long_line_is_cut(self, desk: Desk) -> None:
         desk.write("a.txt", "x" * 10_000)

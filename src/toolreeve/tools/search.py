@@ -21,6 +21,7 @@ MOST_DIRECTORIES = 5
 DEEPEST = 3
 LONGEST_LINE = 500
 LARGEST_SEARCHED = 64 * 1024 * 1024
+MOST_NAMED = 20
 MOST_BYTES = 1024 * 1024 * 1024
 SKIPPED = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", ".mypy_cache", ".ruff_cache"})
 _PIECE = 4 * 1024 * 1024
@@ -62,16 +63,18 @@ def _order(path: str) -> tuple[int, list[str]]:
     return len(parts), parts
 
 
+_UNSEARCHED = f"files above {LARGEST_SEARCHED // 1024 // 1024} MB were not searched; read them in pages with read_file"
+
+
 def _bounded(data: dict[str, Any], main: Any, following: str, cut: str) -> Output:
     early = cut if cut not in ("", "depth") else ""
-    truncated = bool(following or early)
-    if truncated:
+    if following or early:
         data["truncated"] = True
     if following:
         data["next"] = following
     elif early:
         data["note"] = f"the search ended early: its bound of {early} was reached; search a directory further down"
-    return Output(data=data, main=main, truncated=truncated)
+    return Output(data=data, main=main, truncated="truncated" in data)
 
 
 @tool(danger=DangerLevel.SAFE, category="file", effects=reading())
@@ -119,6 +122,8 @@ def search_text(
         )
     data: dict[str, Any] = {"matches": search.matches, "count": len(search.matches), "files_searched": search.files}
     main = [f"{match['path']}:{match['line']}:{match['text']}" for match in search.matches]
+    if search.too_large:
+        data |= {"truncated": True, "not_searched": search.too_large, "note": _UNSEARCHED}
     return _bounded(data, main, following, cut)
 
 
@@ -150,6 +155,7 @@ class _TextSearch:
         self._after, self._line = path, int(line or 0)
         self.matches: list[dict[str, Any]] = []
         self.more = False
+        self.too_large: list[str] = []
         self.files = 0
         self.bytes = 0
 
@@ -157,7 +163,10 @@ class _TextSearch:
         return bool(self._after) and _order(path) < _order(self._after)
 
     def look_into(self, file: Reader, path: str) -> None:
-        if file.size > LARGEST_SEARCHED or b"\0" in file.read(0, 8192):
+        if b"\0" in file.read(0, 8192):
+            return
+        if file.size > LARGEST_SEARCHED:
+            self._pass_over(path)
             return
         self.files += 1
         self.bytes += file.size
@@ -169,6 +178,10 @@ class _TextSearch:
                 self.more = True
                 return
             self.matches.append({"path": shown_name(path), "line": line, "text": _shown_line(text)})
+
+    def _pass_over(self, path: str) -> None:
+        if len(self.too_large) < MOST_NAMED:
+            self.too_large.append(shown_name(path))
 
     def _lines(self, file: Reader) -> Iterator[tuple[int, bytes]]:
         """The number and the bytes of each matching line."""
