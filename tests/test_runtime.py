@@ -295,6 +295,29 @@ async def test_answering_always_writes_a_rule_that_holds_in_the_next_run(world: 
     assert policy.read_text().startswith("rules:\n  - {tool: delete_file, decision: deny}\n  - {")
 
 
+async def test_rules_for_always_keep_the_link_the_mode_and_each_other(world: World, tmp_path: Path) -> None:
+    real, link = tmp_path / "real.yaml", tmp_path / "policy.yaml"
+    real.write_text("rules:\n- {tool: delete_file, decision: deny}\n")
+    real.chmod(0o640)
+    link.symlink_to(real)
+    settings = world.settings(policy=Policy(files=(str(link),)))
+
+    async def always(request: Any) -> Any:
+        return request.allow(scope="always")
+
+    async with (
+        world.reeve(settings=settings, approve=always) as one,
+        world.reeve(settings=settings, approve=always) as two,
+    ):
+        await asyncio.gather(
+            *(reeve.call("write_file", path=f"{number}.txt", content="") for number, reeve in enumerate([one, two] * 3))
+        )
+
+    assert link.is_symlink()
+    assert real.stat().st_mode & 0o777 == 0o640
+    assert real.read_text().count("approved for always") == 6
+
+
 async def test_writing_can_be_turned_off_for_good(world: World) -> None:
     settings = world.settings(workspace=Workspace(dir=str(world.workspace), allow_write=False))
     bypass = PermissionPolicy(ExecutionContext(mode=PermissionMode.BYPASS))

@@ -4,14 +4,17 @@ The program may choose mode, allowed tools and budget; what the configuration de
 when a person answers "always", or when the program changes the PermissionPolicy it passed.
 """
 
+import fcntl
+import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from toolreeve.approval.lasting import Lasting, rule_text
 from toolreeve.config import Configuration
 from toolreeve.core.call import new_id
-from toolreeve.core.documents import parse_yaml
+from toolreeve.core.documents import Document, parse_yaml
 from toolreeve.permissions import ExecutionContext, PermissionPolicy
 from toolreeve.policy.files import parse_rules, read_rules
 from toolreeve.policy.mode import PermissionMode
@@ -77,21 +80,43 @@ def read_configured(configuration: Configuration) -> Sequence[PermissionRule]:
 
 def append_rule(path: Path, rule: Lasting, *, root: str) -> PermissionRule:
     """Add a rule at the end of a policy file, which stays valid or stays as it was. Raises ConfigErrors."""
-    text = path.read_text() if path.exists() else "rules:\n"
-    document = parse_yaml(text, str(path))
+    path = path.resolve()
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with _alone_with(path):
+        text = path.read_text() if path.exists() else "rules:\n"
+        longer = f"{text.rstrip()}\n{_indent(parse_yaml(text, str(path)), text)}- {rule_text(rule)}\n"
+        rules = parse_rules(parse_yaml(longer, str(path)), root=root)
+        _replace(path, longer)
+    return rules[-1]
+
+
+@contextmanager
+def _alone_with(path: Path) -> Iterator[None]:
+    """Nobody else adds a rule meanwhile: what two processes read and write back would lose one of the rules."""
+    with path.with_name(f".{path.name}.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _indent(document: Document, text: str) -> str:
+    """How far the rules of the file are indented."""
     first = document.line(("rules", 0)) if document.value and document.value.get("rules") else None
     line = text.splitlines()[first - 1] if first else "  -"
-    indent = line[: len(line) - len(line.lstrip())]
-    longer = f"{text.rstrip()}\n{indent}- {rule_text(rule)}\n"
-    rules = parse_rules(parse_yaml(longer, str(path)), root=root)
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return line[: len(line) - len(line.lstrip())]
+
+
+def _replace(path: Path, text: str) -> None:
+    """The whole new text or the old one, also after a crash. The file keeps its mode; a new one is its owner's."""
+    mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
     fresh = path.with_name(f".{path.name}.{new_id()}")
     try:
-        fresh.write_text(longer)
+        with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
         fresh.replace(path)
     finally:
         fresh.unlink(missing_ok=True)
-    return rules[-1]
 
 
 def _context(configuration: Configuration, rules: Sequence[PermissionRule]) -> ExecutionContext:

@@ -238,7 +238,7 @@ def walk(value: Any) -> Any:
 pieces = """
     pass word token api key _ - = : " \\ :// @ sk- gh p_ eyJ . bearer Authorization cookie s3cret value AKIA ü
     xxxxxxxxxxxxxxxx AAAAAAAAAAAAAAAA 012345678901234567890123456789
-""".split()  # noqa: SIM905
+""".split()
 fragments = st.lists(st.sampled_from([*pieces, " ", "\n"]), max_size=8).map("".join)
 numbers = st.integers(-(2**63), 2**64 - 1)
 
