@@ -1,8 +1,11 @@
 """The documented examples, word for word."""
 
+import asyncio
+
 import pytest
 
-from toolreeve.permissions import ExecutionContext, PermissionMode, PermissionPolicy, PermissionRule
+from toolreeve.approval.request import Answer, Request
+from toolreeve.permissions import ApprovalManager, ExecutionContext, PermissionMode, PermissionPolicy, PermissionRule
 
 
 def test_bypass_mode_allows_all_tools() -> None:
@@ -89,3 +92,47 @@ def test_an_explanation_holds_the_whole_decision() -> None:
 
     assert explanation.to_dict()["effect"] == "deny"
     assert explanation.verdict.change == "add 'bash' to allowed_tools, or a rule: {tool: bash, decision: allow}"
+
+
+@pytest.mark.parametrize(("answer", "approved"), [(True, True), (False, False)])
+async def test_a_person_is_asked_about_a_tool_by_its_name(answer: bool, approved: bool) -> None:
+    async def approve(request: Request) -> bool:
+        assert (request.tool, request.args) == ("write_file", {"path": "a"})
+        return answer
+
+    manager = ApprovalManager(approve)
+
+    assert await manager.request_approval("write_file", {"path": "a"}, ExecutionContext()) is approved
+
+
+async def test_silence_is_not_approved() -> None:
+    async def silent(_: Request) -> bool:
+        await asyncio.Event().wait()
+        return True
+
+    assert await ApprovalManager(silent).request_approval("bash", {}, ExecutionContext(), timeout=0.02) is False
+
+
+async def test_what_the_context_denies_is_not_asked() -> None:
+    asked: list[Request] = []
+
+    async def approve(request: Request) -> bool:
+        asked.append(request)
+        return True
+
+    context = ExecutionContext(denied_tools={"bash"})
+
+    assert await ApprovalManager(approve).request_approval("bash_command", {}, context) is False
+    assert asked == []
+
+
+async def test_a_yes_to_other_arguments_is_not_a_yes_to_these() -> None:
+    async def approve(request: Request) -> Answer:
+        return request.allow(args={"command": "ls"})
+
+    assert await ApprovalManager(approve).request_approval("bash", {"command": "rm"}, ExecutionContext()) is False
+
+
+async def test_with_nobody_to_ask_a_permission_error_says_what_to_do() -> None:
+    with pytest.raises(PermissionError, match=r"Tool 'write_file' \(danger=medium\) requires approval"):
+        await ApprovalManager().request_approval("write_file", {}, ExecutionContext())

@@ -257,8 +257,10 @@ async def test_a_failing_tool_is_tried_again_as_often_as_it_says(world: World) -
     async def flaky() -> str:
         """Fail twice."""
         tries.append(1)
-        if len(tries) < 3:
+        if len(tries) == 1:
             raise ToolError(ErrorCode.UPSTREAM, "away")
+        if len(tries) == 2:
+            raise ConnectionError("reset")
         return "there"
 
     async with world.reeve(tools=[flaky]) as reeve:

@@ -156,6 +156,22 @@ async def test_the_sync_face_works_inside_a_running_loop_and_from_many_threads(w
     assert sorted(outputs) == list(range(1, 11))
 
 
+async def test_a_call_in_a_batch_or_chain_keeps_its_own_session_and_principal(world: World) -> None:
+    from toolreeve import Context, Principal, ToolCall
+
+    @tool(danger=DangerLevel.SAFE)
+    async def whose(ctx: Context, after: str = "") -> str:
+        """Tell whose call it is."""
+        return f"{after}{ctx.principal.user}"
+
+    call = ToolCall(tool="whose", args={"after": "{{previous.output}}+"}, session="s", principal=Principal(user="ann"))
+    async with world.reeve(tools=[whose]) as reeve:
+        _, chained = await reeve.chain([{"tool": "whose"}, call])
+        (together,) = await reeve.batch([ToolCall(tool="whose", args={}, principal=Principal(user="bob"))])
+
+    assert (chained.output, chained.meta.session, together.output) == ("local+ann", "s", "bob")
+
+
 def test_calls_outside_with_say_how_to_start(world: World) -> None:
     reeve = Toolreeve.sync(settings=world.settings())
 

@@ -59,12 +59,14 @@ class Assembly:
         self.undo = Undo(self.store, state / "undo", time.time)
         self.files = Workspace(
             settings.workspace.dir,
-            writable_roots=settings.workspace.extra_roots,
+            extra_roots=settings.workspace.extra_roots,
+            writable_roots=settings.workspace.writable_roots,
             allow_write=settings.workspace.allow_write,
             search_bases=settings.workspace.search_allowed_bases,
             protected=[settings.state.dir],
-            unwritable=[str(configuration.user_file), str(configuration.project_file), *settings.policy.files],
+            unwritable=configuration.governing,
             named=settings.workspace.sensitive_allow,
+            home=configuration.home,
             keep=self.undo,
         )
         services = Services(files=self.files, audit=self.audit, models=NoModels(), undo=self.undo, now=time.time)

@@ -8,7 +8,7 @@ import asyncio
 import copy
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from toolreeve.core import json
@@ -18,6 +18,7 @@ from toolreeve.core.result import Failure, Meta, ToolResult
 from toolreeve.core.schema import MAX_CHARACTERS, MAX_DEPTH
 
 Call = Callable[[str, Mapping[str, Any]], Awaitable[ToolResult]]
+Run = Callable[[ToolCall], Awaitable[ToolResult]]
 Request = ToolCall | Mapping[str, Any]
 
 _NAME_KEYS = ("tool", "tool_name", "name")
@@ -26,12 +27,20 @@ _ARGS_KEYS = ("args", "params", "arguments")
 
 @dataclass(frozen=True, slots=True)
 class Step:
+    """`spelled_out` is the call as the caller made it, with its own session, principal and time limit."""
+
     tool: str
     args: Mapping[str, Any]
+    spelled_out: ToolCall | None = None
 
 
-async def batch(call: Call, requests: Sequence[Request], *, concurrency: int = 8) -> list[ToolResult]:
-    """Run the calls at the same time, `concurrency` of them at once. The results are in the order of the requests."""
+async def batch(
+    call: Call, requests: Sequence[Request], *, run: Run | None = None, concurrency: int = 8
+) -> list[ToolResult]:
+    """Run the calls at the same time, `concurrency` of them at once. The results are in the order of the requests.
+
+    Steps that are ToolCalls go to `run` as they are, where it is given.
+    """
     if concurrency < 1:
         raise ToolreeveError(f"concurrency must be at least 1, got {concurrency!r}")
     steps = read_steps(requests)
@@ -40,7 +49,7 @@ async def batch(call: Call, requests: Sequence[Request], *, concurrency: int = 8
 
     async def work() -> None:
         for index, step in waiting:
-            results[index] = await call(step.tool, step.args)
+            results[index] = await _take(step, step.args, call, run)
 
     try:
         async with asyncio.TaskGroup() as group:
@@ -52,7 +61,9 @@ async def batch(call: Call, requests: Sequence[Request], *, concurrency: int = 8
     return [result for result in results if result is not None]
 
 
-async def chain(call: Call, steps: Sequence[Request], *, stop_on_error: bool = True) -> list[ToolResult]:
+async def chain(
+    call: Call, steps: Sequence[Request], *, run: Run | None = None, stop_on_error: bool = True
+) -> list[ToolResult]:
     """Run the calls one after another. The results reach up to and include the first failure, or all the steps."""
     done: list[ToolResult] = []
     for step in read_steps(steps):
@@ -61,11 +72,17 @@ async def chain(call: Call, steps: Sequence[Request], *, stop_on_error: bool = T
         except ToolError as problem:
             result = _unresolved(step, problem)
         else:
-            result = await call(step.tool, args)
+            result = await _take(step, args, call, run)
         done.append(result)
         if stop_on_error and not result.success:
             break
     return done
+
+
+async def _take(step: Step, args: Mapping[str, Any], call: Call, run: Run | None) -> ToolResult:
+    if step.spelled_out is None or run is None:
+        return await call(step.tool, args)
+    return await run(replace(step.spelled_out, args=args))
 
 
 def read_steps(requests: Sequence[Request]) -> list[Step]:
@@ -75,7 +92,7 @@ def read_steps(requests: Sequence[Request]) -> list[Step]:
 
 def _read_step(request: Request, index: int) -> Step:
     if isinstance(request, ToolCall):
-        return Step(request.tool, request.args)
+        return Step(request.tool, request.args, request)
     if not isinstance(request, Mapping):
         raise ToolreeveError(f"step {index} must be a mapping or a ToolCall, got {type(request).__name__}")
     unknown = [key for key in request if key not in (*_NAME_KEYS, *_ARGS_KEYS)]

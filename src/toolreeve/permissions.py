@@ -1,9 +1,17 @@
-"""May a tool run, asked by its name alone? The documented face of the policy, for code that has no runtime at hand."""
+"""May a tool run, asked by its name alone? The documented face of policy and approval, for code without a runtime.
 
+Nothing here runs a tool: it answers, and what the answer is worth is up to who asked.
+"""
+
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from toolreeve.core.verdict import Decision
+from toolreeve.approval.broker import Broker
+from toolreeve.approval.channel import Channel
+from toolreeve.approval.channels.callback import Approve, CallbackChannel
+from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.policy.explanation import Explanation
 from toolreeve.policy.explanation import explain as explain_action
 from toolreeve.policy.imagined import imagine
@@ -12,7 +20,7 @@ from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.rules import PermissionRule
 from toolreeve.policy.state import Budget, PolicyState
 
-__all__ = ["ExecutionContext", "PermissionMode", "PermissionPolicy", "PermissionRule"]
+__all__ = ["ApprovalManager", "ExecutionContext", "PermissionMode", "PermissionPolicy", "PermissionRule"]
 
 
 class ExecutionContext:
@@ -94,3 +102,27 @@ class PermissionPolicy:
         if self._state.budget is not None:
             self._state.budget.spent = context.budget_used
         return self._state
+
+
+class ApprovalManager:
+    """Asks people whether a tool may run. `approve` is a channel, or a function of the request."""
+
+    def __init__(self, *approve: Channel | Approve) -> None:
+        self._channels = [each if isinstance(each, Channel) else CallbackChannel(each) for each in approve]
+
+    async def request_approval(
+        self, tool_name: str, tool_input: Mapping[str, Any], context: ExecutionContext, timeout: float = 60.0
+    ) -> bool:
+        """True if a person approved exactly this call. What the context denies is not asked. Raises PermissionError
+        where nobody can be asked."""
+        action = imagine(tool_name, tool_input)
+        if decide(action, PermissionPolicy(context, now=time.time).state()).decision is Decision.DENY:
+            return False
+        asked = Verdict(Decision.ASK, "program", "The program asks before it goes on")
+        try:
+            approval = await Broker(self._channels, now=time.time, timeout=timeout).settle(action, asked)
+        except ToolError as refusal:
+            if refusal.code is ErrorCode.PERMISSION:
+                raise PermissionError(refusal.message) from None
+            return False
+        return approval.args is None

@@ -121,11 +121,11 @@ class Toolreeve:
 
     async def batch(self, requests: Sequence[flows.Request], *, concurrency: int = 8) -> list[ToolResult]:
         """Run calls at the same time; the results are in the order of the requests."""
-        return await flows.batch(self.call, requests, concurrency=concurrency)
+        return await flows.batch(self.call, requests, run=self.run, concurrency=concurrency)
 
     async def chain(self, steps: Sequence[flows.Request], *, stop_on_error: bool = True) -> list[ToolResult]:
         """Run calls one after another; `{{previous.field}}` and `{{steps[0].field}}` refer to earlier results."""
-        return await flows.chain(self.call, steps, stop_on_error=stop_on_error)
+        return await flows.chain(self.call, steps, run=self.run, stop_on_error=stop_on_error)
 
     async def execute_batch(self, requests: Sequence[flows.Request]) -> list[dict[str, Any]]:
         return [result.to_flat() for result in await self.batch(requests)]

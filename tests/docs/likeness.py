@@ -14,7 +14,8 @@ def plain(text: str) -> str:
 
 def tidy(text: str) -> list[str]:
     """The lines without what the eye does not see: blanks at their ends, empty lines around them."""
-    return [line.rstrip() for line in plain(text).strip("\n").split("\n")] if text.strip() else []
+    lines = "\n".join(line.rstrip() for line in plain(text).split("\n")).strip("\n")
+    return lines.split("\n") if lines else []
 
 
 def is_like(printed: Sequence[str], actual: Sequence[str]) -> bool:

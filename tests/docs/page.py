@@ -48,13 +48,23 @@ class Page:
         self._player: subprocess.Popen[str] | None = None
 
     def run(self) -> None:
+        """Go on after a problem, as a reader would, and tell them all."""
+        problems: list[str] = []
         for block in read_blocks(self.path):
-            if block.file is not None:
-                self._write(block)
-            elif block.language in RUNS:
-                RUNS[block.language](self, block)
-            else:
-                raise self._problem(block, f"nothing runs a block of {block.language!r}")
+            try:
+                self._run(block)
+            except PageProblem as problem:
+                problems.append(str(problem))
+        if problems:
+            raise PageProblem("\n\n".join(problems))
+
+    def _run(self, block: Block) -> None:
+        if block.file is not None:
+            self._write(block)
+        elif block.language in RUNS:
+            RUNS[block.language](self, block)
+        else:
+            raise self._problem(block, f"nothing runs a block of {block.language!r}")
 
     def _problem(self, block: Block, text: str) -> PageProblem:
         name = self.path.relative_to(ROOT) if self.path.is_relative_to(ROOT) else self.path.name

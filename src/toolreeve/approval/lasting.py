@@ -1,5 +1,6 @@
 """What would "always" write? The narrowest rule that answers this call: the same files, or exactly these arguments."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ from toolreeve.core.action import Action
 Lasting = Mapping[str, Any]
 """A rule as a policy file writes it."""
 
+_BEYOND = re.compile(r"[^\x20-\x7e]")
 PRIORITY = 1000
 """A person's word on exactly this outranks rules that ask about more; a deny it never outranks."""
 
@@ -30,5 +32,11 @@ def lasting_rule(action: Action) -> Lasting:
 
 
 def rule_text(rule: Lasting) -> str:
-    """One line of JSON, which is also YAML."""
-    return json.dumps(rule).decode()
+    """One line of plain characters that YAML reads back as it was: some characters break lines there, so all beyond
+    ASCII are escaped, as YAML has it."""
+    return _BEYOND.sub(_escaped, json.dumps(rule).decode())
+
+
+def _escaped(found: re.Match[str]) -> str:
+    number = ord(found[0])
+    return f"\\u{number:04x}" if number <= 0xFFFF else f"\\U{number:08x}"

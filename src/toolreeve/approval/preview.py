@@ -5,18 +5,53 @@ A preview is help for the eye, not a promise: the file is read again when the ca
 
 import difflib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from toolreeve.core.action import Action
+from toolreeve.core.errors import ToolError
+from toolreeve.core.files import Files
+from toolreeve.core.threads import run_interruptibly
 
 ReadText = Callable[[str], str | None]
 """The text of the file at a path as the caller wrote it; None where there is none, or none that can be shown."""
 
+MAX_BYTES = 1024 * 1024
 CONTEXT = 3
 _HUNK = re.compile(r"^@@ -(\d+)(,\d+)? \+(\d+)(,\d+)? @@$")
 MAX_LINES = 1500
 """What differs may have so many lines on either side; comparing takes the square of it."""
+
+
+def previewer(files: Files) -> Callable[[Action], Awaitable[str]]:
+    """Previews against the files of a workspace, worked out in a thread."""
+
+    def read(path: str) -> str | None:
+        try:
+            if files.stat(path) is None:
+                return None
+            chunk = files.read(path, MAX_BYTES)
+        except ToolError as refusal:
+            raise _Unseen(refusal.message) from None
+        if chunk.size > MAX_BYTES:
+            raise _Unseen(f"the file is larger than {MAX_BYTES // 1024} KB")
+        return chunk.data.decode(errors="replace")
+
+    def show(action: Action) -> str:
+        try:
+            return preview(action, read)
+        except _Unseen as reason:
+            return f"(what would change cannot be shown: {reason})"
+
+    async def shown(action: Action) -> str:
+        text: str = await run_interruptibly(lambda: show(action))
+        return text
+
+    return shown
+
+
+class _Unseen(Exception):
+    """What is there now cannot be read."""
 
 
 def preview(action: Action, read: ReadText) -> str:
@@ -46,7 +81,7 @@ def edited(text: str, edits: Sequence[Any]) -> str | None:
 
 
 def diff(before: str | None, after: str, path: str) -> str:
-    old, new = (before or "").splitlines(), after.splitlines()
+    old, new = _lines(before or ""), _lines(after)
     head, tail = _common(old, new)
     if max(len(old), len(new)) - head - tail > MAX_LINES:
         return f"(too different to compare: {len(old)} lines before, {len(new)} after)"
@@ -56,6 +91,12 @@ def diff(before: str | None, after: str, path: str) -> str:
     near = (old[skipped : len(old) - kept], new[skipped : len(new) - kept])
     lines = [_HUNK.sub(_moved(skipped), line) for line in difflib.unified_diff(*near, *names, lineterm="", n=CONTEXT)]
     return "\n".join(lines) if lines else "(no line changes)"
+
+
+def _lines(text: str) -> list[str]:
+    """Parted at line feeds only: other characters that break lines must stay to be seen."""
+    lines = text.split("\n")
+    return lines if lines[-1] else lines[:-1]
 
 
 def _common(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:

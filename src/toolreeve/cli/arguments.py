@@ -5,10 +5,14 @@ JSON whatever the schema says, `key=@file` is a file's text (`@-` is standard in
 repeated.
 """
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 from toolreeve.core import json
+
+MAX_INPUT = 64 * 1024 * 1024
 
 
 class BadArgument(ValueError):
@@ -94,3 +98,26 @@ def _json(text: str | bytes, *, where: str) -> Any:
         return json.loads(text)
     except ValueError as problem:
         raise BadArgument(f"{where}: not valid JSON: {problem}") from None
+
+
+def read_stdin() -> bytes:
+    return _bounded(sys.stdin.buffer, "standard input")
+
+
+def read_text(name: str) -> str:
+    try:
+        if name == "-":
+            return read_stdin().decode()
+        with Path(name).open("rb") as stream:
+            return _bounded(stream, repr(name)).decode()
+    except OSError as problem:
+        raise BadArgument(f"{name!r} cannot be read: {problem.strerror}") from None
+    except UnicodeDecodeError:
+        raise BadArgument(f"{name!r} is not UTF-8 text") from None
+
+
+def _bounded(stream: IO[bytes], name: str) -> bytes:
+    content = stream.read(MAX_INPUT + 1)
+    if len(content) > MAX_INPUT:
+        raise BadArgument(f"{name} holds more than {MAX_INPUT // 1024 // 1024} MB")
+    return content

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,12 +10,13 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from toolreeve.cli.invocation import Group, Invocation, current
-from toolreeve.cli.output import note, say, say_json, say_table
+from toolreeve.cli.output import answering, note, say, say_json, say_table
 from toolreeve.core import json
 from toolreeve.core.errors import ExitStatus
 
 if TYPE_CHECKING:
     from toolreeve.record.audit import Audit, Filter, Record
+    from toolreeve.record.verify import Verification
 
 FORMATS = ("jsonl", "csv", "parquet")
 Answer = Callable[..., Any]
@@ -126,13 +126,15 @@ def export(form: str, output: Path | None, **words: str | None) -> int:
     """Write records, oldest first, as JSON Lines, CSV or Parquet."""
     wanted = _wanted(words)
     if output is None:
-        count = asyncio.run(_export(current(), form, sys.stdout.buffer, wanted))
+        with answering() as stream:
+            asyncio.run(_export(current(), form, stream, wanted))
     else:
         with _new_file(output) as stream:
             count = asyncio.run(_export(current(), form, stream, wanted))
-        note(f"{count} records written to {output}")
-    if current().json and output is not None:
-        say_json({"file": str(output), "format": form, "records": count})
+        if current().json:
+            say_json({"file": str(output), "format": form, "records": count})
+        else:
+            note(f"{count} records written to {output}")
     return ExitStatus.OK
 
 
@@ -157,20 +159,25 @@ def verify(expect: str | None) -> int:
 
 
 async def _verify(invocation: Invocation, expect: str | None) -> int:
+    from toolreeve.record.verify import Verification
+
     async with _open(invocation) as found:
         if found is None and expect is None:
-            say_json({"ok": True, "records": 0, "head": None, "problems": []}) if invocation.json else say("no records")
+            _tell_verified(invocation, Verification())
             return ExitStatus.OK
         if found is None:
             note("nothing is recorded, but a head was expected")
             return ExitStatus.TAMPERED
         verified = await found.verify(expect=expect)
-    problems = [str(problem) for problem in verified.problems]
+    _tell_verified(invocation, verified)
+    return ExitStatus.OK if verified.ok else ExitStatus.TAMPERED
+
+
+def _tell_verified(invocation: Invocation, verified: "Verification") -> None:
+    problems, head = [str(problem) for problem in verified.problems], verified.head.hash.hex()
     if invocation.json:
-        head = verified.head.hash.hex()
         say_json({"ok": verified.ok, "records": verified.records, "head": head, "problems": problems})
     elif verified.ok:
-        say(f"{verified.records} records, the chain is intact\nhead {verified.head.hash.hex()}")
+        say(f"{verified.records} records, the chain is intact\nhead {head}")
     else:
         say("\n".join(problems) + (f"\nand {verified.unlisted} more" if verified.unlisted else ""))
-    return ExitStatus.OK if verified.ok else ExitStatus.TAMPERED

@@ -7,12 +7,12 @@ says yes to everything: whoever wants that writes `--mode bypass`.
 import asyncio
 import signal
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from toolreeve.cli.arguments import BadArgument, parse_object, parse_pairs
+from toolreeve.cli.arguments import BadArgument, parse_object, parse_pairs, read_stdin, read_text
 from toolreeve.cli.invocation import Command, Invocation, current
 from toolreeve.cli.output import note
 from toolreeve.cli.result import show_result
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 NO_ARGUMENTS = "\0"
 TERMINATED = 143
-MAX_INPUT = 64 * 1024 * 1024
+SHOWN_INPUT = 1000
 
 
 class CallCommand(Command):
@@ -111,28 +111,25 @@ async def _call(
     return status
 
 
-def _arguments(runtime: "Toolreeve", tool: str, pairs: tuple[str, ...], document: str | None) -> dict[str, Any]:
+def _arguments(runtime: "Toolreeve", tool: str, pairs: tuple[str, ...], document: str | None) -> Mapping[str, Any]:
+    if document is not None:
+        return _from_document(document)
+    known = runtime.tools.get(tool)
     try:
-        if document is not None:
-            return parse_object(_read_stdin() if document == "-" else document)
-        known = runtime.tools.get(tool)
-        return parse_pairs(pairs, known.spec.input if known else {}, _read_text)
+        return parse_pairs(pairs, known.spec.input if known else {}, read_text)
     except BadArgument as problem:
         raise click.UsageError(str(problem)) from None
 
 
-def _read_stdin() -> bytes:
-    content = sys.stdin.buffer.read(MAX_INPUT + 1)
-    if len(content) > MAX_INPUT:
-        raise BadArgument(f"standard input holds more than {MAX_INPUT // 1024 // 1024} MB")
-    return content
-
-
-def _read_text(name: str) -> str:
+def _from_document(document: str) -> Mapping[str, Any]:
+    """What is no JSON object takes the road as the text it is, so that the refusal is on record like any other."""
     try:
-        content = _read_stdin() if name == "-" else Path(name).read_bytes()
-        return content.decode()
-    except OSError as problem:
-        raise BadArgument(f"{name!r} cannot be read: {problem.strerror}") from None
-    except UnicodeDecodeError:
-        raise BadArgument(f"{name!r} is not UTF-8 text") from None
+        text: str | bytes = read_stdin() if document == "-" else document
+    except BadArgument as problem:
+        raise click.UsageError(str(problem)) from None
+    try:
+        return parse_object(text)
+    except BadArgument as problem:
+        note(str(problem))
+        unread = text[:SHOWN_INPUT]
+        return cast(Mapping[str, Any], unread.decode(errors="replace") if isinstance(unread, bytes) else unread)

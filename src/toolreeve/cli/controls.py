@@ -1,6 +1,6 @@
 """Is every control active? Each is tried on the real part: what should be refused is asked for, and must be refused.
 
-Nothing outside the state directory is changed, and no file is opened for a probe.
+No file is opened for a probe, and only the state directory is changed.
 """
 
 import asyncio
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from toolreeve.cli.checks import Check, Status
 from toolreeve.cli.invocation import Invocation
+from toolreeve.core.call import ToolCall
+from toolreeve.core.errors import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     from toolreeve.config import Configuration
@@ -37,7 +39,21 @@ def files(invocation: Invocation, found: "Configuration") -> Iterator[Check]:
         if found.settings.workspace.allow_write:
             yield Check("control", "writing", Status.OK, "on; every change keeps what it replaced, for undo")
         else:
-            yield _refused("writing", workspace, ["toolreeve-probe"], change=True)
+            yield asyncio.run(_write_refused(workspace))
+
+
+async def _write_refused(workspace: "Workspace") -> Check:
+    """A write that is not refused is taken back at once."""
+    probe = ToolCall(tool="write_file", args={}, origin="doctor")
+    name = f".toolreeve-probe-{probe.id}"
+    try:
+        await workspace.write(probe, name, b"")
+    except ToolError as refusal:
+        if refusal.code is ErrorCode.WRITE_DISABLED:
+            return Check("control", "writing", Status.OK, "off; a write was tried and refused")
+        raise
+    await workspace.delete(probe, name)
+    return Check("control", "writing", Status.FAIL, "workspace.allow_write is false, but a write was not refused")
 
 
 def _refused(

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 MODES = ("default", "plan", "strict", "bypass")
 
 
+class ReaderGone(Exception):
+    """Whoever read our output closed it: no error, only the end. A BrokenPipeError would be taken by click."""
+
+
 @dataclass(slots=True)
 class Invocation:
     """What the options that are common to all commands say."""

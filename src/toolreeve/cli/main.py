@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from toolreeve.cli.invocation import Command, Group, Invocation
+from toolreeve.cli.invocation import Group, Invocation, ReaderGone
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "init": ("toolreeve.cli.init:init", "Write a commented toolreeve.toml into the workspace."),
@@ -92,7 +92,7 @@ def main(args: list[str] | None = None) -> int:
     try:
         status = toolreeve.main(args, prog_name="toolreeve", standalone_mode=False, obj=invocation)
         sys.stdout.flush()
-    except BrokenPipeError:
+    except (BrokenPipeError, ReaderGone):
         _forget_stdout()
         return BROKEN_PIPE
     except (KeyboardInterrupt, click.Abort):
@@ -107,6 +107,3 @@ def main(args: list[str] | None = None) -> int:
 def _forget_stdout() -> None:
     """Whoever read stdout has gone; what is left in the buffer must not fail again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-__all__ = ["COMMANDS", "Command", "main", "toolreeve"]

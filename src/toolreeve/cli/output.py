@@ -6,13 +6,14 @@ What tools return may hold anything: on a terminal, characters that would move i
 import os
 import re
 import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import IO, Any
 
 import click
 
 from toolreeve.approval.visible import visible
-from toolreeve.cli.invocation import Invocation, on_terminal
+from toolreeve.cli.invocation import Invocation, ReaderGone, on_terminal
 from toolreeve.core import json
 from toolreeve.core.errors import TRAITS, ConfigError, ConfigErrors, ErrorCode, ExitStatus, ToolError, ToolreeveError
 from toolreeve.core.result import Failure
@@ -26,11 +27,20 @@ def shown(text: str) -> str:
 def say(text: str) -> None:
     """The answer, on stdout. On a pipe it is exact."""
     exact = shown(text) if on_terminal() else text
-    stream = sys.stdout
-    stream.buffer.write(exact.encode("utf-8", "surrogateescape"))
-    if not exact.endswith("\n"):
-        stream.buffer.write(b"\n")
-    stream.flush()
+    with answering() as stream:
+        stream.write(exact.encode("utf-8", "surrogateescape"))
+        if not exact.endswith("\n"):
+            stream.write(b"\n")
+
+
+@contextmanager
+def answering() -> Iterator[IO[bytes]]:
+    """Standard output, for bytes. Raises ReaderGone when nobody reads them any more."""
+    try:
+        yield sys.stdout.buffer
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise ReaderGone from None
 
 
 def say_json(value: Any) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolreeve.cli.arguments import BadArgument, parse_pairs
+from toolreeve.cli.arguments import BadArgument, parse_pairs, read_text
 from toolreeve.cli.invocation import Group, current
 from toolreeve.cli.output import say, say_json, say_table
 from toolreeve.core.errors import ConfigError, ConfigErrors, ExitStatus
@@ -114,7 +114,7 @@ def _reason(verdict: Any) -> str:
 def _explanation(runtime: "Toolreeve", tool: str, pairs: Sequence[str], cost: float) -> "Explanation":
     known = runtime.tools.resolve(tool)
     try:
-        args = parse_pairs(pairs, known.spec.input, lambda name: Path(name).read_text())
+        args = parse_pairs(pairs, known.spec.input, read_text)
     except BadArgument as problem:
         raise click.UsageError(str(problem)) from None
     return runtime.explain(tool, args, estimated_cost=cost)

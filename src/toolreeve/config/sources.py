@@ -51,6 +51,19 @@ class Configuration:
     secrets: tuple[str, ...] = field(repr=False)
 
     @property
+    def governing(self) -> tuple[str, ...]:
+        """The files that say what may run, or that run as code themselves: no tool may change them."""
+        folder = Path(self.settings.workspace.dir)
+        own = (
+            self.user_file,
+            self.user_file.with_name(places.POLICY_FILE),
+            self.project_file,
+            folder / places.POLICY_FILE,
+        )
+        code = self.code.files if self.code is not None else ()
+        return tuple(dict.fromkeys((*map(str, own), *self.settings.policy.files, *self.settings.tool_files, *code)))
+
+    @property
     def project_policy(self) -> Path | None:
         """The project's policy file, if it has one; it may only tighten."""
         path = Path(self.settings.workspace.dir) / places.POLICY_FILE

@@ -1,7 +1,7 @@
 """What came of a call? One result type; every other shape is a view of it, made here and nowhere else."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from toolreeve.core import json
@@ -73,7 +73,7 @@ class Meta:
     labels: Sequence[str] = ()
     command: str | None = None
     auto_recovery: bool = False
-    diagnostics: Mapping[str, Any] = field(default_factory=dict)
+    diagnostics: Mapping[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         shown: dict[str, Any] = {

@@ -117,8 +117,26 @@ class FunctionTool:
     async def execute(self, tool_input: dict[str, Any]) -> Any:
         return await self._call(Schema(self.spec.input).parse(tool_input), None)
 
-    async def run(self, args: dict[str, Any], context: Context) -> Output:
-        return as_output(await self._call(args, context))
+    @property
+    def run(self) -> Run:
+        """What the road calls: the function itself where nothing need be converted."""
+        function, context_name = self.function, self.signature.context
+        if not self.is_async or self.signature.converts:
+
+            async def run(args: dict[str, Any], context: Context) -> Output:
+                return as_output(await self._call(args, context))
+
+        elif context_name is None:
+
+            async def run(args: dict[str, Any], context: Context) -> Output:  # noqa: ARG001
+                return as_output(await function(**args))
+
+        else:
+
+            async def run(args: dict[str, Any], context: Context) -> Output:
+                return as_output(await function(**args, **{context_name: context}))
+
+        return run
 
     async def _call(self, args: dict[str, Any], context: Context | None) -> Any:
         kwargs = {name: self._convert(name, value) for name, value in args.items()} if self.signature.converts else args

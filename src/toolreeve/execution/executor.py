@@ -36,14 +36,17 @@ class Executor:
 
     async def run(self, action: Action, meta: Meta) -> Output:
         retry = action.tool.spec.limits.retry
+        meta.attempts = 1
+        if retry is None:
+            return await self._attempt(action)
         while True:
-            meta.attempts += 1
             try:
                 return await self._attempt(action)
             except ToolError as error:
-                if retry is None or meta.attempts >= retry.attempts or not may_repeat(error, action):
+                if meta.attempts >= retry.attempts or not may_repeat(error, action):
                     raise
             await asyncio.sleep(delay(retry, meta.attempts, self._draw()))
+            meta.attempts += 1
 
     async def _attempt(self, action: Action) -> Output:
         call, tool = action.call, action.tool
@@ -97,11 +100,14 @@ class Executor:
 
 
 async def _contained(running: Coroutine[Any, Any, Output]) -> Output:
-    """A tool may end itself, not the program: asyncio would let SystemExit out of the loop."""
+    """What a tool raises is a failure of the tool. It may end itself, not the program: asyncio would let SystemExit out
+    of the loop."""
     try:
         return await running
-    except SystemExit as leaving:
-        raise ToolError(ErrorCode.TOOL_EXEC, f"the tool tried to end the program: {leaving!r}") from None
+    except ToolError:
+        raise
+    except (Exception, SystemExit) as crash:
+        raise ToolError(ErrorCode.TOOL_EXEC, f"{type(crash).__name__}: {crash}") from crash
 
 
 def timed_out(seconds: float, remark: str = "") -> ToolError:

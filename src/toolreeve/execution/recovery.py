@@ -15,6 +15,7 @@ from toolreeve.core.threads import run_interruptibly
 
 MOST_SUGGESTIONS = 5
 MOST_COMPARED = 2000
+NEARBY = Bounds(entries=5_000, depth=1, seconds=0.1)
 BOUNDS = Bounds(entries=20_000, depth=12, seconds=0.2)
 SKIPPED = frozenset({"node_modules", "__pycache__", "site-packages"})
 _NOT_FOUND = frozenset({ErrorCode.FILE_NOT_FOUND, ErrorCode.DIR_NOT_FOUND, ErrorCode.PATH_NOT_FOUND})
@@ -49,10 +50,10 @@ def _nearby(wanted: Sequence[str], files: Files) -> list[str]:
     """What is in the directory that was meant, hidden names included, if there is one."""
     directory = "/".join(wanted[:-1])
     try:
-        listing = files.list(directory or ".", limit=MOST_COMPARED, hidden=True)
+        found = [each.name for each in files.walk(directory or ".", bounds=NEARBY, hidden=True)]
     except ToolError:
         return []
-    return [f"{directory}/{entry.name}" if directory else entry.name for entry in listing.entries]
+    return [f"{directory}/{name}" if directory else name for name in found]
 
 
 def _anywhere(files: Files) -> list[str]:

@@ -25,17 +25,18 @@ def temp_name() -> str:
 class Draft:
     """A new content on its way to a name."""
 
-    def __init__(self, directory: int, temp: str) -> None:
+    def __init__(self, directory: int, temp: str, *, unnamed: bool) -> None:
         self._directory, self._temp = directory, temp
         self._named = False
-        self.descriptor = self._create()
+        self.descriptor = self._create(unnamed=unnamed)
 
-    def _create(self) -> int:
-        try:
-            return os.open(".", os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o666, dir_fd=self._directory)
-        except OSError as problem:
-            if problem.errno not in _NO_UNNAMED:
-                raise
+    def _create(self, *, unnamed: bool) -> int:
+        if unnamed:
+            try:
+                return os.open(".", os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o666, dir_fd=self._directory)
+            except OSError as problem:
+                if problem.errno not in _NO_UNNAMED:
+                    raise
         made = os.open(
             self._temp, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=self._directory
         )
@@ -81,8 +82,8 @@ class Draft:
 
 
 @contextmanager
-def draft(directory: int, temp: str) -> Iterator[Draft]:
-    made = Draft(directory, temp)
+def draft(directory: int, temp: str, *, unnamed: bool) -> Iterator[Draft]:
+    made = Draft(directory, temp, unnamed=unnamed)
     try:
         yield made
     finally:

@@ -33,7 +33,8 @@ _NOTHING: frozenset[str] = frozenset()
 class Workspace:
     """`extra_roots` may be read, `writable_roots` also changed. `protected` is refused altogether, `unwritable` may be
     read; `named` are the sensitive files that the configuration allows. `search_bases` are where directory searches may
-    start, the workspace by default. `backend` chooses how paths are opened; by default the fastest the kernel has."""
+    start, the workspace by default. `backend` chooses how paths are opened, by default the fastest the kernel has;
+    `unnamed_files` that new contents are written without a name where the file system can."""
 
     def __init__(
         self,
@@ -49,6 +50,7 @@ class Workspace:
         home: str | None = None,
         keep: Keep | None = None,
         backend: Literal["auto", "openat2", "walk"] = "auto",
+        unnamed_files: bool = True,
     ) -> None:
         one_step = backend == "openat2" or (backend == "auto" and has_openat2())
         rules = {"protected": protected, "unwritable": unwritable, "named": named}
@@ -59,7 +61,7 @@ class Workspace:
         self._paths = Paths(Roots([main, *others], **rules, home=home), one_step=one_step)
         bases = [Root(path, writable=False) for path in search_bases or (main.path,)]
         self._bases = Paths(Roots(bases, **rules, home=home), one_step=one_step)
-        self._writer = Writer(self._paths, allowed=allow_write, keep=keep, one_step=one_step)
+        self._writer = Writer(self._paths, allowed=allow_write, keep=keep, one_step=one_step, unnamed=unnamed_files)
         self._keep = keep
         self._threads = ThreadPoolExecutor(max_workers=16, thread_name_prefix="toolreeve-files")
         self.root = main.path
@@ -180,7 +182,7 @@ class Workspace:
         search_base: bool = False,
     ) -> Walker:
         paths = self._bases if search_base else self._paths
-        descriptor, resolved = self._open_directory(paths, path)
+        descriptor, resolved = self._open_directory(paths, os.path.join(self.root, path) if search_base else path)
         return Walker(
             descriptor,
             resolved,

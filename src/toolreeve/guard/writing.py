@@ -40,8 +40,9 @@ class Changeless(Exception):
 
 
 class Writer:
-    def __init__(self, paths: Paths, *, allowed: bool, keep: Keep | None, one_step: bool) -> None:
-        self._paths, self._allowed, self._keep, self._one_step = paths, allowed, keep, one_step
+    def __init__(self, paths: Paths, *, allowed: bool, keep: Keep | None, one_step: bool, unnamed: bool) -> None:
+        self._paths, self._allowed, self._keep = paths, allowed, keep
+        self._one_step, self._unnamed = one_step, unnamed
         self._locks = tuple(threading.Lock() for _ in range(64))
 
     def write(
@@ -73,7 +74,10 @@ class Writer:
             kind="write", path=spot.path, after=fingerprint_content(data), made=_made(spot), temp=temp_name()
         )
         note(change)
-        with self._made_directories(spot, change.made), draft(spot.descriptor, change.temp) as new:
+        with (
+            self._made_directories(spot, change.made),
+            draft(spot.descriptor, change.temp, unnamed=self._unnamed) as new,
+        ):
             if mode is not None:
                 os.fchmod(new.descriptor, mode & 0o777)
             new.write(data)
@@ -104,7 +108,7 @@ class Writer:
                 temp=temp_name(),
             )
             note(change)
-            with draft(spot.descriptor, change.temp) as new:
+            with draft(spot.descriptor, change.temp, unnamed=self._unnamed) as new:
                 new.inherit(old)
                 if mode is not None:
                     os.fchmod(new.descriptor, mode & 0o777)

@@ -9,10 +9,10 @@ import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from toolreeve.core import names
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import EffectKind
 
-BUILTIN_SERVER = "toolreeve_builtin"
 SPELLED_OUT = "mcp__"
 
 Effects = tuple[tuple[EffectKind, tuple[str, ...]], ...]
@@ -44,12 +44,12 @@ FETCHES: Effects = ((EffectKind.NET, _URL),)
 SENDS: Effects = ((EffectKind.SEND, ("to", "attendees")),)
 
 
-def _safe(names: str, category: str, effects: Effects = ()) -> dict[str, Known]:
-    return dict.fromkeys(names.split(), Known(DangerLevel.SAFE, category, read_only=True, effects=effects))
+def _safe(listed: str, category: str, effects: Effects = ()) -> dict[str, Known]:
+    return dict.fromkeys(listed.split(), Known(DangerLevel.SAFE, category, read_only=True, effects=effects))
 
 
-def _risky(names: str, danger: DangerLevel, category: str, effects: Effects = ()) -> dict[str, Known]:
-    return dict.fromkeys(names.split(), Known(danger, category, effects=effects))
+def _risky(listed: str, danger: DangerLevel, category: str, effects: Effects = ()) -> dict[str, Known]:
+    return dict.fromkeys(listed.split(), Known(danger, category, effects=effects))
 
 
 KNOWN: Mapping[str, Known] = {
@@ -92,11 +92,8 @@ KNOWN: Mapping[str, Known] = {
 }
 
 ALIASES: Mapping[str, str] = {
-    "bash_command": "bash",
-    "shell": "bash",
+    **names.ALIASES,
     "terminal/create": "bash",
-    "fs/read_text_file": "read_file",
-    "fs/write_text_file": "write_file",
     "Read": "read_file",
     "Write": "write_file",
     "Edit": "edit_file",
@@ -143,8 +140,8 @@ _NAMESAKES_OF = _others(NAMESAKES)
 
 
 def canonical(name: str) -> str:
-    """The name of the tool that is meant: without an alias, without `mcp__`, without the builtin server."""
-    plain = name.removeprefix(SPELLED_OUT).removeprefix(f"{BUILTIN_SERVER}__")
+    """The name of the tool that is meant; beyond what the registry knows, what agent clients call it."""
+    plain = names.canonical(name)
     return ALIASES.get(plain, plain)
 
 
@@ -153,7 +150,7 @@ def names_of(name: str, *, server: str | None) -> frozenset[str]:
     if server is not None:
         return frozenset((name, SPELLED_OUT + name))
     own = _ALIASES_OF.get(name, frozenset()) | {name}
-    return own | {f"{SPELLED_OUT}{BUILTIN_SERVER}__{each}" for each in own} if name in KNOWN else own
+    return own | {f"{SPELLED_OUT}{names.BUILTIN_SERVER}__{each}" for each in own} if name in KNOWN else own
 
 
 def suspects_of(name: str, *, server: str | None) -> frozenset[str]:
@@ -162,8 +159,8 @@ def suspects_of(name: str, *, server: str | None) -> frozenset[str]:
     return names_of(name, server=server) | names_of(meant, server=server) | _NAMESAKES_OF.get(meant, frozenset())
 
 
-def nearest(name: str, names: Iterable[str]) -> str:
-    found = difflib.get_close_matches(name[:100], list(names), n=1)
+def nearest(name: str, among: Iterable[str]) -> str:
+    found = difflib.get_close_matches(name[:100], list(among), n=1)
     return f"; did you mean {found[0]!r}?" if found else ""
 
 

@@ -75,11 +75,12 @@ class Subscription:
 
 
 class Bus:
-    """`listened` is False while there is nobody to tell, so that events need not even be made."""
+    """`listened` is False while there is nobody to tell, so that events need not even be made. `queue` is how many
+    events a listener may be behind, `patience` how many seconds `close` gives them to catch up."""
 
-    def __init__(self, *, queue: int = QUEUE) -> None:
+    def __init__(self, *, queue: int = QUEUE, patience: float = DRAIN_SECONDS) -> None:
         self.listened = False
-        self._queue = queue
+        self._queue, self._patience = queue, patience
         self._subscriptions: tuple[Subscription, ...] = ()
         self._tasks: dict[asyncio.Task[None], Subscription] = {}
 
@@ -114,7 +115,7 @@ class Bus:
         tasks = set(self._tasks)
         if not tasks:
             return
-        _, late = await asyncio.wait(tasks, timeout=DRAIN_SECONDS)
+        _, late = await asyncio.wait(tasks, timeout=self._patience)
         for task in late:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

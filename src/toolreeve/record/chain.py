@@ -23,7 +23,7 @@ _sha256 = hashlib.sha256
 
 def link(previous: bytes, seq: int, call_id: bytes, kind: bytes, body: bytes) -> bytes:
     """The hash of a record: lengths are part of it, so that no byte can move from one field to the next."""
-    return _sha256(previous + _frame(seq, len(call_id), len(kind)) + call_id + kind + body).digest()
+    return _sha256(b"".join((previous, _frame(seq, len(call_id), len(kind)), call_id, kind, body))).digest()
 
 
 @dataclass(frozen=True, slots=True)

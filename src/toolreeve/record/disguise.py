@@ -9,6 +9,7 @@ from urllib.parse import quote_from_bytes
 SHORTEST = 4
 SHORTEST_DISGUISED = 6
 _RUN = re.compile(rb"[A-Za-z0-9_-]{4,}")
+_URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _ESCAPE = re.compile(r"%[0-9A-F]{2}")
 
 
@@ -45,11 +46,10 @@ def _in_base64(plain: bytes) -> Iterator[bytes]:
     """In a longer text a secret may begin at any of three places of a group; what its neighbours touch is left out."""
     for shift in range(3):
         encoded = base64.b64encode(bytes(shift) + plain)
-        start = (0, 2, 3)[shift]
-        whole = (shift + len(plain)) * 8 // 6
-        inner = encoded[start:whole]
-        yield inner
-        yield inner.translate(bytes.maketrans(b"+/", b"-_"))
+        inner = encoded[(0, 2, 3)[shift] : (shift + len(plain)) * 8 // 6]
+        for written in (encoded.rstrip(b"="), inner) if shift == 0 else (inner,):
+            yield written
+            yield written.translate(_URL_SAFE)
 
 
 def hint(form: bytes) -> bytes | None:

@@ -16,6 +16,7 @@ from toolreeve.core.errors import ToolError
 from toolreeve.core.result import Failure, Success
 from toolreeve.core.verdict import Decision
 from toolreeve.record.chain import CheckpointFile, Tail, read_head, write_head
+from toolreeve.record.database import StoreError
 from toolreeve.record.outline import MAX_TEXT, snapshot
 from toolreeve.record.presence import Presence
 from toolreeve.record.redact import Redactor
@@ -44,8 +45,12 @@ class Journal:
         store.attach(self)
 
     async def start(self) -> None:
-        """Take a place among the processes, and close the calls of those that died as lost."""
-        for name in await self._store.transact(self._begin):
+        """Take a place among the processes, and close the calls of those that died as lost. Raises StoreError."""
+        try:
+            dead = await self._store.transact(self._begin)
+        except (sqlite3.Error, OSError, ToolError) as problem:
+            raise StoreError(f"{self._store.path}: the record cannot be continued: {problem}") from problem
+        for name in dead:
             self._presence.forget(name)
 
     async def stop(self) -> None:
@@ -57,7 +62,7 @@ class Journal:
     async def intend(self, entry: Entry) -> None:
         """Returns once the intent is on disk. Raises ToolError(AUDIT_ERROR): then the call must not begin."""
         action = entry.action
-        body = self._body(entry)
+        body = self.describe(entry)
         body["danger"] = None if action is None else action.danger.value
         body["effects"] = [] if action is None else [str(effect) for effect in action.effects]
         body["process"] = self._presence.name
@@ -74,7 +79,7 @@ class Journal:
 
         The awaitable raises ToolError(AUDIT_ERROR) if the disk refused; the record is then kept and tried again.
         """
-        body = self._body(entry)
+        body = self.describe(entry)
         action, call_id = entry.action, entry.call.id
         if (action is None or action.read_only) and not entry.intended:
             if self._store.defer((CALL, call_id, body)):
@@ -85,10 +90,10 @@ class Journal:
 
     async def note(self, kind: str, body: Mapping[str, Any], *, call_id: str = "") -> None:
         """Record something that is not a call: a decision, a change of policy, an undo. Returns when it is on disk."""
-        noted = {"v": VERSION, "ts": self._now(), **snapshot(body)}
+        noted = {"v": VERSION, "ts": self._now(), **self._redactor.value(body)}
         await self._store.append((kind, call_id, noted), kept=False)
 
-    def _body(self, entry: Entry) -> _Body:
+    def describe(self, entry: Entry) -> _Body:
         """One literal for intents and outcomes alike: building it is most of what a closed call costs its loop."""
         call, meta, action, outcome = entry.call, entry.meta, entry.action, entry.outcome
         principal, verdict = call.principal, meta.verdict
@@ -125,7 +130,7 @@ class Journal:
         tail = Tail(read_head(connection))
         connection.executemany(
             "INSERT INTO audit (seq, call_id, kind, body, hash) VALUES (?, ?, ?, ?, ?)",
-            (tail.add(_storable(call_id), _storable(kind), self._encode(body)) for kind, call_id, body in lines),
+            (tail.add(_storable(call_id), _storable(kind), self.encode(body)) for kind, call_id, body in lines),
         )
         write_head(connection, tail.head)
 
@@ -139,7 +144,8 @@ class Journal:
         if self._unmarked >= RECORDS_PER_CHECKPOINT:
             self._mark(connection)
 
-    def _encode(self, body: _Body) -> bytes:
+    def encode(self, body: _Body) -> bytes:
+        """The bytes that are hashed and stored. Total: nothing that a call can hold prevents its record."""
         try:
             encoded = json.dumps(body)
             if len(encoded) <= MAX_TEXT and not self._redactor.suspects(encoded):
@@ -171,7 +177,7 @@ class Journal:
         for call_id, body in connection.execute(_OPEN_INTENTS, (seq,)).fetchall():
             intent = json.loads(body)
             if intent.get("process") == process:
-                yield LOST, call_id, {**intent, "ts": self._now(), "message": _LOST}
+                yield LOST, call_id, {**intent, "ts": self._now(), "success": None, "message": _LOST}
 
 
 _OPEN_INTENTS = """

@@ -44,9 +44,11 @@ class _Histogram:
 
 
 class Metrics:
-    """`breakers` gives the state of every circuit breaker: closed, half_open or open."""
+    """`breakers` gives the state of every circuit breaker: closed, half_open or open. At most `names` tools get a
+    label of their own."""
 
-    def __init__(self, breakers: Callable[[], Mapping[str, str]] | None = None) -> None:
+    def __init__(self, breakers: Callable[[], Mapping[str, str]] | None = None, *, names: int = MAX_NAMES) -> None:
+        self._names = names
         self._lock = threading.Lock()
         self._calls: Counter[tuple[str, str]] = Counter()
         self._durations: dict[str, _Histogram] = {}
@@ -85,7 +87,7 @@ class Metrics:
         """The cache was asked: hit or miss."""
         with self._lock:
             key = (tool, outcome)
-            self._cache[key if key in self._cache or len(self._cache) < MAX_NAMES else (OTHER, outcome)] += 1
+            self._cache[key if key in self._cache or len(self._cache) < self._names else (OTHER, outcome)] += 1
 
     def watch(self, name: str, meaning: str, read: Gauge) -> None:
         """Tell a value that somebody else keeps. A name that ends in `_total` is a counter, any other a gauge."""
@@ -106,7 +108,7 @@ class Metrics:
         yield from families
 
     def _introduce(self, tool: str) -> tuple[str, _Histogram]:
-        name = (tool or UNKNOWN) if len(self._durations) < MAX_NAMES else OTHER
+        name = (tool or UNKNOWN) if len(self._durations) < self._names else OTHER
         return name, self._durations.setdefault(name, _Histogram(BUCKETS))
 
     def _call_families(self) -> Iterator["Metric"]:

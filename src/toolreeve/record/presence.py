@@ -9,7 +9,6 @@ import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from uuid import uuid4
 
 
 class Presence:
@@ -20,7 +19,7 @@ class Presence:
 
     def __init__(self, database: Path) -> None:
         self._directory = database.with_name(database.name + ".live")
-        self.name = uuid4().hex
+        self.name = os.urandom(16).hex()
         self._descriptor = -1
 
     def enter(self, seq: int) -> None:

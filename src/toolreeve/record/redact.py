@@ -5,7 +5,7 @@ direction only, so that what it lets pass holds nothing that `value` would have 
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -18,9 +18,19 @@ from toolreeve.record.shapes import HINTS, LABELLED, SHAPES, is_telling
 MARK = "[redacted]"
 _MARK = MARK.encode()
 _MARGIN = 64 * 1024
+_FEW = 20_000
 
-_shapes = re2.compile(SHAPES)
-_labelled = tuple(re2.compile(pattern) for pattern in LABELLED)
+
+def _roomy() -> Any:
+    """Bytes are bytes: a text that is no valid UTF-8 must not end a match."""
+    options = re2.Options()
+    options.max_mem = 256 * 1024 * 1024
+    options.encoding = re2.Options.Encoding.LATIN1
+    return options
+
+
+_shapes = re2.compile(SHAPES, _roomy())
+_labelled = tuple(re2.compile(pattern, _roomy()) for pattern in LABELLED)
 _telling = lru_cache(maxsize=4096)(is_telling)
 
 
@@ -33,18 +43,17 @@ class Redactor:
         forms = sorted({form for secret in known for form in disguise.forms(secret)}, key=len, reverse=True)
         self._reach = _MARGIN + max(map(len, forms), default=0)
         self._registered = _any_of(forms)
-        hints = [disguise.hint(form) for form in forms]
-        self._always = None in hints
-        self._hints = re2.compile(b"|".join([HINTS, *{re2.escape(hint) for hint in hints if hint}]), _roomy())
+        hints = {disguise.hint(form) for form in forms}
+        self._hint = _always if None in hints else _search([hint for hint in hints if hint])
 
     def suspects(self, document: bytes) -> bool:
         """Whether a JSON document might hold something to redact."""
-        return self._always or self._hints.search(document) is not None
+        return bool(self._hint(document))
 
     def text(self, text: str) -> str:
         """The text without what must not be seen."""
         plain = text.encode("utf-8", "surrogatepass")
-        if self._always or self._hints.search(plain) is not None:
+        if self._hint(plain):
             return self._replace(plain).decode("utf-8", "surrogatepass")
         return text
 
@@ -82,7 +91,7 @@ class Redactor:
         return {"cut": text[:HEAD], "length": len(text), "sha256": digest(plain)}
 
     def _finds(self, plain: bytes) -> bool:
-        if not self._always and self._hints.search(plain) is None:
+        if not self._hint(plain):
             return False
         patterns = (self._registered, _shapes, *_labelled)
         return any(pattern is not None and pattern.search(plain) is not None for pattern in patterns)
@@ -100,8 +109,20 @@ def _any_of(forms: list[bytes]) -> Any:
     return re2.compile(b"|".join(re2.escape(form) for form in forms), _roomy()) if forms else None
 
 
-def _roomy() -> Any:
-    options = re2.Options()
-    options.max_mem = 256 * 1024 * 1024
-    options.encoding = re2.Options.Encoding.LATIN1
-    return options
+def _always(_: bytes) -> bool:
+    return True
+
+
+def _search(hints: list[bytes]) -> Callable[[bytes], Any]:
+    """A function whose answer is true if a document holds one of the hints.
+
+    A set of RE2 answers in half the time, but finds nothing once its automaton outgrows its memory. So it is used only
+    while that cannot happen: every character of a hint adds about one state.
+    """
+    pattern = b"|".join([HINTS, *map(re2.escape, hints)])
+    if sum(map(len, hints)) > _FEW:
+        return re2.compile(pattern, _roomy()).search  # type: ignore[no-any-return]
+    found = re2.Set.SearchSet(_roomy())
+    found.Add(pattern)
+    found.Compile()
+    return found.Match  # type: ignore[no-any-return]

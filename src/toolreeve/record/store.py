@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 LINGER = 0.04
-BACKLOG = 50_000
+CAPACITY = 50_000
 RETRY_DELAY = 0.5
 PROBE = 100
 
@@ -34,10 +34,14 @@ _Token = Job | None  # None says that deferred lines wait
 
 
 class Store:
-    """`failures` counts commits that the disk refused, `dropped` the lines given up because too many had to wait."""
+    """`failures` counts commits that the disk refused, `dropped` the lines given up because more than
+    `capacity` had to wait. What was refused is tried again after `retry_delay` seconds."""
 
-    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+    def __init__(
+        self, path: Path, *, read_only: bool = False, capacity: int = CAPACITY, retry_delay: float = RETRY_DELAY
+    ) -> None:
         self.path = path
+        self._capacity, self._retry_delay = capacity, retry_delay
         self.read_only = read_only
         self.failures = 0
         self.dropped = 0
@@ -98,7 +102,7 @@ class Store:
 
     def defer(self, line: Any) -> bool:
         """Write `line` soon. False if too many wait already: it was not taken."""
-        if len(self._lines) >= BACKLOG:
+        if len(self._lines) >= self._capacity:
             return False
         self._lines.append(line)
         if not self._due:
@@ -185,7 +189,7 @@ class Store:
     def _gather(self) -> list[Job]:
         """Wait for somebody, or for deferred lines to have lingered; then take all who came meanwhile."""
         try:
-            token = self._tokens.get(timeout=RETRY_DELAY if self._lines else None)
+            token = self._tokens.get(timeout=self._retry_delay if self._lines else None)
             if token is None and self._open:
                 token = self._tokens.get(timeout=LINGER)
         except queue.Empty:
@@ -220,7 +224,7 @@ class Store:
         self.failures += 1
         self.healthy = False
         self._lines.extendleft(reversed(lines + [job.line for job in jobs if job.kept]))
-        while len(self._lines) > BACKLOG:
+        while len(self._lines) > self._capacity:
             self._lines.pop()
             self.dropped += 1
         for job in jobs:

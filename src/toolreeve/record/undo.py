@@ -55,8 +55,10 @@ class Undo:
 
     largest = LARGEST
 
-    def __init__(self, store: Store, directory: Path, now: Callable[[], float]) -> None:
-        self._store, self._now = store, now
+    def __init__(
+        self, store: Store, directory: Path, now: Callable[[], float], *, most_bytes: int = MOST_KEPT_BYTES
+    ) -> None:
+        self._store, self._now, self._most_bytes = store, now, most_bytes
         self._blobs = Blobs(directory, now)
 
     def save(self, descriptor: int) -> None:
@@ -193,7 +195,7 @@ class Undo:
             for number, body in connection.execute("SELECT id, change FROM undo ORDER BY id DESC").fetchall():
                 digest = (_change(body).before or "").removeprefix("sha256:")
                 total += sizes.get(digest, 0) if digest not in wanted else 0
-                if total > MOST_KEPT_BYTES:
+                if total > self._most_bytes:
                     connection.execute("DELETE FROM undo WHERE id <= ?", (number,))
                     break
                 wanted[digest] = None

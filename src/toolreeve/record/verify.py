@@ -60,8 +60,8 @@ def verify(connection: sqlite3.Connection, file: CheckpointFile, *, expect: byte
         seen = _walk(_rows(connection), found, marks, expect)
     finally:
         connection.execute("COMMIT")
-    _compare(found, "checkpoint file", saved, seen)
-    _compare(found, "database", stored, seen)
+    _compare(found, "the checkpoint file", saved, seen)
+    _compare(found, "the checkpoint in the database", stored, seen)
     if (0 if stored is None else stored.seq) < found.head.seq:
         found.add(Problem(found.head.seq, "inserted at the end: the checkpoint in the database does not know it"))
     if expect is not None and expect not in seen.values():
@@ -125,12 +125,12 @@ def _judge(found: Verification, expected: int, seq: int, call_id: bytes | None) 
         found.add(Problem(seq, "changed, inserted or moved: its hash does not fit it and the record before it", name))
 
 
-def _compare(found: Verification, place: str, head: Head | None, seen: dict[int, bytes]) -> None:
+def _compare(found: Verification, witness: str, head: Head | None, seen: dict[int, bytes]) -> None:
     if head is None or head.seq == 0:
         return
     last = found.head.seq
     if head.seq > last:
         gap = f"record {head.seq} is" if head.seq == last + 1 else f"records {last + 1} to {head.seq} are"
-        found.add(Problem(head.seq, f"removed from the end: by the checkpoint in the {place}, {gap} missing"))
+        found.add(Problem(head.seq, f"removed from the end: by {witness}, {gap} missing"))
     elif seen.get(head.seq, head.hash) != head.hash:
-        found.add(Problem(head.seq, f"replaced: the checkpoint in the {place} saw another record here"))
+        found.add(Problem(head.seq, f"replaced: {witness} saw another record here"))

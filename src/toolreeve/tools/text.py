@@ -65,7 +65,7 @@ def find_encoding(name: str) -> Encoding:
     """Raises ToolError(INVALID_PARAMS) for what is not the name of a text encoding."""
     try:
         canonical = codecs.lookup(name).name
-        if canonical in _REFUSED:
+        if canonical.replace("-", "_") in _REFUSED:
             raise LookupError
         by_bytes = "a\nb".encode(canonical) == b"a\nb" and b"\n".decode(canonical) == "\n"
     except (LookupError, ValueError):

@@ -1,0 +1,55 @@
+"""How does one get a long audit log quickly? By writing the chain directly, as the journal would."""
+
+import asyncio
+import time
+from itertools import islice
+from pathlib import Path
+
+from toolreeve.core import json
+from toolreeve.record.chain import CheckpointFile, Tail, read_head, write_head
+from toolreeve.record.database import open_writer
+
+INSERT = "INSERT INTO audit (seq, call_id, kind, body, hash) VALUES (?, ?, ?, ?, ?)"
+BODY = {
+    "v": 1,
+    "session": "bench",
+    "user": "local",
+    "role": "operator",
+    "origin": "python",
+    "tool": "read_file",
+    "args": {"path": "src/toolreeve/pipeline.py", "encoding": "utf-8"},
+    "decision": {"effect": "allow", "layer": "default", "rule": None, "reason": "Default mode: safe tools run unasked"},
+    "approved_by": None,
+    "success": True,
+    "code": "",
+    "message": "",
+    "duration_ms": 0.041,
+    "attempts": 1,
+    "cached": False,
+    "truncated": False,
+    "labels": [],
+    "output_length": 4096,
+}
+
+
+async def fill(path: Path, records: int) -> None:
+    await asyncio.to_thread(_fill, path, records)
+
+
+def _fill(path: Path, records: int) -> None:
+    connection = open_writer(path)
+    connection.execute("PRAGMA synchronous = OFF")
+    tail = Tail(read_head(connection))
+    now = time.time() - records
+    rows = (
+        tail.add(f"{int((now + number) * 1000):011x}fill{number:08x}", "call", json.dumps({**BODY, "ts": now + number}))
+        for number in range(records)
+    )
+    while batch := list(islice(rows, 50_000)):
+        connection.execute("BEGIN")
+        connection.executemany(INSERT, batch)
+        write_head(connection, tail.head)
+        connection.execute("COMMIT")
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    CheckpointFile(path).save(connection)
+    connection.close()

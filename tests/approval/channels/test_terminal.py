@@ -1,0 +1,363 @@
+"""Real terminals: a pty, and processes that have one as their controlling terminal."""
+
+import asyncio
+import contextlib
+import os
+import pty
+import subprocess
+import sys
+import termios
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.approval.people import ASK, Person, call, writes
+from toolreeve.approval.broker import Broker
+from toolreeve.approval.channels.terminal import TerminalChannel
+from toolreeve.approval.lasting import Lasting
+from toolreeve.approval.request import Approval, Scope
+from toolreeve.core.errors import ErrorCode, ToolError
+
+DEADLINE = 20.0
+
+
+def _wake(ready: "asyncio.Future[None]") -> None:
+    if not ready.done():
+        ready.set_result(None)
+
+
+class Screen:
+    """The person's side of a terminal."""
+
+    def __init__(self) -> None:
+        self.master, self.slave = pty.openpty()
+        os.set_blocking(self.master, False)
+        self.device = os.ttyname(self.slave)
+        self.text = ""
+
+    async def shows(self, text: str) -> str:
+        """Wait until the text appears, and take all up to it off the screen."""
+        async with asyncio.timeout(DEADLINE):
+            while text not in self.text:
+                await self._more()
+        before, _, self.text = self.text.partition(text)
+        return before + text
+
+    async def _more(self) -> None:
+        loop = asyncio.get_running_loop()
+        ready: asyncio.Future[None] = loop.create_future()
+        loop.add_reader(self.master, _wake, ready)
+        try:
+            await ready
+        finally:
+            loop.remove_reader(self.master)
+        with contextlib.suppress(BlockingIOError):
+            self.text += os.read(self.master, 65536).decode(errors="replace")
+
+    def types(self, text: str) -> None:
+        os.write(self.master, text.encode())
+
+    def close(self) -> None:
+        for descriptor in (self.master, self.slave):
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+
+
+@pytest.fixture
+def screen() -> Iterator[Screen]:
+    opened = Screen()
+    yield opened
+    opened.close()
+
+
+@contextlib.asynccontextmanager
+async def asking(screen: Screen, *others: Any, **options: Any) -> AsyncIterator["asyncio.Task[Approval]"]:
+    channel = TerminalChannel(device=screen.device, editor=options.pop("editor", ()))
+    broker = Broker([channel, *others], now=lambda: 0.0, timeout=DEADLINE, **options)
+    task = asyncio.create_task(broker.settle(call(effects=writes), ASK))
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+async def test_y_allows_once_and_everything_was_shown(screen: Screen) -> None:
+    async with asking(screen) as settling:
+        shown = await screen.shows("details: ")
+        screen.types("y\n")
+
+        assert (await settling).scope is Scope.ONCE
+        assert "Tool 'write_file' (danger=medium) requests approval:" in shown
+        assert "path: a.txt" in shown
+        assert "[a] always" not in shown
+
+
+async def test_s_allows_for_the_session(screen: Screen) -> None:
+    async with asking(screen) as settling:
+        await screen.shows("details: ")
+        screen.types("s\n")
+
+        assert (await settling).scope is Scope.SESSION
+
+
+async def test_n_asks_for_a_note_that_reaches_the_model(screen: Screen) -> None:
+    async with asking(screen) as settling:
+        await screen.shows("details: ")
+        screen.types("n\n")
+        await screen.shows("Why?")
+        screen.types("not on a Friday\n")
+
+        with pytest.raises(ToolError, match="not on a Friday") as raised:
+            await settling
+        assert raised.value.code is ErrorCode.APPROVAL_DENIED
+
+
+async def test_always_shows_the_rule_and_writes_it_only_when_agreed(screen: Screen) -> None:
+    written: list[Lasting] = []
+
+    async def remember(rule: Lasting) -> str:
+        written.append(rule)
+        return "policy.yaml:1"
+
+    async with asking(screen, remember=remember) as settling:
+        await screen.shows("[a] always")
+        await screen.shows("details: ")
+        screen.types("a\n")
+        assert '"one_of":["/w/a.txt"]' in await screen.shows("[y/n]: ")
+        screen.types("n\n")
+        await screen.shows("details: ")
+        assert written == []
+        screen.types("a\n")
+        await screen.shows("[y/n]: ")
+        screen.types("y\n")
+
+        assert (await settling).scope is Scope.ALWAYS
+        assert len(written) == 1
+
+
+@pytest.mark.parametrize("answer", ["", "Y E S", "maybe", "yy", "1", "true", "a", "\x1b[A"])
+async def test_anything_else_is_asked_again(screen: Screen, answer: str) -> None:
+    async with asking(screen) as settling:
+        await screen.shows("details: ")
+        screen.types(f"{answer}\n")
+        await screen.shows("Please answer")
+        await screen.shows("details: ")
+        assert not settling.done()
+
+
+async def test_what_was_typed_before_the_question_is_no_answer(screen: Screen) -> None:
+    screen.types("y\ny\ny\n")
+    async with asking(screen) as settling:
+        await screen.shows("details: ")
+        screen.types("n\n")
+        await screen.shows("Why?")
+        screen.types("\n")
+
+        with pytest.raises(ToolError) as raised:
+            await settling
+        assert raised.value.code is ErrorCode.APPROVAL_DENIED
+
+
+async def test_a_pasted_yes_after_a_wrong_answer_does_not_count(screen: Screen) -> None:
+    async with asking(screen) as settling:
+        await screen.shows("details: ")
+        screen.types("what is this\ny\n")
+        await screen.shows("Please answer")
+        await screen.shows("details: ")
+        screen.types("?\n")
+        await screen.shows("details: ")
+        assert not settling.done()
+
+
+async def test_arguments_are_edited_as_json_and_shown_again(screen: Screen) -> None:
+    async with asking(screen) as settling:
+        await screen.shows("details: ")
+        screen.types("e\n")
+        await screen.shows("JSON: ")
+        screen.types("{not json\n")
+        await screen.shows("gave no arguments")
+        await screen.shows("details: ")
+        screen.types("e\n")
+        await screen.shows("JSON: ")
+        screen.types('{"path": "safe.txt"}\n')
+        assert "path: safe.txt" in await screen.shows("[y/n]: ")
+        screen.types("y\n")
+
+        assert (await settling).args == {"path": "safe.txt"}
+
+
+async def test_an_editor_edits_the_arguments_and_leaves_no_file(screen: Screen, tmp_path: Path) -> None:
+    script = tmp_path / "edit.py"
+    script.write_text(
+        "import json, pathlib, sys\n"
+        "file = pathlib.Path(sys.argv[1])\n"
+        "args = json.loads(file.read_text())\n"
+        "assert sys.stdin.isatty()\n"
+        f"pathlib.Path({str(tmp_path / 'seen')!r}).write_text(str(file))\n"
+        "file.write_text(json.dumps(args | {'path': input('new path? ')}))\n"
+    )
+    async with asking(screen, editor=[sys.executable, str(script)]) as settling:
+        await screen.shows("details: ")
+        screen.types("e\n")
+        await screen.shows("new path? ")
+        screen.types("b.txt\n")
+        await screen.shows("[y/n]: ")
+        screen.types("y\n")
+
+        assert (await settling).args == {"path": "b.txt", "content": "x"}
+        assert not Path((tmp_path / "seen").read_text()).exists()
+
+
+async def test_an_editor_that_does_not_start_is_told_and_asked_again(screen: Screen) -> None:
+    async with asking(screen, editor=["/no/such/editor"]) as settling:
+        await screen.shows("details: ")
+        screen.types("e\n")
+        await screen.shows("gave no arguments")
+        await screen.shows("details: ")
+        assert not settling.done()
+
+
+async def test_another_channel_answers_first_and_the_terminal_takes_its_question_back(screen: Screen) -> None:
+    person = Person()
+    async with asking(screen, person) as settling:
+        await screen.shows("details: ")
+        await person.asked.wait()
+        person.say(lambda request: request.allow())
+
+        assert (await settling).by == "ann via person"
+        await screen.shows("no longer asked")
+
+
+async def test_questions_are_asked_one_at_a_time(screen: Screen) -> None:
+    broker = Broker([TerminalChannel(device=screen.device)], now=lambda: 0.0, timeout=DEADLINE)
+    settling = [asyncio.create_task(broker.settle(call(args={"path": f"file{n}"}), ASK)) for n in range(3)]
+
+    for number in range(3):
+        shown = await screen.shows("details: ")
+        assert f"path: file{number}" in shown
+        assert shown.count("requests approval") == 1
+        screen.types("y\n")
+
+    assert [(await each).scope for each in settling] == [Scope.ONCE] * 3
+
+
+async def test_a_closed_terminal_is_no_answer(screen: Screen) -> None:
+    async with asking(screen) as settling:
+        await screen.shows("details: ")
+        screen.types("\x04")
+
+        with pytest.raises(ToolError) as raised:
+            await settling
+        assert raised.value.code is ErrorCode.PERMISSION
+
+
+async def test_the_loop_runs_on_while_a_person_thinks(screen: Screen) -> None:
+    async with asking(screen) as settling:
+        await screen.shows("details: ")
+        turns = [await asyncio.sleep(0, turn) for turn in range(100)]
+        screen.types("y\n")
+
+        assert (await settling).scope is Scope.ONCE
+        assert len(turns) == 100
+
+
+async def test_a_flood_of_text_is_written_without_holding_up_the_loop(screen: Screen) -> None:
+    channel = TerminalChannel(device=screen.device)
+    broker = Broker([channel], now=lambda: 0.0, timeout=DEADLINE)
+    settling = asyncio.create_task(broker.settle(call(args={"content": "x" * 300_000}), ASK))
+    await screen.shows("details: ")
+    screen.types("?\n")
+
+    shown = await screen.shows("details: ")
+
+    assert "x" * 300_000 in shown
+    screen.types("y\n")
+    assert (await settling).scope is Scope.ONCE
+
+
+@pytest.mark.parametrize("device", ["/dev/null", "/no/such/device"])
+def test_what_is_no_terminal_is_not_available(device: str) -> None:
+    assert not TerminalChannel(device=device).available()
+
+
+async def test_the_settings_of_the_terminal_stay_as_they_were(screen: Screen) -> None:
+    before = termios.tcgetattr(screen.slave)
+    async with asking(screen) as settling:
+        await screen.shows("details: ")
+        screen.types("y\n")
+        await settling
+
+    assert termios.tcgetattr(screen.slave) == before
+
+
+PROGRAM = """
+import asyncio
+from tests.approval.people import ASK, call
+from toolreeve.approval.broker import Broker
+from toolreeve.approval.channels.terminal import TerminalChannel
+
+channel = TerminalChannel()
+print("available", channel.available(), flush=True)
+if channel.available():
+    print("approved by", asyncio.run(Broker([channel], now=lambda: 0.0).settle(call(), ASK)).by, flush=True)
+"""
+TAKE_TERMINAL = "import fcntl, os, sys, termios; os.setsid(); fcntl.ioctl(int(sys.argv[1]), termios.TIOCSCTTY, 0); "
+
+
+async def test_a_process_is_asked_on_its_controlling_terminal_though_its_streams_are_elsewhere(screen: Screen) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        TAKE_TERMINAL + f"exec({PROGRAM!r})",
+        str(screen.slave),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        pass_fds=[screen.slave],
+    )
+    await screen.shows("details: ")
+    screen.types("y\n")
+
+    output, _ = await asyncio.wait_for(process.communicate(), DEADLINE)
+
+    assert output.decode().splitlines() == ["available True", "approved by ann via terminal"]
+
+
+async def test_a_process_without_a_terminal_cannot_ask() -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        PROGRAM,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+
+    output, _ = await asyncio.wait_for(process.communicate(), DEADLINE)
+
+    assert output.decode().splitlines() == ["available False"]
+
+
+async def test_a_process_in_the_background_of_its_terminal_is_not_stopped_by_asking(screen: Screen) -> None:
+    background = TAKE_TERMINAL + (
+        "child = os.fork()\n"
+        "if child: sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, os.WUNTRACED)[1]))\n"
+        "os.setpgid(0, 0)\n"
+        f"exec({PROGRAM!r})"
+    )
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        background,
+        str(screen.slave),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        pass_fds=[screen.slave],
+    )
+
+    output, _ = await asyncio.wait_for(process.communicate(), DEADLINE)
+
+    assert output.decode().splitlines() == ["available False"]
+    assert process.returncode == 0

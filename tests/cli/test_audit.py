@@ -1,0 +1,134 @@
+import csv
+import io
+import json
+import sqlite3
+
+import pytest
+
+from tests.cli.conftest import Shell
+from toolreeve.cli.audit import FORMATS
+from toolreeve.record import export
+
+
+@pytest.fixture
+def used(shell: Shell) -> Shell:
+    """Three calls are on record; the second failed."""
+    (shell.workspace / "a.txt").write_text("text")
+    shell.run("call", "read_file", "path=a.txt", "--session", "one")
+    shell.run("call", "read_file", "path=b.txt", "--session", "one")
+    shell.run("--mode", "bypass", "call", "write_file", "path=c.txt", "content=x", "--session", "two")
+    return shell
+
+
+def test_calls_are_listed_newest_first(used: Shell) -> None:
+    records = used.run("audit", "list", "--json").json
+
+    assert [(record["tool"], record["success"]) for record in records] == [
+        ("write_file", True),
+        ("read_file", False),
+        ("read_file", True),
+    ]
+    assert used.run("audit", "list").out.splitlines()[0].split() == [
+        "time",
+        "call",
+        "tool",
+        "decision",
+        "outcome",
+        "ms",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "count"),
+    [
+        (["--tool", "read_file"], 2),
+        (["--session", "two"], 1),
+        (["--success", "false"], 1),
+        (["--code", "E_FILE_NOT_FOUND"], 1),
+        (["--since", "2100-01-01"], 0),
+        (["--until", "2100-01-01"], 3),
+        (["--last", "1"], 1),
+        (["--kind", "intent"], 1),
+    ],
+)
+def test_the_list_can_be_narrowed(used: Shell, options: list[str], count: int) -> None:
+    assert len(used.run("audit", "list", "--json", *options).json) == count
+
+
+def test_a_filter_that_makes_no_sense_is_bad_usage(used: Shell) -> None:
+    assert used.run("audit", "list", "--since", "yesterday-ish").status == 2
+    assert used.run("audit", "list", "--success", "maybe").status == 2
+
+
+def test_one_call_is_shown_with_all_its_records(used: Shell) -> None:
+    call_id = used.run("audit", "list", "--json").json[0]["call_id"]
+
+    kinds = [record["kind"] for record in used.run("audit", "show", call_id, "--json").json]
+
+    assert kinds == ["intent", "call"]
+    assert used.run("audit", "show", "nothing").status == 5
+
+
+def test_the_record_can_be_exported(used: Shell) -> None:
+    lines = used.run("audit", "export").out.splitlines()
+    table = list(csv.DictReader(io.StringIO(used.run("audit", "export", "--format", "csv").out)))
+
+    assert [json.loads(line)["kind"] for line in lines] == [row["kind"] for row in table]
+    assert len(used.run("audit", "export", "--tool", "write_file").out.splitlines()) == 2
+
+
+def test_an_export_is_private_and_never_replaces_a_file(used: Shell) -> None:
+    path = used.workspace / "audit.jsonl"
+
+    first = used.run("audit", "export", "--output", str(path))
+    second = used.run("audit", "export", "--output", str(path))
+
+    assert (first.status, second.status) == (0, 2)
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_an_untouched_record_verifies_and_tells_its_head(used: Shell) -> None:
+    verified = used.run("audit", "verify", "--json")
+
+    assert (verified.status, verified.json["ok"]) == (0, True)
+    assert used.run("audit", "verify", "--expect", verified.json["head"]).status == 0
+    assert used.run("audit", "verify", "--expect", "00" * 32).status == 7
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE audit SET body = replace(CAST(body AS TEXT), 'read_file', 'list_file') WHERE seq = 1",
+        "DELETE FROM audit WHERE seq = 1",
+        "DELETE FROM audit WHERE seq = 2",
+        "DELETE FROM audit WHERE seq = (SELECT max(seq) FROM audit)",
+        "DELETE FROM audit",
+    ],
+)
+def test_a_tampered_record_is_found_and_exits_with_7(used: Shell, statement: str) -> None:
+    with sqlite3.connect(used.home / ".local/state/toolreeve/toolreeve.db") as connection:
+        connection.execute(statement)
+    connection.close()
+
+    verified = used.run("audit", "verify", "--json")
+
+    assert (verified.status, verified.json["ok"]) == (7, False)
+    assert verified.json["problems"]
+
+
+def test_a_database_that_was_removed_whole_is_not_called_intact(used: Shell) -> None:
+    state = used.home / ".local/state/toolreeve"
+    for name in ("toolreeve.db", "toolreeve.db-wal", "toolreeve.db-shm"):
+        (state / name).unlink(missing_ok=True)
+
+    assert used.run("audit", "verify").status != 0
+
+
+def test_where_nothing_happened_there_is_nothing_to_read(shell: Shell) -> None:
+    assert shell.run("audit", "list", "--json").json == []
+    assert shell.run("audit", "verify").status == 0
+    assert shell.run("audit", "export").out == ""
+
+
+def test_the_formats_are_those_that_can_be_written() -> None:
+    assert FORMATS == export.FORMATS

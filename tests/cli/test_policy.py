@@ -1,0 +1,92 @@
+from tests.cli.conftest import Shell
+
+GOOD = """\
+rules:
+  - id: no-secrets
+    tool: read_file
+    when:
+      path: {glob: "**/*.secret"}
+    decision: deny
+    matches:
+      - {tool: read_file, args: {path: a.secret}}
+    not_matches:
+      - {tool: read_file, args: {path: a.txt}}
+"""
+
+
+def test_a_good_file_passes_with_its_examples(shell: Shell) -> None:
+    (shell.workspace / "policy.yaml").write_text(GOOD)
+
+    checked = shell.run("policy", "check", "--json")
+    tested = shell.run("policy", "test", "--json")
+
+    assert checked.json == {
+        "ok": True,
+        "files": [{"file": str(shell.workspace / "policy.yaml"), "rules": 1, "problems": []}],
+    }
+    assert (tested.status, tested.json["examples"]) == (0, 2)
+
+
+def test_a_bad_file_names_line_key_and_fix_and_exits_with_1(shell: Shell) -> None:
+    path = shell.workspace / "mine.yaml"
+    path.write_text(GOOD.replace("a.secret", "a.public").replace("not_matches", "unmatches"))
+
+    printed = shell.run("policy", "check", str(path))
+
+    assert printed.status == 1
+    assert f"{path}:" in printed.out
+    assert "fix:" in printed.out
+
+
+def test_a_failing_example_is_found(shell: Shell) -> None:
+    (shell.workspace / "policy.yaml").write_text(GOOD.replace("path: a.secret", "path: a.public"))
+
+    printed = shell.run("policy", "test")
+
+    assert (printed.status, "does not match this example" in printed.out) == (1, True)
+
+
+def test_a_project_may_not_allow(shell: Shell) -> None:
+    rule = "rules:\n  - {tool: write_file, decision: allow}\n"
+    (shell.workspace / "policy.yaml").write_text(rule)
+    mine = shell.home / "policy.yaml"
+    mine.write_text(rule)
+
+    assert shell.run("policy", "check").status == 1
+    assert shell.run("policy", "check", str(mine)).status == 0
+    assert shell.run("policy", "check", "--project", str(mine)).status == 1
+
+
+def test_explain_tells_the_layer_the_rule_and_the_way_out(shell: Shell) -> None:
+    (shell.workspace / "policy.yaml").write_text(GOOD)
+
+    told = shell.run("policy", "explain", "read_file", "path=x/y.secret", "--json").json
+    text = shell.run("policy", "explain", "write_file", "path=a", "content=b").out
+
+    assert (told["effect"], told["rule"]) == ("deny", "no-secrets")
+    assert told["place"] == f"{shell.workspace / 'policy.yaml'}:2"
+    assert text.startswith("ask: ")
+    assert "to change it:" in text
+
+
+def test_cases_are_tried_against_the_whole_policy(shell: Shell) -> None:
+    cases = shell.workspace / "cases.yaml"
+    cases.write_text(
+        "- {tool: read_file, args: {path: a}, expect: allow}\n"
+        "- {tool: write_file, args: {path: a, content: b}, expect: ask}\n"
+        "- {tool: delete_file, args: {path: a}, expect: allow}\n"
+        "- {tool: delete_file, args: {}, expect: ask}\n"
+    )
+
+    printed = shell.run("policy", "test", str(cases))
+
+    assert printed.status == 1
+    assert f"{cases}:3: expected allow, got ask" in printed.out
+    assert f"{cases}:4: expected ask, got E_INVALID_PARAMS" in printed.out
+    assert "2 of 4 cases as expected" in printed.out
+
+
+def test_cases_with_unknown_keys_are_refused(shell: Shell) -> None:
+    (shell.workspace / "cases.yaml").write_text("- {tool: read_file, expects: allow}\n")
+
+    assert shell.run("policy", "test", "cases.yaml").status == 2

@@ -1,0 +1,40 @@
+from tests.cli.conftest import Shell
+
+
+def test_all_tools_are_listed_with_their_danger(shell: Shell) -> None:
+    rows = [line.split()[:3] for line in shell.run("tools").out.splitlines()]
+
+    assert ["read_file", "safe", "file"] in rows
+    assert ["delete_file", "high", "file"] in rows
+
+
+def test_one_tool_is_shown_with_its_parameters(shell: Shell) -> None:
+    printed = shell.run("tools", "write_file")
+
+    assert "danger medium" in printed.out
+    assert "toolreeve call write_file" in printed.out
+    assert shell.run("tools", "write_file", "--json").json["input_schema"]["required"] == ["path", "content"]
+
+
+def test_an_unknown_tool_exits_with_5_and_suggests(shell: Shell) -> None:
+    printed = shell.run("tools", "red_file")
+
+    assert (printed.status, "did you mean 'read_file'?" in printed.err) == (5, True)
+
+
+def test_tools_are_found_by_words(shell: Shell) -> None:
+    found = [tool["name"] for tool in shell.run("tools", "--search", "delete", "--json").json]
+
+    assert found[0] == "delete_file"
+
+
+def test_a_providers_format_is_printed(shell: Shell) -> None:
+    tools = shell.run("tools", "--for", "openai").json
+
+    assert {tool["type"] for tool in tools} == {"function"}
+
+
+def test_listing_tools_leaves_no_database_behind(shell: Shell) -> None:
+    shell.run("tools", "--all")
+
+    assert not (shell.home / ".local/state/toolreeve/toolreeve.db").exists()

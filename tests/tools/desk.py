@@ -1,0 +1,80 @@
+"""A workspace and the file tools on it, called with their arguments checked as the road does it."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from toolreeve.core.call import ToolCall
+from toolreeve.core.context import Context, Services
+from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.result import Output
+from toolreeve.core.tool import bind
+from toolreeve.guard.workspace import Workspace
+from toolreeve.tools.workspace import FILE_TOOLS
+
+
+def refusal(act: Callable[[], object]) -> ErrorCode | None:
+    """The code with which something is refused; None if it is not."""
+    try:
+        act()
+    except ToolError as problem:
+        return problem.code
+    return None
+
+
+class Nothing:
+    """No audit, no models, nothing to undo."""
+
+    async def recent(self, *, last_n: int, filters: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
+        return ()
+
+    async def list(self) -> Mapping[str, Sequence[str]]:
+        return {}
+
+    async def restore(self, *_: Any, **__: Any) -> Sequence[Any]:
+        return ()
+
+
+class Desk:
+    def __init__(self, root: Path, **options: Any) -> None:
+        self.root = root
+        self.files = Workspace(root, **options)
+        self._tools = {tool.name: bind(tool) for tool in FILE_TOOLS}
+        nothing = Nothing()
+        self._services = Services(files=self.files, audit=nothing, models=nothing, undo=nothing, now=lambda: 0.0)
+
+    def write(self, path: str, content: str | bytes = "") -> Path:
+        """Put a file into the workspace without any tool."""
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content.encode() if isinstance(content, str) else content)
+        return file
+
+    def call(self, tool: str, /, **args: Any) -> Output:
+        bound = self._tools[tool]
+        context = Context(ToolCall(tool=tool, args=args), self._services)
+
+        async def travel() -> Output:
+            return await bound.run(bound.input.parse(args), context)
+
+        return asyncio.run(travel())
+
+    def data(self, tool: str, /, **args: Any) -> dict[str, Any]:
+        return dict(self.call(tool, **args).data)
+
+    def failure(self, tool: str, /, **args: Any) -> tuple[ErrorCode, str]:
+        try:
+            output = self.call(tool, **args)
+        except ToolError as problem:
+            return problem.code, problem.message
+        raise AssertionError(f"{tool} succeeded: {output}")
+
+    def follow(self, spoken: str) -> Output:
+        """Make the call that an answer says comes next."""
+        tool, _, rest = spoken.partition("(")
+        args: dict[str, Any] = eval(f"dict({rest}", {"true": True, "false": False, "dict": dict})  # ours, in a test
+        return self.call(tool, **args)
+
+    def effects(self, tool: str, /, **args: Any) -> list[str]:
+        return [str(effect) for effect in self._tools[tool].effects(args, self.files)]

@@ -1,0 +1,169 @@
+import pytest
+
+from tests.tools.desk import Desk
+from toolreeve.core.errors import ErrorCode
+
+
+@pytest.fixture
+def project(desk: Desk) -> Desk:
+    desk.write("main.py", "import os\n\ndef main():\n    pass\n")
+    desk.write("src/app.py", "def run():\n    return 1\n")
+    desk.write("src/deep/util.py", "def util(): ...\n")
+    desk.write("src/data.json", "{}")
+    desk.write("node_modules/x/index.py", "def main(): ...")
+    desk.write(".git/config.py", "def main(): ...")
+    desk.write(".github/workflow.yml", "name: main")
+    desk.write(".env", "SECRET=def main")
+    desk.write("logo.bin", b"def main\0\xff")
+    return desk
+
+
+class TestFiles:
+    def test_a_name_is_found_at_any_depth_and_the_shallow_come_first(self, project: Desk) -> None:
+        output = project.call("search_files", pattern="*.py")
+
+        assert output.data == {
+            "pattern": "*.py",
+            "path": str(project.root),
+            "matches": ["main.py", "src/app.py", "src/deep/util.py"],
+            "count": 3,
+        }
+        assert output.main == output.data["matches"]
+
+    @pytest.mark.parametrize(
+        ("pattern", "matches"),
+        [
+            ("src/*.py", ["src/app.py"]),
+            ("src/**/*.py", ["src/app.py", "src/deep/util.py"]),
+            ("**/*.json", ["src/data.json"]),
+            ("*.{json,yml}", ["src/data.json"]),
+            (".github/*.yml", [".github/workflow.yml"]),
+            ("[ms]ain.py", ["main.py"]),
+            ("[!m]*.py", ["src/app.py", "src/deep/util.py"]),
+            ("?pp.py", ["src/app.py"]),
+            ("*.none", []),
+            (".env", []),
+        ],
+    )
+    def test_patterns_mean_what_globs_mean(self, project: Desk, pattern: str, matches: list[str]) -> None:
+        assert project.data("search_files", pattern=pattern)["matches"] == matches
+
+    def test_matches_are_relative_to_where_the_search_began(self, project: Desk) -> None:
+        assert project.data("search_files", pattern="*.py", path="src")["matches"] == ["app.py", "deep/util.py"]
+
+    def test_pages_of_matches_add_up(self, desk: Desk) -> None:
+        for number in range(250):
+            desk.write(f"{number % 3}/{number:03}.txt")
+
+        output = desk.call("search_files", pattern="*.txt")
+        seen = list(output.main)
+        while output.truncated:
+            assert output.data["count"] == 100
+            output = desk.follow(output.data["next"])
+            seen += output.main
+
+        assert len(seen) == len(set(seen)) == 250
+
+    def test_a_pattern_made_to_take_forever_does_not(self, desk: Desk) -> None:
+        desk.write("a" * 200)
+
+        assert desk.data("search_files", pattern="*a" * 60 + "b")["matches"] == []
+
+    def test_a_missing_directory_is_recoverable(self, desk: Desk) -> None:
+        assert desk.failure("search_files", pattern="*", path="none")[0] is ErrorCode.DIR_NOT_FOUND
+
+
+class TestText:
+    def test_matching_lines_are_told_with_their_place(self, project: Desk) -> None:
+        output = project.call("search_text", pattern=r"^def \w+\(")
+
+        assert output.data["matches"] == [
+            {"path": "main.py", "line": 3, "text": "def main():"},
+            {"path": "src/app.py", "line": 1, "text": "def run():"},
+            {"path": "src/deep/util.py", "line": 1, "text": "def util(): ..."},
+        ]
+        assert output.main[0] == "main.py:3:def main():"
+
+    def test_files_can_be_chosen_and_case_ignored(self, project: Desk) -> None:
+        found = project.data("search_text", pattern="DEF", glob="app.*", ignore_case=True)["matches"]
+
+        assert [match["path"] for match in found] == ["src/app.py"]
+
+    def test_one_file_can_be_searched(self, project: Desk) -> None:
+        assert project.data("search_text", pattern="return", path="src/app.py")["matches"] == [
+            {"path": "src/app.py", "line": 2, "text": "    return 1"}
+        ]
+
+    def test_secrets_are_never_looked_into(self, project: Desk) -> None:
+        (project.root / "innocent").symlink_to(".env")
+
+        assert project.data("search_text", pattern="SECRET", include_hidden=True)["matches"] == []
+        assert project.failure("search_text", pattern="SECRET", path=".env")[0] is ErrorCode.PATH_FORBIDDEN
+
+    def test_a_match_stays_within_its_line(self, desk: Desk) -> None:
+        desk.write("a.txt", "one\ntwo\nthree\n\nfive")
+
+        assert [m["line"] for m in desk.data("search_text", pattern=r"one\s*two")["matches"]] == []
+        assert [m["line"] for m in desk.data("search_text", pattern=r"[^x]+")["matches"]] == [1, 2, 3, 5]
+        assert [m["line"] for m in desk.data("search_text", pattern="^$")["matches"]] == [4]
+        assert [m["line"] for m in desk.data("search_text", pattern="e$")["matches"]] == [1, 3, 5]
+
+    def test_lines_are_numbered_across_large_files(self, desk: Desk) -> None:
+        desk.write("a.txt", "filler line\n" * 500_000 + "needle\n" + "filler\n" * 10 + "needle")
+
+        assert [m["line"] for m in desk.data("search_text", pattern="needle")["matches"]] == [500_001, 500_012]
+
+    def test_pages_of_matches_add_up(self, desk: Desk) -> None:
+        desk.write("a.txt", "x\n" * 150)
+        desk.write("b.txt", "x\n" * 300)
+
+        output = desk.call("search_text", pattern="x")
+        seen = list(output.main)
+        while output.truncated:
+            output = desk.follow(output.data["next"])
+            seen += output.main
+
+        assert seen == [f"a.txt:{n}:x" for n in range(1, 151)] + [f"b.txt:{n}:x" for n in range(1, 301)]
+
+    def test_a_long_line_is_cut(self, desk: Desk) -> None:
+        desk.write("a.txt", "x" * 10_000)
+
+        assert len(desk.data("search_text", pattern="x")["matches"][0]["text"]) == 501
+
+    @pytest.mark.parametrize("pattern", ["(", "[a", r"(?=x)", r"(a)\1", "*"])
+    def test_an_expression_that_cannot_run_in_linear_time_is_refused(self, desk: Desk, pattern: str) -> None:
+        assert desk.failure("search_text", pattern=pattern)[0] is ErrorCode.INVALID_PARAMS
+
+    def test_an_expression_made_to_take_forever_does_not(self, desk: Desk) -> None:
+        desk.write("a.txt", "a" * 50_000)
+
+        assert desk.data("search_text", pattern="(a+)+$b")["matches"] == []
+
+
+class TestDirectories:
+    def test_exact_names_come_first_then_parts_of_names(self, desk: Desk) -> None:
+        for path in ("old_tests/x", "backend/tests/x", "frontend/Tests/x", "a/b/c/tests/x"):
+            desk.write(path)
+
+        output = desk.call("search_directory", name="tests")
+
+        assert output.data == {
+            "query": "tests",
+            "base": str(desk.root),
+            "matches": ["backend/tests", "frontend/Tests", "old_tests"],
+            "count": 3,
+        }
+
+    def test_depth_and_number_are_bounded(self, desk: Desk) -> None:
+        for number in range(9):
+            desk.write(f"match{number}/x")
+
+        output = desk.call("search_directory", name="match")
+
+        assert (output.data["count"], output.truncated) == (5, True)
+        for depth in (0, 4):
+            assert desk.failure("search_directory", name="m", max_depth=depth)[0] is ErrorCode.INVALID_PARAMS
+
+    def test_a_base_that_is_not_allowed_is_refused(self, desk: Desk) -> None:
+        assert desk.failure("search_directory", name="x", base="/etc")[0] is ErrorCode.PATH_FORBIDDEN
+        assert desk.failure("search_directory", name="x", base="..")[0] is ErrorCode.PATH_FORBIDDEN
