@@ -1,0 +1,211 @@
+"""May this program run here, and how did it end? `Sandbox` is what stands behind `Context.processes`.
+
+A place is built when the first program needs it and shared by all that need the same. The strongest tier that the machine
+offers is taken; whatever is weaker than required is refused, never silently used.
+"""
+
+import asyncio
+import os
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.process import Ended, OnOutput, ProcessRequest
+from toolreeve.sandbox import breach, cgroup
+from toolreeve.sandbox.command import Command, Outcome
+from toolreeve.sandbox.environment import BASE
+from toolreeve.sandbox.grounds import Grounds
+from toolreeve.sandbox.session import Session, Slot, Unavailable
+
+Tier = Literal["full", "landlock", "limits"]
+TIERS: tuple[Tier, ...] = ("full", "landlock", "limits")
+Serve = Callable[[socket.socket], None]
+FIRST_UNUSED_UID = 2_000_000_000
+_UNUSED_UIDS = 100_000_000
+_MOST_SESSIONS = 8
+_KEPT_WARM = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strictness:
+    """The weakest tier that is good enough, and how many commands run at once."""
+
+    require: Tier = "landlock"
+    concurrency: int = 16
+
+
+class Sandbox:
+    """`serve` gets the listener of each guarded network; without it, no program can ask for one."""
+
+    def __init__(self, grounds: Grounds, strictness: Strictness, serve: Serve | None = None) -> None:
+        self._grounds, self._strictness, self._serve = grounds, strictness, serve
+        self._sessions: dict[tuple[object, ...], Session] = {}
+        self._building = asyncio.Lock()
+        self._nothing = -1
+        self._environment: Mapping[str, str] = BASE
+        self._bases: cgroup.Bases | str | None = None
+        self._tier: Tier | None = None
+        self._reasons: list[str] = []
+        self._changed: tuple[int, ...] = ()
+        self._watched: tuple[object, ...] = ()
+
+    async def run(self, request: ProcessRequest, on_output: OnOutput | None = None) -> Ended:
+        self._check(request)
+        session = await self._session(request)
+        session.busy += 1
+        try:
+            slot = await self._slot(session, request)
+            outcome = await Command(session, slot, on_output, request.limits).run(
+                request, self._environment, self._nothing
+            )
+        finally:
+            session.busy -= 1
+            session.used_at = asyncio.get_running_loop().time()
+        return _ended(request, outcome, session.plan.tier)
+
+    def _check(self, request: ProcessRequest) -> None:
+        if request.network == "guarded" and self._serve is None:
+            raise ToolError(ErrorCode.PERMISSION, "network: guarded needs the guarding proxy, which is not running")
+        if request.allowed_programs and os.path.basename(request.argv[0]) not in request.allowed_programs:
+            allowed = ", ".join(request.allowed_programs)
+            raise ToolError(ErrorCode.CMD_NOT_ALLOWED, f"{request.argv[0]!r} is not among the allowed: {allowed}")
+        if not request.private_directory and not self._grounds.contains(request.directory):
+            raise ToolError(ErrorCode.PATH_FORBIDDEN, f"{request.directory!r} lies outside the workspace")
+
+    async def _slot(self, session: Session, request: ProcessRequest) -> Slot:
+        limits = request.limits
+        while True:
+            try:
+                slot = await session.take(request.network)
+            except Unavailable as problem:
+                raise ToolError(ErrorCode.TOOL_EXEC, f"the sandbox has no room: {problem}") from None
+            if slot.group is None:
+                return slot
+            try:
+                slot.group.limit(limits.memory_mb << 20, limits.processes)
+            except OSError:  # what an earlier command left in memory does not fit: a new one has nothing yet
+                session.drop(slot)
+                continue
+            return slot
+
+    async def _session(self, request: ProcessRequest) -> Session:
+        key = self._key(request)
+        session = self._sessions.get(key)
+        if session is None or not session.alive:
+            async with self._building:
+                session = self._sessions.get(key)
+                if session is None or not session.alive:
+                    session = self._sessions[key] = await self._build(request)
+        return session
+
+    def _key(self, request: ProcessRequest) -> tuple[object, ...]:
+        changed = self._grounds.changed()
+        if changed != self._changed:
+            self._changed, self._watched = changed, self._grounds.watched()
+        return (
+            self._watched,
+            request.writable,
+            request.readable,
+            request.network == "host",
+            request.private_directory,
+            request.allowed_programs,
+        )
+
+    async def _build(self, request: ProcessRequest) -> Session:
+        self._make_room()
+        if self._nothing < 0:
+            self._nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        if self._bases is None:
+            self._bases = cgroup.find()
+        for tier, uid in self._candidates():
+            session = self._session_of(request, tier, uid)
+            try:
+                await session.start()
+            except (Unavailable, TimeoutError) as problem:
+                self._reasons.append(f"{tier}: {problem or 'no answer'}")
+                continue
+            self._tier = tier
+            if session.listener is not None and self._serve is not None:
+                self._serve(session.listener)
+            return session
+        raise self._refusal()
+
+    def _candidates(self) -> list[tuple[Tier, int | None]]:
+        good_enough = TIERS[: TIERS.index(self._strictness.require) + 1]
+        plain: list[tuple[Tier, int | None]] = [(tier, None) for tier in good_enough]
+        if os.geteuid() == 0:
+            unused = FIRST_UNUSED_UID + (os.getpid() * 64 + len(self._sessions)) % _UNUSED_UIDS
+            return [("full", unused), *plain]
+        return plain
+
+    def _session_of(self, request: ProcessRequest, tier: Tier, uid: int | None) -> Session:
+        bases = self._bases if isinstance(self._bases, cgroup.Bases) else None
+        plan = self._grounds.plan(request, tier, uid=uid, counts=bases is None)
+        return Session(plan, bases, self._strictness.concurrency)
+
+    def _refusal(self) -> ToolError:
+        reasons = "; ".join(dict.fromkeys(self._reasons))
+        return ToolError(
+            ErrorCode.PERMISSION,
+            f"this machine cannot give the sandbox that is required ({self._strictness.require}): {reasons}",
+            suggestions=("run `toolreeve doctor` to see what is missing and how to get it",),
+        )
+
+    def _make_room(self) -> None:
+        """Places that nobody is in go, oldest first: those of changed paths, and those beyond what is kept."""
+        for key, session in list(self._sessions.items()):
+            outdated = key[0] != self._watched or not session.alive
+            if not session.busy and (outdated or len(self._sessions) >= _MOST_SESSIONS):
+                session.close()
+                del self._sessions[key]
+
+    async def close(self) -> None:
+        for session in self._sessions.values():
+            session.close()
+        self._sessions.clear()
+        if self._nothing >= 0:
+            os.close(self._nothing)
+            self._nothing = -1
+
+
+def _ended(request: ProcessRequest, outcome: Outcome, tier: str) -> Ended:
+    """What came of it, or the error that says why it was ended."""
+    limits = request.limits
+    code = 128 + outcome.status if outcome.kind == b"F" else os.waitstatus_to_exitcode(outcome.status)
+    evidence = breach.Evidence(
+        kind=outcome.kind,
+        exit_code=code,
+        cpu_seconds=outcome.cpu_seconds,
+        stderr=outcome.stderr[-4096:],
+        memory=outcome.memory_met,
+        processes=outcome.processes_met,
+    )
+    if outcome.kind == b"F":
+        raise ToolError(ErrorCode.TOOL_EXEC, f"{request.argv[0]!r} cannot be started: {os.strerror(outcome.status)}")
+    if limit := breach.enforced(limits, evidence):
+        raise ToolError(ErrorCode.LIMIT, limit, data=_remains(outcome, code))
+    if outcome.kind == b"T":
+        message = f"the command did not end within {limits.timeout:g} s and was killed"
+        raise ToolError(ErrorCode.TIMEOUT, message, data=_remains(outcome, code))
+    if outcome.kind == b"K":
+        raise ToolError(ErrorCode.TOOL_EXEC, "the sandbox ended under the command", data=_remains(outcome, code))
+    return Ended(
+        exit_code=code,
+        stdout=outcome.stdout,
+        stderr=outcome.stderr,
+        truncated=outcome.truncated,
+        sandbox=tier,
+        seconds=outcome.seconds,
+        breach=breach.met(limits, evidence),
+    )
+
+
+def _remains(outcome: Outcome, code: int) -> dict[str, Any]:
+    return {
+        "stdout": outcome.stdout.decode(errors="replace"),
+        "stderr": outcome.stderr.decode(errors="replace"),
+        "exit_code": code,
+        "truncated": outcome.truncated,
+    }
