@@ -12,6 +12,7 @@ from toolreeve.approval.broker import Broker
 from toolreeve.approval.channel import Channel
 from toolreeve.config import Configuration
 from toolreeve.config.places import DATABASE
+from toolreeve.confinement import new_processes
 from toolreeve.core.action import Action
 from toolreeve.core.context import Services
 from toolreeve.core.errors import ToolreeveError
@@ -69,7 +70,15 @@ class Assembly:
             home=configuration.home,
             keep=self.undo,
         )
-        services = Services(files=self.files, audit=self.audit, models=NoModels(), undo=self.undo, now=time.time)
+        self.processes = new_processes(configuration)
+        services = Services(
+            files=self.files,
+            audit=self.audit,
+            models=NoModels(),
+            undo=self.undo,
+            processes=self.processes,
+            now=time.time,
+        )
         self.gate = Gate(
             self.ledger,
             lambda: policy.budget,
@@ -118,7 +127,7 @@ class Assembly:
     async def close(self) -> None:
         """Everything is closed even if closing one part fails; the first failure is then told."""
         failures: list[Exception] = []
-        for step in (self.executor.close, self.journal.stop, self.store.close, self.bus.close):
+        for step in (self.executor.close, self.processes.close, self.journal.stop, self.store.close, self.bus.close):
             try:
                 await step()
             except Exception as problem:

@@ -1,6 +1,6 @@
 """What is configured, and who said so? Files, environment and flags become one `Settings` tree here."""
 
-from toolreeve.config.settings import Approval, Limits, Policy, Record, Settings, State, Workspace
+from toolreeve.config.settings import Approval, Limits, Policy, Record, Sandbox, Settings, State, Workspace
 from toolreeve.config.sources import Configuration, from_settings, load
 
 __all__ = [
@@ -9,6 +9,7 @@ __all__ = [
     "Limits",
     "Policy",
     "Record",
+    "Sandbox",
     "Settings",
     "State",
     "Workspace",

@@ -34,6 +34,7 @@ ALIASES: Mapping[str, KeyPath] = {
     "WORKSPACE_ALLOW_WRITE": ("workspace", "allow_write"),
     "SEARCH_ALLOWED_BASES": ("workspace", "search_allowed_bases"),
     "TOOLREEVE_TOOLS": ("tool_files",),
+    "EXECUTE_MODE": ("sandbox", "mode"),
 }
 """Other names that are honoured; the name derived from the key wins over them."""
 
@@ -41,7 +42,6 @@ NOT_YET: Mapping[str, str] = {
     "COMMAND_ALLOWLIST": "the shell tools",
     "COMMAND_BLOCKLIST": "the shell tools",
     "TIMEOUT_COMMAND_DEFAULT": "the shell tools",
-    "EXECUTE_MODE": "the shell tools",
     "TIMEOUT_HTTP_REQUEST": "the HTTP tools",
     "A2A_TOOLS_CONFIG": "tools in YAML",
     "A2A_ERROR_PROFILE": "tools in YAML",

@@ -127,6 +127,44 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sandbox:
+    """Where programs run."""
+
+    mode: Annotated[
+        Literal["local", "docker", "none"],
+        About(
+            "local: confined by this machine's kernel. docker: in a container. none: not confined at all, a choice of "
+            "your own that every result shows.",
+            Project.NEVER,
+        ),
+    ] = "local"
+    require: Annotated[
+        Literal["full", "landlock", "limits"],
+        About(
+            "The least that is good enough; where the machine offers less, no program runs. full: namespaces, Landlock "
+            "and filtered system calls. landlock: without namespaces. limits: resource limits only.",
+            Project.STRICTER,
+        ),
+    ] = "landlock"
+    concurrency: Annotated[
+        int,
+        About("Programs that may run at the same time.", Project.LOWER, at_least=1),
+    ] = 16
+    readable: Annotated[
+        tuple[str, ...],
+        About(
+            "Toolchains and data outside the workspace that programs may read, besides the system's own.",
+            Project.NEVER,
+            paths=True,
+        ),
+    ] = ()
+    image: Annotated[
+        str,
+        About("The image that containers are made of in docker mode.", Project.NEVER),
+    ] = "debian:stable-slim"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
     """What is written down."""
 
@@ -162,6 +200,7 @@ class Settings:
     policy: Policy = field(default_factory=Policy)
     approval: Approval = field(default_factory=Approval)
     limits: Limits = field(default_factory=Limits)
+    sandbox: Sandbox = field(default_factory=Sandbox)
     record: Record = field(default_factory=Record)
     state: State = field(default_factory=State)
     tool_files: Annotated[
