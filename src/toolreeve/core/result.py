@@ -158,7 +158,7 @@ class ToolResult:
                 lines = [f"Error [{code}]: {message}"]
                 if suggestions:
                     lines += ["Suggestions:", *(f"  - {suggestion}" for suggestion in suggestions)]
-                return "\n".join(lines)
+                return "\n".join([*lines, *_said(self.outcome.data or {})])
             case Success(data, _):
                 text = _readable(self.output)
                 if self.meta.truncated and "next" in data:
@@ -176,6 +176,11 @@ class ToolResult:
             "structuredContent": structured,
             "isError": error is not None,
         }
+
+
+def _said(data: Mapping[str, Any]) -> list[str]:
+    """What a program printed before it failed: a model needs it to do better."""
+    return [f"{name}:\n{data[name].rstrip()}" for name in ("stdout", "stderr") if str(data.get(name) or "").strip()]
 
 
 def _readable(value: Any) -> str:
