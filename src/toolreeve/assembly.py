@@ -12,7 +12,7 @@ from toolreeve.approval.broker import Broker
 from toolreeve.approval.channel import Channel
 from toolreeve.config import Configuration
 from toolreeve.config.places import DATABASE
-from toolreeve.confinement import new_processes
+from toolreeve.confinement import command_rules, new_processes
 from toolreeve.core.action import Action
 from toolreeve.core.context import Services
 from toolreeve.core.errors import ToolreeveError
@@ -77,6 +77,7 @@ class Assembly:
             models=NoModels(),
             undo=self.undo,
             processes=self.processes,
+            commands=command_rules(configuration),
             now=time.time,
         )
         self.gate = Gate(

@@ -1,9 +1,12 @@
 """Where do programs run? In the kind of sandbox that the settings choose, around the configured workspace."""
 
+import dataclasses
 import os
 import sys
+from pathlib import Path
 
-from toolreeve.config import Configuration
+from toolreeve.config import Configuration, Quality
+from toolreeve.core.commands import CommandRules
 from toolreeve.guard.sensitive import find_secret
 from toolreeve.sandbox.grounds import Grounds
 from toolreeve.sandbox.sandbox import Sandbox, Strictness
@@ -26,6 +29,24 @@ def grounds(configuration: Configuration) -> Grounds:
         readable=(*_own_python(), *settings.workspace.extra_roots, *settings.sandbox.readable),
         protected=configuration.governing,
         hidden=(settings.state.dir, *_secrets(workspace, settings.workspace.sensitive_allow)),
+    )
+
+
+def command_rules(configuration: Configuration) -> CommandRules:
+    """What the shell and quality tools are told of the settings."""
+    commands, quality = configuration.settings.commands, configuration.settings.quality
+    named = {each.name: getattr(quality, each.name) for each in dataclasses.fields(Quality) if each.name != "timeout"}
+    folders = (f"{path}/bin" for path in (sys.prefix, sys.base_prefix, *configuration.settings.sandbox.readable))
+    return CommandRules(
+        allow=commands.allowlist,
+        block=commands.blocklist,
+        timeout=commands.timeout,
+        network=commands.network,
+        memory_mb=commands.memory_mb,
+        processes=commands.processes,
+        quality_timeout=quality.timeout,
+        quality=named,
+        search_path=tuple(dict.fromkeys(folder for folder in folders if Path(folder).is_dir())),
     )
 
 

@@ -65,7 +65,7 @@ class Pipeline:
         tool = self.registry.resolve(call.tool)
         meta.tool = tool.spec.name
         action = entry.action = Action(call, tool, tool.input.parse(call.args), self.services.files)
-        self._screen(action)
+        self._screen(action, entry)
         meta.verdict = decide(action, self.policy())
         if meta.verdict.decision is not Decision.ALLOW:
             action = entry.action = await self._permit(action, entry)
@@ -80,10 +80,15 @@ class Pipeline:
             passage.done(output)
             return self._told(entry, output)
 
-    def _screen(self, action: Action) -> None:
+    def _screen(self, action: Action, entry: Entry) -> None:
         """A call that its tool would refuse whatever anybody says is refused before anybody is asked."""
-        if action.tool.screen is not None:
+        if action.tool.screen is None:
+            return
+        try:
             action.tool.screen(action.args, Context(action.call, self.services))
+        except ToolError as refused:
+            entry.meta.verdict = Verdict(Decision.DENY, "tool", refused.message)
+            raise
 
     async def _permit(self, action: Action, entry: Entry) -> Action:
         """Ask where the verdict says so; judge again after the wait, and an edited call from its validation on."""
@@ -92,7 +97,7 @@ class Pipeline:
         entry.meta.approved_by = approval.by
         if approval.args is not None:
             action = Action(action.call, action.tool, action.tool.input.parse(approval.args), self.services.files)
-            self._screen(action)
+            self._screen(action, entry)
         verdict = decide(action, self.policy())
         if verdict.decision is Decision.DENY:
             entry.meta.verdict = verdict

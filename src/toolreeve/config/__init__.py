@@ -1,13 +1,26 @@
 """What is configured, and who said so? Files, environment and flags become one `Settings` tree here."""
 
-from toolreeve.config.settings import Approval, Limits, Policy, Record, Sandbox, Settings, State, Workspace
+from toolreeve.config.settings import (
+    Approval,
+    Commands,
+    Limits,
+    Policy,
+    Quality,
+    Record,
+    Sandbox,
+    Settings,
+    State,
+    Workspace,
+)
 from toolreeve.config.sources import Configuration, from_settings, load
 
 __all__ = [
     "Approval",
+    "Commands",
     "Configuration",
     "Limits",
     "Policy",
+    "Quality",
     "Record",
     "Sandbox",
     "Settings",

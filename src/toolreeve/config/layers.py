@@ -35,13 +35,13 @@ ALIASES: Mapping[str, KeyPath] = {
     "SEARCH_ALLOWED_BASES": ("workspace", "search_allowed_bases"),
     "TOOLREEVE_TOOLS": ("tool_files",),
     "EXECUTE_MODE": ("sandbox", "mode"),
+    "COMMAND_ALLOWLIST": ("commands", "allowlist"),
+    "COMMAND_BLOCKLIST": ("commands", "blocklist"),
+    "TIMEOUT_COMMAND_DEFAULT": ("commands", "timeout"),
 }
 """Other names that are honoured; the name derived from the key wins over them."""
 
 NOT_YET: Mapping[str, str] = {
-    "COMMAND_ALLOWLIST": "the shell tools",
-    "COMMAND_BLOCKLIST": "the shell tools",
-    "TIMEOUT_COMMAND_DEFAULT": "the shell tools",
     "TIMEOUT_HTTP_REQUEST": "the HTTP tools",
     "A2A_TOOLS_CONFIG": "tools in YAML",
     "A2A_ERROR_PROFILE": "tools in YAML",

@@ -176,10 +176,12 @@ class _Lookup:
         return path
 
     def _code(self, chosen: Layer, project: Layer, project_file: Path) -> ProjectCode | None:
-        needing = [given for path, given in project.items() if leaves()[path].about.project is Project.WHEN_TRUSTED]
-        files = tuple(name for given in needing for name in given.value)
-        if not files:
+        needing = {
+            path: given for path, given in project.items() if leaves()[path].about.project is Project.WHEN_TRUSTED
+        }
+        if not any(given.value for given in needing.values()):
             return None
+        files = tuple(name for path, given in needing.items() if leaves()[path].about.paths for name in given.value)
         folder, digest, trusted = project_file.parent, digest_of([project_file, *map(Path, files)]), False
         try:
             trusted = TrustedFolders(Path(chosen[("state", "dir")].value)).covers(folder, digest)

@@ -11,8 +11,8 @@ class CommandRules:
     """An empty `allow` means the shipped list; `block` adds to the shipped one. Entries of `block` may name arguments:
     `git push` blocks that and nothing else of git.
 
-    `quality` holds the commands that a person set for tests, lint, format, typecheck or build, and the directories of
-    `backend` and `frontend`; what is not in it is detected.
+    `quality` holds the commands that a person set for tests, lint, format, format_check, typecheck or build; the others
+    are detected. `search_path` are folders with programs beyond the system's own.
     """
 
     allow: tuple[str, ...] = ()
@@ -23,6 +23,7 @@ class CommandRules:
     processes: int = 256
     quality_timeout: float = 600.0
     quality: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    search_path: tuple[str, ...] = ()
 
 
 SHIPPED = CommandRules()
