@@ -29,6 +29,8 @@ def enforced(limits: ProcessLimits, evidence: Evidence) -> str | None:
         return f"memory {limits.memory_mb} MB"
     if evidence.kind == b"C" or _died_of(code, signal.SIGXCPU) or (code and evidence.cpu_seconds >= limits.cpu_seconds):
         return f"CPU time {limits.cpu_seconds} s"
+    if evidence.kind == b"P":
+        return f"processes {limits.processes}"
     if _died_of(code, signal.SIGXFSZ):
         return f"file size {limits.file_size_mb} MB"
     return None

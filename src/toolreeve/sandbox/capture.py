@@ -14,9 +14,7 @@ class Capture:
 
     __slots__ = ("_closed", "_loop", "_name", "_on_end", "_on_output", "_pipe", "_room", "kept", "truncated")
 
-    def __init__(
-        self, name: Stream, limit: int, loop: asyncio.AbstractEventLoop, on_output: OnOutput | None
-    ) -> None:
+    def __init__(self, name: Stream, limit: int, loop: asyncio.AbstractEventLoop, on_output: OnOutput | None) -> None:
         self.kept = bytearray()
         self.truncated = False
         self._name, self._room, self._loop, self._on_output = name, limit, loop, on_output

@@ -7,10 +7,8 @@ import asyncio
 import contextlib
 import json
 import os
-import resource
 import socket
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import NamedTuple
 
 from toolreeve.core.process import OnOutput, ProcessLimits, ProcessRequest
@@ -20,12 +18,12 @@ from toolreeve.sandbox.wire import ENDED
 
 _IN_A_MESSAGE = 100_000
 _LAST_WORDS = 1.0
+_LOOK_EVERY = 0.2
 _MEGABYTE = 1 << 20
-_OURS = 2  # the slot and its keeper are counted with what they run
 
 
 class Outcome(NamedTuple):
-    """`kind`: X ended, M and C ended for memory and CPU time, F could not start, T timed out, K the slot was killed."""
+    """`kind`: X ended, M, C and P ended for memory, CPU time and processes, F could not start, T timed out, K the slot was killed."""
 
     kind: bytes
     status: int
@@ -48,6 +46,7 @@ class Command:
         self._over: asyncio.Future[None] = self._loop.create_future()
         self._open_streams = 2
         self._answer: bytes | None = None
+        self._last_words: asyncio.TimerHandle | None = None
         self._killed = False
         self._timed_out = False
         room = limits.output_kb * 1024
@@ -56,6 +55,7 @@ class Command:
 
     async def run(self, request: ProcessRequest, environment: Mapping[str, str], nothing: int) -> Outcome:
         alarm = self._loop.call_later(self._limits.timeout, self._expire)
+        self._look_later()
         try:
             self._start(request, environment, nothing)
             await self._over
@@ -65,10 +65,11 @@ class Command:
             raise
         finally:
             alarm.cancel()
+            self._watch.cancel()
             self._part()
 
     def _start(self, request: ProcessRequest, environment: Mapping[str, str], nothing: int) -> None:
-        message = _message(request, environment, counts=self._session.plan.counts_memory)
+        message = _message(request, environment)
         passed = [self._out.start(self._stream_ended), self._err.start(self._stream_ended)]
         try:
             stdin = nothing
@@ -92,7 +93,7 @@ class Command:
 
     def _answered(self, answer: "asyncio.Future[bytes]") -> None:
         self._answer = b"" if answer.cancelled() else answer.result()
-        self._loop.call_later(_LAST_WORDS, self._close_streams)
+        self._last_words = self._loop.call_later(_LAST_WORDS, self._close_streams)
         self._check()
 
     def _stream_ended(self) -> None:
@@ -103,6 +104,17 @@ class Command:
         if self._answer is not None and not self._open_streams and not self._over.done():
             self._over.set_result(None)
 
+    def _look_later(self) -> None:
+        self._watch = self._loop.call_later(_LOOK_EVERY, self._look)
+
+    def _look(self) -> None:
+        """Where the kernel ended one process for memory, the others need not go on."""
+        group = self._slot.group
+        if group is not None and group.met()[0]:
+            self._kill()
+        elif group is not None:
+            self._look_later()
+
     def _expire(self) -> None:
         self._timed_out = self._answer is None
         self._kill()
@@ -110,6 +122,8 @@ class Command:
     def _kill(self) -> None:
         self._killed = True
         self._slot.kill()
+        if not self._slot.apart:
+            self._loop.call_later(_LAST_WORDS / 2, self._slot.kill_surely)
 
     async def _finish_killed(self) -> None:
         """A cancelled command is gone before its caller goes on."""
@@ -124,7 +138,9 @@ class Command:
 
     def _part(self) -> None:
         self._close_streams()
-        if self._killed or not self._answer or self._answer[:1] in (b"M", b"C"):
+        if self._last_words is not None:
+            self._last_words.cancel()
+        if self._killed or not self._answer or self._answer[:1] in (b"M", b"C", b"P"):
             self._session.drop(self._slot)
         else:
             self._session.give_back(self._slot)
@@ -156,7 +172,7 @@ def _holding(data: bytes) -> int:
     return descriptor
 
 
-def _message(request: ProcessRequest, environment: Mapping[str, str], *, counts: bool) -> bytes:
+def _message(request: ProcessRequest, environment: Mapping[str, str]) -> bytes:
     return json.dumps(
         {
             "argv": request.argv,
@@ -166,21 +182,6 @@ def _message(request: ProcessRequest, environment: Mapping[str, str], *, counts:
             "files": list(request.files),
             "memory": request.limits.memory_mb * _MEGABYTE,
             "cpu_seconds": request.limits.cpu_seconds,
-            "limits": _kernel_limits(request.limits, counts),
+            "processes": request.limits.processes,
         }
     ).encode()
-
-
-@lru_cache(maxsize=64)
-def _kernel_limits(limits: ProcessLimits, counts: bool) -> tuple[tuple[int, int, int], ...]:  # noqa: FBT001
-    """Kind, soft and hard value. Where no control group counts for the whole tree, a process at least is held."""
-    size, memory = limits.file_size_mb * _MEGABYTE, limits.memory_mb * _MEGABYTE
-    held = [
-        (resource.RLIMIT_NOFILE, limits.open_files, limits.open_files),
-        (resource.RLIMIT_FSIZE, size, size),
-        (resource.RLIMIT_CPU, limits.cpu_seconds, limits.cpu_seconds + 1),
-    ]
-    if counts:
-        held.append((resource.RLIMIT_DATA, memory, memory))
-        held.append((resource.RLIMIT_NPROC, limits.processes + _OURS, limits.processes + _OURS))
-    return tuple(held)

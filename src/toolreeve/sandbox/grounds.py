@@ -79,6 +79,8 @@ class Grounds:
     hidden: tuple[str, ...] = ()
 
     def contains(self, directory: str) -> bool:
+        if directory == self.workspace:
+            return True
         real = os.path.realpath(directory)
         return any(_within(real, root) for root in (self.workspace, *self.writable, *self.readable))
 
@@ -110,7 +112,7 @@ class Grounds:
             uid=uid,
             owner=_owner(self.workspace),
             counts_memory=counts,
-            counts_processes=counts,
+            counts_processes=counts and tier == "full",
         )
 
     def _writable(self, request: ProcessRequest) -> list[str]:

@@ -27,6 +27,7 @@ _SHARED = {
 _X86 = {
     "open": 2,
     "ioctl": 16,
+    "shmget": 29,
     "socket": 41,
     "sendto": 44,
     "sendmsg": 46,
@@ -114,6 +115,7 @@ _ARM64 = {
     "sethostname": 161,
     "setdomainname": 162,
     "settimeofday": 170,
+    "shmget": 194,
     "socket": 198,
     "socketpair": 199,
     "sendto": 206,

@@ -11,6 +11,7 @@ class Plan(NamedTuple):
     """`protected` paths lie inside writable ones and stay as they are; `hidden` ones are covered.
 
     `programs` is None where every program of the system may run; else only these, by the name they are found under.
+    `scratch` is a directory of the host's for temporary files where the place has none of its own.
     `uid` is what programs run as where the runtime is root, and `owner` whose files these then are; None elsewhere.
     """
 
@@ -23,6 +24,7 @@ class Plan(NamedTuple):
     programs: dict[str, str] | None = None
     uid: int | None = None
     owner: tuple[int, int] = (0, 0)
+    scratch: str = ""
     temporary_mb: int = 64
     counts_memory: bool = False
     counts_processes: bool = False

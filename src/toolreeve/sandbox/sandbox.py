@@ -7,7 +7,7 @@ offers is taken; whatever is weaker than required is refused, never silently use
 import asyncio
 import os
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,9 +15,10 @@ from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.process import Ended, OnOutput, ProcessRequest
 from toolreeve.sandbox import breach, cgroup
 from toolreeve.sandbox.command import Command, Outcome
-from toolreeve.sandbox.environment import BASE
 from toolreeve.sandbox.grounds import Grounds
-from toolreeve.sandbox.session import Session, Slot, Unavailable
+from toolreeve.sandbox.kernel_limits import kernel_limits
+from toolreeve.sandbox.launch import Unavailable
+from toolreeve.sandbox.session import Session, Slot
 
 Tier = Literal["full", "landlock", "limits"]
 TIERS: tuple[Tier, ...] = ("full", "landlock", "limits")
@@ -44,9 +45,7 @@ class Sandbox:
         self._sessions: dict[tuple[object, ...], Session] = {}
         self._building = asyncio.Lock()
         self._nothing = -1
-        self._environment: Mapping[str, str] = BASE
         self._bases: cgroup.Bases | str | None = None
-        self._tier: Tier | None = None
         self._reasons: list[str] = []
         self._changed: tuple[int, ...] = ()
         self._watched: tuple[object, ...] = ()
@@ -58,11 +57,10 @@ class Sandbox:
         try:
             slot = await self._slot(session, request)
             outcome = await Command(session, slot, on_output, request.limits).run(
-                request, self._environment, self._nothing
+                request, session.environment, self._nothing
             )
         finally:
             session.busy -= 1
-            session.used_at = asyncio.get_running_loop().time()
         return _ended(request, outcome, session.plan.tier)
 
     def _check(self, request: ProcessRequest) -> None:
@@ -75,10 +73,11 @@ class Sandbox:
             raise ToolError(ErrorCode.PATH_FORBIDDEN, f"{request.directory!r} lies outside the workspace")
 
     async def _slot(self, session: Session, request: ProcessRequest) -> Slot:
-        limits = request.limits
+        limits, plan = request.limits, session.plan
+        held = kernel_limits(limits, memory=plan.counts_memory, processes=plan.counts_processes)
         while True:
             try:
-                slot = await session.take(request.network)
+                slot = await session.take((request.network, held))
             except Unavailable as problem:
                 raise ToolError(ErrorCode.TOOL_EXEC, f"the sandbox has no room: {problem}") from None
             if slot.group is None:
@@ -122,13 +121,12 @@ class Sandbox:
         for tier, uid in self._candidates():
             session = self._session_of(request, tier, uid)
             try:
-                await session.start()
+                listener = await session.start()
             except (Unavailable, TimeoutError) as problem:
                 self._reasons.append(f"{tier}: {problem or 'no answer'}")
                 continue
-            self._tier = tier
-            if session.listener is not None and self._serve is not None:
-                self._serve(session.listener)
+            if listener is not None and self._serve is not None:
+                self._serve(listener)
             return session
         raise self._refusal()
 
@@ -185,12 +183,17 @@ def _ended(request: ProcessRequest, outcome: Outcome, tier: str) -> Ended:
     if outcome.kind == b"F":
         raise ToolError(ErrorCode.TOOL_EXEC, f"{request.argv[0]!r} cannot be started: {os.strerror(outcome.status)}")
     if limit := breach.enforced(limits, evidence):
-        raise ToolError(ErrorCode.LIMIT, limit, data=_remains(outcome, code))
+        raise ToolError(ErrorCode.LIMIT, limit, data=_remains(outcome, code), meta=_meta(outcome, tier))
     if outcome.kind == b"T":
         message = f"the command did not end within {limits.timeout:g} s and was killed"
-        raise ToolError(ErrorCode.TIMEOUT, message, data=_remains(outcome, code))
+        raise ToolError(ErrorCode.TIMEOUT, message, data=_remains(outcome, code), meta=_meta(outcome, tier))
     if outcome.kind == b"K":
-        raise ToolError(ErrorCode.TOOL_EXEC, "the sandbox ended under the command", data=_remains(outcome, code))
+        raise ToolError(
+            ErrorCode.TOOL_EXEC,
+            "the sandbox ended under the command",
+            data=_remains(outcome, code),
+            meta=_meta(outcome, tier),
+        )
     return Ended(
         exit_code=code,
         stdout=outcome.stdout,
@@ -202,10 +205,13 @@ def _ended(request: ProcessRequest, outcome: Outcome, tier: str) -> Ended:
     )
 
 
+def _meta(outcome: Outcome, tier: str) -> dict[str, Any]:
+    return {"sandbox": tier, "truncated": outcome.truncated}
+
+
 def _remains(outcome: Outcome, code: int) -> dict[str, Any]:
     return {
         "stdout": outcome.stdout.decode(errors="replace"),
         "stderr": outcome.stderr.decode(errors="replace"),
         "exit_code": code,
-        "truncated": outcome.truncated,
     }

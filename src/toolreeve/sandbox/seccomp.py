@@ -34,6 +34,7 @@ _REFUSED = (
     "modify_ldt uselib nfsservctl _sysctl sysfs ustat lookup_dcookie memfd_secret process_madvise process_mrelease"
 ).split()
 _HIDES_ARGUMENTS = ("clone3", "openat2")
+_HIDES_MEMORY = ("memfd_create", "shmget")
 _MODE_ARGUMENT = {"chmod": 1, "fchmod": 1, "creat": 1, "mknod": 1, "fchmodat": 2, "fchmodat2": 2, "mknodat": 2}
 _OPEN_ARGUMENTS = {"open": (1, 2), "openat": (2, 3)}
 _SEND_FLAGS_ARGUMENT = {"sendto": 3, "sendmsg": 2, "sendmmsg": 3}
@@ -98,7 +99,7 @@ def _cases(*, network: str, unix: bool, hidden_memory: bool) -> dict[str, list[I
     else:
         cases["socket"] = _host_sockets()
     if not hidden_memory:
-        cases["memfd_create"] = [_fail(_ENOSYS)]
+        cases |= {name: [_fail(_ENOSYS)] for name in _HIDES_MEMORY}
     return cases
 
 
@@ -111,7 +112,8 @@ def _host_sockets() -> list[Instruction]:
 
 
 def assemble(*, network: str, unix: bool = True, hidden_memory: bool = True) -> bytes:
-    """The filter's code. `unix` allows sockets between processes; `hidden_memory` allows memfd_create."""
+    """The filter's code. `unix` allows sockets between processes; `hidden_memory` allows memory
+    that belongs to no process, which only a control group can count."""
     program: list[Instruction] = [
         (_LOAD, 0, 0, _ARCHITECTURE),
         (_EQUAL, 1, 0, AUDIT_ARCH),
@@ -136,4 +138,3 @@ def enforce(code: bytes) -> None:
     buffer = ctypes.create_string_buffer(code, len(code))
     program = _Program(len(code) // 8, ctypes.addressof(buffer))
     syscalls.prctl(syscalls.PR_SET_SECCOMP, syscalls.SECCOMP_MODE_FILTER, ctypes.addressof(program))
-

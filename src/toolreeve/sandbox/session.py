@@ -1,168 +1,173 @@
-"""How does the runtime hold a closed place? A session: the yard's other end, and the slots that wait for commands.
+"""How does the runtime hold a closed place? A session: a yard, and the slots in it that wait for commands.
 
 A slot in which anything had to be killed is never used again. Whoever takes a slot gives it back or drops it.
 """
 
-import array
 import asyncio
 import contextlib
 import itertools
-import json
 import os
+import shutil
 import signal
 import socket
-import struct
-import subprocess
-import sys
+import tempfile
 from collections import deque
-from pathlib import Path
+from collections.abc import Mapping
 
 from toolreeve.sandbox.cgroup import Bases, Group
+from toolreeve.sandbox.environment import BASE
+from toolreeve.sandbox.kernel_limits import KernelLimits
+from toolreeve.sandbox.launch import BUFFER, Launch, Unavailable, launch
 from toolreeve.sandbox.plan import Plan
 
-PATIENCE = 10.0
 _COMMANDS_EACH = 500
 _REMAINS = 64 << 20
-_BUFFER = 1 << 20
 _names = itertools.count()
-# The yard needs none of the package but its own folder: a package of that name is made up around it.
-_BOOT = """
-import sys, types
-package = types.ModuleType("toolreeve")
-package.__path__ = [sys.argv[2]]
-sys.modules["toolreeve"] = package
-from toolreeve.sandbox.yard import main
-main(int(sys.argv[1]))
-"""
 
 
-class Unavailable(Exception):  # noqa: N818  # says what is the matter with the machine
-    """The kernel does not let such a place be built here."""
+Kind = tuple[str, KernelLimits]
+"""What tells slots of a session apart: their network, and the limits that were set when they were locked."""
 
 
 class Slot:
-    """One process that starts programs, one at a time."""
+    """One process that starts programs, one at a time. `apart`: it has namespaces of its own."""
 
-    __slots__ = ("answer", "commands", "group", "network", "pidfd", "used")
+    __slots__ = ("answer", "apart", "commands", "dead", "group", "kind", "pidfd", "used")
 
-    def __init__(self, commands: socket.socket, pidfd: int, network: str, group: Group | None) -> None:
-        self.commands, self.pidfd, self.network, self.group = commands, pidfd, network, group
+    def __init__(self, commands: int, pidfd: int, kind: Kind, group: Group | None, *, apart: bool) -> None:
+        self.commands = socket.socket(fileno=commands)
+        self.commands.setblocking(False)  # noqa: FBT003
+        self.commands.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER)
+        self.pidfd, self.kind, self.group, self.apart = pidfd, kind, group, apart
         self.answer: asyncio.Future[bytes] | None = None
         self.used = 0
+        self.dead = False
 
     def kill(self) -> None:
         """End the command with all it started. The answer is that the slot is gone, or how the command ended."""
-        with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+        self._signal(signal.SIGKILL if self.apart else signal.SIGTERM)
+
+    def kill_surely(self) -> None:
+        """For a slot without namespaces that a command has stopped: the yard ends what it leaves."""
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self.pidfd >= 0:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self.pidfd, number)
+
+    def close(self) -> None:
+        self.kill()
+        self.commands.close()
+        os.close(self.pidfd)
+        self.pidfd = -1
 
 
 class Session:
+    """`busy` is its owner's, who decides when it has to go; `environment` is what every program in it finds."""
+
     def __init__(self, plan: Plan, bases: Bases | None, most: int) -> None:
         self.plan = plan
-        self.listener: socket.socket | None = None
-        self.used_at = 0.0
+        self.apart = plan.tier == "full"
+        self.environment: Mapping[str, str] = BASE
         self.busy = 0
-        self._bases = bases
-        self._most = most
-        self._idle: dict[str, list[Slot]] = {}
-        self._all: set[Slot] = set()
-        self._count = 0
+        self._bases, self._most = bases, most
+        self._idle: dict[Kind, list[Slot]] = {}
+        self._slots: set[Slot] = set()
+        self._ordered: deque[tuple[asyncio.Future[Slot], Kind, Group | None]] = deque()
         self._waiting: deque[asyncio.Future[None]] = deque()
-        self._ordered: deque[tuple[asyncio.Future[Slot], str, Group | None]] = deque()
         self._lingering: list[Group] = []
-        self._yard = 0
-        self._line: socket.socket | None = None
+        self._yard: Launch | None = None
 
-    async def start(self) -> None:
-        """Raises Unavailable with the reason."""
+    async def start(self) -> socket.socket | None:
+        """The listener of its network, if it has one of its own. Raises Unavailable."""
         self._loop = asyncio.get_running_loop()
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._line = ours
-        with theirs:
-            theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
-            ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
-            launcher = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-c", _BOOT, str(theirs.fileno()), str(Path(__file__).parent.parent)],
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env={},
-                cwd="/",
-            )
-        ours.send(self.plan.to_json())
-        ours.setblocking(False)
+        if not self.apart:
+            scratch = tempfile.mkdtemp(prefix="toolreeve-")
+            self.plan = self.plan._replace(scratch=scratch)
+            self.environment = {**BASE, "HOME": scratch, "TMPDIR": scratch}
         try:
-            await asyncio.wait_for(self._greet(ours, launcher), PATIENCE)
+            self._yard = await launch(self.plan)
         except BaseException:
-            self.close()
+            self._remove_scratch()
             raise
-        self._loop.add_reader(ours, self._hear)
+        if self._bases is not None:
+            bases = [os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC) for path in self._bases.paths]
+            self._yard.send({"bases": True}, bases)
+            for base in bases:
+                os.close(base)
+        self._loop.add_reader(self._yard.line, self._hear)
+        return self._yard.listener
 
-    async def _greet(self, line: socket.socket, launcher: subprocess.Popen[bytes]) -> None:
-        """First the yard's pid, then that the place is built, with the listener of its network."""
-        message, _ = await self._receive(line)
-        if len(message) == 4:
-            (self._yard,) = struct.unpack("=I", message)
-            if self._yard != launcher.pid:
-                launcher.wait()
-            message, descriptors = await self._receive(line)
-            if message == b"{}":
-                self.listener = socket.socket(fileno=descriptors[0]) if descriptors else None
-                self._hand_over_groups(line)
-                return
-        else:
-            self._yard = 0
-            launcher.wait()
-        raise Unavailable(json.loads(message)["problem"] if message else "the yard ended while it was being built")
+    @property
+    def alive(self) -> bool:
+        return self._yard is not None
 
-    def _hand_over_groups(self, line: socket.socket) -> None:
-        if self._bases is None:
-            return
-        bases = [os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC) for path in self._bases.paths]
-        socket.send_fds(line, [b'{"groups": true}'], bases)
-        for base in bases:
-            os.close(base)
+    async def take(self, kind: Kind) -> Slot:
+        """A slot that is free, or a new one, or the next to become free."""
+        while True:
+            if idle := self._idle.get(kind):
+                return idle.pop()
+            if len(self._slots) + len(self._ordered) < self._most:
+                return await self._order(kind)
+            if not self._drop_of_another(kind):
+                turn = self._loop.create_future()
+                self._waiting.append(turn)
+                await turn
 
-    async def _receive(self, line: socket.socket) -> tuple[bytes, list[int]]:
-        readable = self._loop.create_future()
-        self._loop.add_reader(line, lambda: readable.done() or readable.set_result(None))
+    def _drop_of_another(self, kind: Kind) -> bool:
+        """A slot that waits for commands of another kind makes room."""
+        for other, idle in self._idle.items():
+            if other != kind and idle:
+                self.drop(idle[0])
+                return True
+        return False
+
+    async def _order(self, kind: Kind) -> Slot:
+        if self._yard is None:
+            raise Unavailable("the yard ended")
+        network, limits = kind
+        name = f"toolreeve-{os.getpid()}-{next(_names)}"
+        group = None if self._bases is None else Group(self._bases, name)
+        entrances = [] if group is None else group.entrances()
+        order = {"network": network, "limits": limits, "name": name, "others": self._group_names()}
         try:
-            await readable
+            self._yard.send(order, entrances)
+        except OSError:
+            self._discard(group)
+            raise Unavailable("the yard does not answer") from None
         finally:
-            self._loop.remove_reader(line)
-        return _receive(line)
+            for entrance in entrances:
+                os.close(entrance)
+        promise: asyncio.Future[Slot] = self._loop.create_future()
+        self._ordered.append((promise, kind, group))
+        return await promise
+
+    def _group_names(self) -> list[str]:
+        groups = [*(slot.group for slot in self._slots), *(group for _, _, group in self._ordered), *self._lingering]
+        return [group.name for group in groups if group is not None]
 
     def _hear(self) -> None:
         """The yard answers in the order it was asked."""
-        if self._line is None:
+        if self._yard is None:
             return
-        message, descriptors = _receive(self._line)
+        message, descriptors = self._yard.receive()
         if not message:
-            self._lost()
+            self.close()
             return
-        promise, network, group = self._ordered.popleft()
+        promise, kind, group = self._ordered.popleft()
         if message != b"slot":
-            self._count -= 1
             self._discard(group)
-            _settle(promise, Unavailable(message[4:].decode(errors="replace")))
+            _refuse(promise, message[4:].decode(errors="replace"))
+            self._next_turn()
             return
-        slot = Slot(socket.socket(fileno=descriptors[0]), descriptors[1], network, group)
-        slot.commands.setblocking(False)
-        slot.commands.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
-        self._all.add(slot)
+        slot = Slot(descriptors[0], descriptors[1], kind, group, apart=self.apart)
+        self._slots.add(slot)
         self._loop.add_reader(slot.commands, self._answered, slot)
         if promise.done():
             self._rest(slot)
         else:
             promise.set_result(slot)
-
-    def _lost(self) -> None:
-        for promise, _, group in self._ordered:
-            self._discard(group)
-            _settle(promise, Unavailable("the yard ended"))
-        self._ordered.clear()
-        self.close()
 
     def _answered(self, slot: Slot) -> None:
         try:
@@ -173,70 +178,33 @@ class Session:
             message = b""
         answer, slot.answer = slot.answer, None
         if not message:
+            slot.dead = True
             self._loop.remove_reader(slot.commands)
+            if slot in self._idle.get(slot.kind, ()):
+                self.drop(slot)
         if answer is not None and not answer.done():
             answer.set_result(message)
-        elif not message:
-            self.drop(slot)
-
-    @property
-    def alive(self) -> bool:
-        return self._line is not None
-
-    async def take(self, network: str) -> Slot:
-        while True:
-            idle = self._idle.get(network)
-            if idle:
-                return idle.pop()
-            if self._count < self._most:
-                return await self._order(network)
-            turn = self._loop.create_future()
-            self._waiting.append(turn)
-            await turn
-
-    async def _order(self, network: str) -> Slot:
-        if self._line is None:
-            raise Unavailable("the yard ended")
-        name = f"toolreeve-{os.getpid()}-{next(_names)}"
-        group = None if self._bases is None else Group(self._bases, name)
-        entrances = [] if group is None else group.entrances()
-        promise: asyncio.Future[Slot] = self._loop.create_future()
-        try:
-            order = json.dumps({"network": network, "name": name}).encode()
-            socket.send_fds(self._line, [order], entrances)
-        except OSError:
-            self._discard(group)
-            raise Unavailable("the yard does not answer") from None
-        finally:
-            for entrance in entrances:
-                os.close(entrance)
-        self._count += 1
-        self._ordered.append((promise, network, group))
-        return await promise
 
     def give_back(self, slot: Slot) -> None:
         slot.used += 1
-        if slot.used >= _COMMANDS_EACH or (slot.group is not None and slot.group.used() > _REMAINS):
+        if slot.dead or slot.used >= _COMMANDS_EACH or (slot.group is not None and slot.group.used() > _REMAINS):
             self.drop(slot)
-        elif slot in self._all:
+        elif slot in self._slots:
             self._rest(slot)
 
     def _rest(self, slot: Slot) -> None:
-        self._idle.setdefault(slot.network, []).append(slot)
+        self._idle.setdefault(slot.kind, []).append(slot)
         self._next_turn()
 
     def drop(self, slot: Slot) -> None:
-        if slot not in self._all:
+        if slot not in self._slots:
             return
-        self._all.discard(slot)
-        self._count -= 1
-        slot.kill()
-        self._loop.remove_reader(slot.commands)
-        slot.commands.close()
-        os.close(slot.pidfd)
-        idle = self._idle.get(slot.network, [])
+        self._slots.discard(slot)
+        idle = self._idle.get(slot.kind, [])
         if slot in idle:
             idle.remove(slot)
+        self._loop.remove_reader(slot.commands)
+        slot.close()
         self._discard(slot.group)
         self._next_turn()
 
@@ -256,41 +224,34 @@ class Session:
     def trim(self, keep: int) -> None:
         """Let slots go that nobody needs at the moment."""
         for idle in self._idle.values():
-            for slot in idle[:-keep] if keep else list(idle):
+            for slot in idle[: max(0, len(idle) - keep)]:
                 self.drop(slot)
-
-    def close(self) -> None:
-        """The yard sees the end of its line and takes everything with it."""
-        line, self._line = self._line, None
-        if line is None:
-            return
-        self._loop.remove_reader(line)
-        line.close()
-        for slot in list(self._all):
-            if slot.answer is not None and not slot.answer.done():
-                slot.answer.set_result(b"")
-            self.drop(slot)
-        if self.listener is not None:
-            self.listener.close()
-        self._collect()
-
-    def _collect(self) -> None:
-        """Wait for the yard, which ends when all in it has ended: a matter of milliseconds."""
-        if self._yard:
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(self._yard, 0)
-            self._yard = 0
         self._discard(None)
 
+    def close(self) -> None:
+        """The yard takes everything with it. Whoever waits is told."""
+        yard, self._yard = self._yard, None
+        if yard is None:
+            return
+        self._loop.remove_reader(yard.line)
+        for slot in list(self._slots):
+            answer, slot.answer = slot.answer, None
+            if answer is not None and not answer.done():
+                answer.set_result(b"")
+            self.drop(slot)
+        while self._ordered:
+            promise, _, group = self._ordered.popleft()
+            self._discard(group)
+            _refuse(promise, "the yard ended")
+        yard.end()
+        self._discard(None)
+        self._remove_scratch()
 
-def _receive(line: socket.socket) -> tuple[bytes, list[int]]:
-    try:
-        message, extra, _, _ = line.recvmsg(4096, socket.CMSG_LEN(4 * 4), socket.MSG_CMSG_CLOEXEC)
-    except OSError:
-        return b"", []
-    return message, list(array.array("i", extra[0][2])) if extra else []
+    def _remove_scratch(self) -> None:
+        if self.plan.scratch:
+            shutil.rmtree(self.plan.scratch, ignore_errors=True)
 
 
-def _settle(promise: "asyncio.Future[Slot]", problem: Exception) -> None:
+def _refuse(promise: "asyncio.Future[Slot]", why: str) -> None:
     if not promise.done():
-        promise.set_exception(problem)
+        promise.set_exception(Unavailable(why))

@@ -14,7 +14,7 @@ import resource
 import signal
 import socket
 import time
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from toolreeve.sandbox import identity, keeper, landlock, mounts, seccomp, syscalls, tree
 from toolreeve.sandbox.plan import Plan
@@ -25,7 +25,19 @@ _DESCRIPTORS = 64
 _LOOK_EVERY = 0.05
 _CPU_LOOK_EVERY = 0.25
 _CHILDREN = "/proc/1/task/1/children"
-_UNWANTED = (signal.SIGPIPE, signal.SIGXFSZ)  # what Python ignores, programs should not
+_IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
+_AWAITED = (signal.SIGCHLD, signal.SIGTERM)
+
+
+Limits = list[tuple[int, int, int]]
+"""Kind, soft and hard value."""
+
+
+class Bounds(NamedTuple):
+    """What holds a slot and so each command in it. They cannot be widened again: other limits need another slot."""
+
+    limits: Limits
+    groups: list[int]
 
 
 def filters(plan: Plan) -> dict[str, bytes]:
@@ -41,7 +53,8 @@ def filters(plan: Plan) -> dict[str, bytes]:
 
 
 def _ruleset(plan: Plan) -> landlock.Ruleset | None:
-    if plan.tier == "limits" or not landlock.version():
+    """Beside namespaces it is a second wall and may be missing; without them it is the only one."""
+    if plan.tier == "limits" or (plan.tier == "full" and not landlock.version()):
         return None
     rules = landlock.Ruleset()
     devices = [f"/dev/{name}" for name in mounts.DEVICES]
@@ -52,21 +65,19 @@ def _ruleset(plan: Plan) -> landlock.Ruleset | None:
     else:
         rules.grant(landlock.READ, plan.readable)
         rules.grant(landlock.LOOK, ["/proc"])
-        rules.grant(landlock.WRITE, plan.writable)
+        rules.grant(landlock.WRITE, [*plan.writable, plan.scratch])
     rules.grant(landlock.USE_DEVICE, devices)
     return rules
 
 
-def run(
-    commands: socket.socket, telling: socket.socket, plan: Plan, code: bytes | None, groups: list[int]
-) -> NoReturn:
+def run(commands: socket.socket, telling: socket.socket, plan: Plan, code: bytes | None, bounds: Bounds) -> NoReturn:
     """The whole life of a slot, in a process just forked."""
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        for group in groups:
+        for group in bounds.groups:
             os.write(group, b"0")
             os.close(group)
-        ending = _lock(plan, code, telling)
+        ending = _lock(plan, code, bounds.limits, telling)
     except Exception as problem:
         telling.send(f"{type(problem).__name__}: {problem}".encode())
         os._exit(1)
@@ -77,12 +88,14 @@ def run(
         os._exit(0)
 
 
-def _lock(plan: Plan, code: bytes | None, telling: socket.socket) -> socket.socket | None:
+def _lock(plan: Plan, code: bytes | None, limits: Limits, telling: socket.socket) -> socket.socket | None:
     """Give everything up. What is answered first is how to end it all."""
     with contextlib.suppress(OSError):
         identity.write("/proc/self/oom_score_adj", "500")
-    ending, pidfd = _go_apart(plan) if plan.tier == "full" else _stay(plan)
+    ending, pidfd = _go_apart(plan) if plan.tier == "full" else _stay()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    for kind, soft, hard in limits:
+        _hold(kind, soft, hard)
     if plan.tier != "limits":
         syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
         with contextlib.suppress(PermissionError):  # nothing to drop them with means nothing to drop
@@ -96,7 +109,15 @@ def _lock(plan: Plan, code: bytes | None, telling: socket.socket) -> socket.sock
     return ending
 
 
-def _stay(plan: Plan) -> tuple[None, int]:
+def _hold(kind: int, soft: int, hard: int) -> None:
+    """What is held tighter from outside stays so."""
+    outer = resource.getrlimit(kind)[1]
+    if outer != resource.RLIM_INFINITY:
+        soft, hard = min(soft, outer), min(hard, outer)
+    resource.setrlimit(kind, (soft, hard))
+
+
+def _stay() -> tuple[None, int]:
     """Without namespaces a slot ends what it started by itself, and the yard does when the slot cannot."""
     syscalls.prctl(syscalls.PR_SET_CHILD_SUBREAPER, 1)
     return None, os.pidfd_open(os.getpid())
@@ -126,14 +147,21 @@ def _go_apart(plan: Plan) -> tuple[socket.socket, int]:
 
 
 class Slot:
+    """`ending` is the line to the keeper; without one the slot ends by itself what it started."""
+
     def __init__(self, commands: socket.socket, ending: socket.socket | None, plan: Plan) -> None:
         self._commands = commands
         self._ending = ending
-        self._private = mounts.PRIVATE if plan.tier == "full" else ""
+        self._apart = ending is not None
+        self._private = mounts.PRIVATE
+        if not self._apart:
+            self._private = f"{plan.scratch}/{os.getpid()}"
+            os.mkdir(self._private)
         self._watches_memory = plan.counts_memory
+        self._watches_number = plan.counts_memory and not plan.counts_processes
         self._cores = os.cpu_count() or 1
         self._orphans = os.open(_CHILDREN, os.O_RDONLY | os.O_CLOEXEC) if os.path.exists(_CHILDREN) else -1
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
+        signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
 
     def serve(self) -> None:
         gc.collect()
@@ -151,7 +179,7 @@ class Slot:
 
     def _command(self, request: dict[str, Any], descriptors: list[int]) -> None:
         try:
-            pid = _spawn(request, descriptors)
+            pid = _spawn(request, descriptors, self._private)
         except OSError as problem:
             if problem.errno == errno.ENOMEM:  # the process namespace is dead: killed from outside
                 os._exit(0)
@@ -160,9 +188,6 @@ class Slot:
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
-        for kind, soft, hard in request["limits"]:
-            with contextlib.suppress(OSError, ValueError):  # gone already, or held tighter from outside
-                resource.prlimit(pid, kind, (soft, hard))
         breach = self._await(pid, request)
         _, status, used = os.wait4(pid, 0)
         self._commands.send(ENDED.pack(breach, status, used.ru_utime, used.ru_stime, used.ru_maxrss))
@@ -172,26 +197,29 @@ class Slot:
             tree.wipe(self._private)
 
     def _await(self, pid: int, request: dict[str, Any]) -> bytes:
-        """Until it ends, or the whole tree together uses more than it may."""
+        """Until it ends, is to be ended, or uses more than it may together with all it started."""
         cpu_seconds = request["cpu_seconds"]
-        soonest = cpu_seconds / self._cores
         began = time.monotonic()
+        soonest = began + cpu_seconds / self._cores
         while True:
-            patience = max(_CPU_LOOK_EVERY, soonest - (time.monotonic() - began))
-            signal.sigtimedwait({signal.SIGCHLD}, min(patience, _LOOK_EVERY) if self._watches_memory else patience)
+            patience = max(_CPU_LOOK_EVERY, soonest - time.monotonic())
+            heard = signal.sigtimedwait(_AWAITED, min(patience, _LOOK_EVERY) if self._watches_memory else patience)
             if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
                 return b"X"
-            if self._watches_memory and tree.memory() > request["memory"]:
-                return self._end(b"M")
-            if time.monotonic() - began >= soonest and tree.cpu_seconds() >= cpu_seconds:
-                return self._end(b"C")
-
-    def _end(self, breach: bytes) -> bytes:
-        self._end_all()
-        return breach
+            if heard is not None and heard.si_signo == signal.SIGTERM:
+                return _kill(pid, b"X")
+            late = time.monotonic() >= soonest
+            if late or self._watches_memory:
+                used = tree.members(apart=self._apart)
+                if self._watches_memory and tree.memory(used) > request["memory"]:
+                    return _kill(pid, b"M")
+                if self._watches_number and len(used) > request["processes"]:
+                    return _kill(pid, b"P")
+                if late and tree.cpu_seconds(used) >= cpu_seconds:
+                    return _kill(pid, b"C")
 
     def _end_leftovers(self) -> None:
-        if self._orphans < 0 or self._ending is None or os.pread(self._orphans, 1, 0):
+        if not self._apart or self._orphans < 0 or os.pread(self._orphans, 1, 0):
             self._end_all()
 
     def _end_all(self) -> None:
@@ -203,15 +231,21 @@ class Slot:
             os._exit(0)
 
 
+def _kill(pid: int, why: bytes) -> bytes:
+    """The command itself; what it leaves behind is ended when it has been waited for."""
+    os.kill(pid, signal.SIGKILL)
+    return why
+
+
 def _read_whole(descriptor: int) -> bytes:
     with open(descriptor, "rb") as file:
         return file.read()
 
 
-def _spawn(request: dict[str, Any], descriptors: list[int]) -> int:
+def _spawn(request: dict[str, Any], descriptors: list[int], private: str) -> int:
     """The first three descriptors are its streams, the others are files that it finds by name."""
     environment = request["environment"]
-    os.chdir(mounts.PRIVATE if request["private"] else request["directory"])
+    os.chdir(private if request["private"] else request["directory"])
     actions = [(os.POSIX_SPAWN_DUP2, descriptors[number], number) for number in range(3)]
     above = max(descriptors) + 1
     for number, name in enumerate(request["files"]):
@@ -225,7 +259,7 @@ def _spawn(request: dict[str, Any], descriptors: list[int]) -> int:
         file_actions=actions,
         setsid=True,
         setsigmask=(),
-        setsigdef=_UNWANTED,
+        setsigdef=_IGNORED_BY_PYTHON,
     )
 
 

@@ -7,14 +7,16 @@ import contextlib
 import os
 import signal
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Set
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def _processes() -> Iterator[str]:
-    own = str(os.getpid())
-    return (name for name in os.listdir("/proc") if name.isdigit() and name not in ("1", own))
+def members(*, apart: bool) -> list[str]:
+    """The command's processes: all but process 1 where the namespace is the slot's own, else what came of the slot."""
+    if apart:
+        return [name for name in os.listdir("/proc") if name.isdigit() and name != "1"]
+    return list(_descendants(str(os.getpid())))
 
 
 def _read(path: str) -> bytes:
@@ -24,26 +26,33 @@ def _read(path: str) -> bytes:
     return b""
 
 
-def memory() -> int:
-    """Bytes of memory that are theirs alone; pages shared after a fork are counted once."""
-    quick = sum(_kilobytes(_read(f"/proc/{name}/status"), b"RssAnon:", b"RssShmem:") for name in _processes())
-    return quick * 1024
-
-
-def _kilobytes(text: bytes, *fields: bytes) -> int:
+def memory(processes: Iterable[str]) -> int:
+    """Bytes that are theirs. Shared memory counts as mapped, for pages can be let go of without being given back."""
     total = 0
-    for field in fields:
-        _, found, rest = text.partition(field)
-        total += int(rest.split(None, 1)[0]) if found else 0
+    for name in processes:
+        total += _kilobytes(_read(f"/proc/{name}/status"), b"RssAnon:") * 1024
+        total += _shared(_read(f"/proc/{name}/maps"))
     return total
 
 
-def cpu_seconds() -> float:
+def _kilobytes(text: bytes, field: bytes) -> int:
+    _, found, rest = text.partition(field)
+    return int(rest.split(None, 1)[0]) if found else 0
+
+
+def _shared(maps: bytes) -> int:
+    """Anonymous memory that is shared stands in the maps as a deleted file."""
+    if b"/dev/zero (deleted)" not in maps:
+        return 0
+    lines = [line.split(b" ", 1)[0].split(b"-") for line in maps.splitlines() if line.endswith(b"/dev/zero (deleted)")]
+    return sum(int(end, 16) - int(start, 16) for start, end in lines)
+
+
+def cpu_seconds(processes: Iterable[str]) -> float:
     """CPU time of all that live, with that of the children they waited for."""
     ticks = 0
-    for name in _processes():
-        text = _read(f"/proc/{name}/stat")
-        fields = text.rpartition(b")")[2].split()
+    for name in processes:
+        fields = _read(f"/proc/{name}/stat").rpartition(b")")[2].split()
         ticks += sum(map(int, fields[11:15]))
     return ticks / _TICKS
 
@@ -60,10 +69,15 @@ def _descendants(pid: str) -> Iterator[str]:
         yield from _descendants(child)
 
 
-def end_descendants() -> None:
-    """For a subreaper: end all that came of us, until there is none, and collect what becomes ours by that."""
+def end_descendants(spared: Set[int] = frozenset()) -> None:
+    """For a subreaper: end all that came of it, until there is none, and collect what becomes its own by that.
+
+    Children that are `spared` stay, with all that came of them.
+    """
     own = str(os.getpid())
-    while found := list(_descendants(own)):
+    while found := [
+        pid for child in _children(own) if int(child) not in spared for pid in (child, *_descendants(child))
+    ]:
         for pid in found:
             with contextlib.suppress(OSError):
                 os.kill(int(pid), signal.SIGKILL)

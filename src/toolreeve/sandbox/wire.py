@@ -5,5 +5,5 @@ import struct
 ENDED = struct.Struct("=ciddQ")
 """Kind, wait status or error number, seconds of the user and of the system, greatest memory in KB.
 
-Kinds: X it ended, M and C it was ended for memory and CPU time, F it could not be started.
+Kinds: X it ended, M, C and P it was ended for memory, CPU time and processes, F it could not be started.
 """

@@ -14,13 +14,13 @@ import select
 import signal
 import socket
 import struct
-import sys
 
 from toolreeve.sandbox import identity, mounts, slot, syscalls, tree
 from toolreeve.sandbox.plan import Plan
 
 PROXY_PORT = 3128
 MESSAGE = 1 << 18
+_ORPHANS_EVERY = 200  # milliseconds
 _SIOCSIFFLAGS = 0x8914
 _UP_AND_RUNNING = 0x41
 _APART = syscalls.CLONE_NEWNS | syscalls.CLONE_NEWIPC | syscalls.CLONE_NEWUTS | syscalls.CLONE_NEWPID
@@ -33,6 +33,8 @@ def main(descriptor: int) -> None:
     try:
         os.umask(0o022)
         plan = Plan.from_json(runtime.recv(MESSAGE))
+        if plan.tier != "limits" and not syscalls.KNOWN_MACHINE:
+            raise OSError("the system calls of this kind of machine are not known")
         life = os.pidfd_open(os.getppid())
         if plan.tier == "full":
             mapping = _go_apart(plan, runtime)
@@ -91,85 +93,91 @@ def _serve(runtime: socket.socket, life: int, plan: Plan, listener: socket.socke
     if listener is not None:
         listener.close()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # slots that end leave nothing to be collected
-    filters = slot.filters(plan)
+    yard = Yard(runtime, plan)
     gc.collect()
     gc.freeze()
     gc.disable()
     awaited = select.poll()
     awaited.register(runtime, select.POLLIN)
     awaited.register(life, select.POLLIN)
-    groups = _Groups()
-    while all(descriptor != life for descriptor, _ in awaited.poll()):
-        message, descriptors = _receive(runtime)
-        if not message:
+    patience = None if plan.tier == "full" else _ORPHANS_EVERY
+    while True:
+        heard = [descriptor for descriptor, _ in awaited.poll(patience)]
+        if life in heard or (heard and not yard.obey()):
             break
+        if not heard:
+            tree.end_descendants(yard.slots)
+    yard.end()
+
+
+class Yard:
+    """What the runtime asks for: slots, and the removal of their control groups where it no longer can."""
+
+    def __init__(self, runtime: socket.socket, plan: Plan) -> None:
+        self.slots: set[int] = set()
+        self._runtime, self._plan = runtime, plan
+        self._filters = slot.filters(plan)
+        self._bases: list[int] = []
+        self._groups: set[str] = set()
+
+    def obey(self) -> bool:
+        """False when the runtime is gone."""
+        message, descriptors = _receive(self._runtime)
+        if not message:
+            return False
         request = json.loads(message)
-        if "remove" in request:
-            groups.forget(request["remove"])
-        elif "groups" in request:
-            groups.base = descriptors
+        if "bases" in request:
+            self._bases = descriptors
         else:
-            groups.names.add(request["name"])
-            _let_out(runtime, plan, filters.get(request["network"]), descriptors)
-    _end_all()
-    groups.clear()
+            self._groups = {*request["others"], request["name"]}
+            self._let_out(self._filters.get(request["network"]), slot.Bounds(request["limits"], descriptors))
+        return True
 
+    def _let_out(self, code: bytes | None, bounds: slot.Bounds) -> None:
+        """Fork a slot; the runtime gets its socket and the pidfd that ends all it runs, or why there is none."""
+        theirs, ours = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        told, telling = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        pid = os.fork()
+        if pid == 0:
+            for each in (self._runtime, theirs, told):
+                each.close()
+            for base in self._bases:
+                os.close(base)
+            slot.run(ours, telling, self._plan, code, bounds)
+        self.slots.add(pid)
+        for each in (ours, telling):
+            each.close()
+        for group in bounds.groups:
+            os.close(group)
+        answer, descriptors = _receive(told)
+        told.close()
+        if answer == b"ready":
+            socket.send_fds(self._runtime, [b"slot"], [theirs.fileno(), *descriptors])
+        else:
+            self._runtime.send(b"none" + (answer or b"the slot ended while it was being locked"))
+        theirs.close()
+        for descriptor in descriptors:
+            os.close(descriptor)
 
-class _Groups:
-    """The control groups of the slots, to be removed by us when the runtime no longer can."""
-
-    def __init__(self) -> None:
-        self.base: list[int] = []
-        self.names: set[str] = set()
-
-    def forget(self, name: str) -> None:
-        self.names.discard(name)
-
-    def clear(self) -> None:
-        for base in self.base:
-            for name in self.names:
+    def end(self) -> None:
+        """Leave nothing behind: no process, no control group, no file."""
+        if self._plan.tier == "full":
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(-1, signal.SIGKILL)
+            with contextlib.suppress(ChildProcessError):  # children are ignored: this returns when the last is gone
+                os.waitpid(-1, 0)
+        else:
+            tree.end_descendants()
+        for base in self._bases:
+            for name in self._groups:
                 with contextlib.suppress(OSError):
                     os.rmdir(name, dir_fd=base)
-
-
-def _end_all() -> None:
-    """Only process 1 of a namespace, or a subreaper, is left with orphans to end; wait until none is there."""
-    if os.getpid() == 1:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(-1, signal.SIGKILL)
-    else:
-        tree.end_descendants()
-    with contextlib.suppress(ChildProcessError):  # children are ignored, so this returns when the last is gone
-        os.waitpid(-1, 0)
+        if self._plan.scratch:
+            with contextlib.suppress(OSError):
+                tree.wipe(self._plan.scratch)
+                os.rmdir(self._plan.scratch)
 
 
 def _receive(connection: socket.socket) -> tuple[bytes, list[int]]:
     message, extra, _, _ = connection.recvmsg(MESSAGE, socket.CMSG_LEN(4 * 8), socket.MSG_CMSG_CLOEXEC)
     return message, list(array.array("i", extra[0][2])) if extra else []
-
-
-def _let_out(runtime: socket.socket, plan: Plan, code: bytes | None, groups: list[int]) -> None:
-    """Fork a slot; the runtime gets its socket and the pidfd that ends all it runs, or the reason why there is none."""
-    theirs, ours = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    told, telling = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    if os.fork() == 0:
-        for each in (runtime, theirs, told):
-            each.close()
-        slot.run(ours, telling, plan, code, groups)
-    for each in (ours, telling):
-        each.close()
-    for group in groups:
-        os.close(group)
-    answer, descriptors = _receive(told)
-    told.close()
-    if answer == b"ready":
-        socket.send_fds(runtime, [b"slot"], [theirs.fileno(), *descriptors])
-    else:
-        runtime.send(b"none" + (answer or b"the slot ended while it was being locked"))
-    theirs.close()
-    for descriptor in descriptors:
-        os.close(descriptor)
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]))
