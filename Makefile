@@ -9,7 +9,7 @@ MAKEFLAGS += --no-print-directory
 BIN := .venv/bin
 CORPORA ?=
 
-.PHONY: help setup serve test check format bench attack clean
+.PHONY: help setup serve test check format docs bench attack clean
 
 help: ## Say what can be made
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -37,8 +37,11 @@ format: setup ## Format the code
 	@$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+docs: setup ## Write the references from the code
+	@$(BIN)/python docs/generate.py
+
 bench: setup ## Measure; prints a table and saves it as JSON
-	@$(BIN)/python bench/run.py
+	@$(BIN)/python -m bench.run
 
 attack: setup ## Attack the guards; CORPORA=dir adds payload lists
 	@$(BIN)/python bench/attack.py $(if $(CORPORA),--corpora "$(CORPORA)")

@@ -1,4 +1,5 @@
-"""Do the guards hold? Runs suites of attacks, prints what came of them, and exits with 1 if any got through.
+"""Do the guards hold? Runs suites of attacks, prints what came of them, and exits with 1 if any got through or if
+something harmless was refused.
 
 python bench/attack.py [--corpora DIR] [--suite NAME]…
 """
@@ -11,11 +12,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))  # run as a script, the package `bench` lies one level up
 
-from bench.attacks import paths
+from bench.attacks import paths, ssrf
 from bench.attacks.outcome import Tally
 
 Suite = Callable[[Path | None], Awaitable[Sequence[Tally]]]
-SUITES: Mapping[str, Suite] = {"paths": paths.run}
+SUITES: Mapping[str, Suite] = {"paths": paths.run, "ssrf": ssrf.run}
 SHOWN = 20
 
 
@@ -24,13 +25,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--corpora", type=Path, help="a directory with further lists of payloads")
     parser.add_argument("--suite", action="append", choices=sorted(SUITES), help="run only this suite")
     options = parser.parse_args(arguments)
-    escaped = 0
+    escaped = wronged = 0
     for name in options.suite or SUITES:
         tallies = asyncio.run(_run(SUITES[name], options.corpora))
         _show(name, tallies)
         escaped += sum(len(tally.escaped) for tally in tallies)
-    print(f"\n{escaped} escaped" if escaped else "\nnothing escaped")
-    return 1 if escaped else 0
+        wronged += sum(len(tally.wronged) for tally in tallies)
+    print(f"\n{escaped} escaped, {wronged} wronged" if escaped or wronged else "\nnothing escaped")
+    return 1 if escaped or wronged else 0
 
 
 async def _run(suite: Suite, corpora: Path | None) -> Sequence[Tally]:
@@ -39,13 +41,16 @@ async def _run(suite: Suite, corpora: Path | None) -> Sequence[Tally]:
 
 def _show(name: str, tallies: Sequence[Tally]) -> None:
     width = max(len(tally.name) for tally in tallies)
-    print(f"{name:{width}}  payloads  attempts   refused  harmless   escaped")
+    print(f"{name:{width}}  payloads  attempts   refused  harmless   escaped   wronged")
     for tally in tallies:
-        counts = (tally.payloads, tally.attempts, tally.refused, tally.harmless, len(tally.escaped))
-        print(f"{tally.name:{width}}" + "".join(f"{count:10}" for count in counts))
+        counts = (tally.payloads, tally.attempts, tally.refused, tally.harmless)
+        found = (*counts, len(tally.escaped), len(tally.wronged))
+        print(f"{tally.name:{width}}" + "".join(f"{count:10}" for count in found))
     for tally in tallies:
         for escape in tally.escaped[:SHOWN]:
             print(f"  ESCAPED  {tally.name}: {escape}")
+        for wrong in tally.wronged[:SHOWN]:
+            print(f"  WRONGED  {tally.name}: {wrong}")
 
 
 if __name__ == "__main__":

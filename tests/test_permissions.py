@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from toolreeve.approval.request import Answer, Request
+from toolreeve.core.errors import ToolreeveError
 from toolreeve.permissions import ApprovalManager, ExecutionContext, PermissionMode, PermissionPolicy, PermissionRule
 
 
@@ -85,6 +86,26 @@ def test_rules_are_asked_about_arguments_relative_to_the_root() -> None:
 
     assert policy.check_permission("write_file", {"path": "src/a.py"}) == (True, None)
     assert policy.check_permission("write_file", {"path": "/w/src/../etc/a"}) == (None, None)
+
+
+def test_a_bare_text_is_not_taken_for_a_set_of_letters() -> None:
+    with pytest.raises(ToolreeveError, match=r"write \{'bash'\}"):
+        ExecutionContext(denied_tools="bash")
+
+    context = ExecutionContext()
+    context.denied_tools = "bash"  # type: ignore[assignment]
+    with pytest.raises(ToolreeveError):
+        PermissionPolicy(context).check_permission("bash", {})
+
+
+def test_a_mode_may_be_given_by_its_word_and_no_other_word() -> None:
+    context = ExecutionContext(mode="plan")  # type: ignore[arg-type]
+
+    assert PermissionPolicy(context).check_permission("Write", {})[1] == "Plan mode: Only read-only tools allowed"
+
+    context.mode = "yolo"  # type: ignore[assignment]
+    with pytest.raises(ValueError, match="yolo"):
+        PermissionPolicy(context).check_permission("Write", {})
 
 
 def test_an_explanation_holds_the_whole_decision() -> None:

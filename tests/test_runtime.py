@@ -65,6 +65,51 @@ async def test_files_are_written_read_and_put_back(world: World) -> None:
     assert records[-1].body["tool"] == "undo"
 
 
+async def test_undo_meets_the_rules_about_what_it_would_change(world: World) -> None:
+    rule = PermissionRule(effect=["write", "delete"], target={"under": "tests"}, decision="deny", reason="tests stay")
+    async with world.reeve(policy=PermissionPolicy(ExecutionContext(mode=PermissionMode.BYPASS))) as reeve:
+        written = await reeve.call("write_file", path="tests/a.txt", content="x")
+
+    async with world.reeve(policy=[rule], approve=lambda _: True) as reeve:
+        refused = await reeve.undo(written.meta.call_id)
+
+    assert refused.error is not None
+    assert refused.error.message == "tests stay"
+    assert (world.workspace / "tests/a.txt").exists()
+
+
+async def test_nobody_is_asked_about_what_the_guard_refuses(world: World) -> None:
+    asked: list[Any] = []
+
+    async def approve(request: Any) -> bool:
+        asked.append(request)
+        return True
+
+    async with world.reeve(approve=approve) as reeve:
+        secret = await reeve.call("write_file", path=".env", content="x")
+        outside = await reeve.call("delete_file", path="/etc/passwd")
+        governing = await reeve.call("write_file", path="toolreeve.toml", content="")
+
+    assert not asked
+    codes = [result.error.code for result in (secret, outside, governing) if result.error]
+    assert codes == [ErrorCode.PATH_FORBIDDEN] * 3
+
+
+async def test_the_question_shows_what_would_change(world: World) -> None:
+    (world.workspace / "a.txt").write_text("old\n")
+    seen: list[str] = []
+
+    async def approve(request: Any) -> bool:
+        seen.append(request.preview)
+        return False
+
+    async with world.reeve(approve=approve) as reeve:
+        await reeve.call("write_file", path="a.txt", content="new\n")
+
+    assert "-old" in seen[0]
+    assert "+new" in seen[0]
+
+
 async def test_a_missing_file_is_answered_with_what_was_meant(world: World) -> None:
     (world.workspace / "backend/tests").mkdir(parents=True)
     (world.workspace / "backend/tests/test_api.py").write_text("")
@@ -91,6 +136,7 @@ async def test_the_runtimes_own_state_is_out_of_reach_even_inside_the_workspace(
     assert read.error is not None
     assert written.error is not None
     assert (read.error.code, written.error.code) == (ErrorCode.PATH_FORBIDDEN, ErrorCode.PATH_FORBIDDEN)
+    assert written.meta.verdict.layer == "floor"
 
 
 @pytest.mark.parametrize("mode", list(PermissionMode))
@@ -100,13 +146,15 @@ async def test_every_registered_tool_has_a_decided_outcome_in_every_mode(world: 
             args = {name: _sample(schema) for name, schema in bound.spec.input["properties"].items()}
             args = {name: value for name, value in args.items() if name in bound.spec.input["required"]}
             verdict = reeve.explain(bound.spec.name, args).verdict
+            danger = bound.danger(args)
+            reads = bound.spec.read_only or (bound.assess is not None and danger is DangerLevel.SAFE)
 
             assert verdict.layer != "none"
             expected = {
                 PermissionMode.BYPASS: {Decision.ALLOW},
-                PermissionMode.PLAN: {Decision.ALLOW} if bound.spec.read_only else {Decision.DENY},
-                PermissionMode.DEFAULT: {Decision.ALLOW} if bound.spec.danger <= DangerLevel.LOW else {Decision.ASK},
-                PermissionMode.STRICT: {Decision.DENY} if bound.spec.danger >= DangerLevel.HIGH else {Decision.ASK},
+                PermissionMode.PLAN: {Decision.ALLOW} if reads else {Decision.DENY},
+                PermissionMode.DEFAULT: {Decision.ALLOW} if danger <= DangerLevel.LOW else {Decision.ASK},
+                PermissionMode.STRICT: {Decision.DENY} if danger >= DangerLevel.HIGH else {Decision.ASK},
             }[mode]
             assert verdict.decision in expected, (bound.spec.name, mode, verdict)
 

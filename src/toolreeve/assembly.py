@@ -10,14 +10,18 @@ from pathlib import Path
 
 from toolreeve.approval.broker import Broker
 from toolreeve.approval.channel import Channel
+from toolreeve.approval.preview import previewer
 from toolreeve.config import Configuration
 from toolreeve.config.places import DATABASE
 from toolreeve.confinement import command_rules, new_processes
 from toolreeve.core.action import Action
 from toolreeve.core.context import Services
-from toolreeve.core.errors import ToolreeveError
+from toolreeve.core.errors import ConfigError, ToolreeveError
 from toolreeve.execution.executor import Executor
 from toolreeve.execution.gate import Gate
+from toolreeve.guard.client import GuardedHttp
+from toolreeve.guard.network import NetworkGuard, NetworkSettings
+from toolreeve.guard.resolver import Resolver
 from toolreeve.guard.workspace import Workspace
 from toolreeve.pipeline import Pipeline
 from toolreeve.record.audit import Audit
@@ -38,6 +42,23 @@ class NoModels:
 
     async def list(self) -> Mapping[str, Sequence[str]]:
         return {}
+
+
+def new_network_guard(configuration: Configuration, resolver: Resolver | None = None) -> NetworkGuard:
+    """Raises ConfigError naming the place of a rule that is none."""
+    given = configuration.settings.network
+    bounds = NetworkSettings(
+        allow=given.allow,
+        deny=given.deny,
+        timeout=given.timeout,
+        proxy=given.proxy,
+        ca_file=given.ca_file,
+    )
+    try:
+        return NetworkGuard(bounds, resolver)
+    except ConfigError as problem:
+        place = configuration.origins.get(problem.key, problem.source)
+        raise ConfigError(problem.problem, source=place, key=problem.key, fix=problem.fix) from None
 
 
 class Assembly:
@@ -70,6 +91,8 @@ class Assembly:
             home=configuration.home,
             keep=self.undo,
         )
+        self.network = new_network_guard(configuration)
+        self.http = GuardedHttp(self.network, now=time.time)
         self.processes = new_processes(configuration)
         services = Services(
             files=self.files,
@@ -79,6 +102,7 @@ class Assembly:
             processes=self.processes,
             commands=command_rules(configuration),
             now=time.time,
+            http=self.http,
         )
         self.gate = Gate(
             self.ledger,
@@ -94,6 +118,7 @@ class Assembly:
             timeout=settings.approval.timeout,
             emit=self.teller.pass_on,
             remember=policy.remember,
+            preview=previewer(self.files),
         )
         self.pipeline = Pipeline(
             registry=registry,
@@ -128,7 +153,8 @@ class Assembly:
     async def close(self) -> None:
         """Everything is closed even if closing one part fails; the first failure is then told."""
         failures: list[Exception] = []
-        for step in (self.executor.close, self.processes.close, self.journal.stop, self.store.close, self.bus.close):
+        parts = (self.executor, self.processes, self.http)
+        for step in (*(part.close for part in parts), self.journal.stop, self.store.close, self.bus.close):
             try:
                 await step()
             except Exception as problem:

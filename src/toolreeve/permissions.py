@@ -18,7 +18,7 @@ from toolreeve.policy.imagined import imagine
 from toolreeve.policy.layers import decide
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.rules import PermissionRule
-from toolreeve.policy.state import Budget, PolicyState
+from toolreeve.policy.state import Budget, PolicyState, names
 
 __all__ = ["ApprovalManager", "ExecutionContext", "PermissionMode", "PermissionPolicy", "PermissionRule"]
 
@@ -37,16 +37,16 @@ class ExecutionContext:
         self.mode = mode
         self.budget_limit = budget_limit
         self.budget_used = 0.0
-        self.allowed_tools = set(allowed_tools or ())
-        self.denied_tools = set(denied_tools or ())
+        self.allowed_tools = set(names(allowed_tools or ()))
+        self.denied_tools = set(names(denied_tools or ()))
         self.rules = list(rules or ())
 
     def snapshot(self) -> tuple[object, ...]:
         return (
             self.mode,
             self.budget_limit,
-            frozenset(self.allowed_tools),
-            frozenset(self.denied_tools),
+            names(self.allowed_tools),
+            names(self.denied_tools),
             tuple(self.rules),
         )
 

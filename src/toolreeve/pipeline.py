@@ -12,6 +12,7 @@ from toolreeve.approval.broker import Broker
 from toolreeve.core.action import Action
 from toolreeve.core.call import ToolCall
 from toolreeve.core.context import Context, Services
+from toolreeve.core.effects import EffectKind
 from toolreeve.core.entry import Entry
 from toolreeve.core.errors import TRAITS, ErrorCode, ToolError
 from toolreeve.core.result import Failure, Output, Success, ToolResult
@@ -23,6 +24,13 @@ from toolreeve.policy.layers import PolicyState, decide
 from toolreeve.record.journal import Journal
 from toolreeve.record.telling import Teller
 from toolreeve.registry import ToolRegistry
+
+REFUSAL_CODES = {
+    "floor": ErrorCode.PATH_FORBIDDEN,
+    "budget": ErrorCode.BUDGET,
+    "exhaustion": ErrorCode.BUDGET,
+}
+FILE_EFFECTS = frozenset({EffectKind.READ, EffectKind.WRITE, EffectKind.DELETE})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,16 +101,26 @@ class Pipeline:
     async def _permit(self, action: Action, entry: Entry) -> Action:
         """Ask where the verdict says so; judge again after the wait, and an edited call from its validation on."""
         _refuse_denied(entry.meta.verdict)
+        self._refuse_guarded(action)
         approval = await self.broker.settle(action, entry.meta.verdict, version=self.policy().version)
         entry.meta.approved_by = approval.by
         if approval.args is not None:
             action = Action(action.call, action.tool, action.tool.input.parse(approval.args), self.services.files)
             self._screen(action, entry)
+        action = action.again()
         verdict = decide(action, self.policy())
         if verdict.decision is Decision.DENY:
             entry.meta.verdict = verdict
         _refuse_denied(verdict)
         return action
+
+    def _refuse_guarded(self, action: Action) -> None:
+        """Nobody is asked about what the guard would refuse anyway."""
+        for effect in action.effects:
+            if effect.kind in FILE_EFFECTS:
+                finding = self.services.files.explain(effect.target, change=effect.kind is not EffectKind.READ)
+                if finding.decision == "deny":
+                    raise ToolError(ErrorCode(finding.code or ErrorCode.PATH_FORBIDDEN), finding.reason)
 
     def _told(self, entry: Entry, output: Output) -> Output:
         meta = entry.meta
@@ -133,5 +151,5 @@ class Pipeline:
 
 def _refuse_denied(verdict: Verdict) -> None:
     if verdict.decision is Decision.DENY:
-        code = ErrorCode.BUDGET if verdict.layer in ("budget", "exhaustion") else ErrorCode.DENIED
+        code = REFUSAL_CODES.get(verdict.layer, ErrorCode.DENIED)
         raise ToolError(code, verdict.reason, suggestions=(verdict.advice,) if verdict.advice else ())

@@ -15,7 +15,7 @@ from toolreeve.core.documents import parse_yaml
 from toolreeve.permissions import ExecutionContext, PermissionPolicy
 from toolreeve.policy.files import parse_rules, read_rules
 from toolreeve.policy.mode import PermissionMode
-from toolreeve.policy.rules import PermissionRule
+from toolreeve.policy.rules import PermissionRule, protect
 from toolreeve.policy.state import Budget, PolicyState
 
 
@@ -50,6 +50,7 @@ class StandingPolicy:
             allowed_tools=context.allowed_tools,
             denied_tools={*context.denied_tools, *settings.policy.denied_tools},
             rules=[*context.rules, *self._configured],
+            floor=protect([settings.state.dir, *self._configuration.governing]),
             budget=self._budget,
             root=settings.workspace.dir,
             now=time.time,

@@ -14,6 +14,7 @@ from toolreeve.core.action import Action
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.core.errors import ErrorCode, ToolError, ToolreeveError
+from toolreeve.core.files import Files
 from toolreeve.core.verdict import Decision, Verdict
 
 
@@ -287,6 +288,16 @@ async def test_a_yes_for_a_command_covers_exactly_that_command() -> None:
 
     assert await asked_twice(command("ls"), command("ls")) == 1
     assert await asked_twice(command("ls"), command("rm -rf /")) == 2
+
+
+async def test_a_yes_for_what_writes_and_sends_covers_only_the_same_content() -> None:
+    def writes_and_sends(args: dict[str, Any], files: Files) -> list[Effect]:
+        return [*writes(args, files), Effect(EffectKind.NET, "example.com")]
+
+    again = {"path": "a.txt", "content": "my password"}
+
+    assert await asked_twice(call(effects=writes_and_sends), call(effects=writes_and_sends)) == 1
+    assert await asked_twice(call(effects=writes_and_sends), call(args=again, effects=writes_and_sends)) == 2
 
 
 async def test_edited_arguments_come_back_and_grant_nothing_lasting() -> None:

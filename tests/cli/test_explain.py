@@ -24,3 +24,44 @@ def test_values_are_read_from_standard_input_whatever_bytes_they_are(shell: Shel
     assert printed.status == 0
     assert [line["decision"] for line in lines][-1] == "deny"
     assert len(lines) == 4
+
+
+def test_urls_are_judged_with_the_names_of_a_hosts_file(shell: Shell) -> None:
+    (shell.workspace / "hosts").write_text("93.184.216.34 public.example\n10.0.0.5 private.example\n")
+    values = ["https://public.example/x", "http://private.example/", "http://0x7f.1/", "http://unknown.example/", "?"]
+
+    printed = shell.run("explain", "url", *values, "--resolver", "hosts")
+    lines = [json.loads(line) for line in printed.out.splitlines()]
+
+    assert [line["value"] for line in lines] == values
+    assert [line["decision"] for line in lines] == ["allow", "deny", "deny", "deny", "deny"]
+    assert (lines[0]["addresses"], lines[0]["rule"]) == (["93.184.216.34"], "*")
+    assert all(line["reason"] for line in lines)
+
+
+def test_urls_are_judged_by_the_configured_lists(shell: Shell) -> None:
+    (shell.workspace / "hosts").write_text("93.184.216.34 public.example\n")
+    (shell.workspace / "toolreeve.toml").write_text('[network]\ndeny = ["public.example"]\n')
+
+    printed = shell.run("explain", "url", "http://public.example/", "--resolver", "hosts")
+
+    assert json.loads(printed.out)["decision"] == "deny"
+    assert "network.deny" in json.loads(printed.out)["reason"]
+
+
+def test_urls_are_read_from_standard_input_whatever_bytes_they_are(shell: Shell) -> None:
+    printed = shell.spawn("explain", "url", "-", stdin=b"http://127.1/\n\xff\xfe\n\nhttp://10.0.0.1:80\n")
+
+    lines = [json.loads(line) for line in printed.out.splitlines()]
+
+    assert printed.status == 0
+    assert [line["decision"] for line in lines] == ["deny"] * 4
+
+
+def test_a_hosts_file_that_is_none_is_told(shell: Shell) -> None:
+    (shell.workspace / "hosts").write_text("127.0.0.1 a\nnonsense\n")
+
+    printed = shell.run("explain", "url", "http://a.example/", "--resolver", "hosts")
+
+    assert printed.status == 2
+    assert "line 2" in printed.err

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-_FENCE = re.compile(r"^(?P<indent> *)(?P<fence>`{3,})(?P<language>\S*)\s*$")
+_FENCE = re.compile(r"^(?P<indent> *)(?P<fence>`{3,}|~{3,})(?P<language>[^\s`]*)[^`]*$")
 _FILE = re.compile(r"^\s*<!-- file: (\S+) -->\s*$")
 _FRESH = re.compile(r"^\s*<!-- fresh -->\s*$")
 

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from tests.docs.blocks import Block, read_blocks
+from tests.docs.interpreter import Interpreter
 from tests.docs.likeness import is_like, tidy
 from tests.docs.shell import Terminal, read_commands
 from toolreeve.cli.cases import read_cases
@@ -21,8 +22,7 @@ from toolreeve.config import load
 from toolreeve.policy.files import read_rules
 
 ROOT = Path(__file__).parents[2]
-PLAYER = Path(__file__).with_name("player.py")
-_SHOWN = re.compile(r"#> ?(.*)$", re.MULTILINE)
+_SHOWN = re.compile(r"# → ?(.*)$", re.MULTILINE)
 
 
 class PageProblem(AssertionError):
@@ -37,6 +37,11 @@ def environment(home: Path) -> dict[str, str]:
     return {"LANG": "C.UTF-8"} | kept | own
 
 
+def shown_in(source: str) -> list[str]:
+    """What Python code says that it prints, in comments that begin with `# →`."""
+    return _SHOWN.findall(source)
+
+
 class Page:
     def __init__(self, path: Path, scratch: Path) -> None:
         self.path = path
@@ -45,7 +50,7 @@ class Page:
         self.workspace.mkdir()
         self.environ = environment(self.home)
         self._terminal: Terminal | None = None
-        self._player: subprocess.Popen[str] | None = None
+        self._interpreter: Interpreter | None = None
 
     def run(self) -> None:
         """Go on after a problem, as a reader would, and tell them all."""
@@ -83,29 +88,13 @@ class Page:
                 raise self._problem(block, f"$ {command.text}\nfailed with {status}, which the page does not show")
 
     def run_python(self, block: Block) -> None:
-        answer = self._play(block)
-        if answer["problem"]:
-            raise self._problem(block, answer["problem"])
-        shown = _SHOWN.findall(block.text)
-        if (shown or answer["output"]) and not is_like(tidy("\n".join(shown)), tidy(answer["output"])):
-            raise self._problem(block, f"printed:\n{answer['output']}")
-
-    def _play(self, block: Block) -> dict[str, str]:
-        if self._player is None:
-            self._player = subprocess.Popen(
-                [sys.executable, "-P", PLAYER],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-                cwd=self.workspace,
-                env=self.environ,
-            )
-        message = {"source": block.text, "name": str(self.path), "line": block.line, "fresh": block.fresh}
-        if self._player.stdin is None or self._player.stdout is None:
-            raise RuntimeError("the player has no pipes")
-        print(json.dumps(message), file=self._player.stdin, flush=True)
-        answer: dict[str, str] = json.loads(self._player.stdout.readline())
-        return answer
+        if self._interpreter is None:
+            self._interpreter = Interpreter(self.workspace, self.environ)
+        output, problem = self._interpreter.play(block, str(self.path))
+        if problem:
+            raise self._problem(block, problem)
+        if not is_like(tidy("\n".join(shown_in(block.text))), tidy(output)):
+            raise self._problem(block, f"printed:\n{output}")
 
     def parse_json(self, block: Block) -> None:
         json.loads(block.text)
@@ -128,9 +117,9 @@ class Page:
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._terminal is not None:
-            self._terminal.__exit__(kind, problem, trace)
-        if self._player is not None:
-            self._player.communicate()
+            self._terminal.close()
+        if self._interpreter is not None:
+            self._interpreter.close()
 
 
 def _check_settings(page: Page, _: Path) -> None:

@@ -15,8 +15,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from tests.docs.likeness import plain
 
@@ -92,12 +90,7 @@ class Terminal:
                 answered = len(text)
         return text
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         with contextlib.suppress(OSError):
             self._send("exit 0\n")
         self._shell.kill()

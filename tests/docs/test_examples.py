@@ -1,16 +1,21 @@
 """Does the documentation tell the truth? Every code block of every page is run; every link leads somewhere."""
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
-from tests.docs.page import ROOT, Page
+from tests.docs.likeness import is_like, tidy
+from tests.docs.page import ROOT, Page, environment, shown_in
+from toolreeve.policy.files import read_rules
 
 PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 _MAKE = re.compile(r"\bmake ([a-z]+)\b")
 
@@ -34,7 +39,8 @@ def test_every_block_of_the_page_does_what_it_shows(path: Path, scratch: Path) -
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_link_of_the_page_leads_somewhere(page: Path) -> None:
-    targets = [link for link in _LINK.findall(page.read_text()) if not link.startswith(("http://", "https://"))]
+    links = _LINK.findall(_FENCED.sub("", page.read_text()))
+    targets = [link for link in links if not link.startswith(("http://", "https://"))]
 
     assert [target for target in targets if not leads_somewhere(page, target)] == []
 
@@ -60,3 +66,23 @@ def test_every_make_target_that_a_page_names_exists() -> None:
 
 def code_of(page: Path) -> list[str]:
     return re.findall(r"`+([^`]+)`+", page.read_text())
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=name_of)
+def test_every_example_prints_what_it_says(path: Path, scratch: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, path], cwd=scratch, env=environment(scratch), capture_output=True, text=True, timeout=60
+    )
+
+    assert done.stderr == ""
+    assert is_like(tidy("\n".join(shown_in(path.read_text()))), tidy(done.stdout)), done.stdout
+
+
+def test_the_example_policy_holds() -> None:
+    rules = read_rules(ROOT / "examples" / "policy.yaml", root=str(ROOT))
+
+    assert [rule.id for rule in rules] == [
+        "sources-are-free",
+        "hands-off-continuous-integration",
+        "generated-code-asks",
+    ]

@@ -47,12 +47,12 @@ def test_an_answer_that_is_shown_is_typed(tmp_path: Path) -> None:
 
 
 def test_python_shows_what_it_prints(tmp_path: Path) -> None:
-    run(tmp_path, "```python\nx = 2\n```\n\n```python\nprint(x + 1)  #> 3\n```\n")
+    run(tmp_path, "```python\nx = 2\n```\n\n```python\nprint(x + 1)  # → 3\n```\n")
 
 
 def test_python_that_prints_something_else_is_found(tmp_path: Path) -> None:
     with pytest.raises(PageProblem, match="printed"):
-        run(tmp_path, "```python\nprint(4)  #> 3\n```\n")
+        run(tmp_path, "```python\nprint(4)  # → 3\n```\n")
 
 
 def test_python_that_prints_more_than_is_shown_is_found(tmp_path: Path) -> None:
@@ -88,6 +88,12 @@ def test_a_policy_file_of_a_project_may_not_allow(tmp_path: Path) -> None:
 def test_a_block_that_nothing_runs_is_found(tmp_path: Path, language: str) -> None:
     with pytest.raises(PageProblem, match="nothing runs"):
         run(tmp_path, f"```{language}\nls\n```\n")
+
+
+@pytest.mark.parametrize(("opening", "closing"), [("```console title", "```"), ("~~~console", "~~~")])
+def test_no_way_to_open_a_block_keeps_it_from_being_run(tmp_path: Path, opening: str, closing: str) -> None:
+    with pytest.raises(PageProblem, match="printed"):
+        run(tmp_path, f"{opening}\n$ echo one\ntwo\n{closing}\n")
 
 
 def test_a_block_that_is_not_closed_is_found(tmp_path: Path) -> None:

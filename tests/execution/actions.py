@@ -1,17 +1,15 @@
 """Actions to try the parts of the gate with."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from toolreeve.core.action import Action
 from toolreeve.core.call import LOCAL, Principal, ToolCall
 from toolreeve.core.danger import DangerLevel
+from toolreeve.core.files import Files
 from toolreeve.core.tool import AssessDanger, bind, tool
 
-
-@dataclass(frozen=True)
-class Root:
-    root: str = "/workspace"
+NO_FILES = cast(Files, None)
+"""These actions touch no files."""
 
 
 async def act(**_: Any) -> None:
@@ -26,4 +24,4 @@ def action(
     **args: Any,
 ) -> Action:
     made = tool(danger=danger, idempotent=idempotent)(act)
-    return Action(ToolCall(tool="act", args=args, principal=principal), bind(made), args, Root())
+    return Action(ToolCall(tool="act", args=args, principal=principal), bind(made), args, NO_FILES)

@@ -1,6 +1,15 @@
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+from toolreeve.builtin import TOOLS
+from toolreeve.core.action import Action
+from toolreeve.core.call import ToolCall
 from toolreeve.core.danger import DangerLevel
+from toolreeve.core.tool import FunctionTool, bind
+from toolreeve.guard.workspace import Workspace
+from toolreeve.policy.imagined import imagine
 from toolreeve.policy.known import (
     ALIASES,
     KNOWN,
@@ -69,3 +78,35 @@ def test_a_namesake_is_reached_by_a_deny_but_is_no_name_of_the_tool() -> None:
     assert "run_shell_command" in suspects_of("bash", server=None)
     assert "bash" in suspects_of("run_shell_command", server=None)
     assert "run_shell_command" not in names_of("bash", server=None)
+
+
+@pytest.mark.parametrize("registered", TOOLS, ids=lambda each: each.name)
+def test_what_is_known_by_name_is_what_the_registered_tool_says(registered: FunctionTool) -> None:
+    known, spec = KNOWN[registered.name], registered.spec
+
+    assert (known.danger, known.read_only, known.category) == (spec.danger, spec.read_only, spec.category)
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("read_file", {"path": "a/b.txt"}),
+        ("list_directory", {}),
+        ("search_text", {"pattern": "x", "path": "a"}),
+        ("write_file", {"path": "new.txt", "content": ""}),
+        ("edit_file", {"path": "a/b.txt", "edits": [{"old": "a", "new": "b"}]}),
+        ("delete_file", {"path": "a/../a/b.txt"}),
+        ("move_file", {"source": "a/b.txt", "destination": "c.txt"}),
+    ],
+)
+def test_a_call_imagined_by_name_has_the_effects_of_the_real_one(
+    name: str, args: dict[str, Any], tmp_path: Path
+) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "b.txt").touch()
+    real = bind(next(each for each in TOOLS if each.name == name))
+    files = Workspace(tmp_path.resolve())
+
+    action = Action(ToolCall(tool=name, args=args), real, real.input.parse(args), files)
+
+    assert set(imagine(name, args, root=files.root).effects) == set(action.effects)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from toolreeve.core.action import Action
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.errors import ToolreeveError
+from toolreeve.core.tool import bind, tool
 from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.policy.imagined import imagine
 from toolreeve.policy.known import ALIASES, KNOWN, canonical
@@ -207,19 +208,18 @@ def test_a_rule_that_expires_needs_a_clock() -> None:
 
 
 def test_a_tool_registered_anew_under_the_same_name_is_judged_anew() -> None:
-    from toolreeve.core.tool import bind, tool
-
-    def offered(danger: DangerLevel) -> Action:
+    def offered(*, read_only: bool) -> Action:
         async def work() -> str:
             return ""
 
         template = imagine("work", {})
-        return Action(template.call, bind(tool(name="work", danger=danger)(work)), {}, template._files)
+        made = bind(tool(name="work", danger=DangerLevel.LOW, read_only=read_only)(work))
+        return Action(template.call, made, {}, template._files)
 
-    state = PolicyState()
+    state = PolicyState(mode=PermissionMode.PLAN)
 
-    assert decide(offered(DangerLevel.LOW), state).decision is Decision.ALLOW
-    assert decide(offered(DangerLevel.HIGH), state).decision is Decision.ASK
+    assert decide(offered(read_only=True), state).decision is Decision.ALLOW
+    assert decide(offered(read_only=False), state).decision is Decision.DENY
 
 
 def test_the_version_changes_with_every_part_of_the_policy() -> None:

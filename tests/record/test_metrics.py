@@ -69,7 +69,7 @@ def test_approvals_cache_breakers_and_calls_in_flight_are_told() -> None:
     metrics.cached("read", "hit")
     metrics.started()
     metrics.started()
-    metrics.ended()
+    metrics.executed("t", "", 0.001)
 
     samples = told(metrics)
 

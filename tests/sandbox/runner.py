@@ -44,11 +44,15 @@ class Runner:
         """How it ended: the fields of Ended with text for bytes, or `error` and `message`."""
         return self.all([{"argv": argv, "limits": limits or {}, **request}])[0]
 
-    def all(self, requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def send(self, requests: list[dict[str, Any]]) -> None:
         assert self.process.stdin is not None
-        assert self.process.stdout is not None
         self.process.stdin.write(json.dumps(requests) + "\n")
         self.process.stdin.flush()
+
+    def all(self, requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Run them at the same time."""
+        self.send(requests)
+        assert self.process.stdout is not None
         answer: list[dict[str, Any]] = json.loads(self.process.stdout.readline())
         return answer
 

@@ -1,4 +1,5 @@
 import asyncio
+import re
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.tools.desk import Desk
 from toolreeve.core.errors import ErrorCode, ToolError
-from toolreeve.tools.replacing import Edit, replace_all
+from toolreeve.tools.replacing import Edit, replace_all, unified_diff
 
 
 class TestWriting:
@@ -136,6 +137,37 @@ def test_a_replacement_happens_exactly_when_the_piece_is_there_once(before: str,
     else:
         assert len(places) == 1
         assert after == before[: places[0]] + new + before[places[0] + len(old) :]
+
+
+@given(
+    lines=st.lists(st.sampled_from("abc"), max_size=40),
+    at=st.integers(0, 40),
+    new=st.lists(st.sampled_from("abcd"), max_size=4),
+)
+def test_a_diff_applied_to_the_old_text_gives_the_new(lines: list[str], at: int, new: list[str]) -> None:
+    before = [f"{line}\n" for line in lines]
+    after = before[:at] + [f"{line}\n" for line in new] + before[at + 2 :]
+
+    diff = unified_diff("".join(before), "".join(after), "x")
+
+    assert apply(before, diff) == after
+
+
+def apply(lines: list[str], diff: str) -> list[str]:
+    """What `patch` does, for a diff that fits."""
+    result, at = [], 0
+    for line in diff.splitlines(keepends=True)[2:]:
+        if header := re.match(r"@@ -(\d+)(?:,(\d+))?", line):
+            start = int(header[1]) - (header[2] != "0")
+            result += lines[at:start]
+            at = start
+        elif line.startswith("+"):
+            result.append(line[1:])
+        else:
+            assert lines[at] == line[1:]
+            result += [lines[at]] if line.startswith(" ") else []
+            at += 1
+    return result + lines[at:]
 
 
 def test_deleting_tells_whether_there_was_something(desk: Desk) -> None:

@@ -3,6 +3,7 @@
 import dataclasses
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 
@@ -28,6 +29,31 @@ def path(values: tuple[str, ...]) -> int:
             finding = workspace.explain(value)
             say(json.dumps(dataclasses.asdict(finding)).decode())
     return ExitStatus.OK
+
+
+@explain.command()
+@click.argument("values", nargs=-1, required=True, metavar="URL... | -")
+@click.option("--method", default="GET", help="The HTTP method to ask about.", show_default=True)
+@click.option(
+    "--resolver",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="A hosts-style file to look names up in, instead of the network.",
+)
+def url(values: tuple[str, ...], method: str, resolver: Path | None) -> int:
+    """Whether tools may reach a URL: a JSON line for each; - reads lines from stdin."""
+    import asyncio
+
+    asyncio.run(_explain_urls(values, method.upper(), resolver))
+    return ExitStatus.OK
+
+
+async def _explain_urls(values: tuple[str, ...], method: str, resolver: Path | None) -> None:
+    from toolreeve.cli.world import new_network
+    from toolreeve.guard.explain import explain_url
+
+    guard = new_network(current(), resolver)
+    for value in _each(values):
+        say(json.dumps(await explain_url(guard, value, method=method)).decode())
 
 
 def _each(values: tuple[str, ...]) -> Iterator[str]:

@@ -4,12 +4,15 @@ import os
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolreeve.cli.invocation import Invocation
+from toolreeve.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from toolreeve.approval.channel import Channel
+    from toolreeve.guard.network import NetworkGuard
     from toolreeve.guard.workspace import Workspace
     from toolreeve.runtime import Toolreeve
 
@@ -34,3 +37,18 @@ def new_workspace(invocation: Invocation) -> "Iterator[Workspace]":
         yield workspace
     finally:
         workspace.close()
+
+
+def new_network(invocation: Invocation, hosts: Path | None) -> "NetworkGuard":
+    """The guard as configured; with a file of hosts, names are looked up there and nowhere else."""
+    from toolreeve.assembly import new_network_guard
+    from toolreeve.guard.resolver import HostsResolver, parse_hosts
+
+    configuration = invocation.configuration()
+    if hosts is None:
+        return new_network_guard(configuration)
+    try:
+        known = parse_hosts(hosts.read_text())
+    except (ValueError, OSError) as problem:
+        raise ConfigError(str(problem), source=hosts) from None
+    return new_network_guard(configuration, HostsResolver(known))

@@ -33,6 +33,7 @@ ALIASES: Mapping[str, KeyPath] = {
     "WORKSPACE_DIR": ("workspace", "dir"),
     "WORKSPACE_ALLOW_WRITE": ("workspace", "allow_write"),
     "SEARCH_ALLOWED_BASES": ("workspace", "search_allowed_bases"),
+    "TIMEOUT_HTTP_REQUEST": ("network", "timeout"),
     "TOOLREEVE_TOOLS": ("tool_files",),
     "EXECUTE_MODE": ("sandbox", "mode"),
     "COMMAND_ALLOWLIST": ("commands", "allowlist"),
@@ -42,7 +43,6 @@ ALIASES: Mapping[str, KeyPath] = {
 """Other names that are honoured; the name derived from the key wins over them."""
 
 NOT_YET: Mapping[str, str] = {
-    "TIMEOUT_HTTP_REQUEST": "the HTTP tools",
     "A2A_TOOLS_CONFIG": "tools in YAML",
     "A2A_ERROR_PROFILE": "tools in YAML",
     "TOOLREEVE_ERROR_PROFILE": "tools in YAML",

@@ -56,6 +56,8 @@ class Leaf:
 
     def settle(self, value: Any, base: Path, environ: Mapping[str, str]) -> Any:
         """The value as the tree holds it: tuples for lists, absolute paths, floats where a float is meant."""
+        if value is None:
+            return None
         if self.several:
             return tuple(expand(each, base=base, environ=environ) if self.about.paths else each for each in value)
         if self.about.paths:

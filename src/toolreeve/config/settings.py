@@ -127,6 +127,39 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Network:
+    """Which hosts tools can reach."""
+
+    allow: Annotated[
+        tuple[str, ...],
+        About(
+            "What may be reached, as [METHODS ]HOST[:PORT]; * is every public host on ports 80 and 443. "
+            "A name spelled out, an address or a network opens private places. An empty list means none.",
+            Project.NEVER,
+        ),
+    ] = ("*",)
+    deny: Annotated[
+        tuple[str, ...],
+        About(
+            "What may never be reached, in the same form; without a port on any. The lists of all sources add up.",
+            Project.ADD,
+        ),
+    ] = ()
+    timeout: Annotated[
+        float,
+        About("Seconds that an HTTP request may take where the call does not say.", Project.LOWER, above=0),
+    ] = 30.0
+    proxy: Annotated[
+        str | None,
+        About("The URL of a proxy that requests go through. Proxies of the environment are ignored.", Project.NEVER),
+    ] = None
+    ca_file: Annotated[
+        str | None,
+        About("A file of certificates to trust instead of the system's.", Project.NEVER, paths=True),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sandbox:
     """Where programs run."""
 
@@ -277,6 +310,7 @@ class Settings:
     policy: Policy = field(default_factory=Policy)
     approval: Approval = field(default_factory=Approval)
     limits: Limits = field(default_factory=Limits)
+    network: Network = field(default_factory=Network)
     sandbox: Sandbox = field(default_factory=Sandbox)
     commands: Commands = field(default_factory=Commands)
     quality: Quality = field(default_factory=Quality)

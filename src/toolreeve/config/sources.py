@@ -29,6 +29,7 @@ class ProjectCode:
 
     folder: Path
     files: tuple[str, ...]
+    commands: tuple[str, ...]
     digest: str
     trusted: bool
 
@@ -181,13 +182,18 @@ class _Lookup:
         }
         if not any(given.value for given in needing.values()):
             return None
-        files = tuple(name for path, given in needing.items() if leaves()[path].about.paths for name in given.value)
+        files, commands = (
+            tuple(
+                name for path, given in needing.items() if leaves()[path].about.paths is paths for name in given.value
+            )
+            for paths in (True, False)
+        )
         folder, digest, trusted = project_file.parent, digest_of([project_file, *map(Path, files)]), False
         try:
             trusted = TrustedFolders(Path(chosen[("state", "dir")].value)).covers(folder, digest)
         except ConfigError as problem:
             self.problems.append(problem)
-        return ProjectCode(folder=folder, files=files, digest=digest, trusted=trusted)
+        return ProjectCode(folder=folder, files=files, commands=commands, digest=digest, trusted=trusted)
 
     def _check_tool_files(self, values: Layer) -> None:
         given = values.get(("tool_files",))

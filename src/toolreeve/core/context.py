@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from toolreeve.core.call import Principal, ToolCall
 from toolreeve.core.commands import SHIPPED, CommandRules
 from toolreeve.core.files import Files
+from toolreeve.core.http import NO_HTTP, Http
 from toolreeve.core.process import Processes
 
 
@@ -56,6 +57,7 @@ class Services:
     processes: Processes
     now: Callable[[], float]
     commands: CommandRules = SHIPPED
+    http: Http = NO_HTTP
 
 
 Progress = Callable[[str], None]
@@ -98,6 +100,10 @@ class Context:
     @property
     def commands(self) -> CommandRules:
         return self._services.commands
+
+    @property
+    def http(self) -> Http:
+        return self._services.http
 
     @property
     def principal(self) -> Principal:

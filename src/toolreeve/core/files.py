@@ -158,6 +158,9 @@ class Keep(Protocol):
     async def note(self, call: ToolCall, change: Change) -> None:
         """Write durably that the change is about to happen."""
 
+    def standing(self, *, call_id: str | None, session: str | None) -> Sequence[Change]:
+        """The changes of a call or a session that have not been taken back, newest first. Reads, and does not wait."""
+
 
 class Files(Protocol):
     @property
@@ -216,6 +219,9 @@ class Files(Protocol):
 
     def fingerprint_of(self, data: bytes) -> str:
         """The fingerprint of a file with this content."""
+
+    def changes(self, *, call_id: str | None = None, session: str | None = None) -> Sequence[Change]:
+        """What a call or a session changed and has not been taken back, newest first; nothing where none is kept."""
 
     def fingerprint(self, path: str) -> str | None:
         """What is at the path, not following a link there, told so that any difference shows; None if nothing is."""

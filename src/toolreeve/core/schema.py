@@ -18,6 +18,9 @@ from toolreeve.core.errors import ErrorCode, ToolError, ToolreeveError
 MAX_DEPTH = 64
 MAX_CHARACTERS = 16 * 1024 * 1024
 SHOWN_PROBLEMS = 20
+SMALL = 64 * 1024
+MAX_PLAIN = 64
+_PLAIN = frozenset({int, float, bool, type(None)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ class Schema:
 
     def parse(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments with defaults filled in. Raises ToolError(INVALID_PARAMS) naming every problem."""
-        if problem := _oversized(raw):
+        if not _is_small(raw) and (problem := _oversized(raw)):
             raise invalid([problem])
         args = {**self._defaults, **raw}
         if self._validator.is_valid(args):
@@ -79,6 +82,22 @@ def invalid(problems: Sequence[Problem]) -> ToolError:
         f"{count} problem{'s' * (count != 1)} with the arguments: {shown}{more}",
         detail=[{"pointer": problem.pointer, "problem": problem.text} for problem in problems],
     )
+
+
+def _is_small(raw: Any) -> bool:
+    """Whether the arguments are a few short plain values, as nearly all are: then nothing more need be checked."""
+    if type(raw) is not dict:
+        return False
+    for key, value in raw.items():
+        kind = type(value)
+        if kind is str:
+            if len(value) > SMALL or not value.isascii():
+                return False
+        elif kind not in _PLAIN:
+            return False
+        if type(key) is not str or not key.isascii():
+            return False
+    return len(raw) <= MAX_PLAIN
 
 
 def _oversized(raw: Mapping[str, Any]) -> Problem | None:

@@ -48,15 +48,13 @@ class Executor:
             await asyncio.sleep(delay(retry, meta.attempts, self._draw()))
             meta.attempts += 1
 
-    async def _attempt(self, action: Action) -> Output:
+    def _attempt(self, action: Action) -> Awaitable[Output]:
         call, tool = action.call, action.tool
         report = self._progress(action)
         context = Context(call, self._services, report) if report else Context(call, self._services)
         seconds = call.timeout or tool.spec.limits.timeout or self._timeout
         running = tool.run(action.args, context)  # type: ignore[arg-type]
-        if tool.inline:
-            return await _within(running, seconds)  # type: ignore[arg-type]
-        return await self._alone(running, seconds)  # type: ignore[arg-type]
+        return _within(running, seconds) if tool.inline else self._alone(running, seconds)  # type: ignore[arg-type]
 
     async def _alone(self, running: Coroutine[Any, Any, Output], seconds: float) -> Output:
         """In a task of its own, so that a tool which swallows its cancellation cannot hold its caller."""

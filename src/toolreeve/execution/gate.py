@@ -52,13 +52,14 @@ class Gate:
         self.breakers: dict[str, Breaker] = {}
         self.caches: dict[str, Cache] = {}
         self._all = asyncio.Semaphore(concurrency) if concurrency else None
+        self._common = FREE if self._all is None else QueuedPassage(self._all)
         self._each: dict[str, asyncio.Semaphore] = {}
 
     def admit(self, action: Action) -> "Passage":
         """Enter with `async with`; refused with CIRCUIT_OPEN, RATE_LIMITED or BUDGET."""
         if action.spec.limits is not UNLIMITED or action.cost:
             return GuardedPassage(self, action)
-        return FREE if self._all is None else QueuedPassage(self._all)
+        return self._common
 
     def breaker(self, action: Action) -> Breaker | None:
         settings = action.spec.limits.circuit_breaker
@@ -99,7 +100,7 @@ FREE = Passage()
 
 
 class QueuedPassage(Passage):
-    """Only the number of calls at the same time is limited."""
+    """Only the number of calls at the same time is limited. Shared by all of them: it keeps nothing of any."""
 
     def __init__(self, semaphore: asyncio.Semaphore) -> None:
         self._semaphore = semaphore

@@ -91,6 +91,8 @@ class Workspace:
 
     def explain(self, path: str, *, change: bool = False) -> PathFinding:
         try:
+            if change:
+                self._writer.ground.require_allowed()
             with self._paths.spot(path) as spot:
                 self._paths.require(spot.path, path, change=change)
                 found = spot.stat()
@@ -196,11 +198,14 @@ class Workspace:
     def fingerprint_of(self, data: bytes) -> str:
         return fingerprint_content(data)
 
+    def changes(self, *, call_id: str | None = None, session: str | None = None) -> Sequence[Change]:
+        return () if self._keep is None else self._keep.standing(call_id=call_id, session=session)
+
     def fingerprint(self, path: str) -> str | None:
         try:
             with self._paths.spot(path, follow=False) as spot:
                 self._paths.require(spot.path, path)
-                return self._writer.fingerprint_spot(spot)
+                return self._writer.ground.fingerprint_spot(spot)
         except OSError as problem:
             raise from_system(problem, path, ErrorCode.READ_ERROR) from None
 
@@ -239,7 +244,7 @@ class Workspace:
         return await self._change(call, partial(self._writer.link, path=path, target=target))
 
     async def remove_directory(self, path: str) -> bool:
-        return await asyncio.to_thread(self._writer.remove_directory, path)
+        return await asyncio.to_thread(self._writer.ground.remove_directory, path)
 
     def sweep(self, directory: str, temp: str) -> None:
         """Remove a temporary name that a killed process left beside a file."""
@@ -249,8 +254,14 @@ class Workspace:
         loop = asyncio.get_running_loop()
 
         def note(change: Change) -> None:
-            if self._keep is not None:
+            if self._keep is None:
+                return
+            try:
                 asyncio.run_coroutine_threadsafe(self._keep.note(call, change), loop).result(NOTING_SECONDS)
+            except TimeoutError:
+                raise ToolError(
+                    ErrorCode.AUDIT_ERROR, "the change could not be noted for undo in time; nothing was changed"
+                ) from None
 
         working = loop.run_in_executor(self._threads, work, note)
         try:

@@ -7,9 +7,8 @@ follow one another.
 import hashlib
 import os
 import stat
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Bounds, Change, Changed, Keep
@@ -18,13 +17,12 @@ from toolreeve.guard.changes import (
     draft,
     is_same,
     is_writable,
-    make_directories,
-    remove_empty,
     sync_directory,
     temp_name,
 )
+from toolreeve.guard.ground import Ground, Outdated, to_make, told
 from toolreeve.guard.paths import READING, Paths, Spot
-from toolreeve.guard.problems import failed, forbidden, from_system, missing_directory, missing_file
+from toolreeve.guard.problems import failed, forbidden, missing_file
 from toolreeve.guard.reading import fingerprint_content, fingerprint_file, read_pieces, require_regular
 from toolreeve.guard.syscalls import rename_new
 from toolreeve.guard.walk import Walker
@@ -32,18 +30,13 @@ from toolreeve.guard.walk import Walker
 Note = Callable[[Change], None]
 LARGEST_COPIED = 64 * 1024 * 1024
 MOST_MOVED = 10_000
-_ATTEMPTS = 4
-
-
-class Changeless(Exception):
-    """What was there changed between looking and acting; look again."""
 
 
 class Writer:
     def __init__(self, paths: Paths, *, allowed: bool, keep: Keep | None, one_step: bool, unnamed: bool) -> None:
-        self._paths, self._allowed, self._keep = paths, allowed, keep
+        self.ground = Ground(paths, allowed=allowed, keep=keep)
+        self._paths, self._keep = paths, keep
         self._one_step, self._unnamed = one_step, unnamed
-        self._locks = tuple(threading.Lock() for _ in range(64))
 
     def write(
         self,
@@ -57,25 +50,25 @@ class Writer:
         mode: int | None,
     ) -> Changed:
         def attempt() -> Changed:
-            with self._place(path, follow=True) as spot, self._hold(spot.path):
+            with self.ground.place(path, follow=True) as spot, self.ground.hold(spot.path):
                 old = spot.stat()
                 if old is None:
                     if expect is not None:
                         raise missing_file(path)
-                    self._require_directory(spot, path, create=create_dirs)
+                    self.ground.require_directory(spot, path, create=create_dirs)
                     return self._create(note, spot, data, mode)
                 require_regular(old, path, otherwise=ErrorCode.WRITE_ERROR)
                 return self._replace(note, spot, path, data, append=append, expect=expect, mode=mode)
 
-        return self._steadily(path, attempt)
+        return self.ground.steadily(path, attempt)
 
     def _create(self, note: Note, spot: Spot, data: bytes, mode: int | None) -> Changed:
         change = Change(
-            kind="write", path=spot.path, after=fingerprint_content(data), made=_made(spot), temp=temp_name()
+            kind="write", path=spot.path, after=fingerprint_content(data), made=to_make(spot), temp=temp_name()
         )
         note(change)
         with (
-            self._made_directories(spot, change.made),
+            self.ground.made_directories(spot, change.made),
             draft(spot.descriptor, change.temp, unnamed=self._unnamed) as new,
         ):
             if mode is not None:
@@ -90,11 +83,11 @@ class Writer:
     ) -> Changed:
         if not is_writable(spot):
             raise ToolError(ErrorCode.PERMISSION, f"The operating system refuses to write {path}")
-        with self._opened(spot) as (descriptor, old):
+        with self.ground.opened(spot) as (descriptor, old):
             before = fingerprint_file(descriptor, old)
             if expect is not None and before != expect:
                 raise ToolError(ErrorCode.WRITE_ERROR, f"{path}: changed since it was read; read it again")
-            kept = self._save(descriptor, old)
+            kept = self.ground.save(descriptor, old)
             if append and old.st_size > LARGEST_COPIED:
                 return self._append_in_place(note, spot, path, data, before)
             after = _fingerprint_appended(descriptor, data) if append else fingerprint_content(data)
@@ -116,7 +109,7 @@ class Writer:
                     new.write(piece)
                 new.write(data)
                 if not is_same(old, spot.stat()):
-                    raise Changeless
+                    raise Outdated
                 new.publish(spot.name, replace=True)
                 size = os.fstat(new.descriptor).st_size
             sync_directory(spot.descriptor)
@@ -135,30 +128,30 @@ class Writer:
 
     def delete(self, note: Note, path: str) -> Changed:
         def attempt() -> Changed:
-            with self._place(path, follow=False) as spot, self._hold(spot.path):
+            with self.ground.place(path, follow=False) as spot, self.ground.hold(spot.path):
                 old = spot.stat()
                 if old is None:
                     return Changed(path=spot.path)
-                before, kept = self._keep_former(spot, path, old)
+                before, kept = self.ground.keep_former(spot, path, old)
                 note(Change(kind="delete", path=spot.path, before=before, mode=old.st_mode & 0o777, kept=kept))
                 if not is_same(old, spot.stat()):
-                    raise Changeless
+                    raise Outdated
                 os.unlink(spot.name, dir_fd=spot.descriptor)
                 sync_directory(spot.descriptor)
                 return Changed(path=spot.path, size=old.st_size, existed=True, undoable=kept)
 
-        return self._steadily(path, attempt)
+        return self.ground.steadily(path, attempt)
 
     def move(self, note: Note, path: str, to: str, *, overwrite: bool, create_dirs: bool) -> Changed:
         def attempt() -> Changed:
             with (
-                self._place(path, follow=False) as here,
-                self._place(to, follow=False) as there,
-                self._hold(here.path, there.path),
+                self.ground.place(path, follow=False) as here,
+                self.ground.place(to, follow=False) as there,
+                self.ground.hold(here.path, there.path),
             ):
                 return self._move(note, here, there, path, to, overwrite=overwrite, create_dirs=create_dirs)
 
-        return self._steadily(to, attempt)
+        return self.ground.steadily(to, attempt)
 
     def _move(
         self, note: Note, here: Spot, there: Spot, path: str, to: str, *, overwrite: bool, create_dirs: bool
@@ -166,16 +159,16 @@ class Writer:
         moved, replaced = here.stat(), there.stat()
         if moved is None:
             raise missing_file(path)
-        self._require_directory(there, to, create=create_dirs)
+        self.ground.require_directory(there, to, create=create_dirs)
         if stat.S_ISDIR(moved.st_mode):
             self._require_plain(here, there, path)
         if replaced is not None and not overwrite:
             raise failed(ErrorCode.WRITE_ERROR, to, "already exists; pass overwrite=true to replace it")
         before, kept = (
-            self._keep_former(there, to, replaced) if replaced is not None else (None, self._keep is not None)
+            self.ground.keep_former(there, to, replaced) if replaced is not None else (None, self._keep is not None)
         )
         mode = replaced.st_mode & 0o777 if replaced is not None else 0
-        after = self.fingerprint_spot(here)
+        after = self.ground.fingerprint_spot(here)
         change = Change(
             kind="move",
             path=here.path,
@@ -184,10 +177,10 @@ class Writer:
             after=after,
             mode=mode,
             kept=kept,
-            made=_made(there),
+            made=to_make(there),
         )
         note(change)
-        with self._made_directories(there, change.made):
+        with self.ground.made_directories(there, change.made):
             if replaced is None:
                 rename_new(here.descriptor, here.name, there.descriptor, there.name)
             else:
@@ -197,58 +190,18 @@ class Writer:
         return Changed(path=there.path, size=moved.st_size, existed=replaced is not None, undoable=kept)
 
     def link(self, note: Note, path: str, target: str) -> Changed:
-        with self._place(path, follow=False) as spot, self._hold(spot.path), _told(path):
-            note(Change(kind="write", path=spot.path, after=f"link:{target}", made=_made(spot)))
-            with self._made_directories(spot, _made(spot)):
+        with self.ground.place(path, follow=False) as spot, self.ground.hold(spot.path), told(path):
+            note(Change(kind="write", path=spot.path, after=f"link:{target}", made=to_make(spot)))
+            with self.ground.made_directories(spot, to_make(spot)):
                 os.symlink(target, spot.name, dir_fd=spot.descriptor)
                 sync_directory(spot.descriptor)
             return Changed(path=spot.path)
 
-    def remove_directory(self, path: str) -> bool:
-        with self._place(path, follow=False) as spot, _told(path):
-            return remove_empty(spot)
-
     def sweep(self, directory: str, temp: str) -> None:
         """Remove a temporary name that a dead process left behind."""
-        with suppress(ToolError, FileNotFoundError), self._place(f"{directory}/{temp}", follow=False) as spot:
+        with suppress(ToolError, FileNotFoundError), self.ground.place(f"{directory}/{temp}", follow=False) as spot:
             if not spot.missing:
                 os.unlink(spot.name, dir_fd=spot.descriptor)
-
-    def fingerprint_spot(self, spot: Spot) -> str | None:
-        found = spot.stat()
-        if found is None:
-            return None
-        if stat.S_ISLNK(found.st_mode):
-            return f"link:{os.readlink(spot.name, dir_fd=spot.descriptor)}"
-        if stat.S_ISDIR(found.st_mode):
-            return f"directory:{found.st_dev}:{found.st_ino}"
-        if not stat.S_ISREG(found.st_mode):
-            return f"other:{found.st_mode}"
-        with self._opened(spot) as (descriptor, opened):
-            return fingerprint_file(descriptor, opened)
-
-    def _place(self, path: str, *, follow: bool) -> Spot:
-        """The spot of a path that may be changed, judged both as spelled and as what it leads to."""
-        if not self._allowed:
-            raise ToolError(
-                ErrorCode.WRITE_DISABLED, "Writing is turned off for this workspace (workspace.allow_write = false)"
-            )
-        spelled = self._paths.roots.read(path).path
-        if self._paths.roots.find(spelled) is not None:
-            self._paths.require(spelled, path, change=True)
-        spot = self._paths.spot(path, follow=follow)
-        try:
-            if spot.name == "." or (not spot.parts and not spot.missing and not spot.name):
-                raise failed(ErrorCode.WRITE_ERROR, path, "is a directory, not a file")
-            self._paths.require(spot.path, path, change=True)
-        except ToolError:
-            os.close(spot.descriptor)
-            raise
-        return spot
-
-    def _require_directory(self, spot: Spot, path: str, *, create: bool) -> None:
-        if spot.missing and not create:
-            raise missing_directory(self._paths.relative(spot.root, [*spot.parts, spot.missing[0]]), path)
 
     def _require_plain(self, here: Spot, there: Spot, path: str) -> None:
         """A directory may move only if that makes nothing in it more or less guarded than it was."""
@@ -271,72 +224,6 @@ class Writer:
             raise failed(
                 ErrorCode.WRITE_ERROR, path, f"holds more than {MOST_MOVED} entries; move its parts one by one"
             )
-
-    def _keep_former(self, spot: Spot, path: str, found: os.stat_result) -> tuple[str | None, bool]:
-        """The fingerprint of what is about to go, and whether it can come back."""
-        if stat.S_ISLNK(found.st_mode):
-            return self.fingerprint_spot(spot), self._keep is not None
-        require_regular(found, path, otherwise=ErrorCode.WRITE_ERROR)
-        with self._opened(spot) as (descriptor, opened):
-            return fingerprint_file(descriptor, opened), self._save(descriptor, opened)
-
-    def _save(self, descriptor: int, found: os.stat_result) -> bool:
-        if self._keep is None or found.st_size > self._keep.largest:
-            return False
-        self._keep.save(descriptor)
-        return True
-
-    @contextmanager
-    def _opened(self, spot: Spot) -> Iterator[tuple[int, os.stat_result]]:
-        descriptor = spot.open(READING)
-        try:
-            yield descriptor, require_regular(os.fstat(descriptor), spot.path)
-        finally:
-            os.close(descriptor)
-
-    @contextmanager
-    def _made_directories(self, spot: Spot, made: Sequence[str]) -> Iterator[None]:
-        """Make the missing directories; what then fails leaves none of them behind."""
-        try:
-            make_directories(spot)
-            yield
-        except BaseException:
-            for directory in reversed(made):
-                with suppress(ToolError, OSError):
-                    self.remove_directory(directory)
-            raise
-
-    @contextmanager
-    def _hold(self, *paths: str) -> Iterator[None]:
-        numbers = sorted({hash(path) % len(self._locks) for path in paths})
-        with ExitStack() as held:
-            for number in numbers:
-                held.enter_context(self._locks[number])
-            yield
-
-    def _steadily(self, path: str, attempt: Callable[[], Changed]) -> Changed:
-        for _ in range(_ATTEMPTS):
-            try:
-                with _told(path):
-                    return attempt()
-            except (Changeless, FileExistsError):
-                continue
-        raise ToolError(ErrorCode.WRITE_ERROR, f"{path}: keeps being changed by someone else")
-
-
-@contextmanager
-def _told(path: str) -> Iterator[None]:
-    """What the operating system refuses is a failure of the write, but for a name that was just taken."""
-    try:
-        yield
-    except FileExistsError:
-        raise
-    except OSError as problem:
-        raise from_system(problem, path, ErrorCode.WRITE_ERROR) from None
-
-
-def _made(spot: Spot) -> tuple[str, ...]:
-    return tuple(spot.root.join([*spot.parts, *spot.missing[: at + 1]]) for at in range(len(spot.missing)))
 
 
 def _fingerprint_appended(descriptor: int, data: bytes) -> str:

@@ -14,10 +14,10 @@ from toolreeve.core.errors import ConfigError, ConfigErrors
 from toolreeve.core.schema import Schema
 from toolreeve.core.verdict import Decision
 from toolreeve.policy.examples import Imagine, failing_examples
-from toolreeve.policy.format import policy_schema
+from toolreeve.policy.format import MAX_RULES, policy_schema
 from toolreeve.policy.imagined import imagine
 from toolreeve.policy.rules import Matcher, PermissionRule, RuleProblems
-from toolreeve.policy.scrutiny import never_matches, shadowed_by
+from toolreeve.policy.scrutiny import never_matches, shadowed
 
 _UNKNOWN = re.compile(r"unknown '([^']+)'")
 _MEANT = re.compile(r"did you mean '([^']+)'")
@@ -73,8 +73,8 @@ class _Reading:
         if value is None:
             return ()
         misshapen = self._check_shape(value)
-        written = value.get("rules", []) if isinstance(value, Mapping) else []
-        for index, entry in enumerate(written if isinstance(written, list) else []):
+        written = value.get("rules") if isinstance(value, Mapping) else None
+        for index, entry in enumerate(written[:MAX_RULES] if isinstance(written, list) else []):
             if index not in misshapen:
                 self._read_rule(index, entry)
         self._check_names()
@@ -138,14 +138,13 @@ class _Reading:
             seen.setdefault(name, index)
 
     def _check_shadows(self) -> None:
-        matchers = list(self.matchers.items())
-        for index, matcher in matchers:
-            if (other := shadowed_by(matcher, [each for _, each in matchers])) is not None:
-                self._refuse(
-                    f"never decides: the rule {other.rule.label!r} (line {other.rule.line}) always does before it",
-                    ("rules", index),
-                    fix="remove it, narrow the other, or give it a higher priority",
-                )
+        numbers = {matcher: index for index, matcher in self.matchers.items()}
+        for matcher, other in shadowed(list(self.matchers.values())):
+            self._refuse(
+                f"never decides: the rule {other.rule.label!r} (line {other.rule.line}) always does before it",
+                ("rules", numbers[matcher]),
+                fix="remove it, narrow the other, or give it a higher priority",
+            )
 
     def _refuse(self, problem: str, path: Sequence[str | int], *, fix: str) -> None:
         self.problems.append(self.document.error(problem, path=path, fix=fix))

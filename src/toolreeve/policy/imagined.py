@@ -96,7 +96,8 @@ _ASSESSMENTS = {"http_request": _assess_request, "run_format": _assess_format}
 def _list_effects(effects: Effects, args: Mapping[str, Any], files: Files) -> Sequence[Effect]:
     found = []
     for kind, parameters in effects:
-        value = next((args[name] for name in parameters if args.get(name) is not None), None)
+        unnamed = files.root if kind is EffectKind.READ else None
+        value = next((args[name] for name in parameters if args.get(name) is not None), unnamed)
         found += [Effect(kind, _target(kind, each, files.root)) for each in _each(value)]
     return found
 

@@ -16,7 +16,8 @@ from toolreeve.core.effects import EffectKind
 SPELLED_OUT = "mcp__"
 
 Effects = tuple[tuple[EffectKind, tuple[str, ...]], ...]
-"""For each effect, the arguments that may name its target; the first one present does."""
+"""For each effect, the arguments that may name its target: the first one present does. What reads without a path reads
+the workspace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +65,8 @@ KNOWN: Mapping[str, Known] = {
     **_risky("http_post http_put", DangerLevel.MEDIUM, "http", FETCHES),
     **_risky("http_delete http_request", DangerLevel.HIGH, "http", FETCHES),
     **_safe("fetch_url extract_links", "web", FETCHES),
-    **_safe("get_system_info get_datetime list_llm_models get_audit_log", "system"),
-    **_safe("calculate", "utility"),
+    **_safe("get_system_info list_llm_models get_audit_log", "system"),
+    **_safe("calculate get_datetime", "utility"),
     **_safe("search_tools", "meta"),
     **_safe("git_status git_diff", "quality"),
     **_risky("run_tests run_lint run_typecheck run_build run_format", DangerLevel.MEDIUM, "quality"),

@@ -1,7 +1,9 @@
 """Can this rule ever decide anything? A rule that cannot is a mistake of its author, and is told as one."""
 
 import fnmatch
-from collections.abc import Collection, Sequence
+import functools
+import re
+from collections.abc import Collection, Iterator, Sequence
 
 from toolreeve.core.verdict import Decision
 from toolreeve.policy.conditions import ConditionProblem
@@ -55,8 +57,13 @@ def _exists(pattern: str, tools: Collection[str]) -> bool:
     """A tool of a server may come and go, so its name is taken on trust."""
     if "__" in pattern or pattern == "*":
         return True
-    names = {other for name in (*tools, *KNOWN) for other in suspects_of(name, server=None)}
+    names = _spellings(frozenset(tools))
     return pattern in names or any(fnmatch.fnmatchcase(name, pattern) for name in names)
+
+
+@functools.lru_cache(maxsize=4)
+def _spellings(tools: frozenset[str]) -> frozenset[str]:
+    return frozenset(other for name in (*tools, *KNOWN) for other in suspects_of(name, server=None))
 
 
 def _only_reads(patterns: Sequence[str]) -> bool:
@@ -64,64 +71,57 @@ def _only_reads(patterns: Sequence[str]) -> bool:
     return bool(found) and all(known is not None and known.read_only for known in found)
 
 
-def shadowed_by(matcher: Matcher, others: Sequence[Matcher]) -> Matcher | None:
-    """The rule that always answers before this one, if there is one."""
-    return next((other for other in others if other is not matcher and _overrules(other, matcher, others)), None)
+class _Reach:
+    """What a rule covers, made ready to be compared with many others."""
+
+    __slots__ = ("everything", "matcher", "names", "patterns", "rank", "spellings")
+
+    def __init__(self, matcher: Matcher, position: int) -> None:
+        self.matcher = matcher
+        self.names = frozenset(_patterns(matcher.rule))
+        self.everything = "*" in self.names
+        self.patterns = [re.compile(fnmatch.translate(each)) for each in self.names if not _is_plain(each)]
+        self.spellings = [names_of(canonical(each), server=None) if _is_plain(each) else None for each in self.names]
+        # A deny is asked first whatever the priorities; of equals the one written first.
+        deny = matcher.decision is Decision.DENY
+        self.rank = (deny, matcher.rule.priority, int(matcher.decision), -position)
+
+    def covers_tools(self, narrow: "_Reach") -> bool:
+        if self.everything or narrow.names <= self.names:
+            return True
+        return all(spelled is not None and self._covers(spelled) for spelled in narrow.spellings)
+
+    def _covers(self, spellings: frozenset[str]) -> bool:
+        return not self.names.isdisjoint(spellings) or any(
+            pattern.match(name) for pattern in self.patterns for name in spellings
+        )
 
 
-def _overrules(one: Matcher, other: Matcher, order: Sequence[Matcher]) -> bool:
-    if not _is_before(one, other, order) or not _covers(one.rule, other.rule):
+def shadowed(matchers: Sequence[Matcher]) -> Iterator[tuple[Matcher, Matcher]]:
+    """Each rule that never decides, with the one that always answers before it."""
+    reaches = [_Reach(matcher, position) for position, matcher in enumerate(matchers)]
+    for reach in reaches:
+        other = next((each for each in reaches if each.rank > reach.rank and _overrules(each, reach)), None)
+        if other is not None:
+            yield reach.matcher, other.matcher
+
+
+def _overrules(wide: _Reach, narrow: _Reach) -> bool:
+    if not wide.covers_tools(narrow) or not _covers(wide.matcher.rule, narrow.matcher.rule):
         return False
-    unconditional = not (one.rule.when or one.rule.effect or one.rule.target)
-    return unconditional or (one.decision is Decision.ALLOW) == (other.decision is Decision.ALLOW)
+    rule = wide.matcher.rule
+    unconditional = not (rule.when or rule.effect or rule.target)
+    return unconditional or (wide.matcher.decision is Decision.ALLOW) == (narrow.matcher.decision is Decision.ALLOW)
 
 
-def _is_before(one: Matcher, other: Matcher, order: Sequence[Matcher]) -> bool:
-    """A deny goes first whatever the priorities; of equals the one written first."""
-    first, second = _rank(one), _rank(other)
-    return first > second or (first == second and order.index(one) < order.index(other))
-
-
-def _rank(matcher: Matcher) -> tuple[bool, int, int]:
-    is_deny = matcher.decision is Decision.DENY
-    return is_deny, matcher.rule.priority, matcher.decision
+_SAME = ("server", "effect", "target", "user", "role", "mode", "session", "origin", "min_danger", "max_danger")
 
 
 def _covers(wide: PermissionRule, narrow: PermissionRule) -> bool:
-    """Whether every call that the narrow rule matches is one that the wide rule matches; False where in doubt."""
+    """Whether, of calls to the same tool, every one that the narrow rule matches is matched by the wide one; False
+    where in doubt."""
     return (
-        _covers_tools(wide, narrow)
-        and all(
-            getattr(wide, key) in (None, "", ()) or getattr(wide, key) == getattr(narrow, key)
-            for key in (
-                "server",
-                "effect",
-                "target",
-                "user",
-                "role",
-                "mode",
-                "session",
-                "origin",
-                "min_danger",
-                "max_danger",
-            )
-        )
+        all(getattr(wide, key) in (None, "", ()) or getattr(wide, key) == getattr(narrow, key) for key in _SAME)
         and all(narrow.when.get(argument) == condition for argument, condition in wide.when.items())
         and (wide.expires is None or (narrow.expires is not None and narrow.expires <= wide.expires))
     )
-
-
-def _covers_tools(wide: PermissionRule, narrow: PermissionRule) -> bool:
-    patterns = _patterns(wide)
-    return all(
-        each in patterns or any(_pattern_covers(pattern, each) for pattern in patterns) for each in _patterns(narrow)
-    )
-
-
-def _pattern_covers(wide: str, narrow: str) -> bool:
-    if wide == "*":
-        return True
-    if not _is_plain(narrow):
-        return False
-    names = names_of(canonical(narrow), server=None)
-    return any(fnmatch.fnmatchcase(name, wide) for name in names)

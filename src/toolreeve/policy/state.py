@@ -77,7 +77,7 @@ class PolicyState:
             raise ToolreeveError("the floor can only deny: give it rules whose decision is deny")
         if now is None and any(matcher.rule.expires is not None for matcher in (*compiled, *grounds)):
             raise ToolreeveError("a rule that expires needs a clock: pass `now`")
-        allowed, denied = frozenset(allowed_tools), frozenset(denied_tools)
+        mode, allowed, denied = PermissionMode(mode), names(allowed_tools), names(denied_tools)
         return PolicyState(
             mode=mode,
             allowed_tools=allowed,
@@ -113,6 +113,13 @@ class PolicyState:
     def fixed(self) -> bool:
         """Whether every call of the same tool and danger gets the same answer, budget aside."""
         return all(matcher.fixed for matcher in (*self.floor, *self.denies, *self.rules))
+
+
+def names(given: Iterable[str]) -> frozenset[str]:
+    """A set of names; one bare text would be taken for its letters, and deny nothing."""
+    if isinstance(given, str):
+        raise ToolreeveError(f"expected a set of tool names, got the text {given!r}: write {{{given!r}}}")
+    return frozenset(given)
 
 
 def _fingerprint(

@@ -17,10 +17,12 @@ _PIECE = 1024 * 1024
 
 
 class Blobs:
-    """`now` is wall-clock time: a content that nobody refers to yet is safe from pruning for an hour."""
+    """`now` is wall-clock time: a content that nobody refers to yet is safe from pruning for an hour.
+    `fresh_bytes` is about how much was added since the last pruning."""
 
     def __init__(self, directory: Path, now: Callable[[], float]) -> None:
         self._directory, self._now = directory, now
+        self.fresh_bytes = 0
 
     def save(self, descriptor: int) -> str:
         """Keep the content of an open file; its digest. Blocks until it is on disk."""
@@ -31,6 +33,7 @@ class Blobs:
             os.utime(temporary, (self._now(), self._now()))
             temporary.replace(self._directory / digest)
             self._sync()
+            self.fresh_bytes += os.fstat(descriptor).st_size
         except OSError as problem:
             raise ToolError(
                 ErrorCode.WRITE_ERROR,
@@ -80,6 +83,7 @@ class Blobs:
 
     def prune(self, wanted: Collection[str]) -> None:
         """Remove what is not wanted, unless it is young: somebody may be about to refer to it."""
+        self.fresh_bytes = 0
         if not self._directory.is_dir():
             return
         with os.scandir(self._directory) as entries:

@@ -64,13 +64,10 @@ class Metrics:
         with self._lock:
             self._in_flight += 1
 
-    def ended(self) -> None:
+    def executed(self, tool: str, code: str, seconds: float) -> None:
+        """A call that was told to have started ended: `code` is empty for a success, `tool` for an unknown name."""
         with self._lock:
             self._in_flight -= 1
-
-    def executed(self, tool: str, code: str, seconds: float) -> None:
-        """A call ended: `code` is empty for a success, `tool` for a name that no tool has."""
-        with self._lock:
             durations = self._durations.get(tool)
             if durations is None:
                 tool, durations = self._introduce(tool)

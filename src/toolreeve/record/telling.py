@@ -36,8 +36,9 @@ class Teller:
     def ended(self, entry: Entry) -> None:
         meta, outcome = entry.meta, entry.outcome
         code = str(outcome.code) if isinstance(outcome, Failure) else ""
-        self._metrics.ended()
         self._metrics.executed(meta.tool if entry.action else "", code, meta.duration_ms / 1000)
+        if entry.action is not None and entry.action.spec.limits.caching and (meta.cached or meta.attempts):
+            self._metrics.cached(meta.tool, "hit" if meta.cached else "miss")
         if not self._bus.listened:
             return
         data: dict[str, Any] = {"tool_id": meta.tool, "execution_time": meta.duration_ms / 1000, "cached": meta.cached}

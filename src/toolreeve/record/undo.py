@@ -22,6 +22,7 @@ from toolreeve.record.store import Store
 MOST_KEPT_BYTES = 1024 * 1024 * 1024
 LONGEST_KEPT = 30 * 24 * 3600.0
 MOST_SWEPT = 256
+PRUNE_EVERY = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,20 +68,20 @@ class Undo:
     async def note(self, call: ToolCall, change: Change) -> None:
         row = (call.id, call.session, self._now(), json.dumps(dataclasses.asdict(change)))
 
-        def insert(connection: sqlite3.Connection) -> None:
-            connection.execute("INSERT INTO undo (call_id, session, at, change) VALUES (?, ?, ?, ?)", row)
+        def insert(connection: sqlite3.Connection) -> int:
+            added = connection.execute("INSERT INTO undo (call_id, session, at, change) VALUES (?, ?, ?, ?)", row)
+            return added.lastrowid or 0
 
-        await self._store.transact(insert)
+        number = await self._store.transact(insert)
+        if number % PRUNE_EVERY == 0 or self._blobs.fresh_bytes > self._most_bytes // 8:
+            await self.prune()
 
     async def changes(self, *, call_id: str | None = None, session: str | None = None) -> Sequence[Noted]:
         """The changes of a call or a session that have not been taken back, newest first."""
-        column, value = ("call_id", call_id) if call_id is not None else ("session", session)
-        query = f"SELECT id, change FROM undo WHERE {column} = ? AND NOT undone ORDER BY id DESC"  # noqa: S608
+        return await self._store.read(_selection(call_id, session))
 
-        def select(connection: sqlite3.Connection) -> list[Noted]:
-            return [Noted(id=number, change=_change(body)) for number, body in connection.execute(query, (value,))]
-
-        return await self._store.read(select)
+    def standing(self, *, call_id: str | None, session: str | None) -> Sequence[Change]:
+        return [noted.change for noted in self._store.read_now(_selection(call_id, session))]
 
     async def restore(
         self,
@@ -213,6 +214,16 @@ class Undo:
         for change in await self._store.read(select):
             if change.temp and not _lives(change.temp):
                 files.sweep(str(Path(change.path).parent), change.temp)
+
+
+def _selection(call_id: str | None, session: str | None) -> Callable[[sqlite3.Connection], list[Noted]]:
+    column, value = ("call_id", call_id) if call_id is not None else ("session", session)
+    query = f"SELECT id, change FROM undo WHERE {column} = ? AND NOT undone ORDER BY id DESC"  # noqa: S608
+
+    def select(connection: sqlite3.Connection) -> list[Noted]:
+        return [Noted(id=number, change=_change(body)) for number, body in connection.execute(query, (value,))]
+
+    return select
 
 
 def _change(body: bytes) -> Change:

@@ -44,7 +44,7 @@ class Command:
         self._loop = asyncio.get_running_loop()
         self._began = self._loop.time()
         self._over: asyncio.Future[None] = self._loop.create_future()
-        self._open_streams = 2
+        self._pending = 2  # streams that are open
         self._answer: bytes | None = None
         self._last_words: asyncio.TimerHandle | None = None
         self._killed = False
@@ -70,7 +70,7 @@ class Command:
 
     def _start(self, request: ProcessRequest, environment: Mapping[str, str], nothing: int) -> None:
         message = _message(request, environment)
-        passed = [self._out.start(self._stream_ended), self._err.start(self._stream_ended)]
+        passed = [self._out.start(self._done), self._err.start(self._done)]
         try:
             stdin = nothing
             if request.stdin:
@@ -96,12 +96,12 @@ class Command:
         self._last_words = self._loop.call_later(_LAST_WORDS, self._close_streams)
         self._check()
 
-    def _stream_ended(self) -> None:
-        self._open_streams -= 1
+    def _done(self) -> None:
+        self._pending -= 1
         self._check()
 
     def _check(self) -> None:
-        if self._answer is not None and not self._open_streams and not self._over.done():
+        if self._answer is not None and not self._pending and not self._over.done():
             self._over.set_result(None)
 
     def _look_later(self) -> None:
@@ -120,10 +120,21 @@ class Command:
         self._kill()
 
     def _kill(self) -> None:
+        """With namespaces the keeper ends after all that it kept, so its end is awaited; else the slot answers."""
+        slot = self._slot
+        if self._killed or slot.pidfd < 0:
+            return
         self._killed = True
-        self._slot.kill()
-        if not self._slot.apart:
-            self._loop.call_later(_LAST_WORDS / 2, self._slot.kill_surely)
+        slot.kill()
+        if slot.apart:
+            self._pending += 1
+            self._loop.add_reader(slot.pidfd, self._keeper_ended, slot.pidfd)
+        else:
+            self._loop.call_later(_LAST_WORDS / 2, slot.kill_surely)
+
+    def _keeper_ended(self, pidfd: int) -> None:
+        self._loop.remove_reader(pidfd)
+        self._done()
 
     async def _finish_killed(self) -> None:
         """A cancelled command is gone before its caller goes on."""
@@ -138,6 +149,8 @@ class Command:
 
     def _part(self) -> None:
         self._close_streams()
+        if self._killed and self._slot.pidfd >= 0:
+            self._loop.remove_reader(self._slot.pidfd)
         if self._last_words is not None:
             self._last_words.cancel()
         if self._killed or not self._answer or self._answer[:1] in (b"M", b"C", b"P"):

@@ -11,10 +11,24 @@ from collections.abc import Iterable
 
 from toolreeve.sandbox import syscalls
 
-_RIGHTS = (
-    "execute write_file read_file read_dir remove_dir remove_file make_char make_dir make_reg make_sock make_fifo "
-    "make_block make_sym refer truncate ioctl_dev"
-).split()
+_RIGHTS = [
+    "execute",
+    "write_file",
+    "read_file",
+    "read_dir",
+    "remove_dir",
+    "remove_file",
+    "make_char",
+    "make_dir",
+    "make_reg",
+    "make_sock",
+    "make_fifo",
+    "make_block",
+    "make_sym",
+    "refer",
+    "truncate",
+    "ioctl_dev",
+]
 _BIT = {name: 1 << position for position, name in enumerate(_RIGHTS)}
 _HANDLED_BY_VERSION = (0, 13, 14, 15, 15, 16)
 _VERSION_WITH_NETWORK = 4

@@ -31,7 +31,7 @@ main(int(sys.argv[1]))
 """
 
 
-class Unavailable(Exception):  # noqa: N818  # says what is the matter with the machine
+class Unavailable(Exception):  # says what is the matter with the machine
     """The kernel does not let such a place be built here."""
 
 

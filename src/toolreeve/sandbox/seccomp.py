@@ -25,14 +25,69 @@ _SET_ID_BITS = 0o6000
 _CREATES = 0o100 | 0o20000000  # O_CREAT, O_TMPFILE
 _TERMINAL_TRICKS = (0x5412, 0x541C, 0x5423)  # TIOCSTI, TIOCLINUX, TIOCSETD: typing into somebody else's terminal
 
-_REFUSED = (
-    "ptrace process_vm_readv process_vm_writev kcmp pidfd_getfd keyctl add_key request_key io_uring_setup "
-    "io_uring_enter io_uring_register bpf perf_event_open userfaultfd mount umount2 pivot_root chroot swapon swapoff "
-    "reboot sethostname setdomainname iopl ioperm init_module finit_module delete_module quotactl quotactl_fd acct "
-    "settimeofday clock_settime clock_adjtime syslog vhangup kexec_load kexec_file_load open_by_handle_at unshare setns "
-    "fanotify_init move_pages migrate_pages open_tree move_mount fsopen fsconfig fsmount fspick mount_setattr "
-    "modify_ldt uselib nfsservctl _sysctl sysfs ustat lookup_dcookie memfd_secret process_madvise process_mrelease"
-).split()
+_REFUSED = [
+    "ptrace",
+    "process_vm_readv",
+    "process_vm_writev",
+    "kcmp",
+    "pidfd_getfd",
+    "keyctl",
+    "add_key",
+    "request_key",
+    "io_uring_setup",
+    "io_uring_enter",
+    "io_uring_register",
+    "bpf",
+    "perf_event_open",
+    "userfaultfd",
+    "mount",
+    "umount2",
+    "pivot_root",
+    "chroot",
+    "swapon",
+    "swapoff",
+    "reboot",
+    "sethostname",
+    "setdomainname",
+    "iopl",
+    "ioperm",
+    "init_module",
+    "finit_module",
+    "delete_module",
+    "quotactl",
+    "quotactl_fd",
+    "acct",
+    "settimeofday",
+    "clock_settime",
+    "clock_adjtime",
+    "syslog",
+    "vhangup",
+    "kexec_load",
+    "kexec_file_load",
+    "open_by_handle_at",
+    "unshare",
+    "setns",
+    "fanotify_init",
+    "move_pages",
+    "migrate_pages",
+    "open_tree",
+    "move_mount",
+    "fsopen",
+    "fsconfig",
+    "fsmount",
+    "fspick",
+    "mount_setattr",
+    "modify_ldt",
+    "uselib",
+    "nfsservctl",
+    "_sysctl",
+    "sysfs",
+    "ustat",
+    "lookup_dcookie",
+    "memfd_secret",
+    "process_madvise",
+    "process_mrelease",
+]
 _HIDES_ARGUMENTS = ("clone3", "openat2")
 _HIDES_MEMORY = ("memfd_create", "shmget")
 _MODE_ARGUMENT = {"chmod": 1, "fchmod": 1, "creat": 1, "mknod": 1, "fchmodat": 2, "fchmodat2": 2, "mknodat": 2}

@@ -190,11 +190,11 @@ class Slot:
                 os.close(descriptor)
         breach = self._await(pid, request)
         _, status, used = os.wait4(pid, 0)
-        self._commands.send(ENDED.pack(breach, status, used.ru_utime, used.ru_stime, used.ru_maxrss))
         self._end_leftovers()
         os.chdir("/")
         if request["private"]:
             tree.wipe(self._private)
+        self._commands.send(ENDED.pack(breach, status, used.ru_utime, used.ru_stime, used.ru_maxrss))
 
     def _await(self, pid: int, request: dict[str, Any]) -> bytes:
         """Until it ends, is to be ended, or uses more than it may together with all it started."""

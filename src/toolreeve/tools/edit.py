@@ -3,8 +3,8 @@
 A change is whole or absent, and what it replaced is kept for undo; `undoable` is false when that was too large.
 """
 
-import difflib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from toolreeve.core.context import Context
@@ -13,10 +13,11 @@ from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Files
 from toolreeve.core.result import Output
+from toolreeve.core.threads import run_interruptibly
 from toolreeve.core.tool import Arguments, tool
 from toolreeve.tools import text
-from toolreeve.tools.replacing import Edit, replace_all
-from toolreeve.tools.spoken import deleting, writing
+from toolreeve.tools.replacing import Edit, replace_all, unified_diff
+from toolreeve.tools.spoken import deleting, target, writing
 
 LARGEST_EDITED = 16 * 1024 * 1024
 LONGEST_DIFF = 64 * 1024
@@ -91,14 +92,12 @@ async def edit_file(ctx: Context, path: str, edits: list[dict[str, str]], *, dry
     """Replace exact, unique pieces of a text file. All edits are made, or none."""
     replacements = [Edit(old=edit["old"], new=edit["new"]) for edit in edits]
     for attempt in range(_ATTEMPTS):
-        resolved, old, expect = _read_whole(ctx.files, path)
-        new = replace_all(old, replacements)
-        diff = _diff(old, new, ctx.files.relative(resolved))
+        draft: _Draft = await run_interruptibly(lambda: _prepare(ctx.files, path, replacements))
         if dry_run:
-            return _edited(resolved, diff, edits=len(edits), dry_run=True, undoable=True)
+            return _edited(draft, edits=len(edits), dry_run=True, undoable=True)
         try:
-            changed = await ctx.files.write(ctx.call, path, new.encode(), create_dirs=False, expect=expect)
-            return _edited(changed.path, diff, edits=len(edits), dry_run=False, undoable=changed.undoable)
+            changed = await ctx.files.write(ctx.call, path, draft.content, create_dirs=False, expect=draft.expect)
+            return _edited(draft, edits=len(edits), dry_run=False, undoable=changed.undoable)
         except ToolError as problem:
             # Somebody else wrote in between: the edits are made anew on what is there now.
             if not problem.retryable or attempt == _ATTEMPTS - 1:
@@ -106,30 +105,35 @@ async def edit_file(ctx: Context, path: str, edits: list[dict[str, str]], *, dry
     raise AssertionError("the last attempt returns or raises")
 
 
-def _read_whole(files: Files, path: str) -> tuple[str, str, str]:
-    """The resolved path, the text as it stands, and the fingerprint it must still have when it is replaced."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Draft:
+    """An edited text; `expect` is the fingerprint that the file must still have when it is replaced."""
+
+    path: str
+    content: bytes
+    diff: str
+    expect: str
+
+
+def _prepare(files: Files, path: str, edits: Sequence[Edit]) -> _Draft:
     with files.open(path) as file:
         if file.size > LARGEST_EDITED:
             most = LARGEST_EDITED // 1024 // 1024
             raise ToolError(ErrorCode.READ_ERROR, f"{path}: files above {most} MB are not edited", retryable=False)
         data = file.read(0, file.size)
-        try:
-            return file.path, data.decode(), files.fingerprint_of(data)
-        except UnicodeDecodeError as problem:
-            raise text.undecodable(data, problem, "utf-8", path) from None
+    try:
+        old = data.decode()
+    except UnicodeDecodeError as problem:
+        raise text.undecodable(data, problem, "utf-8", path) from None
+    new = replace_all(old, edits)
+    diff = unified_diff(old, new, files.relative(file.path))
+    return _Draft(path=file.path, content=new.encode(), diff=diff, expect=files.fingerprint_of(data))
 
 
-def _diff(old: str, new: str, name: str) -> str:
-    lines = difflib.unified_diff(
-        old.splitlines(keepends=True), new.splitlines(keepends=True), f"a/{name}", f"b/{name}", n=3
-    )
-    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
-
-
-def _edited(path: str, diff: str, *, edits: int, dry_run: bool, undoable: bool) -> Output:
-    cut = len(diff) > LONGEST_DIFF
-    shown = diff[:LONGEST_DIFF] if cut else diff
-    data = {"diff": shown, "path": path, "edits": edits, "dry_run": dry_run, "undoable": undoable}
+def _edited(draft: _Draft, *, edits: int, dry_run: bool, undoable: bool) -> Output:
+    cut = len(draft.diff) > LONGEST_DIFF
+    shown = draft.diff[:LONGEST_DIFF] if cut else draft.diff
+    data = {"diff": shown, "path": draft.path, "edits": edits, "dry_run": dry_run, "undoable": undoable}
     return Output(data=data | ({"truncated": True} if cut else {}), main=shown, truncated=cut)
 
 
@@ -147,8 +151,8 @@ async def delete_file(ctx: Context, path: str) -> Output:
 
 def _moving(args: Arguments, files: Files) -> Sequence[Effect]:
     return (
-        Effect(EffectKind.DELETE, files.target(args["source"])),
-        Effect(EffectKind.WRITE, files.target(args["destination"])),
+        Effect(EffectKind.DELETE, target(args, "source", files)),
+        Effect(EffectKind.WRITE, target(args, "destination", files)),
     )
 
 

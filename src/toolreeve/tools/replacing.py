@@ -1,6 +1,7 @@
 """How does a text look after exact replacements? Pure. Each piece must occur exactly once when its turn comes."""
 
 import difflib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,6 +9,7 @@ from toolreeve.core.errors import ErrorCode, ToolError
 
 _MOST_PLACES = 10
 _MOST_COMPARED = 5000
+_CONTEXT = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +29,38 @@ def replace_all(content: str, edits: Sequence[Edit]) -> str:
     for number, edit in enumerate(edits):
         now = _replace(now, _plain(edit) if returns else edit, number)
     return now.replace("\n", "\r\n") if returns else now
+
+
+def unified_diff(old: str, new: str, name: str) -> str:
+    """The difference as patch understands it. Only the part that differs is compared: large texts cost little."""
+    before, after = _lines(old), _lines(new)
+    skipped = max(_common(before, after) - _CONTEXT, 0)
+    rest = min(_common(before[skipped:][::-1], after[skipped:][::-1]), len(before) - skipped, len(after) - skipped)
+    kept = max(rest - _CONTEXT, 0)
+    lines = difflib.unified_diff(
+        before[skipped : len(before) - kept], after[skipped : len(after) - kept], f"a/{name}", f"b/{name}", n=_CONTEXT
+    )
+    shifted = (_shift(line, skipped) if line.startswith("@@") else line for line in lines)
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in shifted)
+
+
+def _lines(content: str) -> list[str]:
+    """Cut at newlines only: other characters that some take for line ends are part of a line."""
+    *whole, last = content.split("\n")
+    return [f"{line}\n" for line in whole] + ([last] if last else [])
+
+
+def _common(first: Sequence[str], second: Sequence[str]) -> int:
+    """How many items at the start are the same."""
+    return next(
+        (at for at, (one, other) in enumerate(zip(first, second, strict=False)) if one != other),
+        min(len(first), len(second)),
+    )
+
+
+def _shift(header: str, lines: int) -> str:
+    """`@@ -1,2 +1,3 @@` counted from further up."""
+    return re.sub(r"(?<=[-+])\d+", lambda number: str(int(number[0]) + lines), header)
 
 
 def _plain(edit: Edit) -> Edit:

@@ -30,9 +30,14 @@ def deleting(parameter: str = "path") -> ListEffects:
 
 def _touching(kind: EffectKind, parameter: str) -> ListEffects:
     def effects(args: Arguments, files: Files) -> Sequence[Effect]:
-        return (Effect(kind, files.target(args[parameter])),)
+        return (Effect(kind, target(args, parameter, files)),)
 
     return effects
+
+
+def target(args: Arguments, parameter: str, files: Files) -> str:
+    """The path that a parameter names. Any value is answered: effects may be asked of a call that is not valid."""
+    return files.target(str(args.get(parameter, ".")))
 
 
 def shown_name(name: str) -> str:

@@ -1,13 +1,28 @@
 """Can it be taken back? The tool that restores files as they were before a call, or a whole session, changed them."""
 
+from collections.abc import Sequence
+
 from toolreeve.core.context import Context
 from toolreeve.core.danger import DangerLevel
+from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.files import Files
 from toolreeve.core.result import Output
-from toolreeve.core.tool import tool
+from toolreeve.core.tool import Arguments, tool
 
 
-@tool(danger=DangerLevel.MEDIUM, category="file", inline=True, source="toolreeve")
+def _list_effects(args: Arguments, files: Files) -> Sequence[Effect]:
+    """Taking a change back writes or deletes what it changed: rules about those places hold for undo as well."""
+    effects: dict[Effect, None] = {}
+    for change in files.changes(call_id=args.get("call_id"), session=args.get("session")):
+        gone = change.before is None and not change.to
+        effects[Effect(EffectKind.DELETE if gone else EffectKind.WRITE, change.path)] = None
+        if change.to:
+            effects[Effect(EffectKind.WRITE if change.before else EffectKind.DELETE, change.to)] = None
+    return tuple(effects)
+
+
+@tool(danger=DangerLevel.MEDIUM, category="file", effects=_list_effects, inline=True, source="toolreeve")
 async def undo(ctx: Context, call_id: str | None = None, session: str | None = None, *, force: bool = False) -> Output:
     """Take back what a call, or all calls of a session, changed in files. Changes nothing where a file changed since.
 

@@ -1,0 +1,26 @@
+"""Ask before anything is written: an approver that looks at the request and answers for it."""
+
+import asyncio
+
+from toolreeve import Toolreeve
+from toolreeve.approval.request import Answer, Request
+
+
+async def approve(request: Request) -> Answer:
+    """Yes to drafts, no to the rest. A program would ask a person here."""
+    if request.effects and all("/drafts/" in effect.target for effect in request.effects):
+        return request.allow(by="the drafts clerk")
+    return request.deny(note="only drafts are written here")
+
+
+async def main() -> None:
+    async with Toolreeve(approve=approve) as reeve:
+        draft = await reeve.call("write_file", path="drafts/letter.txt", content="Dear reader")
+        print(draft.success, draft.meta.approved_by)  # → True the drafts clerk
+        final = await reeve.call("write_file", path="drafts/../letter.txt", content="Dear reader")
+        print(final.error.code if final.error else "")  # → E_APPROVAL_DENIED
+        undone = await reeve.undo(draft.meta.call_id)
+        print(undone.success, undone.meta.approved_by)  # → True the drafts clerk
+
+
+asyncio.run(main())

@@ -1,0 +1,55 @@
+"""What can a tool do over HTTP? The capability `Context.http`; `guard/client.py` is the one that keeps it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from toolreeve.core.charset import decode_text
+from toolreeve.core.errors import ErrorCode, ToolError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpRequest:
+    """`timeout` is for the whole exchange, redirects and body included; None means the configured one. `session` is
+    whose cookies go along."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+    timeout: float | None = None
+    session: str = "default"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpReply:
+    """`url` is where the answer came from after redirects. A body that was cut at the cap is `truncated`."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes | bytearray
+    url: str
+    truncated: bool = False
+
+    @property
+    def content_type(self) -> str:
+        return self.headers.get("content-type", "")
+
+    def text(self) -> str:
+        return decode_text(self.body, self.content_type, cut=self.truncated)
+
+
+class Http(Protocol):
+    async def send(self, request: HttpRequest) -> HttpReply:
+        """Raises ToolError: URL_FORBIDDEN, HTTP_TIMEOUT, HTTP_ERROR. A status of 400 or more is still a reply."""
+        ...
+
+
+class _NoHttp:
+    async def send(self, request: HttpRequest) -> HttpReply:
+        raise ToolError(
+            ErrorCode.URL_FORBIDDEN, f"{request.url!r} cannot be reached: this runtime has no network guard"
+        )
+
+
+NO_HTTP: Http = _NoHttp()

@@ -1,0 +1,142 @@
+"""What does a client of the proxy want? Read from its first bytes: SOCKS5, CONNECT, or a plain HTTP request.
+
+Exactly one request is read from a connection, with one meaning: what two parsers could frame differently is refused.
+"""
+
+import asyncio
+import re
+import socket
+import struct
+from dataclasses import dataclass
+
+from toolreeve.core.errors import ToolError
+from toolreeve.core.urls import parse_host, parse_port, parse_url
+
+MAX_HEAD = 64 * 1024
+TUNNEL = "CONNECT"
+_LINE = re.compile(r"([A-Z]{1,20}) ([\x21-\x7e]+) HTTP/1\.[01]")
+_FIELD = re.compile(r"([A-Za-z0-9!#$%&'*+.^_`|~-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)")
+_HOP_BY_HOP = frozenset({"connection", "keep-alive", "te", "trailer", "upgrade", "host"})
+
+
+class Malformed(Exception):
+    """The client speaks none of the three, or does so ambiguously. `reply` is the answer in SOCKS, if it spoke that."""
+
+    def __init__(self, problem: str, *, reply: bytes | None = None) -> None:
+        super().__init__(problem)
+        self.reply = reply
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """`head` is what the other side is sent first; `body` says how much of the client's bytes belongs to the request:
+    a number, "chunked", or None for a tunnel without end."""
+
+    protocol: str
+    host: str
+    port: int
+    method: str = TUNNEL
+    head: bytes = b""
+    body: int | str | None = None
+
+
+async def read_wanted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Wanted:
+    """Raises Malformed, or EOFError where the client goes away."""
+    first = await reader.readexactly(1)
+    if first == b"\x05":
+        return await _read_socks(reader, writer)
+    try:
+        head = first + await reader.readuntil(b"\r\n\r\n")
+    except asyncio.LimitOverrunError:
+        raise Malformed("the request's head is too large") from None
+    return parse_head(head)
+
+
+def parse_head(head: bytes) -> Wanted:
+    line, *fields = head.decode("latin-1").removesuffix("\r\n\r\n").split("\r\n")
+    request = _LINE.fullmatch(line)
+    if request is None:
+        raise Malformed("this is not an HTTP request to a proxy")
+    method, place = request.groups()
+    try:
+        return _tunnel(place) if method == TUNNEL else _plain(method, place, fields)
+    except ToolError as refusal:
+        raise Malformed(refusal.message) from None
+
+
+def _tunnel(place: str) -> Wanted:
+    host, colon, port = place.rpartition(":")
+    if not colon:
+        raise Malformed("CONNECT needs a host and a port")
+    return Wanted(protocol="connect", host=parse_host(host)[0], port=parse_port(port, "https"))
+
+
+def _plain(method: str, url: str, fields: list[str]) -> Wanted:
+    if not url.lower().startswith("http://"):
+        raise Malformed("a proxy takes http:// URLs; use CONNECT for https://")
+    target = parse_url(url)
+    headers = _headers(fields)
+    named = {part.strip().lower() for name, value in headers if name == "connection" for part in value.split(",")}
+    kept = [
+        f"{name}: {value}"
+        for name, value in headers
+        if name not in _HOP_BY_HOP and name not in named and not name.startswith("proxy-")
+    ]
+    lines = [f"{method} {target.path} HTTP/1.1", f"host: {target.authority}", *kept, "connection: close"]
+    head = "\r\n".join((*lines, "", "")).encode("latin-1")
+    return Wanted(protocol="http", host=target.host, port=target.port, method=method, head=head, body=_framing(headers))
+
+
+def _headers(fields: list[str]) -> list[tuple[str, str]]:
+    headers = []
+    for field in fields:
+        found = _FIELD.fullmatch(field)
+        if found is None:
+            raise Malformed(f"this is not a header: {field[:80]!r}")
+        headers.append((found[1].lower(), found[2].strip(" \t")))
+    return headers
+
+
+def _framing(headers: list[tuple[str, str]]) -> int | str:
+    lengths = [value for name, value in headers if name == "content-length"]
+    codings = [value.lower() for name, value in headers if name == "transfer-encoding"]
+    if codings:
+        if lengths or codings != ["chunked"]:
+            raise Malformed("the length of the request's body is ambiguous")
+        return "chunked"
+    if not lengths:
+        return 0
+    if len(lengths) > 1 or not (lengths[0].isascii() and lengths[0].isdigit()) or len(lengths[0]) > 15:
+        raise Malformed("the length of the request's body is ambiguous")
+    return int(lengths[0])
+
+
+async def _read_socks(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Wanted:
+    """SOCKS 5 without authentication; the name is resolved on this side."""
+    methods = await reader.readexactly((await reader.readexactly(1))[0])
+    if 0 not in methods:
+        raise Malformed("the SOCKS client insists on authentication", reply=b"\x05\xff")
+    writer.write(b"\x05\x00")
+    version, command, _, kind = await reader.readexactly(4)
+    if version != 5 or command != 1:
+        raise Malformed("only the SOCKS command CONNECT is supported", reply=socks_reply(7))
+    host = await _read_socks_host(reader, kind)
+    (port,) = struct.unpack("!H", await reader.readexactly(2))
+    try:
+        return Wanted(protocol="socks5", host=parse_host(host)[0], port=parse_port(str(port), "https"))
+    except ToolError as refusal:
+        raise Malformed(refusal.message, reply=socks_reply(2)) from None
+
+
+async def _read_socks_host(reader: asyncio.StreamReader, kind: int) -> str:
+    if kind == 1:
+        return socket.inet_ntop(socket.AF_INET, await reader.readexactly(4))
+    if kind == 4:
+        return f"[{socket.inet_ntop(socket.AF_INET6, await reader.readexactly(16))}]"
+    if kind == 3:
+        return (await reader.readexactly((await reader.readexactly(1))[0])).decode("latin-1")
+    raise Malformed(f"the SOCKS address type {kind} is not known", reply=socks_reply(8))
+
+
+def socks_reply(code: int) -> bytes:
+    return bytes((5, code, 0, 1)) + bytes(6)

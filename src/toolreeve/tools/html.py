@@ -1,0 +1,226 @@
+"""How does this HTML read? As plain text: blocks on lines, `text (url)`, bullets, tables by tab.
+
+Linear in the size of the page and bounded in what it gives, however the tags are nested.
+"""
+
+import re
+from collections.abc import Sequence
+
+from toolreeve.core.urls import join_url
+from toolreeve.tools.markup import attributes, tokens
+
+MAX_INPUT = 8 * 1024 * 1024
+MAX_INDENT = 8
+MAX_PARTS = 8192
+
+_SPACES = re.compile(r"[ \t\r\n\f]+")
+_PARAGRAPHS = frozenset(
+    {"p", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "ul", "ol", "dl", "table", "pre", "figure", "address"}
+    | {"article", "section", "aside", "main", "header", "footer", "nav", "form", "fieldset", "details"}
+)
+_LINES = frozenset(
+    {"div", "li", "tr", "dt", "dd", "body", "html", "option", "center", "summary", "figcaption", "legend", "caption"}
+    | {"hr", "optgroup", "dialog"}
+)
+_HIDDEN = frozenset({"title", "template", "datalist"})
+_QUIET_LINKS = ("#", "javascript:", "data:", "vbscript:")
+
+
+class TextWriter:
+    """Takes tags and text one after the other; `finish` gives what they read as."""
+
+    def __init__(self, base_url: str = "") -> None:
+        self.base_url = base_url
+        self._parts: list[str] = []
+        self._settled: list[str] = []
+        self._newlines = 0
+        self._space = False
+        self._empty = True
+        self._fresh = False
+        self._lists: list[int | None] = []
+        self._pre = 0
+        self._hidden = 0
+        self._cells = 0
+        self._link: tuple[str, int] | None = None
+
+    def text(self, text: str) -> None:
+        if self._hidden:
+            return
+        if self._pre:
+            self._write(text)
+            return
+        words = _SPACES.sub(" ", text)
+        if words == " ":
+            self._space = True
+            return
+        self._space = self._space or words.startswith(" ")
+        self._write(words.strip(" "))
+        self._space = words.endswith(" ")
+
+    def open(self, name: str, given: str) -> None:
+        if name in _HIDDEN:
+            self._hidden += 1
+        elif name in _PARAGRAPHS:
+            self._open_paragraph(name, given)
+        elif name in _LINES:
+            self._open_line(name)
+        elif name == "br":
+            self.br()
+        elif name in ("td", "th"):
+            self.cell()
+        elif name == "a":
+            self._open_link(given)
+
+    def close(self, name: str) -> None:
+        if name in _HIDDEN:
+            self._hidden = max(0, self._hidden - 1)
+        elif name in _PARAGRAPHS:
+            self._close_paragraph(name)
+        elif name in _LINES:
+            self.line(1)
+        elif name == "a":
+            self._close_link()
+
+    def finish(self) -> str:
+        self._settle()
+        return "".join(self._settled).strip("\n")
+
+    def line(self, newlines: int) -> None:
+        """At least so many line breaks before what comes next; none before the first, or just behind a bullet."""
+        if not self._fresh:
+            self._newlines = max(self._newlines, newlines)
+        self._space = False
+
+    def br(self) -> None:
+        self.line(min(self._newlines + 1, 2))
+
+    def cell(self) -> None:
+        """A tab between cells. What broke the line inside the last cell does not part it from this one."""
+        self._cells += 1
+        if self._cells == 1:
+            self._break()
+        else:
+            self._newlines = 0
+            self._parts.append("\t")
+        self._space = False
+        self._fresh = True
+
+    def bullet(self) -> None:
+        self._fresh = False
+        self.line(1)
+        depth = min(len(self._lists), MAX_INDENT)
+        count = self._lists[-1] if self._lists else None
+        if count is not None:
+            self._lists[-1] = count + 1
+        mark = "- " if count is None else f"{count}. "
+        self._write("  " * max(0, depth - 1) + mark)
+        self._fresh = True
+
+    def link(self, url: str, begun: int) -> None:
+        written = "".join(self._parts[begun:]).strip()
+        if written and written != url and f"mailto:{written}" != url:
+            self._parts.append(f" ({url})")
+
+    def _open_paragraph(self, name: str, given: str) -> None:
+        self.line(1 if self._lists and name in ("ul", "ol", "p") else 2)
+        if name in ("ul", "ol"):
+            self._lists.append(_start(given) if name == "ol" else None)
+        elif name == "pre":
+            self._pre += 1
+
+    def _close_paragraph(self, name: str) -> None:
+        if name in ("ul", "ol") and self._lists:
+            self._lists.pop()
+        elif name == "pre":
+            self._pre = max(0, self._pre - 1)
+        self.line(1 if self._lists else 2)
+
+    def _open_line(self, name: str) -> None:
+        if name == "li":
+            self.bullet()
+            return
+        if name == "tr":
+            self._cells = 0
+            self._fresh = False
+        self.line(1)
+
+    def _open_link(self, given: str) -> None:
+        self._close_link()
+        url = attributes(given).get("href", "").strip()
+        if url and not url.lower().startswith(_QUIET_LINKS):
+            self._link = (join_url(self.base_url, url) if self.base_url else url, len(self._parts))
+
+    def _close_link(self) -> None:
+        if self._link is not None:
+            (url, begun), self._link = self._link, None
+            self.link(url, begun)
+
+    def _write(self, text: str) -> None:
+        if self._hidden or not text:
+            return
+        self._break()
+        self._parts.append(text)
+        self._empty = self._fresh = False
+        if len(self._parts) > MAX_PARTS:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Join what is written so far: millions of small parts would cost many times the memory of their text."""
+        self._close_link()
+        self._settled.append("".join(self._parts))
+        self._parts.clear()
+
+    def _break(self) -> None:
+        """The breaks and spaces that are due before what comes next."""
+        if self._newlines and not self._empty:
+            self._parts.append("\n" * self._newlines)
+        elif self._space and not self._empty and not self._fresh:
+            self._parts.append(" ")
+        self._newlines = 0
+        self._space = False
+
+
+def _start(given: str) -> int:
+    text = attributes(given).get("start", "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 9 else 1
+
+
+def html_to_text(source: str, base_url: str = "") -> str:
+    return render(source, TextWriter(base_url))
+
+
+def render(source: str, writer: TextWriter) -> str:
+    for name, given, text in tokens(source[:MAX_INPUT]):
+        if not name:
+            writer.text(text)
+        elif name[0] == "/":
+            writer.close(name[1:])
+        else:
+            writer.open(name, given)
+    return writer.finish()
+
+
+def title_of(source: str) -> str:
+    """The text of the first title, or nothing."""
+    inside = False
+    for name, _, text in tokens(source[:65536]):
+        if inside:
+            return _SPACES.sub(" ", text).strip() if not name else ""
+        inside = name == "title"
+    return ""
+
+
+def links_of(source: str, base_url: str = "", limit: int = 100_000) -> Sequence[str]:
+    """Where the page links to, in order, made absolute; only what can be fetched or mailed to, and so many at most."""
+    links: list[str] = []
+    base = base_url
+    based = False
+    for name, given, _ in tokens(source[:MAX_INPUT]):
+        href = attributes(given).get("href", "").strip() if name in ("a", "area", "base") else ""
+        if name == "base" and href and not based:
+            base, based = join_url(base_url, href), True
+        elif name != "base" and href and not href.lower().startswith(_QUIET_LINKS):
+            links.append(join_url(base, href) if base else href)
+            if len(links) == limit:
+                break
+    return links

@@ -1,0 +1,260 @@
+"""How does an agent speak to a web service? Five tools over `Context.http`; every answer is untrusted.
+
+A status of 400 or more is an answer, not a failure: `success` in the data says which it was.
+"""
+
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from toolreeve.core import json
+from toolreeve.core.charset import decode_text, is_text
+from toolreeve.core.context import Context
+from toolreeve.core.danger import DangerLevel
+from toolreeve.core.effects import Effect, EffectKind
+from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.files import Files
+from toolreeve.core.http import HttpReply, HttpRequest
+from toolreeve.core.result import Output
+from toolreeve.core.tool import tool
+from toolreeve.core.urls import encode_form, parse_url
+
+UNTRUSTED = ("untrusted",)
+SHOWN_BY_REQUEST = 10 * 1024
+LONGEST = 300
+_MARGIN = 5
+_READS = frozenset({"GET", "HEAD", "OPTIONS"})
+_DANGERS = {
+    "GET": DangerLevel.SAFE,
+    "HEAD": DangerLevel.SAFE,
+    "OPTIONS": DangerLevel.SAFE,
+    "POST": DangerLevel.MEDIUM,
+    "PUT": DangerLevel.MEDIUM,
+    "PATCH": DangerLevel.MEDIUM,
+    "DELETE": DangerLevel.HIGH,
+}
+_URL = {"type": "string", "description": "An http:// or https:// URL."}
+_HEADERS = {
+    "type": ["object", "null"],
+    "additionalProperties": {"type": "string"},
+    "default": None,
+    "description": "Request headers.",
+}
+_DATA = {
+    "type": ["object", "array", "string", "null"],
+    "default": None,
+    "description": "The body: an object is sent as JSON (or as a form, if Content-Type says so), a string as it is.",
+}
+TIMEOUT = {
+    "type": ["number", "null"],
+    "minimum": 1,
+    "maximum": LONGEST,
+    "default": None,
+    "description": "Seconds for the whole exchange, redirects and body included; 30 unless configured otherwise.",
+}
+_METHOD = {"type": "string", "default": "GET", "description": f"One of {', '.join(_DANGERS)}."}
+
+
+def takes(required: Sequence[str], **properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
+
+
+def host_of(url: Any) -> str:
+    """The host that rules are asked about, or the text itself where it is no URL that could be fetched."""
+    try:
+        return parse_url(str(url)).host
+    except ToolError:
+        return str(url)[:200]
+
+
+def reaches(args: Mapping[str, Any], _: Files) -> Sequence[Effect]:
+    return (Effect(EffectKind.NET, host_of(args.get("url"))),)
+
+
+def sends(args: Mapping[str, Any], _: Files) -> Sequence[Effect]:
+    host = host_of(args.get("url"))
+    return Effect(EffectKind.NET, host), Effect(EffectKind.SEND, host)
+
+
+def _request_effects(args: Mapping[str, Any], files: Files) -> Sequence[Effect]:
+    return reaches(args, files) if _method(args) in _READS else sends(args, files)
+
+
+def _request_danger(args: Mapping[str, Any]) -> DangerLevel:
+    """A method that is not supported is refused before anything is sent, so there is nothing to ask a person about."""
+    return _DANGERS.get(_method(args), DangerLevel.SAFE)
+
+
+def _method(args: Mapping[str, Any]) -> str:
+    return str(args.get("method") or "GET").strip().upper()
+
+
+@tool(
+    danger=DangerLevel.SAFE,
+    category="http",
+    effects=reaches,
+    inline=True,
+    timeout=LONGEST + _MARGIN,
+    source="toolreeve",
+    input_schema=takes(["url"], url=_URL, headers=_HEADERS, timeout=TIMEOUT),
+)
+async def http_get(
+    ctx: Context, url: str, headers: dict[str, str] | None = None, timeout: float | None = None
+) -> Output:
+    """Send an HTTP GET request and return status, headers and body."""
+    return await _send(ctx, "GET", url, headers, None, timeout)
+
+
+@tool(
+    danger=DangerLevel.MEDIUM,
+    category="http",
+    effects=sends,
+    inline=True,
+    timeout=LONGEST + _MARGIN,
+    source="toolreeve",
+    input_schema=takes(["url"], url=_URL, data=_DATA, headers=_HEADERS, timeout=TIMEOUT),
+)
+async def http_post(
+    ctx: Context, url: str, data: Any = None, headers: dict[str, str] | None = None, timeout: float | None = None
+) -> Output:
+    """Send an HTTP POST request with a JSON or text body."""
+    return await _send(ctx, "POST", url, headers, data, timeout)
+
+
+@tool(
+    danger=DangerLevel.MEDIUM,
+    category="http",
+    effects=sends,
+    idempotent=True,
+    inline=True,
+    timeout=LONGEST + _MARGIN,
+    source="toolreeve",
+    input_schema=takes(["url"], url=_URL, data=_DATA, headers=_HEADERS, timeout=TIMEOUT),
+)
+async def http_put(
+    ctx: Context, url: str, data: Any = None, headers: dict[str, str] | None = None, timeout: float | None = None
+) -> Output:
+    """Send an HTTP PUT request with a JSON or text body."""
+    return await _send(ctx, "PUT", url, headers, data, timeout)
+
+
+@tool(
+    danger=DangerLevel.HIGH,
+    category="http",
+    effects=sends,
+    idempotent=True,
+    inline=True,
+    timeout=LONGEST + _MARGIN,
+    source="toolreeve",
+    input_schema=takes(["url"], url=_URL, data=_DATA, headers=_HEADERS, timeout=TIMEOUT),
+)
+async def http_delete(
+    ctx: Context, url: str, data: Any = None, headers: dict[str, str] | None = None, timeout: float | None = None
+) -> Output:
+    """Send an HTTP DELETE request."""
+    return await _send(ctx, "DELETE", url, headers, data, timeout)
+
+
+@tool(
+    danger=_request_danger,
+    category="http",
+    effects=_request_effects,
+    inline=True,
+    timeout=LONGEST + _MARGIN,
+    source="toolreeve",
+    input_schema=takes(["url"], url=_URL, method=_METHOD, data=_DATA, headers=_HEADERS, timeout=TIMEOUT),
+)
+async def http_request(
+    ctx: Context,
+    url: str,
+    method: str = "GET",
+    data: Any = None,
+    headers: dict[str, str] | None = None,
+    timeout: float | None = None,
+) -> Output:
+    """Send an HTTP request with any common method. Shows the first 10 KB of the body; `http_get` shows more."""
+    verb = method.strip().upper()
+    if verb not in _DANGERS:
+        raise ToolError(
+            ErrorCode.HTTP_METHOD, f"the method {method[:40]!r} is not supported; use one of {', '.join(_DANGERS)}"
+        )
+    return await _send(ctx, verb, url, headers, data, timeout, shown=SHOWN_BY_REQUEST)
+
+
+async def _send(
+    ctx: Context,
+    method: str,
+    url: str,
+    headers: Mapping[str, str] | None,
+    data: Any,
+    timeout: float | None,
+    *,
+    shown: int | None = None,
+) -> Output:
+    given = dict(headers or {})
+    body = _encode(method, data, given)
+    reply = await ctx.http.send(
+        HttpRequest(method=method, url=url, headers=given, body=body, timeout=timeout, session=ctx.call.session)
+    )
+    return _output(reply, method, shown)
+
+
+def _encode(method: str, data: Any, headers: dict[str, str]) -> bytes | None:
+    """The body's bytes; says their type in the headers unless the caller did."""
+    if data is None:
+        return None
+    if method in ("GET", "HEAD"):
+        raise ToolError(ErrorCode.INVALID_PARAMS, f"/data: {method} carries no data; put it into the URL's query")
+    kind = next((value for name, value in headers.items() if name.lower() == "content-type"), "")
+    if isinstance(data, str):
+        if not kind:
+            headers["content-type"] = "application/json" if _is_json(data) else "text/plain; charset=utf-8"
+        return data.encode()
+    if isinstance(data, Mapping) and kind.startswith("application/x-www-form-urlencoded"):
+        return encode_form(data)
+    if not kind:
+        headers["content-type"] = "application/json"
+    return json.dumps(data)
+
+
+def _is_json(text: str) -> bool:
+    if text[:1] not in ("{", "["):
+        return False
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _output(reply: HttpReply, method: str, shown: int | None) -> Output:
+    body = reply.body if shown is None else reply.body[:shown]
+    truncated = reply.truncated or len(body) < len(reply.body)
+    text, encoding = readable(body, reply.content_type, cut=truncated)
+    data: dict[str, Any] = {
+        "status_code": reply.status,
+        "headers": reply.headers,
+        "body": text,
+        "success": reply.status < 400,
+        "url": reply.url,
+        "encoding": encoding,
+    }
+    if truncated and method == "GET":
+        data["next"] = _continue(reply, len(body), whole=shown is None)
+    return Output(data=data, main=text, truncated=truncated, labels=UNTRUSTED)
+
+
+def readable(body: bytes | bytearray, content_type: str, *, cut: bool) -> tuple[str, str]:
+    """The body as a reader wants it, and how to take that: text, or base64 for what is no text."""
+    if is_text(body, content_type):
+        return decode_text(body, content_type, cut=cut), "text"
+    return b64encode(body).decode(), "base64"
+
+
+def _continue(reply: HttpReply, size: int, *, whole: bool) -> str:
+    if not whole:
+        return f"http_get(url={reply.url!r})"
+    return f"http_get(url={reply.url!r}, headers={{'Range': 'bytes={size}-', 'Accept-Encoding': 'identity'}})"
+
+
+HTTP_TOOLS = (http_get, http_post, http_put, http_delete, http_request)
