@@ -30,9 +30,9 @@ class ProcessRequest:
     """One program with its arguments, run without any shell unless it is one.
 
     `directory` is an absolute path inside the workspace. `writable` and `readable` are further absolute paths it may
-    touch. With `private_directory` it starts in a fresh directory that is removed afterwards. `files` are handed over on
-    inherited descriptors that the program finds by name in its environment (`NAME=/dev/fd/N`), for data too large or too
-    delicate for the environment.
+    touch. With `read_only` it can change nothing in the workspace. With `private_directory` it starts in a fresh
+    directory that is removed afterwards. `files` are handed over on inherited descriptors that the program finds by
+    name in its environment (`NAME=/dev/fd/N`), for data too large or too delicate for the environment.
     """
 
     argv: tuple[str, ...]
@@ -44,13 +44,14 @@ class ProcessRequest:
     readable: tuple[str, ...] = ()
     network: Network = "none"
     private_directory: bool = False
+    read_only: bool = False
     allowed_programs: tuple[str, ...] = ()
     limits: ProcessLimits = ProcessLimits()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """How it ended. `breach` names the limit that ended it, such as `memory 512 MB`; `sandbox` is the tier it ran in."""
+    """How it ended. `breach` names the limit that ended it, such as `memory 512 MB`; `sandbox` the tier it ran in."""
 
     exit_code: int
     stdout: bytes

@@ -117,7 +117,7 @@ class Grounds:
 
     def _writable(self, request: ProcessRequest) -> list[str]:
         named = [os.path.realpath(path) for path in request.writable]
-        if not self.may_write:
+        if not self.may_write or request.read_only:
             return []
         return named if request.private_directory else [self.workspace, *self.writable, *named]
 

@@ -109,6 +109,7 @@ class Sandbox:
             request.readable,
             request.network == "host",
             request.private_directory,
+            request.read_only,
             request.allowed_programs,
         )
 

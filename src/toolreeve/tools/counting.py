@@ -1,7 +1,6 @@
 """How many passed, how many failed? Read from what test runners, linters, formatters and type checkers print.
 
-Counts are a help, never the verdict: whether a run succeeded is its exit status. What is not understood counts as nothing
-and is left out.
+Counts are a help, never the verdict: whether a run succeeded is its exit status. What is not understood is left out.
 """
 
 import re
@@ -46,7 +45,9 @@ def count(purpose: Purpose, stdout: str, stderr: str) -> Counts:
 
 def told(counts: Mapping[str, int]) -> str:
     """`1 failed, 2 passed`; only what there was."""
-    return ", ".join(f"{number} {name}" for name, number in counts.items() if number)
+    return ", ".join(
+        f"{number} {name.removesuffix('s') if number == 1 else name}" for name, number in counts.items() if number
+    )
 
 
 def _tests(**counts: int) -> Counts:

@@ -31,8 +31,8 @@ _LARGEST_MANIFEST = 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
-    """`directory` is absolute; `within` is the part of it that is meant, relative to it, empty for all. `entries` are the
-    names in it, `manifest` its pyproject.toml or package.json, `programs` where its own programs are."""
+    """`directory` is absolute; `within` is the part of it that is meant, relative to it, empty for all. `entries` are
+    the names in it, `manifest` its pyproject.toml or package.json, `programs` where its own programs are."""
 
     language: Language
     directory: str
