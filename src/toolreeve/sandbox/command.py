@@ -4,7 +4,6 @@ Every wait has an end: at its time limit the command is killed by the kernel wit
 """
 
 import asyncio
-import contextlib
 import json
 import os
 import socket
@@ -23,7 +22,8 @@ _MEGABYTE = 1 << 20
 
 
 class Outcome(NamedTuple):
-    """`kind`: X ended, M, C and P ended for memory, CPU time and processes, F could not start, T timed out, K the slot was killed."""
+    """`kind`: X ended, M, C and P ended for memory, CPU time and processes, F could not start, T timed out, K the slot
+    was killed, N the slot was dead before the command reached it."""
 
     kind: bytes
     status: int
@@ -49,6 +49,7 @@ class Command:
         self._last_words: asyncio.TimerHandle | None = None
         self._killed = False
         self._timed_out = False
+        self._unsent = False
         room = limits.output_kb * 1024
         self._out = Capture("stdout", room, self._loop, on_output)
         self._err = Capture("stderr", room, self._loop, on_output)
@@ -85,8 +86,10 @@ class Command:
                 message, streams = b"@", [large, *streams]
             answer = self._slot.answer = self._loop.create_future()
             answer.add_done_callback(self._answered)
-            with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # then the slot's end is heard of
+            try:
                 socket.send_fds(self._slot.commands, [message], streams)
+            except (BrokenPipeError, ConnectionResetError):  # the slot's end will be heard of
+                self._unsent = True
         finally:
             for descriptor in passed:
                 os.close(descriptor)
@@ -163,7 +166,7 @@ class Command:
         group = self._slot.group
         memory, processes = group.met() if group is not None else (False, False)
         return Outcome(
-            kind=b"T" if self._timed_out else kind,
+            kind=b"T" if self._timed_out else b"N" if self._unsent else kind,
             status=status,
             cpu_seconds=user + system,
             stdout=bytes(self._out.kept),

@@ -27,6 +27,7 @@ FIRST_UNUSED_UID = 2_000_000_000
 _UNUSED_UIDS = 100_000_000
 _MOST_SESSIONS = 8
 _KEPT_WARM = 2
+_NEVER_STARTED = b"N"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,16 +53,26 @@ class Sandbox:
 
     async def run(self, request: ProcessRequest, on_output: OnOutput | None = None) -> Ended:
         self._check(request)
+        session, outcome = await self._try(request, on_output)
+        if outcome is None or outcome.kind == _NEVER_STARTED:  # its place died before: another one is built
+            session, outcome = await self._try(request, on_output)
+        if outcome is None:
+            raise ToolError(ErrorCode.TOOL_EXEC, f"the sandbox does not hold: {self._reasons[-1]}")
+        return _ended(request, outcome, session.plan.tier)
+
+    async def _try(self, request: ProcessRequest, on_output: OnOutput | None) -> tuple[Session, Outcome | None]:
+        """No outcome where no slot could be had."""
         session = await self._session(request)
         session.busy += 1
         try:
             slot = await self._slot(session, request)
-            outcome = await Command(session, slot, on_output, request.limits).run(
-                request, session.environment, self._nothing
-            )
+            command = Command(session, slot, on_output, request.limits)
+            return session, await command.run(request, session.environment, self._nothing)
+        except Unavailable as problem:
+            self._reasons.append(str(problem))
+            return session, None
         finally:
             session.busy -= 1
-        return _ended(request, outcome, session.plan.tier)
 
     def _check(self, request: ProcessRequest) -> None:
         if request.network == "guarded" and self._serve is None:
@@ -76,10 +87,7 @@ class Sandbox:
         limits, plan = request.limits, session.plan
         held = kernel_limits(limits, memory=plan.counts_memory, processes=plan.counts_processes)
         while True:
-            try:
-                slot = await session.take((request.network, held))
-            except Unavailable as problem:
-                raise ToolError(ErrorCode.TOOL_EXEC, f"the sandbox has no room: {problem}") from None
+            slot = await session.take((request.network, held))
             if slot.group is None:
                 return slot
             try:
@@ -188,7 +196,7 @@ def _ended(request: ProcessRequest, outcome: Outcome, tier: str) -> Ended:
     if outcome.kind == b"T":
         message = f"the command did not end within {limits.timeout:g} s and was killed"
         raise ToolError(ErrorCode.TIMEOUT, message, data=_remains(outcome, code), meta=_meta(outcome, tier))
-    if outcome.kind == b"K":
+    if outcome.kind in (b"K", _NEVER_STARTED):
         raise ToolError(
             ErrorCode.TOOL_EXEC,
             "the sandbox ended under the command",
