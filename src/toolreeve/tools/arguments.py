@@ -127,8 +127,7 @@ SUBCOMMANDS: Mapping[str, Subcommands] = {
         "cherry-pick revert apply am worktree remote reflog ls-remote format-patch archive bundle gc notes "
         "sparse-checkout",
         _runs("--exec --upload-pack --receive-pack --ext-diff --textconv --open-files-in-pager --exec-path"),
-        _runs(words="-x -O -i --interactive -p --patch --edit"),
-        Refused(reason="it would use settings of the caller's own", flags=("--config", "--template"), letters="c"),
+        Refused(reason="it would use settings of the caller's own", flags=("--config", "--template")),
         _writes("--output"),
         alone="--no-pager -P --no-optional-locks --literal-pathspecs --no-replace-objects",
         valued="-C",

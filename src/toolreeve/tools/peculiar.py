@@ -99,6 +99,17 @@ def _psql(words: tuple[str, ...]) -> str | None:
     )
 
 
+_GIT_LETTERS: Mapping[str, str] = {"rebase": "x", "grep": "O", "clone": "cu"}
+"""Short options that name a program, or a setting that does; in other subcommands they mean something else."""
+
+
+def _git(words: tuple[str, ...]) -> str | None:
+    letters = {letter for name, each in _GIT_LETTERS.items() if name in words for letter in each}
+    short = (word for word in words if word.startswith("-") and not word.startswith("--"))
+    running = next((word for word in short if letters & set(word)), None)
+    return f"{running!r} is refused: it could run another program" if running else None
+
+
 def _tar(words: tuple[str, ...]) -> str | None:
     """The first word may be a cluster of letters without a dash."""
     first = words[0] if words else ""
@@ -121,6 +132,7 @@ def _second_file(words: tuple[str, ...]) -> str | None:
 
 PECULIAR: Mapping[str, Callable[[tuple[str, ...]], str | None]] = {
     "awk": _awk,
+    "git": _git,
     "sed": _sed,
     "rm": _rm,
     "sqlite3": _sqlite,
