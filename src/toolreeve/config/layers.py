@@ -34,7 +34,9 @@ ALIASES: Mapping[str, KeyPath] = {
     "WORKSPACE_ALLOW_WRITE": ("workspace", "allow_write"),
     "SEARCH_ALLOWED_BASES": ("workspace", "search_allowed_bases"),
     "TIMEOUT_HTTP_REQUEST": ("network", "timeout"),
+    "A2A_TOOLS_CONFIG": ("tool_files",),
     "TOOLREEVE_TOOLS": ("tool_files",),
+    "A2A_ERROR_PROFILE": ("error_profile",),
     "EXECUTE_MODE": ("sandbox", "mode"),
     "COMMAND_ALLOWLIST": ("commands", "allowlist"),
     "COMMAND_BLOCKLIST": ("commands", "blocklist"),
@@ -42,11 +44,7 @@ ALIASES: Mapping[str, KeyPath] = {
 }
 """Other names that are honoured; the name derived from the key wins over them."""
 
-NOT_YET: Mapping[str, str] = {
-    "A2A_TOOLS_CONFIG": "tools in YAML",
-    "A2A_ERROR_PROFILE": "tools in YAML",
-    "TOOLREEVE_ERROR_PROFILE": "tools in YAML",
-}
+NOT_YET: Mapping[str, str] = {}
 """Variables that belong to parts which this version does not have; `doctor` says so when one is set."""
 
 

@@ -319,9 +319,17 @@ class Settings:
     tool_files: Annotated[
         tuple[str, ...],
         About(
-            "Python files whose @tool functions are registered. They run as code: "
+            "Python files whose @tool functions are registered, and YAML files that declare tools. They run as code: "
             "a project's own are ignored until the folder is trusted (`toolreeve trust`).",
             Project.WHEN_TRUSTED,
             paths=True,
         ),
     ] = ()
+    error_profile: Annotated[
+        Literal["acp-basic", "extended-json"],
+        About(
+            "How failures of tools in YAML are told: acp-basic gives a text as the detail of an error, extended-json a "
+            "structure.",
+            Project.NEVER,
+        ),
+    ] = "acp-basic"

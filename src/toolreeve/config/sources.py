@@ -14,7 +14,7 @@ from toolreeve.config import places
 from toolreeve.config.layers import NOT_YET, Given, Layer, read_environment, read_file_layer, read_overrides
 from toolreeve.config.leaves import KeyPath, build, leaves, value_at
 from toolreeve.config.project import tighten
-from toolreeve.config.secrets import secret_values
+from toolreeve.config.secrets import SecretSource, secret_values
 from toolreeve.config.settings import Project, Settings
 from toolreeve.config.trust import TrustedFolders, digest_of
 from toolreeve.core.documents import MAX_BYTES, read_document
@@ -38,7 +38,8 @@ class ProjectCode:
 class Configuration:
     """The effective settings, where each came from by dotted key, and what a person should be told about them.
 
-    `code` is None where the project asks for nothing that needs trust.
+    `code` is None where the project asks for nothing that needs trust. `docker` is what of the environment tells a
+    docker client where it is and whom to ask.
     """
 
     settings: Settings
@@ -49,7 +50,9 @@ class Configuration:
     project_file: Path
     code: ProjectCode | None
     home: str
+    docker: Mapping[str, str] = field(repr=False)
     secrets: tuple[str, ...] = field(repr=False)
+    secret_source: SecretSource = field(repr=False)
 
     @property
     def governing(self) -> tuple[str, ...]:
@@ -58,6 +61,7 @@ class Configuration:
         own = (
             self.user_file,
             self.user_file.with_name(places.POLICY_FILE),
+            self.user_file.with_name(places.SECRETS_FILE),
             self.project_file,
             folder / places.POLICY_FILE,
         )
@@ -101,7 +105,9 @@ def from_settings(
         project_file=Path(values[("workspace", "dir")]) / places.FILE,
         code=None,
         home=places.home(environ),
+        docker=_for_docker(environ),
         secrets=secret_values(settings.record.redact_env, environ),
+        secret_source=SecretSource(environ, places.config_home(environ) / places.SECRETS_FILE),
     )
 
 
@@ -140,7 +146,9 @@ class _Lookup:
             project_file=project_file,
             code=code,
             home=places.home(self.environ),
+            docker=_for_docker(self.environ),
             secrets=secret_values(settings.record.redact_env, self.environ),
+            secret_source=SecretSource(self.environ, user_file.with_name(places.SECRETS_FILE)),
         )
 
     def _defaults(self, user_file: Path) -> Layer:
@@ -198,15 +206,19 @@ class _Lookup:
     def _check_tool_files(self, values: Layer) -> None:
         given = values.get(("tool_files",))
         for name in given.value if given else ():
-            if not name.endswith(".py"):
+            if not name.endswith((".py", ".yaml", ".yml")):
                 self.problems.append(
                     ConfigError(
-                        f"{name!r} is not a Python file",
+                        f"{name!r} is neither a Python nor a YAML file",
                         source=given.origin if given else "",
                         key="tool_files",
-                        fix="name .py files; tools in YAML are not read by this version",
+                        fix="name .py, .yaml or .yml files",
                     )
                 )
+
+
+def _for_docker(environ: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environ.items() if name in ("PATH", "HOME") or name.startswith("DOCKER_")}
 
 
 def _present(path: Path) -> bool:

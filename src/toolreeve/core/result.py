@@ -158,6 +158,8 @@ class ToolResult:
                 lines = [f"Error [{code}]: {message}"]
                 if suggestions:
                     lines += ["Suggestions:", *(f"  - {suggestion}" for suggestion in suggestions)]
+                if isinstance(self.outcome.detail, str):
+                    lines += _diagnosed(self.meta.diagnostics or {})
                 return "\n".join([*lines, *_said(self.outcome.data or {})])
             case Success(data, _):
                 text = _readable(self.output)
@@ -176,6 +178,12 @@ class ToolResult:
             "structuredContent": structured,
             "isError": error is not None,
         }
+
+
+def _diagnosed(diagnostics: Mapping[str, Any]) -> list[str]:
+    """What a plain text of an error cannot carry, for people to read. What was printed is told anyway."""
+    shown = {name: value for name, value in diagnostics.items() if name not in ("message", "stderr")}
+    return ["Diagnostics:", *(f"  {name}: {value}" for name, value in shown.items())] if shown else []
 
 
 def _said(data: Mapping[str, Any]) -> list[str]:

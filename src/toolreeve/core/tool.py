@@ -48,7 +48,10 @@ class Tool(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
-    """What is known about a tool before it runs. `source` says who registered it; `server` is None for local tools."""
+    """What is known about a tool before it runs. `source` says who registered it; `server` is None for local tools.
+
+    `confirmation` is what its author wants a person to be asked before each call; None where nothing need be.
+    """
 
     name: str
     description: str
@@ -65,6 +68,7 @@ class ToolSpec:
     server: str | None = None
     trusted: bool = True
     estimated_cost: float = 0.0
+    confirmation: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,16 +1,17 @@
 """Where would a value be more than data? Where bash, or a program that it starts, evaluates what it is given.
 
 Values are never part of the script's text, so nothing is parsed that the author did not write. What is left are places
-that evaluate a second time: names of programs, `eval`, arithmetic, `sh -c`, interpreters. They are refused when the tool
-is loaded. Fails closed: a script that the grammar does not understand is refused too.
+that evaluate a second time: names of programs, `eval`, arithmetic, `sh -c`, interpreters. They are refused when the
+tool is loaded. Fails closed: a script that the grammar does not understand is refused too.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from typing import Any, ClassVar
 
 from toolreeve.scripted import programs
-from toolreeve.scripted.flow import ARRAY, REFERENCE, Flow, Hole, Node, literal, text_of, walk
+from toolreeve.scripted.flow import ARRAY, REFERENCE, Flow, Hole, Node, is_reference, literal, text_of, walk
 from toolreeve.scripted.syntax import TemplateProblem
 
 Beginnings = dict[int, set[str]]
@@ -25,7 +26,7 @@ _ENUM = "give the parameter an `enum`, or write the word yourself"
 
 
 def find_beginnings(script: str, holes: Mapping[int, Hole]) -> Beginnings:
-    """What the value of a hole, by its number, may not begin with. Raises TemplateProblem where a value would be code."""
+    """What the value of a hole, by its number, may not begin with. Raises TemplateProblem where it would be code."""
     return _Inspector(script, holes).inspect()
 
 
@@ -63,7 +64,7 @@ class _Inspector:
         """Two readers must agree: each reference is an expansion inside double quotes."""
         seen = 0
         for node in walk(self._root):
-            if node.type == "expansion" and REFERENCE.fullmatch(text_of(node)):
+            if node.type == "expansion" and is_reference(node):
                 around = node.parent
                 while around.type not in _QUOTES:
                     if around.type in _UNQUOTING:
@@ -86,7 +87,7 @@ class _Inspector:
         """A variable of the caller's that stands unquoted."""
         parts = word.children if word.type == "concatenation" else (word,)
         for node in parts:
-            if node.type in ("simple_expansion", "expansion") and not REFERENCE.fullmatch(text_of(node)):
+            if node.type in ("simple_expansion", "expansion") and not is_reference(node):
                 return self._flow.dirt(node)
         return ""
 
@@ -299,8 +300,8 @@ class _Inspector:
                 self._begin(part, *programs.FORBIDDEN_BEGINNINGS["["])
 
     def _expansion(self, node: Node) -> None:
-        text = text_of(node)
-        if REFERENCE.fullmatch(text):
+        text = text_of(node).strip()
+        if is_reference(node):
             return
         if offset := _OFFSET.match(text):
             self._refuse(node, self._flow.mentions(offset[1]), "is evaluated as an offset", "use a fixed number")
@@ -332,7 +333,7 @@ class _Inspector:
                 fix = "give the code as a fixed text, and the value as an argument"
                 self._refuse(command, dirt, f"would reach {program} as code, through its input", fix)
 
-    _CHECKS = {
+    _CHECKS: ClassVar[Mapping[str, Callable[[Any, Node], None]]] = {
         "command": _command,
         "variable_assignment": _assignment,
         "declaration_command": _declaration,

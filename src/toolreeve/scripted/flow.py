@@ -40,6 +40,11 @@ def text_of(node: Node) -> str:
     return str(node.text.decode())
 
 
+def is_reference(node: Node) -> bool:
+    """The grammar counts blanks before an expansion as part of it."""
+    return REFERENCE.fullmatch(text_of(node).strip()) is not None
+
+
 def literal(node: Node) -> str | None:
     """The word as the shell would see it, or None where it is not fixed."""
     if any(part.type in (*_EXPANSIONS, "command_substitution", "process_substitution") for part in walk(node)):

@@ -212,7 +212,7 @@ OPTIONS_RUN: Mapping[str, frozenset[str]] = {
     "gawk": frozenset({"-v", "-F"}),
     "sed": frozenset(),
 }
-"""Programs that an option can make run something; and their options that take the next word, whatever it begins with."""
+"""Programs that an option can make run something; and their options that take the next word, whatever it is."""
 
 TELLING_VARIABLES = [
     "PATH",

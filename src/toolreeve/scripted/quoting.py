@@ -6,9 +6,10 @@ closed: what is not understood is a TemplateProblem.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any, ClassVar
 
 from toolreeve.scripted.syntax import TemplateProblem
 
@@ -74,8 +75,11 @@ class _Heredoc:
 
 @dataclass(slots=True)
 class Reading:
-    """The places of all values; the text as it must be written so that values are expanded where they stand; and a view
-    of it for the grammar, which does not understand heredocs well: there each is a quoted text on its operator's line."""
+    """The places of all values, and the text as it must be written so that values are expanded where they stand.
+
+    `view` is the text for the grammar, which does not understand heredocs well: there each is a quoted text on the line
+    of its operator.
+    """
 
     text: str
     view: str
@@ -260,7 +264,7 @@ class _Scanner:
             return at
         return at + 1
 
-    def _backtick(self, frame: _Frame, at: int, _: int) -> int:
+    def _backtick(self, _: _Frame, at: int, __: int) -> int:
         if self.text[at] == "\\":
             return at + 2
         if self.text[at] == "`":
@@ -372,7 +376,7 @@ class _Scanner:
         for found in _ACTIVE.finditer(self.text, start, end):
             self.edits.append((found.start(), found.end(), f"\\{found[1]}"))
 
-    _STEPS = {
+    _STEPS: ClassVar[Mapping[Context, Callable[[Any, _Frame, int, int], int]]] = {
         Context.BARE: _bare,
         Context.DOUBLE: _double,
         Context.SINGLE: _single,

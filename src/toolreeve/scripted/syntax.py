@@ -80,7 +80,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """`iterates` is False where the body names the section's own value: `{{#data}}-d {{data}}{{/data}}` means "if set"."""
+    """`iterates` is False where the body names the section's own value: `{{#data}}-d {{data}}{{/data}}` is "if set"."""
 
     expression: Expression
     inverted: bool

@@ -1,8 +1,8 @@
 """How does a value get into a script? As data, beside it: the script only ever holds references to an array.
 
 Compiled once, when the tool is loaded. A rendered script consists of the author's text and of `${__toolreeve[0]}`,
-`${__toolreeve[1]}`…, each quoted for the place it stands in; the values travel on a descriptor. No value is ever part of
-a text that a shell parses.
+`${__toolreeve[1]}`…, each quoted for the place it stands in; the values travel on a descriptor. No value is ever part
+of a text that a shell parses.
 """
 
 import re
@@ -29,6 +29,7 @@ from toolreeve.scripted.quoting import (
 from toolreeve.scripted.syntax import Node, Scope, Section, TemplateProblem, Text, Value, parse
 
 LARGEST = 32 * 1024 * 1024
+_KEPT = re.compile(f"{ARRAY}|{MARKS.pattern}|\\0")
 _AROUND = {
     Context.BARE: ('"', '"'),
     Context.DOUBLE: ("", ""),
@@ -52,7 +53,7 @@ class Terms:
         return not (self.numeric or self.choices is not None or self.allow_code)
 
     def refuse(self, value: Any) -> str:
-        """Why a value breaks them; items of a list can bring values under a parameter's name that no schema has seen."""
+        """Why a value breaks them: items of a list can bring values under its name that no schema has seen."""
         if self.choices is not None:
             return "" if value in self.choices else "is not one of the words that are allowed here"
         is_number = isinstance(value, int | float)
@@ -89,9 +90,7 @@ class _Slot:
         text = as_text(found)
         self._require("\0" not in text, "holds a NUL character, which no program can be given")
         if self.beginnings and text.startswith(self.beginnings):
-            self._require(
-                False, f"may not begin with {self._begun(text)!r} here: it would be read as a command or option"
-            )
+            raise self._invalid(f"may not begin with {self._begun(text)!r} here: it would be a command or an option")
         return text
 
     def _begun(self, text: str) -> str:
@@ -208,9 +207,9 @@ def _typed(slot: _Slot, scope: Scope) -> str:
 
 def compile_script(source: str, terms: Mapping[str, Terms]) -> Script:
     """Raises TemplateProblem: the template is wrong, or a value would be code where it stands."""
-    if ARRAY in source or (found := MARKS.search(source)):
-        line = source.count("\n", 0, source.find(ARRAY) if ARRAY in source else found.start()) + 1
-        raise TemplateProblem("uses a name or characters that are kept for the runtime", line=line, fix="rename it")
+    if (found := _KEPT.search(source)) is not None:
+        line = source.count("\n", 0, found.start()) + 1
+        raise TemplateProblem(f"{found[0]!r} is kept for the runtime", line=line, fix="use another name")
     compiler = _Compiler(parse(source), terms)
     return compiler.compile()
 
