@@ -4,19 +4,34 @@ import dataclasses
 import os
 import sys
 from pathlib import Path
+from typing import Protocol
 
 from toolreeve.config import Configuration, Quality
 from toolreeve.core.commands import CommandRules
+from toolreeve.core.process import Processes
 from toolreeve.guard.sensitive import find_secret
+from toolreeve.sandbox.docker import Docker
 from toolreeve.sandbox.grounds import Grounds
-from toolreeve.sandbox.sandbox import Sandbox, Strictness
+from toolreeve.sandbox.plain import Plain
+from toolreeve.sandbox.sandbox import Sandbox, Serve, Strictness
 
 
-def new_processes(configuration: Configuration) -> Sandbox:
-    """Nothing is started before the first program is."""
-    sandbox = configuration.settings.sandbox
-    strictness = Strictness(require=sandbox.require, concurrency=sandbox.concurrency)
-    return Sandbox(grounds(configuration), strictness)
+class Confinement(Processes, Protocol):
+    """What runs programs, and ends with the runtime."""
+
+    async def close(self) -> None: ...
+
+
+def new_processes(configuration: Configuration, serve: Serve | None = None) -> Confinement:
+    """Nothing is started before the first program is. `serve` carries the connections of guarded networks."""
+    sandbox, around = configuration.settings.sandbox, grounds(configuration)
+    if sandbox.mode == "docker":
+        return Docker(around, sandbox.image, configuration.docker)
+    unconfined = sandbox.mode == "none"
+    if sys.platform != "linux" and (unconfined or sandbox.require == "limits"):
+        return Plain(around, tier="none" if unconfined else "limits")
+    strictness = Strictness(require=sandbox.require, concurrency=sandbox.concurrency, confined=not unconfined)
+    return Sandbox(around, strictness, serve)
 
 
 def grounds(configuration: Configuration) -> Grounds:

@@ -12,13 +12,13 @@ _AT_ONCE = 65536
 class Capture:
     """Reads a pipe until its end. A program is never held up by a pipe that nobody empties."""
 
-    __slots__ = ("_closed", "_loop", "_name", "_on_end", "_on_output", "_pipe", "_room", "kept", "truncated")
+    __slots__ = ("_loop", "_name", "_on_end", "_on_output", "_pipe", "_room", "closed", "kept", "truncated")
 
     def __init__(self, name: Stream, limit: int, loop: asyncio.AbstractEventLoop, on_output: OnOutput | None) -> None:
         self.kept = bytearray()
         self.truncated = False
         self._name, self._room, self._loop, self._on_output = name, limit, loop, on_output
-        self._closed = False
+        self.closed = False
 
     def start(self, on_end: Callable[[], None]) -> int:
         """Begin to read; the end to write to is the answer, and the caller's to close."""
@@ -49,8 +49,9 @@ class Capture:
                 self._on_output(self._name, data)
 
     def close(self) -> None:
-        if not self._closed:
-            self._closed = True
+        """Let go of the pipe, whoever still holds its other end."""
+        if not self.closed:
+            self.closed = True
             self._loop.remove_reader(self._pipe)
             os.close(self._pipe)
             self._on_end()

@@ -1,4 +1,4 @@
-"""How much may a command and all it started use together? A control group a slot, below the runtime's own, where it may.
+"""How much may a command and all it started use together? A control group a slot, below our own, where we may.
 
 Version 1 and 2 of control groups, whichever holds the controller. Below our own group the limits of whoever runs us
 still hold. What cannot be had is told as a reason; the caller then counts by other means.

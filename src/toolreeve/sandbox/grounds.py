@@ -69,7 +69,7 @@ SEARCH_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grounds:
-    """`readable` are toolchains beyond the system's; `hidden` what no command sees although it lies in the workspace."""
+    """`readable` are toolchains beyond the system's; `hidden` what no command sees, wherever it lies."""
 
     workspace: str
     may_write: bool = True

@@ -1,4 +1,4 @@
-"""As whom does it run? As root never: an unused uid that sees the writable files as its own, or a namespace of the user's.
+"""As whom does it run? Never as root: as an unused uid that the writable files seem to belong to, or as the user.
 
 Writing an id map must happen from outside the namespace or by the process that just made it, and once only.
 """

@@ -1,4 +1,4 @@
-"""Which files may a process reach, whatever the mounts say? Landlock: a process gives up rights for itself and its children.
+"""Which files may a process reach, whatever the mounts say? Landlock: rights that a process gives up.
 
 Everything the kernel's version can handle is handled; what is not granted is refused.
 """

@@ -99,7 +99,7 @@ async def launch(plan: Plan) -> Launch:
     with theirs:
         for end in (ours, theirs):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER)
-        launcher = subprocess.Popen(
+        launcher = subprocess.Popen(  # noqa: ASYNC220  # by vfork: a millisecond, whatever our size
             [sys.executable, "-I", "-S", "-c", _BOOT, str(theirs.fileno()), str(Path(__file__).parent.parent)],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
@@ -111,7 +111,7 @@ async def launch(plan: Plan) -> Launch:
     started = Launch(ours, launcher)
     try:
         ours.send(plan.to_json())
-        ours.setblocking(False)
+        ours.setblocking(False)  # noqa: FBT003
         await asyncio.wait_for(started.greet(), PATIENCE)
     except BaseException:
         started.end()

@@ -1,4 +1,4 @@
-"""What does a program find when it looks around? A fresh root in memory with an allow-list of mounts; nothing else exists.
+"""What does a program find when it looks around? A fresh root with an allow-list of mounts; nothing else exists.
 
 Built in a mount namespace of its own while the host's files can still be seen, and sealed before any program runs.
 """

@@ -1,13 +1,13 @@
 """May this program run here, and how did it end? `Sandbox` is what stands behind `Context.processes`.
 
-A place is built when the first program needs it and shared by all that need the same. The strongest tier that the machine
-offers is taken; whatever is weaker than required is refused, never silently used.
+A place is built when the first program needs it and shared by all that need the same. The strongest tier that the
+machine offers is taken; whatever is weaker than required is refused, never silently used.
 """
 
 import asyncio
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,38 +18,43 @@ from toolreeve.sandbox.command import Command, Outcome
 from toolreeve.sandbox.grounds import Grounds
 from toolreeve.sandbox.kernel_limits import kernel_limits
 from toolreeve.sandbox.launch import Unavailable
+from toolreeve.sandbox.proxy import proxy_environment
 from toolreeve.sandbox.session import Session, Slot
 
 Tier = Literal["full", "landlock", "limits"]
 TIERS: tuple[Tier, ...] = ("full", "landlock", "limits")
-Serve = Callable[[socket.socket], None]
+Serve = Callable[[socket.socket], Coroutine[Any, Any, None]]
 FIRST_UNUSED_UID = 2_000_000_000
 _UNUSED_UIDS = 100_000_000
 _MOST_SESSIONS = 8
 _KEPT_WARM = 2
+_IDLE_AFTER = 10.0
 _NEVER_STARTED = b"N"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strictness:
-    """The weakest tier that is good enough, and how many commands run at once."""
+    """The weakest tier that is good enough, and how many commands run at once. `confined` is false by choice only."""
 
     require: Tier = "landlock"
     concurrency: int = 16
+    confined: bool = True
 
 
 class Sandbox:
-    """`serve` gets the listener of each guarded network; without it, no program can ask for one."""
+    """`serve` carries what comes to the listener of a guarded network; without it, no program can ask for one."""
 
     def __init__(self, grounds: Grounds, strictness: Strictness, serve: Serve | None = None) -> None:
         self._grounds, self._strictness, self._serve = grounds, strictness, serve
         self._sessions: dict[tuple[object, ...], Session] = {}
+        self._serving: dict[Session, asyncio.Task[None]] = {}
         self._building = asyncio.Lock()
         self._nothing = -1
         self._bases: cgroup.Bases | str | None = None
         self._reasons: list[str] = []
         self._changed: tuple[int, ...] = ()
         self._watched: tuple[object, ...] = ()
+        self._trimming: asyncio.TimerHandle | None = None
 
     async def run(self, request: ProcessRequest, on_output: OnOutput | None = None) -> Ended:
         self._check(request)
@@ -58,21 +63,26 @@ class Sandbox:
             session, outcome = await self._try(request, on_output)
         if outcome is None:
             raise ToolError(ErrorCode.TOOL_EXEC, f"the sandbox does not hold: {self._reasons[-1]}")
-        return _ended(request, outcome, session.plan.tier)
+        return _ended(request, outcome, session.plan.tier if self._strictness.confined else "none")
 
     async def _try(self, request: ProcessRequest, on_output: OnOutput | None) -> tuple[Session, Outcome | None]:
         """No outcome where no slot could be had."""
         session = await self._session(request)
+        environment = session.environment
+        if request.network == "guarded":
+            environment = _guarded(session)
         session.busy += 1
         try:
             slot = await self._slot(session, request)
             command = Command(session, slot, on_output, request.limits)
-            return session, await command.run(request, session.environment, self._nothing)
+            return session, await command.run(request, environment, self._nothing)
         except Unavailable as problem:
             self._reasons.append(str(problem))
             return session, None
         finally:
             session.busy -= 1
+            if self._trimming is None:
+                self._trimming = asyncio.get_running_loop().call_later(_IDLE_AFTER, self._trim)
 
     def _check(self, request: ProcessRequest) -> None:
         if request.network == "guarded" and self._serve is None:
@@ -131,15 +141,19 @@ class Sandbox:
             session = self._session_of(request, tier, uid)
             try:
                 listener = await session.start()
+                session.give_back(await self._slot(session, request))  # only a slot that holds proves the tier
             except (Unavailable, TimeoutError) as problem:
+                session.close()
                 self._reasons.append(f"{tier}: {problem or 'no answer'}")
                 continue
             if listener is not None and self._serve is not None:
-                self._serve(listener)
+                self._serving[session] = asyncio.create_task(self._serve(listener))
             return session
         raise self._refusal()
 
     def _candidates(self) -> list[tuple[Tier, int | None]]:
+        if not self._strictness.confined:
+            return [("limits", None)]
         good_enough = TIERS[: TIERS.index(self._strictness.require) + 1]
         plain: list[tuple[Tier, int | None]] = [(tier, None) for tier in good_enough]
         if os.geteuid() == 0:
@@ -165,16 +179,38 @@ class Sandbox:
         for key, session in list(self._sessions.items()):
             outdated = key[0] != self._watched or not session.alive
             if not session.busy and (outdated or len(self._sessions) >= _MOST_SESSIONS):
-                session.close()
+                self._close(session)
                 del self._sessions[key]
 
-    async def close(self) -> None:
+    def _trim(self) -> None:
+        """After a burst, keep only a few slots warm."""
+        self._trimming = None
         for session in self._sessions.values():
-            session.close()
+            session.trim(_KEPT_WARM)
+
+    def _close(self, session: Session) -> None:
+        if (serving := self._serving.pop(session, None)) is not None:
+            serving.cancel()
+        session.close()
+
+    async def close(self) -> None:
+        if self._trimming is not None:
+            self._trimming.cancel()
+        serving = list(self._serving.values())
+        for session in self._sessions.values():
+            self._close(session)
         self._sessions.clear()
+        await asyncio.gather(*serving, return_exceptions=True)
         if self._nothing >= 0:
             os.close(self._nothing)
             self._nothing = -1
+
+
+def _guarded(session: Session) -> Mapping[str, str]:
+    if not session.apart:
+        message = "network: guarded needs a network namespace, which this machine does not give (toolreeve doctor)"
+        raise ToolError(ErrorCode.PERMISSION, message)
+    return {**session.environment, **proxy_environment()}
 
 
 def _ended(request: ProcessRequest, outcome: Outcome, tier: str) -> Ended:

@@ -159,7 +159,7 @@ def _cases(*, network: str, unix: bool, hidden_memory: bool) -> dict[str, list[I
 
 
 def _host_sockets() -> list[Instruction]:
-    """The host's network is asked for by name; other machines' virtual sockets and raw packets are not meant by that."""
+    """The host's network is asked for by name; raw packets and sockets of virtual machines are not meant by that."""
     steps = [_argument(0)]
     for family in (_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK):
         steps += _pass_if(family)

@@ -1,7 +1,7 @@
 """Who starts the programs? A slot: locked down once, for ever, and from then on no more able than what it starts.
 
-Namespaces, uid, Landlock and the filter belong to the process that spawns, so each program inherits them and nothing has
-to be set up for a command. A slot runs one command at a time and reports how it ended.
+Namespaces, uid, Landlock and the filter belong to the process that spawns, so each program inherits them and nothing
+has to be set up for a command. A slot runs one command at a time and reports how it ended.
 """
 
 import array

@@ -1,4 +1,4 @@
-"""Which system calls does Python not offer? Namespaces, detached mounts, capabilities: through ctypes, without a compiler.
+"""Which system calls does Python not offer? Namespaces, detached mounts, capabilities: all by ctypes.
 
 A failing call raises OSError with its name. Only single-threaded processes may call `clone`.
 """
