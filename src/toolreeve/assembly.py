@@ -34,6 +34,7 @@ from toolreeve.record.store import Store
 from toolreeve.record.telling import Teller
 from toolreeve.record.undo import Undo
 from toolreeve.registry import ToolRegistry
+from toolreeve.sandbox.proxy import Proxy
 from toolreeve.standing import StandingPolicy
 
 
@@ -93,7 +94,8 @@ class Assembly:
         )
         self.network = new_network_guard(configuration)
         self.http = GuardedHttp(self.network, now=time.time)
-        self.processes = new_processes(configuration)
+        proxy = Proxy(self.network, emit=self.teller.pass_on, now=time.time)
+        self.processes = new_processes(configuration, proxy.serve)
         services = Services(
             files=self.files,
             audit=self.audit,

@@ -127,4 +127,3 @@ def test_an_unconfined_choice_shows_in_every_result(start: Start) -> None:
     ended = runner.bash(f"cat {runner.workspace.parent}/secret")
 
     assert (ended["stdout"], ended["sandbox"]) == ("a secret", "none")
-

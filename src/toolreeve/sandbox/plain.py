@@ -22,7 +22,7 @@ from toolreeve.sandbox.environment import BASE
 from toolreeve.sandbox.grounds import Grounds
 
 _BLOCKS_A_MEGABYTE = 2048
-_LIMITED = 'ulimit -n "$1" -f "$2" -t "$3" -c 0; shift 3; exec "$@"'
+_LIMITED = 'ulimit -n "$1" && ulimit -f "$2" && ulimit -t "$3" && ulimit -c 0 && shift 3 && exec "$@"'
 _LAST_WORDS = 1.0
 
 

@@ -59,10 +59,14 @@ def _go_apart(plan: Plan, runtime: socket.socket) -> int:
     else:
         mapping = identity.mapping_namespace(plan.owner, plan.uid)
         syscalls.unshare(flags)
+    told, telling = os.pipe()
     pid, _ = syscalls.clone(syscalls.CLONE_PARENT)
     if pid:
         runtime.send(struct.pack("=I", pid))
         os._exit(0)
+    os.close(telling)
+    os.read(told, 1)  # until the middle process has told who we are, and ended
+    os.close(told)
     return mapping
 
 
