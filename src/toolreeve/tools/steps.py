@@ -63,7 +63,8 @@ def _python_types(project: Project) -> Words:
     tools = _tools(project)
     if "pyright" in tools or "pyrightconfig.json" in project.entries:
         return ["pyright", *([project.within] if project.within else [])]
-    named = any(tools.get("mypy", {}).get(key) for key in ("files", "packages", "modules"))
+    own = tools.get("mypy")
+    named = isinstance(own, dict) and any(own.get(key) for key in ("files", "packages", "modules"))
     return ["mypy", *([] if named and not project.within else [_here(project)])]
 
 
@@ -90,9 +91,9 @@ def _runner(project: Project) -> str:
 
 def _script(project: Project, *names: str) -> Words:
     """The first of these scripts that the project has, given the part of the project that is meant."""
-    scripts = _scripts(project)
-    name = next((name for name in names if str(scripts.get(name, "")).strip()), None)
-    if name is None or "no test specified" in str(scripts[name]):
+    scripts = {name: text for name, text in _scripts(project).items() if isinstance(text, str) and text.strip()}
+    name = next((name for name in names if name in scripts), None)
+    if name is None or "no test specified" in scripts[name]:
         return None
     rest = ["--", project.within] if project.within else []
     return [_runner(project), "run", name, *rest]
