@@ -53,13 +53,11 @@ def test_a_bad_configuration_is_a_failed_check_not_a_crash(shell: Shell) -> None
     assert "toolreeve.toml:1: nonsense: unknown key" in printed.out
 
 
-def test_variables_of_later_versions_and_untrusted_code_are_told(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TIMEOUT_HTTP_REQUEST", "5")
+def test_untrusted_code_is_told(shell: Shell) -> None:
     (shell.workspace / "toolreeve.toml").write_text('tool_files = ["mine.py"]\n')
 
     out = shell.run("doctor").out
 
-    assert "TIMEOUT_HTTP_REQUEST is set but not used by this version" in out
     assert "the folder is not trusted" in out
 
 

@@ -44,9 +44,6 @@ ALIASES: Mapping[str, KeyPath] = {
 }
 """Other names that are honoured; the name derived from the key wins over them."""
 
-NOT_YET: Mapping[str, str] = {}
-"""Variables that belong to parts which this version does not have; `doctor` says so when one is set."""
-
 
 def read_file_layer(document: Document, *, complain: Complain, environ: Mapping[str, str]) -> Layer:
     """The settings of a parsed `toolreeve.toml`. Relative paths in it start at its own directory."""
@@ -111,7 +108,7 @@ def read_environment(environ: Mapping[str, str], *, complain: Complain, cwd: Pat
         else:
             layer[path] = Given(value=leaf.settle(value, cwd, environ), origin=f"environment variable {name}")
     for name in environ:
-        if name.startswith("TOOLREEVE_") and name not in names and name not in NOT_YET:
+        if name.startswith("TOOLREEVE_") and name not in names:
             fix = f"unset it{nearest(name, list(names))}; `toolreeve config schema` lists the keys"
             complain(ConfigError("no such setting", source=f"environment variable {name}", fix=fix))
     return layer

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from toolreeve.config import places
-from toolreeve.config.layers import NOT_YET, Given, Layer, read_environment, read_file_layer, read_overrides
+from toolreeve.config.layers import Given, Layer, read_environment, read_file_layer, read_overrides
 from toolreeve.config.leaves import KeyPath, build, leaves, value_at
 from toolreeve.config.project import tighten
 from toolreeve.config.secrets import SecretSource, secret_values
@@ -45,7 +45,6 @@ class Configuration:
     settings: Settings
     origins: Mapping[str, str]
     notices: tuple[str, ...]
-    unused: tuple[str, ...]
     user_file: Path
     project_file: Path
     code: ProjectCode | None
@@ -100,7 +99,6 @@ def from_settings(
         settings=build(values),
         origins={leaf.key: "code" for leaf in leaves().values()},
         notices=(),
-        unused=(),
         user_file=places.config_home(environ) / places.FILE,
         project_file=Path(values[("workspace", "dir")]) / places.FILE,
         code=None,
@@ -141,7 +139,6 @@ class _Lookup:
             settings=settings,
             origins={leaf.key: values[path].origin if path in values else DEFAULT for path, leaf in leaves().items()},
             notices=tightened.notices,
-            unused=tuple(name for name in NOT_YET if self.environ.get(name)),
             user_file=user_file,
             project_file=project_file,
             code=code,
