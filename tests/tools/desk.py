@@ -46,7 +46,9 @@ class Desk:
         self.files = Workspace(root, **options)
         self._tools = {tool.name: bind(tool) for tool in FILE_TOOLS}
         nothing = Nothing()
-        self._services = Services(files=self.files, audit=nothing, models=nothing, undo=nothing, processes=nothing, now=lambda: 0.0)
+        self._services = Services(
+            files=self.files, audit=nothing, models=nothing, undo=nothing, processes=nothing, now=lambda: 0.0
+        )
 
     def write(self, path: str, content: str | bytes = "") -> Path:
         """Put a file into the workspace without any tool."""

@@ -82,7 +82,7 @@ def test_what_is_no_command_is_refused(command: str, why: str) -> None:
     assert why in refused(command)
 
 
-@given(st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",))), min_size=1))
+@given(st.lists(st.text(st.characters(exclude_characters="\0", codec="utf-8")), min_size=1))
 def test_every_argument_survives_quoting(words: list[str]) -> None:
     assert split(shlex.join(["echo", *words])) == ((("echo", *words),),)
 
