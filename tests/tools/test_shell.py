@@ -39,6 +39,12 @@ def test_what_cannot_be_taken_back_is_critical(command: str, danger: DangerLevel
     assert bind(bash).danger({"command": command}) is danger
 
 
+@pytest.mark.parametrize("command", ["git reset --hard", "rm -rf build", "git push -f", "rsync -a --delete a/ b/"])
+def test_a_listed_program_that_takes_nothing_back_is_high(command: str) -> None:
+    assert bind(execute_command).danger({"command": command}) is DangerLevel.HIGH
+    assert bind(execute_command).danger({"command": "git status"}) is DangerLevel.MEDIUM
+
+
 async def test_bash_runs_a_real_shell_in_the_sandbox(world: World) -> None:
     async with workshop(world) as shop:
         result = await shop.call("bash", command="x=3; for i in $(seq $x); do echo $i; done | tac; echo no >&2; pwd")

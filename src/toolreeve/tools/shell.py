@@ -33,7 +33,10 @@ _ALARMING = re.compile(
     | \b(?:shutdown|reboot|halt|poweroff)\b
     | :\s*\(\s*\)\s*\{                                # a function that calls itself
     | \b(?:curl|wget)\b[^;&\n]*\|\s*(?:\w+=\S+\s+)*(?:sudo\s+)?\S*(?:sh|python3?|perl|node)\b   # runs what it downloads
-    | \bgit\b[^|;&\n]*\s(?:push\b[^|;&\n]*\s(?:-f\b|--force)|reset\b[^|;&\n]*--hard|clean\b[^|;&\n]*\s-[a-zA-Z]*f)
+    | \bgit\b[^|;&\n]*\s(?:push\b[^|;&\n]*\s(?:-f\b|--force)|reset\b[^|;&\n]*--hard
+        |clean\b[^|;&\n]*\s-[a-zA-Z]*f|branch\b[^|;&\n]*\s-[a-zA-Z]*D|stash\s+(?:drop|clear))
+    | \brsync\b[^|;&\n]*\s--(?:delete|remove-source)
+    | \bcurl\b[^|;&\n]*\s(?:-X|--request)[\s=]*DELETE
     | \bfind\b[^|;&\n]*\s-delete\b
     | \bchmod\b[^|;&\n]*\s-[a-zA-Z]*R
     | \bsudo\b""",
@@ -124,8 +127,13 @@ def _starts_programs(args: Arguments, _: Files) -> Sequence[Effect]:
         return (Effect(EffectKind.EXEC, str(args["command"])),)
 
 
+def assess_command(args: Arguments) -> DangerLevel:
+    """MEDIUM, and HIGH for what cannot be taken back."""
+    return DangerLevel.HIGH if _ALARMING.search(str(args.get("command", ""))) else DangerLevel.MEDIUM
+
+
 @tool(
-    danger=DangerLevel.MEDIUM,
+    danger=assess_command,
     category="shell",
     timeout=running.LONGEST + running.MARGIN,
     effects=_starts_programs,
@@ -169,6 +177,11 @@ async def execute_command(ctx: Context, command: str, timeout: float | None = No
     )
     ended = await _run_list(ctx, pipelines, request, command)
     return _answer(ended, command, "returncode")
+
+
+execute_command = dataclasses.replace(
+    execute_command, spec=dataclasses.replace(execute_command.spec, danger=DangerLevel.MEDIUM)
+)
 
 
 async def _run_list(ctx: Context, pipelines: tuple[Pipeline, ...], request: ProcessRequest, command: str) -> Ended:
