@@ -12,11 +12,16 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))  # run as a script, the package `bench` lies one level up
 
-from bench.attacks import paths, ssrf, templates
+from bench.attacks import commands, paths, ssrf, templates
 from bench.attacks.outcome import Tally
 
 Suite = Callable[[Path | None], Awaitable[Sequence[Tally]]]
-SUITES: Mapping[str, Suite] = {"paths": paths.run, "ssrf": ssrf.run, "templates": templates.run}
+SUITES: Mapping[str, Suite] = {
+    "commands": commands.run,
+    "paths": paths.run,
+    "ssrf": ssrf.run,
+    "templates": templates.run,
+}
 SHOWN = 20
 
 
