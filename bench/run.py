@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from bench import network_bench, record, road, startup
+from bench import network_bench, record, road, sandbox, startup
 from bench.measure import Row
 
 BENCHMARKS: Mapping[str, Callable[[], Awaitable[list[Row]]]] = {
@@ -22,6 +22,7 @@ BENCHMARKS: Mapping[str, Callable[[], Awaitable[list[Row]]]] = {
     "delay": record.audit_delay,
     "verify": record.verify,
     "network": network_bench.network,
+    "sandbox": sandbox.sandbox,
 }
 RESULTS = Path(__file__).parent / "results" / "latest.json"
 

@@ -45,7 +45,8 @@ os.unlink("link")
     "read through a hard link": 'attempt("hardlink", lambda: (os.link(E["SECRET"], "hard"), read("hard")))',
     "climb by dots": 'attempt("dots", lambda: read("../" * 40 + E["SECRET"]))',
     "go round by /proc": r"""
-for root in glob.glob("/proc/[0-9]*/root") + ["/proc/self/root", "/proc/thread-self/root", "/proc/self/cwd/../../../.."]:
+ways = ["/proc/self/root", "/proc/thread-self/root", "/proc/self/cwd/../../../.."]
+for root in glob.glob("/proc/[0-9]*/root") + ways:
     attempt(root, lambda: read(root + E["SECRET"]))
 for descriptor in glob.glob("/proc/[0-9]*/fd/*"):
     attempt(descriptor, lambda: os.readlink(descriptor).startswith("/") and "/dev/null" not in os.readlink(descriptor)
@@ -57,12 +58,13 @@ for path in glob.glob("/proc/[0-9]*/environ"):
 attempt("own", lambda: "CANARY" in E)
 """,
     "write outside": r"""
-places = ["/", "/usr", "/usr/bin", "/etc", "/var", "/opt", "/root", "/home", "/proc", "/dev", "/run", sys.prefix, E["OUTSIDE"]]
-for place in places:
+places = ["/", "/usr", "/usr/bin", "/etc", "/var", "/opt", "/root", "/home", "/proc", "/dev", "/run"]
+for place in [*places, sys.prefix, E["OUTSIDE"]]:
     attempt(place, lambda: write(place + "/planted"))
 """,
     "change kernel settings": r"""
-for path in ("/proc/sys/kernel/core_pattern", "/proc/sys/kernel/hostname", "/proc/sysrq-trigger", "/proc/self/oom_score_adj"):
+kernel = "/proc/sys/kernel"
+for path in (f"{kernel}/core_pattern", f"{kernel}/hostname", "/proc/sysrq-trigger", "/proc/self/oom_score_adj"):
     attempt(path, lambda: os.close(os.open(path, os.O_WRONLY)))
 """,
     "trace another process": r"""
@@ -139,8 +141,9 @@ for address in ("192.0.2.1", "169.254.169.254"):
     attempt(address, lambda: socket.create_connection((address, 80), timeout=1))
 """,
     "open unusual sockets": r"""
-kinds = {"udp": (2, 2, 0), "udp6": (10, 2, 0), "icmp": (2, 3, 1), "ping": (2, 2, 1), "packet": (17, 3, 0), "mptcp": (2, 1, 262),
-         "vsock": (40, 1, 0), "netlink": (16, 3, 0), "alg": (38, 5, 0), "bluetooth": (31, 3, 0), "sctp": (2, 1, 132)}
+kinds = {"udp": (2, 2, 0), "udp6": (10, 2, 0), "icmp": (2, 3, 1), "ping": (2, 2, 1), "packet": (17, 3, 0),
+         "mptcp": (2, 1, 262), "vsock": (40, 1, 0), "netlink": (16, 3, 0), "alg": (38, 5, 0),
+         "bluetooth": (31, 3, 0), "sctp": (2, 1, 132)}
 for name, (family, kind, protocol) in kinds.items():
     attempt(name, lambda: os.close(call(41, family, kind, protocol)))
 """,
@@ -182,7 +185,8 @@ attempt("over", lambda: os.symlink("/tmp", ".git/hooks"))
     "see what is hidden": 'attempt("hidden", lambda: read(".env"))',
     "inherit descriptors": r"""
 own = set(os.listdir("/proc/self/fd")) - {"0", "1", "2"}
-attempt("descriptors", lambda: [os.readlink(f"/proc/self/fd/{each}") for each in own if os.path.exists(f"/proc/self/fd/{each}")] or False)
+still = [each for each in own if os.path.exists(f"/proc/self/fd/{each}")]
+attempt("descriptors", lambda: [os.readlink(f"/proc/self/fd/{each}") for each in still] or False)
 """,
 }
 

@@ -80,7 +80,7 @@ def become_somebody() -> None:
         syscalls.mount(None, "/", None, syscalls.MS_REC | syscalls.MS_PRIVATE)
         tree = syscalls.detached_tree(prefix)
         syscalls.mount("tmpfs", str(above[-1]), "tmpfs", 0, "mode=755")
-        os.makedirs(prefix)
+        Path(prefix).mkdir(parents=True)
         syscalls.attach_tree(tree, prefix)
     os.setgroups([])
     os.setresgid(SOMEBODY, SOMEBODY, SOMEBODY)

@@ -1,5 +1,6 @@
 """Is a container given the same bounds as a place of our own, and is a missing daemon told plainly?"""
 
+import itertools
 import os
 from pathlib import Path
 
@@ -20,7 +21,7 @@ exec "$program" "$@"
 
 
 def words(command: list[str], option: str) -> list[str]:
-    return [value for name, value in zip(command, command[1:], strict=False) if name == option]
+    return [value for name, value in itertools.pairwise(command) if name == option]
 
 
 def docker(workspace: Path, client: str = "docker") -> Docker:

@@ -1,4 +1,4 @@
-"""Does anything get out? Each attack is a program that really tries, on a runtime of root's and on an ordinary user's."""
+"""Does anything get out? Each attack is a program that really tries, on a runtime of root and of a user."""
 
 import os
 import shutil

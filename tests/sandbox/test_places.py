@@ -1,4 +1,4 @@
-"""What does a place hold for what a request names? Programs, paths and networks, and it follows what changes outside."""
+"""What does a place hold for what a request names? Programs, paths, networks; and it follows what changes."""
 
 import asyncio
 import socket

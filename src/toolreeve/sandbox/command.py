@@ -157,7 +157,7 @@ class Command:
         if self._last_words is not None:
             self._last_words.cancel()
         if self._killed or not self._answer or self._answer[:1] in (b"M", b"C", b"P"):
-            self._session.drop(self._slot)
+            self._session.replace(self._slot)
         else:
             self._session.give_back(self._slot)
 

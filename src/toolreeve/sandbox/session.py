@@ -124,6 +124,21 @@ class Session:
         return False
 
     async def _order(self, kind: Kind) -> Slot:
+        promise: asyncio.Future[Slot] = self._loop.create_future()
+        self._send_order(kind, promise)
+        return await promise
+
+    def replace(self, slot: Slot) -> None:
+        """Drop a slot whose command was killed, and have another ready: who kills one command will run more."""
+        self.drop(slot)
+        if self._yard is None or self._idle.get(slot.kind) or self._waiting or self._ordered:
+            return
+        nobody: asyncio.Future[Slot] = self._loop.create_future()
+        nobody.cancel()
+        with contextlib.suppress(Unavailable):
+            self._send_order(slot.kind, nobody)
+
+    def _send_order(self, kind: Kind, promise: "asyncio.Future[Slot]") -> None:
         if self._yard is None:
             raise Unavailable("the yard ended")
         network, limits = kind
@@ -139,9 +154,7 @@ class Session:
         finally:
             for entrance in entrances:
                 os.close(entrance)
-        promise: asyncio.Future[Slot] = self._loop.create_future()
         self._ordered.append((promise, kind, group))
-        return await promise
 
     def _group_names(self) -> list[str]:
         groups = [*(slot.group for slot in self._slots), *(group for _, _, group in self._ordered), *self._lingering]

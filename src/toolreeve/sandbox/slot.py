@@ -7,7 +7,6 @@ has to be set up for a command. A slot runs one command at a time and reports ho
 import array
 import contextlib
 import errno
-import gc
 import json
 import os
 import resource
@@ -164,9 +163,6 @@ class Slot:
         signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
 
     def serve(self) -> None:
-        gc.collect()
-        gc.freeze()
-        gc.disable()
         space = socket.CMSG_SPACE(4 * _DESCRIPTORS)
         while True:
             message, extra, _, _ = self._commands.recvmsg(_LARGEST_REQUEST, space, socket.MSG_CMSG_CLOEXEC)
