@@ -177,6 +177,7 @@ for kind in (resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE, resource.RLIMIT_CPU,
 
 
 def test_a_flood_of_output_is_drained_and_cut(runner: Runner) -> None:
+    runner.bash("true")
     before = resident(runner.process.pid)
 
     ended = runner.bash(

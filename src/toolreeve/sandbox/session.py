@@ -200,6 +200,8 @@ class Session:
 
     def give_back(self, slot: Slot) -> None:
         slot.used += 1
+        if self._lingering:
+            self._discard(None)
         if slot.dead or slot.used >= _COMMANDS_EACH or (slot.group is not None and slot.group.used() > _REMAINS):
             self.drop(slot)
         elif slot in self._slots:
