@@ -27,6 +27,8 @@ _ENUM = "give the parameter an `enum`, or write the word yourself"
 
 def find_beginnings(script: str, holes: Mapping[int, Hole]) -> Beginnings:
     """What the value of a hole, by its number, may not begin with. Raises TemplateProblem where it would be code."""
+    if not any(hole.dirty for hole in holes.values()):
+        return {}
     return _Inspector(script, holes).inspect()
 
 
@@ -45,8 +47,6 @@ class _Inspector:
             wrong = next(node for node in walk(self._root) if node.type == "ERROR" or node.is_missing)
             raise self._problem(wrong, f"is not understood as bash: {text_of(wrong)[:40]!r}", "spell it more plainly")
         self._require_quoted()
-        if not any(hole.dirty for hole in self._holes.values()):
-            return {}
         self._flow = Flow(self._root, self._holes)
         for node in walk(self._root):
             if (check := self._CHECKS.get(node.type)) is not None:
@@ -318,11 +318,11 @@ class _Inspector:
                 self._require_no_code_from_input(stage, dirt)
 
     def _redirected(self, node: Node) -> None:
-        """Heredocs look like `< <(…)` here."""
-        inputs = [each for each in node.children_by_field_name("redirect") if each.type != "heredoc_redirect"]
-        dirt = next((found for each in inputs if "<" in text_of(each)[:3] and (found := self._flow.dirt(each))), "")
-        if dirt:
-            self._require_no_code_from_input(node, dirt)
+        """An input of the program, or of the programs, that it is attached to; heredocs look like `< <(…)` here."""
+        if text_of(node).lstrip("0123456789").startswith("<"):
+            dirt = self._flow.dirt(node)
+            if dirt:
+                self._require_no_code_from_input(node.parent, dirt)
 
     def _require_no_code_from_input(self, node: Node, dirt: str) -> None:
         for command in walk(node):
@@ -345,7 +345,8 @@ class _Inspector:
         "test_command": _test,
         "expansion": _expansion,
         "pipeline": _pipeline,
-        "redirected_statement": _redirected,
+        "file_redirect": _redirected,
+        "herestring_redirect": _redirected,
     }
 
 

@@ -43,7 +43,7 @@ class ErrorMapping:
         code = INTERNAL if meaning is None else meaning.code
         retryable = meaning is None or meaning.retryable
         detail = None if meaning is None else _rendered(meaning.detail, args)
-        message = (meaning.message if meaning else "") or _summary(ended)
+        message = (meaning.message if meaning else "") or _summary(ended.exit_code, data["stderr"])
         diagnostics = {
             "code": code,
             "message": message,
@@ -62,10 +62,9 @@ class ErrorMapping:
         )
 
 
-def _summary(ended: Ended) -> str:
-    said = ended.stderr.decode(errors="replace").strip()
-    last = said.splitlines()[-1][:_SHOWN] if said else ""
-    return f"the script exited with {ended.exit_code}" + (f": {last}" if last else "")
+def _summary(exit_code: int, stderr: str) -> str:
+    last = stderr.strip().splitlines()[-1][:_SHOWN] if stderr.strip() else ""
+    return f"the script exited with {exit_code}" + (f": {last}" if last else "")
 
 
 def _rendered(detail: Message | Mapping[str, Any] | None, args: Mapping[str, Any]) -> Any:

@@ -72,10 +72,14 @@ class _Scripted:
     async def run(self, args: dict[str, Any], context: Context) -> Output:
         secrets = self._secrets()
         request = self._request(args, context, secrets)
-        ended = await context.processes.run(request, None if secrets else _passing_on(context))
+        try:
+            ended = await context.processes.run(request, None if secrets else _passing_on(context))
+        except ToolError as error:
+            error.data = {name: _cleared(secrets, value) for name, value in (error.data or {}).items()} or None
+            raise
         data = {
-            "stdout": _without(secrets, ended.stdout.decode(errors="replace")),
-            "stderr": _without(secrets, ended.stderr.decode(errors="replace")),
+            "stdout": _cleared(secrets, ended.stdout.decode(errors="replace")),
+            "stderr": _cleared(secrets, ended.stderr.decode(errors="replace")),
             "exit_code": ended.exit_code,
         }
         self._require_success(ended, args, data)
@@ -133,11 +137,11 @@ class _Scripted:
         return {name: value for name, value in found.items() if value is not None}
 
 
-def _without(secrets: Mapping[str, str], text: str) -> str:
+def _cleared(secrets: Mapping[str, str], value: Any) -> Any:
     """What a script prints of its secrets goes no further."""
-    for value in secrets.values():
-        text = text.replace(value, "[redacted]") if value else text
-    return text
+    for secret in secrets.values() if isinstance(value, str) else ():
+        value = value.replace(secret, "[redacted]") if secret else value
+    return value
 
 
 def _passing_on(context: Context) -> OnOutput | None:
