@@ -162,3 +162,12 @@ async def test_the_network_of_the_host_is_there_when_it_is_asked_for(sandbox: Sa
     outside.close()
 
     assert ended.stdout == b"connected\n"
+
+
+@pytest.mark.parametrize("path", ["/", "/proc", "/dev/shm", "/sys/fs"])
+async def test_what_has_no_bounds_cannot_be_named(sandbox: Sandbox, workspace: Path, path: str) -> None:
+    for names in ({"readable": (path,)}, {"writable": (path,)}):
+        with pytest.raises(ToolError) as told:
+            await sandbox.run(bash(workspace, "true", **names))
+
+        assert told.value.code is ErrorCode.PATH_FORBIDDEN

@@ -64,6 +64,7 @@ PROTECTED = (
     "governors.yaml",
     ".toolreeve",
 )
+KERNEL = ("/proc", "/sys", "/dev")
 SEARCH_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 
 
@@ -100,6 +101,8 @@ class Grounds:
         readable = [*SYSTEM, *self.readable, *map(os.path.realpath, request.readable)]
         if self.workspace not in writable:
             readable.append(self.workspace)
+        for path in (*writable, *readable):
+            _refuse_boundless(path)
         protected = [path for path in self._guarded() if any(_within(path, root) for root in writable)]
         return Plan(
             tier=tier,
@@ -123,6 +126,13 @@ class Grounds:
 
     def _guarded(self) -> list[str]:
         return [*(f"{self.workspace}/{name}" for name in PROTECTED), *self.protected]
+
+
+def _refuse_boundless(path: str) -> None:
+    """What holds everything, or the kernel's own files, cannot be shown in part."""
+    if path == "/" or any(_within(path, place) for place in KERNEL):
+        message = f"{path!r} cannot be shown to a program: it is no bounded part of the files"
+        raise ToolError(ErrorCode.PATH_FORBIDDEN, message, suggestions=("name a directory further down",))
 
 
 def _within(path: str, root: str) -> bool:
