@@ -12,11 +12,17 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))  # run as a script, the package `bench` lies one level up
 
-from bench.attacks import paths, shell, ssrf
+from bench.attacks import commands, paths, shell, ssrf, templates
 from bench.attacks.outcome import Tally
 
 Suite = Callable[[Path | None], Awaitable[Sequence[Tally]]]
-SUITES: Mapping[str, Suite] = {"paths": paths.run, "ssrf": ssrf.run, "shell": shell.run}
+SUITES: Mapping[str, Suite] = {
+    "commands": commands.run,
+    "paths": paths.run,
+    "shell": shell.run,
+    "ssrf": ssrf.run,
+    "templates": templates.run,
+}
 SHOWN = 20
 
 

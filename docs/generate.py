@@ -18,7 +18,7 @@ import click
 from toolreeve.builtin import TOOLS
 from toolreeve.cli.invocation import common_options
 from toolreeve.cli.main import COMMANDS, toolreeve
-from toolreeve.config.layers import ALIASES, NOT_YET
+from toolreeve.config.layers import ALIASES
 from toolreeve.config.leaves import Leaf, leaves
 from toolreeve.config.settings import Project
 from toolreeve.core.errors import TRAITS, ErrorCode
@@ -147,10 +147,6 @@ def _variables() -> Iterator[str]:
         (code(leaf.variable), code(leaf.key), ", ".join(map(code, others[path]))) for path, leaf in leaves().items()
     ]
     yield from table(("variable", "setting", "also as"), rows)
-    later = ", ".join(f"`{name}` ({part})" for name, part in NOT_YET.items())
-    yield from prose(
-        f"These belong to parts that this version does not have; `toolreeve doctor` says so when one is set: {later}."
-    )
 
 
 def tools() -> str:

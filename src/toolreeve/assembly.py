@@ -13,6 +13,7 @@ from toolreeve.approval.channel import Channel
 from toolreeve.approval.preview import previewer
 from toolreeve.config import Configuration
 from toolreeve.config.places import DATABASE
+from toolreeve.confinement import command_rules, new_processes
 from toolreeve.core.action import Action
 from toolreeve.core.context import Services
 from toolreeve.core.errors import ConfigError, ToolreeveError
@@ -33,6 +34,7 @@ from toolreeve.record.store import Store
 from toolreeve.record.telling import Teller
 from toolreeve.record.undo import Undo
 from toolreeve.registry import ToolRegistry
+from toolreeve.sandbox.proxy import Proxy
 from toolreeve.standing import StandingPolicy
 
 
@@ -92,8 +94,17 @@ class Assembly:
         )
         self.network = new_network_guard(configuration)
         self.http = GuardedHttp(self.network, now=time.time)
+        proxy = Proxy(self.network, emit=self.teller.pass_on, now=time.time)
+        self.processes = new_processes(configuration, proxy.serve)
         services = Services(
-            files=self.files, audit=self.audit, models=NoModels(), undo=self.undo, now=time.time, http=self.http
+            files=self.files,
+            audit=self.audit,
+            models=NoModels(),
+            undo=self.undo,
+            processes=self.processes,
+            commands=command_rules(configuration),
+            now=time.time,
+            http=self.http,
         )
         self.gate = Gate(
             self.ledger,
@@ -144,7 +155,8 @@ class Assembly:
     async def close(self) -> None:
         """Everything is closed even if closing one part fails; the first failure is then told."""
         failures: list[Exception] = []
-        for step in (self.executor.close, self.http.close, self.journal.stop, self.store.close, self.bus.close):
+        parts = (self.executor, self.processes, self.http)
+        for step in (*(part.close for part in parts), self.journal.stop, self.store.close, self.bus.close):
             try:
                 await step()
             except Exception as problem:

@@ -11,12 +11,24 @@ from toolreeve.core.result import ToolResult
 from toolreeve.core.tool import BoundTool, FunctionTool
 from toolreeve.registry import ToolRegistry
 from toolreeve.tools.http import HTTP_TOOLS
+from toolreeve.tools.quality import QUALITY_TOOLS
+from toolreeve.tools.repository import REPOSITORY_TOOLS
+from toolreeve.tools.shell import SHELL_TOOLS
 from toolreeve.tools.system import SYSTEM_TOOLS
 from toolreeve.tools.undo import undo
 from toolreeve.tools.web import WEB_TOOLS
 from toolreeve.tools.workspace import FILE_TOOLS
 
-TOOLS: tuple[FunctionTool, ...] = (*FILE_TOOLS, undo, *HTTP_TOOLS, *WEB_TOOLS, *SYSTEM_TOOLS)
+TOOLS: tuple[FunctionTool, ...] = (
+    *FILE_TOOLS,
+    undo,
+    *HTTP_TOOLS,
+    *WEB_TOOLS,
+    *SYSTEM_TOOLS,
+    *SHELL_TOOLS,
+    *REPOSITORY_TOOLS,
+    *QUALITY_TOOLS,
+)
 
 
 class ResultDict(dict[str, Any]):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from toolreeve.approval.broker import Broker
 from toolreeve.core.action import Action
 from toolreeve.core.call import ToolCall
-from toolreeve.core.context import Services
+from toolreeve.core.context import Context, Services
 from toolreeve.core.effects import EffectKind
 from toolreeve.core.entry import Entry
 from toolreeve.core.errors import TRAITS, ErrorCode, ToolError, describe_crash
@@ -73,6 +73,7 @@ class Pipeline:
         tool = self.registry.resolve(call.tool)
         meta.tool = tool.spec.name
         action = entry.action = Action(call, tool, tool.input.parse(call.args), self.services.files)
+        self._screen(action, entry)
         meta.verdict = decide(action, self.policy())
         if meta.verdict.decision is not Decision.ALLOW:
             action = entry.action = await self._permit(action, entry)
@@ -87,6 +88,16 @@ class Pipeline:
             passage.done(output)
             return self._told(entry, output)
 
+    def _screen(self, action: Action, entry: Entry) -> None:
+        """A call that its tool would refuse whatever anybody says is refused before anybody is asked."""
+        if action.tool.screen is None:
+            return
+        try:
+            action.tool.screen(action.args, Context(action.call, self.services))
+        except ToolError as refused:
+            entry.meta.verdict = Verdict(Decision.DENY, "tool", refused.message)
+            raise
+
     async def _permit(self, action: Action, entry: Entry) -> Action:
         """Ask where the verdict says so; judge again after the wait, and an edited call from its validation on."""
         _refuse_denied(entry.meta.verdict)
@@ -95,6 +106,7 @@ class Pipeline:
         entry.meta.approved_by = approval.by
         if approval.args is not None:
             action = Action(action.call, action.tool, action.tool.input.parse(approval.args), self.services.files)
+            self._screen(action, entry)
         action = action.again()
         verdict = decide(action, self.policy())
         if verdict.decision is Decision.DENY:
@@ -118,6 +130,8 @@ class Pipeline:
 
     async def _recover(self, error: ToolError, entry: Entry) -> Failure:
         suggestions = error.suggestions
+        for name, value in (error.meta or {}).items():
+            setattr(entry.meta, name, value)
         if not suggestions and TRAITS[error.code].recoverable and entry.action is not None:
             suggestions = await suggest(error, entry.action.args, self.services.files)
             entry.meta.auto_recovery = bool(suggestions)

@@ -14,7 +14,7 @@ from toolreeve.builtin import TOOLS
 from toolreeve.config import Configuration, Settings, from_settings, load
 from toolreeve.core.action import Action
 from toolreeve.core.call import LOCAL, Principal, ToolCall, new_id
-from toolreeve.core.errors import ErrorCode, ToolreeveError
+from toolreeve.core.errors import ConfigError, ErrorCode, ToolreeveError
 from toolreeve.core.names import BUILTIN_SERVER, server_of
 from toolreeve.core.result import ToolResult
 from toolreeve.permissions import PermissionPolicy
@@ -25,6 +25,7 @@ from toolreeve.record.audit import Audit
 from toolreeve.record.bus import Bus
 from toolreeve.record.metrics import Metrics
 from toolreeve.registry import ToolRegistry
+from toolreeve.scripted.catalogue import Catalogue, Change
 from toolreeve.scripted.modules import load_tools
 from toolreeve.standing import StandingPolicy
 
@@ -35,6 +36,7 @@ Approve = Callable[..., Any] | Channel | Sequence[Channel]
 Policy = PermissionPolicy | Sequence[PermissionRule]
 PATIENCE = 5.0
 """How many seconds the calls under way get to end when the runtime is closed."""
+LOOK_EVERY = 1.0
 REFUSALS = frozenset({ErrorCode.PERMISSION, ErrorCode.APPROVAL_DENIED, ErrorCode.APPROVAL_TIMEOUT, ErrorCode.DENIED})
 
 
@@ -60,14 +62,18 @@ class Toolreeve:
         origin: str = "python",
     ) -> None:
         self.configuration = _configuration(settings, workspace, mode, tool_files)
-        found = [bound for path in self.configuration.settings.tool_files for bound in load_tools(Path(path))]
+        files = self.configuration.settings.tool_files
+        found = [bound for path in files if path.endswith(".py") for bound in load_tools(Path(path))]
         self.tools = ToolRegistry([*TOOLS, *found, *tools])
+        self._catalogue = _catalogue(self.configuration, self.tools)
         standing = StandingPolicy(self.configuration, policy)
         self._parts = Assembly(self.configuration, self.tools, standing, _channels(approve))
         self._running: dict[str, asyncio.Task[Any]] = {}
         self._quiet: asyncio.Future[None] | None = None
         self._closing: asyncio.Task[None] | None = None
         self._started = False
+        self._watching: asyncio.Task[None] | None = None
+        self._learn_secrets()
         self.principal, self.origin, self.session = principal, origin, new_id()
 
     @staticmethod
@@ -82,6 +88,8 @@ class Toolreeve:
             raise ToolreeveError("a runtime is started once; make another one")
         await self._parts.start()
         self._started = True
+        if not self._catalogue.is_empty:
+            self._watching = asyncio.create_task(self._watch())
         return self
 
     async def close(self) -> None:
@@ -99,7 +107,36 @@ class Toolreeve:
             for call_id in list(self._running):
                 self.cancel(call_id)
             await asyncio.wait([self._quiet], timeout=PATIENCE)
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.wait({self._watching})
         await self._parts.close()
+
+    @property
+    def problems(self) -> Sequence[ConfigError]:
+        """What is wrong with files of tools in YAML; the tools of the others are there."""
+        return self._catalogue.problems
+
+    def reload(self) -> Sequence[Change]:
+        """Read files of tools again that have changed. Done by itself every second while the runtime runs."""
+        changes = self._catalogue.look()
+        for change in changes:
+            for name in (*change.changed, *change.removed):
+                self._parts.gate.forget(name)
+            self._parts.teller.tools_changed(change.to_dict())
+        if changes:
+            self._learn_secrets()
+        return changes
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_EVERY)
+            self.reload()
+
+    def _learn_secrets(self) -> None:
+        source = self.configuration.secret_source
+        if self._catalogue.used:
+            self._parts.redactor.learn(filter(None, map(source.find, self._catalogue.used)))
 
     async def __aenter__(self) -> Self:
         return await self.start()
@@ -206,6 +243,16 @@ class Toolreeve:
     @property
     def files(self) -> Any:
         return self._parts.files
+
+
+def _catalogue(configuration: Configuration, registry: ToolRegistry) -> Catalogue:
+    return Catalogue(
+        configuration.settings.tool_files,
+        registry,
+        profile=configuration.settings.error_profile,
+        secret=configuration.secret_source.find,
+        trusted=configuration.code.files if configuration.code is not None else (),
+    )
 
 
 def _this_task() -> asyncio.Task[Any]:

@@ -53,13 +53,11 @@ def test_a_bad_configuration_is_a_failed_check_not_a_crash(shell: Shell) -> None
     assert "toolreeve.toml:1: nonsense: unknown key" in printed.out
 
 
-def test_variables_of_later_versions_and_untrusted_code_are_told(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EXECUTE_MODE", "docker")
+def test_untrusted_code_is_told(shell: Shell) -> None:
     (shell.workspace / "toolreeve.toml").write_text('tool_files = ["mine.py"]\n')
 
     out = shell.run("doctor").out
 
-    assert "EXECUTE_MODE is set but not used by this version" in out
     assert "the folder is not trusted" in out
 
 

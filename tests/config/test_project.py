@@ -113,6 +113,18 @@ def test_trust_in_one_folder_says_nothing_about_a_copy_of_it(user: User) -> None
     assert user.load({"workspace.dir": copy}).settings.tool_files == ()
 
 
-def test_only_python_files_can_hold_tools_yet(user: User) -> None:
-    with pytest.raises(ConfigErrors, match=r"tools in YAML are not read by this version"):
-        user.load(TOOLREEVE_TOOLS="tools.yaml")
+def test_tools_come_from_python_and_yaml_files_and_nothing_else(user: User) -> None:
+    with pytest.raises(ConfigErrors, match=r"neither a Python nor a YAML file"):
+        user.load(TOOLREEVE_TOOLS="tools.json")
+
+
+@pytest.mark.parametrize("name", ["TOOLREEVE_TOOLS", "A2A_TOOLS_CONFIG", "TOOLREEVE_TOOL_FILES"])
+def test_tool_files_are_a_path_list_under_any_of_their_names(user: User, name: str) -> None:
+    found = user.load({}, **{name: "tools.yaml:/more/tools.yml"})
+
+    assert found.settings.tool_files == (str(user.workspace / "tools.yaml"), "/more/tools.yml")
+
+
+@pytest.mark.parametrize("name", ["TOOLREEVE_ERROR_PROFILE", "A2A_ERROR_PROFILE"])
+def test_the_error_profile_is_honoured_under_both_names(user: User, name: str) -> None:
+    assert user.load({}, **{name: "extended-json"}).settings.error_profile == "extended-json"

@@ -88,10 +88,6 @@ def test_an_empty_variable_counts_as_not_set(user: User) -> None:
     assert user.load(TOOLREEVE_POLICY_MODE="", WORKSPACE_DIR="").settings == user.load().settings
 
 
-def test_variables_of_parts_that_do_not_exist_yet_are_reported_not_dropped(user: User) -> None:
-    assert user.load(COMMAND_ALLOWLIST="ls", EXECUTE_MODE="docker").unused == ("COMMAND_ALLOWLIST", "EXECUTE_MODE")
-
-
 def test_every_problem_is_told_at_once_with_its_place_and_fix(user: User) -> None:
     user.says('[workspace]\nallow_wrte = true\n\n[limits]\ntimeout = "soon"\nconcurrency = 0\n[polcy]\nmode = "plan"\n')
 

@@ -8,6 +8,7 @@ from typing import Any
 from toolreeve.core.call import ToolCall
 from toolreeve.core.context import Context, Services
 from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.process import Ended
 from toolreeve.core.result import Output
 from toolreeve.core.tool import bind
 from toolreeve.guard.workspace import Workspace
@@ -24,7 +25,10 @@ def refusal(act: Callable[[], object]) -> ErrorCode | None:
 
 
 class Nothing:
-    """No audit, no models, nothing to undo."""
+    """No audit, no models, nothing to undo, no programs."""
+
+    async def run(self, *_: Any, **__: Any) -> Ended:
+        raise ToolError(ErrorCode.PERMISSION, "no program runs here")
 
     async def recent(self, *, last_n: int, filters: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
         return ()
@@ -42,7 +46,9 @@ class Desk:
         self.files = Workspace(root, **options)
         self._tools = {tool.name: bind(tool) for tool in FILE_TOOLS}
         nothing = Nothing()
-        self._services = Services(files=self.files, audit=nothing, models=nothing, undo=nothing, now=lambda: 0.0)
+        self._services = Services(
+            files=self.files, audit=nothing, models=nothing, undo=nothing, processes=nothing, now=lambda: 0.0
+        )
 
     def write(self, path: str, content: str | bytes = "") -> Path:
         """Put a file into the workspace without any tool."""

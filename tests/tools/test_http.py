@@ -28,7 +28,7 @@ FILES = cast(Any, None)
 async def context(*allow: str, max_body: int = 100_000) -> AsyncIterator[Context]:
     settings = NetworkSettings(allow=allow, max_body=max_body)
     client = GuardedHttp(NetworkGuard(settings, HostsResolver({})), now=time.time)
-    services = Services(files=FILES, audit=FILES, models=FILES, undo=FILES, now=time.time, http=client)
+    services = Services(files=FILES, audit=FILES, models=FILES, undo=FILES, processes=FILES, now=time.time, http=client)
     try:
         yield Context(ToolCall(tool="x", args={}, session="s"), services)
     finally:
@@ -155,7 +155,7 @@ async def test_a_forbidden_url_is_refused(url: str) -> None:
 
 
 async def test_without_a_guard_nothing_is_reached() -> None:
-    services = Services(files=FILES, audit=FILES, models=FILES, undo=FILES, now=time.time)
+    services = Services(files=FILES, audit=FILES, models=FILES, undo=FILES, processes=FILES, now=time.time)
     with pytest.raises(ToolError) as caught:
         await run(http_get, Context(ToolCall(tool="x", args={}), services), url="http://public.example/")
 

@@ -71,11 +71,10 @@ def configuration(found: "Configuration") -> Iterator[Check]:
         yield Check("configuration", name, Status.OK, text)
     for notice in found.notices:
         yield Check("configuration", "passed over", Status.WARN, notice)
-    for variable in found.unused:
-        text = f"{variable} is set but not used by this version"
-        yield Check("configuration", "environment", Status.WARN, text, fix=f"unset {variable}, or leave it for later")
     if found.code is not None and found.code.trusted:
-        yield Check("configuration", "trust", Status.OK, f"runs as code: {', '.join(found.code.files)}")
+        yield Check(
+            "configuration", "trust", Status.OK, f"runs: {', '.join((*found.code.files, *found.code.commands))}"
+        )
 
 
 def places(found: "Configuration", *, fix: bool) -> Iterator[Check]:

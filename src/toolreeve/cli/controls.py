@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolreeve.cli.checks import Check, Status
+from toolreeve.cli.enclosure import sandbox
 from toolreeve.cli.invocation import Invocation
 from toolreeve.core.call import ToolCall
 from toolreeve.core.errors import ErrorCode, ToolError
@@ -65,10 +66,6 @@ def _refused(
     if allowed:
         return Check("control", name, Status.WARN, f"allowed by workspace.sensitive_allow: {', '.join(allowed)}")
     return Check("control", name, Status.FAIL, f"not refused: {', '.join(map(repr, open_ones))}")
-
-
-def sandbox(_: Invocation, __: "Configuration") -> Iterator[Check]:
-    yield Check("control", "sandbox", Status.OK, "none needed: no tool of this version starts a process")
 
 
 def policy(invocation: Invocation, found: "Configuration") -> Iterator[Check]:

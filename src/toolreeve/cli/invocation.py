@@ -44,9 +44,6 @@ class Invocation:
         found = load({"workspace.dir": self.workspace, "policy.mode": self.mode}, origin="flag")
         for notice in found.notices:
             note(notice)
-        if self.verbose:
-            for name in found.unused:
-                note(f"environment variable {name} is not used by this version")
         return found
 
 

@@ -11,7 +11,8 @@ from toolreeve.cli.output import note, say, say_json
 @click.command(cls=Command)
 @click.option("--revoke", is_flag=True, help="Stop trusting the folder.")
 def trust(*, revoke: bool) -> None:
-    """Trust the workspace: the Python tool files that its toolreeve.toml names will run as code.
+    """Trust the workspace: what its toolreeve.toml names as tool files and as commands of the quality tools
+    will run.
 
     A change of the file, or of a tool file it names, ends the trust.
     """
@@ -24,10 +25,12 @@ def trust(*, revoke: bool) -> None:
         known = folders.revoke(folder)
         _answer(folder, trusted=False, text="no longer trusted" if known else "was not trusted")
     elif found.code is None:
-        raise click.UsageError(f"there is nothing to trust: {found.project_file} names no tool files")
+        raise click.UsageError(f"there is nothing to trust: {found.project_file} names no tool files and no commands")
     else:
         for name in found.code.files:
             note(f"will run as code: {name}")
+        for command in found.code.commands:
+            note(f"will be run: {command}")
         folders.add(folder, found.code.digest)
         _answer(folder, trusted=True, text="trusted as it is now")
 

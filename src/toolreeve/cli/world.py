@@ -19,9 +19,13 @@ if TYPE_CHECKING:
 
 def new_runtime(invocation: Invocation, *channels: "Channel") -> "Toolreeve":
     """Built, not started: its tools and its policy can be looked at without a database."""
+    from toolreeve.cli.output import note
     from toolreeve.runtime import Toolreeve
 
-    return Toolreeve(settings=invocation.configuration(), approve=channels or (_terminal(),), origin="cli")
+    runtime = Toolreeve(settings=invocation.configuration(), approve=channels or (_terminal(),), origin="cli")
+    for problem in runtime.problems:
+        note(str(problem))
+    return runtime
 
 
 def _terminal() -> "Channel":

@@ -1,15 +1,30 @@
 """What is configured, and who said so? Files, environment and flags become one `Settings` tree here."""
 
-from toolreeve.config.settings import Approval, Limits, Network, Policy, Record, Settings, State, Workspace
+from toolreeve.config.settings import (
+    Approval,
+    Commands,
+    Limits,
+    Network,
+    Policy,
+    Quality,
+    Record,
+    Sandbox,
+    Settings,
+    State,
+    Workspace,
+)
 from toolreeve.config.sources import Configuration, from_settings, load
 
 __all__ = [
     "Approval",
+    "Commands",
     "Configuration",
     "Limits",
     "Network",
     "Policy",
+    "Quality",
     "Record",
+    "Sandbox",
     "Settings",
     "State",
     "Workspace",

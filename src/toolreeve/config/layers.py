@@ -34,20 +34,15 @@ ALIASES: Mapping[str, KeyPath] = {
     "WORKSPACE_ALLOW_WRITE": ("workspace", "allow_write"),
     "SEARCH_ALLOWED_BASES": ("workspace", "search_allowed_bases"),
     "TIMEOUT_HTTP_REQUEST": ("network", "timeout"),
+    "A2A_TOOLS_CONFIG": ("tool_files",),
     "TOOLREEVE_TOOLS": ("tool_files",),
+    "A2A_ERROR_PROFILE": ("error_profile",),
+    "EXECUTE_MODE": ("sandbox", "mode"),
+    "COMMAND_ALLOWLIST": ("commands", "allowlist"),
+    "COMMAND_BLOCKLIST": ("commands", "blocklist"),
+    "TIMEOUT_COMMAND_DEFAULT": ("commands", "timeout"),
 }
 """Other names that are honoured; the name derived from the key wins over them."""
-
-NOT_YET: Mapping[str, str] = {
-    "COMMAND_ALLOWLIST": "the shell tools",
-    "COMMAND_BLOCKLIST": "the shell tools",
-    "TIMEOUT_COMMAND_DEFAULT": "the shell tools",
-    "EXECUTE_MODE": "the shell tools",
-    "A2A_TOOLS_CONFIG": "tools in YAML",
-    "A2A_ERROR_PROFILE": "tools in YAML",
-    "TOOLREEVE_ERROR_PROFILE": "tools in YAML",
-}
-"""Variables that belong to parts which this version does not have; `doctor` says so when one is set."""
 
 
 def read_file_layer(document: Document, *, complain: Complain, environ: Mapping[str, str]) -> Layer:
@@ -113,7 +108,7 @@ def read_environment(environ: Mapping[str, str], *, complain: Complain, cwd: Pat
         else:
             layer[path] = Given(value=leaf.settle(value, cwd, environ), origin=f"environment variable {name}")
     for name in environ:
-        if name.startswith("TOOLREEVE_") and name not in names and name not in NOT_YET:
+        if name.startswith("TOOLREEVE_") and name not in names:
             fix = f"unset it{nearest(name, list(names))}; `toolreeve config schema` lists the keys"
             complain(ConfigError("no such setting", source=f"environment variable {name}", fix=fix))
     return layer

@@ -5,6 +5,7 @@ from pathlib import Path
 
 FILE = "toolreeve.toml"
 POLICY_FILE = "policy.yaml"
+SECRETS_FILE = "secrets.toml"
 DATABASE = "toolreeve.db"
 
 

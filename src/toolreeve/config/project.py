@@ -4,7 +4,7 @@ A value that the user's own configuration already goes beyond is passed over wit
 set is an error, so that nobody believes it holds.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,10 +63,15 @@ def _joined(rule: Project, current: Any, value: Any) -> Any:
     return value
 
 
+_STRICTER_THAN: Mapping[str, Sequence[str]] = {
+    "default": ("strict", "plan"),
+    "limits": ("landlock", "full"),
+    "landlock": ("full",),
+}
 _RULES: Mapping[Project, Callable[[Any, Any], bool]] = {
     Project.LOWER: lambda value, current: current is None or value < current,
     Project.ADD: lambda value, current: not set(value) <= set(current),
     Project.WHEN_TRUSTED: lambda value, current: not set(value) <= set(current),
     Project.TURN_OFF: lambda value, current: current and not value,
-    Project.STRICTER: lambda value, current: current == "default" and value in ("strict", "plan"),
+    Project.STRICTER: lambda value, current: value in _STRICTER_THAN.get(current, ()),
 }

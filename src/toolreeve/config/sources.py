@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from toolreeve.config import places
-from toolreeve.config.layers import NOT_YET, Given, Layer, read_environment, read_file_layer, read_overrides
+from toolreeve.config.layers import Given, Layer, read_environment, read_file_layer, read_overrides
 from toolreeve.config.leaves import KeyPath, build, leaves, value_at
 from toolreeve.config.project import tighten
-from toolreeve.config.secrets import secret_values
+from toolreeve.config.secrets import SecretSource, secret_values
 from toolreeve.config.settings import Project, Settings
 from toolreeve.config.trust import TrustedFolders, digest_of
 from toolreeve.core.documents import MAX_BYTES, read_document
@@ -29,6 +29,7 @@ class ProjectCode:
 
     folder: Path
     files: tuple[str, ...]
+    commands: tuple[str, ...]
     digest: str
     trusted: bool
 
@@ -37,18 +38,20 @@ class ProjectCode:
 class Configuration:
     """The effective settings, where each came from by dotted key, and what a person should be told about them.
 
-    `code` is None where the project asks for nothing that needs trust.
+    `code` is None where the project asks for nothing that needs trust. `docker` is what of the environment tells a
+    docker client where it is and whom to ask.
     """
 
     settings: Settings
     origins: Mapping[str, str]
     notices: tuple[str, ...]
-    unused: tuple[str, ...]
     user_file: Path
     project_file: Path
     code: ProjectCode | None
     home: str
+    docker: Mapping[str, str] = field(repr=False)
     secrets: tuple[str, ...] = field(repr=False)
+    secret_source: SecretSource = field(repr=False)
 
     @property
     def governing(self) -> tuple[str, ...]:
@@ -57,6 +60,7 @@ class Configuration:
         own = (
             self.user_file,
             self.user_file.with_name(places.POLICY_FILE),
+            self.user_file.with_name(places.SECRETS_FILE),
             self.project_file,
             folder / places.POLICY_FILE,
         )
@@ -95,12 +99,13 @@ def from_settings(
         settings=build(values),
         origins={leaf.key: "code" for leaf in leaves().values()},
         notices=(),
-        unused=(),
         user_file=places.config_home(environ) / places.FILE,
         project_file=Path(values[("workspace", "dir")]) / places.FILE,
         code=None,
         home=places.home(environ),
+        docker=_for_docker(environ),
         secrets=secret_values(settings.record.redact_env, environ),
+        secret_source=SecretSource(environ, places.config_home(environ) / places.SECRETS_FILE),
     )
 
 
@@ -134,12 +139,13 @@ class _Lookup:
             settings=settings,
             origins={leaf.key: values[path].origin if path in values else DEFAULT for path, leaf in leaves().items()},
             notices=tightened.notices,
-            unused=tuple(name for name in NOT_YET if self.environ.get(name)),
             user_file=user_file,
             project_file=project_file,
             code=code,
             home=places.home(self.environ),
+            docker=_for_docker(self.environ),
             secrets=secret_values(settings.record.redact_env, self.environ),
+            secret_source=SecretSource(self.environ, user_file.with_name(places.SECRETS_FILE)),
         )
 
     def _defaults(self, user_file: Path) -> Layer:
@@ -176,29 +182,40 @@ class _Lookup:
         return path
 
     def _code(self, chosen: Layer, project: Layer, project_file: Path) -> ProjectCode | None:
-        needing = [given for path, given in project.items() if leaves()[path].about.project is Project.WHEN_TRUSTED]
-        files = tuple(name for given in needing for name in given.value)
-        if not files:
+        needing = {
+            path: given for path, given in project.items() if leaves()[path].about.project is Project.WHEN_TRUSTED
+        }
+        if not any(given.value for given in needing.values()):
             return None
+        files, commands = (
+            tuple(
+                name for path, given in needing.items() if leaves()[path].about.paths is paths for name in given.value
+            )
+            for paths in (True, False)
+        )
         folder, digest, trusted = project_file.parent, digest_of([project_file, *map(Path, files)]), False
         try:
             trusted = TrustedFolders(Path(chosen[("state", "dir")].value)).covers(folder, digest)
         except ConfigError as problem:
             self.problems.append(problem)
-        return ProjectCode(folder=folder, files=files, digest=digest, trusted=trusted)
+        return ProjectCode(folder=folder, files=files, commands=commands, digest=digest, trusted=trusted)
 
     def _check_tool_files(self, values: Layer) -> None:
         given = values.get(("tool_files",))
         for name in given.value if given else ():
-            if not name.endswith(".py"):
+            if not name.endswith((".py", ".yaml", ".yml")):
                 self.problems.append(
                     ConfigError(
-                        f"{name!r} is not a Python file",
+                        f"{name!r} is neither a Python nor a YAML file",
                         source=given.origin if given else "",
                         key="tool_files",
-                        fix="name .py files; tools in YAML are not read by this version",
+                        fix="name .py, .yaml or .yml files",
                     )
                 )
+
+
+def _for_docker(environ: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environ.items() if name in ("PATH", "HOME") or name.startswith("DOCKER_")}
 
 
 def _present(path: Path) -> bool:

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from toolreeve.core.call import Principal, ToolCall
+from toolreeve.core.commands import SHIPPED, CommandRules
 from toolreeve.core.files import Files
 from toolreeve.core.http import NO_HTTP, Http
+from toolreeve.core.process import Processes
 
 
 class AuditReader(Protocol):
@@ -52,7 +54,9 @@ class Services:
     audit: AuditReader
     models: ModelCatalogue
     undo: Undoing
+    processes: Processes
     now: Callable[[], float]
+    commands: CommandRules = SHIPPED
     http: Http = NO_HTTP
 
 
@@ -82,12 +86,20 @@ class Context:
         return self._services.audit
 
     @property
+    def processes(self) -> Processes:
+        return self._services.processes
+
+    @property
     def undo(self) -> Undoing:
         return self._services.undo
 
     @property
     def models(self) -> ModelCatalogue:
         return self._services.models
+
+    @property
+    def commands(self) -> CommandRules:
+        return self._services.commands
 
     @property
     def http(self) -> Http:

@@ -142,7 +142,10 @@ TRAITS: Mapping[ErrorCode, Traits] = {
 
 
 class ToolError(Exception):
-    """A stage or a tool says no. The pipeline turns it into a result; no caller sees it raised."""
+    """A stage or a tool says no. The pipeline turns it into a result; no caller sees it raised.
+
+    `data` keeps what there was before the failure; `meta` sets fields of the result's `Meta`, such as `sandbox`.
+    """
 
     def __init__(
         self,
@@ -153,6 +156,7 @@ class ToolError(Exception):
         detail: Any = None,
         retryable: bool | None = None,
         data: Mapping[str, Any] | None = None,
+        meta: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
         self.code = code
@@ -161,6 +165,7 @@ class ToolError(Exception):
         self.detail = detail
         self.retryable = TRAITS[code].retryable if retryable is None else retryable
         self.data = data
+        self.meta = meta
 
 
 LONGEST_CRASH = 4_000

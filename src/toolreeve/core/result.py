@@ -158,7 +158,9 @@ class ToolResult:
                 lines = [f"Error [{code}]: {message}"]
                 if suggestions:
                     lines += ["Suggestions:", *(f"  - {suggestion}" for suggestion in suggestions)]
-                return "\n".join(lines)
+                if isinstance(self.outcome.detail, str):
+                    lines += _diagnosed(self.meta.diagnostics or {})
+                return "\n".join([*lines, *_said(self.outcome.data or {})])
             case Success(data, _):
                 text = _readable(self.output)
                 if self.meta.truncated and "next" in data:
@@ -176,6 +178,17 @@ class ToolResult:
             "structuredContent": structured,
             "isError": error is not None,
         }
+
+
+def _diagnosed(diagnostics: Mapping[str, Any]) -> list[str]:
+    """What a plain text of an error cannot carry, for people to read. What was printed is told anyway."""
+    shown = {name: value for name, value in diagnostics.items() if name not in ("message", "stderr")}
+    return ["Diagnostics:", *(f"  {name}: {value}" for name, value in shown.items())] if shown else []
+
+
+def _said(data: Mapping[str, Any]) -> list[str]:
+    """What a program printed before it failed: a model needs it to do better."""
+    return [f"{name}:\n{data[name].rstrip()}" for name in ("stdout", "stderr") if str(data.get(name) or "").strip()]
 
 
 def _readable(value: Any) -> str:

@@ -26,6 +26,8 @@ Arguments = Mapping[str, Any]
 Run = Callable[[dict[str, Any], Context], Awaitable[Output]]
 AssessDanger = Callable[[Arguments], DangerLevel]
 ListEffects = Callable[[Arguments, Files], Sequence[Effect]]
+Screen = Callable[[Arguments, Context], None]
+"""Raises ToolError for a call that the tool would refuse whatever policy and people say."""
 
 
 @runtime_checkable
@@ -46,7 +48,10 @@ class Tool(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
-    """What is known about a tool before it runs. `source` says who registered it; `server` is None for local tools."""
+    """What is known about a tool before it runs. `source` says who registered it; `server` is None for local tools.
+
+    `confirmation` is what its author wants a person to be asked before each call; None where nothing need be.
+    """
 
     name: str
     description: str
@@ -63,6 +68,7 @@ class ToolSpec:
     server: str | None = None
     trusted: bool = True
     estimated_cost: float = 0.0
+    confirmation: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +82,7 @@ class BoundTool:
     assess: AssessDanger | None = None
     list_effects: ListEffects | None = None
     inline: bool = False
+    screen: Screen | None = None
 
     def danger(self, args: Arguments) -> DangerLevel:
         return self.spec.danger if self.assess is None else self.assess(args)
@@ -94,6 +101,7 @@ class FunctionTool:
     assess: AssessDanger | None = None
     list_effects: ListEffects | None = None
     inline: bool = False
+    screen: Screen | None = None
 
     @cached_property
     def is_async(self) -> bool:
@@ -183,6 +191,7 @@ def tool(
     examples: Sequence[Mapping[str, Any]] = ...,
     estimated_cost: float = ...,
     inline: bool = ...,
+    screen: Screen | None = ...,
     source: str | None = ...,
 ) -> _Decorator: ...
 def tool(
@@ -208,6 +217,7 @@ def tool(
     examples: Sequence[Mapping[str, Any]] = (),
     estimated_cost: float = 0.0,
     inline: bool = False,
+    screen: Screen | None = None,
     source: str | None = None,
 ) -> FunctionTool | _Decorator:
     """Make a function a tool. `danger` is a level, or a function of the arguments that gives one.
@@ -245,7 +255,13 @@ def tool(
         )
         assess = None if isinstance(danger, DangerLevel) else danger
         return FunctionTool(
-            function=function, signature=signature, spec=spec, assess=assess, list_effects=effects, inline=inline
+            function=function,
+            signature=signature,
+            spec=spec,
+            assess=assess,
+            list_effects=effects,
+            inline=inline,
+            screen=screen,
         )
 
     return decorate if function is None else decorate(function)
@@ -324,6 +340,7 @@ def _ready(spec: ToolSpec, run: Run, function: FunctionTool | None) -> BoundTool
         assess=function.assess if function else None,
         list_effects=function.list_effects if function else None,
         inline=function.inline if function else False,
+        screen=function.screen if function else None,
     )
 
 

@@ -61,6 +61,11 @@ class Gate:
             return GuardedPassage(self, action, may_overspend=may_overspend)
         return self._common
 
+    def forget(self, name: str) -> None:
+        """The tool of that name is another now: what is known of the old one says nothing about it."""
+        for kept in (self.breakers, self.caches, self._each):
+            kept.pop(name, None)
+
     def breaker(self, action: Action) -> Breaker | None:
         settings = action.spec.limits.circuit_breaker
         if settings is not None and action.spec.name not in self.breakers:

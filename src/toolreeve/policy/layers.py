@@ -73,6 +73,14 @@ def exhaustion(action: Action, state: PolicyState) -> Verdict | None:
 
 
 def mode_default(action: Action, state: PolicyState) -> Verdict:
+    """What the mode says; a tool whose author wants each call confirmed is never let through unasked by it."""
+    default = _mode_says(action, state)
+    if action.spec.confirmation is None or default.decision is Decision.DENY or state.mode is PermissionMode.BYPASS:
+        return default
+    return Verdict(Decision.ASK, "default", action.spec.confirmation)
+
+
+def _mode_says(action: Action, state: PolicyState) -> Verdict:
     danger = action.danger
     match state.mode:
         case PermissionMode.BYPASS:

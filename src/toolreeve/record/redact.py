@@ -39,7 +39,13 @@ class Redactor:
     everything and are not looked for."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        known = [secret for secret in dict.fromkeys(secrets) if len(secret) >= disguise.SHORTEST]
+        self._known: tuple[str, ...] = ()
+        self.learn(secrets)
+
+    def learn(self, secrets: Iterable[str]) -> None:
+        """Look for these as well from now on."""
+        known = [secret for secret in dict.fromkeys((*self._known, *secrets)) if len(secret) >= disguise.SHORTEST]
+        self._known = tuple(known)
         forms = sorted({form for secret in known for form in disguise.forms(secret)}, key=len, reverse=True)
         self._reach = _MARGIN + max(map(len, forms), default=0)
         self._registered = _any_of(forms)

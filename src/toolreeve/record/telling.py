@@ -59,6 +59,11 @@ class Teller:
         if self._bus.listened:
             self._bus.emit(replace(event, data=self._redactor.value(event.data)))
 
+    def tools_changed(self, data: dict[str, Any]) -> None:
+        """A file of tools was read again, or could not be."""
+        event = Event(event="tool_changed", task_id="", component=COMPONENT, data=data, at=self._now())
+        self.pass_on(event)
+
     def tell(self, kind: str, call: ToolCall, data: dict[str, Any]) -> None:
         self._bus.emit(Event(event=kind, task_id=call.id, component=COMPONENT, data=data, at=self._now()))
 

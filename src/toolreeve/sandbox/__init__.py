@@ -1,1 +1,5 @@
-"""Where does it run? Processes, and the one way out of them."""
+"""Where does it run? Programs run in a place that the kernel closes: what they may not touch is not there.
+
+The processes that hold such a place import only what stands in this folder and the standard library, so that they stay
+small; nothing is imported here.
+"""

@@ -1,0 +1,76 @@
+"""How well are programs confined here? Every mechanism of the kernel, then the sandbox itself with a program in it."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from toolreeve.cli.checks import Check, Status
+from toolreeve.cli.invocation import Invocation
+
+if TYPE_CHECKING:
+    from toolreeve.config import Configuration
+    from toolreeve.sandbox.probe import Mechanism
+
+PROBE = "cat /etc/shadow; touch /usr/toolreeve-probe; kill -0 1; exec 3<>/dev/tcp/127.0.0.1/9"
+NOT_FOR = {"user namespaces": True, "mapped mounts": False}
+"""Mechanisms that only an ordinary user (True) or only root (False) uses."""
+ELSEWHERE = (
+    "Landlock and namespaces are Linux's: use sandbox.mode = docker, or sandbox.require = limits at your own risk"
+)
+
+
+def sandbox(_: Invocation, found: "Configuration") -> Iterator[Check]:
+    from toolreeve.sandbox.probe import examine
+
+    mechanisms, version = examine()
+    for mechanism in mechanisms:
+        yield _row(mechanism, version)
+    yield Check("sandbox", "resource limits", Status.OK, "used: time, CPU, files and their sizes, everywhere")
+    yield Check("sandbox", "proxy", *_proxy(mechanisms))
+    yield asyncio.run(_tried(found))
+
+
+def _row(mechanism: "Mechanism", version: int) -> Check:
+    name = f"Landlock {version}" if mechanism.name == "Landlock" and version else mechanism.name
+    is_root = os.geteuid() == 0
+    if NOT_FOR.get(mechanism.name) is is_root:
+        who = "root" if is_root else "an ordinary user"
+        return Check("sandbox", name, Status.OK, f"not used: {who} needs none")
+    if not mechanism.problem:
+        return Check("sandbox", name, Status.OK, f"used: {mechanism.use}")
+    remedy = mechanism.remedy if sys.platform == "linux" else ELSEWHERE
+    return Check("sandbox", name, Status.WARN, f"not to be had: {mechanism.problem}", fix=remedy)
+
+
+def _proxy(mechanisms: "list[Mechanism]") -> tuple[Status, str]:
+    network = next(each for each in mechanisms if each.name == "network namespace")
+    if network.problem:
+        return Status.WARN, "network: guarded is refused: it needs a network namespace"
+    return Status.OK, "used where a tool asks for network: guarded; every connection is judged"
+
+
+async def _tried(found: "Configuration") -> Check:
+    """A program that reads, writes and reaches for what it must not have."""
+    from toolreeve.confinement import new_processes
+    from toolreeve.core.errors import ToolError
+    from toolreeve.core.process import ProcessRequest
+
+    chosen = found.settings.sandbox
+    processes = new_processes(found)
+    workspace = os.path.realpath(found.settings.workspace.dir)
+    try:
+        ended = await processes.run(ProcessRequest(argv=("bash", "-c", PROBE), directory=workspace, read_only=True))
+    except ToolError as refusal:
+        fix = refusal.suggestions[0] if refusal.suggestions else "see the rows of the sandbox above"
+        return Check("control", "sandbox", Status.FAIL, f"no program can run: {refusal.message}", fix=fix)
+    finally:
+        await processes.close()
+    if ended.sandbox == "none":
+        return Check("control", "sandbox", Status.WARN, "sandbox.mode is none: programs are not confined at all")
+    if ended.stdout or not ended.exit_code:
+        return Check("control", "sandbox", Status.FAIL, f"tier {ended.sandbox}, but a probe was not refused")
+    status = Status.OK if ended.sandbox in ("full", "docker") else Status.WARN
+    text = f"tier {ended.sandbox} (required: {chosen.require}); a program that reached out was refused"
+    return Check("control", "sandbox", status, text)

@@ -1,0 +1,76 @@
+"""Where do programs run? In the kind of sandbox that the settings choose, around the configured workspace."""
+
+import dataclasses
+import os
+import sys
+from pathlib import Path
+from typing import Protocol
+
+from toolreeve.config import Configuration, Quality
+from toolreeve.core.commands import CommandRules
+from toolreeve.core.process import Processes
+from toolreeve.guard.sensitive import find_secret
+from toolreeve.sandbox.docker import Docker
+from toolreeve.sandbox.grounds import Grounds
+from toolreeve.sandbox.plain import Plain
+from toolreeve.sandbox.sandbox import Sandbox, Serve, Strictness
+
+
+class Confinement(Processes, Protocol):
+    """What runs programs, and ends with the runtime."""
+
+    async def close(self) -> None: ...
+
+
+def new_processes(configuration: Configuration, serve: Serve | None = None) -> Confinement:
+    """Nothing is started before the first program is. `serve` carries the connections of guarded networks."""
+    sandbox, around = configuration.settings.sandbox, grounds(configuration)
+    if sandbox.mode == "docker":
+        return Docker(around, sandbox.image, configuration.docker)
+    unconfined = sandbox.mode == "none"
+    if sys.platform != "linux" and (unconfined or sandbox.require == "limits"):
+        return Plain(around, tier="none" if unconfined else "limits")
+    strictness = Strictness(require=sandbox.require, concurrency=sandbox.concurrency, confined=not unconfined)
+    return Sandbox(around, strictness, serve)
+
+
+def grounds(configuration: Configuration) -> Grounds:
+    settings = configuration.settings
+    workspace = os.path.realpath(settings.workspace.dir)
+    return Grounds(
+        workspace=workspace,
+        may_write=settings.workspace.allow_write,
+        writable=settings.workspace.writable_roots,
+        readable=(*_own_python(), *settings.workspace.extra_roots, *settings.sandbox.readable),
+        protected=configuration.governing,
+        hidden=(settings.state.dir, *_secrets(workspace, settings.workspace.sensitive_allow)),
+    )
+
+
+def command_rules(configuration: Configuration) -> CommandRules:
+    """What the shell and quality tools are told of the settings."""
+    commands, quality = configuration.settings.commands, configuration.settings.quality
+    named = {each.name: getattr(quality, each.name) for each in dataclasses.fields(Quality) if each.name != "timeout"}
+    folders = (f"{path}/bin" for path in (sys.prefix, sys.base_prefix, *configuration.settings.sandbox.readable))
+    return CommandRules(
+        allow=commands.allowlist,
+        block=commands.blocklist,
+        timeout=commands.timeout,
+        network=commands.network,
+        memory_mb=commands.memory_mb,
+        processes=commands.processes,
+        quality_timeout=quality.timeout,
+        quality=named,
+        search_path=tuple(dict.fromkeys(folder for folder in folders if Path(folder).is_dir())),
+    )
+
+
+def _own_python() -> tuple[str, ...]:
+    """The interpreter we run in and its packages: a toolchain that is there for certain."""
+    return tuple(dict.fromkeys((sys.base_prefix, sys.prefix)))
+
+
+def _secrets(workspace: str, allowed: tuple[str, ...]) -> list[str]:
+    """What lies openly at the top of the workspace and may hold secrets."""
+    names = (entry.name for entry in os.scandir(workspace))
+    return [f"{workspace}/{name}" for name in names if find_secret((name,)) and name not in allowed]

@@ -1,0 +1,29 @@
+"""What does this runtime's configuration say about commands? Plain values that the shell and quality tools read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from toolreeve.core.process import Network
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandRules:
+    """An empty `allow` means the shipped list; `block` adds to the shipped one. Entries of `block` may name arguments:
+    `git push` blocks that and nothing else of git.
+
+    `quality` holds the commands that a person set for tests, lint, format, format_check, typecheck or build; the others
+    are detected. `search_path` are folders with programs beyond the system's own.
+    """
+
+    allow: tuple[str, ...] = ()
+    block: tuple[str, ...] = ()
+    timeout: float = 30.0
+    network: Network = "none"
+    memory_mb: int = 2048
+    processes: int = 256
+    quality_timeout: float = 600.0
+    quality: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    search_path: tuple[str, ...] = ()
+
+
+SHIPPED = CommandRules()

@@ -1,0 +1,68 @@
+"""What can a tool do with programs? Ask `Context.processes` to run one, in a sandbox; `sandbox/` is what keeps it.
+
+A request says all there is: nothing of the runtime's own environment, descriptors or working directory is inherited.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+Network = Literal["none", "guarded", "host"]
+Stream = Literal["stdout", "stderr"]
+OnOutput = Callable[[Stream, bytes], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessLimits:
+    """What a run may use at the most; a breach ends it and is named."""
+
+    timeout: float = 30.0
+    memory_mb: int = 512
+    cpu_seconds: int = 30
+    file_size_mb: int = 10
+    open_files: int = 100
+    processes: int = 10
+    output_kb: int = 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessRequest:
+    """One program with its arguments, run without any shell unless it is one.
+
+    `directory` is an absolute path inside the workspace. `writable` and `readable` are further absolute paths it may
+    touch. With `read_only` it can change nothing in the workspace. With `private_directory` it starts in a fresh
+    directory that is removed afterwards. `files` are handed over on inherited descriptors that the program finds by
+    name in its environment (`NAME=/dev/fd/N`), for data too large or too delicate for the environment.
+    """
+
+    argv: tuple[str, ...]
+    directory: str
+    environment: Mapping[str, str] = field(default_factory=dict)
+    stdin: bytes = b""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    writable: tuple[str, ...] = ()
+    readable: tuple[str, ...] = ()
+    network: Network = "none"
+    private_directory: bool = False
+    read_only: bool = False
+    allowed_programs: tuple[str, ...] = ()
+    limits: ProcessLimits = ProcessLimits()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How it ended. `breach` names the limit that ended it, such as `memory 512 MB`; `sandbox` the tier it ran in."""
+
+    exit_code: int
+    stdout: bytes
+    stderr: bytes
+    truncated: bool
+    sandbox: str
+    seconds: float
+    breach: str | None = None
+
+
+class Processes(Protocol):
+    async def run(self, request: ProcessRequest, on_output: OnOutput | None = None) -> Ended:
+        """Raises ToolError: TIMEOUT (with the output so far in its data), LIMIT, PERMISSION where the required tier is
+        not to be had, CMD_NOT_ALLOWED, TOOL_EXEC where the program cannot be started."""

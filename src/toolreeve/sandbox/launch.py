@@ -1,0 +1,124 @@
+"""How is a yard started and ended? As a small Python of its own, with an empty environment and one end of a socket.
+
+It takes everything in it along when that socket closes, which the kernel does for a runtime that was killed.
+"""
+
+import array
+import asyncio
+import contextlib
+import json
+import os
+import socket
+import struct
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from toolreeve.sandbox.plan import Plan
+
+PATIENCE = 10.0
+BUFFER = 1 << 20
+_ROOM = socket.CMSG_LEN(4 * 4)
+# The yard needs none of the package but its own folder: a package of that name is made up around it.
+_BOOT = """
+import sys, types
+package = types.ModuleType("toolreeve")
+package.__path__ = [sys.argv[2]]
+sys.modules["toolreeve"] = package
+from toolreeve.sandbox.yard import main
+main(int(sys.argv[1]))
+"""
+
+
+class Unavailable(Exception):  # says what is the matter with the machine
+    """The kernel does not let such a place be built here."""
+
+
+class Launch:
+    """A yard that runs. `listener` is bound inside its network, where it has one of its own."""
+
+    def __init__(self, line: socket.socket, launcher: subprocess.Popen[bytes]) -> None:
+        self.line = line
+        self.listener: socket.socket | None = None
+        self._launcher = launcher
+        self._pid = launcher.pid
+        self._ended = False
+
+    async def greet(self) -> None:
+        """First comes the yard's pid, then that the place is built. Raises Unavailable."""
+        message, _ = await self._hear()
+        if len(message) == 4:
+            (self._pid,) = struct.unpack("=I", message)
+            if self._pid != self._launcher.pid:
+                self._launcher.wait()
+            message, descriptors = await self._hear()
+            if message == b"{}":
+                self.listener = socket.socket(fileno=descriptors[0]) if descriptors else None
+                return
+        raise Unavailable(json.loads(message)["problem"] if message else "the yard ended while it was being built")
+
+    async def _hear(self) -> tuple[bytes, list[int]]:
+        loop = asyncio.get_running_loop()
+        readable: asyncio.Future[None] = loop.create_future()
+        loop.add_reader(self.line, _set, readable)
+        try:
+            await readable
+        finally:
+            loop.remove_reader(self.line)
+        return self.receive()
+
+    def receive(self) -> tuple[bytes, list[int]]:
+        """A message with its descriptors; nothing when the yard is gone."""
+        try:
+            message, extra, _, _ = self.line.recvmsg(4096, _ROOM, socket.MSG_CMSG_CLOEXEC)
+        except OSError:
+            return b"", []
+        return message, list(array.array("i", extra[0][2])) if extra else []
+
+    def send(self, message: object, descriptors: Sequence[int] = ()) -> None:
+        socket.send_fds(self.line, [json.dumps(message).encode()], descriptors)
+
+    def end(self) -> None:
+        """Let go, and wait until the yard has ended with all in it: a matter of milliseconds."""
+        if self._ended:
+            return
+        self._ended = True
+        self.line.close()
+        if self.listener is not None:
+            self.listener.close()
+        if self._pid != self._launcher.pid:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(self._pid, 0)
+        self._launcher.wait()
+
+
+async def launch(plan: Plan) -> Launch:
+    """Raises Unavailable with the reason why the place cannot be built."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs:
+        for end in (ours, theirs):
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER)
+        launcher = subprocess.Popen(  # noqa: ASYNC220  # by vfork: a millisecond, whatever our size
+            [sys.executable, "-I", "-S", "-c", _BOOT, str(theirs.fileno()), str(Path(__file__).parent.parent)],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={},
+            cwd="/",
+        )
+    started = Launch(ours, launcher)
+    try:
+        ours.send(plan.to_json())
+        ours.setblocking(False)  # noqa: FBT003
+        await asyncio.wait_for(started.greet(), PATIENCE)
+    except BaseException:
+        started.end()
+        raise
+    return started
+
+
+def _set(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)

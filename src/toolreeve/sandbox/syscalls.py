@@ -1,0 +1,173 @@
+"""Which system calls does Python not offer? Namespaces, detached mounts, capabilities: all by ctypes.
+
+A failing call raises OSError with its name. Only single-threaded processes may call `clone`.
+"""
+
+import ctypes
+import os
+import platform
+
+X86 = platform.machine() in ("x86_64", "AMD64")
+KNOWN_MACHINE = X86 or platform.machine() in ("aarch64", "arm64")
+
+CLONE_NEWNS = 0x00020000
+CLONE_NEWUTS = 0x04000000
+CLONE_NEWIPC = 0x08000000
+CLONE_NEWUSER = 0x10000000
+CLONE_NEWPID = 0x20000000
+CLONE_NEWNET = 0x40000000
+CLONE_PIDFD = 0x1000
+CLONE_PARENT = 0x8000
+SIGCHLD = 17
+
+PR_SET_DUMPABLE = 4
+PR_SET_SECCOMP = 22
+PR_CAPBSET_DROP = 24
+PR_SET_CHILD_SUBREAPER = 36
+PR_SET_NO_NEW_PRIVS = 38
+SECCOMP_MODE_FILTER = 2
+
+_NUMBERS = {
+    "open_tree": 428,
+    "move_mount": 429,
+    "clone3": 435,
+    "mount_setattr": 442,
+    "landlock_create_ruleset": 444,
+    "landlock_add_rule": 445,
+    "landlock_restrict_self": 446,
+    "pivot_root": 155 if X86 else 41,
+    "capset": 126 if X86 else 91,
+}
+
+_library = ctypes.CDLL(None, use_errno=True)
+# A child made by clone must find the interpreter's lock held, as fork leaves it.
+_holding_lock = ctypes.PyDLL(None, use_errno=True)
+_syscall = _holding_lock.syscall
+_syscall.restype = ctypes.c_long
+
+
+def call(name: str, *arguments: object) -> int:
+    wide = [ctypes.c_long(each) if isinstance(each, int) else each for each in arguments]
+    return _checked(_syscall(ctypes.c_long(_NUMBERS[name]), *wide), name)
+
+
+def _checked(result: int, name: str) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{name}: {os.strerror(number)}")
+    return result
+
+
+def prctl(option: int, value: int = 0, more: int = 0) -> None:
+    words = [ctypes.c_ulong(each) for each in (value, more, 0, 0)]
+    _checked(_library.prctl(option, *words), f"prctl {option}")
+
+
+def unshare(flags: int) -> None:
+    _checked(_library.unshare(flags), "unshare")
+
+
+def set_host_name(name: bytes) -> None:
+    _checked(_library.sethostname(name, len(name)), "sethostname")
+
+
+class _CloneArguments(ctypes.Structure):
+    _fields_ = [
+        (name, ctypes.c_uint64)
+        for name in (
+            "flags",
+            "pidfd",
+            "child_tid",
+            "parent_tid",
+            "exit_signal",
+            "stack",
+            "stack_size",
+            "tls",
+            "set_tid",
+            "set_tid_size",
+            "cgroup",
+        )
+    ]
+
+
+def clone(flags: int, exit_signal: int = SIGCHLD) -> tuple[int, int]:
+    """Fork with flags: the child's pid, 0 in the child itself, and a pidfd (-1 unless asked for)."""
+    pidfd = ctypes.c_int(-1)
+    arguments = _CloneArguments(flags=flags, exit_signal=0 if flags & CLONE_PARENT else exit_signal)
+    if flags & CLONE_PIDFD:
+        arguments.pidfd = ctypes.addressof(pidfd)
+    return call("clone3", ctypes.byref(arguments), ctypes.sizeof(arguments)), pidfd.value
+
+
+def drop_capabilities() -> None:
+    """Every capability, and the way to any: a user namespace gives its maker all of them."""
+    for number in range(64):
+        try:
+            prctl(PR_CAPBSET_DROP, number)
+        except OSError:
+            break
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)
+    call("capset", ctypes.byref(header), ctypes.byref((ctypes.c_uint32 * 6)()))
+
+
+MS_RDONLY = 1
+MS_NOSUID = 2
+MS_NODEV = 4
+MS_NOEXEC = 8
+MS_REMOUNT = 32
+MS_BIND = 4096
+MS_REC = 16384
+MS_PRIVATE = 1 << 18
+MNT_DETACH = 2
+
+ATTR_RDONLY = 1
+ATTR_NOSUID = 2
+ATTR_NODEV = 4
+ATTR_NOEXEC = 8
+ATTR_IDMAP = 0x100000
+
+_AT_FDCWD = -100
+_AT_EMPTY_PATH = 0x1000
+_AT_RECURSIVE = 0x8000
+_OPEN_TREE_CLONE = 1
+_MOVE_MOUNT_F_EMPTY_PATH = 4
+
+
+def mount(source: str | None, target: str, kind: str | None = None, flags: int = 0, options: str | None = None) -> None:
+    encoded = [None if text is None else os.fsencode(text) for text in (source, target, kind, options)]
+    result = _library.mount(encoded[0], encoded[1], encoded[2], ctypes.c_ulong(flags), encoded[3])
+    _checked(result, f"mount {kind or source} on {target}")
+
+
+def unmount(target: str) -> None:
+    _checked(_library.umount2(os.fsencode(target), MNT_DETACH), f"umount {target}")
+
+
+def pivot_here() -> None:
+    """Make the current directory the root and let go of the old one."""
+    call("pivot_root", ctypes.c_char_p(b"."), ctypes.c_char_p(b"."))
+    unmount(".")
+    os.chdir("/")
+
+
+def detached_tree(path: str) -> int:
+    """A copy of the mounts at a path that is not mounted anywhere yet."""
+    flags = _OPEN_TREE_CLONE | os.O_CLOEXEC | _AT_RECURSIVE
+    return call("open_tree", _AT_FDCWD, ctypes.c_char_p(os.fsencode(path)), flags)
+
+
+class _MountAttributes(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_uint64) for name in ("set", "clear", "propagation", "userns")]
+
+
+def set_mount(tree: int, attributes: int, user_namespace: int = -1) -> None:
+    if user_namespace >= 0:
+        attributes |= ATTR_IDMAP
+    wanted = _MountAttributes(attributes, 0, 0, max(user_namespace, 0))
+    flags = _AT_EMPTY_PATH | _AT_RECURSIVE
+    call("mount_setattr", tree, ctypes.c_char_p(b""), flags, ctypes.byref(wanted), ctypes.sizeof(wanted))
+
+
+def attach_tree(tree: int, target: str) -> None:
+    where = ctypes.c_char_p(os.fsencode(target))
+    call("move_mount", tree, ctypes.c_char_p(b""), _AT_FDCWD, where, _MOVE_MOUNT_F_EMPTY_PATH)

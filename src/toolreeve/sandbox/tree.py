@@ -1,0 +1,97 @@
+"""What do a command and all it started use together, and how is it ended where no namespace does it?
+
+Read from /proc, which in a slot of its own namespace shows that command's processes and nothing else.
+"""
+
+import contextlib
+import os
+import signal
+import stat
+from collections.abc import Iterable, Iterator, Set
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def members(*, apart: bool) -> list[str]:
+    """The command's processes: all but process 1 where the namespace is the slot's own, else what came of the slot."""
+    if apart:
+        return [name for name in os.listdir("/proc") if name.isdigit() and name != "1"]
+    return list(_descendants(str(os.getpid())))
+
+
+def _read(path: str) -> bytes:
+    """Nothing where the process ended meanwhile."""
+    with contextlib.suppress(OSError), open(path, "rb") as file:
+        return file.read()
+    return b""
+
+
+def memory(processes: Iterable[str]) -> int:
+    """Bytes that are theirs. Shared memory counts as mapped, for pages can be let go of without being given back."""
+    total = 0
+    for name in processes:
+        total += _kilobytes(_read(f"/proc/{name}/status"), b"RssAnon:") * 1024
+        total += _shared(_read(f"/proc/{name}/maps"))
+    return total
+
+
+def _kilobytes(text: bytes, field: bytes) -> int:
+    _, found, rest = text.partition(field)
+    return int(rest.split(None, 1)[0]) if found else 0
+
+
+def _shared(maps: bytes) -> int:
+    """Anonymous memory that is shared stands in the maps as a deleted file."""
+    if b"/dev/zero (deleted)" not in maps:
+        return 0
+    lines = [line.split(b" ", 1)[0].split(b"-") for line in maps.splitlines() if line.endswith(b"/dev/zero (deleted)")]
+    return sum(int(end, 16) - int(start, 16) for start, end in lines)
+
+
+def cpu_seconds(processes: Iterable[str]) -> float:
+    """CPU time of all that live, with that of the children they waited for."""
+    ticks = 0
+    for name in processes:
+        fields = _read(f"/proc/{name}/stat").rpartition(b")")[2].split()
+        ticks += sum(map(int, fields[11:15]))
+    return ticks / _TICKS
+
+
+def _children(pid: str) -> Iterator[str]:
+    with contextlib.suppress(OSError):
+        for task in os.listdir(f"/proc/{pid}/task"):
+            yield from _read(f"/proc/{pid}/task/{task}/children").decode().split()
+
+
+def _descendants(pid: str) -> Iterator[str]:
+    for child in _children(pid):
+        yield child
+        yield from _descendants(child)
+
+
+def end_descendants(spared: Set[int] = frozenset()) -> None:
+    """For a subreaper: end all that came of it, until there is none, and collect what becomes its own by that.
+
+    Children that are `spared` stay, with all that came of them.
+    """
+    own = str(os.getpid())
+    while found := [
+        pid for child in _children(own) if int(child) not in spared for pid in (child, *_descendants(child))
+    ]:
+        for pid in found:
+            with contextlib.suppress(OSError):
+                os.kill(int(pid), signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+
+
+def wipe(folder: str) -> None:
+    """Remove everything in a folder, whatever its permissions."""
+    for entry in os.scandir(folder):
+        if entry.is_dir(follow_symlinks=False):
+            os.chmod(entry.path, stat.S_IRWXU)
+            wipe(entry.path)
+            os.rmdir(entry.path)
+        else:
+            os.unlink(entry.path)

@@ -1,0 +1,187 @@
+"""Who holds a closed place? The yard: one small process that builds it once and then only lets slots out into it.
+
+It is process 1 of the place's process namespace: when the runtime goes away, in whatever manner, the yard ends and the
+kernel ends everything in it. It never starts a thread and never runs a program itself.
+"""
+
+import array
+import contextlib
+import fcntl
+import gc
+import json
+import os
+import select
+import signal
+import socket
+import struct
+
+from toolreeve.sandbox import identity, mounts, slot, syscalls, tree
+from toolreeve.sandbox.plan import Plan
+
+PROXY_PORT = 3128
+MESSAGE = 1 << 18
+_ORPHANS_EVERY = 200  # milliseconds
+_SIOCSIFFLAGS = 0x8914
+_UP_AND_RUNNING = 0x41
+_APART = syscalls.CLONE_NEWNS | syscalls.CLONE_NEWIPC | syscalls.CLONE_NEWUTS | syscalls.CLONE_NEWPID
+
+
+def main(descriptor: int) -> None:
+    """Started by the runtime with its end of a socket; the first message is the plan."""
+    runtime = socket.socket(fileno=descriptor)
+    runtime.set_inheritable(False)
+    try:
+        os.umask(0o022)
+        plan = Plan.from_json(runtime.recv(MESSAGE))
+        if plan.tier != "limits" and not syscalls.KNOWN_MACHINE:
+            raise OSError("the system calls of this kind of machine are not known")
+        life = os.pidfd_open(os.getppid())
+        if plan.tier == "full":
+            mapping = _go_apart(plan, runtime)
+            _serve(runtime, life, plan, _open_place(plan, mapping))
+        else:
+            syscalls.prctl(syscalls.PR_SET_CHILD_SUBREAPER, 1)
+            runtime.send(struct.pack("=I", os.getpid()))
+            _serve(runtime, life, plan, None)
+    except Exception as problem:
+        with contextlib.suppress(OSError):
+            runtime.send(json.dumps({"problem": f"{type(problem).__name__}: {problem}"}).encode())
+        os._exit(1)
+    os._exit(0)
+
+
+def _go_apart(plan: Plan, runtime: socket.socket) -> int:
+    """Into namespaces of our own, as their process 1 and as a child of the runtime; the middle process ends."""
+    flags = _APART if plan.network == "host" else _APART | syscalls.CLONE_NEWNET
+    mapping = -1
+    if plan.uid is None:
+        identity.enter_user_namespace(flags)
+    else:
+        mapping = identity.mapping_namespace(plan.owner, plan.uid)
+        syscalls.unshare(flags)
+    told, telling = os.pipe()
+    pid, _ = syscalls.clone(syscalls.CLONE_PARENT)
+    if pid:
+        runtime.send(struct.pack("=I", pid))
+        os._exit(0)
+    os.close(telling)
+    os.read(told, 1)  # until the middle process has told who we are, and ended
+    os.close(told)
+    return mapping
+
+
+def _open_place(plan: Plan, mapping: int) -> socket.socket | None:
+    """Build the place; the listener of the guarded network is made while we are still able to."""
+    listener = None
+    if plan.network != "host":
+        _raise_loopback()
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", PROXY_PORT))
+        listener.listen(128)
+    syscalls.set_host_name(b"sandbox")
+    mounts.build(plan, mapping)
+    if mapping >= 0:
+        os.close(mapping)
+    return listener
+
+
+def _raise_loopback() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", _UP_AND_RUNNING))
+
+
+def _serve(runtime: socket.socket, life: int, plan: Plan, listener: socket.socket | None) -> None:
+    handed = [] if listener is None else [listener.fileno()]
+    socket.send_fds(runtime, [b"{}"], handed)
+    if listener is not None:
+        listener.close()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # slots that end leave nothing to be collected
+    yard = Yard(runtime, plan)
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    awaited = select.poll()
+    awaited.register(runtime, select.POLLIN)
+    awaited.register(life, select.POLLIN)
+    patience = None if plan.tier == "full" else _ORPHANS_EVERY
+    while True:
+        heard = [descriptor for descriptor, _ in awaited.poll(patience)]
+        if life in heard or (heard and not yard.obey()):
+            break
+        if not heard:
+            tree.end_descendants(yard.slots)
+    yard.end()
+
+
+class Yard:
+    """What the runtime asks for: slots, and the removal of their control groups where it no longer can."""
+
+    def __init__(self, runtime: socket.socket, plan: Plan) -> None:
+        self.slots: set[int] = set()
+        self._runtime, self._plan = runtime, plan
+        self._filters = slot.filters(plan)
+        self._bases: list[int] = []
+        self._groups: set[str] = set()
+
+    def obey(self) -> bool:
+        """False when the runtime is gone."""
+        message, descriptors = _receive(self._runtime)
+        if not message:
+            return False
+        request = json.loads(message)
+        if "bases" in request:
+            self._bases = descriptors
+        else:
+            self._groups = {*request["others"], request["name"]}
+            self._let_out(self._filters.get(request["network"]), slot.Bounds(request["limits"], descriptors))
+        return True
+
+    def _let_out(self, code: bytes | None, bounds: slot.Bounds) -> None:
+        """Fork a slot; the runtime gets its socket and the pidfd that ends all it runs, or why there is none."""
+        theirs, ours = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        told, telling = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        pid = os.fork()
+        if pid == 0:
+            for each in (self._runtime, theirs, told):
+                each.close()
+            for base in self._bases:
+                os.close(base)
+            slot.run(ours, telling, self._plan, code, bounds)
+        self.slots.add(pid)
+        for each in (ours, telling):
+            each.close()
+        for group in bounds.groups:
+            os.close(group)
+        answer, descriptors = _receive(told)
+        told.close()
+        if answer == b"ready":
+            socket.send_fds(self._runtime, [b"slot"], [theirs.fileno(), *descriptors])
+        else:
+            self._runtime.send(b"none" + (answer or b"the slot ended while it was being locked"))
+        theirs.close()
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+    def end(self) -> None:
+        """Leave nothing behind: no process, no control group, no file."""
+        if self._plan.tier == "full":
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(-1, signal.SIGKILL)
+            with contextlib.suppress(ChildProcessError):  # children are ignored: this returns when the last is gone
+                os.waitpid(-1, 0)
+        else:
+            tree.end_descendants()
+        for base in self._bases:
+            for name in self._groups:
+                with contextlib.suppress(OSError):
+                    os.rmdir(name, dir_fd=base)
+        if self._plan.scratch:
+            with contextlib.suppress(OSError):
+                tree.wipe(self._plan.scratch)
+                os.rmdir(self._plan.scratch)
+
+
+def _receive(connection: socket.socket) -> tuple[bytes, list[int]]:
+    message, extra, _, _ = connection.recvmsg(MESSAGE, socket.CMSG_LEN(4 * 8), socket.MSG_CMSG_CLOEXEC)
+    return message, list(array.array("i", extra[0][2])) if extra else []

@@ -1,0 +1,129 @@
+"""What may a call give to a tool? The declared parameters, and those that the template names without declaring them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+from toolreeve.core.errors import ToolreeveError
+from toolreeve.core.schema import Schema
+from toolreeve.scripted.syntax import ITEM_NAMES, Node, Section, Value
+from toolreeve.scripted.template import Terms
+
+_NUMERIC = ("integer", "number", "boolean")
+_SCALARS = ["string", "number", "integer", "boolean"]
+_TAKEN_OVER = ("description", "default", "enum", "pattern", "minimum", "maximum")
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    text: str
+    path: tuple[str | int, ...]
+    fix: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """`implied` are those that only the template names."""
+
+    schema: Mapping[str, Any]
+    terms: Mapping[str, Terms]
+    defaults: Mapping[str, Any]
+    implied: tuple[str, ...] = ()
+    problems: list[Wrong] = field(default_factory=list)
+
+
+def read_parameters(declared: Sequence[Mapping[str, Any]], nodes: Sequence[Node]) -> Parameters:
+    properties: dict[str, dict[str, Any]] = {}
+    problems: list[Wrong] = []
+    for index, each in enumerate(declared):
+        if each["name"] in properties:
+            problems.append(Wrong("is declared twice", ("parameters", index, "name"), "keep one of them"))
+        properties[each["name"]] = _schema(each)
+        problems += _problems(each, index)
+    required = [each["name"] for each in declared if each.get("required") and "default" not in each]
+    implied = {name: use for name, use in _uses(nodes).items() if name not in properties}
+    problems += [_misspelt(name, properties) for name in implied if get_close_matches(name, properties, 1, 0.8)]
+    properties |= {name: {} if use.section else {"type": _SCALARS} for name, use in implied.items()}
+    required += [name for name, use in implied.items() if use.required]
+    schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+    return Parameters(
+        schema=schema,
+        terms={each["name"]: _terms(each) for each in declared},
+        defaults={each["name"]: each["default"] for each in declared if "default" in each},
+        implied=tuple(implied),
+        problems=problems,
+    )
+
+
+def _schema(parameter: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {key: parameter[key] for key in _TAKEN_OVER if key in parameter}
+    return {"type": parameter.get("type", "string"), **kept}
+
+
+def _terms(parameter: Mapping[str, Any]) -> Terms:
+    return Terms(
+        numeric=parameter.get("type") in _NUMERIC,
+        choices=tuple(parameter["enum"]) if "enum" in parameter else None,
+        allow_dash=bool(parameter.get("allow_dash")),
+        allow_code=bool(parameter.get("allow_code")),
+    )
+
+
+def _problems(parameter: Mapping[str, Any], index: int) -> Iterator[Wrong]:
+    schema = Schema({"type": "object", "properties": {"value": _schema(parameter)}})
+    try:
+        schema.check()
+    except ToolreeveError as problem:
+        yield Wrong(str(problem), ("parameters", index), "correct the pattern")
+        return
+    if "default" in parameter:
+        for wrong in schema.problems({"value": parameter["default"]}):
+            yield Wrong(wrong.text, ("parameters", index, "default"), "give a default of the parameter's own type")
+    bare = Schema({"type": "object", "properties": {"value": {"type": parameter.get("type", "string")}}})
+    for place, choice in enumerate(parameter.get("enum", ())):
+        for wrong in bare.problems({"value": choice}):
+            yield Wrong(wrong.text, ("parameters", index, "enum", place), "list values of the parameter's own type")
+
+
+def _misspelt(name: str, properties: Mapping[str, Any]) -> Wrong:
+    near = get_close_matches(name, properties, 1, 0.8)[0]
+    return Wrong(
+        f"uses {name!r}, which is not declared (did you mean {near!r}?)", ("script",), "declare it below parameters"
+    )
+
+
+@dataclass(slots=True)
+class _Use:
+    required: bool = False
+    section: bool = False
+
+
+def _uses(nodes: Sequence[Node]) -> dict[str, _Use]:
+    """The names that a template takes from its caller. Inside a section that goes through a list, names may be those of
+    its items and are not the caller's."""
+    found: dict[str, _Use] = {}
+    for node, guarded, iterating in _placed(nodes):
+        expression = node.expression
+        use = found.get(expression.root, _Use())
+        if iterating and expression.root not in found and not isinstance(node, Section):
+            continue
+        if expression.root in ITEM_NAMES and iterating:
+            continue
+        if isinstance(node, Section):
+            use.section = True
+        elif not guarded and not expression.has_default:
+            use.required = True
+        found[expression.root] = use
+    return found
+
+
+def _placed(
+    nodes: Sequence[Node], *, guarded: bool = False, iterating: bool = False
+) -> Iterator[tuple[Value | Section, bool, bool]]:
+    for node in nodes:
+        if isinstance(node, Value):
+            yield node, guarded, iterating
+        elif isinstance(node, Section):
+            yield node, guarded, iterating
+            yield from _placed(node.body, guarded=True, iterating=iterating or (node.iterates and not node.inverted))

@@ -1,0 +1,209 @@
+"""Does it work, is it clean, does it build? Tools that run a project's tests, linter, formatter, type checker, build.
+
+What runs is detected, or set by a person under `quality`. All of it is code of the project's own, so all of it runs in
+the sandbox, and what is only to be looked at cannot be changed. A non-zero exit is a failure that keeps the counts.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from toolreeve.core.context import Context
+from toolreeve.core.danger import DangerLevel
+from toolreeve.core.effects import Effect, EffectKind
+from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.files import Files
+from toolreeve.core.process import Ended, ProcessLimits, ProcessRequest
+from toolreeve.core.result import Output
+from toolreeve.core.tool import Arguments, FunctionTool, tool
+from toolreeve.tools import projects, running
+from toolreeve.tools.counting import Counts, count, told
+from toolreeve.tools.gitconfig import NEUTRAL
+from toolreeve.tools.steps import Purpose, Step, steps
+from toolreeve.tools.words import split
+
+_ENVIRONMENT = {
+    "CI": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    "npm_config_update_notifier": "false",
+    "npm_config_fund": "false",
+    "npm_config_audit": "false",
+    "npm_config_cache": "/tmp/.npm",  # noqa: S108  # of the sandbox, not the host
+    "RUFF_CACHE_DIR": "/tmp/.ruff_cache",  # noqa: S108
+    "MYPY_CACHE_DIR": "/tmp/.mypy_cache",  # noqa: S108
+    "BLACK_CACHE_DIR": "/tmp/.black_cache",  # noqa: S108
+}
+_NO_TESTS = 5
+"""What pytest exits with when it found none."""
+
+
+def plan(ctx: Context, purpose: Purpose, target: str) -> list[Step]:
+    """What to run for the target, in order; at least one thing. Raises ToolError."""
+    if set_ := ctx.commands.quality.get(purpose):
+        return _set_by_hand(ctx, set_, target)
+    found = projects.find(ctx.files, target)
+    planned = [step for project in found for step in steps(purpose, project)]
+    if not planned:
+        places = ", ".join(ctx.files.relative(project.directory) for project in found)
+        raise ToolError(
+            ErrorCode.TOOL_EXEC,
+            f"nothing to run was found in {places} for {purpose.replace('_', ' ')}",
+            retryable=False,
+            suggestions=(f"set quality.{purpose} in toolreeve.toml to the commands that do it",),
+        )
+    return planned
+
+
+def _set_by_hand(ctx: Context, commands: Sequence[str], target: str) -> list[Step]:
+    """Any program may be named here, but no shell is at hand: one program a command."""
+    place = None if target in ("all", "backend", "frontend") else target
+    directory = running.directory_of(ctx, place)
+    planned = []
+    for command in commands:
+        pipelines = split(command)
+        if len(pipelines) > 1 or len(pipelines[0]) > 1:
+            raise ToolError(ErrorCode.CMD_NOT_ALLOWED, f"{command!r}: set one program a command, without | and &&")
+        planned.append(Step(pipelines[0][0][0], pipelines[0][0], directory))
+    return planned
+
+
+async def perform(ctx: Context, purpose: Purpose, target: str) -> Output:
+    planned = plan(ctx, purpose, target)
+    limits = running.limits_of(ctx, min(ctx.commands.quality_timeout, running.LONGEST))
+    done: list[tuple[Step, Ended, Counts]] = []
+    for step in planned:
+        if len(planned) > 1:
+            ctx.progress(f"{step.tool} in {ctx.files.relative(step.directory)}\n")
+        ended = await _run(ctx, purpose, step, limits)
+        limits = running.shorter(limits, ended.seconds)
+        done.append((step, ended, count(purpose, running.text_of(ended.stdout), running.text_of(ended.stderr))))
+    return _answer(ctx, purpose, target, done)
+
+
+async def _run(ctx: Context, purpose: Purpose, step: Step, limits: ProcessLimits) -> Ended:
+    own = [f"{step.directory}/{folder}" for folder in ("node_modules/.bin", ".venv/bin", "venv/bin")]
+    request = ProcessRequest(
+        argv=step.argv,
+        directory=step.directory,
+        environment={**running.environment_of(ctx, *own, *ctx.commands.search_path), **NEUTRAL, **_ENVIRONMENT},
+        read_only=purpose == "format_check",
+        limits=limits,
+    )
+    try:
+        return await running.run(ctx, request, running.shown(step.argv))
+    except ToolError as problem:
+        if problem.code is ErrorCode.TOOL_EXEC and problem.data is None:
+            instead = f"set quality.{purpose} in toolreeve.toml"
+            problem.suggestions = (f"install {step.tool} into the project (.venv or node_modules), or {instead}",)
+        raise
+
+
+def _answer(ctx: Context, purpose: Purpose, target: str, done: Sequence[tuple[Step, Ended, Counts]]) -> Output:
+    command = " && ".join(running.shown(step.argv) for step, _, _ in done)
+    stdout = "".join(running.text_of(ended.stdout) for _, ended, _ in done)
+    data: dict[str, Any] = {
+        "target": target,
+        "stdout": stdout,
+        "stderr": "".join(running.text_of(ended.stderr) for _, ended, _ in done),
+        "exit_code": next((ended.exit_code for _, ended, _ in done if ended.exit_code), 0),
+        **_summed(done),
+        "runs": [_run_told(ctx, *each) for each in done],
+    }
+    failures = [each for each in done if each[1].exit_code]
+    worst = failures[0][1] if failures else done[-1][1]
+    all_ended = dataclasses.replace(worst, truncated=any(ended.truncated for _, ended, _ in done))
+    if failures:
+        said = "; ".join(_why(purpose, *each) for each in failures)
+        raise running.failed(said, all_ended, command, data=data)
+    return Output(data=data, main=stdout, truncated=all_ended.truncated, command=command, sandbox=all_ended.sandbox)
+
+
+def _summed(done: Sequence[tuple[Step, Ended, Counts]]) -> Counts:
+    total: Counts = {}
+    for _, _, counts in done:
+        for name, number in counts.items():
+            total[name] = total.get(name, 0) + number
+    return total
+
+
+def _run_told(ctx: Context, step: Step, ended: Ended, counts: Counts) -> dict[str, Any]:
+    return {
+        "tool": step.tool,
+        "directory": ctx.files.relative(step.directory),
+        "command": running.shown(step.argv),
+        "exit_code": ended.exit_code,
+        **counts,
+    }
+
+
+def _why(purpose: Purpose, step: Step, ended: Ended, counts: Counts) -> str:
+    if purpose == "tests" and ended.exit_code == _NO_TESTS and not any(counts.values()):
+        return f"{step.tool}: no tests were found"
+    return f"{step.tool}: {told(counts) or running.how_it_exited(ended)}"
+
+
+def _executing(purpose: Purpose) -> Any:
+    def effects(args: Arguments, _: Files) -> Sequence[Effect]:
+        return (Effect(EffectKind.EXEC, f"{purpose} of {args.get('target', 'all')}"),)
+
+    return effects
+
+
+def _quality(purpose: Purpose, summary: str) -> FunctionTool:
+    async def run(ctx: Context, target: str = "all") -> Output:
+        return await perform(ctx, purpose, target)
+
+    run.__name__ = f"run_{purpose}"
+    run.__doc__ = f"{summary}\n\nArgs:\n    target: {_TARGET}"
+    return tool(
+        danger=DangerLevel.MEDIUM,
+        category="quality",
+        timeout=running.LONGEST + running.MARGIN,
+        effects=_executing(purpose),
+        screen=lambda args, ctx: _screen(purpose, args, ctx),
+        source="toolreeve",
+    )(run)
+
+
+def _screen(purpose: Purpose, args: Arguments, ctx: Context) -> None:
+    plan(ctx, purpose, args.get("target", "all"))
+
+
+_TARGET = "`backend` (a Python project), `frontend` (a Node project), `all`, or a path in the workspace."
+
+run_tests = _quality("tests", "Run the project's tests and count what passed and failed.")
+run_lint = _quality("lint", "Run the project's linter and count the issues.")
+run_typecheck = _quality("typecheck", "Run the project's type checker and count the issues.")
+run_build = _quality("build", "Build the project.")
+
+
+def _purpose(args: Arguments) -> Purpose:
+    return "format_check" if args.get("check_only", True) is True else "format"
+
+
+def _assess_format(args: Arguments) -> DangerLevel:
+    return DangerLevel.SAFE if _purpose(args) == "format_check" else DangerLevel.MEDIUM
+
+
+@tool(
+    danger=_assess_format,
+    category="quality",
+    timeout=running.LONGEST + running.MARGIN,
+    effects=_executing("format"),
+    screen=lambda args, ctx: _screen(_purpose(args), args, ctx),
+    source="toolreeve",
+)
+async def run_format(ctx: Context, target: str = "all", *, check_only: bool = True) -> Output:
+    """Check how the project's code is formatted, or format it.
+
+    Args:
+        target: `backend` (a Python project), `frontend` (a Node project), `all`, or a path in the workspace.
+        check_only: Only say which files would change; nothing in the workspace can then be written.
+    """
+    return await perform(ctx, "format_check" if check_only else "format", target)
+
+
+run_format = dataclasses.replace(run_format, spec=dataclasses.replace(run_format.spec, danger=DangerLevel.MEDIUM))
+
+QUALITY_TOOLS = (run_tests, run_lint, run_format, run_typecheck, run_build)

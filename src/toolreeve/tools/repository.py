@@ -1,0 +1,129 @@
+"""What changed in the repository? `git status` and `git diff`, with nothing that the repository's settings would run.
+
+They run unasked, so git runs in the sandbox with the workspace unchangeable, and with every setting that names a
+program overridden: those of git by name, the drivers that a repository adds as they are found in its settings.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from toolreeve.core.context import Context
+from toolreeve.core.danger import DangerLevel
+from toolreeve.core.effects import Effect, EffectKind
+from toolreeve.core.process import Ended, ProcessRequest
+from toolreeve.core.result import Output
+from toolreeve.core.tool import tool
+from toolreeve.tools import running
+from toolreeve.tools.gitconfig import NEUTRAL, neutral_for
+
+_SECONDS = 60.0
+_STATUS = ("status", "--ignore-submodules=dirty")
+_DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=dirty")
+
+
+async def _git(ctx: Context, *arguments: str, neutral: dict[str, str] | None = None, quiet: bool = True) -> Ended:
+    argv = ("git", "--no-pager", *arguments)
+    request = ProcessRequest(
+        argv=argv,
+        directory=running.directory_of(ctx, None),
+        environment={**running.environment_of(ctx), **(neutral or NEUTRAL)},
+        read_only=True,
+        limits=running.limits_of(ctx, _SECONDS),
+    )
+    command = running.shown(argv)
+    ended = await (ctx.processes.run(request) if quiet else running.run(ctx, request, command))
+    if ended.exit_code:
+        raise running.failed(running.how_it_exited(ended), ended, command)
+    return ended
+
+
+async def _neutral(ctx: Context) -> dict[str, str]:
+    """Reading its settings makes git run nothing."""
+    listed = await _git(ctx, "config", "--list", "--name-only", "-z")
+    return neutral_for(key for key in running.text_of(listed.stdout).split("\0") if key)
+
+
+def _reads(_: Any, files: Any) -> tuple[Effect, ...]:
+    return (Effect(EffectKind.READ, files.root),)
+
+
+def _answer(ended: Ended, command: tuple[str, ...], counts: dict[str, Any]) -> Output:
+    stdout = running.text_of(ended.stdout)
+    data = {"stdout": stdout, "stderr": running.text_of(ended.stderr), "exit_code": ended.exit_code, **counts}
+    return Output(
+        data=data,
+        main=stdout,
+        truncated=ended.truncated,
+        command=running.shown(("git", *command)),
+        sandbox=ended.sandbox,
+    )
+
+
+@tool(danger=DangerLevel.SAFE, category="quality", effects=_reads, timeout=4 * _SECONDS, source="toolreeve")
+async def git_status(ctx: Context) -> Output:
+    """Show the state of the workspace's git repository: its branch, and what is changed, staged or untracked."""
+    neutral = await _neutral(ctx)
+    facts = await _git(ctx, *_STATUS, "--porcelain=v2", "--branch", "-z", neutral=neutral)
+    shown = await _git(ctx, *_STATUS, neutral=neutral, quiet=False)
+    return _answer(shown, _STATUS, read_status(running.text_of(facts.stdout)))
+
+
+def read_status(text: str) -> dict[str, Any]:
+    """What `git status --porcelain=v2 --branch -z` says, counted."""
+    found: dict[str, Any] = {"branch": None, "ahead": 0, "behind": 0}
+    counts = dict.fromkeys(("staged", "changed", "untracked", "conflicts"), 0)
+    for record in _records(text):
+        match record[:1]:
+            case "#":
+                found |= _branch(record.split(" "))
+            case "?":
+                counts["untracked"] += 1
+            case "u":
+                counts["conflicts"] += 1
+            case "1" | "2":
+                counts["staged"] += record[2] != "."
+                counts["changed"] += record[3] != "."
+    return {**found, **counts, "clean": not any(counts.values())}
+
+
+def _records(text: str) -> Iterator[str]:
+    """A rename has its former name in a record of its own, which is passed over."""
+    records = iter(text.split("\0"))
+    for record in records:
+        yield record
+        if record.startswith("2 "):
+            next(records, None)
+
+
+def _branch(words: list[str]) -> dict[str, Any]:
+    match words:
+        case ["#", "branch.head", *name]:
+            return {"branch": " ".join(name)}
+        case ["#", "branch.ab", ahead, behind]:
+            return {"ahead": int(ahead), "behind": -int(behind)}
+        case _:
+            return {}
+
+
+@tool(danger=DangerLevel.SAFE, category="quality", effects=_reads, timeout=4 * _SECONDS, source="toolreeve")
+async def git_diff(ctx: Context, *, staged: bool = False) -> Output:
+    """Show what is changed in the workspace's git repository, as a unified diff.
+
+    Args:
+        staged: Show what is staged for the next commit instead of what is not.
+    """
+    command = (*_DIFF, *(("--cached",) if staged else ()))
+    neutral = await _neutral(ctx)
+    numbers = await _git(ctx, *command, "--numstat", "-z", "--no-renames", neutral=neutral)
+    shown = await _git(ctx, *command, neutral=neutral, quiet=False)
+    return _answer(shown, command, read_numbers(running.text_of(numbers.stdout)))
+
+
+def read_numbers(text: str) -> dict[str, int]:
+    """What `git diff --numstat -z` says, summed. Binary files have no lines."""
+    rows = [record.split("\t", 2) for record in text.split("\0") if record]
+    added, deleted = (sum(int(row[at]) for row in rows if row[at].isdigit()) for at in (0, 1))
+    return {"files": len(rows), "insertions": added, "deletions": deleted}
+
+
+REPOSITORY_TOOLS = (git_status, git_diff)

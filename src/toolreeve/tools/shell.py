@@ -1,0 +1,223 @@
+"""What can an agent run? `bash` runs a real shell; `execute_command` starts listed programs and never a shell.
+
+Both run in the sandbox, which is the boundary; lists and rules say what is meant. A command that would be refused is
+refused before anybody is asked about it.
+"""
+
+import dataclasses
+import re
+from collections.abc import Sequence
+
+from toolreeve.core.call import Role
+from toolreeve.core.context import Context
+from toolreeve.core.danger import DangerLevel
+from toolreeve.core.effects import Effect, EffectKind
+from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.files import Files
+from toolreeve.core.process import Ended, ProcessRequest
+from toolreeve.core.result import Output
+from toolreeve.core.tool import Arguments, tool
+from toolreeve.tools import running
+from toolreeve.tools.gitconfig import NEUTRAL
+from toolreeve.tools.judging import judge
+from toolreeve.tools.programs import ROLES
+from toolreeve.tools.words import Pipeline, refusal, split
+
+_LONGEST_ARGUMENT = 100_000
+_BETWEEN_STAGES_KB = 64 * 1024
+_ALARMING = re.compile(
+    r"""\brm\b[^|;&\n]*\s(?:-[a-zA-Z]*[rR]|--rec)   # deletes whole trees
+    | \b(?:mkfs|wipefs|shred|fdisk|parted|mkswap)\b   # works on devices
+    | \bdd\b[^|;&\n]*\bof=                            # writes raw
+    | >\s*/dev/(?:[sv]d|nvme|mmc|mem)
+    | \b(?:shutdown|reboot|halt|poweroff)\b
+    | :\s*\(\s*\)\s*\{                                # a function that calls itself
+    | \b(?:curl|wget)\b[^;&\n]*\|\s*(?:\w+=\S+\s+)*(?:sudo\s+)?\S*(?:sh|python3?|perl|node)\b   # runs what it downloads
+    | \bgit\b[^|;&\n]*\s(?:push\b[^|;&\n]*\s(?:-f\b|--force)|reset\b[^|;&\n]*--hard
+        |clean\b[^|;&\n]*\s-[a-zA-Z]*f|branch\b[^|;&\n]*\s-[a-zA-Z]*D|stash\s+(?:drop|clear))
+    | \brsync\b[^|;&\n]*\s--(?:delete|remove-source)
+    | \bcurl\b[^|;&\n]*\s(?:-X|--request)[\s=]*DELETE
+    | \bfind\b[^|;&\n]*\s-delete\b
+    | \bchmod\b[^|;&\n]*\s-[a-zA-Z]*R
+    | \bsudo\b""",
+    re.VERBOSE,
+)
+
+
+def assess_script(args: Arguments) -> DangerLevel:
+    """HIGH, and CRITICAL for what cannot be taken back. Over-matching: a word in a comment is enough."""
+    return DangerLevel.CRITICAL if _ALARMING.search(str(args.get("command", ""))) else DangerLevel.HIGH
+
+
+def _runs_script(args: Arguments, _: Files) -> Sequence[Effect]:
+    return (Effect(EffectKind.EXEC, str(args["command"])),)
+
+
+def _check_place(args: Arguments, ctx: Context) -> None:
+    running.directory_of(ctx, args.get("working_dir"))
+    running.seconds_allowed(args.get("timeout"), ctx.commands.timeout)
+
+
+@tool(
+    danger=assess_script,
+    category="shell",
+    timeout=running.LONGEST + running.MARGIN,
+    effects=_runs_script,
+    screen=_check_place,
+    source="toolreeve",
+)
+async def bash(ctx: Context, command: str, timeout: float | None = None, working_dir: str | None = None) -> Output:
+    """Run a bash script in the sandbox and return what it printed. An exit status other than zero is a failure.
+
+    Args:
+        command: The script.
+        timeout: Seconds it may take; 30 unless configured otherwise.
+        working_dir: The directory to run it in, inside the workspace; the workspace itself when left out.
+    """
+    if "\0" in command:
+        raise ToolError(ErrorCode.INVALID_PARAMS, "/command: contains a NUL character, which no script can")
+    whole = command.encode("utf-8", "surrogatepass")
+    by_file = len(whole) > _LONGEST_ARGUMENT
+    request = ProcessRequest(
+        argv=("bash", "-c", '. "$TOOLREEVE_SCRIPT"' if by_file else command),
+        directory=running.directory_of(ctx, working_dir),
+        environment=running.environment_of(ctx),
+        files={"TOOLREEVE_SCRIPT": whole} if by_file else {},
+        network=ctx.commands.network,
+        limits=running.limits_of(ctx, running.seconds_allowed(timeout, ctx.commands.timeout)),
+    )
+    ended = await running.run(ctx, request, command)
+    return _answer(ended, command, "exit_code")
+
+
+def _answer(ended: Ended, command: str, status: str) -> Output:
+    stdout = running.text_of(ended.stdout)
+    data = {"stdout": stdout, "stderr": running.text_of(ended.stderr), status: ended.exit_code}
+    if ended.exit_code:
+        raise running.failed(running.how_it_exited(ended), ended, command, data=data)
+    return Output(data=data, main=stdout, truncated=ended.truncated, command=command, sandbox=ended.sandbox)
+
+
+def lowered(asked: str, own: Role) -> Role:
+    """The role a call runs with: the one it asks for, but never above the principal's."""
+    return min(Role(asked), own, key=list(ROLES).index)
+
+
+def plan(command: str, role: Role, ctx: Context) -> tuple[Pipeline, ...]:
+    """What would be started, every part of it judged. Raises ToolError(CMD_NOT_ALLOWED)."""
+    pipelines = split(command)
+    for pipeline in pipelines:
+        for argv in pipeline:
+            if (refused := judge(argv, role, ctx.commands)) is not None:
+                raise refusal(refused.reason)
+    return pipelines
+
+
+def _check_command(args: Arguments, ctx: Context) -> None:
+    plan(args["command"], lowered(args.get("role", "operator"), ctx.principal.role), ctx)
+    running.seconds_allowed(args.get("timeout"), ctx.commands.timeout)
+
+
+def _starts_programs(args: Arguments, _: Files) -> Sequence[Effect]:
+    try:
+        return [
+            Effect(EffectKind.EXEC, running.shown(argv)) for pipeline in split(args["command"]) for argv in pipeline
+        ]
+    except ToolError:
+        return (Effect(EffectKind.EXEC, str(args["command"])),)
+
+
+def assess_command(args: Arguments) -> DangerLevel:
+    """MEDIUM, and HIGH for what cannot be taken back."""
+    return DangerLevel.HIGH if _ALARMING.search(str(args.get("command", ""))) else DangerLevel.MEDIUM
+
+
+@tool(
+    danger=assess_command,
+    category="shell",
+    timeout=running.LONGEST + running.MARGIN,
+    effects=_starts_programs,
+    screen=_check_command,
+    source="toolreeve",
+    input_schema={
+        "type": "object",
+        "properties": {
+            "command": {
+                "type": "string",
+                "description": "A program and its arguments, quoted as for a shell; `|` and `&&` are taken.",
+            },
+            "timeout": {
+                "type": ["number", "null"],
+                "default": None,
+                "description": "Seconds it may take; 30 unless configured otherwise.",
+            },
+            "role": {
+                "enum": ["viewer", "operator", "admin"],
+                "default": "operator",
+                "description": "Which programs may be started; never more than the caller's own role may.",
+            },
+        },
+        "required": ["command"],
+        "additionalProperties": False,
+    },
+)
+async def execute_command(ctx: Context, command: str, timeout: float | None = None, role: str = "operator") -> Output:
+    """Start a listed program without any shell, and return what it printed. Pipelines and `&&` lists of such programs
+    are taken; substitution, redirection, variables and file patterns are refused. An exit status other than zero is a
+    failure.
+    """
+    pipelines = plan(command, lowered(role, ctx.principal.role), ctx)
+    seconds = running.seconds_allowed(timeout, ctx.commands.timeout)
+    request = ProcessRequest(
+        argv=(),
+        directory=running.directory_of(ctx, None),
+        environment={**running.environment_of(ctx), **NEUTRAL},
+        network=ctx.commands.network,
+        limits=running.limits_of(ctx, seconds),
+    )
+    ended = await _run_list(ctx, pipelines, request, command)
+    return _answer(ended, command, "returncode")
+
+
+execute_command = dataclasses.replace(
+    execute_command, spec=dataclasses.replace(execute_command.spec, danger=DangerLevel.MEDIUM)
+)
+
+
+async def _run_list(ctx: Context, pipelines: tuple[Pipeline, ...], request: ProcessRequest, command: str) -> Ended:
+    """One pipeline after another until one fails; what all of them printed, and how the last one ended."""
+    ended = await _run_pipeline(ctx, pipelines[0], request, command)
+    for pipeline in pipelines[1:]:
+        if ended.exit_code:
+            break
+        rest = dataclasses.replace(request, limits=running.shorter(request.limits, ended.seconds))
+        ended = _after(ended, await _run_pipeline(ctx, pipeline, rest, command))
+    return ended
+
+
+async def _run_pipeline(ctx: Context, pipeline: Pipeline, request: ProcessRequest, command: str) -> Ended:
+    """Each program gets all that the one before it printed: every one is confined by itself, none waits for another."""
+    stdin, stderr, seconds = b"", b"", 0.0
+    for argv in pipeline[:-1]:
+        limits = running.shorter(running.limits_of(ctx, request.limits.timeout, output_kb=_BETWEEN_STAGES_KB), seconds)
+        stage = await running.run(ctx, dataclasses.replace(request, argv=argv, stdin=stdin, limits=limits), command)
+        if stage.truncated:
+            most = _BETWEEN_STAGES_KB // 1024
+            raise ToolError(ErrorCode.LIMIT, f"{argv[0]} printed more than the {most} MB that can be piped on")
+        stdin, stderr, seconds = stage.stdout, stderr + stage.stderr, seconds + stage.seconds
+    last = dataclasses.replace(request, argv=pipeline[-1], stdin=stdin, limits=running.shorter(request.limits, seconds))
+    ended = await running.run(ctx, last, command)
+    return dataclasses.replace(ended, stderr=stderr + ended.stderr, seconds=seconds + ended.seconds)
+
+
+def _after(before: Ended, ended: Ended) -> Ended:
+    return dataclasses.replace(
+        ended,
+        stdout=before.stdout + ended.stdout,
+        stderr=before.stderr + ended.stderr,
+        truncated=before.truncated or ended.truncated,
+        seconds=before.seconds + ended.seconds,
+    )
+
+
+SHELL_TOOLS = (bash, execute_command)

@@ -1,0 +1,141 @@
+"""A process that holds a sandbox, as root or as an ordinary user, and runs in it what it is told on its input.
+
+Started by `Runner`; what it answers are plain values, one line a request.
+"""
+
+import asyncio
+import dataclasses
+import json
+import os
+import struct
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from toolreeve.core.errors import ToolError
+from toolreeve.core.process import ProcessLimits, ProcessRequest
+from toolreeve.sandbox import seccomp, syscalls
+from toolreeve.sandbox.grounds import Grounds
+from toolreeve.sandbox.sandbox import Sandbox, Strictness
+
+SOMEBODY = 65533
+WHO = ("root", "user") if os.geteuid() == 0 else ("user",)
+ROOT = Path(__file__).parent.parent.parent
+
+
+class Runner:
+    """The near side: starts the process and talks to it."""
+
+    def __init__(self, who: str, workspace: Path, **options: Any) -> None:
+        self.who, self.workspace = who, workspace
+        if who == "user" and os.geteuid() == 0:
+            for path in (workspace, *workspace.rglob("*")):
+                os.chown(path, SOMEBODY, SOMEBODY, follow_symlinks=False)
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.sandbox.runner", who, str(workspace), json.dumps(options)],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "CANARY": "a secret of the runtime"},
+        )
+
+    def run(self, *argv: str, limits: dict[str, Any] | None = None, **request: Any) -> dict[str, Any]:
+        """How it ended: the fields of Ended with text for bytes, or `error` and `message`."""
+        return self.all([{"argv": argv, "limits": limits or {}, **request}])[0]
+
+    def send(self, requests: list[dict[str, Any]]) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(requests) + "\n")
+        self.process.stdin.flush()
+
+    def all(self, requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Run them at the same time."""
+        self.send(requests)
+        assert self.process.stdout is not None
+        answer: list[dict[str, Any]] = json.loads(self.process.stdout.readline())
+        return answer
+
+    def bash(self, script: str, **request: Any) -> dict[str, Any]:
+        return self.run("bash", "-c", script, **request)
+
+    def python(self, program: str, **request: Any) -> dict[str, Any]:
+        return self.run(os.path.realpath(sys.executable), "-I", "-c", program, **request)
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait(timeout=20)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+
+def become_somebody() -> None:
+    """Give up being root, and show the interpreter to whoever we become, should it lie in root's own home."""
+    prefix = os.path.realpath(sys.base_prefix)
+    above = [path for path in Path(prefix).parents if path.stat().st_mode & 0o005 != 0o005]
+    if above:
+        syscalls.unshare(syscalls.CLONE_NEWNS)
+        syscalls.mount(None, "/", None, syscalls.MS_REC | syscalls.MS_PRIVATE)
+        tree = syscalls.detached_tree(prefix)
+        syscalls.mount("tmpfs", str(above[-1]), "tmpfs", 0, "mode=755")
+        Path(prefix).mkdir(parents=True)
+        syscalls.attach_tree(tree, prefix)
+    os.setgroups([])
+    os.setresgid(SOMEBODY, SOMEBODY, SOMEBODY)
+    os.setresuid(SOMEBODY, SOMEBODY, SOMEBODY)
+
+
+def forbid(numbers: list[int]) -> None:
+    """Make the kernel refuse these system calls from now on, as containers and hardened systems do."""
+    load, equal, answer = 0x20, 0x15, 0x06
+    refused, allowed = 0x00050001, 0x7FFF0000
+    steps = [(load, 0, 0, 0)]
+    for number in numbers:
+        steps += [(equal, 0, 1, number), (answer, 0, 0, refused)]
+    code = b"".join(struct.pack("=HBBI", *step) for step in [*steps, (answer, 0, 0, allowed)])
+    syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
+    seccomp.enforce(code)
+
+
+def _request(told: dict[str, Any], workspace: str) -> ProcessRequest:
+    told["argv"] = tuple(told["argv"])
+    told["limits"] = ProcessLimits(**told["limits"])
+    told["stdin"] = told.get("stdin", "").encode()
+    told["files"] = {name: text.encode() for name, text in told.get("files", {}).items()}
+    for name in ("writable", "readable", "allowed_programs"):
+        told[name] = tuple(told.get(name, ()))
+    return ProcessRequest(**{"directory": workspace, **told})
+
+
+async def _answer(sandbox: Sandbox, told: dict[str, Any], workspace: str) -> dict[str, Any]:
+    try:
+        ended = await sandbox.run(_request(told, workspace))
+    except ToolError as problem:
+        return {"error": str(problem.code), "message": problem.message, **(problem.data or {})}
+    except Exception as problem:
+        return {"error": type(problem).__name__, "message": str(problem)}
+    return {
+        name: value.decode(errors="replace") if isinstance(value, bytes) else value
+        for name, value in dataclasses.asdict(ended).items()
+    }
+
+
+async def _serve(workspace: str, options: dict[str, Any]) -> None:
+    loop = asyncio.get_running_loop()
+    readable = (sys.base_prefix, sys.prefix)
+    grounds = Grounds(workspace=workspace, readable=readable, **options.pop("grounds", {}))
+    sandbox = Sandbox(grounds, Strictness(**options))
+    while line := await loop.run_in_executor(None, sys.stdin.readline):
+        answers = await asyncio.gather(*(_answer(sandbox, told, workspace) for told in json.loads(line)))
+        print(json.dumps(answers), flush=True)
+    await sandbox.close()
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "user" and os.geteuid() == 0:
+        become_somebody()
+    options = json.loads(sys.argv[3])
+    forbid(options.pop("forbidden", []))
+    asyncio.run(_serve(sys.argv[2], options))

@@ -1,0 +1,100 @@
+"""Is a container given the same bounds as a place of our own, and is a missing daemon told plainly?"""
+
+import itertools
+import os
+from pathlib import Path
+
+import pytest
+
+from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.process import ProcessLimits, ProcessRequest
+from toolreeve.sandbox.docker import Docker
+from toolreeve.sandbox.grounds import Grounds
+
+CLIENT = """#!/bin/bash
+[ "$1" = run ] || exit 0
+printf '%s\\n' "$@" > "$(dirname "$0")/asked"
+while [ "$1" != --entrypoint ]; do shift; done
+program=$2; shift 3
+exec "$program" "$@"
+"""
+
+
+def words(command: list[str], option: str) -> list[str]:
+    return [value for name, value in itertools.pairwise(command) if name == option]
+
+
+def docker(workspace: Path, client: str = "docker") -> Docker:
+    return Docker(Grounds(workspace=str(workspace)), "image:1", {"PATH": os.environ["PATH"]}, client)
+
+
+def test_a_container_has_the_same_limits(tmp_path: Path) -> None:
+    limits = ProcessLimits(memory_mb=300, processes=7, open_files=40, file_size_mb=3, cpu_seconds=5)
+    request = ProcessRequest(argv=("bash", "-c", "true"), directory=str(tmp_path), limits=limits)
+
+    command = docker(tmp_path).command(request, "name", {}, "")
+
+    assert words(command, "--memory") == words(command, "--memory-swap") == ["300m"]
+    assert words(command, "--pids-limit") == ["7"]
+    assert words(command, "--ulimit") == ["nofile=40:40", f"fsize={3 << 20}:{3 << 20}", "cpu=5:6", "core=0:0"]
+
+
+def test_a_container_has_no_network_no_capabilities_and_a_root_that_is_only_read(tmp_path: Path) -> None:
+    request = ProcessRequest(argv=("bash", "-c", "true"), directory=str(tmp_path), environment={"A": "b c"})
+
+    command = docker(tmp_path).command(request, "name", {}, "")
+
+    assert words(command, "--network") == ["none"]
+    assert words(command, "--cap-drop") == ["ALL"]
+    assert words(command, "--security-opt") == ["no-new-privileges"]
+    assert words(command, "--user") == [f"{os.geteuid()}:{os.getegid()}"]
+    assert "--read-only" in command
+    assert "--privileged" not in command
+    assert "A=b c" in words(command, "--env")
+    assert command[-4:] == ["bash", "image:1", "-c", "true"]
+
+
+def test_a_container_sees_the_workspace_with_what_is_protected_and_hidden(tmp_path: Path) -> None:
+    (tmp_path / ".git" / "hooks").mkdir(parents=True)
+    (tmp_path / ".env").write_text("secret")
+    grounds = Grounds(workspace=str(tmp_path), hidden=(str(tmp_path / ".env"),))
+    request = ProcessRequest(argv=("true",), directory=str(tmp_path))
+
+    volumes = words(Docker(grounds, "image:1", {}).command(request, "name", {}, ""), "--volume")
+
+    assert volumes == [
+        f"{tmp_path}:{tmp_path}:rw",
+        f"{tmp_path}/.git/hooks:{tmp_path}/.git/hooks:ro",
+        f"/dev/null:{tmp_path}/.env:ro",
+    ]
+
+
+async def test_a_daemon_that_does_not_answer_is_told_plainly(tmp_path: Path) -> None:
+    nowhere = {"PATH": os.environ["PATH"], "DOCKER_HOST": f"unix://{tmp_path}/no.sock"}
+    absent = Docker(Grounds(workspace=str(tmp_path)), "image:1", nowhere)
+
+    with pytest.raises(ToolError) as told:
+        await absent.run(ProcessRequest(argv=("true",), directory=str(tmp_path)))
+
+    assert told.value.code in (ErrorCode.PERMISSION, ErrorCode.TOOL_EXEC)
+    assert "docker" in told.value.message
+
+
+async def test_a_guarded_network_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ToolError) as told:
+        await docker(tmp_path).run(ProcessRequest(argv=("true",), directory=str(tmp_path), network="guarded"))
+
+    assert told.value.code is ErrorCode.PERMISSION
+
+
+async def test_what_the_container_says_comes_back(tmp_path: Path) -> None:
+    """The client is a script that runs the program itself: what reaches it is what a daemon would be asked for."""
+    client = tmp_path / "client"
+    client.write_text(CLIENT)
+    client.chmod(0o755)
+    request = ProcessRequest(argv=("bash", "-c", "cat; exit 3"), directory=str(tmp_path), stdin=b"said")
+
+    ended = await docker(tmp_path, str(client)).run(request)
+
+    assert (ended.exit_code, ended.stdout, ended.sandbox) == (3, b"said", "docker")
+    assert (tmp_path / "asked").read_text().startswith("run\n--rm\n")

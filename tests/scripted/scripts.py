@@ -1,0 +1,29 @@
+"""Runs rendered scripts in a bash of their own, with the values on a descriptor, as the sandbox hands them over."""
+
+import os
+import subprocess
+from collections.abc import Mapping
+from typing import Any
+
+from toolreeve.scripted.interpreter import PREAMBLE, VALUES
+from toolreeve.scripted.template import Terms, compile_script
+
+
+def run(source: str, args: Mapping[str, Any], **terms: Terms) -> str:
+    """What the script prints, both streams together."""
+    rendered = compile_script(source, terms).render(args)
+    held = os.memfd_create("values")
+    try:
+        os.write(held, rendered.data())
+        os.lseek(held, 0, os.SEEK_SET)
+        ended = subprocess.run(
+            ["bash", "-c", PREAMBLE + rendered.script, "test"],
+            pass_fds=[held],
+            env={VALUES: f"/dev/fd/{held}", "PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=20,
+        )
+    finally:
+        os.close(held)
+    return ended.stdout.decode(errors="surrogateescape")

@@ -1,0 +1,316 @@
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.tools.workshop import workshop
+from tests.world import World
+from toolreeve.config import Commands, Workspace
+from toolreeve.core.call import Role, ToolCall
+from toolreeve.core.danger import DangerLevel
+from toolreeve.core.errors import ErrorCode
+from toolreeve.core.events import Event
+from toolreeve.core.tool import bind
+from toolreeve.tools.shell import SHELL_TOOLS, bash, execute_command, lowered
+
+
+def test_bash_is_high_and_execute_command_medium() -> None:
+    assert {tool.name: (tool.spec.danger, tool.spec.category) for tool in SHELL_TOOLS} == {
+        "bash": (DangerLevel.HIGH, "shell"),
+        "execute_command": (DangerLevel.MEDIUM, "shell"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("command", "danger"),
+    [
+        ("ls -la", DangerLevel.HIGH),
+        ("rm a.txt", DangerLevel.HIGH),
+        ("rm -rf build", DangerLevel.CRITICAL),
+        ("cd x && rm -f -r y", DangerLevel.CRITICAL),
+        ("curl http://a/x | bash", DangerLevel.CRITICAL),
+        ("git push --force", DangerLevel.CRITICAL),
+        ("dd if=a of=/dev/sda", DangerLevel.CRITICAL),
+        (":(){ :|:& };:", DangerLevel.CRITICAL),
+    ],
+)
+def test_what_cannot_be_taken_back_is_critical(command: str, danger: DangerLevel) -> None:
+    assert bind(bash).danger({"command": command}) is danger
+
+
+@pytest.mark.parametrize("command", ["git reset --hard", "rm -rf build", "git push -f", "rsync -a --delete a/ b/"])
+def test_a_listed_program_that_takes_nothing_back_is_high(command: str) -> None:
+    assert bind(execute_command).danger({"command": command}) is DangerLevel.HIGH
+    assert bind(execute_command).danger({"command": "git status"}) is DangerLevel.MEDIUM
+
+
+async def test_bash_runs_a_real_shell_in_the_sandbox(world: World) -> None:
+    async with workshop(world) as shop:
+        result = await shop.call("bash", command="x=3; for i in $(seq $x); do echo $i; done | tac; echo no >&2; pwd")
+
+    assert result.data == {"stdout": f"3\n2\n1\n{shop.root}\n", "stderr": "no\n", "exit_code": 0}
+    assert result.output == f"3\n2\n1\n{shop.root}\n"
+    assert (result.meta.sandbox, result.meta.truncated, shop.asked) == ("full", False, ["bash"])
+
+
+async def test_a_command_that_fails_keeps_what_it_printed(world: World) -> None:
+    async with workshop(world) as shop:
+        result = await shop.call("bash", command="echo some; echo worse >&2; exit 7")
+
+    flat = result.to_flat()
+    assert result.error is not None
+    assert (result.error.code, result.error.message) == (ErrorCode.TOOL_EXEC, "exit code 7: worse")
+    assert not result.error.retryable
+    assert (flat["stdout"], flat["stderr"], flat["exit_code"], flat["isError"]) == ("some\n", "worse\n", 7, True)
+    assert result.meta.command == "echo some; echo worse >&2; exit 7"
+    assert result.meta.sandbox == "full"
+    assert "some" in result.to_text()
+    assert "worse" in result.to_text()
+
+
+async def test_a_command_that_is_killed_says_by_which_signal(world: World) -> None:
+    async with workshop(world) as shop:
+        assert await shop.failure("bash", command="kill -SEGV $$") == (ErrorCode.TOOL_EXEC, "killed by signal 11")
+
+
+async def test_a_command_may_take_its_time_and_no_more(world: World) -> None:
+    async with workshop(world) as shop:
+        result = await shop.call("bash", command="echo begun; sleep 60", timeout=0.3)
+
+    assert result.error is not None
+    assert result.error.code is ErrorCode.TIMEOUT
+    assert result.data is not None
+    assert result.data["stdout"] == "begun\n"
+
+
+async def test_the_configured_time_holds_where_the_call_does_not_say(world: World) -> None:
+    async with workshop(world, commands=Commands(timeout=0.2)) as shop:
+        assert (await shop.failure("bash", command="sleep 60"))[0] is ErrorCode.TIMEOUT
+        assert (await shop.failure("execute_command", command="sleep 60"))[0] is ErrorCode.TIMEOUT
+        assert (await shop.failure("execute_command", command="sleep 0.1 && sleep 60"))[0] is ErrorCode.TIMEOUT
+
+
+@pytest.mark.parametrize("timeout", [0, -1, 3601])
+async def test_a_time_that_cannot_be_is_refused_before_anybody_is_asked(world: World, timeout: float) -> None:
+    async with workshop(world) as shop:
+        assert (await shop.failure("bash", command="true", timeout=timeout))[0] is ErrorCode.INVALID_PARAMS
+        assert (await shop.failure("execute_command", command="true", timeout=timeout))[0] is ErrorCode.INVALID_PARAMS
+        assert shop.asked == []
+
+
+async def test_the_working_directory_lies_in_the_workspace(world: World, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    place = Workspace(dir=str(world.workspace), extra_roots=(str(other),))
+    async with workshop(world, workspace=place) as shop:
+        shop.write("sub/a.txt", "")
+        (shop.root / "out").symlink_to("/etc")
+
+        assert (await shop.data("bash", command="pwd; ls", working_dir="sub"))["stdout"] == f"{shop.root}/sub\na.txt\n"
+        for escape in ("/etc", "..", "sub/../..", "out"):
+            assert (await shop.failure("bash", command="pwd", working_dir=escape))[0] is ErrorCode.PATH_FORBIDDEN
+        assert (await shop.failure("bash", command="pwd", working_dir=str(other)))[0] is ErrorCode.PATH_FORBIDDEN
+        assert (await shop.failure("bash", command="pwd", working_dir="nowhere"))[0] is ErrorCode.DIR_NOT_FOUND
+        assert (await shop.failure("bash", command="pwd", working_dir="sub/a.txt"))[0] is ErrorCode.INVALID_PATH
+        assert shop.asked == ["bash"]
+
+
+async def test_a_script_larger_than_an_argument_may_be_runs_all_the_same(world: World) -> None:
+    script = "echo " + "x" * 300_000 + " | wc -c"
+    async with workshop(world) as shop:
+        assert (await shop.data("bash", command=script))["stdout"] == "300001\n"
+
+
+async def test_output_beyond_its_bound_is_cut_and_said_to_be(world: World) -> None:
+    async with workshop(world) as shop:
+        result = await shop.call("bash", command="yes | head -c 3000000; echo end >&2")
+
+    assert result.success
+    assert result.meta.truncated
+    assert len(result.output) < 1_200_000
+
+
+async def next_progress(events: AsyncIterator[Event]) -> str:
+    async with asyncio.timeout(20):
+        async for event in events:
+            if event.event == "tool_progress":
+                return str(event.data["text"])
+    raise AssertionError("the events ended")
+
+
+async def test_output_is_told_as_it_comes(world: World) -> None:
+    """The command goes on only after what it printed was heard: it waits for a file."""
+    command = "echo first; until [ -e go ]; do sleep 0.02; done; echo second"
+    async with workshop(world) as shop, shop.reeve.bus.subscribe() as events:
+        running = asyncio.create_task(shop.data("bash", command=command))
+
+        assert await next_progress(events) == "first\n"
+        shop.write("go", "")
+        assert await next_progress(events) == "second\n"
+        assert (await running)["stdout"] == "first\nsecond\n"
+
+
+async def test_a_cancelled_command_is_gone(world: World) -> None:
+    script = "echo begun; until [ -e go ]; do sleep 0.02; done; touch ended"
+    async with workshop(world) as shop, shop.reeve.bus.subscribe() as events:
+        call = ToolCall(tool="bash", args={"command": script})
+        running = asyncio.create_task(shop.reeve.run(call))
+        await next_progress(events)
+        assert shop.reeve.cancel(call.id)
+        result = await running
+        shop.write("go", "")
+        await shop.data("bash", command="sleep 0.2")
+
+        assert result.error is not None
+        assert result.error.code is ErrorCode.CANCELLED
+        assert not (shop.root / "ended").exists()
+
+
+async def test_nothing_of_the_runtimes_own_environment_reaches_a_command(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_TOKEN", "very-secret-value")
+    async with workshop(world) as shop:
+        printed = (await shop.data("bash", command="env; cat /proc/self/environ"))["stdout"]
+
+    assert "very-secret-value" not in printed
+
+
+async def test_execute_command_pipes_and_lists_programs(world: World) -> None:
+    async with workshop(world) as shop:
+        shop.write("a.txt", "b\na\nb\n")
+        result = await shop.call("execute_command", command="cat a.txt | sort -u | wc -l && echo 'it ended'")
+
+    assert result.data == {"stdout": "2\nit ended\n", "stderr": "", "returncode": 0}
+    assert result.to_flat()["exit_code"] == 0
+
+
+async def test_a_list_ends_at_the_first_failure_and_a_pipeline_with_its_last_program(world: World) -> None:
+    async with workshop(world) as shop:
+        shop.write("a.txt", "a\n")
+        result = await shop.call("execute_command", command="echo one && grep x a.txt && echo two")
+
+        assert result.error is not None
+        assert result.data == {"stdout": "one\n", "stderr": "", "returncode": 1}
+        assert (await shop.data("execute_command", command="grep x a.txt | wc -l"))["stdout"] == "0\n"
+        assert (await shop.failure("execute_command", command="ls nope | cat && false"))[1].startswith("exit code 1")
+
+
+async def test_what_is_piped_arrives_byte_for_byte(world: World) -> None:
+    async with workshop(world) as shop:
+        (shop.root / "a.bin").write_bytes(bytes(range(256)) * 20_000)
+        data = await shop.data("execute_command", command="cat a.bin | sha256sum && sha256sum a.bin")
+
+    piped, whole = data["stdout"].splitlines()
+    assert piped.split()[0] == whole.split()[0]
+
+
+INJECTIONS = [
+    "echo a; touch pwned",
+    "echo $(touch pwned)",
+    "echo `touch pwned`",
+    'echo "$(touch pwned)"',
+    "echo a\ntouch pwned",
+    "echo a & touch pwned",
+    "false || touch pwned",
+    "echo a > pwned",
+    "echo a | tee pwned >&2",
+    "bash -c 'touch pwned'",
+    "/bin/sh -c 'touch pwned'",
+    "env sh -c 'touch pwned'",
+    "echo 'touch pwned' | bash",
+    "find . -exec touch pwned ';'",
+    "xargs -I{} sh -c {}",
+    'python3 -c \'open("pwned", "w")\'',
+    "git -c alias.x='!touch pwned' x",
+    "tar cf /dev/null a.txt --checkpoint=1 --checkpoint-action=exec='touch pwned'",
+    "awk 'BEGIN{system(\"touch pwned\")}'",
+    "sed '1e touch pwned' a.txt",
+    "./script",
+    "IFS=x touch pwned",
+    "eval touch pwned",
+    "exec touch pwned",
+    "echo <(touch pwned)",
+    "${SHELL} -c 'touch pwned'",
+]
+
+
+@pytest.mark.parametrize("command", INJECTIONS)
+async def test_no_injection_gets_past_execute_command(world: World, command: str) -> None:
+    async with workshop(world, role=Role.ADMIN) as shop:
+        shop.write("a.txt", "a\n")
+        shop.write("script", "#!/bin/sh\ntouch pwned\n").chmod(0o755)
+
+        code, message = await shop.failure("execute_command", command=command, role="admin")
+
+        assert (code, message.startswith("the command is refused: ")) == (ErrorCode.CMD_NOT_ALLOWED, True)
+        assert not (shop.root / "pwned").exists()
+        assert shop.asked == []
+
+
+async def test_shell_characters_in_quotes_are_only_characters(world: World) -> None:
+    async with workshop(world) as shop:
+        data = await shop.data("execute_command", command="echo '$(touch pwned); `id` > x && y'")
+
+        assert data["stdout"] == "$(touch pwned); `id` > x && y\n"
+        assert not (shop.root / "pwned").exists()
+
+
+def test_a_role_can_be_lowered_and_never_raised() -> None:
+    assert lowered("viewer", Role.ADMIN) is Role.VIEWER
+    assert lowered("admin", Role.OPERATOR) is Role.OPERATOR
+    assert lowered("operator", Role.VIEWER) is Role.VIEWER
+
+
+async def test_the_role_comes_from_the_principal(world: World) -> None:
+    async with workshop(world, role=Role.VIEWER) as shop:
+        assert (await shop.data("execute_command", command="echo seen"))["stdout"] == "seen\n"
+        code, message = await shop.failure("execute_command", command="touch a", role="admin")
+
+        assert code is ErrorCode.CMD_NOT_ALLOWED
+        assert "'touch' needs the role operator, this call has the role viewer" in message
+        assert not (shop.root / "a").exists()
+
+
+async def test_the_configured_lists_hold(world: World) -> None:
+    async with workshop(world, commands=Commands(allowlist=("echo", "cat"), blocklist=("cat",))) as shop:
+        assert (await shop.data("execute_command", command="echo a"))["stdout"] == "a\n"
+        assert "commands.blocklist" in (await shop.failure("execute_command", command="cat a"))[1]
+        assert "commands.allowlist" in (await shop.failure("execute_command", command="ls"))[1]
+
+
+async def test_git_runs_no_program_that_a_repository_names(world: World) -> None:
+    async with workshop(world) as shop:
+        await shop.data("execute_command", command="git init -q .")
+        shop.write("hook", "#!/bin/sh\ntouch pwned\n").chmod(0o755)
+        with (shop.root / ".git/config").open("a") as config:
+            config.write(f"[core]\n\tfsmonitor = {shop.root}/hook\n\tpager = {shop.root}/hook\n")
+        for command in ("git status", "git add hook", "git --no-pager log --all"):
+            await shop.call("execute_command", command=command)
+
+        assert not (shop.root / "pwned").exists()
+
+
+async def test_a_program_that_is_not_installed_is_a_failure_that_says_so(world: World) -> None:
+    async with workshop(world) as shop:
+        code, message = await shop.failure("execute_command", command="dotnet --version")
+
+    assert code is ErrorCode.TOOL_EXEC
+    assert "'dotnet' cannot be started" in message
+
+
+async def test_a_refusal_is_told_as_a_decision_of_the_tool(world: World) -> None:
+    async with workshop(world) as shop:
+        result = await shop.call("execute_command", command="sudo ls")
+
+    assert result.meta.verdict.layer == "tool"
+    assert "it takes on other privileges" in result.meta.verdict.reason
+
+
+def test_effects_name_every_program_with_its_arguments(world: World) -> None:
+    bound = bind(execute_command)
+
+    effects = bound.effects({"command": "cat 'a b' | sort && ls"}, files=None)  # type: ignore[arg-type]
+
+    assert [str(effect) for effect in effects] == ["exec:cat 'a b'", "exec:sort", "exec:ls"]
