@@ -4,16 +4,16 @@ Tools see only capabilities, and policy knows nothing of tools: here the two mee
 only is SAFE and runs unasked; its reads, writes and hosts are effects that rules see.
 """
 
-import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from posixpath import join, normpath
 from typing import TYPE_CHECKING
 
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect
 from toolreeve.core.files import Files
-from toolreeve.core.tool import Arguments, AssessDanger, FunctionTool, ListEffects
+from toolreeve.core.tool import Arguments, FunctionTool
 
 if TYPE_CHECKING:
     from toolreeve.policy.shell.analysis import Analysis
@@ -29,6 +29,24 @@ def knowing(tools: Iterable[FunctionTool], *, root: str, home: str) -> list[Func
     def analysis(command: str, directory: str) -> "Analysis":
         from toolreeve.policy.shell.analysis import analyse
 
-        return analyse(command, cwd=os.path.normpath(os.path.join(root, directory)), home=home, root=root)
+        return analyse(command, cwd=normpath(join(root, directory)), home=home, root=root)
 
     return [_informed(each, analysis) if each.name in SHELL_TOOLS else each for each in tools]
+
+
+def _informed(tool: FunctionTool, analysis: Callable[[str, str], "Analysis"]) -> FunctionTool:
+    def look(args: Arguments) -> "Analysis":
+        return analysis(str(args["command"]), str(args.get("working_dir") or "."))
+
+    def assess(args: Arguments) -> DangerLevel:
+        """What is known is as dangerous as it is; of what is not, the graver opinion counts."""
+        found = look(args)
+        if found.known or tool.assess is None:
+            return found.danger
+        return max(found.danger, tool.assess(args))
+
+    def list_effects(args: Arguments, files: Files) -> Sequence[Effect]:
+        own = tool.list_effects(args, files) if tool.list_effects else ()
+        return tuple(dict.fromkeys((*own, *look(args).effects)))
+
+    return replace(tool, assess=assess, list_effects=list_effects, grounds=lambda args: look(args).reason)

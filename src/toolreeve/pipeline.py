@@ -6,7 +6,7 @@ Stages raise `ToolError`; here, and only here, it becomes a result. Whatever hap
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from toolreeve.approval.broker import Broker
 from toolreeve.core.action import Action
@@ -74,7 +74,7 @@ class Pipeline:
         meta.tool = tool.spec.name
         action = entry.action = Action(call, tool, tool.input.parse(call.args), self.services.files)
         self._screen(action, entry)
-        meta.verdict = decide(action, self.policy())
+        meta.verdict = self._decide(action)
         if meta.verdict.decision is not Decision.ALLOW:
             action = entry.action = await self._permit(action, entry)
         async with self.gate.admit(action, may_overspend=meta.verdict.layer == "bypass") as passage:
@@ -87,6 +87,14 @@ class Pipeline:
             output = await self.executor.run(action, meta)
             passage.done(output)
             return self._told(entry, output)
+
+    def _decide(self, action: Action) -> Verdict:
+        """Where the mode decides by danger, a tool that can say why the call is dangerous does."""
+        verdict = decide(action, self.policy())
+        if verdict.decision is Decision.ALLOW or verdict.layer != "default" or action.tool.grounds is None:
+            return verdict
+        why = action.tool.grounds(action.args)
+        return replace(verdict, reason=f"{verdict.reason}: {why}") if why else verdict
 
     def _screen(self, action: Action, entry: Entry) -> None:
         """A call that its tool would refuse whatever anybody says is refused before anybody is asked."""
@@ -108,14 +116,16 @@ class Pipeline:
             action = Action(action.call, action.tool, action.tool.input.parse(approval.args), self.services.files)
             self._screen(action, entry)
         action = action.again()
-        verdict = decide(action, self.policy())
+        verdict = self._decide(action)
         if verdict.decision is Decision.DENY:
             entry.meta.verdict = verdict
         _refuse_denied(verdict)
         return action
 
     def _refuse_guarded(self, action: Action) -> None:
-        """Nobody is asked about what the guard would refuse anyway."""
+        """Nobody is asked about what the guard would refuse anyway; tools that screen their calls know better."""
+        if action.tool.screen is not None:
+            return
         for effect in action.effects:
             if effect.kind in FILE_EFFECTS:
                 finding = self.services.files.explain(effect.target, change=effect.kind is not EffectKind.READ)

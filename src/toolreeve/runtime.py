@@ -17,6 +17,7 @@ from toolreeve.core.call import LOCAL, Principal, ToolCall, new_id
 from toolreeve.core.errors import ConfigError, ErrorCode, ToolreeveError
 from toolreeve.core.names import BUILTIN_SERVER, server_of
 from toolreeve.core.result import ToolResult
+from toolreeve.knowing import knowing
 from toolreeve.permissions import PermissionPolicy
 from toolreeve.policy.explanation import Explanation, explain
 from toolreeve.policy.mode import PermissionMode
@@ -64,7 +65,8 @@ class Toolreeve:
         self.configuration = _configuration(settings, workspace, mode, tool_files)
         files = self.configuration.settings.tool_files
         found = [bound for path in files if path.endswith(".py") for bound in load_tools(Path(path))]
-        self.tools = ToolRegistry([*TOOLS, *found, *tools])
+        place = {"root": self.configuration.settings.workspace.dir, "home": self.configuration.home}
+        self.tools = ToolRegistry([*knowing(TOOLS, **place), *found, *tools])
         self._catalogue = _catalogue(self.configuration, self.tools)
         standing = StandingPolicy(self.configuration, policy)
         self._parts = Assembly(self.configuration, self.tools, standing, _channels(approve))
@@ -209,7 +211,7 @@ class Toolreeve:
         )
         result = await self.run(call)
         if result.error is not None and result.error.code in REFUSALS:
-            raise PermissionError(result.error.message)
+            raise PermissionError("; or ".join((result.error.message, *result.error.suggestions)))
         return result.to_flat()
 
     def tools_for(self, provider: str) -> list[dict[str, Any]]:

@@ -48,7 +48,8 @@ async def test_with_nobody_to_ask_the_error_says_what_to_configure() -> None:
 
     assert error.code is ErrorCode.PERMISSION
     assert "Tool 'write_file' (danger=medium) requires approval" in error.message
-    assert all(word in error.message for word in ("approve=", "terminal", "policy.yaml", "allowed_tools"))
+    ways = "; ".join(error.suggestions)
+    assert all(word in ways for word in ("approve=", "terminal", "policy.yaml", "allowed_tools"))
 
 
 @pytest.mark.parametrize("answer", ["yes", "True", 1, 1.0, None, [True], {"granted": True}, object(), b"y", "", 0])

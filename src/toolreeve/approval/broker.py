@@ -150,10 +150,7 @@ _WAYS = (
 
 
 def _nobody(action: Action) -> str:
-    return (
-        f"Tool {action.spec.name!r} (danger={action.danger.value}) requires approval but nobody can be asked: "
-        + "; or ".join(_WAYS)
-    )
+    return f"Tool {action.spec.name!r} (danger={action.danger.value}) requires approval but nobody can be asked"
 
 
 def _refused(request: Request, answer: Answer) -> str:

@@ -40,16 +40,22 @@ class HttpReply:
 
 
 class Http(Protocol):
+    def screen(self, url: str, method: str) -> None:
+        """Raises ToolError(URL_FORBIDDEN) for what would be refused whatever the name resolves to."""
+        ...
+
     async def send(self, request: HttpRequest) -> HttpReply:
         """Raises ToolError: URL_FORBIDDEN, HTTP_TIMEOUT, HTTP_ERROR. A status of 400 or more is still a reply."""
         ...
 
 
 class _NoHttp:
+    def screen(self, url: str, method: str) -> None:  # noqa: ARG002
+        raise ToolError(ErrorCode.URL_FORBIDDEN, f"{url!r} cannot be reached: this runtime has no network guard")
+
     async def send(self, request: HttpRequest) -> HttpReply:
-        raise ToolError(
-            ErrorCode.URL_FORBIDDEN, f"{request.url!r} cannot be reached: this runtime has no network guard"
-        )
+        self.screen(request.url, request.method)
+        raise AssertionError("what has no guard is always refused")
 
 
 NO_HTTP: Http = _NoHttp()

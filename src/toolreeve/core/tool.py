@@ -26,6 +26,8 @@ Arguments = Mapping[str, Any]
 Run = Callable[[dict[str, Any], Context], Awaitable[Output]]
 AssessDanger = Callable[[Arguments], DangerLevel]
 ListEffects = Callable[[Arguments, Files], Sequence[Effect]]
+Grounds = Callable[[Arguments], str]
+"""Why a call is as dangerous as it is, in a few words; nothing where there is nothing to say."""
 Screen = Callable[[Arguments, Context], None]
 """Raises ToolError for a call that the tool would refuse whatever policy and people say."""
 
@@ -83,6 +85,7 @@ class BoundTool:
     list_effects: ListEffects | None = None
     inline: bool = False
     screen: Screen | None = None
+    grounds: Grounds | None = None
 
     def danger(self, args: Arguments) -> DangerLevel:
         return self.spec.danger if self.assess is None else self.assess(args)
@@ -102,6 +105,7 @@ class FunctionTool:
     list_effects: ListEffects | None = None
     inline: bool = False
     screen: Screen | None = None
+    grounds: Grounds | None = None
 
     @cached_property
     def is_async(self) -> bool:
@@ -341,6 +345,7 @@ def _ready(spec: ToolSpec, run: Run, function: FunctionTool | None) -> BoundTool
         list_effects=function.list_effects if function else None,
         inline=function.inline if function else False,
         screen=function.screen if function else None,
+        grounds=function.grounds if function else None,
     )
 
 

@@ -47,6 +47,13 @@ class GuardedHttp:
         self._pools: dict[str, httpcore2.AsyncConnectionPool] = {}
         self._trust: ssl.SSLContext | None = None
 
+    def screen(self, url: str, method: str) -> None:
+        target = parse_url(url)
+        if target.address is None:
+            self._guard.screen(target.host, target.port, method.upper())
+        else:
+            self._guard.judge(target.host, target.port, method.upper(), [target.address])
+
     async def send(self, request: HttpRequest) -> HttpReply:
         leg = _Leg(request.method.upper(), parse_url(request.url), outgoing(request.headers), request.body)
         patience = request.timeout or self._guard.settings.timeout

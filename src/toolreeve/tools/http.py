@@ -16,7 +16,7 @@ from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Files
 from toolreeve.core.http import HttpReply, HttpRequest
 from toolreeve.core.result import Output
-from toolreeve.core.tool import tool
+from toolreeve.core.tool import Arguments, Screen, tool
 from toolreeve.core.urls import encode_form, parse_url
 
 UNTRUSTED = ("untrusted",)
@@ -89,6 +89,15 @@ def _method(args: Mapping[str, Any]) -> str:
     return str(args.get("method") or "GET").strip().upper()
 
 
+def reachable(method: str | None = None) -> Screen:
+    """Nobody is asked about a request that the network guard would refuse anyway."""
+
+    def screen(args: Arguments, ctx: Context) -> None:
+        ctx.http.screen(args["url"], method or str(args.get("method") or "GET"))
+
+    return screen
+
+
 @tool(
     danger=DangerLevel.SAFE,
     category="http",
@@ -109,6 +118,7 @@ async def http_get(
     danger=DangerLevel.MEDIUM,
     category="http",
     effects=sends,
+    screen=reachable("POST"),
     inline=True,
     timeout=LONGEST + _MARGIN,
     source="toolreeve",
@@ -125,6 +135,7 @@ async def http_post(
     danger=DangerLevel.MEDIUM,
     category="http",
     effects=sends,
+    screen=reachable("PUT"),
     idempotent=True,
     inline=True,
     timeout=LONGEST + _MARGIN,
@@ -142,6 +153,7 @@ async def http_put(
     danger=DangerLevel.HIGH,
     category="http",
     effects=sends,
+    screen=reachable("DELETE"),
     idempotent=True,
     inline=True,
     timeout=LONGEST + _MARGIN,
@@ -159,6 +171,7 @@ async def http_delete(
     danger=_request_danger,
     category="http",
     effects=_request_effects,
+    screen=reachable(),
     inline=True,
     timeout=LONGEST + _MARGIN,
     source="toolreeve",

@@ -1,0 +1,85 @@
+"""The shell tools know what a command would do: known reads run unasked, and rules see through commands."""
+
+from typing import Any
+
+import pytest
+
+from tests.world import World
+from toolreeve import ErrorCode, PermissionRule
+
+NO_SECRETS = PermissionRule(effect="read", target={"glob": ["**/secret.txt"]}, decision="deny", reason="secrets stay")
+
+
+async def test_a_command_that_is_known_to_read_runs_unasked(world: World) -> None:
+    (world.workspace / "a.txt").write_text("one\ntwo\n")
+
+    async with world.reeve() as reeve:
+        piped = await reeve.call("bash", command="grep -n two a.txt | cut -d: -f1")
+        listed = await reeve.call("execute_command", command="wc -l a.txt")
+
+    assert (piped.output, listed.output) == ("2\n", "2 a.txt\n")
+    assert piped.meta.verdict.decision.word == "allow"
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [("git push --force", "rewrites shared history"), ("frobnicate a.txt", "no specification of `frobnicate`")],
+)
+async def test_what_asks_says_why_it_is_dangerous(world: World, command: str, reason: str) -> None:
+    asked: list[str] = []
+
+    async def refuse(request: Any) -> bool:
+        asked.append(request.verdict.reason)
+        return False
+
+    async with world.reeve(approve=refuse) as reeve:
+        await reeve.call("bash", command=command)
+
+    assert len(asked) == 1
+    assert reason in asked[0]
+
+
+@pytest.mark.parametrize(
+    ("tool", "args"),
+    [
+        ("read_file", {"path": "secret.txt"}),
+        ("bash", {"command": "cat secret.txt"}),
+        ("bash", {"command": "cd . && cat ./secret.txt | head"}),
+        ("bash", {"command": "git show HEAD:secret.txt"}),
+        ("bash", {"command": "cp secret.txt x"}),
+        ("bash", {"command": "grep -r . ."}),
+        ("bash", {"command": "cat sec*.txt"}),
+        ("execute_command", {"command": "head -1 secret.txt"}),
+    ],
+)
+async def test_one_rule_about_a_file_covers_every_way_to_read_it(world: World, tool: str, args: dict[str, str]) -> None:
+    (world.workspace / "secret.txt").write_text("s")
+
+    async with world.reeve(policy=[NO_SECRETS], approve=lambda _: True) as reeve:
+        result = await reeve.call(tool, args)
+
+    assert result.error is not None
+    assert (result.error.code, result.error.message) == (ErrorCode.DENIED, "secrets stay")
+
+
+async def test_a_rule_does_not_reach_what_a_command_cannot_touch(world: World) -> None:
+    (world.workspace / "src").mkdir()
+    (world.workspace / "src/a.py").write_text("x")
+    rule = PermissionRule(effect="read", target={"glob": ["secret.txt"]}, decision="deny")
+
+    async with world.reeve(policy=[rule]) as reeve:
+        result = await reeve.call("bash", command="cat src/*.py; grep -rn x src")
+
+    assert result.success, result.to_text()
+
+
+async def test_plan_mode_lets_a_command_look_and_not_touch(world: World) -> None:
+    from toolreeve import ExecutionContext, PermissionMode, PermissionPolicy
+
+    async with world.reeve(policy=PermissionPolicy(ExecutionContext(mode=PermissionMode.PLAN))) as reeve:
+        looked = await reeve.call("bash", command="ls")
+        touched = await reeve.call("bash", command="touch x")
+
+    assert looked.success
+    assert touched.error is not None
+    assert touched.error.message == "Plan mode: Only read-only tools allowed"
