@@ -20,6 +20,7 @@ from tests.docs.shell import Terminal, read_commands
 from toolreeve.cli.cases import read_cases
 from toolreeve.config import load
 from toolreeve.policy.files import read_rules
+from toolreeve.scripted.definition import read_definitions
 
 ROOT = Path(__file__).parents[2]
 _SHOWN = re.compile(r"# → ?(.*)$", re.MULTILINE)
@@ -134,6 +135,12 @@ def _check_cases(_: Page, path: Path) -> None:
     read_cases(path)
 
 
+def _check_tools(page: Page, path: Path) -> None:
+    """A page may show a file that is wrong, with what is then said about it, in a directory named for that."""
+    if path.parent.name not in ("wrong", "refused"):
+        read_definitions(path)
+
+
 def _check_python(page: Page, path: Path) -> None:
     subprocess.run([sys.executable, path], check=True, cwd=page.workspace, env=page.environ, timeout=60)
 
@@ -156,6 +163,7 @@ CHECKS: Mapping[str, Callable[[Page, Path], Any]] = {
     "toolreeve.toml": _check_settings,
     "policy.yaml": _check_policy,
     "cases.yaml": _check_cases,
+    "tools.yaml": _check_tools,
     ".py": _check_python,
     ".txt": _leave,
     ".md": _leave,

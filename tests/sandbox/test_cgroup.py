@@ -1,5 +1,6 @@
 """Where can control groups be made, in both versions of them? Folders stand for what the kernel mounts."""
 
+import os
 from pathlib import Path
 
 from toolreeve.sandbox import cgroup
@@ -41,3 +42,12 @@ def test_controllers_that_were_not_handed_down_are_told(tmp_path: Path) -> None:
 
 def test_a_machine_without_control_groups_is_told(tmp_path: Path) -> None:
     assert cgroup.find(tmp_path, tmp_path / "absent") == "no control groups: No such file or directory"
+
+
+def test_groups_of_runtimes_that_are_no_more_are_swept(tmp_path: Path) -> None:
+    for name in ("memory/toolreeve-999999999-1", f"memory/toolreeve-{os.getpid()}-1", "memory/other", "pids"):
+        (tmp_path / name).mkdir(parents=True)
+
+    cgroup.find(tmp_path, own(tmp_path, "4:memory:/", "2:pids:/"))
+
+    assert {path.name for path in (tmp_path / "memory").iterdir()} == {f"toolreeve-{os.getpid()}-1", "other"}

@@ -80,11 +80,21 @@ def _tried(bases: Bases) -> Bases | str:
     name = f"toolreeve-{os.getpid()}-trial"
     try:
         for base in bases.paths:
+            _sweep(base)
             (base / name).mkdir()
             (base / name).rmdir()
     except OSError as problem:
         return f"{problem.filename}: {problem.strerror}"
     return bases
+
+
+def _sweep(base: Path) -> None:
+    """Groups of runtimes that are no more; one that still holds a process cannot be removed anyway."""
+    for path in base.glob("toolreeve-*-*"):
+        owner = path.name.split("-")[1]
+        if owner.isdigit() and not Path(f"/proc/{owner}").exists():
+            with contextlib.suppress(OSError):
+                path.rmdir()
 
 
 class Group:

@@ -11,6 +11,7 @@ import shutil
 import signal
 import socket
 import tempfile
+import time
 from collections import deque
 from collections.abc import Mapping
 
@@ -22,6 +23,7 @@ from toolreeve.sandbox.plan import Plan
 
 _COMMANDS_EACH = 500
 _REMAINS = 64 << 20
+_REMOVALS, _REMOVE_EVERY = 100, 0.002
 _names = itertools.count()
 
 
@@ -259,8 +261,16 @@ class Session:
             self._discard(group)
             _refuse(promise, "the yard ended")
         yard.end()
-        self._discard(None)
+        self._remove_groups()
         self._remove_scratch()
+
+    def _remove_groups(self) -> None:
+        """The kernel lets go of a group a moment after its last process was waited for."""
+        for _ in range(_REMOVALS):
+            self._discard(None)
+            if not self._lingering:
+                return
+            time.sleep(_REMOVE_EVERY)
 
     def _remove_scratch(self) -> None:
         if self.plan.scratch:

@@ -14,6 +14,7 @@ import select
 import signal
 import socket
 import struct
+import time
 
 from toolreeve.sandbox import identity, mounts, slot, syscalls, tree
 from toolreeve.sandbox.plan import Plan
@@ -21,6 +22,7 @@ from toolreeve.sandbox.plan import Plan
 PROXY_PORT = 3128
 MESSAGE = 1 << 18
 _ORPHANS_EVERY = 200  # milliseconds
+_REMOVALS, _REMOVE_EVERY = 200, 0.005
 _SIOCSIFFLAGS = 0x8914
 _UP_AND_RUNNING = 0x41
 _APART = syscalls.CLONE_NEWNS | syscalls.CLONE_NEWIPC | syscalls.CLONE_NEWUTS | syscalls.CLONE_NEWPID
@@ -174,12 +176,24 @@ class Yard:
             tree.end_descendants()
         for base in self._bases:
             for name in self._groups:
-                with contextlib.suppress(OSError):
-                    os.rmdir(name, dir_fd=base)
+                _remove_group(name, base)
         if self._plan.scratch:
             with contextlib.suppress(OSError):
                 tree.wipe(self._plan.scratch)
                 os.rmdir(self._plan.scratch)
+
+
+def _remove_group(name: str, base: int) -> None:
+    """The kernel lets go of a group a moment after its last process was waited for."""
+    for _ in range(_REMOVALS):
+        try:
+            os.rmdir(name, dir_fd=base)
+        except FileNotFoundError:
+            return
+        except OSError:
+            time.sleep(_REMOVE_EVERY)
+        else:
+            return
 
 
 def _receive(connection: socket.socket) -> tuple[bytes, list[int]]:

@@ -278,13 +278,13 @@ class _Inspector:
             return
         if node.type == "c_style_for_statement":
             text = text.partition("do")[0]
-        fix = 'make a number of it first: printf -v n %d "$x"'
+        fix = 'turn it into a number first: printf -v n %d "$x"'
         self._refuse(node, self._flow.mentions(text), "is evaluated by arithmetic", fix)
 
     def _subscript(self, node: Node) -> None:
         name, _, index = text_of(node).partition("[")
         if name != ARRAY and name not in self._flow.maps:
-            fix = 'make a number of it first: printf -v n %d "$x"'
+            fix = 'turn it into a number first: printf -v n %d "$x"'
             self._refuse(node, self._flow.mentions(index), "is evaluated as a subscript", fix)
 
     def _test(self, node: Node) -> None:
