@@ -11,7 +11,7 @@ from posixpath import join, normpath
 from typing import TYPE_CHECKING
 
 from toolreeve.core.danger import DangerLevel
-from toolreeve.core.effects import Effect
+from toolreeve.core.effects import Effect, EffectKind, Reach
 from toolreeve.core.files import Files
 from toolreeve.core.tool import Arguments, FunctionTool
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 SHELL_TOOLS = frozenset({"bash", "execute_command"})
 REMEMBERED = 256
+OWN_SCRATCH = Effect(EffectKind.WRITE, "/tmp", Reach.BELOW)  # noqa: S108 - a name to compare with
+"""Programs that keep files of their own there: in the sandbox, /tmp is private to the command."""
 
 
 def knowing(tools: Iterable[FunctionTool], *, root: str, home: str) -> list[FunctionTool]:
@@ -47,6 +49,6 @@ def _informed(tool: FunctionTool, analysis: Callable[[str, str], "Analysis"]) ->
 
     def list_effects(args: Arguments, files: Files) -> Sequence[Effect]:
         own = tool.list_effects(args, files) if tool.list_effects else ()
-        return tuple(dict.fromkeys((*own, *look(args).effects)))
+        return tuple(dict.fromkeys((*own, *(each for each in look(args).effects if each != OWN_SCRATCH))))
 
     return replace(tool, assess=assess, list_effects=list_effects, grounds=lambda args: look(args).reason)

@@ -32,7 +32,8 @@ class PermissionRule:
 
     `tool` is a glob over any name of the tool. `when` maps the path of an argument to its conditions, `target` is a
     condition on what an effect touches. `session` and `origin` (globs) say where the rule holds, `expires` (seconds
-    since 1970) until when. A `tighten_only` rule comes from a file that must not loosen anything.
+    since 1970) until when. A `tighten_only` rule comes from a file that must not loosen anything. An `only_certain` rule
+    does not suspect an effect that merely reaches further than one path.
     """
 
     decision: Decision | str
@@ -54,6 +55,7 @@ class PermissionRule:
     reason: str = ""
     advice: str = ""
     tighten_only: bool = False
+    only_certain: bool = False
     source: str = "code"
     line: int | None = None
 
@@ -197,7 +199,7 @@ class Matcher:
             return False
         if self._target is None:
             return True
-        if effect.reach is Reach.EXACT:
+        if effect.reach is Reach.EXACT or self.rule.only_certain:
             return self._target(effect.target, action)
         return None if may_touch(effect, self.rule.target or {}, self._purpose.root) else False
 
@@ -271,7 +273,8 @@ def compile_rules(rules: Sequence[PermissionRule], root: str) -> tuple[Matcher, 
 
 
 def protect(paths: Sequence[str]) -> tuple[PermissionRule, ...]:
-    """Rules for the floor: nothing may change these places."""
+    """Rules for the floor: nothing may change these places. What a command might reach among much else is kept from it
+    by the sandbox, where they cannot be written."""
     if not paths:
         return ()
     return (
@@ -281,6 +284,7 @@ def protect(paths: Sequence[str]) -> tuple[PermissionRule, ...]:
             effect=tuple(sorted(CHANGES)),
             target={"under": list(paths)},
             reason="The place belongs to the runtime itself and is never changed by a tool",
+            only_certain=True,
             source="floor",
         ),
     )
