@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from bench import network_bench, record, road, sandbox, startup
+from bench import network_bench, record, road, sandbox, scripted, startup
 from bench.measure import Row
 
 BENCHMARKS: Mapping[str, Callable[[], Awaitable[list[Row]]]] = {
@@ -23,6 +23,7 @@ BENCHMARKS: Mapping[str, Callable[[], Awaitable[list[Row]]]] = {
     "verify": record.verify,
     "network": network_bench.network,
     "sandbox": sandbox.sandbox,
+    "scripted": scripted.scripted,
 }
 RESULTS = Path(__file__).parent / "results" / "latest.json"
 
