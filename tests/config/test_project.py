@@ -120,11 +120,11 @@ def test_tools_come_from_python_and_yaml_files_and_nothing_else(user: User) -> N
 
 @pytest.mark.parametrize("name", ["TOOLREEVE_TOOLS", "A2A_TOOLS_CONFIG", "TOOLREEVE_TOOL_FILES"])
 def test_tool_files_are_a_path_list_under_any_of_their_names(user: User, name: str) -> None:
-    found = user.load(**{name: "tools.yaml:/more/tools.yml"})
+    found = user.load({}, **{name: "tools.yaml:/more/tools.yml"})
 
     assert found.settings.tool_files == (str(user.workspace / "tools.yaml"), "/more/tools.yml")
 
 
 @pytest.mark.parametrize("name", ["TOOLREEVE_ERROR_PROFILE", "A2A_ERROR_PROFILE"])
 def test_the_error_profile_is_honoured_under_both_names(user: User, name: str) -> None:
-    assert user.load(**{name: "extended-json"}).settings.error_profile == "extended-json"
+    assert user.load({}, **{name: "extended-json"}).settings.error_profile == "extended-json"
