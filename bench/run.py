@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from bench import network_bench, record, road, sandbox, shell_bench, startup
+from bench import network_bench, record, road, sandbox, scripted, shell_bench, startup
 from bench.measure import Row
 
 BENCHMARKS: Mapping[str, Callable[[], Awaitable[list[Row]]]] = {
@@ -24,6 +24,7 @@ BENCHMARKS: Mapping[str, Callable[[], Awaitable[list[Row]]]] = {
     "network": network_bench.network,
     "shell": shell_bench.knowing,
     "sandbox": sandbox.sandbox,
+    "scripted": scripted.scripted,
 }
 RESULTS = Path(__file__).parent / "results" / "latest.json"
 

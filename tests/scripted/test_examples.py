@@ -4,7 +4,9 @@ import asyncio
 import csv
 import io
 import json
+import os
 import shutil
+import socket
 import sqlite3
 import struct
 import subprocess
@@ -91,17 +93,20 @@ async def test_sqlite_query_reads_and_neither_writes_nor_runs(reeve: Toolreeve, 
 
 @pytest.fixture(scope="module")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """A server of its own; it will not run as root, so it runs as its package's user."""
+    """A server of its own; it will not run as root, so there it runs as its package's user."""
+    as_root = os.getuid() == 0
     programs = next(Path("/usr/lib/postgresql").glob("*/bin"))
     home = Path(subprocess.check_output(["mktemp", "-d", "/tmp/toolreeve-postgres-XXXX"], text=True).strip())
-    shutil.chown(home, "postgres")
+    if as_root:
+        shutil.chown(home, "postgres")
     (home / "password").write_text("correct-horse-battery")
     (home / "password").chmod(0o644)
-    port = 20000 + hash(home.name) % 20000
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
     made = ["-D", f"{home}/data", "-A", "scram-sha-256", "-U", "postgres", "--pwfile", f"{home}/password", "-N"]
     options = f"-p {port} -k {home} -c listen_addresses=127.0.0.1 -c fsync=off"
     control = [f"{programs}/pg_ctl", "-D", f"{home}/data", "-w", "-t", "30", "-l", f"{home}/log"]
-    run = ["setpriv", "--reuid", "postgres", "--regid", "postgres", "--clear-groups"]
+    run = ["setpriv", "--reuid", "postgres", "--regid", "postgres", "--clear-groups"] if as_root else []
     subprocess.run([*run, f"{programs}/initdb", *made], check=True, stdout=subprocess.DEVNULL, cwd=home)
     subprocess.run([*run, *control, "-o", options, "start"], check=True, stdout=subprocess.DEVNULL, cwd=home)
     yield port

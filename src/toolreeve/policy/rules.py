@@ -32,8 +32,8 @@ class PermissionRule:
 
     `tool` is a glob over any name of the tool. `when` maps the path of an argument to its conditions, `target` is a
     condition on what an effect touches. `session` and `origin` (globs) say where the rule holds, `expires` (seconds
-    since 1970) until when. A `tighten_only` rule comes from a file that must not loosen anything. An `only_certain` rule
-    does not suspect an effect that merely reaches further than one path.
+    since 1970) until when. A `tighten_only` rule comes from a file that must not loosen anything. One that is
+    `only_certain` does not suspect an effect that merely reaches further than one path.
     """
 
     decision: Decision | str

@@ -7,18 +7,23 @@ A file that a person has trusted as it was is not read again: they must look at 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolreeve.core.errors import ConfigError, ConfigErrors
 from toolreeve.core.names import canonical
 from toolreeve.core.tool import BoundTool
 from toolreeve.registry import ToolRegistry
-from toolreeve.scripted.definition import read_definitions
-from toolreeve.scripted.mapping import Profile
-from toolreeve.scripted.tool import Lookup, bind_definition, no_secrets
+
+if TYPE_CHECKING:
+    from toolreeve.scripted.mapping import Profile
+    from toolreeve.scripted.tool import Lookup
 
 ENDINGS = (".yaml", ".yml")
 Stamp = tuple[int, int, int] | None
+
+
+def no_secrets(_: str) -> None:
+    """There are none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +62,8 @@ class Catalogue:
         paths: Sequence[str],
         registry: ToolRegistry,
         *,
-        profile: Profile = "acp-basic",
-        secret: Lookup = no_secrets,
+        profile: "Profile" = "acp-basic",
+        secret: "Lookup" = no_secrets,
         trusted: Collection[str] = (),
     ) -> None:
         self._files = [_File(Path(path)) for path in paths if path.endswith(ENDINGS)]
@@ -105,6 +110,9 @@ class Catalogue:
         return Change(path=str(file.path), problems=file.problems)
 
     def _tools(self, file: _File) -> dict[str, BoundTool]:
+        from toolreeve.scripted.definition import read_definitions
+        from toolreeve.scripted.tool import bind_definition
+
         definitions = read_definitions(file.path, profile=self._profile)
         found = {each.id: bind_definition(each, self._secret) for each in definitions}
         for name in found:

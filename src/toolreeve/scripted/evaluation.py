@@ -21,6 +21,7 @@ _UNQUOTING = ("command_substitution", "process_substitution", "program")
 _COMPARES_NUMBERS = re.compile(r"-(?:eq|ne|lt|le|gt|ge)$")
 _OFFSET = re.compile(r"^\$\{[^:]*:(?![-=?+])(.*)\}$", re.DOTALL)
 _INDIRECT = re.compile(r"^\$\{!(\w+)(?!\[[@*]\]\}|[*@]\})")
+_NAMES_A_VARIABLE = (("printf", "-v"), ("test", "-v"), ("test", "-R"))
 _RUNS_IN_FIND = ("-exec", "-execdir", "-ok", "-okdir")
 _ENUM = "give the parameter an `enum`, or write the word yourself"
 
@@ -168,9 +169,8 @@ class _Inspector:
         if name == "set" and arguments and literal(arguments[0]) == "--":
             return
         for word in arguments:
-            self._refuse(
-                word, self._flow.dirt(word), f"would be evaluated by {name!r}", "do without it, or use an `enum`"
-            )
+            dirt = self._flow.mentions(text_of(word)) if name == "let" else self._naming(word)
+            self._refuse(word, dirt, f"would be evaluated by {name!r}", "do without it, or use an `enum`")
 
     def _interpreter(self, name: str, arguments: Sequence[Node]) -> None:
         letters, found_code = "".join(programs.CODE_OPTIONS[name]), False
@@ -215,8 +215,12 @@ class _Inspector:
         before, ended = "", False
         for index, word in enumerate(arguments):
             self._begin(word, *programs.FORBIDDEN_BEGINNINGS.get(name, ()))
-            if name == "printf" and before == "-v":
-                self._refuse(word, self._flow.dirt(word), "would name a variable", "write the name yourself")
+            if (name, before) in _NAMES_A_VARIABLE:
+                self._refuse(word, self._naming(word), "would name a variable", "write the name yourself")
+            if name == "test" and self._leading_variable(word):
+                following = arguments[index + 1 : index + 2]
+                dirt = next((found for each in following if (found := self._flow.dirt(each))), "")
+                self._refuse(word, dirt, "would be what a test of the caller's choice is about", "use [[ … ]]")
             if name == "printf" and index == 0:
                 self._begin(word, "-")
                 self._refuse(word, self._leading_variable(word), "would be an option of printf", "printf '%s' \"$x\"")
@@ -260,6 +264,10 @@ class _Inspector:
                 if text_of(element).startswith("["):
                     self._refuse(element, self._flow.dirt(element), "stands in a subscript", "declare the array -A")
 
+    def _naming(self, word: Node) -> str:
+        """What of the caller's is in the name of a variable. Subscripts are evaluated even where they are quoted."""
+        return self._flow.dirt(word) or self._flow.mentions("".join(re.findall(r"\[.*", text_of(word))))
+
     def _declaration(self, node: Node) -> None:
         flags = "".join(text_of(each) for each in node.children if text_of(each).startswith("-"))
         for each in node.children:
@@ -267,10 +275,11 @@ class _Inspector:
             if each.type != "variable_assignment":
                 self._refuse(each, dirt, "would name a variable", "write the name yourself")
             elif set(flags) & {"i", "n"}:
+                dirt = self._flow.mentions(text_of(each).partition("=")[2])
                 self._refuse(each, dirt, "would be evaluated by the declaration", "declare it without -i and -n")
 
     def _unset(self, node: Node) -> None:
-        self._refuse(node, self._flow.dirt(node), "would name a variable", "write the name yourself")
+        self._refuse(node, self._naming(node), "would name a variable", "write the name yourself")
 
     def _arithmetic(self, node: Node) -> None:
         text = text_of(node)

@@ -60,12 +60,14 @@ def foreign_placeholders(script: str, names: set[str]) -> list[tuple[int, str]]:
     ]
 
 
-def bash_command(interpreter: Interpreter, script: str, name: str) -> tuple[tuple[str, ...], dict[str, bytes]]:
+def bash_command(
+    interpreter: Interpreter, script: str, values: bytes, name: str
+) -> tuple[tuple[str, ...], dict[str, bytes]]:
     """The argv that runs a script, and the files it needs. A long script travels on a descriptor too."""
-    text = PREAMBLE + script
-    if len(text) <= LONGEST_ARGUMENT:
-        return (interpreter.program, *interpreter.options, "-c", text, name), {}
-    return (interpreter.program, *interpreter.options, "-c", _SOURCE, name), {SCRIPT: text.encode()}
+    text, files = (PREAMBLE + script, {VALUES: values}) if values else (script, {})
+    if len(text) > LONGEST_ARGUMENT:
+        text, files = _SOURCE, {**files, SCRIPT: text.encode()}
+    return (interpreter.program, *interpreter.options, "-c", text, name), files
 
 
 def foreign_command(interpreter: Interpreter, script: str) -> tuple[tuple[str, ...], dict[str, bytes]]:

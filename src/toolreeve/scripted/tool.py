@@ -14,18 +14,15 @@ from toolreeve.core.result import Output
 from toolreeve.core.schema import Schema
 from toolreeve.core.tool import BoundTool, ToolSpec
 from toolreeve.scripted.definition import Definition, with_secrets
-from toolreeve.scripted.interpreter import ARGUMENTS, VALUES, bash_command, foreign_command
+from toolreeve.scripted.interpreter import ARGUMENTS, bash_command, foreign_command
+from toolreeve.scripted.template import Rendered, Script
 
 Arguments = Mapping[str, Any]
 Lookup = Callable[[str], str | None]
 """Finds a secret by its name."""
 
 
-def no_secrets(_: str) -> None:
-    """There are none."""
-
-
-def bind_definition(definition: Definition, secret: Lookup = no_secrets) -> BoundTool:
+def bind_definition(definition: Definition, secret: Lookup) -> BoundTool:
     scripted = _Scripted(definition, secret)
     spec = ToolSpec(
         name=definition.id,
@@ -54,11 +51,17 @@ def bind_definition(definition: Definition, secret: Lookup = no_secrets) -> Boun
 class _Scripted:
     def __init__(self, definition: Definition, secret: Lookup) -> None:
         self._definition, self._secret = definition, secret
+        self._screened: tuple[Arguments, Rendered] | None = None
 
     def screen(self, args: Arguments, _: Context) -> None:
         """What the template would refuse is refused before anybody is asked."""
         if self._definition.script is not None:
-            self._definition.script.render(args)
+            self._screened = args, self._definition.script.render(args)
+
+    def _rendered(self, script: Script, args: Arguments) -> Rendered:
+        """What was screened just now, if it was this very call."""
+        screened, self._screened = self._screened, None
+        return screened[1] if screened is not None and screened[0] is args else script.render(args)
 
     def effects(self, args: Arguments, files: Files) -> Sequence[Effect]:
         place, script = self._definition.place, self._definition.script
@@ -117,9 +120,8 @@ class _Scripted:
         if definition.script is None:
             argv, files = foreign_command(definition.interpreter, definition.text)
             return argv, {ARGUMENTS: json.dumps(dict(args)), **files}
-        rendered = definition.script.render(args)
-        argv, files = bash_command(definition.interpreter, rendered.script, definition.id)
-        return argv, {VALUES: rendered.data(), **files}
+        rendered = self._rendered(definition.script, args)
+        return bash_command(definition.interpreter, rendered.script, rendered.data(), definition.id)
 
     def _directory(self, files: Files) -> str:
         place = self._definition.place
