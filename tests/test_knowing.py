@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.world import World
-from toolreeve import ErrorCode, PermissionRule
+from toolreeve import ErrorCode, PermissionRule, ToolreeveError
 
 NO_SECRETS = PermissionRule(effect="read", target={"glob": ["**/secret.txt"]}, decision="deny", reason="secrets stay")
 
@@ -71,6 +71,37 @@ async def test_a_rule_does_not_reach_what_a_command_cannot_touch(world: World) -
         result = await reeve.call("bash", command="cat src/*.py; grep -rn x src")
 
     assert result.success, result.to_text()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "touch x",
+        "t''ouch x",
+        "$'\\x74ouch' x",
+        "env -S 'touch x'",
+        "busybox touch x",
+        "ls; /usr/bin/touch x",
+        "bash -c 'touch x'",
+        "X=touch; $X y",
+        "/usr/bin/tou?h x",
+    ],
+)
+async def test_a_deny_on_a_program_meets_it_however_it_is_spelled(world: World, command: str) -> None:
+    rule = PermissionRule(program="touch", decision="deny", reason="no touching")
+
+    async with world.reeve(policy=[rule], approve=lambda _: True) as reeve:
+        refused = await reeve.call("bash", command=command)
+        fine = await reeve.call("bash", command="ls")
+
+    assert refused.error is not None
+    assert refused.error.message == "no touching"
+    assert fine.success
+
+
+def test_an_allow_cannot_be_given_by_the_name_of_a_program(world: World) -> None:
+    with pytest.raises(ToolreeveError, match="cannot prove what a command runs"):
+        world.reeve(policy=[PermissionRule(program="git", decision="allow")])
 
 
 async def test_plan_mode_lets_a_command_look_and_not_touch(world: World) -> None:

@@ -55,6 +55,9 @@ _RULE: dict[str, Any] = {
         "server": _text("The MCP server the tool comes from; * and ? are wildcards."),
         "effect": _one_or_more({"enum": [str(kind) for kind in EffectKind]}, "What the call would do."),
         "target": _CONDITIONS | {"description": "What the effect touches: a resolved path, a host, a recipient."},
+        "program": _one_or_more(
+            _SCALAR_TEXT, "A program that a command may run, however it is spelled. For ask and deny only."
+        ),
         "when": {
             "type": "object",
             "minProperties": 1,

@@ -31,8 +31,9 @@ class PermissionRule:
     """One rule. What is left out does not matter to it; what is given must all fit.
 
     `tool` is a glob over any name of the tool. `when` maps the path of an argument to its conditions, `target` is a
-    condition on what an effect touches. `session` and `origin` (globs) say where the rule holds, `expires` (seconds
-    since 1970) until when. A `tighten_only` rule comes from a file that must not loosen anything. One that is
+    condition on what an effect touches. `program` names programs: an ask or a deny meets every command that may name
+    one, however it is spelled. `session` and `origin` (globs) say where the rule holds, `expires` (seconds since 1970)
+    until when. A `tighten_only` rule comes from a file that must not loosen anything. One that is
     `only_certain` does not suspect an effect that merely reaches further than one path.
     """
 
@@ -42,6 +43,7 @@ class PermissionRule:
     server: str | None = None
     effect: EffectKind | str | Sequence[EffectKind | str] = ()
     target: Condition | None = None
+    program: str | Sequence[str] = ()
     when: Mapping[str, Condition] = field(default_factory=dict)
     min_danger: DangerLevel | str | None = None
     max_danger: DangerLevel | str | None = None
@@ -88,6 +90,7 @@ class Matcher:
         "_min_danger",
         "_modes",
         "_patterns",
+        "_programs",
         "_purpose",
         "_roles",
         "_target",
@@ -109,6 +112,7 @@ class Matcher:
         self._modes = frozenset(read.many("mode", rule.mode, PermissionMode))
         self._min_danger = read.one("min_danger", rule.min_danger, DangerLevel)
         self._max_danger = read.one("max_danger", rule.max_danger, DangerLevel)
+        self._programs = tuple(_listed(rule.program))
         self._conditions = tuple(read.conditions(rule.when, self._purpose))
         self._target = read.target(rule.target, Purpose(root=root, proof=self._purpose.proof, resolved=True))
         problems += self._contradictions()
@@ -117,6 +121,7 @@ class Matcher:
         self.fixed = not (
             self._conditions
             or self._kinds
+            or self._programs
             or self._target
             or self._roles
             or rule.user
@@ -133,6 +138,14 @@ class Matcher:
         if self._modes == {PermissionMode.BYPASS}:
             found.append(
                 ConditionProblem("never matches: bypass mode asks no rule", key=("mode",), fix="name another mode")
+            )
+        if self._programs and self.decision is Decision.ALLOW:
+            found.append(
+                ConditionProblem(
+                    "cannot prove what a command runs",
+                    key=("program",),
+                    fix="allow by tool, danger and effect; commands that are known to read only run unasked already",
+                )
             )
         if not self._patterns or not all(self._patterns):
             found.append(ConditionProblem("names no tool", key=("tool",), fix='write "*" for every tool'))
@@ -171,7 +184,18 @@ class Matcher:
             and _fits(rule.origin, action.call.origin)
         ):
             return False
-        return self._takes(self._judge_arguments(action)) and self._takes(self._judge_effects(action))
+        return (
+            self._takes(self._judge_arguments(action))
+            and self._takes(self._judge_effects(action))
+            and (not self._programs or self._names_program(action))
+        )
+
+    def _names_program(self, action: Action) -> bool:
+        """Lossy on purpose: quotes, escapes, wrappers and globs do not hide a program from an ask or a deny."""
+        from toolreeve.policy.shell.extraction import may_name
+
+        commands = [effect.target for effect in action.effects if effect.kind is EffectKind.EXEC]
+        return any(may_name(command, program) for command in commands for program in self._programs)
 
     def _takes(self, truth: Truth) -> bool:
         return truth is True if self._purpose.proof else truth is not False

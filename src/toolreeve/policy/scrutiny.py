@@ -110,11 +110,23 @@ def _overrules(wide: _Reach, narrow: _Reach) -> bool:
     if not wide.covers_tools(narrow) or not _covers(wide.matcher.rule, narrow.matcher.rule):
         return False
     rule = wide.matcher.rule
-    unconditional = not (rule.when or rule.effect or rule.target)
+    unconditional = not (rule.when or rule.effect or rule.target or rule.program)
     return unconditional or (wide.matcher.decision is Decision.ALLOW) == (narrow.matcher.decision is Decision.ALLOW)
 
 
-_SAME = ("server", "effect", "target", "user", "role", "mode", "session", "origin", "min_danger", "max_danger")
+_SAME = (
+    "server",
+    "effect",
+    "target",
+    "program",
+    "user",
+    "role",
+    "mode",
+    "session",
+    "origin",
+    "min_danger",
+    "max_danger",
+)
 
 
 def _covers(wide: PermissionRule, narrow: PermissionRule) -> bool:
