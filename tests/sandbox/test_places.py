@@ -1,6 +1,7 @@
 """What does a place hold for what a request names? Programs, paths, networks; and it follows what changes."""
 
 import asyncio
+import shlex
 import socket
 import sys
 from collections.abc import AsyncIterator
@@ -134,10 +135,11 @@ async def test_files_made_inside_belong_to_the_owner_of_the_workspace(sandbox: S
 async def test_the_guarded_network_leads_to_the_proxy_alone(sandbox: Sandbox, workspace: Path) -> None:
     outside = socket.create_server(("127.0.0.1", 0))
     other = f"import socket; socket.create_connection(('127.0.0.1', {outside.getsockname()[1]}), 5)"
-    script = f'{sys.executable} -c "{CONNECT}"; echo $HTTPS_PROXY; {sys.executable} -c "{other}"'
+    python = shlex.quote(sys.executable)
+    script = f'{python} -c "{CONNECT}"; echo $HTTPS_PROXY; {python} -c "{other}"'
 
     guarded = await sandbox.run(bash(workspace, script, network="guarded"))
-    none = await sandbox.run(bash(workspace, f'{sys.executable} -c "{CONNECT}"'))
+    none = await sandbox.run(bash(workspace, f'{python} -c "{CONNECT}"'))
     outside.close()
 
     assert guarded.stdout == b"hello\nhttp://127.0.0.1:3128\n"
