@@ -64,13 +64,5 @@ async def compare(
     return _sample(base_rounds), _sample(our_rounds)
 
 
-async def cpu_each(work: Callable[[], Awaitable[object]], *, calls: int = 2000) -> float:
-    """CPU seconds of the whole process for one call, all threads counted."""
-    began = time.process_time()
-    for _ in range(calls):
-        await work()
-    return (time.process_time() - began) / calls
-
-
 def micros(seconds: float) -> str:
     return f"{seconds * 1e6:.1f} µs"

@@ -1,39 +1,34 @@
 """What does the road cost? A file read, a tool that does nothing, many tools, a long audit log."""
 
+import asyncio
 import statistics
+import subprocess
+import sys
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 
 from bench.fill import fill
-from bench.measure import ROUNDS, Row, compare, cpu_each, micros
-from toolreeve import DangerLevel, Toolreeve, tool
+from bench.measure import Row, compare, micros
+from bench.noop import nothing
+from toolreeve import Toolreeve
 from toolreeve.config import Settings, State, Workspace
-from toolreeve.core.tool import FunctionTool
-
-
-@tool(danger=DangerLevel.SAFE)
-async def nothing() -> None:
-    """Do nothing."""
 
 
 @asynccontextmanager
-async def runtime(*, tools: int = 1, records: int = 0) -> AsyncIterator[tuple[Toolreeve, Path]]:
+async def runtime() -> AsyncIterator[tuple[Toolreeve, Path]]:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         (place / "work").mkdir()
         settings = Settings(workspace=Workspace(dir=str(place / "work")), state=State(dir=str(place / "state")))
-        if records:
-            await fill(place / "state" / "toolreeve.db", records)
-        others = [_another(number) for number in range(tools - 1)]
-        async with Toolreeve(settings=settings, tools=[nothing, *others]) as reeve:
+        async with Toolreeve(settings=settings, tools=[nothing]) as reeve:
             yield reeve, place / "work"
 
 
-def _another(number: int) -> FunctionTool:
-    return tool(name=f"other_{number}", danger=DangerLevel.SAFE)(nothing.function)
+def _measured(tools: int, state: Path) -> float:
+    command = [sys.executable, "-m", "bench.noop", str(tools), str(state)]
+    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
 async def read_file() -> list[Row]:
@@ -64,20 +59,16 @@ async def read_file() -> list[Row]:
 
 
 async def no_op() -> list[Row]:
-    """The three runtimes take turns, so that a slow moment of the machine hits all of them."""
-    async with (
-        runtime(tools=10) as (few, _),
-        runtime(tools=5000) as (many, _),
-        runtime(tools=10, records=1_000_000) as (long, _),
-    ):
-        kinds = {"10 tools": few, "5,000 tools": many, "1,000,000 records": long}
-        rounds = []
-        for _ in range(ROUNDS + 1):
-            rounds.append({name: await cpu_each(partial(reeve.call, "nothing")) for name, reeve in kinds.items()})
-    costs = {name: statistics.median(each[name] for each in rounds[1:]) for name in kinds}
+    """In processes that take turns: a slow moment of the machine hits all, and none pays for what another holds."""
+    with tempfile.TemporaryDirectory() as folder:
+        empty, long = Path(folder) / "empty", Path(folder) / "long"
+        await fill(long / "toolreeve.db", 1_000_000)
+        kinds = {"10 tools": (10, empty), "5,000 tools": (5000, empty), "1,000,000 records": (10, long)}
+        rounds = [{name: await asyncio.to_thread(_measured, *kind) for name, kind in kinds.items()} for _ in range(5)]
+    costs = {name: statistics.median(each[name] for each in rounds) for name in kinds}
     base = costs["10 tools"]
-    by_tools = statistics.median(each["5,000 tools"] / each["10 tools"] for each in rounds[1:])
-    by_records = statistics.median(each["1,000,000 records"] / each["10 tools"] for each in rounds[1:])
+    by_tools = statistics.median(each["5,000 tools"] / each["10 tools"] for each in rounds)
+    by_records = statistics.median(each["1,000,000 records"] / each["10 tools"] for each in rounds)
     return [
         Row(name="no-op through the road, CPU", value=micros(base), p50=base, target="≤ 60 µs", met=base <= 60e-6),
         Row(
