@@ -85,5 +85,5 @@ def _collect(value: object, found: list[str]) -> None:
 def _seconds(command: str, *, repeats: int = REPEATS) -> float:
     start = time.process_time()
     for _ in range(repeats):
-        analyse(command, cwd="/work", home="/home/me", root="/work")
+        analyse(command, cwd="/project", home="/home/me", root="/project")
     return (time.process_time() - start) / repeats

@@ -276,9 +276,12 @@ async def test_a_rule_from_code_decides(world: World) -> None:
     assert allowed.success
 
 
-async def test_answering_always_writes_a_rule_that_holds_in_the_next_run(world: World, tmp_path: Path) -> None:
+@pytest.mark.parametrize("before", ["rules:\n  - {tool: delete_file, decision: deny}\n", "rules: []\n", ""])
+async def test_answering_always_writes_a_rule_that_holds_in_the_next_run(
+    world: World, tmp_path: Path, before: str
+) -> None:
     policy = tmp_path / "policy.yaml"
-    policy.write_text("rules:\n  - {tool: delete_file, decision: deny}\n")
+    policy.write_text(before)
     settings = world.settings(policy=Policy(files=(str(policy),)))
     asked: list[str] = []
 
@@ -292,7 +295,7 @@ async def test_answering_always_writes_a_rule_that_holds_in_the_next_run(world: 
                 assert (await reeve.call("write_file", path="a.txt", content="x")).success
 
     assert asked == ["write_file"]
-    assert policy.read_text().startswith("rules:\n  - {tool: delete_file, decision: deny}\n  - {")
+    assert policy.read_text().startswith((before or "rules:\n").replace(" []", "") + "  - {")
 
 
 async def test_rules_for_always_keep_the_link_the_mode_and_each_other(world: World, tmp_path: Path) -> None:

@@ -18,12 +18,12 @@ from toolreeve.policy.shell.verdict import decide_default
 
 RESULTS = Path(__file__).parent.parent / "results" / "attack_shell.json"
 _PLACES = {
-    "{M_ASSIGN}": "T=/work/marker",
-    "{MREV}": "rekram/krow/",
-    "{MDIR}": "/work/sub",
+    "{M_ASSIGN}": "T=/project/marker",
+    "{MREV}": "rekram/tcejorp/",
+    "{MDIR}": "/project/sub",
     "{MBASE2}": "marker",
     "{MREL}": "me/marker",
-    "{M}": "/work/marker",
+    "{M}": "/project/marker",
 }
 _HARMFUL = frozenset(
     (
@@ -52,7 +52,7 @@ class Row:
 
 
 def judge(command: str) -> Analysis:
-    return analyse(command, cwd="/work", home="/home/me", root="/work")
+    return analyse(command, cwd="/project", home="/home/me", root="/project")
 
 
 def allowed(command: str) -> bool:

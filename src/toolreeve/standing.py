@@ -6,6 +6,7 @@ when a person answers "always", or when the program changes the PermissionPolicy
 
 import fcntl
 import os
+import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -83,11 +84,16 @@ def append_rule(path: Path, rule: Lasting, *, root: str) -> PermissionRule:
     path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with _alone_with(path):
-        text = path.read_text() if path.exists() else "rules:\n"
+        text = _EMPTY.sub("rules:", path.read_text() if path.exists() else "")
+        if "rules" not in (parse_yaml(text, str(path)).value or {}):
+            text = f"{text.rstrip()}\nrules:\n".lstrip()
         longer = f"{text.rstrip()}\n{_indent(parse_yaml(text, str(path)), text)}- {rule_text(rule)}\n"
         rules = parse_rules(parse_yaml(longer, str(path)), root=root)
         _replace(path, longer)
     return rules[-1]
+
+
+_EMPTY = re.compile(r"^rules:[ \t]*\[[ \t]*\]", re.MULTILINE)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ import pytest
 from toolreeve.core.effects import Effect, EffectKind, Reach
 from toolreeve.policy.reach import may_touch
 
-ROOT = "/work"
+ROOT = "/project"
 
 
 def read(target: str, reach: Reach) -> Effect:
@@ -15,15 +15,15 @@ def read(target: str, reach: Reach) -> Effect:
 @pytest.mark.parametrize(
     ("effect", "condition"),
     [
-        (read("/work", Reach.BELOW), {"equals": "/work/.env"}),
-        (read("/work", Reach.BELOW), {"glob": ".env"}),
-        (read("/work/src", Reach.BELOW), {"glob": "**/.env"}),
-        (read("/work", Reach.BELOW), {"under": "secrets"}),
-        (read("/work/secrets/deep", Reach.BELOW), {"under": "secrets"}),
-        (read("/work/.e*", Reach.MATCHING), {"equals": "/work/.env"}),
-        (read("/work/*/key", Reach.MATCHING), {"under": "secrets"}),
-        (read("/work/**/x", Reach.MATCHING), {"glob": "a/b/*"}),
-        (read("/work/a", Reach.BELOW), {"regex": ".*"}),
+        (read("/project", Reach.BELOW), {"equals": "/project/.env"}),
+        (read("/project", Reach.BELOW), {"glob": ".env"}),
+        (read("/project/src", Reach.BELOW), {"glob": "**/.env"}),
+        (read("/project", Reach.BELOW), {"under": "secrets"}),
+        (read("/project/secrets/deep", Reach.BELOW), {"under": "secrets"}),
+        (read("/project/.e*", Reach.MATCHING), {"equals": "/project/.env"}),
+        (read("/project/*/key", Reach.MATCHING), {"under": "secrets"}),
+        (read("/project/**/x", Reach.MATCHING), {"glob": "a/b/*"}),
+        (read("/project/a", Reach.BELOW), {"regex": ".*"}),
     ],
 )
 def test_what_could_be_touched_is_suspected(effect: Effect, condition: dict[str, str]) -> None:
@@ -33,11 +33,11 @@ def test_what_could_be_touched_is_suspected(effect: Effect, condition: dict[str,
 @pytest.mark.parametrize(
     ("effect", "condition"),
     [
-        (read("/work/src", Reach.BELOW), {"equals": "/work/.env"}),
-        (read("/work/src", Reach.BELOW), {"glob": ".env"}),
-        (read("/work/src", Reach.BELOW), {"under": "secrets"}),
-        (read("/work/*.py", Reach.MATCHING), {"glob": "**/.env"}),
-        (read("/work", Reach.NAMES), {"glob": "**/.env"}),
+        (read("/project/src", Reach.BELOW), {"equals": "/project/.env"}),
+        (read("/project/src", Reach.BELOW), {"glob": ".env"}),
+        (read("/project/src", Reach.BELOW), {"under": "secrets"}),
+        (read("/project/*.py", Reach.MATCHING), {"glob": "**/.env"}),
+        (read("/project", Reach.NAMES), {"glob": "**/.env"}),
     ],
 )
 def test_what_cannot_be_touched_is_not(effect: Effect, condition: dict[str, str]) -> None:

@@ -101,26 +101,26 @@ def test_what_is_not_known_or_not_only_reading_never_runs_unasked(command: str) 
 def test_one_look_at_the_effects_covers_every_way_to_read_a_file() -> None:
     ways = ["cat .env", "cp .env x", "git show HEAD:.env", "grep -r . .", "cat < .env", "cat .e*", "base64 ./a/../.env"]
 
-    assert [way for way in ways if not any(effect.touches("/work/.env") for effect in judged(way).effects)] == []
+    assert [way for way in ways if not any(effect.touches("/project/.env") for effect in judged(way).effects)] == []
 
 
 def test_cd_changes_how_later_paths_resolve() -> None:
-    assert effects("cd src && cat a") == ["read:/work/src", "read:/work/src/a"]
+    assert effects("cd src && cat a") == ["read:/project/src", "read:/project/src/a"]
 
 
 def test_a_cd_that_may_have_failed_leaves_both_places_possible() -> None:
-    assert effects("cd src; rm a") == ["read:/work/src", "delete:/work/a", "delete:/work/src/a"]
+    assert effects("cd src; rm a") == ["read:/project/src", "delete:/project/a", "delete:/project/src/a"]
 
 
 def test_a_cd_in_a_subshell_or_pipeline_does_not_last() -> None:
-    assert effects("(cd src && ls); cat a")[-1] == "read:/work/a"
-    assert effects("cd src | ls; cat a")[-1] == "read:/work/a"
+    assert effects("(cd src && ls); cat a")[-1] == "read:/project/a"
+    assert effects("cd src | ls; cat a")[-1] == "read:/project/a"
 
 
 def test_what_find_found_is_bounded_by_where_it_looked() -> None:
     found = [effect for effect in judged("find docs -type f -exec cat {} +").effects if effect.reach is Reach.BELOW]
 
-    assert found == [Effect(EffectKind.READ, "/work/docs", Reach.BELOW)]
+    assert found == [Effect(EffectKind.READ, "/project/docs", Reach.BELOW)]
 
 
 def test_the_host_is_an_effect() -> None:
@@ -139,7 +139,7 @@ def test_a_wrapper_and_the_command_it_runs_are_both_parts() -> None:
 
 
 def test_a_loop_is_judged_with_each_value() -> None:
-    assert effects("for f in a b; do rm $f; done") == ["delete:/work/a", "delete:/work/b"]
+    assert effects("for f in a b; do rm $f; done") == ["delete:/project/a", "delete:/project/b"]
 
 
 def test_a_variable_changed_in_a_loop_is_not_believed() -> None:

@@ -4,7 +4,7 @@ from rich.console import Console
 
 from toolreeve.policy.shell.explaining import explain, tree
 
-PLACE = {"cwd": "/work", "home": "/home/me", "root": "/work"}
+PLACE = {"cwd": "/project", "home": "/home/me", "root": "/project"}
 
 
 def test_a_command_is_explained_as_one_object() -> None:
@@ -19,7 +19,7 @@ def test_a_command_is_explained_as_one_object() -> None:
         ],
         "effects": [
             {"kind": "exec", "target": "cat a", "reach": "exact"},
-            {"kind": "read", "target": "/work/a", "reach": "exact"},
+            {"kind": "read", "target": "/project/a", "reach": "exact"},
             {"kind": "exec", "target": "foo", "reach": "exact"},
         ],
         "reason": "not known: no specification of `foo`",

@@ -134,8 +134,8 @@ def test_xargs_gives_unknown_words_only_to_programs_that_no_flag_can_turn() -> N
 
 
 def test_a_bundle_of_tar_letters_is_understood() -> None:
-    assert effects("tar tzf a.tgz") == ["read:/work/a.tgz"]
-    assert effects("tar xzf a.tgz -C out") == ["read:/work/a.tgz", "write:/work/out"]
+    assert effects("tar tzf a.tgz") == ["read:/project/a.tgz"]
+    assert effects("tar xzf a.tgz -C out") == ["read:/project/a.tgz", "write:/project/out"]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_a_statement_runs_unasked_only_if_it_only_reads(statement: str, quiet: b
 
 
 def test_in_place_editing_is_a_write() -> None:
-    assert effects("sed -i 's/a/b/' x") == ["read:/work/x", "write:/work/x"]
+    assert effects("sed -i 's/a/b/' x") == ["read:/project/x", "write:/project/x"]
 
 
 def test_secrets_of_a_cluster_are_listed_but_not_shown() -> None:

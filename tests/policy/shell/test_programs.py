@@ -32,4 +32,4 @@ def test_clustered_flags_and_values_are_told_apart() -> None:
 
 
 def test_after_two_dashes_everything_is_an_operand() -> None:
-    assert [str(effect) for effect in judged("cat -- --version").effects][-1] == "read:/work/--version"
+    assert [str(effect) for effect in judged("cat -- --version").effects][-1] == "read:/project/--version"

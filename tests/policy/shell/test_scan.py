@@ -9,7 +9,7 @@ from toolreeve.policy.shell.words import Glob, Open, Scope, Word, expand
 def words(command: str, **variables: Word) -> list[Word]:
     node = parse(command).steps[0].node
     assert isinstance(node, Simple), node
-    return expand(node.words, Scope(("/work",), "/home/me", "/work", variables), lambda script: None)
+    return expand(node.words, Scope(("/project",), "/home/me", "/project", variables), lambda script: None)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def words(command: str, **variables: Word) -> list[Word]:
         ("\\*", "*"),
         ("é", "é"),
         ("$HOME/x", "/home/me/x"),
-        ('"$PWD"', "/work"),
+        ('"$PWD"', "/project"),
     ],
 )
 def test_a_word_means_what_bash_makes_of_it(written: str, meant: str) -> None:

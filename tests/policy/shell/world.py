@@ -1,12 +1,12 @@
-"""One place for all tests of the shell analysis: a workspace at /work, a home at /home/me."""
+"""One place for all tests of the shell analysis: a workspace at /project, a home at /home/me."""
 
 from toolreeve.core.verdict import Decision
 from toolreeve.policy.shell.analysis import Analysis, analyse
 from toolreeve.policy.shell.verdict import decide_default
 
 
-def judged(command: str, *, cwd: str = "/work") -> Analysis:
-    return analyse(command, cwd=cwd, home="/home/me", root="/work")
+def judged(command: str, *, cwd: str = "/project") -> Analysis:
+    return analyse(command, cwd=cwd, home="/home/me", root="/project")
 
 
 def runs_unasked(command: str) -> bool:

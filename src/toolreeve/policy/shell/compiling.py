@@ -85,7 +85,7 @@ def broken_examples() -> list[str]:
 
     broken = []
     for place, command, known in examples():
-        found = analyse(command, cwd="/work", home="/home/me", root="/work")
+        found = analyse(command, cwd="/project", home="/home/me", root="/project")
         if known and not found.known:
             broken.append(f"{place}: {command!r} should be known: {found.reason}")
         if not known and found.danger <= DangerLevel.LOW:
