@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, ClassVar
 
+from toolreeve.core.bash import masked
 from toolreeve.scripted import programs
 from toolreeve.scripted.flow import ARRAY, REFERENCE, Flow, Hole, Node, is_reference, literal, text_of, walk
 from toolreeve.scripted.syntax import TemplateProblem
@@ -39,7 +40,7 @@ class _Inspector:
         import tree_sitter_bash
 
         parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
-        self._root: Node = parser.parse(script.encode()).root_node
+        self._root: Node = parser.parse(masked(script.encode())).root_node
         self._script, self._holes = script, holes
         self._beginnings: Beginnings = {}
 

@@ -1,5 +1,6 @@
 """What must hold for any text at all, and for every way to write the same command."""
 
+import random
 import shlex
 
 from hypothesis import given, settings
@@ -71,6 +72,15 @@ COMMANDS = st.lists(st.sampled_from(FRAGMENTS), max_size=9).flatmap(
         lambda gaps: "".join(part + gap for part, gap in zip(parts, gaps, strict=True))
     )
 )
+
+
+def test_text_beyond_ascii_does_not_end_the_process() -> None:
+    """The grammar's scanner looks characters up in a table that ends with ASCII; it is never shown any other."""
+    dice = random.Random(5)
+    pieces = [*" abc[]{}()<>|;&$#'\"\n", "<<E\n"]
+    for _ in range(3000):
+        far = [chr(dice.randrange(0xE000, 0x110000)) for _ in range(20)]
+        judged("".join(dice.choice([*far, *pieces]) for _ in range(40)))
 
 
 @given(st.text(max_size=200))

@@ -10,6 +10,7 @@ from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from toolreeve.core.bash import masked
 from toolreeve.policy.shell.scan import PLAIN, Unreadable, restore, scan
 from toolreeve.policy.shell.syntax import (
     Assignment,
@@ -88,7 +89,7 @@ class _Reader:
         if "\\\n" in command and _JOINED_LINES.search(command):
             raise Unreadable("a line continued in the middle of a word")
         source = command.encode()
-        self._root = _parser().parse(source).root_node
+        self._root = _parser().parse(masked(source)).root_node
         if self._root.has_error:
             raise Unreadable("not a complete bash command")
         self._text = source.decode("latin-1")
