@@ -281,7 +281,7 @@ def test_no_shell_is_ever_started_whatever_the_configuration_lists(name: str) ->
 
 
 @pytest.mark.parametrize(
-    "program", ["./ls", "sub/ls", "/tmp/ls", "../.venv/bin/pytest", "/work/../usr/bin/ls", "/usr/bin/../../tmp/ls"]
+    "program", ["./ls", "sub/ls", "/tmp/ls", "../.venv/bin/pytest", "/project/../usr/bin/ls", "/usr/bin/../../tmp/ls"]
 )
 def test_a_file_of_the_callers_own_is_not_the_program_it_is_named_after(program: str) -> None:
     assert "is not a program of the system" in reason(program)
