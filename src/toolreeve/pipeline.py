@@ -135,7 +135,7 @@ class Pipeline:
     def _told(self, entry: Entry, output: Output) -> Output:
         meta = entry.meta
         meta.sandbox, meta.command = output.sandbox, output.command
-        meta.truncated, meta.labels = output.truncated, output.labels
+        meta.truncated, meta.labels, meta.raw = output.truncated, output.labels, output.raw
         return output
 
     async def _recover(self, error: ToolError, entry: Entry) -> Failure:

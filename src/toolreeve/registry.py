@@ -19,8 +19,12 @@ _WORD = re.compile(r"[a-z0-9]+")
 
 
 class ToolRegistry:
+    """`version` grows with every change, so that whoever keeps a list made from this knows when it is old."""
+
     def __init__(self, tools: Iterable[Any] = ()) -> None:
         self._tools: dict[str, BoundTool] = {}
+        self._watchers: list[Callable[[], None]] = []
+        self.version = 0
         for candidate in tools:
             self.register(candidate)
 
@@ -50,11 +54,23 @@ class ToolRegistry:
                 f"two tools are called {name!r}: {other.spec.source} and {bound.spec.source}; rename one"
             )
         self._tools[name] = bound
+        self._changed()
         return bound
 
     def unregister(self, name: str) -> None:
         if self._tools.pop(canonical(name), None) is None:
             raise ToolreeveError(f"no tool is called {name!r}{self._nearest(name)}")
+        self._changed()
+
+    def watch(self, watcher: Callable[[], None]) -> Callable[[], None]:
+        """Call `watcher` after each change; what is returned ends that."""
+        self._watchers.append(watcher)
+        return lambda: self._watchers.remove(watcher)
+
+    def _changed(self) -> None:
+        self.version += 1
+        for watcher in self._watchers:
+            watcher()
 
     def resolve(self, name: str) -> BoundTool:
         """The tool a caller means. Raises ToolError(TOOL_NOT_FOUND) that suggests the nearest names."""
@@ -70,7 +86,9 @@ class ToolRegistry:
         return self._tools.get(name) or self._tools.get(canonical(name))
 
     def list(self) -> Tools:
-        return sorted(self._tools.values(), key=lambda each: each.spec.name)
+        """The tools that doors show, by name."""
+        shown = (each for each in self._tools.values() if not each.spec.hidden)
+        return sorted(shown, key=lambda each: each.spec.name)
 
     def list_by_category(self, category: str) -> Tools:
         return [each for each in self.list() if each.spec.category == category]

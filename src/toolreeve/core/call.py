@@ -6,7 +6,10 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from toolreeve.core.peer import Peer
 
 
 class Role(Enum):
@@ -44,7 +47,10 @@ os.register_at_fork(after_in_child=_reseed)
 
 @dataclass(slots=True, kw_only=True)
 class ToolCall:
-    """One request to run a tool. `tool` is the name as the caller wrote it; the registry finds whom it means."""
+    """One request to run a tool. `tool` is the name as the caller wrote it; the registry finds whom it means.
+
+    `peer` is the line back to the caller where its door has one; it stays on this side of a process border.
+    """
 
     tool: str
     args: Mapping[str, Any]
@@ -54,3 +60,4 @@ class ToolCall:
     timeout: float | None = None
     estimated_cost: float = 0.0
     id: str = field(default_factory=new_id)
+    peer: "Peer | None" = field(default=None, repr=False, compare=False)

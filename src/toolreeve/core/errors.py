@@ -24,6 +24,7 @@ class ErrorCode(StrEnum):
     DENIED = "E_DENIED"
     APPROVAL_DENIED = "E_APPROVAL_DENIED"
     APPROVAL_TIMEOUT = "E_APPROVAL_TIMEOUT"
+    APPROVAL_PENDING = "E_APPROVAL_PENDING"
     BUDGET = "E_BUDGET"
     TOOL_EXEC = "E_TOOL_EXEC"
     READ_ERROR = "E_READ_ERROR"
@@ -107,6 +108,9 @@ TRAITS: Mapping[ErrorCode, Traits] = {
     ErrorCode.DENIED: _fatal("The policy denies the call."),
     ErrorCode.APPROVAL_DENIED: _fatal("A person or a policy was asked and said no."),
     ErrorCode.APPROVAL_TIMEOUT: _fatal("Nobody answered the approval request in time.", exit_status=ExitStatus.TIMEOUT),
+    ErrorCode.APPROVAL_PENDING: _other(
+        "A person was asked and can answer later; nothing has run yet.", jsonrpc=-32001, exit_status=ExitStatus.DENIED
+    ),
     ErrorCode.BUDGET: _fatal("The budget does not cover the call."),
     ErrorCode.TOOL_EXEC: _other("The tool failed while it ran.", retryable=True),
     ErrorCode.READ_ERROR: _other("The file could not be read.", retryable=True),

@@ -16,7 +16,8 @@ class Output:
     """What a tool hands back to the road.
 
     `main` is the value a person means by "the output"; without it, `data` itself is. A truncated output says in
-    `data["next"]` the literal call that continues it.
+    `data["next"]` the literal call that continues it. `raw` is the answer of a tool elsewhere in MCP's own shape, which
+    clients of MCP are given as it is.
     """
 
     data: Mapping[str, Any]
@@ -26,6 +27,7 @@ class Output:
     command: str | None = None
     sandbox: str = "none"
     cost: float | None = None
+    raw: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,7 @@ class Meta:
     command: str | None = None
     auto_recovery: bool = False
     diagnostics: Mapping[str, Any] | None = None
+    raw: Mapping[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         shown: dict[str, Any] = {
@@ -168,7 +171,9 @@ class ToolResult:
                 return text
 
     def to_mcp(self) -> dict[str, Any]:
-        """A CallToolResult."""
+        """A CallToolResult. What a tool elsewhere answered in this shape is handed on unharmed."""
+        if self.meta.raw is not None:
+            return dict(self.meta.raw)
         error = self.error
         structured = dict(self.outcome.data or {})
         if error is not None:
