@@ -53,8 +53,8 @@ class ToolSpec:
     """What is known about a tool before it runs. `source` says who registered it; `server` is None for local tools.
 
     `confirmation` is what its author wants a person to be asked before each call; None where nothing need be.
-    `declared` is the definition of a tool elsewhere, as its server gave it. What is `hidden` can be called and is judged
-    like any other, but no door lists it.
+    `declared` is the definition of a tool elsewhere, as its server gave it. What is `hidden` can be called and is
+    judged like any other, but no door lists it.
     """
 
     name: str
