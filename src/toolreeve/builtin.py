@@ -5,11 +5,13 @@ at its first use, for the current directory.
 """
 
 from collections.abc import Callable, Generator
+from dataclasses import replace
 from typing import Any
 
 from toolreeve.core.result import ToolResult
 from toolreeve.core.tool import BoundTool, FunctionTool
 from toolreeve.registry import ToolRegistry
+from toolreeve.tools.answers import ANSWERS
 from toolreeve.tools.http import HTTP_TOOLS
 from toolreeve.tools.quality import QUALITY_TOOLS
 from toolreeve.tools.repository import REPOSITORY_TOOLS
@@ -19,7 +21,7 @@ from toolreeve.tools.undo import undo
 from toolreeve.tools.web import WEB_TOOLS
 from toolreeve.tools.workspace import FILE_TOOLS
 
-TOOLS: tuple[FunctionTool, ...] = (
+_ALL: tuple[FunctionTool, ...] = (
     *FILE_TOOLS,
     undo,
     *HTTP_TOOLS,
@@ -28,6 +30,9 @@ TOOLS: tuple[FunctionTool, ...] = (
     *SHELL_TOOLS,
     *REPOSITORY_TOOLS,
     *QUALITY_TOOLS,
+)
+TOOLS: tuple[FunctionTool, ...] = tuple(
+    replace(each, spec=replace(each.spec, output=ANSWERS[each.name])) for each in _ALL
 )
 
 
