@@ -13,6 +13,7 @@ from rich.table import Table
 
 from bench import network_bench, record, road, sandbox, scripted, shell_bench, startup
 from bench.measure import Row
+from bench.protocol import compare
 
 BENCHMARKS: Mapping[str, Callable[[], Awaitable[list[Row]]]] = {
     "startup": startup.startup,
@@ -25,6 +26,7 @@ BENCHMARKS: Mapping[str, Callable[[], Awaitable[list[Row]]]] = {
     "shell": shell_bench.knowing,
     "sandbox": sandbox.sandbox,
     "scripted": scripted.scripted,
+    "mcp": compare.protocol,
 }
 RESULTS = Path(__file__).parent / "results" / "latest.json"
 
