@@ -40,4 +40,15 @@ MIGRATIONS: tuple[str, ...] = (
         body    BLOB NOT NULL
     );
     """,
+    """
+    CREATE TABLE pins (
+        server     TEXT NOT NULL,
+        place      TEXT NOT NULL,
+        tool       TEXT NOT NULL,
+        digest     BLOB NOT NULL,
+        definition BLOB NOT NULL,
+        offered    BLOB,
+        PRIMARY KEY (server, place, tool)
+    );
+    """,
 )
