@@ -140,10 +140,16 @@ class GuardedHttp:
         """A client under the same guard for a library that wants its own; the caller closes it."""
         import httpx2
 
+        transport = self.library_transport()
+        return httpx2.AsyncClient(transport=transport, trust_env=False, follow_redirects=False, timeout=timeout)
+
+    def library_transport(self, *, configured: str | None = None) -> "httpx2.AsyncBaseTransport":
+        """What such a client sends through. `configured` is a URL of the user's own: its host and port are in reach of
+        this transport, and of no other. Raises ToolError(URL_FORBIDDEN) where it is none."""
         from toolreeve.guard.transport import GuardedTransport
 
-        transport = GuardedTransport(self._guard, trust=self._trusted())
-        return httpx2.AsyncClient(transport=transport, trust_env=False, follow_redirects=False, timeout=timeout)
+        guard = self._guard if configured is None else self._guard.opened(parse_url(configured))
+        return GuardedTransport(guard, trust=self._trusted())
 
     def forget(self, session: str) -> None:
         """Drop the cookies of a session that has ended."""

@@ -8,11 +8,11 @@ import asyncio
 import re
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from toolreeve.core.errors import ConfigError, ErrorCode, ToolError
 from toolreeve.core.network import Connection
-from toolreeve.core.urls import Address, forbidden, parse_host
+from toolreeve.core.urls import Address, Target, forbidden, parse_host
 from toolreeve.guard.addresses import Zone, faces, plain, zone
 from toolreeve.guard.resolver import Resolver, SystemResolver
 from toolreeve.guard.rules import WEB_PORTS, NetworkRule, parse_rules
@@ -67,6 +67,16 @@ class NetworkGuard:
         self._resolver = resolver or SystemResolver()
         self._candidates: dict[tuple[str, int, str], Sequence[NetworkRule]] = {}
         self.methods_matter = any(rule.methods for rule in (*self._allow, *self._deny))
+
+    def opened(self, target: Target) -> "NetworkGuard":
+        """This guard with one more place in reach: the host and port of a server that the user configured.
+
+        Denies still come first, and a metadata address is opened by `network.allow` alone.
+        """
+        if target.address is not None and zone(target.address) is Zone.METADATA:
+            return self
+        rule = f"{_bracketed(target.host)}:{target.port}"
+        return NetworkGuard(replace(self.settings, allow=(*self.settings.allow, rule)), self._resolver)
 
     def screen(self, host: str, port: int, method: str) -> Sequence[NetworkRule]:
         """The rules that may let this through, before anything is resolved: what no rule can allow is never looked up.
