@@ -6,14 +6,12 @@ A server is not trusted unless the user says so: what it tells about its own too
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from types import MappingProxyType
 from typing import Any, Literal
 
 from toolreeve.core.danger import DangerLevel
 
 Kind = Literal["stdio", "http", "sse"]
 CONNECT_TIMEOUT = 30.0
-NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,15 +29,15 @@ class ServerSpec:
     source: str
     command: str | None = None
     args: tuple[str, ...] = field(default=(), repr=False)
-    env: Mapping[str, str] = field(default=NOTHING, repr=False)
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
     cwd: str | None = None
     url: str | None = field(default=None, repr=False)
-    headers: Mapping[str, str] = field(default=NOTHING, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     timeout: float | None = None
     connect_timeout: float = CONNECT_TIMEOUT
     allow: tuple[str, ...] | None = None
     deny: tuple[str, ...] = ()
-    danger: Mapping[str, DangerLevel] = NOTHING
+    danger: Mapping[str, DangerLevel] = field(default_factory=dict)
     trusted: bool = False
     prefix: str | None = None
     sandbox: Mapping[str, Any] | None = None

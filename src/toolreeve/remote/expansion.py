@@ -1,0 +1,81 @@
+"""What does `${…}` in a server's configuration stand for? A variable, a secret, the workspace or the home.
+
+One pass, and no guesses: what is looked up is never looked into again, and what is not there is an error.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+_REFERENCE = re.compile(r"\$\{([^{}]*)\}?")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PLACES = ("workspaceFolder", "userHome")
+
+
+class Unresolved(ValueError):
+    """A reference that stands for nothing; `fix` says what would mend it."""
+
+    def __init__(self, problem: str, fix: str) -> None:
+        super().__init__(problem)
+        self.fix = fix
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What references can stand for. `secret` returns None for a name it does not know."""
+
+    environ: Mapping[str, str] = field(repr=False)
+    secret: Callable[[str], str | None]
+    workspace: str
+    home: str
+
+
+@dataclass(slots=True)
+class Expander:
+    """Resolves the references of one server, and remembers which secrets it was given."""
+
+    surroundings: Surroundings
+    secrets: dict[str, str] = field(default_factory=dict, repr=False)
+
+    def expand(self, text: str) -> str:
+        """Raises Unresolved."""
+        return _REFERENCE.sub(self._resolve, text)
+
+    def _resolve(self, found: re.Match[str]) -> str:
+        inside = found[1]
+        if not found[0].endswith("}"):
+            raise Unresolved(f"{found[0][:60]!r} is not closed", "write ${NAME}")
+        if inside in _PLACES:
+            return self.surroundings.workspace if inside == "workspaceFolder" else self.surroundings.home
+        kind, colon, name = inside.partition(":")
+        if colon and kind == "secret":
+            return self._secret(name)
+        if colon and kind == "input":
+            fix = f"put it into secrets.toml and write ${{secret:{name}}}, or export a variable and write ${{NAME}}"
+            raise Unresolved(f"${{input:{name}}} would have to be typed in, which nobody can here", fix)
+        return self._variable(name if colon and kind == "env" else inside)
+
+    def _variable(self, reference: str) -> str:
+        name, has_default, default = reference.partition(":-")
+        _require_name(name, reference)
+        value = self.surroundings.environ.get(name)
+        if has_default and not value:
+            return default
+        if value is None:
+            raise Unresolved(f"the variable {name} is not set", f"export {name}, or write ${{{name}:-default}}")
+        return value
+
+    def _secret(self, name: str) -> str:
+        _require_name(name, f"secret:{name}")
+        value = self.surroundings.secret(name)
+        if value is None:
+            fix = f'add {name} = "…" to secrets.toml beside your toolreeve.toml, or export {name}'
+            raise Unresolved(f"there is no secret {name}", fix)
+        self.secrets[name] = value
+        return value
+
+
+def _require_name(name: str, reference: str) -> None:
+    if not _NAME.fullmatch(name):
+        known = "${NAME}, ${NAME:-default}, ${env:NAME}, ${secret:NAME}, ${workspaceFolder} and ${userHome}"
+        raise Unresolved(f"${{{reference}}} is nothing that can be looked up", f"known are {known}")
