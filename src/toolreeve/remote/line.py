@@ -1,0 +1,57 @@
+"""How is a server reached? Over a `Line`: messages go out and come in as plain JSON objects, until it is lost.
+
+A line knows nothing of what is said over it. It bounds what it takes in and what it holds back, and never blocks.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, Protocol
+
+Message = dict[str, Any]
+Kind = Literal["stdio", "http", "sse"]
+Hear = Callable[[Message], None]
+Lost = Callable[[str], None]
+
+MAX_MESSAGE = 64 << 20
+"""Bytes of one message, and of all that a server does not take from us."""
+
+
+class ServerAway(Exception):
+    """The server cannot be reached, has ended, or does not speak as it should. The message is for people."""
+
+
+class RemoteError(Exception):
+    """The server answered a request with an error."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.code, self.message, self.data = code, message, data
+
+    def to_dict(self) -> dict[str, Any]:
+        error: dict[str, Any] = {"code": self.code, "message": self.message}
+        return error if self.data is None else error | {"data": self.data}
+
+
+class Line(Protocol):
+    """One connection to one server, opened once and closed once."""
+
+    @property
+    def kind(self) -> Kind: ...
+
+    async def open(self, hear: Hear, lost: Lost) -> None:
+        """`hear` is called for every message; `lost` once, with the reason, when nothing will come any more.
+
+        Neither is called after `close`. Raises ServerAway.
+        """
+        ...
+
+    def send(self, message: Message, headers: Mapping[str, str] | None = None) -> None:
+        """Returns at once. Headers are for lines that have such. Raises ServerAway, and ValueError for no JSON."""
+        ...
+
+    async def close(self) -> None:
+        """When it returns, nothing of the server is left that was ours to end. Once more does nothing."""
+        ...
+
+    def last_words(self) -> str:
+        """What the server said beside the protocol last, made visible; empty where it said nothing."""
+        ...
