@@ -35,11 +35,11 @@ class Problem:
 
 
 class Schema:
-    """A compiled JSON Schema of an object."""
+    """A compiled JSON Schema of an object. `fills_defaults` is off where somebody else knows what they mean."""
 
-    def __init__(self, document: Mapping[str, Any]) -> None:
+    def __init__(self, document: Mapping[str, Any], *, fills_defaults: bool = True) -> None:
         self.document = document
-        properties = document.get("properties")
+        properties = document.get("properties") if fills_defaults else None
         self._defaults: dict[str, Any] = {
             name: prop["default"]
             for name, prop in (properties.items() if isinstance(properties, Mapping) else ())
