@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from toolreeve.core.peer import Era
-from toolreeve.remote.line import RemoteError, ServerAway
+from toolreeve.remote.line import Refused, RemoteError
 
 if TYPE_CHECKING:
     from toolreeve.remote.session import Session
@@ -60,7 +60,7 @@ async def _speaks_modern(session: "Session") -> bool:
     return True
 
 
-class _OtherVersion(ServerAway):
+class _OtherVersion(Refused):
     """It answers the question, but with versions that are not the one we wanted to hear."""
 
 
@@ -83,7 +83,7 @@ async def _initialize(session: "Session") -> None:
     version = told.get("protocolVersion")
     if version not in LEGACY_VERSIONS:
         known = ", ".join((*LEGACY_VERSIONS, Era.MODERN))
-        raise ServerAway(f"the server speaks the protocol version {_named([version])}; known are {known}")
+        raise Refused(f"the server speaks the protocol version {_named([version])}; known are {known}")
     session.greeting = _greeting(version, told, told.get("serverInfo"))
     session.notify("notifications/initialized")
 

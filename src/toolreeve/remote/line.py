@@ -19,6 +19,10 @@ class ServerAway(Exception):
     """The server cannot be reached, has ended, or does not speak as it should. The message is for people."""
 
 
+class Refused(ServerAway):
+    """The server answers, and does not begin to speak in the way it was asked to."""
+
+
 class RemoteError(Exception):
     """The server answered a request with an error."""
 

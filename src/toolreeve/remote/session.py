@@ -11,7 +11,7 @@ from toolreeve.core.peer import Era, Peer
 from toolreeve.remote import handshake, routing
 from toolreeve.remote.asks import INTERNAL_ERROR, Asks
 from toolreeve.remote.flight import Flight
-from toolreeve.remote.line import Line, Message, RemoteError, ServerAway
+from toolreeve.remote.line import Line, Message, Refused, RemoteError, ServerAway
 
 OnNotice = Callable[[str, Mapping[str, Any]], None]
 OnLost = Callable[[str], None]
@@ -79,7 +79,7 @@ class Session:
             raise ServerAway(self._with_words(f"the server did not answer within {timeout:g} s")) from None
         except RemoteError as problem:
             await self.close()
-            raise ServerAway(self._with_words(f"the server refused to begin: {problem.message}")) from None
+            raise Refused(self._with_words(f"the server refused to begin: {problem.message}")) from None
         except BaseException:
             await self.close()
             raise
