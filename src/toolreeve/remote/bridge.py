@@ -1,0 +1,65 @@
+"""How does a caller of one era use a server of the other? What the server wants to know is asked in the caller's way.
+
+In the modern era a server answers with questions and is called again with their answers; a caller of the legacy era
+is asked them one by one, in the middle of the call.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from toolreeve.core.peer import Era, Peer, PeerError
+from toolreeve.remote.line import RemoteError
+from toolreeve.remote.session import Session
+
+MOST_ROUNDS = 16
+MOST_QUESTIONS = 32
+_INTERNAL = -32603
+_KNOWN = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
+
+
+async def ask(session: Session, method: str, params: Mapping[str, Any], peer: Peer | None) -> dict[str, Any]:
+    """The server's last word on a request. Raises RemoteError, ServerAway."""
+    if session.era is Era.LEGACY or peer is None:
+        return await session.request(method, params, peer=peer)
+    if peer.era is Era.MODERN:
+        return await session.request(method, _repeated(params, peer.responses, peer.state), peer=peer)
+    return await _drive(session, method, params, peer)
+
+
+async def _drive(session: Session, method: str, params: Mapping[str, Any], peer: Peer) -> dict[str, Any]:
+    sent = params
+    for _ in range(MOST_ROUNDS):
+        result = await session.request(method, sent, peer=peer)
+        if result.get("resultType") != "input_required":
+            return result
+        sent = _repeated(params, await _answers(result.get("inputRequests"), peer), result.get("requestState"))
+    raise RemoteError(_INTERNAL, f"the server still asks back after {MOST_ROUNDS} rounds")
+
+
+def _repeated(params: Mapping[str, Any], responses: Mapping[str, Any] | None, state: Any) -> Mapping[str, Any]:
+    """The same request with what the server wants to see again."""
+    if responses is None and state is None:
+        return params
+    added: dict[str, Any] = {} if responses is None else {"inputResponses": responses}
+    return {**params, **added} if state is None else {**params, **added, "requestState": state}
+
+
+async def _answers(questions: Any, peer: Peer) -> dict[str, Any]:
+    if questions is None:
+        return {}
+    if not isinstance(questions, dict) or len(questions) > MOST_QUESTIONS:
+        raise RemoteError(_INTERNAL, f"the server asks back what is no list of at most {MOST_QUESTIONS} questions")
+    return {name: await _answer(question, peer) for name, question in questions.items()}
+
+
+async def _answer(question: Any, peer: Peer) -> dict[str, Any]:
+    method = question.get("method") if isinstance(question, dict) else None
+    if method not in _KNOWN:
+        raise RemoteError(_INTERNAL, f"the server asks back {ascii(method)[:100]}, which nobody can answer")
+    params = question.get("params")
+    try:
+        return await peer.request(method, params if isinstance(params, dict) else {})
+    except PeerError as problem:
+        if method == "elicitation/create":
+            return {"action": "cancel"}
+        raise RemoteError(problem.code, problem.message, problem.data) from None

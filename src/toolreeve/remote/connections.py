@@ -1,0 +1,118 @@
+"""Over which connection is a server spoken to? One session for each era that is wanted and that the server speaks.
+
+The first is the main one: it lists, and serves whoever has no era of their own. Another is opened when a caller of the
+other era comes; a server that refuses that era is not asked again, and is spoken to in its own.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from toolreeve.core.peer import Era
+from toolreeve.remote.line import Line, Refused, ServerAway
+from toolreeve.remote.servers import ServerSpec
+from toolreeve.remote.session import Session
+
+Dial = Callable[[ServerSpec], Line]
+CAPABILITIES: Mapping[str, Any] = {
+    "roots": {"listChanged": False},
+    "sampling": {},
+    "elicitation": {"form": {}, "url": {}},
+}
+"""What a server of the legacy era may ask of whoever called; who cannot be asked answers so when it comes to it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Who we are to servers."""
+
+    info: Mapping[str, Any]
+    roots: Sequence[Mapping[str, Any]] = ()
+
+
+class Connections:
+    """The sessions of one server. `hear` gets its notices, `lost` is called when the main session ends."""
+
+    def __init__(
+        self,
+        spec: ServerSpec,
+        dial: Dial,
+        identity: Identity,
+        hear: Callable[[str, Mapping[str, Any]], None],
+        lost: Callable[[str], None],
+    ) -> None:
+        self._spec, self._dial, self._identity, self._hear, self._lost = spec, dial, identity, hear, lost
+        self._sessions: dict[Era, Session] = {}
+        self._refused: set[Era] = set()
+        self._opening = asyncio.Lock()
+        self.main: Session | None = None
+
+    def find(self, era: Era | None) -> Session | None:
+        """The session that a caller of this era is served on, if nothing has to be opened for it."""
+        main = self.main
+        if main is None or not main.alive:
+            return None
+        if era is None or era in self._refused:
+            return main
+        session = self._sessions.get(era)
+        return session if session is not None and session.alive else None
+
+    async def open_main(self, timeout: float) -> Session:
+        """Raises ServerAway. Servers behind a pipe are met in the legacy era first: not all survive another."""
+        await self.close()
+        if self._spec.kind == "http":
+            self.main = await self._open(None, timeout, self._lost)
+        elif self._spec.kind == "sse":
+            self.main = await self._open(Era.LEGACY, timeout, self._lost)
+        else:
+            self.main = await self._open_older_first(timeout)
+        self._sessions[self.main.era] = self.main
+        return self.main
+
+    async def _open_older_first(self, timeout: float) -> Session:
+        loop = asyncio.get_running_loop()
+        end = loop.time() + timeout
+        if Era.LEGACY not in self._refused:
+            try:
+                return await self._open(Era.LEGACY, timeout, self._lost)
+            except Refused:
+                self._refused.add(Era.LEGACY)
+        return await self._open(Era.MODERN, max(end - loop.time(), 0.1), self._lost)
+
+    async def open_other(self, era: Era, timeout: float) -> Session:
+        """For a caller of another era than the main session's. Raises ServerAway when there is none at all."""
+        async with self._opening:
+            if (found := self.find(era)) is not None:
+                return found
+            main = self.main
+            if main is None or not main.alive:
+                raise ServerAway("the connection was lost")
+            if self._spec.kind == "sse":
+                self._refused.add(era)
+                return main
+            try:
+                session = await self._open(era, timeout, None)
+            except ServerAway:
+                self._refused.add(era)
+                return main
+            session.tool_schemas = main.tool_schemas
+            self._sessions[era] = session
+            return session
+
+    async def _open(self, era: Era | None, timeout: float, lost: Callable[[str], None] | None) -> Session:
+        session = Session(
+            self._dial(self._spec),
+            client_info=self._identity.info,
+            capabilities=CAPABILITIES,
+            on_notice=self._hear,
+            on_lost=lost,
+            roots=self._identity.roots,
+        )
+        await session.open(era, timeout)
+        return session
+
+    async def close(self) -> None:
+        """End all sessions, at once; when it returns, nothing of the server runs."""
+        sessions, self._sessions, self.main = list(self._sessions.values()), {}, None
+        await asyncio.gather(*(session.close() for session in sessions), return_exceptions=True)
