@@ -1,0 +1,199 @@
+"""What does an MCP client ask for, and who answers? One desk for every transport: requests in, results out, as dicts.
+
+Each method belongs to its era; what a client may not see, it is not told of. What a request wants done takes the road.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import toolreeve
+from toolreeve.core.peer import Era
+from toolreeve.serve.mcp.caller import Caller, Client
+from toolreeve.serve.mcp.calls import Calls
+from toolreeve.serve.mcp.listening import listen
+from toolreeve.serve.mcp.news import News, Tell
+from toolreeve.serve.mcp.relay import PATIENCE, Fleet, Relay
+from toolreeve.serve.mcp.views import as_fragment
+from toolreeve.serve.mcp.wire import (
+    HANDSHAKE_VERSIONS,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    MODERN_VERSIONS,
+    SERVER_KEY,
+    Params,
+    WireError,
+    read_log_level,
+    read_text,
+)
+
+if TYPE_CHECKING:
+    from toolreeve.runtime import Toolreeve
+
+Answer = Callable[[Params, Caller], Awaitable[dict[str, Any]]]
+CACHEABLE = frozenset(
+    {
+        "server/discover",
+        "tools/list",
+        "prompts/list",
+        "resources/list",
+        "resources/templates/list",
+        "resources/read",
+    }
+)
+SEARCHING = "Not all tools are listed: find more with `search_tools`, call them with `call_tool`."
+_OPTIONAL: Mapping[str, Mapping[str, Any]] = {
+    "resources": {"subscribe": True, "listChanged": True},
+    "prompts": {"listChanged": True},
+    "completions": {},
+    "logging": {},
+}
+
+
+class Desk:
+    """Made inside the loop it works in, for a runtime that is started; closed before it."""
+
+    def __init__(self, reeve: "Toolreeve", *, name: str = "toolreeve") -> None:
+        self.info = {"name": name, "version": toolreeve.__version__}
+        self._reeve = reeve
+        self._fleet: Fleet | None = getattr(reeve, "fleet", None)
+        self.news = News(reeve.tools)
+        self._calls = Calls(reeve, self._fleet)
+        self._relay = None if self._fleet is None else Relay(self._fleet, reeve.tools, reeve.run)
+        self._unwatch = None if self._fleet is None else self._fleet.watch(self.news.hear)
+        self._methods = {Era.LEGACY: self._common() | self._legacy(), Era.MODERN: self._common() | self._modern()}
+
+    def methods(self, era: Era) -> Sequence[str]:
+        return list(self._methods[era])
+
+    async def answer(self, method: str, params: Params, caller: Caller) -> dict[str, Any]:
+        """Raises WireError."""
+        found = self._methods[caller.era].get(method)
+        if found is None:
+            raise WireError(METHOD_NOT_FOUND, "Method not found", method[:200])
+        return self._stamped(method, await found(params, caller), caller)
+
+    async def call(self, params: Params, caller: Caller) -> dict[str, Any]:
+        """The same for `tools/call`, which most requests are. Raises WireError."""
+        return self._stamped("tools/call", await self._calls.answer(params, caller), caller)
+
+    def cancel(self, caller: Caller) -> bool:
+        """End the call that a request made; False if it made none, or that has ended."""
+        return caller.call_id is not None and self._reeve.cancel(caller.call_id)
+
+    def follow(self, client: Client, tell: Tell) -> Callable[[], None]:
+        """Tell a connection of the legacy era what changes; what is returned ends that."""
+        return self.news.listen(lambda _, uri: uri is None or uri in client.subscribed, tell)
+
+    async def leave(self, caller: Caller) -> None:
+        """A connection of the legacy era has ended: nothing is kept up for it any more."""
+        while self._relay is not None and caller.client.subscribed:
+            await self._unsubscribe({"uri": caller.client.subscribed.pop()}, caller)
+
+    def close(self) -> None:
+        self.news.close()
+        if self._unwatch is not None:
+            self._unwatch()
+
+    def capabilities(self) -> dict[str, Any]:
+        """A server that is not connected yet may bring anything, and an empty list breaks no promise."""
+        told: dict[str, Any] = {"tools": {"listChanged": True}}
+        if self._fleet is not None:
+            present = self._fleet.capabilities()
+            for name, detail in _OPTIONAL.items():
+                if self._fleet.connecting or any(each.get(name) is not None for each in present):
+                    told[name] = dict(detail)
+        return told
+
+    def _common(self) -> dict[str, Answer]:
+        methods: dict[str, Answer] = {"tools/list": self._tools, "tools/call": self._calls.answer}
+        if self._relay is not None:
+            methods |= {
+                "resources/list": self._relay.resources,
+                "resources/templates/list": self._relay.templates,
+                "resources/read": self._relay.read,
+                "prompts/list": self._relay.prompts,
+                "prompts/get": self._relay.get,
+                "completion/complete": self._relay.complete,
+            }
+        return methods
+
+    def _legacy(self) -> dict[str, Answer]:
+        methods: dict[str, Answer] = {"initialize": self._initialize, "ping": _pong, "logging/setLevel": _set_level}
+        if self._relay is not None:
+            methods |= {"resources/subscribe": self._subscribe, "resources/unsubscribe": self._unsubscribe}
+        return methods
+
+    def _modern(self) -> dict[str, Answer]:
+        return {"server/discover": self._discover, "subscriptions/listen": self._listen}
+
+    async def _initialize(self, params: Params, caller: Caller) -> dict[str, Any]:
+        client = caller.client
+        client.version = choose_version(read_text(params, "protocolVersion"))
+        client.capabilities = _object(params, "capabilities")
+        client.info = _object(params, "clientInfo")
+        told = {"protocolVersion": client.version, "capabilities": self.capabilities(), "serverInfo": self.info}
+        return told | _instructions(caller)
+
+    async def _discover(self, _: Params, caller: Caller) -> dict[str, Any]:
+        told = {"supportedVersions": list(MODERN_VERSIONS), "capabilities": self.capabilities()}
+        return told | _instructions(caller)
+
+    async def _tools(self, params: Params, caller: Caller) -> dict[str, Any]:
+        if self._fleet is not None and self._fleet.connecting:
+            await self._fleet.settled(PATIENCE)
+        page = caller.view.page(params.get("cursor"), self._calls.offered(caller))
+        listed = {"tools": as_fragment(page) if caller.fragments else list(page.tools)}
+        return listed if page.next is None else listed | {"nextCursor": page.next}
+
+    async def _subscribe(self, params: Params, caller: Caller) -> dict[str, Any]:
+        uri = read_text(params, "uri")
+        if self._relay is not None and uri not in caller.client.subscribed:
+            await self._relay.subscribe(uri, caller)
+            caller.client.subscribed.add(uri)
+        return {}
+
+    async def _unsubscribe(self, params: Params, caller: Caller) -> dict[str, Any]:
+        uri = read_text(params, "uri")
+        if self._relay is not None and uri in caller.client.subscribed:
+            caller.client.subscribed.discard(uri)
+            await self._relay.unsubscribe(uri, caller)
+        return {}
+
+    async def _listen(self, params: Params, caller: Caller) -> dict[str, Any]:
+        return await listen(params, caller, self.news, self._relay)
+
+    def _stamped(self, method: str, result: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        """What every answer of the modern era carries; in the legacy era, answers are left as they are."""
+        if caller.era is Era.LEGACY:
+            return result
+        result.setdefault("resultType", "complete")
+        if method in CACHEABLE and result["resultType"] == "complete":
+            result.setdefault("ttlMs", 0)
+            result.setdefault("cacheScope", "private")
+        meta = result.get("_meta")
+        result["_meta"] = {**(meta if isinstance(meta, Mapping) else {}), SERVER_KEY: self.info}
+        return result
+
+
+async def _pong(_: Params, __: Caller) -> dict[str, Any]:
+    return {}
+
+
+async def _set_level(params: Params, caller: Caller) -> dict[str, Any]:
+    caller.client.log_level = read_log_level(params.get("level"))
+    return {}
+
+
+def choose_version(requested: str) -> str:
+    return requested if requested in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
+
+
+def _instructions(caller: Caller) -> dict[str, Any]:
+    return {"instructions": SEARCHING} if caller.view.search else {}
+
+
+def _object(params: Params, key: str) -> Mapping[str, Any]:
+    value = params.get(key)
+    if not isinstance(value, Mapping):
+        raise WireError(INVALID_PARAMS, f"params.{key} must be an object")
+    return value

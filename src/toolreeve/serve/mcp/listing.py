@@ -1,0 +1,54 @@
+"""How is a tool described to an MCP client? In our words where it is ours, in its server's where it is not.
+
+A server's claim that its tool is harmless is handed on only as far as we judge so too.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from toolreeve.core.danger import DangerLevel
+from toolreeve.core.tool import ToolSpec
+
+CLOSED_WORLD = frozenset({"file", "system", "utility", "quality"})
+"""Categories of builtin tools that touch nothing beyond this machine."""
+
+
+def describe(spec: ToolSpec, name: str) -> dict[str, Any]:
+    """The definition of a tool in `tools/list`, under the name that this client knows it by."""
+    if spec.declared is not None:
+        return _declared(spec, name)
+    described: dict[str, Any] = {
+        "name": name,
+        "description": spec.description,
+        "inputSchema": {"type": "object", "properties": {}} | dict(spec.input),
+        "annotations": _judged(spec),
+    }
+    return described if spec.output is None else described | {"outputSchema": dict(spec.output)}
+
+
+def _declared(spec: ToolSpec, name: str) -> dict[str, Any]:
+    described = {**(spec.declared or {}), "name": name}
+    claimed = described.get("annotations")
+    if isinstance(claimed, Mapping):
+        described["annotations"] = {**claimed, **_contradicted(claimed, _judged(spec))}
+    return described
+
+
+def _contradicted(claimed: Mapping[str, Any], judged: Mapping[str, bool]) -> dict[str, bool]:
+    """The claims that sound less dangerous than what we hold to be true. What is not claimed is already the worst."""
+    harmless = {"readOnlyHint": True, "idempotentHint": True, "destructiveHint": False, "openWorldHint": False}
+    return {
+        hint: judged[hint]
+        for hint, good in harmless.items()
+        if hint in claimed and claimed[hint] == good and judged[hint] != good
+    }
+
+
+def _judged(spec: ToolSpec) -> dict[str, bool]:
+    closed = spec.server is None and spec.category in CLOSED_WORLD
+    return {
+        "readOnlyHint": spec.read_only,
+        "destructiveHint": not spec.read_only and spec.danger >= DangerLevel.HIGH,
+        "idempotentHint": spec.idempotent,
+        "openWorldHint": not closed and not (spec.server is not None and spec.trusted),
+    }

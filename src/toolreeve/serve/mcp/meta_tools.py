@@ -1,0 +1,76 @@
+"""How does a client use many tools without reading them all? It searches, and calls what it found by name.
+
+`call_tool` is only a way to write a call: what takes the road is the tool that it names, under that name.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from toolreeve.core import json
+from toolreeve.serve.mcp.views import View
+from toolreeve.serve.mcp.wire import INVALID_PARAMS, WireError
+
+SEARCH, CALL = "search_tools", "call_tool"
+MOST_FOUND = 50
+_QUIET = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
+TOOLS: Sequence[Mapping[str, Any]] = (
+    {
+        "name": SEARCH,
+        "description": "Find tools by what they do. Gives their names, descriptions and input schemas; call one of "
+        f"them with `{CALL}`.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "query": {"type": "string", "description": "Words that say what is to be done."},
+                "limit": {"type": "integer", "minimum": 1, "maximum": MOST_FOUND, "default": 10},
+            },
+            "required": ["query"],
+            "additionalProperties": False,
+        },
+        "outputSchema": {
+            "type": "object",
+            "properties": {"tools": {"type": "array", "items": {"type": "object"}}},
+            "required": ["tools"],
+        },
+        "annotations": _QUIET,
+    },
+    {
+        "name": CALL,
+        "description": f"Call a tool that `{SEARCH}` found.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "name": {"type": "string", "description": "The tool's name, as it was found."},
+                "arguments": {"type": "object", "description": "What the tool's input schema asks for."},
+            },
+            "required": ["name"],
+            "additionalProperties": False,
+        },
+        "annotations": {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False, "openWorldHint": True},
+    },
+)
+
+
+def found(view: View, args: Mapping[str, Any]) -> dict[str, Any]:
+    """A CallToolResult with the tools that fit a query."""
+    query, limit = args.get("query"), args.get("limit", 10)
+    if not isinstance(query, str) or not query.strip() or isinstance(limit, bool) or not isinstance(limit, int):
+        return _wrong(f"{SEARCH} takes `query`, a text, and `limit`, a whole number")
+    tools = [
+        {key: tool[key] for key in ("name", "description", "inputSchema") if key in tool}
+        for tool in view.matching(query[:1000], min(max(limit, 1), MOST_FOUND))
+    ]
+    text = json.pretty(tools) if tools else f"No tool fits {query[:100]!r}; try other words."
+    return {"content": [{"type": "text", "text": text}], "structuredContent": {"tools": tools}, "isError": False}
+
+
+def inner_call(args: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """The call that `call_tool` stands for."""
+    name, inner = args.get("name"), args.get("arguments", {})
+    if not isinstance(name, str) or not isinstance(inner, Mapping):
+        raise WireError(INVALID_PARAMS, f"{CALL} takes `name`, a text, and `arguments`, an object")
+    return name, inner
+
+
+def _wrong(message: str) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": f"Error [E_INVALID_PARAMS]: {message}"}], "isError": True}

@@ -1,0 +1,86 @@
+"""Which tools does a list of words choose? Categories, servers, names and globs; `-word` takes away.
+
+A word that chooses nothing is a mistake and is said to be one: a toolset with a typo must not quietly be another.
+"""
+
+import difflib
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from toolreeve.core.errors import ToolreeveError
+from toolreeve.core.names import canonical
+from toolreeve.core.tool import ToolSpec
+
+SPELLINGS = {
+    **dict.fromkeys(("files", "filesystem", "fs"), "file"),
+    **dict.fromkeys(("command", "commands", "terminal"), "shell"),
+    **dict.fromkeys(("qa", "code", "project", "projects"), "quality"),
+    **dict.fromkeys(("utilities", "utils", "util"), "utility"),
+    **dict.fromkeys(("sys",), "system"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    text: str
+
+    @property
+    def is_glob(self) -> bool:
+        return any(mark in self.text for mark in "*?[")
+
+    @property
+    def category(self) -> str:
+        return SPELLINGS.get(self.text, self.text)
+
+    def fits(self, spec: ToolSpec) -> bool:
+        return self.names(spec) or self.text == spec.server or self.category == spec.category or self._globs(spec)
+
+    def names(self, spec: ToolSpec) -> bool:
+        return self.text == spec.name or canonical(self.text) == spec.name
+
+    def _globs(self, spec: ToolSpec) -> bool:
+        return self.is_glob and fnmatchcase(spec.name, self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Patterns:
+    """Nothing chosen means everything; what is taken away is gone whatever else chooses it."""
+
+    chosen: tuple[Word, ...] = ()
+    removed: tuple[Word, ...] = ()
+
+    def fit(self, spec: ToolSpec) -> bool:
+        if any(word.fits(spec) for word in self.removed):
+            return False
+        return not self.chosen or any(word.fits(spec) for word in self.chosen)
+
+    def name(self, spec: ToolSpec) -> bool:
+        """Whether the tool is chosen by its very name."""
+        return any(word.names(spec) for word in self.chosen)
+
+
+EVERYTHING = Patterns()
+
+
+def read_patterns(words: str | Iterable[str]) -> Patterns:
+    """From `file,web,-delete_file` or a list of such."""
+    parts = [part.strip() for text in ([words] if isinstance(words, str) else words) for part in text.split(",")]
+    named = [part for part in parts if part]
+    removed = tuple(Word(part[1:].strip()) for part in named if part.startswith("-"))
+    return Patterns(tuple(Word(part) for part in named if not part.startswith("-")), removed)
+
+
+def check_patterns(patterns: Patterns, specs: Sequence[ToolSpec], servers: Collection[str] = ()) -> None:
+    """Raises ToolreeveError for a word that fits no tool and may not fit one later, either: `servers` are the prefixes
+    of servers whose tools may be yet to come."""
+    known = {spec.name for spec in specs} | {spec.category for spec in specs} | set(SPELLINGS) | set(servers)
+    for word in (*patterns.chosen, *patterns.removed):
+        if not any(word.fits(spec) for spec in specs) and not _may_fit_later(word, servers):
+            near = difflib.get_close_matches(word.text[:64], known, n=3, cutoff=0.5)
+            hint = f"did you mean {', '.join(map(repr, near))}?" if near else "see `toolreeve tools`"
+            raise ToolreeveError(f"--tools: {word.text!r} is no tool, category or server, and no tool fits it; {hint}")
+
+
+def _may_fit_later(word: Word, servers: Collection[str]) -> bool:
+    return any(word.text == server or not server or word.text.startswith(f"{server}__") for server in servers)

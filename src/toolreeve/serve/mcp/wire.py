@@ -1,0 +1,114 @@
+"""How does MCP look on the wire? The numbers, keys and versions that both doors share, and errors as JSON-RPC has them.
+
+JSON travels as plain dicts: nothing that a client or a server says is lost on the way through.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from toolreeve.core.peer import Era
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+CONNECTION_CLOSED = -32000
+RESOURCE_NOT_FOUND = -32002
+UNSUPPORTED_VERSION = -32022
+
+HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", str(Era.LEGACY))
+MODERN_VERSIONS = (str(Era.MODERN),)
+
+VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+CLIENT_KEY = "io.modelcontextprotocol/clientInfo"
+CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
+LOG_LEVEL_KEY = "io.modelcontextprotocol/logLevel"
+SERVER_KEY = "io.modelcontextprotocol/serverInfo"
+SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId"
+
+LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+
+Params = Mapping[str, Any]
+
+
+class WireError(Exception):
+    """A request is answered with a JSON-RPC error."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.code, self.message, self.data = code, message, data
+
+    def to_dict(self) -> dict[str, Any]:
+        error: dict[str, Any] = {"code": self.code, "message": self.message}
+        return error if self.data is None else error | {"data": self.data}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Envelope:
+    """What every request of the modern era says about its sender."""
+
+    version: str
+    info: Mapping[str, Any] = field(default_factory=dict)
+    capabilities: Mapping[str, Any] = field(default_factory=dict)
+    log_level: str | None = None
+
+
+def is_modern(params: Any) -> bool:
+    """Whether the request carries the key that only the modern era knows."""
+    meta = params.get("_meta") if isinstance(params, Mapping) else None
+    return isinstance(meta, Mapping) and VERSION_KEY in meta
+
+
+def read_envelope(params: Any) -> Envelope:
+    """Raises WireError for a request of the modern era that does not say what it must."""
+    meta = params.get("_meta") if isinstance(params, Mapping) else None
+    if not isinstance(meta, Mapping):
+        raise WireError(INVALID_PARAMS, f"params._meta must be an object with {VERSION_KEY!r} and {CAPABILITIES_KEY!r}")
+    if missing := [key for key in (VERSION_KEY, CAPABILITIES_KEY) if key not in meta]:
+        raise WireError(INVALID_PARAMS, f"params._meta lacks {', '.join(missing)}")
+    version = meta[VERSION_KEY]
+    if not isinstance(version, str):
+        raise WireError(INVALID_PARAMS, f"{VERSION_KEY} must be a string")
+    if version not in MODERN_VERSIONS:
+        raise unsupported(version)
+    return Envelope(
+        version=version,
+        info=_object(meta, CLIENT_KEY),
+        capabilities=_object(meta, CAPABILITIES_KEY),
+        log_level=read_log_level(meta[LOG_LEVEL_KEY]) if meta.get(LOG_LEVEL_KEY) is not None else None,
+    )
+
+
+def unsupported(requested: str) -> WireError:
+    data = {"supported": list(MODERN_VERSIONS), "requested": requested}
+    return WireError(UNSUPPORTED_VERSION, "Unsupported protocol version", data)
+
+
+def read_log_level(level: Any) -> str:
+    if level not in LOG_LEVELS:
+        raise WireError(INVALID_PARAMS, f"the log level must be one of {', '.join(LOG_LEVELS)}")
+    return str(level)
+
+
+def read_text(params: Params, key: str) -> str:
+    value = params.get(key)
+    if not isinstance(value, str) or not value:
+        raise WireError(INVALID_PARAMS, f"params.{key} must be a non-empty string")
+    return value
+
+
+def progress_token(params: Params) -> str | int | None:
+    meta = params.get("_meta")
+    token = meta.get("progressToken") if isinstance(meta, Mapping) else None
+    return token if isinstance(token, str | int) and not isinstance(token, bool) else None
+
+
+def _object(meta: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = meta.get(key)
+    if value is None and key == CLIENT_KEY:
+        return {}
+    if not isinstance(value, Mapping):
+        raise WireError(INVALID_PARAMS, f"{key} must be an object")
+    return value
