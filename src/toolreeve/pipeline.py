@@ -111,7 +111,7 @@ class Pipeline:
         _refuse_denied(entry.meta.verdict)
         self._refuse_guarded(action)
         approval = await self.broker.settle(action, entry.meta.verdict, version=self.policy().version)
-        entry.meta.approved_by = approval.by
+        entry.meta.approved_by, entry.meta.binding = approval.by, approval.binding
         if approval.args is not None:
             action = Action(action.call, action.tool, action.tool.input.parse(approval.args), self.services.files)
             self._screen(action, entry)

@@ -33,7 +33,7 @@ def test_nothing_but_an_ask_can_be_approved() -> None:
 async def test_a_yes_is_an_approval_for_once() -> None:
     approval = await broker_of(lambda _: True).settle(call(), ASK)
 
-    assert replace(approval, digest="") == Approval(by="ann via callback", scope=Scope.ONCE)
+    assert replace(approval, digest="", binding="") == Approval(by="ann via callback", scope=Scope.ONCE)
 
 
 async def test_a_no_carries_the_note_to_the_model() -> None:

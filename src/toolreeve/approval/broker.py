@@ -1,7 +1,8 @@
-"""Who says yes? The remembered grants first, then every channel at once; the first answer counts.
+"""Who says yes? The remembered grants first, then whoever called, and every channel at once; the first answer counts.
 
 Nothing but an explicit, strictly boolean yes that fits the request is an approval: not silence, not an error, not a
-truthy value. Silence is never called a refusal.
+truthy value. Silence is never called a refusal. A client that cannot be asked while its call waits must come back: with
+the answer, where it can show the question itself, or once somebody has answered what waits on the docket.
 """
 
 import asyncio
@@ -9,13 +10,18 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from toolreeve.approval import docket, elicitation
 from toolreeve.approval.channel import Channel
+from toolreeve.approval.channels.peer import PeerChannel
+from toolreeve.approval.docket import Docket, Matter, holder_of, write_question
+from toolreeve.approval.elicitation import NoAnswer, can_elicit
 from toolreeve.approval.grants import Grants
 from toolreeve.approval.lasting import Lasting, lasting_rule, rule_text
 from toolreeve.approval.request import Answer, Approval, Request, Scope, digest, pose
 from toolreeve.core.action import Action
 from toolreeve.core.errors import ErrorCode, ToolError, ToolreeveError
 from toolreeve.core.events import Event
+from toolreeve.core.peer import Decided, Era, Peer
 from toolreeve.core.verdict import Decision, Verdict
 
 WITHDRAWAL = 1.0
@@ -32,7 +38,7 @@ def _unheard(_: Event) -> None:
 
 class Broker:
     """`remember` writes the rule of an "always" and says where; without it "always" is not offered.
-    `preview` shows what a call would change."""
+    `preview` shows what a call would change. `docket` keeps what a client asks while nobody is there."""
 
     def __init__(
         self,
@@ -43,25 +49,45 @@ class Broker:
         emit: Emit = _unheard,
         remember: Remember | None = None,
         preview: Preview | None = None,
+        docket: Docket | None = None,
     ) -> None:
         if timeout <= 0:
             raise ToolreeveError(f"the approval timeout must be positive, not {timeout!r}")
         self.channels = tuple(channels)
         self.grants = Grants()
         self._now, self._timeout, self._emit = now, timeout, emit
-        self._remember, self._preview = remember, preview
+        self._remember, self._preview, self._docket = remember, preview, docket
 
     async def settle(self, action: Action, verdict: Verdict, *, version: str = "") -> Approval:
-        """Raises ToolError: APPROVAL_DENIED, APPROVAL_TIMEOUT, or PERMISSION where nobody can be asked."""
+        """Raises ToolError: APPROVAL_DENIED, APPROVAL_TIMEOUT, PERMISSION where nobody can be asked, or
+        APPROVAL_PENDING where the caller must come back."""
         if verdict.decision is not Decision.ASK:
             raise ToolreeveError(f"only what asks can be approved, not {verdict.decision.word}")
         if (granted_by := self.grants.find(action, version=version)) is not None:
-            return Approval(by=granted_by, scope=Scope.SESSION)
-        open_channels = [channel for channel in self.channels if channel.available()]
-        if not open_channels:
+            return Approval(by=granted_by, scope=Scope.SESSION, binding=digest(action, version=version))
+        channels = [channel for channel in self.channels if channel.available()]
+        peer = action.call.peer
+        if peer is None and not channels:
             raise ToolError(ErrorCode.PERMISSION, _nobody(action), suggestions=_WAYS)
         request = await self._pose(action, verdict, version)
-        return await self._ask(action, request, open_channels, version)
+        if peer is None:
+            return await self._ask(action, request, channels, version)
+        return await self._ask_with(peer, action, request, channels, version)
+
+    async def _ask_with(
+        self, peer: Peer, action: Action, request: Request, channels: list[Channel], version: str
+    ) -> Approval:
+        """Where a client called: what it brought along, then the client itself, else the channels, else the docket."""
+        decision = peer.decision
+        if decision is not None and decision.binding == request.binding:
+            return await self._continue(decision, action, request, version)
+        if can_elicit(peer.capabilities):
+            if peer.era is Era.MODERN:
+                raise self._deferred(peer, request)
+            channels = [PeerChannel(peer), *channels]
+        if channels:
+            return await self._ask(action, request, channels, version)
+        return await self._look_up(action, request, version)
 
     async def _pose(self, action: Action, verdict: Verdict, version: str) -> Request:
         preview = "" if self._preview is None else await self._preview(action)
@@ -69,31 +95,79 @@ class Broker:
         return pose(action, verdict, version=version, timeout=self._timeout, preview=preview, lasting=lasting)
 
     async def _ask(self, action: Action, request: Request, channels: Sequence[Channel], version: str) -> Approval:
-        asked_at = self._now()
-        told = {"tool_id": request.tool, "request": request.id}
-        self._tell(
-            "approval_requested",
-            request,
-            told
-            | {
-                "danger": request.danger.value,
-                "reason": request.verdict.reason,
-                "rule": request.verdict.rule,
-                "channels": [channel.name for channel in channels],
-                "timeout": self._timeout,
-            },
-        )
+        asked = self._now()
+        self._tell_asked(request, request.id, [channel.name for channel in channels])
+        answering = _first_answer(request, channels, self._timeout)
+        return await self._conclude(action, request, answering, version, question=request.id, asked=asked)
+
+    def _deferred(self, peer: Peer, request: Request) -> ToolError:
+        peer.defer(request)
+        self._tell_asked(request, request.id, [PeerChannel.name])
+        return ToolError(ErrorCode.APPROVAL_PENDING, f"{request.heading} requires approval: the client is asked")
+
+    async def _continue(self, decision: Decided, action: Action, request: Request, version: str) -> Approval:
+        """With what the client brought. A call that was approved before it paused just goes on."""
+        match decision.answer:
+            case {"approved_by": str(by)}:
+                return Approval(by=by, scope=Scope.ONCE, digest=request.digest, binding=request.binding)
+            case {"matter": matter}:
+                return await self._decide_by(matter, action, request, version)
+            case {"elicitation": result, "question": str(question), "asked": float(asked)}:
+                answering = _answered(request, result)
+                return await self._conclude(action, request, answering, version, question=question, asked=asked)
+            case _:
+                raise ToolError(ErrorCode.PERMISSION, f"{request.heading}: what the client brought is no answer")
+
+    async def _look_up(self, action: Action, request: Request, version: str) -> Approval:
+        """Whether somebody has answered on the docket; if not, the question is left there."""
+        if self._docket is None:
+            raise ToolError(ErrorCode.PERMISSION, _nobody(action), suggestions=_WAYS)
+        asking = {"binding": request.binding, "holder": holder_of(request.principal)}
+        if (decided := await self._docket.take(**asking)) is not None:
+            return await self._decide_by(decided, action, request, version)
+        question = write_question(request, action.call)
+        matter, new = await self._docket.file(**asking, tool=request.tool, question=question)
+        if new:
+            self._tell_asked(request, matter.id, ["docket"])
+        raise _pending(request, matter)
+
+    async def _decide_by(self, matter: Matter, action: Action, request: Request, version: str) -> Approval:
+        answering = _noted(request, matter)
+        return await self._conclude(action, request, answering, version, question=matter.id, asked=matter.asked)
+
+    async def _conclude(
+        self,
+        action: Action,
+        request: Request,
+        answering: Awaitable[Answer],
+        version: str,
+        *,
+        question: str,
+        asked: float,
+    ) -> Approval:
         outcome: Mapping[str, Any] = {"outcome": "withdrawn"}
         try:
-            answer = await _first_answer(request, channels, self._timeout)
-            approval = await self._accept(action, request, answer, version)
+            approval = await self._accept(action, request, await answering, version)
             outcome = _granted(approval)
             return approval
         except ToolError as refusal:
             outcome = {"outcome": _OUTCOMES[refusal.code], "note": refusal.message}
             raise
         finally:
-            self._tell("approval_resolved", request, {**told, **outcome, "waited": self._now() - asked_at})
+            told = {"tool_id": request.tool, "request": question, **outcome, "waited": self._now() - asked}
+            self._tell("approval_resolved", request, told)
+
+    def _tell_asked(self, request: Request, question: str, channels: Sequence[str]) -> None:
+        told = {
+            "tool_id": request.tool,
+            "request": question,
+            "danger": request.danger.value,
+            "reason": request.verdict.reason,
+            "rule": request.verdict.rule,
+            "channels": list(channels),
+            "timeout": self._timeout,
+        }
+        self._tell("approval_requested", request, told)
 
     async def _accept(self, action: Action, request: Request, answer: Answer, version: str) -> Approval:
         if answer.granted is not True:
@@ -103,6 +177,7 @@ class Broker:
         once = Approval(by=answer.by, scope=Scope.ONCE, note=answer.note, args=answer.args, digest=request.digest)
         if answer.args is not None:
             return once  # what lasts is about the call that was asked, and that is not the one that will run
+        once = replace(once, binding=request.binding)
         match answer.scope:
             case Scope.ONCE:
                 return once
@@ -158,6 +233,38 @@ def _refused(request: Request, answer: Answer) -> str:
     return f"{request.heading} was refused{by}" + (f": {answer.note}" if answer.note else "")
 
 
+async def _answered(request: Request, result: Any) -> Answer:
+    """What came back from the client that was shown the question."""
+    try:
+        answer = elicitation.read_answer(request, result)
+    except NoAnswer as problem:
+        message = f"{request.heading} requires approval but the client gave no usable answer: {problem}"
+        raise ToolError(ErrorCode.PERMISSION, message, suggestions=_WAYS[2:]) from None
+    return _signed(answer, PeerChannel.name, request)
+
+
+async def _noted(request: Request, matter: Matter) -> Answer:
+    """What somebody decided on the docket."""
+    if matter.answer is None:
+        raise ToolError(ErrorCode.PERMISSION, f"{request.heading}: nobody has answered yet")
+    return docket.read_answer(request, matter.answer)
+
+
+def _pending(request: Request, matter: Matter) -> ToolError:
+    told = {"status": "pending", "approval_id": matter.id, "expires": matter.expires}
+    return ToolError(
+        ErrorCode.APPROVAL_PENDING,
+        f"{request.heading} requires approval, and nobody can be asked at this moment. Nothing has run."
+        f" The question is kept as {matter.id!r} until a person answers it",
+        suggestions=(
+            f"a person answers it with: toolreeve approvals allow {matter.id} (or: deny {matter.id})",
+            f"then call wait_for_approval with approval_id {matter.id!r}, or make the same call again",
+        ),
+        detail=told,
+        data=told,
+    )
+
+
 async def _first_answer(request: Request, channels: Sequence[Channel], timeout: float) -> Answer:
     """The first usable answer. Of answers that come at the same moment, a no counts before a yes."""
     asking = {asyncio.create_task(channel.ask(request), name=f"ask-{channel.name}"): channel for channel in channels}
@@ -199,11 +306,11 @@ def _hear(task: asyncio.Task[Any], channel: Channel, request: Request, failures:
     if answer.digest != request.digest:
         failures.append(f"{channel.name}: answered another request")
         return None
-    return answer if answer.by else _signed(answer, channel, request)
+    return _signed(answer, channel.name, request)
 
 
-def _signed(answer: Answer, channel: Channel, request: Request) -> Answer:
-    return replace(answer, by=f"{request.principal.user} via {channel.name}")
+def _signed(answer: Answer, channel: str, request: Request) -> Answer:
+    return answer if answer.by else replace(answer, by=f"{request.principal.user} via {channel}")
 
 
 async def _withdraw(asking: Mapping[asyncio.Task[Any], Channel]) -> None:

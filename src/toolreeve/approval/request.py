@@ -42,13 +42,18 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approval:
-    """A yes that the road may act on. `remembered` says where an "always" was written, `problem` why it was not."""
+    """A yes that the road may act on. `remembered` says where an "always" was written, `problem` why it was not.
+
+    `binding` names the call it was given for, so that the same call can go on after its tool has asked for more; it is
+    empty where another call was approved than the one that was asked about.
+    """
 
     by: str
     scope: Scope
     note: str = ""
     args: Mapping[str, Any] | None = None
     digest: str = ""
+    binding: str = ""
     remembered: str = ""
     problem: str = ""
 
@@ -57,6 +62,7 @@ class Approval:
 class Request:
     """One question. The arguments are a copy: what was shown cannot be changed behind the person's back.
 
+    `binding` is the same for the same question asked again: it fits an answer that comes with a later request.
     `lasting` is the rule that "always" would write, as text; empty where nothing can be written. `preview` shows what
     the call would change, as a diff.
     """
@@ -72,6 +78,7 @@ class Request:
     origin: str
     verdict: Verdict
     digest: str
+    binding: str = ""
     preview: str = ""
     lasting: str = ""
     timeout: float = 60.0
@@ -111,13 +118,15 @@ def pose(
         origin=action.call.origin,
         verdict=verdict,
         digest=digest(action, version=version, request=number),
+        binding=digest(action, version=version),
         preview=preview,
         lasting=lasting,
         timeout=timeout,
     )
 
 
-def digest(action: Action, *, version: str, request: str) -> str:
+def digest(action: Action, *, version: str, request: str = "") -> str:
+    """Of one question about the action; without its number, of every question about it."""
     call = action.call
     return fingerprint(
         request,

@@ -60,7 +60,10 @@ class Failure:
 
 @dataclass(slots=True, kw_only=True)
 class Meta:
-    """How the call went. Filled along the road, read by everyone after it."""
+    """How the call went. Filled along the road, read by everyone after it.
+
+    `binding` names the call that a person approved, for a door that must let it go on after a pause.
+    """
 
     call_id: str
     tool: str
@@ -69,6 +72,7 @@ class Meta:
     sandbox: str = "none"
     verdict: Verdict = UNDECIDED
     approved_by: str | None = None
+    binding: str = ""
     attempts: int = 0
     cached: bool = False
     truncated: bool = False

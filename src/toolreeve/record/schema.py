@@ -51,4 +51,22 @@ MIGRATIONS: tuple[str, ...] = (
         PRIMARY KEY (server, place, tool)
     );
     """,
+    """
+    CREATE TABLE approvals (
+        id       TEXT PRIMARY KEY,
+        binding  TEXT NOT NULL,
+        holder   TEXT NOT NULL,
+        tool     TEXT NOT NULL,
+        asked    REAL NOT NULL,
+        expires  REAL NOT NULL,
+        state    TEXT NOT NULL,
+        question BLOB NOT NULL,
+        answer   BLOB
+    );
+    CREATE INDEX approvals_binding ON approvals (binding, holder);
+    CREATE TABLE spent_states (
+        nonce TEXT PRIMARY KEY,
+        until REAL NOT NULL
+    );
+    """,
 )

@@ -1,0 +1,90 @@
+"""How is an approval asked in MCP, and what in the client's answer is a yes? A small form; only its exact words count.
+
+Whatever is not one of the choices that were offered is no answer: not a truthy value, not a choice that was left out,
+not an accepted form without a choice.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from toolreeve.approval.prompt import describe
+from toolreeve.approval.request import Answer, Request, Scope
+
+METHOD = "elicitation/create"
+LONGEST = 60_000
+LONGEST_NOTE = 2_000
+DENY = "deny"
+ALLOW = {
+    "allow once": Scope.ONCE,
+    "allow for this session": Scope.SESSION,
+    "always allow": Scope.ALWAYS,
+}
+
+
+class NoAnswer(Exception):
+    """The person was shown the question, and what came back is neither a yes nor a no."""
+
+
+def can_elicit(capabilities: Mapping[str, Any]) -> bool:
+    """Whether the client shows forms: it does if it declares elicitation without saying which kind."""
+    declared = capabilities.get("elicitation")
+    return isinstance(declared, Mapping) and ("form" in declared or "url" not in declared)
+
+
+def elicitation(request: Request) -> dict[str, Any]:
+    """The params of `elicitation/create`."""
+    return {
+        "mode": "form",
+        "message": _message(request),
+        "requestedSchema": {
+            "type": "object",
+            "properties": {
+                "decision": {
+                    "type": "string",
+                    "title": "Decision",
+                    "enum": [DENY, *_offered(request)],
+                },
+                "note": {
+                    "type": "string",
+                    "title": "Note",
+                    "description": "Optional; the model reads it.",
+                    "maxLength": LONGEST_NOTE,
+                },
+            },
+            "required": ["decision"],
+        },
+    }
+
+
+def read_answer(request: Request, result: Any) -> Answer:
+    """Raises NoAnswer."""
+    match result:
+        case {"action": "decline"} | {"action": "accept", "content": {"decision": "deny"}}:
+            return request.deny(note=_note(result))
+        case {"action": "accept", "content": {"decision": str(word)}} if word in _offered(request):
+            return request.allow(scope=ALLOW[word], note=_note(result))
+        case {"action": "cancel"}:
+            raise NoAnswer("the question was dismissed without an answer")
+        case _:
+            raise NoAnswer(f"answered {result!r:.120}, which is none of the choices")
+
+
+def _offered(request: Request) -> Sequence[str]:
+    """No is the first choice of the form, in case a client takes the first for the default."""
+    return [word for word, scope in ALLOW.items() if request.lasting or scope is not Scope.ALWAYS]
+
+
+def _note(result: Mapping[str, Any]) -> str:
+    content = result.get("content")
+    note = content.get("note") if isinstance(content, Mapping) else None
+    return note[:LONGEST_NOTE] if isinstance(note, str) else ""
+
+
+def _message(request: Request) -> str:
+    """Everything, as there is no second look; what is too long for that says so before anything else."""
+    text = describe(request, whole=True)
+    if len(text) <= LONGEST:
+        return text
+    cut = describe(request)
+    warning = f"(Not all of it fits here: {len(text):,} characters. What is left out is marked with ⋯.)"
+    return f"{warning}\n{cut[:LONGEST]}" + ("⋯" if len(cut) > LONGEST else "")
