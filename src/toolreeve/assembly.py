@@ -24,6 +24,7 @@ from toolreeve.guard.network import NetworkGuard, NetworkSettings
 from toolreeve.guard.resolver import Resolver
 from toolreeve.guard.workspace import Workspace
 from toolreeve.pipeline import Pipeline
+from toolreeve.record.approvals import Approvals
 from toolreeve.record.audit import Audit
 from toolreeve.record.bus import Bus
 from toolreeve.record.journal import Journal
@@ -79,6 +80,7 @@ class Assembly:
         self.metrics.watch("toolreeve_audit_failures_total", "Writes that failed.", lambda: self.store.failures)
         self.audit = Audit(self.store)
         self.ledger = Ledger(self.store)
+        self.approvals = Approvals(self.store, time.time)
         self.undo = Undo(self.store, state / "undo", time.time)
         self.files = Workspace(
             settings.workspace.dir,
@@ -121,6 +123,7 @@ class Assembly:
             emit=self.teller.pass_on,
             remember=policy.remember,
             preview=previewer(self.files),
+            docket=self.approvals,
         )
         self.pipeline = Pipeline(
             registry=registry,

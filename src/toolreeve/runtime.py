@@ -22,6 +22,7 @@ from toolreeve.permissions import PermissionPolicy
 from toolreeve.policy.explanation import Explanation, explain
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.rules import PermissionRule
+from toolreeve.record.approvals import Approvals
 from toolreeve.record.audit import Audit
 from toolreeve.record.bus import Bus
 from toolreeve.record.metrics import Metrics
@@ -233,6 +234,11 @@ class Toolreeve:
     @property
     def audit(self) -> Audit:
         return self._parts.audit
+
+    @property
+    def approvals(self) -> Approvals:
+        """What waits for a person's answer."""
+        return self._parts.approvals
 
     @property
     def bus(self) -> Bus:
