@@ -14,6 +14,7 @@ from typing import Any
 
 from toolreeve.core import json
 from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.record.journal import APPROVAL, VERSION, Journal
 from toolreeve.record.store import Store
 
 LIFETIME = 24 * 3600.0
@@ -59,10 +60,13 @@ class Matter:
 
 
 class Approvals:
-    """`lifetime` is how long a question waits, and also how long its answer can be used."""
+    """`lifetime` is how long a question waits, and also how long its answer can be used. `journal` is told of every
+    decision, in the transaction that makes it."""
 
-    def __init__(self, store: Store, now: Callable[[], float], *, lifetime: float = LIFETIME) -> None:
-        self._store, self._now, self._lifetime = store, now, lifetime
+    def __init__(
+        self, store: Store, now: Callable[[], float], *, journal: Journal | None = None, lifetime: float = LIFETIME
+    ) -> None:
+        self._store, self._now, self._lifetime, self._journal = store, now, lifetime, journal
         self._waiting: set[asyncio.Future[None]] = set()
 
     async def file(self, *, binding: str, holder: str, tool: str, question: Mapping[str, Any]) -> tuple[Matter, bool]:
@@ -95,10 +99,19 @@ class Approvals:
 
     async def decide(self, number: str, answer: Mapping[str, Any]) -> bool:
         """False if somebody was faster, or it is too late."""
-        done = await self._store.transact(partial(_decide, number=number, answer=answer, now=self._now()))
+        done = await self._store.transact(partial(self._decide, number, answer))
         if done:
             self._wake()
         return done
+
+    def _decide(self, number: str, answer: Mapping[str, Any], database: sqlite3.Connection) -> bool:
+        now = self._now()
+        if not _decide(database, number=number, answer=answer, now=now):
+            return False
+        matter = _find(database, number=number, now=now)
+        if self._journal is not None and matter is not None:
+            self._journal.write(database, [(APPROVAL, matter.question["call_id"], _told(matter, now))])
+        return True
 
     async def find(self, number: str) -> Matter | None:
         """By its id, or by a beginning that no other has."""
@@ -142,6 +155,22 @@ class Approvals:
 def _settle(future: "asyncio.Future[None]") -> None:
     if not future.done():
         future.set_result(None)
+
+
+def _told(matter: Matter, now: float) -> dict[str, Any]:
+    """What the record says about a decision."""
+    question, answer = matter.question, matter.answer or {}
+    return {
+        "v": VERSION,
+        "ts": now,
+        **{key: question[key] for key in ("session", "user", "role", "origin", "tool", "danger", "args")},
+        "approval": matter.id,
+        "granted": answer.get("granted"),
+        "approved_by": answer.get("by"),
+        "scope": answer.get("scope"),
+        "edited": answer.get("args"),
+        "message": answer.get("note"),
+    }
 
 
 _COLUMNS = "id, binding, holder, tool, asked, expires, state, question, answer"

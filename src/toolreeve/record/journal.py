@@ -26,7 +26,7 @@ from toolreeve.record.store import Store
 logger = logging.getLogger(__name__)
 
 VERSION = 1
-INTENT, CALL, LOST = "intent", "call", "lost"
+INTENT, CALL, LOST, APPROVAL = "intent", "call", "lost", "approval"
 RECORDS_PER_CHECKPOINT = 1_000
 
 _Body = dict[str, Any]

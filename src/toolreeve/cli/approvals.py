@@ -1,0 +1,212 @@
+"""What waits for a person, and what do they say? Questions of clients that could not be asked when they called.
+
+A decision is made once, by whoever is first, and is on record. It lets one call run; the call itself is made by whoever
+waits for it, and judged again then.
+"""
+
+import asyncio
+import getpass
+import os
+import shlex
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from toolreeve.cli.invocation import Group, Invocation, current
+from toolreeve.cli.output import note, say, say_json, say_table
+from toolreeve.core.errors import ExitStatus
+
+if TYPE_CHECKING:
+    from toolreeve.approval.channels.terminal import TerminalChannel
+    from toolreeve.approval.request import Answer, Request, Scope
+    from toolreeve.record.approvals import Approvals, Matter
+
+LOOK_EVERY = 0.5
+COLUMNS = ("id", "state", "tool", "danger", "user", "asked", "reason")
+
+
+@click.group(cls=Group, invoke_without_command=True)
+@click.option("--all", "everything", is_flag=True, help="Also those that are answered, used or expired.")
+@click.pass_context
+def approvals(context: click.Context, *, everything: bool) -> int:
+    """List the questions that wait, oldest first; show one, answer it, or answer them as they come."""
+    if context.invoked_subcommand is not None:
+        return ExitStatus.OK
+    matters = asyncio.run(_list(current(), pending_only=not everything))
+    if current().json:
+        say_json([matter.to_dict() for matter in matters])
+    elif matters:
+        say_table(current(), COLUMNS, list(map(_row, matters)))
+    else:
+        note("nothing waits for an answer")
+    return ExitStatus.OK
+
+
+@approvals.command()
+@click.argument("number", metavar="ID")
+def show(number: str) -> int:
+    """Show a question whole. The beginning of its id is enough, if no other begins so."""
+    from toolreeve.approval.docket import read_question
+    from toolreeve.approval.prompt import describe
+
+    matter = asyncio.run(_find(current(), number))
+    if matter is None:
+        return _unknown(number)
+    if current().json:
+        say_json(matter.to_dict())
+    else:
+        say(f"{describe(read_question(matter.id, matter.question), whole=True)}\n  State: {_state(matter)}")
+    return ExitStatus.OK
+
+
+@approvals.command()
+@click.argument("number", metavar="ID")
+@click.option("--session", is_flag=True, help="Also the same thing again, in the same session.")
+@click.option("--always", is_flag=True, help="Also the same thing again, by a rule in your policy file.")
+@click.option("--note", "remark", default="", help="Something that the model reads.")
+def allow(number: str, remark: str, *, session: bool, always: bool) -> int:
+    """Let the call run, once it is waited for."""
+    from toolreeve.approval.request import Scope
+
+    if session and always:
+        raise click.UsageError("choose --session or --always")
+    scope = Scope.ALWAYS if always else Scope.SESSION if session else Scope.ONCE
+    return asyncio.run(_answer(current(), number, scope, remark))
+
+
+@approvals.command()
+@click.argument("number", metavar="ID")
+@click.option("--note", "remark", default="", help="Why, or what to do instead; the model reads it.")
+def deny(number: str, remark: str) -> int:
+    """Refuse the call."""
+    return asyncio.run(_answer(current(), number, None, remark))
+
+
+@approvals.command()
+def watch() -> int:
+    """Ask on this terminal, as the questions come, until interrupted."""
+    return asyncio.run(_watch(current()))
+
+
+@asynccontextmanager
+async def _open(invocation: Invocation) -> "AsyncIterator[Approvals]":
+    from toolreeve.config.places import DATABASE
+    from toolreeve.record.approvals import Approvals
+    from toolreeve.record.journal import Journal
+    from toolreeve.record.redact import Redactor
+    from toolreeve.record.store import Store
+
+    configuration = invocation.configuration()
+    store = Store(Path(configuration.settings.state.dir) / DATABASE)
+    journal = Journal(store, Redactor(configuration.secrets), time.time)
+    await store.start()
+    try:
+        await journal.start()
+        try:
+            yield Approvals(store, time.time, journal=journal)
+        finally:
+            await journal.stop()
+    finally:
+        await store.close()
+
+
+async def _list(invocation: Invocation, *, pending_only: bool) -> "Sequence[Matter]":
+    async with _open(invocation) as found:
+        return await found.list(pending_only=pending_only)
+
+
+async def _find(invocation: Invocation, number: str) -> "Matter | None":
+    async with _open(invocation) as found:
+        return await found.find(number)
+
+
+async def _answer(invocation: Invocation, number: str, scope: "Scope | None", remark: str) -> int:
+    from toolreeve.approval.docket import read_question, write_answer
+
+    async with _open(invocation) as found:
+        matter = await found.find(number)
+        if matter is None:
+            return _unknown(number)
+        answer = _said(read_question(matter.id, matter.question), scope, remark)
+        done = await found.decide(matter.id, write_answer(answer))
+        matter = await found.find(matter.id) or matter
+    return _tell(invocation, matter, done=done)
+
+
+def _said(request: "Request", scope: "Scope | None", remark: str) -> "Answer":
+    by = f"{getpass.getuser()} via command line"
+    if scope is None:
+        return request.deny(by=by, note=remark)
+    if scope == "always":
+        if not request.lasting:
+            raise click.UsageError("this cannot be allowed for always: there is no policy file to write to")
+        note(f"this rule will be written when the call is made: {request.lasting}")
+    return request.allow(by=by, scope=scope, note=remark)
+
+
+def _tell(invocation: Invocation, matter: "Matter", *, done: bool) -> int:
+    if invocation.json:
+        say_json(matter.to_dict() | {"decided": done})
+    elif done:
+        say(f"{matter.id}: {matter.state}")
+    if not done:
+        note(f"{matter.id} is {_state(matter)} already: nothing was changed")
+    return ExitStatus.OK if done else ExitStatus.TOOL_ERROR
+
+
+def _unknown(number: str) -> int:
+    note(f"no question has the id {number!r}, or several begin so")
+    return ExitStatus.NOT_FOUND
+
+
+async def _watch(invocation: Invocation) -> int:
+    from toolreeve.approval.channels.console import Hangup
+    from toolreeve.approval.channels.terminal import TerminalChannel
+
+    terminal = TerminalChannel(editor=shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""))
+    if not terminal.available():
+        raise click.UsageError("there is no terminal to ask on; see `toolreeve approvals`")
+    note("questions are asked here as they come; ^C ends that")
+    async with _open(invocation) as found:
+        try:
+            while True:
+                for matter in await found.list():
+                    await _ask_about(found, matter, terminal)
+                await asyncio.sleep(LOOK_EVERY)
+        except Hangup as problem:
+            note(str(problem))
+            return ExitStatus.UNAVAILABLE
+
+
+async def _ask_about(found: "Approvals", matter: "Matter", terminal: "TerminalChannel") -> None:
+    """Until it is answered here, answered elsewhere, or out of time."""
+    from toolreeve.approval.docket import read_question, write_answer
+
+    asking = asyncio.create_task(terminal.ask(read_question(matter.id, matter.question)))
+    ending = asyncio.create_task(found.wait(matter.id, timeout=max(0.0, matter.expires - time.time())))
+    try:
+        await asyncio.wait({asking, ending}, return_when=asyncio.FIRST_COMPLETED)
+        if asking.done():
+            answer = replace(asking.result(), by=f"{getpass.getuser()} via terminal")
+            await found.decide(matter.id, write_answer(answer))
+    finally:
+        for task in (asking, ending):
+            task.cancel()
+        await asyncio.wait({asking, ending})
+
+
+def _row(matter: "Matter") -> tuple[str, ...]:
+    told = matter.to_dict()
+    asked = datetime.fromtimestamp(matter.asked, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return tuple(str((told | {"asked": asked})[column]) for column in COLUMNS)
+
+
+def _state(matter: "Matter") -> str:
+    by = (matter.answer or {}).get("by")
+    return f"{matter.state} (answered by {by})" if by else matter.state
