@@ -144,7 +144,9 @@ def _variables() -> Iterator[str]:
     )
     others = {path: [name for name, other in ALIASES.items() if other == path] for path in leaves()}
     rows = [
-        (code(leaf.variable), code(leaf.key), ", ".join(map(code, others[path]))) for path, leaf in leaves().items()
+        (code(leaf.variable), code(leaf.key), ", ".join(map(code, others[path])))
+        for path, leaf in leaves().items()
+        if leaf.variable is not None
     ]
     yield from table(("variable", "setting", "also as"), rows)
 

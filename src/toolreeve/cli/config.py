@@ -18,7 +18,7 @@ def show() -> None:
     from toolreeve.config.leaves import leaves, value_at
 
     found = current().configuration()
-    values = {leaf.key: value_at(found.settings, path) for path, leaf in leaves().items()}
+    values = {leaf.key: leaf.shown(value_at(found.settings, path)) for path, leaf in leaves().items()}
     if current().json:
         say_json({key: {"value": value, "origin": found.origins[key]} for key, value in values.items()})
         return

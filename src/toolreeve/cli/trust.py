@@ -12,9 +12,9 @@ from toolreeve.cli.output import note, say, say_json
 @click.option("--revoke", is_flag=True, help="Stop trusting the folder.")
 def trust(*, revoke: bool) -> None:
     """Trust the workspace: what its toolreeve.toml names as tool files and as commands of the quality tools
-    will run.
+    will run, and so will the MCP servers of that file and of .mcp.json.
 
-    A change of the file, or of a tool file it names, ends the trust.
+    A change of these files, or of a file of the workspace that they name to be run, ends the trust.
     """
     from toolreeve.config.trust import TrustedFolders
 
@@ -25,12 +25,17 @@ def trust(*, revoke: bool) -> None:
         known = folders.revoke(folder)
         _answer(folder, trusted=False, text="no longer trusted" if known else "was not trusted")
     elif found.code is None:
-        raise click.UsageError(f"there is nothing to trust: {found.project_file} names no tool files and no commands")
+        raise click.UsageError(
+            f"there is nothing to trust: {found.project_file} names no tool files, no commands and no servers, "
+            "and there is no .mcp.json beside it"
+        )
     else:
         for name in found.code.files:
             note(f"will run as code: {name}")
         for command in found.code.commands:
             note(f"will be run: {command}")
+        for server in found.code.servers:
+            note(f"will be used as a server: {server}")
         folders.add(folder, found.code.digest)
         _answer(folder, trusted=True, text="trusted as it is now")
 

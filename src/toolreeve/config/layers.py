@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from toolreeve.config.leaves import ONLY_BY_HAND, KeyPath, Leaf, leaves
+from toolreeve.config.leaves import ONLY_BY_HAND, KeyPath, Leaf, leaves, spellings
 from toolreeve.core import json
 from toolreeve.core.documents import Document
 from toolreeve.core.errors import ConfigError
@@ -47,17 +47,22 @@ ALIASES: Mapping[str, KeyPath] = {
 
 def read_file_layer(document: Document, *, complain: Complain, environ: Mapping[str, str]) -> Layer:
     """The settings of a parsed `toolreeve.toml`. Relative paths in it start at its own directory."""
-    found: dict[KeyPath, Any] = {}
-    for path, value in _entries(document, complain):
-        if problem := _problem(leaves()[path], value):
-            complain(document.error(problem, path=path, fix=_fix(leaves()[path], value)))
-        else:
-            found[path] = value
     base = Path(document.source).parent
-    return {
-        path: Given(value=leaves()[path].settle(value, base, environ), origin=_place(document, path))
-        for path, value in found.items()
-    }
+    layer: dict[KeyPath, Given] = {}
+    for written, path, value in _entries(document, complain):
+        leaf = leaves()[path]
+        if problem := _problem(leaf, value):
+            place = leaf.place(value) if _is_json(value) else ()
+            complain(document.error(problem, path=(*written, *place), fix=_fix(leaf, value)))
+        else:
+            settled = leaf.settle(value, base, environ)
+            layer[path] = _beside(layer.get(path), Given(value=settled, origin=_place(document, written)))
+    return layer
+
+
+def _beside(before: Given | None, given: Given) -> Given:
+    """Tables that one file holds under two spellings of a key stand side by side."""
+    return given if before is None else Given(value={**given.value, **before.value}, origin=before.origin)
 
 
 def _place(document: Document, path: KeyPath) -> str:
@@ -65,19 +70,20 @@ def _place(document: Document, path: KeyPath) -> str:
     return document.source if line is None else f"{document.source}:{line}"
 
 
-def _entries(document: Document, complain: Complain) -> Iterable[tuple[KeyPath, Any]]:
-    """The keys that the tree knows, with their values; the others are complained about."""
+def _entries(document: Document, complain: Complain) -> Iterable[tuple[KeyPath, KeyPath, Any]]:
+    """The keys that the tree knows, as written and as meant, with their values; the others are complained about."""
     pending: list[tuple[KeyPath, Any]] = [((), document.value)]
     while pending:
-        path, value = pending.pop()
+        written, value = pending.pop()
+        path = spellings().get(written, written)
         if path in leaves():
-            yield path, value
+            yield written, path, value
         elif not isinstance(value, Mapping):
             complain(document.error("is a section, not a value", path=path, fix=f"write [{'.'.join(path)}] above it"))
         else:
             known = _known_below(path)
             for name, inner in value.items():
-                if name in known:
+                if name in known or (*path, name) in spellings():
                     pending.append(((*path, name), inner))
                 else:
                     complain(_unknown_key(document, (*path, name), known))
@@ -95,7 +101,7 @@ def _unknown_key(document: Document, path: KeyPath, known: Sequence[str]) -> Con
 
 def read_environment(environ: Mapping[str, str], *, complain: Complain, cwd: Path) -> Layer:
     """`TOOLREEVE_POLICY_MODE` is `policy.mode`. An empty variable counts as not set."""
-    names = dict(ALIASES) | {leaf.variable: leaf.path for leaf in leaves().values()}
+    names = dict(ALIASES) | {leaf.variable: leaf.path for leaf in leaves().values() if leaf.variable is not None}
     layer: dict[KeyPath, Given] = {}
     for name, path in names.items():
         text = environ.get(name, "")
@@ -170,6 +176,8 @@ def read_overrides(
 
 
 def _problem(leaf: Leaf, value: Any) -> str:
+    if isinstance(value, Mapping) and leaf.tables and not leaf.several:
+        return ""
     if not _is_json(value):
         return f"is a {type(value).__name__}, which no setting takes"
     if leaf.path == ("policy", "mode") and value == ONLY_BY_HAND:
@@ -190,6 +198,10 @@ def _is_json(value: Any) -> bool:
 def _fix(leaf: Leaf, value: Any) -> str:
     if value == ONLY_BY_HAND and leaf.path == ("policy", "mode"):
         return "pass --mode bypass for the one command that needs it, or Toolreeve(mode=...) in code"
+    if leaf.tables and leaf.several:
+        return (
+            'write [[serve.tokens]] with token = "${secret:NAME}" or sha256 = "…", user, and if need be role and tools'
+        )
     schema = leaf.document
     if "enum" in schema:
         return f"use one of {', '.join(map(str, schema['enum']))}"

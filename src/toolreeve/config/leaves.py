@@ -13,7 +13,8 @@ from typing import Any, Literal, cast, get_args, get_origin
 
 from toolreeve.config.places import expand
 from toolreeve.config.settings import About, Settings
-from toolreeve.core.schema import Schema
+from toolreeve.config.tables import REFERENCE
+from toolreeve.core.schema import Problem, Schema
 from toolreeve.core.signature import plain_schema
 
 KeyPath = tuple[str, ...]
@@ -34,8 +35,13 @@ class Leaf:
         return ".".join(self.path)
 
     @property
-    def variable(self) -> str:
-        return "TOOLREEVE_" + "_".join(self.path).upper()
+    def variable(self) -> str | None:
+        """None for what is made of tables: it has no place in a variable."""
+        return None if self.tables else "TOOLREEVE_" + "_".join(self.path).upper()
+
+    @property
+    def tables(self) -> bool:
+        return Mapping in (get_origin(self.hint), *map(get_origin, get_args(self.hint)))
 
     @property
     def several(self) -> bool:
@@ -47,12 +53,30 @@ class Leaf:
         default = list(self.default) if self.several else self.default
         bounds = {"minimum": self.about.at_least, "exclusiveMinimum": self.about.above}
         narrowed = {word: bound for word, bound in bounds.items() if bound is not None}
-        return _schema(self.hint) | narrowed | {"description": self.about.description, "default": default}
+        shape = dict(self.about.shape) if self.about.shape is not None else _schema(self.hint)
+        return shape | narrowed | {"description": self.about.description, "default": default}
 
     def problem(self, value: Any) -> str:
         """What is wrong with a value; nothing if it fits."""
-        wrapped = Schema({"type": "object", "properties": {"value": self.document}})
-        return "; ".join(problem.text for problem in wrapped.problems({"value": value}))
+        return "; ".join(map(_discreet, self._problems(value)))
+
+    def place(self, value: Any) -> tuple[str | int, ...]:
+        """Where in the tables of a value the first thing wrong with it stands."""
+        if not self.tables:
+            return ()
+        pointers = [problem.pointer.split("/")[2:] for problem in self._problems(value)]
+        return tuple(int(part) if part.isdigit() else part for part in pointers[0]) if pointers else ()
+
+    def _problems(self, value: Any) -> list[Problem]:
+        """Tables by name are looked into one by one where they are read, so that a bad one spoils no other."""
+        document = {"type": "object"} if self.tables and not self.several else self.document
+        return Schema({"type": "object", "properties": {"value": document}}).problems({"value": value})
+
+    def shown(self, value: Any) -> Any:
+        """The value as it may be printed: of tables, which may hold credentials, only whom or what they are about."""
+        if not self.tables:
+            return value
+        return [each.get("user") for each in value] if self.several else list(value)
 
     def settle(self, value: Any, base: Path, environ: Mapping[str, str]) -> Any:
         """The value as the tree holds it: tuples for lists, absolute paths, floats where a float is meant."""
@@ -63,6 +87,11 @@ class Leaf:
         if self.about.paths:
             return expand(value, base=base, environ=environ)
         return float(value) if type(value) is int and self.hint is not int else value
+
+
+def _discreet(problem: Problem) -> str:
+    """What was written where a reference to a secret belongs may be the secret itself."""
+    return "must be written as ${secret:NAME}" if REFERENCE in problem.text else problem.text
 
 
 def _schema(hint: Any) -> dict[str, Any]:
@@ -78,6 +107,12 @@ def leaves() -> Mapping[KeyPath, Leaf]:
     return MappingProxyType({leaf.path: leaf for leaf in _walk(Settings, ())})
 
 
+@cache
+def spellings() -> Mapping[KeyPath, KeyPath]:
+    """Other keys that a file may use for a setting."""
+    return {(*path[:-1], name): path for path, leaf in leaves().items() for name in leaf.about.also}
+
+
 def _walk(kind: Any, path: KeyPath) -> Iterator[Leaf]:
     for each in dataclasses.fields(kind):
         here = (*path, each.name)
@@ -85,7 +120,8 @@ def _walk(kind: Any, path: KeyPath) -> Iterator[Leaf]:
             yield from _walk(each.type, here)
         else:
             hint, about = get_args(each.type)
-            yield Leaf(path=here, hint=hint, about=about, default=each.default)
+            default = each.default if each.default_factory is dataclasses.MISSING else each.default_factory()
+            yield Leaf(path=here, hint=hint, about=about, default=default)
 
 
 def json_schema() -> dict[str, Any]:
@@ -98,9 +134,11 @@ def _section(kind: Any, path: KeyPath) -> dict[str, Any]:
     properties = {}
     for each in dataclasses.fields(kind):
         here = (*path, each.name)
-        properties[each.name] = (
-            _section(each.type, here) if dataclasses.is_dataclass(each.type) else leaves()[here].document
-        )
+        if dataclasses.is_dataclass(each.type):
+            properties[each.name] = _section(each.type, here)
+        else:
+            leaf = leaves()[here]
+            properties |= dict.fromkeys((each.name, *leaf.about.also), leaf.document)
     return {
         "description": kind.__doc__,
         "type": "object",

@@ -7,6 +7,19 @@ FILE = "toolreeve.toml"
 POLICY_FILE = "policy.yaml"
 SECRETS_FILE = "secrets.toml"
 DATABASE = "toolreeve.db"
+SHARED_FILE = ".mcp.json"
+"""Where a project keeps servers for every client."""
+
+CLIENT_FILES = (
+    SHARED_FILE,
+    ".claude.json",
+    ".codex/config.toml",
+    ".cursor/mcp.json",
+    ".gemini/settings.json",
+    ".vscode/mcp.json",
+    ".zed/settings.json",
+)
+"""Files of a folder that tell some client which programs to start."""
 
 
 def config_home(environ: Mapping[str, str]) -> Path:

@@ -35,6 +35,8 @@ def tighten(base: Layer, project: Layer, *, trusted: bool) -> Tightened:
             problems.append(_not_for_projects(leaf, given))
         elif leaf.about.project is Project.WHEN_TRUSTED and not trusted:
             notices.append(f"{given.origin}: {leaf.key} is ignored: the folder is not trusted (run `toolreeve trust`)")
+        elif isinstance(given.value, Mapping):
+            layer[path] = Given(value={**given.value, **current}, origin=given.origin)
         elif _stricter(leaf.about.project, given.value, than=current):
             layer[path] = Given(value=_joined(leaf.about.project, current, given.value), origin=given.origin)
         elif given.value != current:

@@ -4,9 +4,12 @@ Every field here is wired to something that obeys it. A project's own file (`too
 tighten: `Project` says, field by field, what that means.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
+
+from toolreeve.config.tables import REFERENCE, SERVERS, TOKENS
 
 Mode = Literal["default", "plan", "strict", "bypass"]
 
@@ -24,13 +27,16 @@ class Project(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """`paths` marks values that are resolved against the file that names them."""
+    """`paths` marks values that are resolved against the file that names them. `shape` is the JSON Schema of a value
+    that is made of tables, or narrows a plain one; `also` are other spellings of the key in files."""
 
     description: str
     project: Project
     paths: bool = False
     at_least: float | None = None
     above: float | None = None
+    shape: Mapping[str, Any] | None = None
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +116,10 @@ class Approval:
         float,
         About("Seconds to wait for a person's answer.", Project.LOWER, above=0),
     ] = 60.0
+    pending_hours: Annotated[
+        float,
+        About("Hours that a call may wait for an answer where nobody could be asked at once.", Project.LOWER, above=0),
+    ] = 24.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -303,6 +313,71 @@ class State:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Mcp:
+    """What MCP clients see of us, and where else servers are configured."""
+
+    tools: Annotated[
+        tuple[str, ...],
+        About("What clients see: names, patterns such as git__*, and toolsets; everything if empty.", Project.NEVER),
+    ] = ()
+    search: Annotated[
+        bool,
+        About("Show clients search_tools and call_tool instead of every tool.", Project.NEVER),
+    ] = False
+    files: Annotated[
+        tuple[str, ...],
+        About("Files of other clients whose servers are used as well.", Project.NEVER, paths=True),
+    ] = ()
+    project_file: Annotated[
+        bool,
+        About(
+            "Whether the servers of a workspace's .mcp.json are used, once the folder is trusted (`toolreeve trust`).",
+            Project.TURN_OFF,
+        ),
+    ] = True
+    state_key: Annotated[
+        tuple[str, ...],
+        About(
+            "The secrets that seal what clients carry from one request to the next, each as ${secret:NAME}, the newest "
+            "first: the same for all workers. One is made in the state directory if none is named.",
+            Project.NEVER,
+            shape={"type": "array", "items": {"type": "string", "pattern": REFERENCE}},
+        ),
+    ] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serve:
+    """Where `toolreeve serve` listens, and whom it lets in."""
+
+    host: Annotated[
+        str,
+        About("The address to listen on; anything but this machine alone needs a token.", Project.NEVER),
+    ] = "127.0.0.1"
+    port: Annotated[
+        int,
+        About("The port to listen on.", Project.NEVER, at_least=0, shape={"type": "integer", "maximum": 65_535}),
+    ] = 8733
+    tokens: Annotated[
+        tuple[Mapping[str, Any], ...],
+        About(
+            "Who may come in: bearer tokens with the user and role they stand for and the tools they see. "
+            "With any configured, no request is answered without one.",
+            Project.NEVER,
+            shape=TOKENS,
+        ),
+    ] = ()
+    allowed_hosts: Annotated[
+        tuple[str, ...],
+        About("Names under which it may be asked for, besides those of this machine.", Project.NEVER),
+    ] = ()
+    allowed_origins: Annotated[
+        tuple[str, ...],
+        About("Web pages that may ask it, as https://host[:port].", Project.NEVER),
+    ] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """The configuration of Toolreeve."""
 
@@ -316,6 +391,18 @@ class Settings:
     quality: Quality = field(default_factory=Quality)
     record: Record = field(default_factory=Record)
     state: State = field(default_factory=State)
+    mcp: Mcp = field(default_factory=Mcp)
+    serve: Serve = field(default_factory=Serve)
+    mcp_servers: Annotated[
+        Mapping[str, Any],
+        About(
+            "MCP servers whose tools are offered, by name. They run as programs: a project's own are ignored until the "
+            "folder is trusted (`toolreeve trust`).",
+            Project.WHEN_TRUSTED,
+            shape=SERVERS,
+            also=("mcpServers", "McpServers"),
+        ),
+    ] = field(default_factory=dict, repr=False)
     tool_files: Annotated[
         tuple[str, ...],
         About(

@@ -15,21 +15,36 @@ from toolreeve.config.layers import Given, Layer, read_environment, read_file_la
 from toolreeve.config.leaves import KeyPath, build, leaves, value_at
 from toolreeve.config.project import tighten
 from toolreeve.config.secrets import SecretSource, secret_values
+from toolreeve.config.servers import (
+    entries_shown,
+    programs_within,
+    read_servers,
+    servers_from_code,
+    servers_of,
+    surroundings,
+)
 from toolreeve.config.settings import Project, Settings
 from toolreeve.config.trust import TrustedFolders, digest_of
-from toolreeve.core.documents import MAX_BYTES, read_document
+from toolreeve.core.documents import MAX_BYTES, Document, read_document
 from toolreeve.core.errors import ConfigError, ConfigErrors
+from toolreeve.remote.expansion import Expander, Surroundings, Unresolved
+from toolreeve.remote.reading import Servers
+from toolreeve.remote.servers import ServerSpec
 
 DEFAULT = "default"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectCode:
-    """What a project's file would have run, and whether a person trusts it as it is now."""
+    """What a project's files would have run, and whether a person trusts it as it is now.
+
+    `servers` tells each of its MCP servers by name and what it is.
+    """
 
     folder: Path
     files: tuple[str, ...]
     commands: tuple[str, ...]
+    servers: tuple[str, ...]
     digest: str
     trusted: bool
 
@@ -39,7 +54,8 @@ class Configuration:
     """The effective settings, where each came from by dotted key, and what a person should be told about them.
 
     `code` is None where the project asks for nothing that needs trust. `docker` is what of the environment tells a
-    docker client where it is and whom to ask.
+    docker client where it is and whom to ask. `mcp_servers` are the servers to use, those that are turned off included;
+    `mcp_problems` is what is wrong with the ones that were left out.
     """
 
     settings: Settings
@@ -52,6 +68,16 @@ class Configuration:
     docker: Mapping[str, str] = field(repr=False)
     secrets: tuple[str, ...] = field(repr=False)
     secret_source: SecretSource = field(repr=False)
+    known: Surroundings = field(repr=False)
+    mcp_servers: tuple[ServerSpec, ...] = ()
+    mcp_problems: tuple[ConfigError, ...] = ()
+
+    def reveal(self, reference: str, *, key: str) -> str:
+        """The credential that a setting such as `${secret:NAME}` refers to. Raises ConfigError."""
+        try:
+            return Expander(self.known).expand(reference)
+        except Unresolved as problem:
+            raise ConfigError(str(problem), source=self.origins.get(key, "code"), key=key, fix=problem.fix) from None
 
     @property
     def governing(self) -> tuple[str, ...]:
@@ -63,9 +89,11 @@ class Configuration:
             self.user_file.with_name(places.SECRETS_FILE),
             self.project_file,
             folder / places.POLICY_FILE,
+            *(folder / name for name in places.CLIENT_FILES),
         )
         code = self.code.files if self.code is not None else ()
-        return tuple(dict.fromkeys((*map(str, own), *self.settings.policy.files, *self.settings.tool_files, *code)))
+        named = (*self.settings.policy.files, *self.settings.tool_files, *self.settings.mcp.files)
+        return tuple(dict.fromkeys((*map(str, own), *named, *code)))
 
     @property
     def project_policy(self) -> Path | None:
@@ -95,18 +123,29 @@ def from_settings(
     values = {path: leaf.settle(value_at(settings, path), cwd, environ) for path, leaf in leaves().items()}
     if not settings.state.dir:
         values[("state", "dir")] = str(places.state_home(environ))
+    secrets = SecretSource(environ, places.config_home(environ) / places.SECRETS_FILE)
+    known = surroundings(environ, secrets, values[("workspace", "dir")])
+    servers = servers_from_code(settings.mcp_servers, known, base=cwd)
     return Configuration(
         settings=build(values),
         origins={leaf.key: "code" for leaf in leaves().values()},
-        notices=(),
+        notices=_told(servers),
         user_file=places.config_home(environ) / places.FILE,
         project_file=Path(values[("workspace", "dir")]) / places.FILE,
         code=None,
         home=places.home(environ),
         docker=_for_docker(environ),
         secrets=secret_values(settings.record.redact_env, environ),
-        secret_source=SecretSource(environ, places.config_home(environ) / places.SECRETS_FILE),
+        secret_source=secrets,
+        known=known,
+        mcp_servers=tuple(servers.specs),
+        mcp_problems=tuple(servers.problems),
     )
+
+
+def _told(servers: Servers) -> tuple[str, ...]:
+    """What a person should know about the servers, the ones that were left out included."""
+    return (*servers.notices, *map(str, servers.problems))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -116,6 +155,8 @@ class _Lookup:
     overrides: Mapping[str, Any]
     origin: str
     problems: list[ConfigError] = field(default_factory=list)
+    documents: dict[Path, Document] = field(default_factory=dict)
+    servers: Servers = field(default_factory=Servers)
 
     def run(self) -> Configuration:
         complain = self.problems.append
@@ -127,7 +168,8 @@ class _Lookup:
         chosen = _merge(own, variables, said)
         project_file = self._workspace(chosen) / places.FILE
         project = {} if project_file == user_file else self._file(project_file)
-        code = self._code(chosen, project, project_file)
+        shared = self._shared(chosen, project, project_file.parent)
+        code = self._code(chosen, project, project_file, shared)
         tightened = tighten(own, project, trusted=code is not None and code.trusted)
         self.problems += tightened.problems
         values = _merge(own, tightened.layer, variables, said)
@@ -135,17 +177,23 @@ class _Lookup:
         if self.problems:
             raise ConfigErrors(self.problems)
         settings = build({path: given.value for path, given in values.items()})
+        secrets = SecretSource(self.environ, user_file.with_name(places.SECRETS_FILE))
+        known = surroundings(self.environ, secrets, settings.workspace.dir)
+        self._look_up_servers(known, settings, (user_file, project_file), code, shared)
         return Configuration(
             settings=settings,
             origins={leaf.key: values[path].origin if path in values else DEFAULT for path, leaf in leaves().items()},
-            notices=tightened.notices,
+            notices=(*tightened.notices, *_told(self.servers)),
             user_file=user_file,
             project_file=project_file,
             code=code,
             home=places.home(self.environ),
             docker=_for_docker(self.environ),
             secrets=secret_values(settings.record.redact_env, self.environ),
-            secret_source=SecretSource(self.environ, user_file.with_name(places.SECRETS_FILE)),
+            secret_source=secrets,
+            known=known,
+            mcp_servers=tuple(self.servers.specs),
+            mcp_problems=tuple(self.servers.problems),
         )
 
     def _defaults(self, user_file: Path) -> Layer:
@@ -163,7 +211,7 @@ class _Lookup:
         try:
             if not _present(path):
                 return {}
-            document = read_document(path)
+            document = self.documents[path] = read_document(path)
         except ConfigError as problem:
             self.problems.append(problem)
             return {}
@@ -181,24 +229,69 @@ class _Lookup:
             )
         return path
 
-    def _code(self, chosen: Layer, project: Layer, project_file: Path) -> ProjectCode | None:
-        needing = {
-            path: given for path, given in project.items() if leaves()[path].about.project is Project.WHEN_TRUSTED
-        }
-        if not any(given.value for given in needing.values()):
+    def _shared(self, chosen: Layer, project: Layer, folder: Path) -> Document | None:
+        """The workspace's `.mcp.json`, if it has one that is wanted. What is wrong with it stops nothing else."""
+        setting = ("mcp", "project_file")
+        if any(setting in layer and not layer[setting].value for layer in (chosen, project)):
             return None
-        files, commands = (
-            tuple(
-                name for path, given in needing.items() if leaves()[path].about.paths is paths for name in given.value
-            )
-            for paths in (True, False)
-        )
-        folder, digest, trusted = project_file.parent, digest_of([project_file, *map(Path, files)]), False
+        path = folder / places.SHARED_FILE
+        try:
+            return read_servers(path) if _present(path) else None
+        except ConfigError as problem:
+            self.servers.problems.append(problem)
+            return None
+
+    def _code(self, chosen: Layer, project: Layer, project_file: Path, shared: Document | None) -> ProjectCode | None:
+        needing = [given for path, given in project.items() if leaves()[path].about.project is Project.WHEN_TRUSTED]
+        naming = [shared] if shared is not None else []
+        if project.get(("mcp_servers",)):
+            naming.append(self.documents[project_file])
+        servers = tuple(shown for document in naming for shown in entries_shown(document))
+        if not servers and not any(given.value for given in needing):
+            return None
+        folder = project_file.parent
+        named = (name for document in naming for name in programs_within(document, folder))
+        files = tuple(dict.fromkeys((*_words(project, paths=True), *named)))
+        sources = [project_file, *(Path(document.source) for document in naming if document is shared)]
+        digest, trusted = digest_of([*sources, *map(Path, files)]), False
         try:
             trusted = TrustedFolders(Path(chosen[("state", "dir")].value)).covers(folder, digest)
         except ConfigError as problem:
             self.problems.append(problem)
-        return ProjectCode(folder=folder, files=files, commands=commands, digest=digest, trusted=trusted)
+        return ProjectCode(
+            folder=folder,
+            files=files,
+            commands=_words(project, paths=False),
+            servers=servers,
+            digest=digest,
+            trusted=trusted,
+        )
+
+    def _look_up_servers(
+        self,
+        known: Surroundings,
+        settings: Settings,
+        own: tuple[Path, Path],
+        code: ProjectCode | None,
+        shared: Document | None,
+    ) -> None:
+        """The user's own first, then the project's if it is trusted, then those of other clients' files."""
+        user, project = (self.documents.get(path) for path in own)
+        trusted = code is not None and code.trusted
+        if user is not None:
+            self.servers.take(servers_of(user, known, own=True))
+        if project is not None and project is not user and trusted:
+            self.servers.take(servers_of(project, known, own=True, project=True))
+        if shared is not None and trusted:
+            self.servers.take(servers_of(shared, known, own=False, project=True))
+        elif shared is not None and next(entries_shown(shared), None):
+            ignored = "its servers are ignored: the folder is not trusted (run `toolreeve trust`)"
+            self.servers.notices.append(f"{shared.source}: {ignored}")
+        for name in settings.mcp.files:
+            try:
+                self.servers.take(servers_of(read_servers(Path(name)), known, own=False))
+            except ConfigError as problem:
+                self.servers.problems.append(problem)
 
     def _check_tool_files(self, values: Layer) -> None:
         given = values.get(("tool_files",))
@@ -212,6 +305,17 @@ class _Lookup:
                         fix="name .py, .yaml or .yml files",
                     )
                 )
+
+
+def _words(project: Layer, *, paths: bool) -> tuple[str, ...]:
+    """The files, or the commands, that a project's layer would have run."""
+    return tuple(
+        name
+        for path, given in project.items()
+        for leaf in (leaves()[path],)
+        if leaf.about.project is Project.WHEN_TRUSTED and leaf.about.paths is paths and not leaf.tables
+        for name in given.value
+    )
 
 
 def _for_docker(environ: Mapping[str, str]) -> dict[str, str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.errors import ConfigError
-from toolreeve.core.schema import Schema, nearest
+from toolreeve.core.schema import Problem, Schema, nearest
 from toolreeve.remote.declared import SERVER
 from toolreeve.remote.dialects import OWN, SECTIONS, plain
 from toolreeve.remote.expansion import Expander, Surroundings
@@ -81,10 +81,10 @@ def parse_servers(document: Any, origin: Origin, surroundings: Surroundings) -> 
     """The servers of a whole document, wherever in it they stand."""
     found = Servers()
     for path, section in sections(document):
-        entries = list(_entries(section, path))
-        if len(entries) > MAX_SERVERS:
+        found_here = list(entries(section, path))
+        if len(found_here) > MAX_SERVERS:
             found.problems.append(origin.error(f"names more than {MAX_SERVERS} servers", path=path))
-        for entry in entries[:MAX_SERVERS]:
+        for entry in found_here[:MAX_SERVERS]:
             _read(entry, origin, surroundings, found)
     return found
 
@@ -101,7 +101,7 @@ def sections(document: Any) -> Iterator[tuple[KeyPath, Any]]:
             yield path, section
 
 
-def _entries(section: Any, path: KeyPath) -> Iterator[Entry]:
+def entries(section: Any, path: KeyPath) -> Iterator[Entry]:
     """A table by name, or a list of tables that say their names."""
     if isinstance(section, Mapping):
         for name, raw in section.items():
@@ -148,7 +148,7 @@ def _parse(entry: Entry, origin: Origin, surroundings: Surroundings, notices: li
         told += [
             f"{here}: {key} of a project's own server is ignored: only your own file may say it" for key in withheld
         ]
-    spec = resolve(name, own, Expander(surroundings), base=origin.base, source=here, place=_place(own))
+    spec = resolve(name, own, Expander(surroundings), base=origin.base, source=here, place=place(own))
     notices += told
     return spec
 
@@ -186,10 +186,17 @@ def _checked(raw: Mapping[str, Any], origin: Origin) -> dict[str, Any]:
         raise Rejected(
             f"unknown key{nearest(found.unknown[0], known)}", f"known are {', '.join(known)}", found.unknown[:1]
         )
-    for problem in _SCHEMA.problems(dict(found.entry)):
+    for problem in _problems(found.entry):
         key, *_ = (*problem.pointer.split("/")[1:], "")
         raise Rejected(problem.text, _described(key), (key,) if key else ())
     return dict(found.entry)
+
+
+def _problems(entry: Mapping[str, Any]) -> list[Problem]:
+    try:
+        return _SCHEMA.problems(dict(entry))
+    except ValueError as problem:
+        raise Rejected(f"holds a value that no server takes: {problem}", "write texts and numbers") from None
 
 
 def _described(key: str) -> str:
@@ -209,9 +216,10 @@ def _without_self_praise(entry: dict[str, Any]) -> tuple[dict[str, Any], Sequenc
     return {key: value for key, value in entry.items() if key not in praise}, praise
 
 
-def _place(entry: Mapping[str, Any]) -> str:
+def place(entry: Mapping[str, Any]) -> str:
     """The command line, or the URL without what may be a credential, as written."""
     if "command" in entry:
-        return shlex.join([entry["command"], *entry.get("args", ())])
+        args = entry.get("args")
+        return shlex.join(map(str, [entry["command"], *(args if isinstance(args, list) else ())]))
     scheme, _, rest = str(entry.get("url", "")).partition("://")
     return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}" if rest else scheme

@@ -111,8 +111,8 @@ class _Values:
             if self.lenient:
                 return value
             raise Rejected(str(problem), problem.fix, key) from None
-        if "\0" in resolved:
-            raise Rejected("holds a NUL character", "remove it", key)
+        if not _sayable(resolved):
+            raise Rejected("holds a character that no program or server can be given", "remove it", key)
         return resolved
 
     def texts(self, key: str) -> tuple[str, ...]:
@@ -136,7 +136,7 @@ class _Values:
         passed = {name: environ[name] for name in self.entry.get("env_pass", ()) if name in environ}
         said = {name: self.text(value, "env", name) for name, value in self.entry.get("env", {}).items()}
         for name in said:
-            if not name or "=" in name or "\0" in name:
+            if not name or "=" in name or not _sayable(name):
                 raise Rejected(f"{name!a} cannot be the name of a variable", "rename it", ("env",))
         return passed | self._env_file() | said
 
@@ -177,6 +177,10 @@ class _Values:
         if said is None:
             return None
         return {key: self.text(value, "oauth", key) if isinstance(value, str) else value for key, value in said.items()}
+
+
+def _sayable(text: str) -> bool:
+    return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _assignments(text: str) -> dict[str, str]:
