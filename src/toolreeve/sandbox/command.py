@@ -7,7 +7,7 @@ import asyncio
 import json
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from toolreeve.core.process import OnOutput, ProcessLimits, ProcessRequest
@@ -70,7 +70,7 @@ class Command:
             self._part()
 
     def _start(self, request: ProcessRequest, environment: Mapping[str, str], nothing: int) -> None:
-        message = _message(request, environment)
+        message = to_message(request, environment)
         passed = [self._out.start(self._done), self._err.start(self._done)]
         try:
             stdin = nothing
@@ -79,15 +79,10 @@ class Command:
                 passed.append(stdin)
             files = [_holding(data) for data in request.files.values()]
             passed += files
-            streams = [stdin, passed[0], passed[1], *files]
-            if len(message) > _IN_A_MESSAGE:
-                large = _holding(message)
-                passed.append(large)
-                message, streams = b"@", [large, *streams]
             answer = self._slot.answer = self._loop.create_future()
             answer.add_done_callback(self._answered)
             try:
-                socket.send_fds(self._slot.commands, [message], streams)
+                send_order(self._slot, message, [stdin, passed[0], passed[1], *files])
             except (BrokenPipeError, ConnectionResetError):  # the slot's end will be heard of
                 self._unsent = True
         finally:
@@ -188,7 +183,20 @@ def _holding(data: bytes) -> int:
     return descriptor
 
 
-def _message(request: ProcessRequest, environment: Mapping[str, str]) -> bytes:
+def send_order(slot: Slot, message: bytes, descriptors: Sequence[int]) -> None:
+    """The first three descriptors are the streams. Raises OSError where the slot is gone."""
+    if len(message) <= _IN_A_MESSAGE:
+        socket.send_fds(slot.commands, [message], descriptors)
+        return
+    large = _holding(message)
+    try:
+        socket.send_fds(slot.commands, [b"@"], [large, *descriptors])
+    finally:
+        os.close(large)
+
+
+def to_message(request: ProcessRequest, environment: Mapping[str, str]) -> bytes:
+    """What a slot is told of a program."""
     return json.dumps(
         {
             "argv": request.argv,

@@ -11,24 +11,14 @@ import os
 import socket
 import struct
 import subprocess
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 
+from toolreeve.sandbox.boot import small_python
 from toolreeve.sandbox.plan import Plan
 
 PATIENCE = 10.0
 BUFFER = 1 << 20
 _ROOM = socket.CMSG_LEN(4 * 4)
-# The yard needs none of the package but its own folder: a package of that name is made up around it.
-_BOOT = """
-import sys, types
-package = types.ModuleType("toolreeve")
-package.__path__ = [sys.argv[2]]
-sys.modules["toolreeve"] = package
-from toolreeve.sandbox.yard import main
-main(int(sys.argv[1]))
-"""
 
 
 class Unavailable(Exception):  # says what is the matter with the machine
@@ -100,7 +90,7 @@ async def launch(plan: Plan) -> Launch:
         for end in (ours, theirs):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER)
         launcher = subprocess.Popen(  # noqa: ASYNC220  # by vfork: a millisecond, whatever our size
-            [sys.executable, "-I", "-S", "-c", _BOOT, str(theirs.fileno()), str(Path(__file__).parent.parent)],
+            small_python("yard", theirs.fileno()),
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

@@ -7,8 +7,9 @@ machine offers is taken; whatever is weaker than required is refused, never sile
 import asyncio
 import os
 import socket
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from toolreeve.core.errors import ErrorCode, ToolError
@@ -19,6 +20,7 @@ from toolreeve.sandbox.grounds import Grounds
 from toolreeve.sandbox.kernel_limits import kernel_limits
 from toolreeve.sandbox.launch import Unavailable
 from toolreeve.sandbox.proxy import proxy_environment
+from toolreeve.sandbox.running import Running
 from toolreeve.sandbox.session import Session, Slot
 
 Tier = Literal["full", "landlock", "limits"]
@@ -64,6 +66,27 @@ class Sandbox:
         if outcome is None:
             raise ToolError(ErrorCode.TOOL_EXEC, f"the sandbox does not hold: {self._reasons[-1]}")
         return _ended(request, outcome, session.plan.tier if self._strictness.confined else "none")
+
+    async def start(self, request: ProcessRequest, streams: Sequence[int]) -> Running:
+        """A program that stays, on descriptors for its input, output and errors that remain the caller's to close.
+
+        Its time is not limited. Raises ToolError as `run` does.
+        """
+        self._check(request)
+        session = await self._session(request)
+        environment = _guarded(session) if request.network == "guarded" else session.environment
+        session.busy += 1
+        session.lent += 1
+        try:
+            running = Running(session, await self._slot(session, request), partial(_part, session))
+            running.start(request, environment, streams)
+        except Unavailable as problem:
+            _part(session)
+            raise ToolError(ErrorCode.TOOL_EXEC, f"the sandbox does not hold: {problem}") from None
+        except BaseException:
+            _part(session)
+            raise
+        return running
 
     async def _try(self, request: ProcessRequest, on_output: OnOutput | None) -> tuple[Session, Outcome | None]:
         """No outcome where no slot could be had."""
@@ -204,6 +227,11 @@ class Sandbox:
         if self._nothing >= 0:
             os.close(self._nothing)
             self._nothing = -1
+
+
+def _part(session: Session) -> None:
+    session.busy -= 1
+    session.lent -= 1
 
 
 def _guarded(session: Session) -> Mapping[str, str]:

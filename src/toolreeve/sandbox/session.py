@@ -66,13 +66,17 @@ class Slot:
 
 
 class Session:
-    """`busy` is its owner's, who decides when it has to go; `environment` is what every program in it finds."""
+    """`busy` is its owner's, who decides when it has to go, as is `lent`, the number of slots that never come back.
+
+    `environment` is what every program in it finds.
+    """
 
     def __init__(self, plan: Plan, bases: Bases | None, most: int) -> None:
         self.plan = plan
         self.apart = plan.tier == "full"
         self.environment: Mapping[str, str] = BASE
         self.busy = 0
+        self.lent = 0
         self._bases, self._most = bases, most
         self._idle: dict[Kind, list[Slot]] = {}
         self._slots: set[Slot] = set()
@@ -110,7 +114,7 @@ class Session:
         while True:
             if idle := self._idle.get(kind):
                 return idle.pop()
-            if len(self._slots) + len(self._ordered) < self._most:
+            if len(self._slots) + len(self._ordered) < self._most + self.lent:
                 return await self._order(kind)
             if not self._drop_of_another(kind):
                 turn = self._loop.create_future()
