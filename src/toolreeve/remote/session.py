@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from toolreeve.core.peer import Era, Peer
+from toolreeve.core.visible import one_line
 from toolreeve.remote import handshake, routing
 from toolreeve.remote.asks import INTERNAL_ERROR, Asks
 from toolreeve.remote.flight import Flight
@@ -18,6 +19,7 @@ OnLost = Callable[[str], None]
 INVALID_PARAMS = -32602
 _PREFIX = "io.modelcontextprotocol/"
 _LONGEST_NUMBER = 18
+_SHOWN = 500
 
 
 class Session:
@@ -79,7 +81,7 @@ class Session:
             raise ServerAway(self._with_words(f"the server did not answer within {timeout:g} s")) from None
         except RemoteError as problem:
             await self.close()
-            raise Refused(self._with_words(f"the server refused to begin: {problem.message}")) from None
+            raise Refused(self._with_words(f"the server refused to begin: {one_line(problem.message[:_SHOWN])}")) from None
         except BaseException:
             await self.close()
             raise
