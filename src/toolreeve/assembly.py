@@ -80,7 +80,9 @@ class Assembly:
         self.metrics.watch("toolreeve_audit_failures_total", "Writes that failed.", lambda: self.store.failures)
         self.audit = Audit(self.store)
         self.ledger = Ledger(self.store)
-        self.approvals = Approvals(self.store, time.time, journal=self.journal)
+        self.approvals = Approvals(
+            self.store, time.time, journal=self.journal, lifetime=settings.approval.pending_hours * 3600
+        )
         self.undo = Undo(self.store, state / "undo", time.time)
         self.files = Workspace(
             settings.workspace.dir,

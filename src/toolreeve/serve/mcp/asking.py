@@ -4,8 +4,10 @@ In the modern era nothing waits: the answer to a request is a question with a se
 request with both. What it brings is verified here, and then takes the whole road again; here nothing is ever allowed.
 """
 
+import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from toolreeve.approval.docket import holder_of, read_call
 from toolreeve.approval.elicitation import METHOD, can_elicit, elicitation
@@ -16,8 +18,11 @@ from toolreeve.core.peer import Decided, Era
 from toolreeve.core.result import Failure, Meta, Success, ToolResult
 from toolreeve.record.approvals import ALLOWED, DENIED, PENDING, Approvals, Matter
 from toolreeve.serve.mcp.caller import Caller
-from toolreeve.serve.mcp.state import BadState, Seal, State
+from toolreeve.serve.mcp.state import BadState, Seal, State, keys_from
 from toolreeve.serve.mcp.wire import INVALID_PARAMS, Params, WireError
+
+if TYPE_CHECKING:
+    from toolreeve.runtime import Toolreeve
 
 KEY = "approval"
 """Our question's name among the input requests. Ours never stands beside those of a server elsewhere."""
@@ -49,6 +54,18 @@ WAIT_TOOL: Mapping[str, Any] = {
     },
     "annotations": {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False, "openWorldHint": True},
 }
+
+
+def new_asking(reeve: "Toolreeve") -> "Asking":
+    """With the keys of the configuration. Raises ConfigError, when it is first used, for a key that is none."""
+    configuration = reeve.configuration
+    settings = configuration.settings
+
+    def seal() -> Seal:
+        keys = [configuration.reveal(key, key="mcp.state_key") for key in settings.mcp.state_key]
+        return Seal(keys_from(keys, Path(settings.state.dir)), now=time.time)
+
+    return Asking(seal, reeve.approvals, now=time.time)
 
 
 class Asking:

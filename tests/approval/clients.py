@@ -1,0 +1,75 @@
+"""Clients that call through a door: they have a line back, and somebody may sit there."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from toolreeve import Toolreeve
+from toolreeve.approval.request import Request
+from toolreeve.core.call import LOCAL, Principal, ToolCall
+from toolreeve.core.peer import Decided, Era, PeerError
+from toolreeve.core.result import ToolResult
+
+FORMS: Mapping[str, Any] = {"elicitation": {}}
+ACCEPT = {"action": "accept", "content": {"decision": "allow once"}}
+
+
+class Client:
+    """`answers` says what the person at the client answers to a form; without it, they never do."""
+
+    log_level = None
+    wants_progress = False
+    responses = None
+    state = None
+
+    def __init__(
+        self,
+        era: Era = Era.LEGACY,
+        capabilities: Mapping[str, Any] = FORMS,
+        *,
+        answers: Callable[[Mapping[str, Any]], Any] | None = None,
+        session: str = "s",
+    ) -> None:
+        self.era, self.capabilities, self.session = era, capabilities, session
+        self.decision: Decided | None = None
+        self.question: Request | None = None
+        self.asked: list[tuple[str, Mapping[str, Any]]] = []
+        self.shown = asyncio.Event()
+        self.withdrawn = False
+        self._answers = answers
+
+    async def request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        self.asked.append((method, params))
+        self.shown.set()
+        if self._answers is None:
+            try:
+                await asyncio.get_running_loop().create_future()
+            except asyncio.CancelledError:
+                self.withdrawn = True
+                raise
+        answer: dict[str, Any] = self._answers(params) if self._answers is not None else {}
+        return answer
+
+    async def notify(self, method: str, params: Mapping[str, Any]) -> None:
+        raise AssertionError(f"nothing is told here, but {method} was")
+
+    def defer(self, question: Any) -> None:
+        self.question = question
+
+    @property
+    def message(self) -> str:
+        """The form that was shown last."""
+        return str(self.asked[-1][1]["message"])
+
+    async def writes(
+        self, reeve: Toolreeve, path: str = "a.txt", content: str = "x", *, principal: Principal = LOCAL, **more: Any
+    ) -> ToolResult:
+        args = {"path": path, "content": content}
+        call = ToolCall(
+            tool="write_file", args=args, session=self.session, principal=principal, origin="mcp", peer=self, **more
+        )
+        return await reeve.run(call)
+
+
+def gone(_: Mapping[str, Any]) -> Any:
+    raise PeerError(-32000, "connection closed")
