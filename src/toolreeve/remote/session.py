@@ -81,7 +81,8 @@ class Session:
             raise ServerAway(self._with_words(f"the server did not answer within {timeout:g} s")) from None
         except RemoteError as problem:
             await self.close()
-            raise Refused(self._with_words(f"the server refused to begin: {one_line(problem.message[:_SHOWN])}")) from None
+            why = one_line(problem.message[:_SHOWN])
+            raise Refused(self._with_words(f"the server refused to begin: {why}")) from None
         except BaseException:
             await self.close()
             raise
