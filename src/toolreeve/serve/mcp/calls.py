@@ -11,6 +11,7 @@ from toolreeve.core.call import ToolCall
 from toolreeve.core.result import ToolResult
 from toolreeve.core.tool import BoundTool
 from toolreeve.serve.mcp import meta_tools
+from toolreeve.serve.mcp.asking import WAIT, WAIT_TOOL, Asking
 from toolreeve.serve.mcp.caller import Caller
 from toolreeve.serve.mcp.relay import PATIENCE, Fleet, refused
 from toolreeve.serve.mcp.views import View
@@ -23,12 +24,18 @@ _NOTHING: Mapping[str, Any] = {}
 
 
 class Calls:
-    def __init__(self, reeve: "Toolreeve", fleet: Fleet | None) -> None:
-        self._reeve, self._fleet = reeve, fleet
+    """`asking` settles what a call needs to know from the client; without it, nothing waits for an answer."""
+
+    def __init__(self, reeve: "Toolreeve", fleet: Fleet | None, asking: Asking | None) -> None:
+        self._reeve, self._fleet, self._asking = reeve, fleet, asking
 
     def offered(self, caller: Caller) -> Sequence[Mapping[str, Any]]:
         """Tools of the door itself."""
-        return meta_tools.TOOLS if caller.view.search else ()
+        waits = (WAIT_TOOL,) if self._waits(caller) else ()
+        return (*meta_tools.TOOLS, *waits) if caller.view.search else waits
+
+    def _waits(self, caller: Caller) -> bool:
+        return self._asking is not None and self._asking.offers_wait(caller)
 
     async def answer(self, params: Params, caller: Caller) -> dict[str, Any]:
         name, args = params.get("name"), params.get("arguments")
@@ -39,7 +46,11 @@ class Calls:
                 return meta_tools.found(caller.view, args or _NOTHING)
             if name == meta_tools.CALL:
                 name, args = meta_tools.inner_call(args or _NOTHING)
+        if name == WAIT and self._asking is not None:
+            return await self._wait(self._asking, params, args, caller)
         tool = caller.view.find(name) or await self._awaited(name, caller.view)
+        if self._asking is not None and ("requestState" in params or "inputResponses" in params):
+            await self._asking.read_retry("tools/call", params, caller)
         call = ToolCall(
             tool=tool.spec.name,
             args=_NOTHING if args is None else args,
@@ -48,8 +59,25 @@ class Calls:
             origin="mcp",
             peer=caller,
         )
+        return await self._run(call, params, caller)
+
+    async def _wait(self, asking: Asking, params: Params, args: Any, caller: Caller) -> dict[str, Any]:
+        """What somebody has allowed by now runs, as it was asked for, if the client may still see the tool."""
+        waited = await asking.wait(args or _NOTHING, caller)
+        if isinstance(waited, ToolResult):
+            return _told(waited)
+        if caller.view.find(waited.tool) is None:
+            raise WireError(INVALID_PARAMS, f"Unknown tool: {waited.tool}")
+        return await self._run(waited, params, caller)
+
+    async def _run(self, call: ToolCall, params: Params, caller: Caller) -> dict[str, Any]:
         caller.call_id = call.id
-        return self._told(await self._reeve.run(call))
+        result = await self._reeve.run(call)
+        if self._asking is not None and (caller.question is not None or result.meta.raw is not None):
+            required = self._asking.required("tools/call", params, caller, result)
+            if required is not None:
+                return required
+        return _told(result)
 
     async def _awaited(self, name: str, view: View) -> BoundTool:
         """A tool of a server that is still being connected to is worth waiting for."""
@@ -59,11 +87,12 @@ class Calls:
                 return found
         raise WireError(INVALID_PARAMS, f"Unknown tool: {name[:200]}")
 
-    def _told(self, result: ToolResult) -> dict[str, Any]:
-        error = result.error
-        if error is not None and isinstance(error.detail, Mapping) and "jsonrpc" in error.detail:
-            raise refused(error)
-        told = result.to_mcp()
-        if diagnostics := result.meta.diagnostics:
-            told["_meta"] = {**(told.get("_meta") or {}), "toolreeve_diagnostics": dict(diagnostics)}
-        return told
+
+def _told(result: ToolResult) -> dict[str, Any]:
+    error = result.error
+    if error is not None and isinstance(error.detail, Mapping) and "jsonrpc" in error.detail:
+        raise refused(error)
+    told = result.to_mcp()
+    if diagnostics := result.meta.diagnostics:
+        told["_meta"] = {**(told.get("_meta") or {}), "toolreeve_diagnostics": dict(diagnostics)}
+    return told

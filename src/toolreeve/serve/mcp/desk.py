@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import toolreeve
 from toolreeve.core.peer import Era
+from toolreeve.serve.mcp.asking import Asking
 from toolreeve.serve.mcp.caller import Caller, Client
 from toolreeve.serve.mcp.calls import Calls
 from toolreeve.serve.mcp.listening import listen
@@ -52,13 +53,13 @@ _OPTIONAL: Mapping[str, Mapping[str, Any]] = {
 class Desk:
     """Made inside the loop it works in, for a runtime that is started; closed before it."""
 
-    def __init__(self, reeve: "Toolreeve", *, name: str = "toolreeve") -> None:
+    def __init__(self, reeve: "Toolreeve", *, name: str = "toolreeve", asking: Asking | None = None) -> None:
         self.info = {"name": name, "version": toolreeve.__version__}
         self._reeve = reeve
         self._fleet: Fleet | None = getattr(reeve, "fleet", None)
         self.news = News(reeve.tools)
-        self._calls = Calls(reeve, self._fleet)
-        self._relay = None if self._fleet is None else Relay(self._fleet, reeve.tools, reeve.run)
+        self._calls = Calls(reeve, self._fleet, asking)
+        self._relay = None if self._fleet is None else Relay(self._fleet, reeve.tools, reeve.run, asking)
         self._unwatch = None if self._fleet is None else self._fleet.watch(self.news.hear)
         self._methods = {Era.LEGACY: self._common() | self._legacy(), Era.MODERN: self._common() | self._modern()}
 
@@ -118,7 +119,7 @@ class Desk:
         return methods
 
     def _legacy(self) -> dict[str, Answer]:
-        methods: dict[str, Answer] = {"initialize": self._initialize, "ping": _pong, "logging/setLevel": _set_level}
+        methods: dict[str, Answer] = {"ping": _pong, "logging/setLevel": _set_level}
         if self._relay is not None:
             methods |= {"resources/subscribe": self._subscribe, "resources/unsubscribe": self._unsubscribe}
         return methods
@@ -126,7 +127,8 @@ class Desk:
     def _modern(self) -> dict[str, Answer]:
         return {"server/discover": self._discover, "subscriptions/listen": self._listen}
 
-    async def _initialize(self, params: Params, caller: Caller) -> dict[str, Any]:
+    def initialize(self, params: Params, caller: Caller) -> dict[str, Any]:
+        """Needs no waiting, so that whatever is sent right behind it finds the client known. Raises WireError."""
         client = caller.client
         client.version = choose_version(read_text(params, "protocolVersion"))
         client.capabilities = _object(params, "capabilities")

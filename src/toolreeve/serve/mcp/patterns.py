@@ -71,9 +71,10 @@ def read_patterns(words: str | Iterable[str]) -> Patterns:
     return Patterns(tuple(Word(part) for part in named if not part.startswith("-")), removed)
 
 
-def check_patterns(patterns: Patterns, specs: Sequence[ToolSpec], servers: Collection[str] = ()) -> None:
+def check_patterns(patterns: Patterns, specs: Sequence[ToolSpec], servers: Iterable[str] = ()) -> None:
     """Raises ToolreeveError for a word that fits no tool and may not fit one later, either: `servers` are the prefixes
     of servers whose tools may be yet to come."""
+    servers = tuple(servers)
     known = {spec.name for spec in specs} | {spec.category for spec in specs} | set(SPELLINGS) | set(servers)
     for word in (*patterns.chosen, *patterns.removed):
         if not any(word.fits(spec) for spec in specs) and not _may_fit_later(word, servers):

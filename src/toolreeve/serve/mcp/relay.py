@@ -15,6 +15,7 @@ from toolreeve.core.errors import TRAITS
 from toolreeve.core.result import Failure, ToolResult
 from toolreeve.registry import ToolRegistry
 from toolreeve.remote.names import NameRefused, relay_name, tool_name
+from toolreeve.serve.mcp.asking import Asking
 from toolreeve.serve.mcp.caller import Caller
 from toolreeve.serve.mcp.views import PAGE, read_cursor, write_cursor
 from toolreeve.serve.mcp.wire import INVALID_PARAMS, RESOURCE_NOT_FOUND, Params, WireError, read_text
@@ -25,6 +26,7 @@ PATIENCE = 10.0
 Offered = Sequence[tuple[str, Mapping[str, Any]]]
 """Definitions as their servers gave them, each with the server's name."""
 Run = Callable[[ToolCall], Awaitable[ToolResult]]
+_NOTHING: Params = {}
 
 
 class Fleet(Protocol):
@@ -56,8 +58,8 @@ class _Prompt:
 
 
 class Relay:
-    def __init__(self, fleet: Fleet, registry: ToolRegistry, run: Run) -> None:
-        self._fleet, self._registry, self._run = fleet, registry, run
+    def __init__(self, fleet: Fleet, registry: ToolRegistry, run: Run, asking: Asking | None) -> None:
+        self._fleet, self._registry, self._run, self._asking = fleet, registry, run, asking
         self._subscribers: Counter[tuple[str, str]] = Counter()
 
     async def resources(self, params: Params, caller: Caller) -> dict[str, Any]:
@@ -72,11 +74,13 @@ class Relay:
 
     async def read(self, params: Params, caller: Caller) -> dict[str, Any]:
         uri = read_text(params, "uri")
-        return await self._ask(await self._server_of(uri, caller), "resources/read", {"uri": uri}, caller)
+        server = await self._server_of(uri, caller)
+        return await self._ask(server, "resources/read", {"uri": uri}, caller, params)
 
     async def get(self, params: Params, caller: Caller) -> dict[str, Any]:
         prompt = await self._prompt(read_text(params, "name"), caller)
-        return await self._ask(prompt.server, "prompts/get", _taken(params, "arguments", name=prompt.own_name), caller)
+        args = _taken(params, "arguments", name=prompt.own_name)
+        return await self._ask(prompt.server, "prompts/get", args, caller, params)
 
     async def complete(self, params: Params, caller: Caller) -> dict[str, Any]:
         ref = params.get("ref")
@@ -107,10 +111,15 @@ class Relay:
         del self._subscribers[server, uri]
         return await self._ask(server, "resources/unsubscribe", {"uri": uri}, caller)
 
-    async def _ask(self, server: str, method: str, args: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+    async def _ask(
+        self, server: str, method: str, args: Mapping[str, Any], caller: Caller, params: Params = _NOTHING
+    ) -> dict[str, Any]:
+        """`params` are the client's own, where it may be asked something before it is answered."""
         hidden = self._registry.get(relay_name(server, method))
         if hidden is None or not caller.view.admits(hidden.spec):
             raise WireError(INVALID_PARAMS, f"server {server!r} does not take {method!r}")
+        if self._asking is not None and params:
+            await self._asking.read_retry(method, params, caller)
         call = ToolCall(
             tool=hidden.spec.name,
             args=args,
@@ -120,7 +129,9 @@ class Relay:
             peer=caller,
         )
         caller.call_id = call.id
-        return relayed(await self._run(call))
+        result = await self._run(call)
+        required = self._asking.required(method, params, caller, result) if self._asking is not None else None
+        return relayed(result) if required is None else required
 
     async def _server_of(self, uri: str, caller: Caller) -> str:
         for server, known in await self._resources(caller):

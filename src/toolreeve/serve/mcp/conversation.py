@@ -1,0 +1,323 @@
+"""How does one client talk with us over a wire that carries lines? JSON-RPC in both directions, in either era of MCP.
+
+The first request that is served decides the era, and none of the other is served after it. Whatever a line holds, it is
+answered by the rules of JSON-RPC or not at all: nothing that comes in can end the conversation.
+"""
+
+import asyncio
+import itertools
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from toolreeve.core import json
+from toolreeve.core.call import LOCAL, Principal
+from toolreeve.core.peer import Era, PeerError
+from toolreeve.serve.mcp.caller import Caller, Client
+from toolreeve.serve.mcp.views import View
+from toolreeve.serve.mcp.wire import (
+    CONNECTION_CLOSED,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+    Params,
+    WireError,
+    is_modern,
+    progress_token,
+    read_envelope,
+    unsupported,
+)
+
+MOST_RUNNING = 2048
+LONGEST_ID = 1024
+THOUGHT = 3600.0
+"""How many seconds a client may take to answer a question; whoever asks may well give up before."""
+LOSSY = frozenset({"notifications/progress", "notifications/message"})
+"""What a client that does not read is not told later."""
+
+Id = str | int
+
+
+class Answering(Protocol):
+    """Whoever answers the requests: the desk, or a small server of its own."""
+
+    def methods(self, era: Era) -> Any: ...
+
+    def initialize(self, params: Params, caller: Caller) -> dict[str, Any]: ...
+
+    async def answer(self, method: str, params: Params, caller: Caller) -> dict[str, Any]: ...
+
+    async def call(self, params: Params, caller: Caller) -> dict[str, Any]: ...
+
+    def cancel(self, caller: Caller) -> bool: ...
+
+    def follow(self, client: Client, tell: Callable[[str, Mapping[str, Any]], None]) -> Callable[[], None]: ...
+
+    async def leave(self, caller: Caller) -> None: ...
+
+
+class Wire(Protocol):
+    """Where lines go. `clear` returns when the client has read enough for more to be sent."""
+
+    @property
+    def congested(self) -> bool: ...
+
+    def send(self, line: bytes) -> None: ...
+
+    async def clear(self) -> None: ...
+
+
+class Conversation:
+    def __init__(self, desk: Answering, wire: Wire, *, view: View, session: str, principal: Principal = LOCAL) -> None:
+        self._desk, self._wire = desk, wire
+        self._view, self._session, self._principal = view, session, principal
+        self._era: Era | None = None
+        self._client = self._sender(Era.LEGACY, log_level="debug")
+        self._running: dict[Id, tuple[asyncio.Task[None], Caller]] = {}
+        self._asked: dict[str, asyncio.Future[dict[str, Any]]] = {}
+        self._numbers = itertools.count(1)
+        self._unfollow: Callable[[], None] | None = None
+        self._held: dict[tuple[str, str | None], Mapping[str, Any]] = {}
+
+    def hear(self, line: bytes) -> None:
+        """Take one line. Never raises."""
+        try:
+            message = json.loads(line)
+        except ValueError:
+            self._refuse(None, WireError(PARSE_ERROR, "Parse error"))
+            return
+        if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+            self._refuse(_id_in(message), WireError(INVALID_REQUEST, "Invalid Request: one JSON-RPC 2.0 object a line"))
+            return
+        method = message.get("method")
+        if method is None and ("result" in message or "error" in message):
+            self._answered(message)
+        elif not isinstance(method, str):
+            self._refuse(_id_in(message), WireError(INVALID_REQUEST, "Invalid Request: `method` must be a string"))
+        elif "id" in message:
+            self._requested(message["id"], method, message.get("params"))
+        else:
+            self._notified(method, message.get("params"))
+
+    def refuse(self, problem: str) -> None:
+        """Answer what cannot even be read."""
+        self._refuse(None, WireError(INVALID_REQUEST, problem))
+
+    def _requested(self, number: Any, method: str, params: Any) -> None:
+        try:
+            caller = self._admitted(number, method, params)
+            if method == "initialize":
+                self._reply(number, self._initialized(params or {}, caller))
+                return
+        except WireError as error:
+            self._refuse(number if _is_id(number) else None, error)
+            return
+        task = asyncio.create_task(self._serve(number, method, params or {}, caller))
+        self._running[number] = (task, caller)
+
+    def _admitted(self, number: Any, method: str, params: Any) -> Caller:
+        """The sender of a request that may be served now. Raises WireError."""
+        if not _is_id(number):
+            raise WireError(INVALID_REQUEST, "Invalid Request: `id` must be a string or an integer")
+        if number in self._running:
+            raise WireError(INVALID_REQUEST, "Invalid Request: a request with this id is running")
+        if len(self._running) >= MOST_RUNNING:
+            raise WireError(INTERNAL_ERROR, f"too many requests at once; {MOST_RUNNING} are the most")
+        if params is not None and not isinstance(params, dict):
+            raise WireError(INVALID_PARAMS, "Invalid params: `params` must be an object")
+        client = self._client_of(method, params or {})
+        token = progress_token(params) if params else None
+        return Caller(client, self, request_id=number, progress_token=token, fragments=True)
+
+    def _client_of(self, method: str, params: Params) -> Client:
+        modern = method != "initialize" and is_modern(params)
+        if self._era is Era.MODERN and method == "initialize":
+            raise unsupported(str(params.get("protocolVersion", ""))[:LONGEST_ID])
+        if self._era is Era.MODERN or (self._era is None and modern):
+            envelope = read_envelope(params)
+            self._era = Era.MODERN
+            return self._sender(
+                Era.MODERN,
+                version=envelope.version,
+                capabilities=envelope.capabilities,
+                info=envelope.info,
+                log_level=envelope.log_level,
+            )
+        if modern:
+            raise WireError(
+                INVALID_REQUEST, "this conversation began with `initialize`; requests of 2026-07-28 end there"
+            )
+        if self._era is None and method not in ("initialize", "ping"):
+            raise self._uninvited(method)
+        return self._client
+
+    def _uninvited(self, method: str) -> WireError:
+        if method not in self._desk.methods(Era.LEGACY):
+            return WireError(METHOD_NOT_FOUND, "Method not found", method[:LONGEST_ID])
+        return WireError(INVALID_REQUEST, "Invalid Request: send `initialize` first")
+
+    def _initialized(self, params: Params, caller: Caller) -> dict[str, Any]:
+        if self._era is not None:
+            raise WireError(INVALID_REQUEST, "Invalid Request: `initialize` was sent before")
+        result = self._desk.initialize(params, caller)
+        self._era = Era.LEGACY
+        self._unfollow = self._desk.follow(self._client, self._tell)
+        return result
+
+    def _sender(self, era: Era, **said: Any) -> Client:
+        return Client(view=self._view, era=era, session=self._session, principal=self._principal, **said)
+
+    async def _serve(self, number: Id, method: str, params: Params, caller: Caller) -> None:
+        try:
+            if method == "tools/call":
+                result = await self._desk.call(params, caller)
+            else:
+                result = await self._desk.answer(method, params, caller)
+        except WireError as error:
+            self._end(number, caller, error=error)
+        except asyncio.CancelledError:
+            self._end(number, caller, error=WireError(CONNECTION_CLOSED, "Connection closed"))
+        except Exception:
+            traceback.print_exc(file=sys.stderr)
+            self._end(number, caller, error=WireError(INTERNAL_ERROR, "Internal error"))
+        else:
+            if self._wire.congested:
+                await self._wire.clear()
+            self._end(number, caller, result)
+
+    def _end(
+        self, number: Id, caller: Caller, result: dict[str, Any] | None = None, error: WireError | None = None
+    ) -> None:
+        """Answer, unless the client does not want to know any more."""
+        self._running.pop(number, None)
+        if caller.closed:
+            return
+        caller.closed = True
+        if error is not None:
+            self._refuse(number, error)
+        else:
+            self._reply(number, result or {})
+
+    def _notified(self, method: str, params: Any) -> None:
+        """A notification is never answered, whatever is wrong with it."""
+        if method != "notifications/cancelled" or not isinstance(params, dict):
+            return
+        number: Any = params.get("requestId")
+        running = self._running.get(number) if _is_id(number) else None
+        if running is not None and not running[1].closed:
+            task, caller = running
+            caller.closed = True
+            if not self._desk.cancel(caller):
+                task.cancel()
+
+    def _answered(self, message: Mapping[str, Any]) -> None:
+        number = message.get("id")
+        waiting = self._asked.pop(number, None) if isinstance(number, str) else None
+        if waiting is None or waiting.done():
+            return
+        result, error = message.get("result"), message.get("error")
+        if isinstance(result, dict):
+            waiting.set_result(result)
+        else:
+            waiting.set_exception(_error_in(error))
+
+    async def request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Ask the client something. Raises PeerError."""
+        number = f"toolreeve-{next(self._numbers)}"
+        waiting: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self._asked[number] = waiting
+        self._post({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        try:
+            async with asyncio.timeout(THOUGHT):
+                return await waiting
+        except TimeoutError:
+            self._withdraw(number, "nobody answered")
+            raise PeerError(CONNECTION_CLOSED, "the client did not answer") from None
+        except asyncio.CancelledError:
+            self._withdraw(number, "not needed any more")
+            raise
+        finally:
+            self._asked.pop(number, None)
+
+    async def notify(self, method: str, params: Mapping[str, Any]) -> None:
+        if self._wire.congested:
+            if method in LOSSY:
+                return
+            await self._wire.clear()
+        self._post({"jsonrpc": "2.0", "method": method, "params": params})
+
+    def _withdraw(self, number: str, reason: str) -> None:
+        params = {"requestId": number, "reason": reason}
+        self._post({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
+
+    def _tell(self, method: str, params: Mapping[str, Any]) -> None:
+        """News that keep: a client that does not read hears each of them once when it does."""
+        if self._wire.congested:
+            self._held[method, params.get("uri")] = params
+        else:
+            self._post({"jsonrpc": "2.0", "method": method, "params": params} if params else _bare(method))
+
+    def resume(self) -> None:
+        """The client reads again."""
+        held, self._held = self._held, {}
+        for (method, _), params in held.items():
+            self._tell(method, params)
+
+    async def finish(self, patience: float) -> None:
+        """Nothing more will come in. What is running gets a moment to be answered, and is then ended."""
+        for waiting in self._asked.values():
+            if not waiting.done():
+                waiting.set_exception(PeerError(CONNECTION_CLOSED, "the client is gone"))
+        if self._unfollow is not None:
+            self._unfollow()
+        if self._running:
+            await asyncio.wait({task for task, _ in self._running.values()}, timeout=patience)
+        await self._cut_short()
+        await self._desk.leave(Caller(self._client, self))
+
+    async def _cut_short(self) -> None:
+        left = list(self._running.values())
+        for task, caller in left:
+            if not self._desk.cancel(caller):
+                task.cancel()
+        if left:
+            await asyncio.wait({task for task, _ in left}, timeout=10.0)
+
+    def _reply(self, number: Id, result: dict[str, Any]) -> None:
+        self._post({"jsonrpc": "2.0", "id": number, "result": result})
+
+    def _refuse(self, number: Id | None, error: WireError) -> None:
+        self._post({"jsonrpc": "2.0", "id": number, "error": error.to_dict()})
+
+    def _post(self, message: Mapping[str, Any]) -> None:
+        try:
+            line = json.dumps(message)
+        except TypeError:
+            traceback.print_exc(file=sys.stderr)
+            broken = WireError(INTERNAL_ERROR, "the answer cannot be written as JSON").to_dict()
+            line = json.dumps({"jsonrpc": "2.0", "id": message.get("id"), "error": broken})
+        self._wire.send(line + b"\n")
+
+
+def _is_id(number: Any) -> bool:
+    if isinstance(number, str):
+        return len(number) <= LONGEST_ID
+    return isinstance(number, int) and not isinstance(number, bool)
+
+
+def _id_in(message: Any) -> Id | None:
+    number = message.get("id") if isinstance(message, dict) else None
+    return number if _is_id(number) else None
+
+
+def _error_in(error: Any) -> PeerError:
+    if isinstance(error, dict) and isinstance(error.get("code"), int):
+        return PeerError(error["code"], str(error.get("message", "")), error.get("data"))
+    return PeerError(INTERNAL_ERROR, "the client's answer is neither a result nor an error")
+
+
+def _bare(method: str) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "method": method}

@@ -1,0 +1,53 @@
+"""How is the MCP door of a runtime opened? The desk and what its clients see, as configured."""
+
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolreeve.core.call import Role
+from toolreeve.serve.mcp.asking import Asking
+from toolreeve.serve.mcp.desk import Desk
+from toolreeve.serve.mcp.patterns import check_patterns, read_patterns
+from toolreeve.serve.mcp.state import Seal, keys_from
+from toolreeve.serve.mcp.views import View
+
+if TYPE_CHECKING:
+    from toolreeve.runtime import Toolreeve
+
+
+def new_desk(reeve: "Toolreeve") -> Desk:
+    """Inside the loop, for a runtime that is started."""
+    return Desk(reeve, asking=new_asking(reeve))
+
+
+def new_asking(reeve: "Toolreeve") -> Asking:
+    settings = reeve.configuration.settings
+
+    def seal() -> Seal:
+        keys = [reeve.configuration.reveal(key, key="mcp.state_key") for key in settings.mcp.state_key]
+        return Seal(keys_from(keys, Path(settings.state.dir)), now=time.time)
+
+    return Asking(seal, reeve.approvals, now=time.time)
+
+
+def new_view(
+    reeve: "Toolreeve",
+    *,
+    tools: str | Iterable[str] | None = None,
+    search: bool | None = None,
+    role: Role = Role.OPERATOR,
+) -> View:
+    """What is not given is as the settings have it. Raises ToolreeveError for a word that chooses nothing."""
+    chosen = reeve.configuration.settings.mcp
+    patterns = read_patterns(chosen.tools if tools is None else tools)
+    check_patterns(patterns, [bound.spec for bound in reeve.tools.list()], _prefixes(reeve).values())
+    return View(reeve.tools, patterns=patterns, role=role, search=chosen.search if search is None else search)
+
+
+def _prefixes(reeve: "Toolreeve") -> Mapping[str, str]:
+    return {
+        spec.name: spec.name if spec.prefix is None else spec.prefix
+        for spec in reeve.configuration.mcp_servers
+        if spec.enabled
+    }
