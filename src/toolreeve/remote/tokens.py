@@ -1,0 +1,66 @@
+"""What was granted for a server, and where is it kept? One file for each server, for the user's eyes alone.
+
+A token belongs to the place it was granted for: a server of the same name at another URL is given none of it.
+"""
+
+import hashlib
+import os
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from toolreeve.core import json
+
+FOLDER = "oauth"
+MAX_FILE = 1 << 20
+Grant = dict[str, Any]
+
+
+class TokenFile:
+    """What is known of one server: `tokens`, `client`, `issuer`, `metadata`, `resource`, `expires_at`."""
+
+    def __init__(self, state: Path, *, server: str, url: str) -> None:
+        self._url = url
+        self.path = state / FOLDER / f"{_file_name(server)}.json"
+
+    def read(self) -> Grant:
+        """Empty where nothing was granted, and where what is there is not ours to use."""
+        try:
+            if self.path.stat().st_size > MAX_FILE:
+                return {}
+            found = json.loads(self.path.read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) and found.get("url") == self._url else {}
+
+    def update(self, **changes: Any) -> None:
+        """Write atomically, so that who reads meanwhile sees the whole old or the whole new. Raises OSError."""
+        kept = self.read() | changes | {"url": self._url}
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=".oauth.")
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(json.dumps(kept))
+                stream.flush()
+                os.fsync(stream.fileno())
+            Path(name).replace(self.path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+
+    def forget(self) -> bool:
+        """Whether there was anything."""
+        try:
+            self.path.unlink()
+        except FileNotFoundError:
+            return False
+        return True
+
+
+def _file_name(server: str) -> str:
+    """A name that no other server has, whatever stands in it."""
+    if re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,63}", server):
+        return server
+    plain = re.sub(r"[^a-z0-9_-]", "-", server.lower())[:40]
+    return f"{plain}.{hashlib.sha256(server.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
