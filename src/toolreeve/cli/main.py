@@ -19,12 +19,14 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "tools": ("toolreeve.cli.tools:tools", "List the tools, or show one of them."),
     "call": ("toolreeve.cli.call:call", "Call a tool."),
     "explain": ("toolreeve.cli.explain:explain", "Say what would be decided, without doing it."),
+    "mcp": ("toolreeve.cli.mcp:mcp", "Serve the tools to an MCP client over stdin and stdout."),
     "audit": ("toolreeve.cli.audit:audit", "Read, export and verify the record of calls."),
     "approvals": ("toolreeve.cli.approvals:approvals", "Answer what waits for a person."),
     "undo": ("toolreeve.cli.undo:undo", "Take back the file changes of a call or a session."),
     "policy": ("toolreeve.cli.policy:policy", "Check, explain and test policy files."),
     "config": ("toolreeve.cli.config:config", "Show the configuration, its schema and its files."),
     "trust": ("toolreeve.cli.trust:trust", "Let the workspace's own tools run."),
+    "serve": ("toolreeve.cli.serve:serve", "Serve the tools over HTTP."),
     "completion": ("toolreeve.cli.completion:completion", "Print a shell's completion script."),
 }
 INTERRUPTED = 130
