@@ -10,7 +10,8 @@ from toolreeve.serve.gate import Gate, Header, Refused, is_loopback, new_gate
 from toolreeve.serve.tokens import UNASKED, Credential, Tokens, read_tokens
 
 SECRET = "a-token-that-nobody-guesses"
-ADA = {"token": SECRET, "user": "ada", "role": "admin", "tools": ["file"]}
+VAULT = {"ADA": SECRET, "SHORT": "short", "FOREIGN": "ünsichtbar-und-sehr-lang"}
+ADA = {"token": "${secret:ADA}", "user": "ada", "role": "admin", "tools": ["file"]}
 
 
 def request(host: str = "127.0.0.1:8733", **others: str) -> list[Header]:
@@ -81,7 +82,7 @@ def test_configured_names_and_origins_are_let_in() -> None:
 
 
 def test_beyond_loopback_bare_addresses_are_fine_and_names_must_be_configured() -> None:
-    gate = new_gate("0.0.0.0", read_tokens([ADA]))
+    gate = new_gate("0.0.0.0", read_tokens([ADA], VAULT.get))
     shown = {"authorization": f"Bearer {SECRET}"}
 
     assert [status(gate, request(host, **shown)) for host in ("192.168.0.7:8733", "[fe80::1]", "evil.example")] == [
@@ -92,7 +93,7 @@ def test_beyond_loopback_bare_addresses_are_fine_and_names_must_be_configured() 
 
 
 def test_a_token_stands_for_its_user_role_and_tools() -> None:
-    gate = new_gate("127.0.0.1", read_tokens([ADA]))
+    gate = new_gate("127.0.0.1", read_tokens([ADA], VAULT.get))
 
     assert gate.admit(request(authorization=f"bearer  {SECRET}")) == Credential(
         id=hashlib.sha256(SECRET.encode()).hexdigest()[:16],
@@ -105,7 +106,7 @@ def test_a_token_stands_for_its_user_role_and_tools() -> None:
     "shown", [{}, {"authorization": "Bearer wrong"}, {"authorization": f"Basic {SECRET}"}, {"authorization": SECRET}]
 )
 def test_with_tokens_configured_nobody_comes_in_without_one_not_even_from_this_machine(shown: dict[str, str]) -> None:
-    gate = new_gate("127.0.0.1", read_tokens([ADA]))
+    gate = new_gate("127.0.0.1", read_tokens([ADA], VAULT.get))
 
     with pytest.raises(Refused) as refusal:
         gate.admit(request(**shown))
@@ -114,13 +115,13 @@ def test_with_tokens_configured_nobody_comes_in_without_one_not_even_from_this_m
 
 
 def test_a_stranger_is_told_about_the_host_before_anything_about_tokens() -> None:
-    assert status(new_gate("127.0.0.1", read_tokens([ADA])), request("evil.example")) == 421
+    assert status(new_gate("127.0.0.1", read_tokens([ADA], VAULT.get)), request("evil.example")) == 421
 
 
 def test_a_token_can_be_configured_by_its_digest_alone() -> None:
     digest = hashlib.sha256(SECRET.encode()).hexdigest()
 
-    tokens = read_tokens([{"sha256": digest.upper(), "user": "ada"}])
+    tokens = read_tokens([{"sha256": digest.upper(), "user": "ada"}], VAULT.get)
 
     assert tokens.find(f"Bearer {SECRET}".encode()) == tokens.credentials()[0]
     assert tokens.find(f"Bearer {digest}".encode()) is None
@@ -130,17 +131,19 @@ def test_a_token_can_be_configured_by_its_digest_alone() -> None:
     ("table", "said"),
     [
         ({"user": "ada"}, "either a token or its sha256"),
-        ({"token": SECRET, "sha256": "0" * 64, "user": "ada"}, "either a token or its sha256"),
-        ({"token": "short", "user": "ada"}, "at least 16"),
-        ({"token": "ünsichtbar-und-sehr-lang", "user": "ada"}, "ASCII"),
+        ({"token": "${secret:ADA}", "sha256": "0" * 64, "user": "ada"}, "either a token or its sha256"),
+        ({"token": SECRET, "user": "ada"}, "not written into a file"),
+        ({"token": "${secret:MISSING}", "user": "ada"}, "'MISSING' is not set"),
+        ({"token": "${secret:SHORT}", "user": "ada"}, "at least 16"),
+        ({"token": "${secret:FOREIGN}", "user": "ada"}, "ASCII"),
         ({"sha256": "abc", "user": "ada"}, "SHA-256"),
-        ({"token": SECRET}, "whose token"),
-        ({"token": SECRET, "user": "ada", "role": "root"}, "no role 'root'"),
+        ({"token": "${secret:ADA}"}, "whose token"),
+        ({"token": "${secret:ADA}", "user": "ada", "role": "root"}, "no role 'root'"),
     ],
 )
 def test_a_token_that_is_configured_badly_is_refused_with_the_fix(table: dict[str, str], said: str) -> None:
     with pytest.raises(ConfigError, match=said) as problem:
-        read_tokens([table])
+        read_tokens([table], VAULT.get)
 
     assert problem.value.fix
     assert SECRET not in str(problem.value)
@@ -148,7 +151,7 @@ def test_a_token_that_is_configured_badly_is_refused_with_the_fix(table: dict[st
 
 def test_one_token_for_two_people_is_refused() -> None:
     with pytest.raises(ConfigError, match="twice"):
-        read_tokens([ADA, ADA | {"user": "bob"}])
+        read_tokens([ADA, ADA | {"user": "bob"}], VAULT.get)
 
 
 def test_only_what_is_surely_this_machine_counts_as_loopback() -> None:

@@ -7,7 +7,7 @@ tells how near a guess was. What is configured twice, or could be guessed, is re
 import hashlib
 import hmac
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,10 +15,13 @@ from toolreeve.core.call import LOCAL, Principal, Role
 from toolreeve.core.errors import ConfigError
 
 SHORTEST = 16
+_REFERENCE = re.compile(r"\$\{secret:([A-Za-z_][A-Za-z0-9_]*)\}")
 _DIGEST = re.compile(r"[0-9a-fA-F]{64}")
 _SCHEME = b"bearer "
 _ROLES = ", ".join(role.value for role in Role)
 _MAKE_ONE = "make one with: openssl rand -hex 32"
+
+Secret = Callable[[str], str | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,40 +63,55 @@ class Tokens:
         return found[0] if found else None
 
 
-def read_tokens(tables: Sequence[Mapping[str, Any]], source: str = "serve.tokens") -> Tokens:
-    """From tables of `token` or `sha256`, with `user`, `role` and `tools`. Raises ConfigError."""
-    tokens = [_read(table, f"{source}[{number}]") for number, table in enumerate(tables)]
+def read_tokens(tables: Sequence[Mapping[str, Any]], secret: Secret, source: str = "serve.tokens") -> Tokens:
+    """From tables of `token` (`${secret:NAME}`) or `sha256`, with `user`, `role` (viewer if not said) and `tools`.
+
+    Raises ConfigError.
+    """
+    tokens = [_read(table, secret, f"{source}[{number}]") for number, table in enumerate(tables)]
     if len({token.digest for token in tokens}) < len(tokens):
         raise ConfigError("the same token stands there twice", source=source, fix=f"give each its own; {_MAKE_ONE}")
     return Tokens(tokens)
 
 
-def _read(table: Mapping[str, Any], source: str) -> Token:
-    digest = _digest(table, source)
+def _read(table: Mapping[str, Any], secret: Secret, source: str) -> Token:
+    digest = _digest(table, secret, source)
     user = table.get("user")
     if not isinstance(user, str) or not user.strip():
         raise ConfigError("it does not say whose token it is", source=source, key="user", fix='user = "somebody"')
     credential = Credential(
         id=digest.hex()[:16],
-        principal=Principal(user=user, role=_role(table.get("role", Role.OPERATOR.value), source)),
+        principal=Principal(user=user, role=_role(table.get("role", Role.VIEWER.value), source)),
         tools=tuple(table.get("tools", ())),
     )
     return Token(digest=digest, credential=credential)
 
 
-def _digest(table: Mapping[str, Any], source: str) -> bytes:
+def _digest(table: Mapping[str, Any], secret: Secret, source: str) -> bytes:
     token, digest = table.get("token"), table.get("sha256")
     if (token is None) == (digest is None):
         fix = 'token = "${secret:NAME}", or sha256 = "..." from: printf %s TOKEN | sha256sum'
         raise ConfigError("give either a token or its sha256", source=source, fix=fix)
-    if token is None:
-        if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
-            raise ConfigError("this is no SHA-256 in hexadecimal", source=source, key="sha256", fix="it has 64 digits")
-        return bytes.fromhex(digest)
-    if not isinstance(token, str) or len(token) < SHORTEST or not token.isascii() or not token.isprintable():
+    if token is not None:
+        return hashlib.sha256(_find(token, secret, source).encode()).digest()
+    if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
+        raise ConfigError("this is no SHA-256 in hexadecimal", source=source, key="sha256", fix="it has 64 digits")
+    return bytes.fromhex(digest)
+
+
+def _find(reference: Any, secret: Secret, source: str) -> str:
+    named = _REFERENCE.fullmatch(reference) if isinstance(reference, str) else None
+    if named is None:
+        fix = 'keep it apart and write token = "${secret:NAME}"'
+        raise ConfigError("a token is not written into a file of settings", source=source, key="token", fix=fix)
+    token = (secret(named[1]) or "").strip()
+    if not token:
+        fix = f"set {named[1]} in the environment or where secrets are kept"
+        raise ConfigError(f"the secret {named[1]!r} is not set", source=source, key="token", fix=fix)
+    if len(token) < SHORTEST or not token.isascii() or not token.isprintable():
         problem = f"a token has at least {SHORTEST} visible ASCII characters"
         raise ConfigError(problem, source=source, key="token", fix=_MAKE_ONE)
-    return hashlib.sha256(token.strip().encode()).digest()
+    return token
 
 
 def _role(role: Any, source: str) -> Role:

@@ -1,0 +1,119 @@
+"""What is served over HTTP, and where? One application: the gate in front, then each door under its path.
+
+Nothing is reachable without passing the gate. What is under no known path is not found.
+"""
+
+import signal
+import socket
+import threading
+from collections.abc import AsyncIterator, Callable, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING
+
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn import Config, Server
+
+from toolreeve.core.errors import ConfigError
+from toolreeve.serve.gate import Gate, Refused, is_loopback
+from toolreeve.serve.mcp.desk import Desk
+from toolreeve.serve.mcp.http import HttpDoor, Views
+from toolreeve.serve.mcp.sdk import CREDENTIAL
+from toolreeve.serve.tokens import Tokens
+
+if TYPE_CHECKING:
+    from toolreeve.runtime import Toolreeve
+
+PATIENCE = 5
+"""Seconds that requests under way get to end when the server stops."""
+MCP = "/mcp"
+
+
+class Application:
+    """`stop` is called when no more requests are to come, so that those which listen end by themselves."""
+
+    def __init__(self, gate: Gate, doors: Mapping[str, ASGIApp], stop: Callable[[], None]) -> None:
+        self._gate, self._doors, self.stop = gate, doors, stop
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            raise ValueError(f"{scope['type']} is not served here")
+        try:
+            scope[CREDENTIAL] = self._gate.admit(scope["headers"])
+        except Refused as refusal:
+            headers = {name.decode(): value.decode() for name, value in refusal.headers}
+            await PlainTextResponse(refusal.reason, refusal.status, headers)(scope, receive, send)
+            return
+        door = self._doors.get(scope["path"]) or PlainTextResponse(f"nothing is here; MCP is at {MCP}", 404)
+        await door(scope, receive, send)
+
+
+class HttpServer(Server):
+    """Stops at SIGTERM and SIGINT. Uvicorn would raise them again afterwards, before anything else is put away."""
+
+    def __init__(self, application: Application) -> None:
+        self._application = application
+        super().__init__(
+            Config(
+                application,
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                ws="none",
+                proxy_headers=False,
+                server_header=False,
+                timeout_graceful_shutdown=PATIENCE,
+            )
+        )
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {each: signal.signal(each, self.handle_exit) for each in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            yield
+        finally:
+            for each, handler in before.items():
+                signal.signal(each, handler)
+
+    async def main_loop(self) -> None:
+        await super().main_loop()
+        self._application.stop()
+
+
+def check_reach(host: str, tokens: Tokens) -> None:
+    """Raises ConfigError where others than this machine would come in without a token."""
+    if not tokens and not is_loopback(host):
+        raise ConfigError(
+            f"{host} is reachable for others, and no token is configured",
+            source="serve.host",
+            fix="listen on 127.0.0.1, or add to toolreeve.toml: "
+            'serve.tokens = [{token = "${secret:TOOLREEVE_TOKEN}", user = "me", role = "operator"}]',
+        )
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Raises ConfigError where it cannot be listened."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host.strip("[]"), port), family=family, backlog=1024)
+    except OSError as problem:
+        raise ConfigError(
+            f"cannot listen on {host} port {port}: {problem.strerror or problem}",
+            source="serve.port",
+            fix="choose another with --port (0: any that is free)",
+        ) from None
+
+
+@asynccontextmanager
+async def new_application(reeve: "Toolreeve", gate: Gate, views: Views) -> AsyncIterator[Application]:
+    """For a runtime that is started."""
+    desk = Desk(reeve)
+    door = HttpDoor(desk, views)
+    try:
+        async with door.open():
+            yield Application(gate, {MCP: door}, desk.close)
+    finally:
+        desk.close()

@@ -1,0 +1,146 @@
+"""Is this a plain call of a tool, as most requests are? Then it is answered here; anything else goes to the SDK whole.
+
+Plain means: the modern era, headers that agree with the body, a tool that the client sees, nothing that would need a
+stream. Whatever is in doubt is not plain. The SDK then gets the request byte for byte, as if nobody had looked.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import orjson
+from mcp.shared.inbound import x_mcp_header_map
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from toolreeve.serve.mcp.caller import Caller
+from toolreeve.serve.mcp.desk import Desk
+from toolreeve.serve.mcp.replies import Reply
+from toolreeve.serve.mcp.sdk import CREDENTIAL, NOWHERE, ViewOf, new_modern_client
+from toolreeve.serve.mcp.views import View
+from toolreeve.serve.mcp.wire import CAPABILITIES_KEY, CLIENT_KEY, LOG_LEVEL_KEY, MODERN_VERSIONS, VERSION_KEY
+
+LARGEST = 4 * 1024 * 1024
+_VERSION = MODERN_VERSIONS[-1]
+_ROUTING = (b"mcp-protocol-version", b"mcp-method", b"mcp-name", b"accept", b"content-type", b"content-encoding")
+_REQUEST = {"jsonrpc", "id", "method", "params"}
+_PARAMS = {"name", "arguments", "_meta"}
+_UNUSUAL = ("progressToken", LOG_LEVEL_KEY)
+_ROUNDED = re.compile(rb"\d{19}")
+"""Numbers that orjson might round; the SDK's parser does not."""
+
+Headers = Mapping[bytes, bytes]
+
+
+class FastPath:
+    def __init__(self, desk: Desk, view_of: ViewOf, slow: ASGIApp) -> None:
+        self._desk, self._view_of, self._slow = desk, view_of, slow
+        self._mirroring: dict[str, bool] = {}
+        self._version = -1
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        name = _plain_name(scope)
+        if name is None or not self._knows(name, view := self._view_of(scope[CREDENTIAL])):
+            await self._slow(scope, receive, send)
+            return
+        seen: list[Message] = []
+        request = _plain_request(await _body(receive, seen), name)
+        if request is None:
+            await self._slow(scope, _replay(seen, receive), send)
+            return
+        client = new_modern_client(scope[CREDENTIAL], view, request["params"])
+        caller = Caller(client, NOWHERE, request_id=request["id"])
+        await Reply(self._desk, caller, receive, send).give(request["params"])
+
+    def _knows(self, name: str, view: View) -> bool:
+        """Whether it is a tool that the client sees, and none of its arguments must be repeated in headers."""
+        found = view.find(name)
+        if found is None:
+            return False
+        if self._version != view.registry.version:
+            self._version = view.registry.version
+            self._mirroring.clear()
+        if (mirrors := self._mirroring.get(found.spec.name)) is None:
+            mirrors = self._mirroring[found.spec.name] = bool(x_mcp_header_map(found.spec.input))
+        return not mirrors
+
+
+def _plain_name(scope: Scope) -> str | None:
+    """The tool that the headers name, if all that they say is usual."""
+    if scope["method"] != "POST":
+        return None
+    headers: dict[bytes, bytes] = {}
+    for name, value in scope["headers"]:
+        if name in _ROUTING:
+            if name in headers:
+                return None
+            headers[name] = value
+    if headers.get(b"mcp-protocol-version") != _VERSION.encode() or headers.get(b"mcp-method") != b"tools/call":
+        return None
+    if not _accepts(headers) or b"content-encoding" in headers:
+        return None
+    tool = headers.get(b"mcp-name", b"")
+    return tool.decode() if tool.isascii() and not tool.startswith(b"=?") else None
+
+
+def _accepts(headers: Headers) -> bool:
+    accepted = headers.get(b"accept", b"")
+    both = b"application/json" in accepted and b"text/event-stream" in accepted
+    return both and headers.get(b"content-type", b"").partition(b";")[0].strip() == b"application/json"
+
+
+def _plain_request(body: bytes | None, name: str) -> dict[str, Any] | None:
+    if body is None or _ROUNDED.search(body):
+        return None
+    try:
+        request = orjson.loads(body)
+    except ValueError:
+        return None
+    return request if _is_plain(request, name) else None
+
+
+def _is_plain(request: Any, name: str) -> bool:
+    match request:
+        case {"jsonrpc": "2.0", "id": int() | str() as number, "method": "tools/call", "params": dict() as params}:
+            return request.keys() <= _REQUEST and not isinstance(number, bool) and _are_plain(params, name)
+        case _:
+            return False
+
+
+def _are_plain(params: dict[str, Any], name: str) -> bool:
+    match params:
+        case {"name": str() as named, "_meta": dict() as meta} if named == name and params.keys() <= _PARAMS:
+            plain = meta.get(VERSION_KEY) == _VERSION and type(meta.get(CAPABILITIES_KEY)) is dict
+            return plain and type(params.get("arguments", {})) is dict and _is_quiet(meta)
+        case _:
+            return False
+
+
+def _is_quiet(meta: Mapping[str, Any]) -> bool:
+    """Nothing to be told while the call runs, and a sender that says who it is as it should, or not at all."""
+    if any(key in meta for key in _UNUSUAL):
+        return False
+    match meta.get(CLIENT_KEY, {"name": "", "version": ""}):
+        case {"name": str(), "version": str()}:
+            return True
+        case _:
+            return False
+
+
+async def _body(receive: Receive, seen: list[Message]) -> bytes | None:
+    """The whole body; None if it is too large or does not come. What was received is in `seen` either way."""
+    size = 0
+    while True:
+        message = await receive()
+        seen.append(message)
+        size += len(message.get("body", b""))
+        if message["type"] != "http.request" or size > LARGEST:
+            return None
+        if not message.get("more_body", False):
+            return b"".join(each.get("body", b"") for each in seen)
+
+
+def _replay(seen: list[Message], receive: Receive) -> Callable[[], Any]:
+    async def again() -> Message:
+        return seen.pop(0) if seen else await receive()
+
+    return again

@@ -1,0 +1,112 @@
+"""Where is MCP spoken over HTTP? One endpoint for both eras: plain calls the short way, all else through the SDK.
+
+Who may come in is decided before this is reached. A session belongs to the credential that opened it, and shows the
+tools that this credential may see.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp.server.streamable_http import EventStore
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.types import Receive, Scope, Send
+
+from toolreeve.core.tool import ToolSpec
+from toolreeve.registry import ToolRegistry
+from toolreeve.serve.mcp.desk import Desk
+from toolreeve.serve.mcp.events import Events
+from toolreeve.serve.mcp.fast import LARGEST, FastPath
+from toolreeve.serve.mcp.patterns import EVERYTHING, Patterns, check_patterns, read_patterns
+from toolreeve.serve.mcp.sdk import CREDENTIAL, new_server
+from toolreeve.serve.mcp.views import View
+from toolreeve.serve.tokens import Credential
+
+MOST_SESSIONS = 1000
+IDLE = 30 * 60.0
+RECONNECT_MS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowed(Patterns):
+    """What fits here and in the wider toolset as well."""
+
+    within: Patterns = EVERYTHING
+
+    def fit(self, spec: ToolSpec) -> bool:
+        return self.within.fit(spec) and Patterns.fit(self, spec)
+
+
+class Views:
+    """One view for each credential: its own tools, but never more than the door's."""
+
+    def __init__(self, registry: ToolRegistry, *, patterns: Patterns = EVERYTHING, search: bool = False) -> None:
+        self._registry, self._patterns, self._search = registry, patterns, search
+        self._made: dict[str, View] = {}
+
+    def of(self, credential: Credential) -> View:
+        if (view := self._made.get(credential.id)) is None:
+            own = read_patterns(credential.tools)
+            patterns = Narrowed(own.chosen, own.removed, self._patterns)
+            role = credential.principal.role
+            view = View(self._registry, patterns=patterns, role=role, search=self._search)
+            self._made[credential.id] = view
+        return view
+
+    def check(self, credentials: Sequence[Credential], servers: Sequence[str] = ()) -> None:
+        """Raises ToolreeveError for a word that chooses nothing."""
+        specs = [bound.spec for bound in self._registry.list()]
+        for patterns in (self._patterns, *(read_patterns(each.tools) for each in credentials)):
+            check_patterns(patterns, specs, servers)
+
+
+class Sessions(StreamableHTTPSessionManager):
+    """Each session is given events of its own: the SDK asks for the store once for each."""
+
+    @property
+    def event_store(self) -> EventStore | None:
+        return Events()
+
+    @event_store.setter
+    def event_store(self, _: EventStore | None) -> None:
+        """The SDK's constructor sets what was passed; nothing is."""
+
+
+class HttpDoor:
+    """An ASGI application. Requests come with their credential in the scope."""
+
+    def __init__(self, desk: Desk, views: Views, *, most_sessions: int = MOST_SESSIONS, idle: float = IDLE) -> None:
+        self._viewing: ContextVar[View] = ContextVar("viewing")
+        self._views = views
+        self._sessions = Sessions(
+            new_server(desk, views.of, self._schema),
+            retry_interval=RECONNECT_MS,
+            session_idle_timeout=idle,
+            max_request_body_size=LARGEST,
+            max_sessions=most_sessions,
+        )
+        self._fast = FastPath(desk, views.of, self._through_sdk)
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        async with self._sessions.run():
+            yield
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._fast(scope, receive, send)
+
+    async def _through_sdk(self, scope: Scope, receive: Receive, send: Send) -> None:
+        credential: Credential = scope[CREDENTIAL]
+        # The SDK ties a session to the client id of its user; it never sees the token.
+        token = AccessToken(token="", client_id=credential.id, scopes=[])
+        self._viewing.set(self._views.of(credential))
+        await self._sessions.asgi_app({**scope, "user": AuthenticatedUser(token)}, receive, send)
+
+    def _schema(self, name: str) -> Mapping[str, Any] | None:
+        """The input schema of a tool, for the client whose request is at hand."""
+        found = self._viewing.get().find(name)
+        return None if found is None else found.spec.input
