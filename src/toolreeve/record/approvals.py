@@ -60,13 +60,20 @@ class Matter:
 
 
 class Approvals:
-    """`lifetime` is how long a question waits, and also how long its answer can be used. `journal` is told of every
-    decision, in the transaction that makes it."""
+    """`lifetime` is how long a question waits, and also how long its answer can be used; `most` is how many of one
+    holder wait at the same time. `journal` is told of every decision, in the transaction that makes it."""
 
     def __init__(
-        self, store: Store, now: Callable[[], float], *, journal: Journal | None = None, lifetime: float = LIFETIME
+        self,
+        store: Store,
+        now: Callable[[], float],
+        *,
+        journal: Journal | None = None,
+        lifetime: float = LIFETIME,
+        most: int = MOST,
     ) -> None:
-        self._store, self._now, self._lifetime, self._journal = store, now, lifetime, journal
+        self._store, self._now, self._journal = store, now, journal
+        self._lifetime, self._most = lifetime, most
         self._waiting: set[asyncio.Future[None]] = set()
 
     async def file(self, *, binding: str, holder: str, tool: str, question: Mapping[str, Any]) -> tuple[Matter, bool]:
@@ -80,7 +87,7 @@ class Approvals:
             )
         now = self._now()
         row = (os.urandom(5).hex(), binding, holder, tool, now, now + self._lifetime, PENDING, body, None)
-        return await self._store.transact(partial(_file, row=row, now=now))
+        return await self._store.transact(partial(_file, row=row, now=now, most=self._most))
 
     async def take(self, *, binding: str, holder: str) -> Matter | None:
         """The oldest matter about this that was decided, used up by this. None is the common case, and cheap."""
@@ -191,17 +198,17 @@ def _matter(row: tuple[Any, ...], now: float) -> Matter:
     )
 
 
-def _file(database: sqlite3.Connection, *, row: tuple[Any, ...], now: float) -> tuple[Matter, bool]:
+def _file(database: sqlite3.Connection, *, row: tuple[Any, ...], now: float, most: int) -> tuple[Matter, bool]:
     _, binding, holder, tool, *_ = row
     database.execute("DELETE FROM approvals WHERE expires < ?", (now - KEPT,))
     waiting = f"FROM approvals WHERE state = '{PENDING}' AND expires > ? AND holder = ?"
     same = database.execute(f"SELECT {_COLUMNS} {waiting} AND binding = ?", (now, holder, binding)).fetchone()
     if same is not None:
         return _matter(same, now), False
-    if database.execute(f"SELECT count(*) {waiting}", (now, holder)).fetchone()[0] >= MOST:
+    if database.execute(f"SELECT count(*) {waiting}", (now, holder)).fetchone()[0] >= most:
         raise ToolError(
             ErrorCode.LIMIT,
-            f"Tool {tool!r} requires approval, and {MOST} calls wait for theirs already",
+            f"Tool {tool!r} requires approval, and {most} calls wait for theirs already",
             suggestions=("let a person answer them: toolreeve approvals watch",),
         )
     database.execute(f"INSERT INTO approvals ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)  # noqa: S608

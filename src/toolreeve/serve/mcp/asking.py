@@ -18,7 +18,7 @@ from toolreeve.core.peer import Decided, Era
 from toolreeve.core.result import Failure, Meta, Success, ToolResult
 from toolreeve.record.approvals import ALLOWED, DENIED, PENDING, Approvals, Matter
 from toolreeve.serve.mcp.caller import Caller
-from toolreeve.serve.mcp.state import BadState, Seal, State, keys_from
+from toolreeve.serve.mcp.state import BadState, Seal, State, checked, kept
 from toolreeve.serve.mcp.wire import INVALID_PARAMS, Params, WireError
 
 if TYPE_CHECKING:
@@ -57,15 +57,12 @@ WAIT_TOOL: Mapping[str, Any] = {
 
 
 def new_asking(reeve: "Toolreeve") -> "Asking":
-    """With the keys of the configuration. Raises ConfigError, when it is first used, for a key that is none."""
+    """With the keys of the configuration. Raises ConfigError for one that is none."""
     configuration = reeve.configuration
-    settings = configuration.settings
-
-    def seal() -> Seal:
-        keys = [configuration.reveal(key, key="mcp.state_key") for key in settings.mcp.state_key]
-        return Seal(keys_from(keys, Path(settings.state.dir)), now=time.time)
-
-    return Asking(seal, reeve.approvals, now=time.time)
+    revealed = [configuration.reveal(key, key="mcp.state_key") for key in configuration.settings.mcp.state_key]
+    keys = checked(revealed, source="mcp.state_key")
+    directory = Path(configuration.settings.state.dir)
+    return Asking(lambda: Seal(keys or kept(directory), now=time.time), reeve.approvals, now=time.time)
 
 
 class Asking:

@@ -129,32 +129,30 @@ def _derived(key: bytes) -> bytes:
     return hmac.digest(key, b"toolreeve state key", hashlib.sha256)
 
 
-def keys_from(configured: Sequence[str], directory: Path) -> list[bytes]:
-    """The configured keys, newest first; without any, those of a file that is made where there is none."""
-    keys = [key.encode() for key in configured] or _kept(directory / KEY_FILE)
+def checked(keys: Sequence[str], *, source: str | Path) -> list[bytes]:
+    """Raises ConfigError for a key that could be guessed."""
     for number, key in enumerate(keys, 1):
         if len(key) < SHORTEST_KEY:
-            raise ConfigError(
-                f"key {number} has {len(key)} bytes; at least {SHORTEST_KEY} are needed",
-                source="mcp.state_key" if configured else directory / KEY_FILE,
-                fix="make one with: openssl rand -hex 32",
-            )
-    return keys
+            problem = f"key {number} has {len(key)} characters; at least {SHORTEST_KEY} are needed"
+            raise ConfigError(problem, source=source, fix="make one with: openssl rand -hex 32")
+    return [key.encode() for key in keys]
 
 
-def _kept(path: Path) -> list[bytes]:
-    """One key a line. Written aside and linked into place, so that of several processes one wins and all read it."""
+def kept(directory: Path) -> list[bytes]:
+    """The keys of a file, one a line, newest first. Made where there is none, for all processes that use it."""
+    path = directory / KEY_FILE
     if not path.exists():
         _make(path)
     if path.stat().st_mode & 0o077:
-        raise ConfigError("others can read this key", source=path, fix=f"chmod 600 {path}, and better make a new one")
-    keys = [line.strip() for line in path.read_bytes().splitlines() if line.strip()]
+        raise ConfigError("others can read this key", source=path, fix="remove it: a new one is made")
+    keys = [line.strip() for line in path.read_text(errors="replace").splitlines() if line.strip()]
     if not keys:
-        raise ConfigError("there is no key in it", source=path, fix="remove it; a new one is made")
-    return keys
+        raise ConfigError("there is no key in it", source=path, fix="remove it: a new one is made")
+    return checked(keys, source=path)
 
 
 def _make(path: Path) -> None:
+    """Written aside and linked into place, so that of several processes one wins and all read the same."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     aside = path.with_name(f"{path.name}.{os.urandom(8).hex()}")
     descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
