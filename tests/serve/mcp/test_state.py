@@ -1,6 +1,5 @@
 import asyncio
 import base64
-import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -105,7 +104,7 @@ def test_a_key_is_made_for_its_owner_alone_and_kept(tmp_path: Path) -> None:
     assert kept(tmp_path / "state") == first
     assert len(first[0]) == 64
     assert (tmp_path / "state" / KEY_FILE).stat().st_mode & 0o777 == 0o600
-    assert os.listdir(tmp_path / "state") == [KEY_FILE]
+    assert [path.name for path in (tmp_path / "state").iterdir()] == [KEY_FILE]
 
 
 def test_a_key_that_others_can_read_or_that_is_empty_is_refused(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from toolreeve.core.call import ToolCall, new_id
 from toolreeve.core.errors import ErrorCode
 from toolreeve.core.peer import Decided, Era
 from toolreeve.core.result import Failure, Meta, Success, ToolResult
-from toolreeve.record.approvals import ALLOWED, DENIED, PENDING, Approvals, Matter
+from toolreeve.record.approvals import ALLOWED, DENIED, PENDING, USED, Approvals, Matter
 from toolreeve.serve.mcp.caller import Caller
 from toolreeve.serve.mcp.state import BadState, Seal, State, checked, kept
 from toolreeve.serve.mcp.wire import INVALID_PARAMS, Params, WireError
@@ -165,6 +165,8 @@ class Asking:
         matter = await self._approvals.find(number)
         if matter is None or matter.id != number or matter.holder != holder:
             return _failed(ErrorCode.PERMISSION, f"no approval {number!r} waits for this caller")
+        if matter.state == USED and caller.decision is not None and caller.decision.binding == matter.binding:
+            return _made_for(caller, matter)  # it has begun, and goes on with what its tool wanted to know
         matter = await self._approvals.wait(number, timeout=seconds) or matter
         if matter.state in (ALLOWED, DENIED):
             claimed = await self._approvals.claim(number, holder=holder)
@@ -176,6 +178,10 @@ class Asking:
 
 def _resumed(matter: Matter, caller: Caller) -> ToolCall:
     caller.decision = Decided(matter.binding, {"matter": matter})
+    return _made_for(caller, matter)
+
+
+def _made_for(caller: Caller, matter: Matter) -> ToolCall:
     call = read_call(matter.question)
     call.peer = caller
     return call

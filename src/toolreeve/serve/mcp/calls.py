@@ -63,6 +63,7 @@ class Calls:
 
     async def _wait(self, asking: Asking, params: Params, args: Any, caller: Caller) -> dict[str, Any]:
         """What somebody has allowed by now runs, as it was asked for, if the client may still see the tool."""
+        await asking.read_retry("tools/call", params, caller)
         waited = await asking.wait(args or _NOTHING, caller)
         if isinstance(waited, ToolResult):
             return _told(waited)

@@ -1,15 +1,12 @@
 """How is the MCP door of a runtime opened? The desk and what its clients see, as configured."""
 
-import time
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolreeve.core.call import Role
-from toolreeve.serve.mcp.asking import Asking
+from toolreeve.serve.mcp.asking import new_asking
 from toolreeve.serve.mcp.desk import Desk
 from toolreeve.serve.mcp.patterns import check_patterns, read_patterns
-from toolreeve.serve.mcp.state import Seal, keys_from
 from toolreeve.serve.mcp.views import View
 
 if TYPE_CHECKING:
@@ -19,16 +16,6 @@ if TYPE_CHECKING:
 def new_desk(reeve: "Toolreeve") -> Desk:
     """Inside the loop, for a runtime that is started."""
     return Desk(reeve, asking=new_asking(reeve))
-
-
-def new_asking(reeve: "Toolreeve") -> Asking:
-    settings = reeve.configuration.settings
-
-    def seal() -> Seal:
-        keys = [reeve.configuration.reveal(key, key="mcp.state_key") for key in settings.mcp.state_key]
-        return Seal(keys_from(keys, Path(settings.state.dir)), now=time.time)
-
-    return Asking(seal, reeve.approvals, now=time.time)
 
 
 def new_view(
