@@ -3,11 +3,12 @@
 Nothing is reachable without passing the gate. What is under no known path is not found.
 """
 
+import logging
 import signal
 import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Generator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING
 
 from starlette.responses import PlainTextResponse
@@ -16,7 +17,7 @@ from uvicorn import Config, Server
 
 from toolreeve.core.errors import ConfigError
 from toolreeve.serve.gate import Gate, Refused, is_loopback
-from toolreeve.serve.mcp.desk import Desk
+from toolreeve.serve.mcp.door import new_desk
 from toolreeve.serve.mcp.http import HttpDoor, Views
 from toolreeve.serve.mcp.sdk import CREDENTIAL
 from toolreeve.serve.tokens import Tokens
@@ -81,6 +82,8 @@ class HttpServer(Server):
     async def main_loop(self) -> None:
         await super().main_loop()
         self._application.stop()
+        # Streams that end in their midst from now on are meant to.
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
 
 
 def check_reach(host: str, tokens: Tokens) -> None:
@@ -110,10 +113,9 @@ def bind(host: str, port: int) -> socket.socket:
 @asynccontextmanager
 async def new_application(reeve: "Toolreeve", gate: Gate, views: Views) -> AsyncIterator[Application]:
     """For a runtime that is started."""
-    desk = Desk(reeve)
-    door = HttpDoor(desk, views)
-    try:
+    desk = new_desk(reeve)
+    with ExitStack() as once:
+        once.callback(desk.close)
+        door = HttpDoor(desk, views)
         async with door.open():
-            yield Application(gate, {MCP: door}, desk.close)
-    finally:
-        desk.close()
+            yield Application(gate, {MCP: door}, once.close)

@@ -15,13 +15,14 @@ from toolreeve.core.call import LOCAL, Principal, Role
 from toolreeve.core.errors import ConfigError
 
 SHORTEST = 16
-_REFERENCE = re.compile(r"\$\{secret:([A-Za-z_][A-Za-z0-9_]*)\}")
+_REFERENCE = re.compile(r"\$\{secret:[A-Za-z_][A-Za-z0-9_]*\}")
 _DIGEST = re.compile(r"[0-9a-fA-F]{64}")
 _SCHEME = b"bearer "
 _ROLES = ", ".join(role.value for role in Role)
 _MAKE_ONE = "make one with: openssl rand -hex 32"
 
-Secret = Callable[[str], str | None]
+Reveal = Callable[[str], str]
+"""Gives what a reference such as `${secret:NAME}` stands for. Raises ConfigError where it stands for nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,19 +64,19 @@ class Tokens:
         return found[0] if found else None
 
 
-def read_tokens(tables: Sequence[Mapping[str, Any]], secret: Secret, source: str = "serve.tokens") -> Tokens:
+def read_tokens(tables: Sequence[Mapping[str, Any]], reveal: Reveal, source: str = "serve.tokens") -> Tokens:
     """From tables of `token` (`${secret:NAME}`) or `sha256`, with `user`, `role` (viewer if not said) and `tools`.
 
     Raises ConfigError.
     """
-    tokens = [_read(table, secret, f"{source}[{number}]") for number, table in enumerate(tables)]
+    tokens = [_read(table, reveal, f"{source}[{number}]") for number, table in enumerate(tables)]
     if len({token.digest for token in tokens}) < len(tokens):
         raise ConfigError("the same token stands there twice", source=source, fix=f"give each its own; {_MAKE_ONE}")
     return Tokens(tokens)
 
 
-def _read(table: Mapping[str, Any], secret: Secret, source: str) -> Token:
-    digest = _digest(table, secret, source)
+def _read(table: Mapping[str, Any], reveal: Reveal, source: str) -> Token:
+    digest = _digest(table, reveal, source)
     user = table.get("user")
     if not isinstance(user, str) or not user.strip():
         raise ConfigError("it does not say whose token it is", source=source, key="user", fix='user = "somebody"')
@@ -87,27 +88,23 @@ def _read(table: Mapping[str, Any], secret: Secret, source: str) -> Token:
     return Token(digest=digest, credential=credential)
 
 
-def _digest(table: Mapping[str, Any], secret: Secret, source: str) -> bytes:
+def _digest(table: Mapping[str, Any], reveal: Reveal, source: str) -> bytes:
     token, digest = table.get("token"), table.get("sha256")
     if (token is None) == (digest is None):
         fix = 'token = "${secret:NAME}", or sha256 = "..." from: printf %s TOKEN | sha256sum'
         raise ConfigError("give either a token or its sha256", source=source, fix=fix)
     if token is not None:
-        return hashlib.sha256(_find(token, secret, source).encode()).digest()
+        return hashlib.sha256(_find(token, reveal, source).encode()).digest()
     if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
         raise ConfigError("this is no SHA-256 in hexadecimal", source=source, key="sha256", fix="it has 64 digits")
     return bytes.fromhex(digest)
 
 
-def _find(reference: Any, secret: Secret, source: str) -> str:
-    named = _REFERENCE.fullmatch(reference) if isinstance(reference, str) else None
-    if named is None:
+def _find(reference: Any, reveal: Reveal, source: str) -> str:
+    if not isinstance(reference, str) or not _REFERENCE.fullmatch(reference):
         fix = 'keep it apart and write token = "${secret:NAME}"'
         raise ConfigError("a token is not written into a file of settings", source=source, key="token", fix=fix)
-    token = (secret(named[1]) or "").strip()
-    if not token:
-        fix = f"set {named[1]} in the environment or where secrets are kept"
-        raise ConfigError(f"the secret {named[1]!r} is not set", source=source, key="token", fix=fix)
+    token = reveal(reference).strip()
     if len(token) < SHORTEST or not token.isascii() or not token.isprintable():
         problem = f"a token has at least {SHORTEST} visible ASCII characters"
         raise ConfigError(problem, source=source, key="token", fix=_MAKE_ONE)

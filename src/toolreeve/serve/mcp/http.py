@@ -4,7 +4,7 @@ Who may come in is decided before this is reached. A session belongs to the cred
 tools that this credential may see.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -17,7 +17,6 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import Receive, Scope, Send
 
 from toolreeve.core.tool import ToolSpec
-from toolreeve.registry import ToolRegistry
 from toolreeve.serve.mcp.desk import Desk
 from toolreeve.serve.mcp.events import Events
 from toolreeve.serve.mcp.fast import LARGEST, FastPath
@@ -44,24 +43,23 @@ class Narrowed(Patterns):
 class Views:
     """One view for each credential: its own tools, but never more than the door's."""
 
-    def __init__(self, registry: ToolRegistry, *, patterns: Patterns = EVERYTHING, search: bool = False) -> None:
-        self._registry, self._patterns, self._search = registry, patterns, search
+    def __init__(self, door: View) -> None:
+        self._door = door
         self._made: dict[str, View] = {}
 
     def of(self, credential: Credential) -> View:
         if (view := self._made.get(credential.id)) is None:
-            own = read_patterns(credential.tools)
-            patterns = Narrowed(own.chosen, own.removed, self._patterns)
-            role = credential.principal.role
-            view = View(self._registry, patterns=patterns, role=role, search=self._search)
+            own, door = read_patterns(credential.tools), self._door
+            patterns = Narrowed(own.chosen, own.removed, door.patterns)
+            view = View(door.registry, patterns=patterns, role=credential.principal.role, search=door.search)
             self._made[credential.id] = view
         return view
 
-    def check(self, credentials: Sequence[Credential], servers: Sequence[str] = ()) -> None:
-        """Raises ToolreeveError for a word that chooses nothing."""
-        specs = [bound.spec for bound in self._registry.list()]
-        for patterns in (self._patterns, *(read_patterns(each.tools) for each in credentials)):
-            check_patterns(patterns, specs, servers)
+    def check(self, credentials: Sequence[Credential], servers: Collection[str] = ()) -> None:
+        """Raises ToolreeveError for a token's word that chooses nothing."""
+        specs = [bound.spec for bound in self._door.registry.list()]
+        for credential in credentials:
+            check_patterns(read_patterns(credential.tools), specs, servers)
 
 
 class Sessions(StreamableHTTPSessionManager):

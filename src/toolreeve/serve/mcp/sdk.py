@@ -70,6 +70,8 @@ class Switchboard:
             progress_token=progress_token(params),
         )
         try:
+            if context.method == "initialize":
+                return self._desk.initialize(params, caller)
             return await self._desk.answer(context.method, params, caller)
         finally:
             caller.closed = True
