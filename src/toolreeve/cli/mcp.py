@@ -1,7 +1,7 @@
 """How do other programs use our tools over stdin and stdout? As an MCP server that they start.
 
-Only the protocol goes to stdout; what is wrong is said on stderr. Nobody is asked on a terminal here, but
-the client, or whoever the configuration names.
+Only the protocol goes to stdout; what is wrong is said on stderr. Nobody is asked on a terminal here, but the client,
+or whoever the configuration names. The client is greeted before the tools are there: they take longer to bring.
 """
 
 from typing import TYPE_CHECKING
@@ -14,6 +14,8 @@ from toolreeve.cli.output import note
 if TYPE_CHECKING:
     from toolreeve.config import Configuration
     from toolreeve.serve.mcp.pipes import Pipes
+    from toolreeve.serve.mcp.porter import Porter
+    from toolreeve.serve.mcp.stdio import Service
 
 
 @click.command(cls=Command)
@@ -31,13 +33,29 @@ def mcp(tools: str | None, search: bool | None) -> None:  # noqa: FBT001
     from toolreeve.serve.mcp.stdio import run
 
     pipes = claim()
-    run(_serve(current().configuration(), pipes, tools=tools, search=search))
+    configuration = current().configuration()
+    searches = configuration.settings.mcp.search if search is None else search
+    run(_serve(configuration, pipes, tools=tools, search=searches))
 
 
-async def _serve(configuration: "Configuration", pipes: "Pipes", *, tools: str | None, search: bool | None) -> None:
+async def _serve(configuration: "Configuration", pipes: "Pipes", *, tools: str | None, search: bool) -> None:
+    from toolreeve.serve.mcp.porter import Porter
+    from toolreeve.serve.mcp.stdio import serving
+
+    porter = Porter(servers=any(server.enabled for server in configuration.mcp_servers), search=search)
+    async with serving(porter, pipes) as service:
+        try:
+            await _bring(configuration, porter, service, tools=tools, search=search)
+        except Exception as problem:
+            porter.give_up(str(problem))
+            raise
+
+
+async def _bring(
+    configuration: "Configuration", porter: "Porter", service: "Service", *, tools: str | None, search: bool
+) -> None:
     from toolreeve.runtime import Toolreeve
     from toolreeve.serve.mcp.door import new_desk, new_view
-    from toolreeve.serve.mcp.stdio import serve
 
     reeve = Toolreeve(settings=configuration, approve=(), origin="mcp")
     for problem in reeve.problems:
@@ -45,7 +63,8 @@ async def _serve(configuration: "Configuration", pipes: "Pipes", *, tools: str |
     view = new_view(reeve, tools=tools, search=search)
     async with reeve:
         desk = new_desk(reeve)
-        try:
-            await serve(desk, pipes, view=view)
-        finally:
-            desk.close()
+        service.conversation.hand_over(desk, view)
+        porter.open(desk, view)
+        await service.over.wait()
+        desk.close()
+        await service.end()

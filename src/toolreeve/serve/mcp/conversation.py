@@ -9,13 +9,12 @@ import itertools
 import sys
 import traceback
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from toolreeve.core import json
 from toolreeve.core.call import LOCAL, Principal
 from toolreeve.core.peer import Era, PeerError
 from toolreeve.serve.mcp.caller import Caller, Client
-from toolreeve.serve.mcp.views import View
 from toolreeve.serve.mcp.wire import (
     CONNECTION_CLOSED,
     INTERNAL_ERROR,
@@ -30,6 +29,9 @@ from toolreeve.serve.mcp.wire import (
     read_envelope,
     unsupported,
 )
+
+if TYPE_CHECKING:
+    from toolreeve.serve.mcp.views import View
 
 MOST_RUNNING = 2048
 LONGEST_ID = 1024
@@ -71,7 +73,11 @@ class Wire(Protocol):
 
 
 class Conversation:
-    def __init__(self, desk: Answering, wire: Wire, *, view: View, session: str, principal: Principal = LOCAL) -> None:
+    """Begins without a view where it begins before the tools are there: `hand_over` brings it, with the desk."""
+
+    def __init__(
+        self, desk: Answering, wire: Wire, *, session: str, principal: Principal = LOCAL, view: "View | None" = None
+    ) -> None:
         self._desk, self._wire = desk, wire
         self._view, self._session, self._principal = view, session, principal
         self._era: Era | None = None
@@ -81,6 +87,13 @@ class Conversation:
         self._numbers = itertools.count(1)
         self._unfollow: Callable[[], None] | None = None
         self._held: dict[tuple[str, str | None], Mapping[str, Any]] = {}
+
+    def hand_over(self, desk: Answering, view: "View") -> None:
+        """Another desk answers from now on."""
+        self._desk, self._view, self._client.view = desk, view, view
+        if self._unfollow is not None:
+            self._unfollow()
+            self._unfollow = desk.follow(self._client, self._tell)
 
     def hear(self, line: bytes) -> None:
         """Take one line. Never raises."""
@@ -168,7 +181,8 @@ class Conversation:
         return result
 
     def _sender(self, era: Era, **said: Any) -> Client:
-        return Client(view=self._view, era=era, session=self._session, principal=self._principal, **said)
+        view = cast("View", self._view)  # before the tools are there, nobody looks
+        return Client(view=view, era=era, session=self._session, principal=self._principal, **said)
 
     async def _serve(self, number: Id, method: str, params: Params, caller: Caller) -> None:
         try:

@@ -6,18 +6,16 @@ Each method belongs to its era; what a client may not see, it is not told of. Wh
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import toolreeve
 from toolreeve.core.peer import Era
 from toolreeve.serve.mcp.asking import Asking
 from toolreeve.serve.mcp.caller import Caller, Client
 from toolreeve.serve.mcp.calls import Calls
+from toolreeve.serve.mcp.greeting import BEYOND_TOOLS, SEARCHING, greet, introduce, own_info, told_capabilities
 from toolreeve.serve.mcp.listening import listen
 from toolreeve.serve.mcp.news import News, Tell
 from toolreeve.serve.mcp.relay import PATIENCE, Fleet, Relay
 from toolreeve.serve.mcp.views import as_fragment
 from toolreeve.serve.mcp.wire import (
-    HANDSHAKE_VERSIONS,
-    INVALID_PARAMS,
     METHOD_NOT_FOUND,
     MODERN_VERSIONS,
     SERVER_KEY,
@@ -41,20 +39,13 @@ CACHEABLE = frozenset(
         "resources/read",
     }
 )
-SEARCHING = "Not all tools are listed: find more with `search_tools`, call them with `call_tool`."
-_OPTIONAL: Mapping[str, Mapping[str, Any]] = {
-    "resources": {"subscribe": True, "listChanged": True},
-    "prompts": {"listChanged": True},
-    "completions": {},
-    "logging": {},
-}
 
 
 class Desk:
     """Made inside the loop it works in, for a runtime that is started; closed before it."""
 
     def __init__(self, reeve: "Toolreeve", *, name: str = "toolreeve", asking: Asking | None = None) -> None:
-        self.info = {"name": name, "version": toolreeve.__version__}
+        self.info = own_info(name)
         self._reeve = reeve
         self._fleet: Fleet | None = getattr(reeve, "fleet", None)
         self.news = News(reeve.tools)
@@ -96,14 +87,12 @@ class Desk:
             self._unwatch()
 
     def capabilities(self) -> dict[str, Any]:
-        """A server that is not connected yet may bring anything, and an empty list breaks no promise."""
-        told: dict[str, Any] = {"tools": {"listChanged": True}}
-        if self._fleet is not None:
-            present = self._fleet.capabilities()
-            for name, detail in _OPTIONAL.items():
-                if self._fleet.connecting or any(each.get(name) is not None for each in present):
-                    told[name] = dict(detail)
-        return told
+        if self._fleet is None:
+            return told_capabilities()
+        if self._fleet.connecting:
+            return told_capabilities(BEYOND_TOOLS)
+        present = self._fleet.capabilities()
+        return told_capabilities([name for name in BEYOND_TOOLS if any(each.get(name) is not None for each in present)])
 
     def _common(self) -> dict[str, Answer]:
         methods: dict[str, Answer] = {"tools/list": self._tools, "tools/call": self._calls.answer}
@@ -129,16 +118,12 @@ class Desk:
 
     def initialize(self, params: Params, caller: Caller) -> dict[str, Any]:
         """Needs no waiting, so that whatever is sent right behind it finds the client known. Raises WireError."""
-        client = caller.client
-        client.version = choose_version(read_text(params, "protocolVersion"))
-        client.capabilities = _object(params, "capabilities")
-        client.info = _object(params, "clientInfo")
-        told = {"protocolVersion": client.version, "capabilities": self.capabilities(), "serverInfo": self.info}
-        return told | _instructions(caller)
+        introduce(params, caller.client)
+        return greet(caller.client, self.info, self.capabilities(), search=caller.view.search)
 
     async def _discover(self, _: Params, caller: Caller) -> dict[str, Any]:
         told = {"supportedVersions": list(MODERN_VERSIONS), "capabilities": self.capabilities()}
-        return told | _instructions(caller)
+        return told | {"instructions": SEARCHING} if caller.view.search else told
 
     async def _tools(self, params: Params, caller: Caller) -> dict[str, Any]:
         if self._fleet is not None and self._fleet.connecting:
@@ -184,18 +169,3 @@ async def _pong(_: Params, __: Caller) -> dict[str, Any]:
 async def _set_level(params: Params, caller: Caller) -> dict[str, Any]:
     caller.client.log_level = read_log_level(params.get("level"))
     return {}
-
-
-def choose_version(requested: str) -> str:
-    return requested if requested in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
-
-
-def _instructions(caller: Caller) -> dict[str, Any]:
-    return {"instructions": SEARCHING} if caller.view.search else {}
-
-
-def _object(params: Params, key: str) -> Mapping[str, Any]:
-    value = params.get(key)
-    if not isinstance(value, Mapping):
-        raise WireError(INVALID_PARAMS, f"params.{key} must be an object")
-    return value

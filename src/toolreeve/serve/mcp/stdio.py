@@ -5,13 +5,13 @@ Nothing but protocol reaches stdout. The end of stdin, SIGTERM or a client that 
 
 import asyncio
 import signal
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
 from typing import Any
 
-from toolreeve.core.call import LOCAL, Principal, new_id
+from toolreeve.core.call import new_id
 from toolreeve.serve.mcp.conversation import Answering, Conversation
 from toolreeve.serve.mcp.pipes import LONGEST_LINE, Lines, Outlet, Pipes
-from toolreeve.serve.mcp.views import View
 
 LAST_ANSWERS = 1.0
 """How many seconds requests get to be answered after the last one has come."""
@@ -29,32 +29,52 @@ def run(main: Coroutine[Any, Any, None]) -> None:
         uvloop.run(main)
 
 
-async def serve(desk: Answering, pipes: Pipes, *, view: View, principal: Principal = LOCAL) -> None:
-    """Until the client is gone, or we are told to end."""
-    loop = asyncio.get_running_loop()
-    ended, told = asyncio.Event(), asyncio.Event()
-    outlet = Outlet(loop, ended.set)
-    conversation = Conversation(desk, outlet, view=view, session=new_id(), principal=principal)
-    lines = Lines(conversation.hear, lambda: conversation.refuse(TOO_LONG), ended.set)
-    sink, _ = await loop.connect_write_pipe(lambda: outlet, pipes.sink)
-    source, _ = await loop.connect_read_pipe(lambda: lines, pipes.source)
+class Service:
+    """A conversation over the process's own pipes. `over` is set when the client is gone or we are told to end."""
 
-    def relieve() -> None:
-        source.resume_reading()
-        conversation.resume()
+    def __init__(self, desk: Answering, pipes: Pipes) -> None:
+        self.over = asyncio.Event()
+        self._told = self._ended = False
+        self._pipes = pipes
+        self._outlet = Outlet(asyncio.get_running_loop(), self.over.set)
+        self.conversation = Conversation(desk, self._outlet, session=new_id())
 
-    def stop() -> None:
-        told.set()
-        ended.set()
+    async def begin(self) -> None:
+        """When it returns, what the client had sent before has been heard, and answered if it could be at once."""
+        loop, conversation, outlet = asyncio.get_running_loop(), self.conversation, self._outlet
+        lines = Lines(conversation.hear, lambda: conversation.refuse(TOO_LONG), self.over.set)
+        self._sink, _ = await loop.connect_write_pipe(lambda: outlet, self._pipes.sink)
+        self._source, _ = await loop.connect_read_pipe(lambda: lines, self._pipes.source)
+        outlet.pressed, outlet.relieved = self._source.pause_reading, self._relieve
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stop)
+        for _ in range(3):  # turns of the loop: the reading, the answer, the writing
+            await asyncio.sleep(0)
 
-    outlet.pressed, outlet.relieved = source.pause_reading, relieve
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop)
+    async def end(self) -> None:
+        """Once more does nothing."""
+        if self._ended:
+            return
+        self._ended = True
+        self._source.close()
+        await self.conversation.finish(0 if self._told else LAST_ANSWERS)
+        await self._outlet.drain(LAST_WORDS)
+        self._sink.close()
+
+    def _relieve(self) -> None:
+        self._source.resume_reading()
+        self.conversation.resume()
+
+    def _stop(self) -> None:
+        self._told = True
+        self.over.set()
+
+
+@asynccontextmanager
+async def serving(desk: Answering, pipes: Pipes) -> AsyncIterator[Service]:
+    service = Service(desk, pipes)
+    await service.begin()
     try:
-        await ended.wait()
-        source.close()
-        await conversation.finish(0 if told.is_set() else LAST_ANSWERS)
-        await outlet.drain(LAST_WORDS)
+        yield service
     finally:
-        source.close()
-        sink.close()
+        await service.end()
