@@ -54,7 +54,7 @@ async def _find_out(session: "Session") -> None:
 
 async def _speaks_modern(session: "Session") -> bool:
     try:
-        await _discover(session, _PROBE)
+        await _discover(session, None if session.is_answered else _PROBE)
     except (RemoteError, TimeoutError, _OtherVersion):
         return False
     return True

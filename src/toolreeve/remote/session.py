@@ -53,6 +53,11 @@ class Session:
         return self._gone is None
 
     @property
+    def is_answered(self) -> bool:
+        """Whether the line itself answers what the server does not know: HTTP does, by its status."""
+        return self._headed
+
+    @property
     def era(self) -> Era:
         return Era.MODERN if self.greeting.version == Era.MODERN else Era.LEGACY
 
