@@ -19,6 +19,7 @@ from toolreeve.remote.webline import CONNECTION_CLOSED, JSON_BODY, METHOD_NOT_FO
 RESUMES = 5
 SLOWEST_RETRY = 60.0
 LEAVE_SECONDS = 3.0
+ATTACH_SECONDS = 2.0
 MAX_SESSION_ID = 1024
 EVENTS = "text/event-stream"
 
@@ -33,6 +34,8 @@ class HttpLine(WebLine):
         self._is_legacy = False
         self._greeted = asyncio.Event()
         self._greeted.set()
+        self._attached = asyncio.Event()
+        self._was_attached = False
         self._overhearing: asyncio.Task[None] | None = None
 
     @property
@@ -75,13 +78,16 @@ class HttpLine(WebLine):
             await self._resume(errand)
 
     async def _greet(self, errand: Errand) -> None:
-        """What is sent after the greeting arrives after it."""
+        """What is sent after the greeting arrives after it, and finds the server's own stream already heard."""
         try:
             await self._tell(errand)
+            if self._session is not None:
+                self._overhearing = self._group.create_task(self._overhear())
+                await asyncio.wait_for(self._attached.wait(), ATTACH_SECONDS)
+        except TimeoutError:
+            pass
         finally:
             self._greeted.set()
-        if self._session is not None:
-            self._overhearing = self._group.create_task(self._overhear())
 
     async def _tell(self, errand: Errand) -> None:
         headers = self._headers(errand)
@@ -141,7 +147,7 @@ class HttpLine(WebLine):
         """Listen to what the server says of its own accord, for as long as it has such a stream."""
         errand = Errand({}, None)
         idle = 0
-        while await self._overhear_once(errand):
+        while await self._overhear_once(errand) and self._gone is None:
             idle = idle + 1 if errand.cursor == "" else 0
             await asyncio.sleep(min(max(errand.retry, 0.05) * 2 ** min(idle, 6), SLOWEST_RETRY))
 
@@ -151,16 +157,20 @@ class HttpLine(WebLine):
         errand.cursor = ""
         try:
             async with self._web.exchange("GET", self._web.url, headers) as response:
-                if response.status_code == httpx2.codes.NOT_FOUND:
-                    self._lose("the server has ended the session")
+                self._attached.set()
                 if not response.is_success or media_type(response) != EVENTS:
+                    if self._was_attached and response.status_code == httpx2.codes.NOT_FOUND:
+                        self._lose("the server has ended the session")
                     return False
+                self._was_attached = True
                 await self._hear_out(response, errand)
         except (httpx2.ConnectError, httpx2.ConnectTimeout, ToolError, ServerAway) as problem:
             self._lose(explain(problem))
             return False
         except (httpx2.HTTPError, RemoteError) as problem:
             self._words = explain(problem)
+        finally:
+            self._attached.set()
         return True
 
     def _end_streams(self) -> None:
