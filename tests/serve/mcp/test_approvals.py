@@ -1,0 +1,222 @@
+"""Approvals as a client of MCP lives through them: real clients, real servers in processes of their own."""
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp_types import ElicitRequestFormParams, ElicitResult
+
+from tests.world import World
+from toolreeve.approval.docket import write_answer
+from toolreeve.approval.request import Answer, Scope
+
+MODERN = "2026-07-28"
+ALLOW = {"decision": "allow once"}
+
+
+class Someone:
+    """Sits at the client and answers every form the same way."""
+
+    def __init__(self, action: Any = "accept", content: Any = None) -> None:
+        self.action = action
+        self.content = ALLOW if content is None and action == "accept" else content
+        self.shown: list[ElicitRequestFormParams] = []
+
+    async def __call__(self, _: Any, params: Any) -> ElicitResult:
+        self.shown.append(params)
+        return ElicitResult(action=self.action, content=self.content)
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """Where a server of this world is reached. A stdio server is another one for each client."""
+
+    target: Any
+
+    @asynccontextmanager
+    async def client(self, mode: str, asked: Someone | None = None) -> AsyncIterator[Client]:
+        async with asyncio.timeout(60), Client(self.target, mode=mode, elicitation_callback=asked) as client:
+            yield client
+
+
+def surroundings(world: World) -> dict[str, str]:
+    home = world.state.parent / "home"
+    home.mkdir(exist_ok=True)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("TOOLREEVE_", "XDG_"))}
+    return kept | {"HOME": str(home), "TOOLREEVE_STATE_DIR": str(world.state)}
+
+
+def stdio(world: World) -> Door:
+    args = ["-m", "toolreeve", "mcp", "--workspace", str(world.workspace)]
+    return Door(StdioServerParameters(command=sys.executable, args=args, env=surroundings(world)))
+
+
+@asynccontextmanager
+async def http(world: World) -> AsyncIterator[Door]:
+    args = ("-m", "toolreeve", "serve", "--mcp", "--port", "0", "--workspace", str(world.workspace))
+    server = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *args,
+        env=surroundings(world),
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert server.stderr is not None
+    try:
+        async with asyncio.timeout(30):
+            while (found := re.search(rb"http://\S+/mcp", line := await server.stderr.readline())) is None:
+                assert line, "the server ended before it said where it is"
+        yield Door(found[0].decode())
+    finally:
+        server.send_signal(signal.SIGTERM)
+        await server.wait()
+
+
+@pytest.fixture(params=["stdio", "http"])
+async def door(request: pytest.FixtureRequest, world: World) -> AsyncIterator[Door]:
+    if request.param == "stdio":
+        yield stdio(world)
+        return
+    async with http(world) as served:
+        yield served
+
+
+async def writes(client: Client, path: str = "a.txt", content: str = "x") -> Any:
+    return await client.call_tool("write_file", {"path": path, "content": content})
+
+
+def text(result: Any) -> str:
+    return "\n".join(block.text for block in result.content)
+
+
+@pytest.mark.parametrize("mode", ["legacy", MODERN])
+async def test_the_person_at_the_client_is_shown_a_form_and_their_yes_lets_the_call_run(
+    world: World, door: Door, mode: str
+) -> None:
+    someone = Someone()
+    async with door.client(mode, someone) as client:
+        result = await writes(client)
+
+    assert not result.is_error, text(result)
+    assert (world.workspace / "a.txt").read_text() == "x"
+    (form,) = someone.shown
+    assert "Tool 'write_file' (danger=medium) requests approval" in form.message
+    assert form.requested_schema["required"] == ["decision"]
+
+
+@pytest.mark.parametrize("mode", ["legacy", MODERN])
+@pytest.mark.parametrize(
+    ("someone", "code"),
+    [
+        (Someone("decline"), "E_APPROVAL_DENIED"),
+        (Someone(content={"decision": "deny", "note": "never there"}), "E_APPROVAL_DENIED"),
+        (Someone("cancel"), "E_PERMISSION"),
+        (Someone(content={"decision": True}), "E_PERMISSION"),
+        (Someone(content={}), "E_PERMISSION"),
+    ],
+)
+async def test_anything_else_lets_nothing_run(world: World, mode: str, someone: Someone, code: str) -> None:
+    async with stdio(world).client(mode, someone) as client:
+        result = await writes(client)
+
+    assert result.is_error
+    assert code in text(result)
+    assert not (world.workspace / "a.txt").exists()
+
+
+@pytest.mark.parametrize("mode", ["legacy", MODERN])
+async def test_a_yes_for_the_session_is_not_asked_for_again(world: World, door: Door, mode: str) -> None:
+    someone = Someone(content={"decision": "allow for this session"})
+    async with door.client(mode, someone) as client:
+        await writes(client)
+        result = await writes(client, content="y")
+
+    assert not result.is_error
+    assert len(someone.shown) == 1
+
+
+async def answer(world: World, number: str, given: Answer) -> None:
+    """A person decides in another process: here, this one."""
+    async with world.reeve() as reeve:
+        assert await reeve.approvals.decide(number, write_answer(given))
+
+
+@pytest.mark.parametrize("mode", ["legacy", MODERN])
+async def test_a_client_that_can_show_nothing_waits_for_somebody_elsewhere(world: World, door: Door, mode: str) -> None:
+    async with door.client(mode) as client:
+        listed = [tool.name for tool in (await client.list_tools()).tools]
+        pending = await writes(client)
+        number = pending.structured_content["approval_id"]
+        still = await client.call_tool("wait_for_approval", {"approval_id": number, "timeout": 0})
+        waiting = asyncio.create_task(client.call_tool("wait_for_approval", {"approval_id": number, "timeout": 40}))
+        await answer(world, number, Answer(granted=True, by="Bea", scope=Scope.ONCE))
+        done = await waiting
+        again = await client.call_tool("wait_for_approval", {"approval_id": number, "timeout": 0})
+
+    assert "wait_for_approval" in listed
+    assert pending.is_error
+    assert pending.structured_content["status"] == "pending"
+    assert (still.is_error, still.structured_content["status"]) == (False, "pending")
+    assert not done.is_error, text(done)
+    assert (world.workspace / "a.txt").read_text() == "x"
+    assert again.is_error
+    assert again.structured_content["status"] == "used"
+
+
+async def test_a_no_from_elsewhere_is_told_with_its_note(world: World) -> None:
+    async with stdio(world).client("legacy") as client:
+        number = (await writes(client)).structured_content["approval_id"]
+        await answer(world, number, Answer(granted=False, by="Bea", note="use b.txt"))
+        result = await client.call_tool("wait_for_approval", {"approval_id": number})
+
+    assert result.is_error
+    assert "E_APPROVAL_DENIED" in text(result)
+    assert "refused by Bea: use b.txt" in text(result)
+
+
+async def test_a_pending_call_can_be_waited_for_after_the_server_was_started_anew(world: World) -> None:
+    async with stdio(world).client("legacy") as client:
+        number = (await writes(client)).structured_content["approval_id"]
+    await answer(world, number, Answer(granted=True, by="Bea"))
+    async with stdio(world).client("legacy") as client:
+        result = await client.call_tool("wait_for_approval", {"approval_id": number})
+
+    assert not result.is_error, text(result)
+    assert (world.workspace / "a.txt").read_text() == "x"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{}, {"approval_id": 5}, {"approval_id": "x", "timeout": 51}, {"approval_id": "x", "timeout": True}, {"id": "x"}],
+)
+async def test_waiting_for_nonsense_is_an_error_that_says_what_is_expected(world: World, arguments: Any) -> None:
+    async with stdio(world).client("legacy") as client:
+        result = await client.call_tool("wait_for_approval", arguments)
+
+    assert result.is_error
+    assert "E_INVALID_PARAMS" in text(result)
+
+
+async def test_what_nobody_filed_cannot_be_waited_for(world: World) -> None:
+    async with stdio(world).client("legacy") as client:
+        result = await client.call_tool("wait_for_approval", {"approval_id": "0123456789", "timeout": 50})
+
+    assert result.is_error
+    assert "no approval '0123456789' waits for this caller" in text(result)
+
+
+async def test_a_client_that_shows_forms_is_not_offered_to_wait(world: World) -> None:
+    async with stdio(world).client("legacy", Someone()) as client:
+        listed = [tool.name for tool in (await client.list_tools()).tools]
+
+    assert "wait_for_approval" not in listed
