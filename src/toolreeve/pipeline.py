@@ -5,7 +5,7 @@ Stages raise `ToolError`; here, and only here, it becomes a result. Whatever hap
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
 from toolreeve.approval.broker import Broker
@@ -45,6 +45,8 @@ class Pipeline:
     services: Services
     clock: Callable[[], float]
     revoked: set[str] = field(default_factory=set)
+    expect: Callable[[ToolCall], Awaitable[None]] | None = None
+    """Waits for a tool that no one has registered yet. Raises ToolError where it knows why it does not come."""
 
     async def run(self, call: ToolCall) -> ToolResult:
         entry = Entry(call, at=self.services.now(), started=self.clock())
@@ -70,6 +72,8 @@ class Pipeline:
 
     async def _travel(self, entry: Entry) -> Output:
         call, meta = entry.call, entry.meta
+        if self.expect is not None and call.tool not in self.registry:
+            await self.expect(call)
         tool = self.registry.resolve(call.tool)
         meta.tool = tool.spec.name
         action = entry.action = Action(call, tool, tool.input.parse(call.args), self.services.files)
