@@ -19,6 +19,7 @@ from toolreeve.core.context import Services
 from toolreeve.core.errors import ConfigError, ToolreeveError
 from toolreeve.execution.executor import Executor
 from toolreeve.execution.gate import Gate
+from toolreeve.execution.progress import to_peer
 from toolreeve.guard.client import GuardedHttp
 from toolreeve.guard.network import NetworkGuard, NetworkSettings
 from toolreeve.guard.resolver import Resolver
@@ -35,7 +36,13 @@ from toolreeve.record.store import Store
 from toolreeve.record.telling import Teller
 from toolreeve.record.undo import Undo
 from toolreeve.registry import ToolRegistry
+from toolreeve.remote.connections import Identity
+from toolreeve.remote.dialing import Authorize, Dialing
+from toolreeve.remote.fleet import Fleet
+from toolreeve.remote.pins import Pins
+from toolreeve.remote.servers import ServerSpec
 from toolreeve.sandbox.proxy import Proxy
+from toolreeve.sandbox.sandbox import Sandbox
 from toolreeve.standing import StandingPolicy
 
 
@@ -63,9 +70,28 @@ def new_network_guard(configuration: Configuration, resolver: Resolver | None = 
         raise ConfigError(problem.problem, source=place, key=problem.key, fix=problem.fix) from None
 
 
+def _client_info() -> Mapping[str, str]:
+    """Who we are to MCP servers."""
+    from importlib.metadata import version
+
+    return {"name": "toolreeve", "version": version("toolreeve")}
+
+
+def _root(workspace: str) -> Mapping[str, str]:
+    """What MCP servers are told of where we work."""
+    path = Path(workspace).absolute()
+    return {"uri": path.as_uri(), "name": path.name}
+
+
 class Assembly:
     def __init__(
-        self, configuration: Configuration, registry: ToolRegistry, policy: StandingPolicy, channels: Sequence[Channel]
+        self,
+        configuration: Configuration,
+        registry: ToolRegistry,
+        policy: StandingPolicy,
+        channels: Sequence[Channel],
+        servers: Sequence[ServerSpec] = (),
+        authorize: Authorize | None = None,
     ) -> None:
         settings = configuration.settings
         state = Path(settings.state.dir)
@@ -127,6 +153,25 @@ class Assembly:
             preview=previewer(self.files),
             docket=self.approvals,
         )
+        self.redactor.learn(value for server in servers for value in server.secret_values)
+        self.fleet = Fleet(
+            servers,
+            registry,
+            Pins(self.store),
+            dial=Dialing(
+                http=self.http,
+                environ=configuration.known.environ,
+                state=state,
+                workspace=settings.workspace.dir,
+                enclosure=self.processes if isinstance(self.processes, Sandbox) else None,
+                authorize=authorize,
+            ),
+            identity=Identity(info=_client_info() if servers else {}, roots=(_root(settings.workspace.dir),)),
+            timeout=settings.limits.timeout,
+            draw=random.random,
+            tell=self.teller.server,
+            forget=self.gate.forget,
+        )
         self.pipeline = Pipeline(
             registry=registry,
             policy=policy,
@@ -137,13 +182,22 @@ class Assembly:
             teller=self.teller,
             services=services,
             clock=time.perf_counter,
+            expect=self.fleet.expect if servers else None,
         )
 
     def _progress(self, action: Action) -> Callable[[str], None] | None:
-        """Where a tool's progress goes, if anybody listens."""
+        """Where a tool's progress goes, if anybody listens: to the one who called, and to those who watch."""
+        peer = action.call.peer
+        told = to_peer(peer) if peer is not None and peer.wants_progress else None
         if not self.bus.listened:
-            return None
-        return lambda text: self.teller.progress(action.call, action.spec.name, text)
+            return told
+
+        def report(text: str) -> None:
+            self.teller.progress(action.call, action.spec.name, text)
+            if told is not None:
+                told(text)
+
+        return report
 
     def _breakers(self) -> Mapping[str, str]:
         now = time.monotonic()
@@ -156,11 +210,12 @@ class Assembly:
         if (budget := self.policy.budget) is not None:
             await self.ledger.reserve(budget.scope, budget.spent, None)
             budget.spent = await self.ledger.spent(budget.scope)
+        self.fleet.start()
 
     async def close(self) -> None:
         """Everything is closed even if closing one part fails; the first failure is then told."""
         failures: list[Exception] = []
-        parts = (self.executor, self.processes, self.http)
+        parts = (self.executor, self.fleet, self.processes, self.http)
         for step in (*(part.close for part in parts), self.journal.stop, self.store.close, self.bus.close):
             try:
                 await step()

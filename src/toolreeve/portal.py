@@ -98,6 +98,15 @@ class SyncToolreeve:
     ) -> dict[str, Any]:
         return self._run(self._reeve.execute_mcp_tool(tool_name, params, timeout))
 
+    def execute_batch(self, requests: Sequence[flows.Request]) -> list[dict[str, Any]]:
+        return self._run(self._reeve.execute_batch(requests))
+
+    def execute_tool_chain(self, steps: Sequence[flows.Request]) -> list[dict[str, Any]]:
+        return self._run(self._reeve.execute_tool_chain(steps))
+
+    def discover_mcp_tools(self, server_name: str | None = None, category: str | None = None) -> list[dict[str, Any]]:
+        return self._run(self._reeve.discover_mcp_tools(server_name, category))
+
     def tools_for(self, provider: str) -> list[dict[str, Any]]:
         return self._reeve.tools_for(provider)
 

@@ -106,8 +106,8 @@ class ToolRegistry:
         scored = [(_score(words, each), each) for each in self.list()]
         return [each for score, each in sorted(scored, key=lambda pair: -pair[0]) if score > 0][:limit]
 
-    def __contains__(self, name: str) -> bool:
-        return self.get(name) is not None
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.get(name) is not None
 
     def __iter__(self) -> Iterator[BoundTool]:
         return iter(self.list())

@@ -12,6 +12,7 @@ from toolreeve.approval.channels.callback import CallbackChannel
 from toolreeve.assembly import Assembly
 from toolreeve.builtin import TOOLS
 from toolreeve.config import Configuration, Settings, from_settings, load
+from toolreeve.config.servers import servers_from_code
 from toolreeve.core.action import Action
 from toolreeve.core.call import LOCAL, Principal, ToolCall, new_id
 from toolreeve.core.errors import ConfigError, ErrorCode, ToolreeveError
@@ -27,6 +28,10 @@ from toolreeve.record.audit import Audit
 from toolreeve.record.bus import Bus
 from toolreeve.record.metrics import Metrics
 from toolreeve.registry import ToolRegistry
+from toolreeve.remote.dialing import Authorize
+from toolreeve.remote.discovery import discover
+from toolreeve.remote.fleet import Fleet
+from toolreeve.remote.servers import ServerSpec
 from toolreeve.scripted.catalogue import Catalogue, Change
 from toolreeve.scripted.modules import load_tools
 from toolreeve.standing import StandingPolicy
@@ -35,11 +40,20 @@ if TYPE_CHECKING:
     from toolreeve.portal import SyncToolreeve
 
 Approve = Callable[..., Any] | Channel | Sequence[Channel]
+McpServers = Mapping[str, Any] | Sequence[Mapping[str, Any]] | str | Path
 Policy = PermissionPolicy | Sequence[PermissionRule]
 PATIENCE = 5.0
 """How many seconds the calls under way get to end when the runtime is closed."""
 LOOK_EVERY = 1.0
-REFUSALS = frozenset({ErrorCode.PERMISSION, ErrorCode.APPROVAL_DENIED, ErrorCode.APPROVAL_TIMEOUT, ErrorCode.DENIED})
+REFUSALS = frozenset(
+    {
+        ErrorCode.PERMISSION,
+        ErrorCode.APPROVAL_DENIED,
+        ErrorCode.APPROVAL_TIMEOUT,
+        ErrorCode.APPROVAL_PENDING,
+        ErrorCode.DENIED,
+    }
+)
 
 
 class Toolreeve:
@@ -47,7 +61,9 @@ class Toolreeve:
 
     What is not given is looked up in the configuration; `settings` says everything and looks up nothing. `policy` is a
     PermissionPolicy, or rules on top of the configured ones. `approve` answers what must be asked: an async function of
-    the request, or one or more channels.
+    the request, or one or more channels. `mcp_servers` are tables by name as in a configuration file, or a path to one;
+    an empty one means none. The runtime starts when all of them are connected or have failed, unless `await_servers` is
+    off; `mcp_authorize` is given the URL at which a person logs in to one.
     """
 
     def __init__(
@@ -60,6 +76,9 @@ class Toolreeve:
         policy: Policy | None = None,
         approve: Approve | None = None,
         settings: Settings | Configuration | None = None,
+        mcp_servers: McpServers | None = None,
+        mcp_authorize: Authorize | None = None,
+        await_servers: bool = True,
         principal: Principal = LOCAL,
         origin: str = "python",
     ) -> None:
@@ -70,7 +89,11 @@ class Toolreeve:
         self.tools = ToolRegistry([*knowing(TOOLS, **place), *found, *tools])
         self._catalogue = _catalogue(self.configuration, self.tools)
         standing = StandingPolicy(self.configuration, policy)
-        self._parts = Assembly(self.configuration, self.tools, standing, _channels(approve))
+        servers, self._server_problems = _servers(self.configuration, mcp_servers)
+        self._parts = Assembly(
+            self.configuration, self.tools, standing, _channels(approve), servers, authorize=mcp_authorize
+        )
+        self._await_servers = await_servers
         self._running: dict[str, asyncio.Task[Any]] = {}
         self._quiet: asyncio.Future[None] | None = None
         self._closing: asyncio.Task[None] | None = None
@@ -93,7 +116,17 @@ class Toolreeve:
         self._started = True
         if not self._catalogue.is_empty:
             self._watching = asyncio.create_task(self._watch())
+        if self._await_servers:
+            await self._settle()
         return self
+
+    async def _settle(self) -> None:
+        """Each server is given its own time to connect. Whoever gives up waiting leaves nothing running."""
+        try:
+            await self.fleet.settled()
+        except BaseException:
+            await asyncio.shield(self.close())
+            raise
 
     async def close(self) -> None:
         """End the calls that are under way, each with its record, and let go of everything."""
@@ -117,8 +150,8 @@ class Toolreeve:
 
     @property
     def problems(self) -> Sequence[ConfigError]:
-        """What is wrong with files of tools in YAML; the tools of the others are there."""
-        return self._catalogue.problems
+        """What is wrong with files of tools in YAML and with `mcp_servers`; the others are there."""
+        return (*self._catalogue.problems, *self._server_problems)
 
     def reload(self) -> Sequence[Change]:
         """Read files of tools again that have changed. Done by itself every second while the runtime runs."""
@@ -196,12 +229,12 @@ class Toolreeve:
     async def execute_mcp_tool(
         self, tool_name: str, params: Mapping[str, Any], timeout: float | None = None
     ) -> dict[str, Any]:
-        """The flat result of a tool named plainly or as `mcp__server__tool`.
+        """The flat result of a tool named plainly or as `mcp__server__tool`, of any server that is configured.
 
         Raises ValueError for a malformed name or an unknown server, PermissionError when approval is needed and there
         is no way to ask, or the answer is no.
         """
-        _check_server(tool_name, self.tools)
+        _check_server(tool_name, self.tools, self.fleet)
         call = ToolCall(
             tool=tool_name,
             args=params,
@@ -214,6 +247,19 @@ class Toolreeve:
         if result.error is not None and result.error.code in REFUSALS:
             raise PermissionError("; or ".join((result.error.message, *result.error.suggestions)))
         return result.to_flat()
+
+    async def discover_mcp_tools(
+        self, server_name: str | None = None, category: str | None = None
+    ) -> list[dict[str, Any]]:
+        """The tools of one server or of all, the builtin one included, as `mcp__server__tool`.
+
+        Raises ValueError for a server that is not configured.
+        """
+        if server_name not in (None, BUILTIN_SERVER):
+            await self.fleet.ready(self.fleet.upstream(str(server_name)).name)
+        elif server_name is None:
+            await self.fleet.settled()
+        return discover(self.tools.list(), server=server_name, category=category)
 
     def tools_for(self, provider: str) -> list[dict[str, Any]]:
         """All tools in the format of a model provider: openai, anthropic, ollama, gemini or mcp."""
@@ -239,6 +285,11 @@ class Toolreeve:
     def approvals(self) -> Approvals:
         """What waits for a person's answer."""
         return self._parts.approvals
+
+    @property
+    def fleet(self) -> Fleet:
+        """The MCP servers behind this runtime."""
+        return self._parts.fleet
 
     @property
     def bus(self) -> Bus:
@@ -298,11 +349,20 @@ def _channels(approve: Approve | None) -> Sequence[Channel]:
     return (approve,) if isinstance(approve, Channel) else (CallbackChannel(approve),)
 
 
-def _check_server(name: str, tools: ToolRegistry) -> None:
-    if not name.startswith("mcp__"):
+def _servers(
+    configuration: Configuration, given: McpServers | None
+) -> tuple[Sequence[ServerSpec], Sequence[ConfigError]]:
+    if given is None:
+        return configuration.mcp_servers, ()
+    found = servers_from_code(given, configuration.known, base=Path.cwd())
+    return tuple(found.specs), tuple(found.problems)
+
+
+def _check_server(name: str, tools: ToolRegistry, fleet: Fleet) -> None:
+    if not name.startswith("mcp__") or name in tools:
         return
     server = server_of(name)
     if server is None:
         raise ValueError(f"{name!r} is not of the form mcp__server__tool")
-    if server != BUILTIN_SERVER and name not in tools:
+    if server != BUILTIN_SERVER and fleet.named_by(name) is None:
         raise ValueError(f"no MCP server is called {server!r}")

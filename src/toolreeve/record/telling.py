@@ -1,6 +1,6 @@
 """Who is told that a call began and ended? Metrics always, the bus where somebody listens."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -63,6 +63,10 @@ class Teller:
         """A file of tools was read again, or could not be."""
         event = Event(event="tool_changed", task_id="", component=COMPONENT, data=data, at=self._now())
         self.pass_on(event)
+
+    def server(self, kind: str, data: Mapping[str, Any]) -> None:
+        """A server came up, went away, or changed a tool."""
+        self.pass_on(Event(event=kind, task_id="", component=COMPONENT, data=data, at=self._now()))
 
     def tell(self, kind: str, call: ToolCall, data: dict[str, Any]) -> None:
         self._bus.emit(Event(event=kind, task_id=call.id, component=COMPONENT, data=data, at=self._now()))

@@ -1,7 +1,8 @@
 """Over which connection is a server spoken to? One session for each era that is wanted and that the server speaks.
 
 The first is the main one: it lists, and serves whoever has no era of their own. Another is opened when a caller of the
-other era comes; a server that refuses that era is not asked again, and is spoken to in its own.
+other era comes; a server that refuses that era is not asked again, and is spoken to in its own. One that merely could
+not be reached in it is asked again after the next reconnect.
 """
 
 import asyncio
@@ -45,6 +46,7 @@ class Connections:
         self._spec, self._dial, self._identity, self._hear, self._lost = spec, dial, identity, hear, lost
         self._sessions: dict[Era, Session] = {}
         self._refused: set[Era] = set()
+        self._unmet: set[Era] = set()
         self._opening = asyncio.Lock()
         self.main: Session | None = None
 
@@ -53,22 +55,32 @@ class Connections:
         main = self.main
         if main is None or not main.alive:
             return None
-        if era is None or era in self._refused:
+        if era is None or era in self._refused or era in self._unmet:
             return main
         session = self._sessions.get(era)
         return session if session is not None and session.alive else None
 
     async def open_main(self, timeout: float) -> Session:
         """Raises ServerAway. Servers behind a pipe are met in the legacy era first: not all survive another."""
-        await self.close()
+        await self.drop_main()
+        self._unmet.clear()
         if self._spec.kind == "http":
             self.main = await self._open(None, timeout, self._lost)
         elif self._spec.kind == "sse":
             self.main = await self._open(Era.LEGACY, timeout, self._lost)
         else:
             self.main = await self._open_older_first(timeout)
-        self._sessions[self.main.era] = self.main
+        other, self._sessions[self.main.era] = self._sessions.get(self.main.era), self.main
+        if other is not None:
+            await other.close()
         return self.main
+
+    async def drop_main(self) -> None:
+        session, self.main = self.main, None
+        if session is not None:
+            if self._sessions.get(session.era) is session:
+                del self._sessions[session.era]
+            await session.close()
 
     async def _open_older_first(self, timeout: float) -> Session:
         loop = asyncio.get_running_loop()
@@ -88,17 +100,23 @@ class Connections:
             main = self.main
             if main is None or not main.alive:
                 raise ServerAway("the connection was lost")
-            if self._spec.kind == "sse":
-                self._refused.add(era)
-                return main
-            try:
-                session = await self._open(era, timeout, None)
-            except ServerAway:
-                self._refused.add(era)
+            session = await self._try(era, timeout)
+            if session is None:
                 return main
             session.tool_schemas = main.tool_schemas
+            if (old := self._sessions.pop(era, None)) is not None:
+                await old.close()
             self._sessions[era] = session
             return session
+
+    async def _try(self, era: Era, timeout: float) -> Session | None:
+        try:
+            return None if self._spec.kind == "sse" else await self._open(era, timeout, None)
+        except Refused:
+            self._refused.add(era)
+        except ServerAway:
+            self._unmet.add(era)
+        return None
 
     async def _open(self, era: Era | None, timeout: float, lost: Callable[[str], None] | None) -> Session:
         session = Session(

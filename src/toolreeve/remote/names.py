@@ -61,4 +61,4 @@ def _refuse_hidden(name: object, what: str) -> None:
     if len(name) > LONGEST_GIVEN:
         raise NameRefused(f"{what} has {len(name)} characters; {LONGEST_GIVEN} are the most")
     if not (name.isascii() and name.isprintable()):
-        raise NameRefused(f"{what} {ascii(name[:LONGEST])} holds characters that look like others or cannot be seen")
+        raise NameRefused(f"{what} {name[:LONGEST]!a} holds characters that look like others or cannot be seen")

@@ -1,0 +1,60 @@
+"""Which tools are there, as agents that speak of servers see them? Each with its server, under its spelled-out name."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from toolreeve.core.names import BUILTIN_SERVER
+from toolreeve.core.tool import BoundTool, ToolSpec
+
+DOCUMENTED = (
+    "read_file",
+    "write_file",
+    "delete_file",
+    "list_directory",
+    "file_exists",
+    "http_get",
+    "http_post",
+    "http_put",
+    "http_delete",
+    "bash_command",
+    "fetch_url",
+    "extract_links",
+)
+"""What the builtin server offers; `bash_command` is the name that it gives to `bash`."""
+_OWN_NAMES = {"bash_command": "bash"}
+
+
+def discover(tools: Sequence[BoundTool], *, server: str | None, category: str | None) -> list[dict[str, Any]]:
+    """Of one server, or of all; of one category, or of all."""
+    found = [*_builtin(tools), *_remote(tools)]
+    return [
+        each
+        for each in found
+        if server in (None, each["server"]) and (category is None or category == each["category"])
+    ]
+
+
+def _builtin(tools: Sequence[BoundTool]) -> Iterator[dict[str, Any]]:
+    known = {bound.spec.name: bound.spec for bound in tools if bound.spec.server is None}
+    for name in DOCUMENTED:
+        spec = known.get(_OWN_NAMES.get(name, name))
+        if spec is not None:
+            yield _shown(spec, BUILTIN_SERVER, f"{BUILTIN_SERVER}__{name}")
+
+
+def _remote(tools: Sequence[BoundTool]) -> Iterator[dict[str, Any]]:
+    for bound in tools:
+        if bound.spec.server is not None:
+            yield _shown(bound.spec, bound.spec.server, bound.spec.name)
+
+
+def _shown(spec: ToolSpec, server: str, name: str) -> dict[str, Any]:
+    return {
+        "name": f"mcp__{name}",
+        "description": spec.description,
+        "inputSchema": dict(spec.input),
+        "parameters": dict(spec.input),
+        "server": server,
+        "category": spec.category,
+        "danger_level": spec.danger.value,
+    }

@@ -1,0 +1,257 @@
+"""All servers together: connected at the same time, each on its own. One that fails stops no other."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from toolreeve.core.call import ToolCall
+from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.registry import ToolRegistry
+from toolreeve.remote.connections import Dial, Identity
+from toolreeve.remote.line import RemoteError, ServerAway
+from toolreeve.remote.listing import Listed
+from toolreeve.remote.names import SEPARATOR, NameRefused, check_server
+from toolreeve.remote.pins import Pins
+from toolreeve.remote.servers import ServerSpec
+from toolreeve.remote.shelf import ToolShelf
+from toolreeve.remote.upstream import State, Upstream
+
+LOOK_EVERY = 1.0
+
+Heard = Callable[[str, str, Mapping[str, Any]], None]
+"""What a server said unasked: the server, the method, the params."""
+Tell = Callable[[str, Mapping[str, Any]], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerStatus:
+    """How a server is. `place` is where it leads, without secrets; `problem` is why it is not there."""
+
+    name: str
+    kind: str
+    place: str
+    source: str
+    state: str
+    trusted: bool
+    era: str | None
+    tools: int
+    changed: tuple[str, ...]
+    problem: str
+    problems: tuple[str, ...]
+    info: Mapping[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "place": self.place,
+            "source": self.source,
+            "state": self.state,
+            "trusted": self.trusted,
+            "era": self.era,
+            "tools": self.tools,
+            "changed": list(self.changed),
+            "problem": self.problem,
+            "problems": list(self.problems),
+            "info": dict(self.info),
+        }
+
+
+class Fleet:
+    """`dial` reaches a server, `timeout` is what a call gets that says nothing, `draw` gives chance in [0, 1)."""
+
+    def __init__(
+        self,
+        servers: Iterable[ServerSpec],
+        registry: ToolRegistry,
+        pins: Pins,
+        *,
+        dial: Dial,
+        identity: Identity,
+        timeout: float,
+        draw: Callable[[], float],
+        tell: Tell,
+        forget: Callable[[str], None],
+    ) -> None:
+        self._registry, self._timeout = registry, timeout
+        self._listeners: list[Heard] = []
+        self._tasks: list[asyncio.Task[None]] = []
+        self._upstreams: dict[str, Upstream] = {}
+        self._shelves: dict[str, ToolShelf] = {}
+        for spec in servers:
+            upstream = Upstream(
+                spec, dial, identity, timeout=timeout, draw=draw, notice=partial(self._hear, spec.name), tell=tell
+            )
+            shelf = upstream.shelf = ToolShelf(upstream, registry, pins, forget, tell)
+            self._upstreams[spec.name], self._shelves[spec.name] = upstream, shelf
+            _refuse_name(upstream)
+            if upstream.state is not State.OFF:
+                shelf.put_relays()
+
+    def start(self) -> None:
+        """Begin to connect to all of them; returns at once."""
+        kept = [each for each in self._upstreams.values() if each.state is not State.OFF]
+        self._tasks = [asyncio.create_task(each.keep()) for each in kept]
+        if kept:
+            self._tasks.append(asyncio.create_task(self._watch()))
+
+    async def settled(self, timeout: float | None = None) -> bool:
+        """Whether, within this time, every server is connected or has failed once."""
+        return await self._wait(list(self._upstreams.values()), timeout)
+
+    async def ready(self, server: str, timeout: float | None = None) -> bool:
+        """As `settled`, for one server."""
+        return await self._wait([self.upstream(server)], timeout)
+
+    async def _wait(self, upstreams: Sequence[Upstream], timeout: float | None) -> bool:
+        try:
+            async with asyncio.timeout(timeout):
+                for each in upstreams:
+                    await each.settled()
+        except TimeoutError:
+            return False
+        return True
+
+    @property
+    def connecting(self) -> bool:
+        """Whether a first attempt to connect has not ended yet."""
+        return not all(each.is_settled for each in self._upstreams.values())
+
+    @property
+    def names(self) -> Sequence[str]:
+        return tuple(self._upstreams)
+
+    def __iter__(self) -> Iterator[Upstream]:
+        return iter(self._upstreams.values())
+
+    def __len__(self) -> int:
+        return len(self._upstreams)
+
+    def upstream(self, name: str) -> Upstream:
+        """Raises ValueError."""
+        found = self._upstreams.get(name)
+        if found is None:
+            raise ValueError(f"no MCP server is called {name!r:.200}")
+        return found
+
+    def status(self) -> list[ServerStatus]:
+        return [self._status(each, self._shelves[each.name]) for each in self._upstreams.values()]
+
+    def _status(self, upstream: Upstream, shelf: ToolShelf) -> ServerStatus:
+        spec, main = upstream.spec, upstream.main
+        return ServerStatus(
+            name=spec.name,
+            kind=spec.kind,
+            place=spec.place,
+            source=spec.source,
+            state=str(upstream.state),
+            trusted=spec.trusted,
+            era=None if upstream.era is None else str(upstream.era),
+            tools=len(shelf.names),
+            changed=tuple(shelf.changed),
+            problem=upstream.problem,
+            problems=shelf.problems,
+            info={} if main is None else main.server_info,
+        )
+
+    def named_by(self, tool: str) -> Upstream | None:
+        """The server that a tool's name speaks of, whether or not it has such a tool: that of the longest prefix."""
+        bare = tool.removeprefix(f"mcp{SEPARATOR}")
+        return max(
+            (each for each in self._upstreams.values() if _stands_before(bare, each.spec)),
+            key=lambda each: len(prefix_of(each.spec)),
+            default=None,
+        )
+
+    async def expect(self, call: ToolCall) -> None:
+        """Wait, within the call's time, for a tool that is not there yet. Raises ToolError where its server is away."""
+        if not isinstance(call.tool, str):
+            return
+        speaking = self.named_by(call.tool)
+        bare = [each for each in self._upstreams.values() if not prefix_of(each.spec)]
+        waited = [each for each in (speaking, *bare) if each is not None and not each.is_settled]
+        if waited:
+            await self._wait(waited, call.timeout or self._timeout)
+        if speaking is not None and speaking.state is not State.UP and call.tool not in self._registry:
+            raise ToolError(
+                ErrorCode.UPSTREAM,
+                f"the server {speaking.name!r} is {speaking.state}: {speaking.problem or 'it has not answered yet'}",
+                suggestions=(f"toolreeve servers test {speaking.name}",),
+            )
+
+    async def resources(self) -> list[tuple[str, Any]]:
+        """Of all servers that are there, as they list them, each with its server's name."""
+        return await self._offers("resources")
+
+    async def templates(self) -> list[tuple[str, Any]]:
+        return await self._offers("resourceTemplates")
+
+    async def prompts(self) -> list[tuple[str, Any]]:
+        return await self._offers("prompts")
+
+    async def _offers(self, listed: Listed) -> list[tuple[str, Any]]:
+        asked = [each for each in self._upstreams.values() if each.state is State.UP]
+        found = await asyncio.gather(*(_offers(each, listed) for each in asked))
+        return [(each.name, item) for each, items in zip(asked, found, strict=True) for item in items]
+
+    def prefixes(self) -> Mapping[str, str]:
+        """What stands before the names of each server's tools."""
+        return {each.name: prefix_of(each.spec) for each in self._upstreams.values() if each.state is not State.OFF}
+
+    def capabilities(self) -> Sequence[Mapping[str, Any]]:
+        """What each server that is there can do."""
+        return [each.capabilities for each in self._upstreams.values() if each.state is State.UP]
+
+    def watch(self, heard: Heard) -> Callable[[], None]:
+        """Have a function called with what servers say unasked; what is returned ends that."""
+        self._listeners.append(heard)
+        return lambda: self._listeners.remove(heard)
+
+    def _hear(self, server: str, method: str, params: Mapping[str, Any]) -> None:
+        for heard in tuple(self._listeners):
+            heard(server, method, params)
+
+    async def _watch(self) -> None:
+        """Take up what a person accepts while we run."""
+        while True:
+            await asyncio.sleep(LOOK_EVERY)
+            for shelf in self._shelves.values():
+                with contextlib.suppress(ToolError):  # the store cannot be read just now
+                    await shelf.look()
+
+    async def close(self) -> None:
+        """End every session; when it returns, no server that we started runs any more."""
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        await asyncio.gather(*(each.close() for each in self._upstreams.values()))
+
+
+def _refuse_name(upstream: Upstream) -> None:
+    try:
+        check_server(upstream.name)
+        if upstream.spec.prefix:
+            check_server(upstream.spec.prefix)
+    except NameRefused as problem:
+        upstream.state, upstream.problem = State.OFF, str(problem)
+
+
+def prefix_of(spec: ServerSpec) -> str:
+    return spec.name if spec.prefix is None else spec.prefix
+
+
+def _stands_before(tool: str, spec: ServerSpec) -> bool:
+    prefix = prefix_of(spec)
+    return bool(prefix) and tool.startswith(prefix + SEPARATOR)
+
+
+async def _offers(upstream: Upstream, listed: Listed) -> Sequence[Any]:
+    """A server that fails to list leaves the others' lists alone."""
+    try:
+        return [item for item in await upstream.offers(listed) if isinstance(item, dict)]
+    except (RemoteError, ServerAway, TimeoutError):
+        return ()
