@@ -188,7 +188,7 @@ class Assembly:
     def _progress(self, action: Action) -> Callable[[str], None] | None:
         """Where a tool's progress goes, if anybody listens: to the one who called, and to those who watch."""
         peer = action.call.peer
-        told = to_peer(peer) if peer is not None and peer.wants_progress else None
+        told = to_peer(peer, self.redactor.text) if peer is not None and peer.wants_progress else None
         if not self.bus.listened:
             return told
 
