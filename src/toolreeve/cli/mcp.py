@@ -57,7 +57,7 @@ async def _bring(
     from toolreeve.runtime import Toolreeve
     from toolreeve.serve.mcp.door import new_desk, new_view
 
-    reeve = Toolreeve(settings=configuration, approve=(), origin="mcp")
+    reeve = Toolreeve(settings=configuration, approve=(), await_servers=False, origin="mcp")
     for problem in reeve.problems:
         note(str(problem))
     view = new_view(reeve, tools=tools, search=search)

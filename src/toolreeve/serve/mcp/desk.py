@@ -47,7 +47,7 @@ class Desk:
     def __init__(self, reeve: "Toolreeve", *, name: str = "toolreeve", asking: Asking | None = None) -> None:
         self.info = own_info(name)
         self._reeve = reeve
-        self._fleet: Fleet | None = getattr(reeve, "fleet", None)
+        self._fleet: Fleet | None = reeve.fleet if len(reeve.fleet) else None
         self.news = News(reeve.tools)
         self._calls = Calls(reeve, self._fleet, asking)
         self._relay = None if self._fleet is None else Relay(self._fleet, reeve.tools, reeve.run, asking)

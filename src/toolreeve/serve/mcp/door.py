@@ -28,14 +28,11 @@ def new_view(
     """What is not given is as the settings have it. Raises ToolreeveError for a word that chooses nothing."""
     chosen = reeve.configuration.settings.mcp
     patterns = read_patterns(chosen.tools if tools is None else tools)
-    check_patterns(patterns, [bound.spec for bound in reeve.tools.list()], prefixes(reeve).values())
+    servers = prefixes(reeve)
+    check_patterns(patterns, [bound.spec for bound in reeve.tools.list()], {*servers, *servers.values()})
     return View(reeve.tools, patterns=patterns, role=role, search=chosen.search if search is None else search)
 
 
 def prefixes(reeve: "Toolreeve") -> Mapping[str, str]:
     """What the names of the tools of each configured server begin with."""
-    return {
-        spec.name: spec.name if spec.prefix is None else spec.prefix
-        for spec in reeve.configuration.mcp_servers
-        if spec.enabled
-    }
+    return reeve.fleet.prefixes()
