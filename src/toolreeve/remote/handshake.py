@@ -67,7 +67,7 @@ class _OtherVersion(Refused):
 async def _discover(session: "Session", timeout: float | None = None) -> None:
     session.greeting = Greeting(version=Era.MODERN)
     try:
-        told = await session.request("server/discover", {}, timeout=timeout)
+        told = await _question(session, timeout)
         versions = told.get("supportedVersions")
         if not isinstance(versions, list) or Era.MODERN not in versions:
             raise _OtherVersion(f"the server speaks {_named(versions)}, and was to speak {Era.MODERN}")
@@ -76,6 +76,17 @@ async def _discover(session: "Session", timeout: float | None = None) -> None:
         raise
     meta = told.get("_meta")
     session.greeting = _greeting(Era.MODERN, told, meta.get(_SERVER_INFO) if isinstance(meta, dict) else None)
+
+
+async def _question(session: "Session", timeout: float | None) -> dict[str, Any]:
+    """Asked once more of a server that refuses the version and names the same one: something in between did it."""
+    try:
+        return await session.request("server/discover", {}, timeout=timeout)
+    except RemoteError as problem:
+        supported = problem.data.get("supported") if isinstance(problem.data, dict) else None
+        if problem.code != _UNSUPPORTED_VERSION or not isinstance(supported, list) or Era.MODERN not in supported:
+            raise
+    return await session.request("server/discover", {}, timeout=timeout)
 
 
 async def _initialize(session: "Session") -> None:
