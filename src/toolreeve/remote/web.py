@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import httpx2
 
-from toolreeve import __version__
 from toolreeve.core.errors import ToolError
 from toolreeve.core.urls import parse_url
 from toolreeve.core.visible import one_line
@@ -63,7 +62,7 @@ class Web:
         """A client that reaches what this server's own does, and says nothing of the user."""
         return httpx2.AsyncClient(
             transport=_Bounded(self._http.library_transport(configured=self._configured)),
-            headers={"user-agent": f"toolreeve/{__version__}", "accept-encoding": "identity"},
+            headers={"user-agent": "toolreeve", "accept-encoding": "identity"},
             timeout=httpx2.Timeout(WRITE_SECONDS, connect=CONNECT_SECONDS, read=None),
             follow_redirects=False,
             trust_env=False,
