@@ -26,8 +26,10 @@ _NOTHING: Mapping[str, Any] = {}
 class Calls:
     """`asking` settles what a call needs to know from the client; without it, nothing waits for an answer."""
 
-    def __init__(self, reeve: "Toolreeve", fleet: Fleet | None, asking: Asking | None) -> None:
-        self._reeve, self._fleet, self._asking = reeve, fleet, asking
+    def __init__(
+        self, reeve: "Toolreeve", fleet: Fleet | None, asking: Asking | None, *, lists_own: bool = True
+    ) -> None:
+        self._reeve, self._fleet, self._asking, self._lists_own = reeve, fleet, asking, lists_own
 
     def offered(self, caller: Caller) -> Sequence[Mapping[str, Any]]:
         """Tools of the door itself."""
@@ -35,7 +37,7 @@ class Calls:
         return (*meta_tools.TOOLS, *waits) if caller.view.search else waits
 
     def _waits(self, caller: Caller) -> bool:
-        return self._asking is not None and self._asking.offers_wait(caller)
+        return self._lists_own and self._asking is not None and self._asking.offers_wait(caller)
 
     async def answer(self, params: Params, caller: Caller) -> dict[str, Any]:
         name, args = params.get("name"), params.get("arguments")

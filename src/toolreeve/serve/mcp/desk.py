@@ -3,7 +3,7 @@
 Each method belongs to its era; what a client may not see, it is not told of. What a request wants done takes the road.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from toolreeve.core.peer import Era
@@ -18,38 +18,34 @@ from toolreeve.serve.mcp.views import as_fragment
 from toolreeve.serve.mcp.wire import (
     METHOD_NOT_FOUND,
     MODERN_VERSIONS,
-    SERVER_KEY,
     Params,
     WireError,
     read_log_level,
     read_text,
+    stamp,
 )
 
 if TYPE_CHECKING:
     from toolreeve.runtime import Toolreeve
 
 Answer = Callable[[Params, Caller], Awaitable[dict[str, Any]]]
-CACHEABLE = frozenset(
-    {
-        "server/discover",
-        "tools/list",
-        "prompts/list",
-        "resources/list",
-        "resources/templates/list",
-        "resources/read",
-    }
-)
 
 
 class Desk:
-    """Made inside the loop it works in, for a runtime that is started; closed before it."""
+    """Made inside the loop it works in, for a runtime that is started; closed before it.
 
-    def __init__(self, reeve: "Toolreeve", *, name: str = "toolreeve", asking: Asking | None = None) -> None:
+    Without `lists_own`, a client that cannot be asked is not shown the tool with which to wait for an approval; it can
+    call it all the same.
+    """
+
+    def __init__(
+        self, reeve: "Toolreeve", *, name: str = "toolreeve", asking: Asking | None = None, lists_own: bool = True
+    ) -> None:
         self.info = own_info(name)
         self._reeve = reeve
         self._fleet: Fleet | None = reeve.fleet if len(reeve.fleet) else None
         self.news = News(reeve.tools)
-        self._calls = Calls(reeve, self._fleet, asking)
+        self._calls = Calls(reeve, self._fleet, asking, lists_own=lists_own)
         self._relay = None if self._fleet is None else Relay(self._fleet, reeve.tools, reeve.run, asking)
         self._unwatch = None if self._fleet is None else self._fleet.watch(self.news.hear)
         self._methods = {Era.LEGACY: self._common() | self._legacy(), Era.MODERN: self._common() | self._modern()}
@@ -150,16 +146,7 @@ class Desk:
         return await listen(params, caller, self.news, self._relay)
 
     def _stamped(self, method: str, result: dict[str, Any], caller: Caller) -> dict[str, Any]:
-        """What every answer of the modern era carries; in the legacy era, answers are left as they are."""
-        if caller.era is Era.LEGACY:
-            return result
-        result.setdefault("resultType", "complete")
-        if method in CACHEABLE and result["resultType"] == "complete":
-            result.setdefault("ttlMs", 0)
-            result.setdefault("cacheScope", "private")
-        meta = result.get("_meta")
-        result["_meta"] = {**(meta if isinstance(meta, Mapping) else {}), SERVER_KEY: self.info}
-        return result
+        return result if caller.era is Era.LEGACY else stamp(method, result, self.info)
 
 
 async def _pong(_: Params, __: Caller) -> dict[str, Any]:

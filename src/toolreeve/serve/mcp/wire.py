@@ -28,6 +28,18 @@ LOG_LEVEL_KEY = "io.modelcontextprotocol/logLevel"
 SERVER_KEY = "io.modelcontextprotocol/serverInfo"
 SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId"
 
+CACHEABLE = frozenset(
+    {
+        "server/discover",
+        "tools/list",
+        "prompts/list",
+        "resources/list",
+        "resources/templates/list",
+        "resources/read",
+    }
+)
+"""The methods whose answers say, in the modern era, for how long they hold."""
+
 LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 Params = Mapping[str, Any]
@@ -112,3 +124,14 @@ def _object(meta: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise WireError(INVALID_PARAMS, f"{key} must be an object")
     return value
+
+
+def stamp(method: str, result: dict[str, Any], info: Mapping[str, Any]) -> dict[str, Any]:
+    """What every answer of the modern era carries, put into it."""
+    result.setdefault("resultType", "complete")
+    if method in CACHEABLE and result["resultType"] == "complete":
+        result.setdefault("ttlMs", 0)
+        result.setdefault("cacheScope", "private")
+    meta = result.get("_meta")
+    result["_meta"] = {**(meta if isinstance(meta, Mapping) else {}), SERVER_KEY: info}
+    return result

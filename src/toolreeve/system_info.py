@@ -1,0 +1,202 @@
+"""What machine is this? A small MCP server of its own that tells: the system, its disks, its network.
+
+It only looks, takes no arguments, and needs no runtime: any client may start it, and it starts fast.
+"""
+
+import asyncio
+import os
+import platform
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from toolreeve.core import json
+from toolreeve.core.peer import Era
+from toolreeve.serve.mcp.caller import Caller, Client
+from toolreeve.serve.mcp.greeting import greet, introduce, own_info
+from toolreeve.serve.mcp.pipes import Pipes, claim
+from toolreeve.serve.mcp.stdio import run, serving
+from toolreeve.serve.mcp.wire import INVALID_PARAMS, METHOD_NOT_FOUND, MODERN_VERSIONS, Params, WireError, stamp
+
+NAME = "system-info"
+_CAPABILITIES: Mapping[str, Any] = {"tools": {}}
+_QUIET = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
+_TEXT, _NUMBER, _WHOLE = {"type": "string"}, {"type": "number"}, {"type": "integer"}
+
+
+def system_info() -> dict[str, Any]:
+    import psutil
+
+    memory = psutil.virtual_memory()
+    return {
+        "os": platform.system(),
+        "os_release": platform.release(),
+        "architecture": platform.machine(),
+        "hostname": platform.node(),
+        "cpu": platform.processor() or platform.machine(),
+        "cpu_count": os.cpu_count() or 1,
+        "load_average": [round(load, 2) for load in psutil.getloadavg()],
+        "memory_total_bytes": memory.total,
+        "memory_available_bytes": memory.available,
+        "memory_percent": memory.percent,
+        "uptime_seconds": int(time.time() - psutil.boot_time()),
+        "runtime": f"{platform.python_implementation()} {platform.python_version()}",
+    }
+
+
+def disk_info() -> dict[str, Any]:
+    """The drives that stay; one that cannot be asked is left out."""
+    import psutil
+
+    disks = []
+    for partition in psutil.disk_partitions(all=False):
+        if "cdrom" in partition.opts or not partition.fstype:
+            continue
+        try:
+            usage = psutil.disk_usage(partition.mountpoint)
+        except OSError:
+            continue
+        disks.append(
+            {
+                "device": partition.device,
+                "mountpoint": partition.mountpoint,
+                "filesystem": partition.fstype,
+                "total_bytes": usage.total,
+                "used_bytes": usage.used,
+                "free_bytes": usage.free,
+                "percent": usage.percent,
+            }
+        )
+    return {"disks": disks}
+
+
+def network_info() -> dict[str, Any]:
+    import psutil
+
+    states = psutil.net_if_stats()
+    return {
+        "interfaces": [
+            {
+                "name": name,
+                "up": name in states and states[name].isup,
+                "addresses": [
+                    {"family": each.family.name.removeprefix("AF_"), "address": each.address, "netmask": each.netmask}
+                    for each in addresses
+                ],
+            }
+            for name, addresses in sorted(psutil.net_if_addrs().items())
+        ]
+    }
+
+
+def _object(**fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": fields, "required": list(fields)}
+
+
+def _list(items: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+def _tool(name: str, description: str, output: Mapping[str, Any]) -> dict[str, Any]:
+    nothing = {"type": "object", "properties": {}, "additionalProperties": False}
+    described = {"name": name, "description": description, "inputSchema": nothing}
+    return described | {"outputSchema": output, "annotations": _QUIET}
+
+
+_ADDRESS = _object(family=_TEXT, address=_TEXT, netmask={"type": ["string", "null"]})
+_SIZES = {"total_bytes": _WHOLE, "used_bytes": _WHOLE, "free_bytes": _WHOLE, "percent": _NUMBER}
+_SYSTEM = {
+    **dict.fromkeys(("os", "os_release", "architecture", "hostname", "cpu", "runtime"), _TEXT),
+    **dict.fromkeys(("cpu_count", "memory_total_bytes", "memory_available_bytes", "uptime_seconds"), _WHOLE),
+    "load_average": _list(_NUMBER),
+    "memory_percent": _NUMBER,
+}
+TOOLS: Sequence[Mapping[str, Any]] = (
+    _tool("system_info", "Tell the operating system, processors, memory, uptime and runtime.", _object(**_SYSTEM)),
+    _tool(
+        "disk_info",
+        "Tell how full each fixed drive is.",
+        _object(disks=_list(_object(device=_TEXT, mountpoint=_TEXT, filesystem=_TEXT, **_SIZES))),
+    ),
+    _tool(
+        "network_info",
+        "Tell the network interfaces and their addresses.",
+        _object(interfaces=_list(_object(name=_TEXT, up={"type": "boolean"}, addresses=_list(_ADDRESS)))),
+    ),
+)
+_RUN: Mapping[str, Callable[[], dict[str, Any]]] = {
+    "system_info": system_info,
+    "disk_info": disk_info,
+    "network_info": network_info,
+}
+
+
+class Counter:
+    """Where requests are answered: three tools, and what every server must say."""
+
+    def __init__(self) -> None:
+        self._info = own_info(NAME)
+
+    def methods(self, era: Era) -> Sequence[str]:
+        common = ("tools/list", "tools/call")
+        return (*common, "ping") if era is Era.LEGACY else (*common, "server/discover")
+
+    def initialize(self, params: Params, caller: Caller) -> dict[str, Any]:
+        introduce(params, caller.client)
+        return greet(caller.client, self._info, _CAPABILITIES, search=False)
+
+    async def answer(self, method: str, params: Params, caller: Caller) -> dict[str, Any]:
+        if method not in self.methods(caller.era):
+            raise WireError(METHOD_NOT_FOUND, "Method not found", method[:200])
+        result = await self._result(method, params)
+        return result if caller.era is Era.LEGACY else stamp(method, result, self._info)
+
+    async def call(self, params: Params, caller: Caller) -> dict[str, Any]:
+        return await self.answer("tools/call", params, caller)
+
+    async def _result(self, method: str, params: Params) -> dict[str, Any]:
+        match method:
+            case "tools/call":
+                return await _called(params)
+            case "tools/list":
+                return {"tools": list(TOOLS)}
+            case "server/discover":
+                return {"supportedVersions": list(MODERN_VERSIONS), "capabilities": _CAPABILITIES}
+            case _:
+                return {}
+
+    def cancel(self, _: Caller) -> bool:
+        return False
+
+    def follow(self, _: Client, __: Callable[[str, Mapping[str, Any]], None]) -> Callable[[], None]:
+        return lambda: None
+
+    async def leave(self, _: Caller) -> None:
+        """Nothing is kept up for anybody."""
+
+
+async def _called(params: Params) -> dict[str, Any]:
+    name, args = params.get("name"), params.get("arguments")
+    look = _RUN.get(name) if isinstance(name, str) else None
+    if look is None:
+        raise WireError(INVALID_PARAMS, f"Unknown tool: {str(name)[:200]}")
+    if args is not None and args != {}:
+        return {"content": [{"type": "text", "text": f"{name} takes no arguments"}], "isError": True}
+    try:
+        found = await asyncio.to_thread(look)
+    except (OSError, RuntimeError) as problem:
+        return {"content": [{"type": "text", "text": f"{name} failed: {problem}"}], "isError": True}
+    return {"content": [{"type": "text", "text": json.pretty(found)}], "structuredContent": found, "isError": False}
+
+
+async def _serve(pipes: Pipes) -> None:
+    async with serving(Counter(), pipes) as service:
+        await service.over.wait()
+
+
+def main() -> None:
+    run(_serve(claim()))
+
+
+if __name__ == "__main__":
+    main()
