@@ -119,7 +119,7 @@ async def main():
     sys.stdout.write("ready\\n"); sys.stdout.flush()
     await asyncio.to_thread(sys.stdin.readline)
     got = [await docket.claim(number, holder="ann") for number in sys.argv[2:]]
-    spent = [await docket.consume("nonce" + number, 2000.0) for number in sys.argv[2:]]
+    spent = [await docket.consume("nonce" + number, keep=2000.0) for number in sys.argv[2:]]
     await store.close()
     print(*(int(each is not None) for each in got), *map(int, spent))
 
@@ -244,10 +244,10 @@ async def test_every_decision_is_in_the_record_without_secrets(tmp_path: Path) -
 async def test_what_is_good_for_one_use_is_used_once(tmp_path: Path) -> None:
     clock = Clock()
     async with opened(tmp_path, clock) as docket:
-        first = await asyncio.gather(*(docket.consume("n", 1600.0) for _ in range(5)))
-        other = await docket.consume("m", 1600.0)
+        first = await asyncio.gather(*(docket.consume("n", keep=600.0) for _ in range(5)))
+        other = await docket.consume("m", keep=600.0)
     async with opened(tmp_path, clock) as docket:
-        after_restart = await docket.consume("n", 1600.0)
+        after_restart = await docket.consume("n", keep=600.0)
 
     assert first.count(True) == 1
     assert other

@@ -125,7 +125,7 @@ class Broker:
         asking = {"binding": request.binding, "holder": holder_of(request.principal)}
         if (decided := await self._docket.take(**asking)) is not None:
             return await self._decide_by(decided, action, request, version)
-        question = write_question(request, action.call)
+        question = write_question(request, action)
         matter, new = await self._docket.file(**asking, tool=request.tool, question=question)
         if new:
             self._tell_asked(request, matter.id, ["docket"])

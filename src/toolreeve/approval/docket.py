@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from toolreeve.approval.request import Answer, Request, Scope, fingerprint
+from toolreeve.core.action import Action
 from toolreeve.core.call import Principal, Role, ToolCall
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect, EffectKind
@@ -46,14 +47,15 @@ def holder_of(principal: Principal) -> str:
     return fingerprint(principal.user, principal.role.value)
 
 
-def write_question(request: Request, call: ToolCall) -> Record:
-    verdict = request.verdict
+def write_question(request: Request, action: Action) -> Record:
+    call, verdict = action.call, request.verdict
     return {
         "call_id": request.call_id,
         "tool": request.tool,
         "danger": request.danger.value,
         "args": dict(request.args),
         "given": dict(call.args),
+        "hidden": action.spec.hidden,
         "effects": [[effect.kind.value, effect.target] for effect in request.effects],
         "session": request.session,
         "user": request.principal.user,

@@ -141,9 +141,9 @@ class Approvals:
             await self._pause(min(left, POLLS[min(looks, len(POLLS) - 1)]))
             looks += 1
 
-    async def consume(self, nonce: str, until: float) -> bool:
-        """Whether this is the first use of what is good for one. After `until` nobody needs to remember it."""
-        return await self._store.transact(partial(_consume, nonce=nonce, until=until, now=self._now()))
+    async def consume(self, nonce: str, *, keep: float) -> bool:
+        """Whether this is the first use of what is good for one; it is of no use to anybody after `keep` seconds."""
+        return await self._store.transact(partial(_consume, nonce=nonce, keep=keep, now=self._now()))
 
     async def _pause(self, seconds: float) -> None:
         """Until somebody in this process decides something, or the time is over."""
@@ -253,7 +253,7 @@ def _list(database: sqlite3.Connection, *, now: float) -> Sequence[Matter]:
     return [_matter(row, now) for row in rows]
 
 
-def _consume(database: sqlite3.Connection, *, nonce: str, until: float, now: float) -> bool:
+def _consume(database: sqlite3.Connection, *, nonce: str, keep: float, now: float) -> bool:
     database.execute("DELETE FROM spent_states WHERE until < ?", (now,))
-    added = database.execute("INSERT INTO spent_states VALUES (?, ?) ON CONFLICT DO NOTHING", (nonce, until))
+    added = database.execute("INSERT INTO spent_states VALUES (?, ?) ON CONFLICT DO NOTHING", (nonce, now + keep))
     return added.rowcount == 1

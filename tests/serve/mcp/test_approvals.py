@@ -28,10 +28,10 @@ class Someone:
 
     def __init__(self, action: Any = "accept", content: Any = None) -> None:
         self.action = action
-        self.content = ALLOW if content is None and action == "accept" else content
+        self.content: Any = ALLOW if content is None and action == "accept" else content
         self.shown: list[ElicitRequestFormParams] = []
 
-    async def __call__(self, _: Any, params: Any) -> ElicitResult:
+    async def __call__(self, context: Any, params: Any) -> ElicitResult:
         self.shown.append(params)
         return ElicitResult(action=self.action, content=self.content)
 

@@ -18,7 +18,7 @@ from toolreeve.core.peer import Decided, Era
 from toolreeve.core.result import Failure, Meta, Success, ToolResult
 from toolreeve.record.approvals import ALLOWED, DENIED, PENDING, USED, Approvals, Matter
 from toolreeve.serve.mcp.caller import Caller
-from toolreeve.serve.mcp.state import BadState, Seal, State, checked, kept
+from toolreeve.serve.mcp.state import LIFETIME, BadState, Seal, State, checked, kept
 from toolreeve.serve.mcp.wire import INVALID_PARAMS, Params, WireError
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ WAIT = "wait_for_approval"
 LONGEST_WAIT = 50.0
 USUAL_WAIT = 25.0
 REFUSED = "Invalid or expired requestState"
+KEPT = 2 * LIFETIME
+"""Seconds that a used state is remembered: longer than it could be shown again, also where clocks differ a little."""
 
 WAIT_TOOL: Mapping[str, Any] = {
     "name": WAIT,
@@ -94,7 +96,7 @@ class Asking:
         except BadState:
             raise WireError(INVALID_PARAMS, REFUSED) from None
         decision = _decision(state, responses)
-        if decision is not None and not await self._approvals.consume(state.nonce, state.expires):
+        if decision is not None and not await self._approvals.consume(state.nonce, keep=KEPT):
             raise WireError(INVALID_PARAMS, REFUSED)
         caller.decision = decision
         if not state.question:
@@ -168,7 +170,7 @@ class Asking:
         if matter.state == USED and caller.decision is not None and caller.decision.binding == matter.binding:
             return _made_for(caller, matter)  # it has begun, and goes on with what its tool wanted to know
         matter = await self._approvals.wait(number, timeout=seconds) or matter
-        if matter.state in (ALLOWED, DENIED):
+        if matter.state in (ALLOWED, DENIED) and not matter.question["hidden"]:
             claimed = await self._approvals.claim(number, holder=holder)
             if claimed is not None:
                 return _resumed(claimed, caller)
@@ -191,6 +193,8 @@ def _undecided(matter: Matter) -> ToolResult:
     told = {"status": matter.state, "approval_id": matter.id, "expires": matter.expires}
     if matter.state == PENDING:
         return _result(Success(told, f"Nobody has answered {matter.id!r} yet: call {WAIT} again. Nothing has run."))
+    if matter.state in (ALLOWED, DENIED):  # no call of a tool: only the client can make the request again
+        return _result(Success(told, f"{matter.id!r} was {matter.state}: make the same request again."))
     if matter.answer is not None:
         message = f"the answer to {matter.id!r} was used already: see what its call gave, or make a new call"
         return _failed(ErrorCode.APPROVAL_DENIED, message, told)
