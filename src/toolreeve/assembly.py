@@ -154,10 +154,11 @@ class Assembly:
             docket=self.approvals,
         )
         self.redactor.learn(value for server in servers for value in server.secret_values)
+        self.pins = Pins(self.store, note=self.journal.note)
         self.fleet = Fleet(
             servers,
             registry,
-            Pins(self.store),
+            self.pins,
             dial=Dialing(
                 http=self.http,
                 environ=configuration.known.environ,

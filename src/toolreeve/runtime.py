@@ -31,6 +31,7 @@ from toolreeve.registry import ToolRegistry
 from toolreeve.remote.dialing import Authorize
 from toolreeve.remote.discovery import discover
 from toolreeve.remote.fleet import Fleet
+from toolreeve.remote.pins import Pins
 from toolreeve.remote.servers import ServerSpec
 from toolreeve.scripted.catalogue import Catalogue, Change
 from toolreeve.scripted.modules import load_tools
@@ -290,6 +291,11 @@ class Toolreeve:
     def fleet(self) -> Fleet:
         """The MCP servers behind this runtime."""
         return self._parts.fleet
+
+    @property
+    def pins(self) -> Pins:
+        """What the tools of MCP servers were when they were first seen, and what of that has changed."""
+        return self._parts.pins
 
     @property
     def bus(self) -> Bus:

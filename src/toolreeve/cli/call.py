@@ -89,21 +89,25 @@ async def _call(
     session: str | None,
     timeout: float | None,
 ) -> int:
-    from toolreeve.cli.world import new_runtime
+    from toolreeve.cli.world import new_runtime, servers_of
     from toolreeve.core.call import ToolCall
 
-    runtime = new_runtime(invocation)
-    request = ToolCall(
-        tool=tool,
-        args=_arguments(runtime, tool, pairs, document),
-        session=session or runtime.session,
-        principal=runtime.principal,
-        origin=runtime.origin,
-        timeout=timeout,
-    )
     if (task := asyncio.current_task()) is not None:
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    runtime = new_runtime(invocation, servers=servers_of(tool))
+    args = _arguments(runtime, tool, pairs, document) if tool in runtime.tools else None
     async with runtime:
+        if args is None:
+            await runtime.fleet.settled(timeout)
+            args = _arguments(runtime, tool, pairs, document)
+        request = ToolCall(
+            tool=tool,
+            args=args,
+            session=session or runtime.session,
+            principal=runtime.principal,
+            origin=runtime.origin,
+            timeout=timeout,
+        )
         result = await runtime.run(request)
     status = show_result(invocation, result)
     if result.success and (result.data or {}).get("undoable") and sys.stderr.isatty():

@@ -125,9 +125,9 @@ def record(invocation: Invocation, found: "Configuration") -> Iterator[Check]:
 
 
 async def _audit(invocation: Invocation) -> Check:
-    from toolreeve.cli.world import new_runtime
+    from toolreeve.cli.world import new_runtime, no_servers
 
-    async with new_runtime(invocation) as runtime:
+    async with new_runtime(invocation, servers=no_servers) as runtime:
         verified = await runtime.audit.verify()
     if verified.ok:
         return Check("control", "audit", Status.OK, f"{verified.records} records, hash chain intact")

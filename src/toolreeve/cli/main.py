@@ -20,6 +20,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "call": ("toolreeve.cli.call:call", "Call a tool."),
     "explain": ("toolreeve.cli.explain:explain", "Say what would be decided, without doing it."),
     "mcp": ("toolreeve.cli.mcp:mcp", "Serve the tools to an MCP client over stdin and stdout."),
+    "servers": ("toolreeve.cli.servers:servers", "List, show, test and accept the MCP servers behind us."),
     "audit": ("toolreeve.cli.audit:audit", "Read, export and verify the record of calls."),
     "approvals": ("toolreeve.cli.approvals:approvals", "Answer what waits for a person."),
     "undo": ("toolreeve.cli.undo:undo", "Take back the file changes of a call or a session."),

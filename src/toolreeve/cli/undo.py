@@ -24,9 +24,9 @@ def undo(call_id: str | None, session: str | None, *, force: bool) -> int:
 
 async def _undo(invocation: Invocation, call_id: str | None, session: str | None, *, force: bool) -> int:
     from toolreeve.approval.channels.callback import CallbackChannel
-    from toolreeve.cli.world import new_runtime
+    from toolreeve.cli.world import new_runtime, no_servers
 
     typed = CallbackChannel(lambda request: request.allow(by="the command line"), name="command line")
-    async with new_runtime(invocation, typed) as runtime:
+    async with new_runtime(invocation, typed, servers=no_servers) as runtime:
         result = await runtime.undo(call_id, session=session, force=force)
     return show_result(invocation, result)

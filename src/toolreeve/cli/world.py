@@ -2,8 +2,9 @@
 
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,18 +15,39 @@ if TYPE_CHECKING:
     from toolreeve.approval.channel import Channel
     from toolreeve.guard.network import NetworkGuard
     from toolreeve.guard.workspace import Workspace
+    from toolreeve.remote.servers import ServerSpec
     from toolreeve.runtime import Toolreeve
 
 
-def new_runtime(invocation: Invocation, *channels: "Channel") -> "Toolreeve":
-    """Built, not started: its tools and its policy can be looked at without a database."""
+def new_runtime(
+    invocation: Invocation, *channels: "Channel", servers: "Callable[[ServerSpec], bool] | None" = None
+) -> "Toolreeve":
+    """Built, not started: its tools and its policy can be looked at without a database.
+
+    `servers` chooses the MCP servers that it connects to; all of them, if nothing is said. None is waited for.
+    """
     from toolreeve.cli.output import note
     from toolreeve.runtime import Toolreeve
 
-    runtime = Toolreeve(settings=invocation.configuration(), approve=channels or (_terminal(),), origin="cli")
+    configuration = invocation.configuration()
+    if servers is not None:
+        configuration = replace(configuration, mcp_servers=tuple(filter(servers, configuration.mcp_servers)))
+    runtime = Toolreeve(settings=configuration, approve=channels or (_terminal(),), await_servers=False, origin="cli")
     for problem in runtime.problems:
         note(str(problem))
     return runtime
+
+
+def no_servers(_: "ServerSpec") -> bool:
+    """For commands that need none."""
+    return False
+
+
+def servers_of(tool: str) -> "Callable[[ServerSpec], bool]":
+    """For a call of one tool: those that could have it."""
+    from toolreeve.remote.fleet import may_have
+
+    return lambda spec: may_have(spec, tool)
 
 
 def _terminal() -> "Channel":

@@ -161,7 +161,7 @@ class Fleet:
         """The server that a tool's name speaks of, whether or not it has such a tool: that of the longest prefix."""
         bare = tool.removeprefix(f"mcp{SEPARATOR}")
         return max(
-            (each for each in self._upstreams.values() if _stands_before(bare, each.spec)),
+            (each for each in self._upstreams.values() if prefix_of(each.spec) and may_have(each.spec, bare)),
             key=lambda each: len(prefix_of(each.spec)),
             default=None,
         )
@@ -171,9 +171,8 @@ class Fleet:
         if not isinstance(call.tool, str):
             return
         speaking = self.named_by(call.tool)
-        bare = [each for each in self._upstreams.values() if not prefix_of(each.spec)]
-        waited = [each for each in (speaking, *bare) if each is not None and not each.is_settled]
-        if waited:
+        possible = (each for each in self._upstreams.values() if may_have(each.spec, call.tool))
+        if waited := [each for each in possible if not each.is_settled]:
             await self._wait(waited, call.timeout or self._timeout)
         if speaking is not None and speaking.state is not State.UP and call.tool not in self._registry:
             raise ToolError(
@@ -244,9 +243,10 @@ def prefix_of(spec: ServerSpec) -> str:
     return spec.name if spec.prefix is None else spec.prefix
 
 
-def _stands_before(tool: str, spec: ServerSpec) -> bool:
+def may_have(spec: ServerSpec, tool: str) -> bool:
+    """Whether a tool of this name, however it is spelled, could be one of this server."""
     prefix = prefix_of(spec)
-    return bool(prefix) and tool.startswith(prefix + SEPARATOR)
+    return not prefix or tool.removeprefix(f"mcp{SEPARATOR}").startswith(prefix + SEPARATOR)
 
 
 async def _offers(upstream: Upstream, listed: Listed) -> Sequence[Any]:

@@ -6,7 +6,7 @@ What a person accepts is the very definition that was shown: one that changed ag
 
 import hashlib
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -20,6 +20,7 @@ FIELDS = ("name", "title", "description", "inputSchema", "outputSchema", "annota
 """What a model or a person goes by. The rest of a definition may change unasked."""
 
 Definition = Mapping[str, Any]
+Note = Callable[[str, Mapping[str, Any]], Awaitable[None]]
 
 
 def digest(definition: Definition) -> bytes:
@@ -46,10 +47,10 @@ class Home:
 
 
 class Pins:
-    """The pins of all servers, shared by all processes that use the store."""
+    """The pins of all servers, shared by all processes that use the store. `note` puts what is accepted on record."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, *, note: Note | None = None) -> None:
+        self._store, self._note = store, note
 
     async def compare(self, home: Home, offered: Sequence[Definition]) -> Mapping[str, Changed]:
         """Pin what is seen for the first time; the tools that differ from their pins, by the server's names."""
@@ -64,7 +65,11 @@ class Pins:
 
     async def accept(self, home: Home, changes: Sequence[Changed]) -> Sequence[str]:
         """Pin these as they were offered; the tools that have been offered differently since are left as they are."""
-        return await self._store.transact(partial(_accept, home=home, changes=changes))
+        accepted = await self._store.transact(partial(_accept, home=home, changes=changes))
+        if accepted and self._note is not None:
+            told = {each.tool: digest(each.offered).hex() for each in changes if each.tool in accepted}
+            await self._note("pins", {"server": home.server, "place": home.place, "accepted": told})
+        return accepted
 
     def accepted_now(self, home: Home, change: Changed) -> bool:
         """Whether a person has accepted this change by now, perhaps in another process. A quick look."""

@@ -1,0 +1,215 @@
+"""Which MCP servers are there, how are they, and what of them was accepted?
+
+What servers say about themselves may be made to deceive: it is shown with everything spelled out that hides or steers.
+"""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from toolreeve.cli.invocation import Group, Invocation, current, on_terminal
+from toolreeve.cli.output import note, say, say_json, say_table
+from toolreeve.core.errors import ErrorCode, ExitStatus, ToolError
+from toolreeve.core.visible import one_line, visible
+
+if TYPE_CHECKING:
+    from toolreeve.core.tool import ToolSpec
+    from toolreeve.remote.fleet import ServerStatus
+    from toolreeve.remote.pins import Changed, Home
+    from toolreeve.remote.servers import ServerSpec
+    from toolreeve.runtime import Toolreeve
+
+COLUMNS = ("server", "kind", "state", "tools", "era", "problems")
+
+
+@click.group(cls=Group, invoke_without_command=True)
+@click.pass_context
+def servers(context: click.Context) -> int:
+    """List the MCP servers and how they are; show one, test it, log in to it, or accept what it changed."""
+    if context.invoked_subcommand is not None:
+        return ExitStatus.OK
+    found = asyncio.run(_look(current(), current().configuration().mcp_servers))[0]
+    if current().json:
+        say_json([status.to_dict() for status in found])
+    elif found:
+        say_table(current(), COLUMNS, list(map(_row, found)))
+    else:
+        note("no server is configured: `[mcp_servers.NAME]` in toolreeve.toml, or `toolreeve adopt`")
+    return ExitStatus.OK
+
+
+@servers.command("list")
+@click.pass_context
+def list_(context: click.Context) -> int:
+    """List the servers and how they are."""
+    status: int = context.invoke(servers)
+    return status
+
+
+@servers.command()
+@click.argument("name")
+def show(name: str) -> int:
+    """Show a server, its tools and what is wrong with them."""
+    (status,), tools = asyncio.run(_look(current(), (_find(current(), name),)))
+    if current().json:
+        say_json(status.to_dict() | {"tools": [_tool(spec, status) for spec in tools]})
+    else:
+        say("\n".join(_facts(status)))
+        rows = [tuple(map(one_line, _tool(spec, status).values())) for spec in tools]
+        if rows:
+            say_table(current(), ("tool", "danger", "state", "what it says it does"), rows)
+    return ExitStatus.OK
+
+
+@servers.command()
+@click.argument("name")
+def test(name: str) -> int:
+    """Connect to a server once, and tell whether that works."""
+    (status,), _ = asyncio.run(_look(current(), (_find(current(), name),)))
+    if current().json:
+        say_json(status.to_dict())
+    else:
+        say("\n".join(_facts(status)))
+    return ExitStatus.OK if status.state == "up" else ExitStatus.UNAVAILABLE
+
+
+@servers.command()
+@click.argument("name")
+@click.argument("tools", nargs=-1)
+@click.option("--yes", is_flag=True, help="Do not ask again after the differences were shown.")
+def accept(name: str, tools: Sequence[str], *, yes: bool) -> int:
+    """Show what a server changed about its tools, and use them as they are now. Without TOOLS, all of them."""
+    return asyncio.run(_accept(current(), _find(current(), name), tools, yes=yes))
+
+
+@servers.command()
+@click.argument("name")
+def login(name: str) -> int:
+    """Log in to a server on the web that asks for it."""
+    return asyncio.run(_login(current(), _find(current(), name)))
+
+
+def _find(invocation: Invocation, name: str) -> "ServerSpec":
+    import difflib
+
+    known = {spec.name: spec for spec in invocation.configuration().mcp_servers}
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"configured are: {', '.join(known) or 'none'}"
+        raise ToolError(ErrorCode.TOOL_NOT_FOUND, f"no MCP server is called {name!r}; {hint}")
+    return known[name]
+
+
+def _runtime(invocation: Invocation, specs: "Sequence[ServerSpec]") -> "Toolreeve":
+    """With these servers and no others."""
+    from toolreeve.runtime import Toolreeve
+
+    return Toolreeve(settings=replace(invocation.configuration(), mcp_servers=tuple(specs)), origin="cli")
+
+
+async def _look(invocation: Invocation, specs: "Sequence[ServerSpec]") -> "tuple[list[ServerStatus], list[ToolSpec]]":
+    async with _runtime(invocation, specs) as runtime:
+        tools = [bound.spec for bound in runtime.tools.list() if bound.spec.server is not None]
+        return runtime.fleet.status(), tools
+
+
+def _row(status: "ServerStatus") -> tuple[str, ...]:
+    told = [status.problem, *(f"changed: {tool}" for tool in status.changed), *status.problems]
+    problems = [one_line(each) for each in told if each]
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    shown = problems[0] + more if problems else ""
+    return status.name, status.kind, status.state, str(status.tools), status.era or "", shown
+
+
+def _facts(status: "ServerStatus") -> Iterator[str]:
+    yield f"{status.name}: {status.state}{' (trusted)' if status.trusted else ''}"
+    yield f"  leads to:   {one_line(status.place)} ({status.kind})"
+    yield f"  configured: {one_line(status.source)}"
+    if status.era is not None:
+        known = (str(status.info[key]) for key in ("name", "version") if key in status.info)
+        yield f"  says it is: {one_line(' '.join(known))}, speaks {status.era}, {status.tools} tools"
+    for problem in filter(None, (status.problem, *status.problems)):
+        yield f"  problem:    {one_line(problem)}"
+    for tool in status.changed:
+        yield f"  changed:    {one_line(tool)}; see it with `toolreeve servers accept {status.name}`"
+
+
+def _tool(spec: "ToolSpec", status: "ServerStatus") -> dict[str, str]:
+    own = (spec.declared or {}).get("name", spec.name)
+    return {
+        "name": spec.name,
+        "danger": spec.danger.value,
+        "state": "changed" if own in status.changed else "ok",
+        "description": spec.description.strip().split("\n", 1)[0],
+    }
+
+
+async def _accept(invocation: Invocation, spec: "ServerSpec", tools: Sequence[str], *, yes: bool) -> int:
+    from toolreeve.remote.pins import Home
+
+    async with _runtime(invocation, ()) as runtime:
+        home = Home(server=spec.name, place=spec.place)
+        waiting = [each for each in (await runtime.pins.changed(spec.name)).get(home, ()) if _meant(each, tools)]
+        if not waiting:
+            note(f"nothing waits to be accepted; `toolreeve servers test {spec.name}` looks whether something changed")
+            return ExitStatus.OK
+        _show_changes(waiting)
+        if on_terminal() and not yes and not click.confirm(f"Use {len(waiting)} of {spec.name} as they are now?"):
+            return ExitStatus.DENIED
+        return _accepted(home, waiting, await runtime.pins.accept(home, waiting))
+
+
+def _meant(change: "Changed", tools: Sequence[str]) -> bool:
+    return not tools or change.tool in tools
+
+
+def _show_changes(changes: "Sequence[Changed]") -> None:
+    from toolreeve.remote.difference import difference
+
+    for change in changes:
+        note(f"{visible(change.tool)}\n{difference(change, lines=1000)}")
+
+
+def _accepted(home: "Home", asked: "Sequence[Changed]", accepted: Sequence[str]) -> int:
+    left = [change.tool for change in asked if change.tool not in accepted]
+    if current().json:
+        say_json({"server": home.server, "accepted": list(accepted), "changed_again": left})
+    else:
+        say(f"accepted: {', '.join(map(one_line, accepted)) or 'nothing'}")
+    if left:
+        note(f"changed again while it was shown, and not accepted: {', '.join(map(one_line, left))}")
+    return ExitStatus.TOOL_ERROR if left else ExitStatus.OK
+
+
+async def _login(invocation: Invocation, spec: "ServerSpec") -> int:
+    import time
+    from pathlib import Path
+
+    from toolreeve.assembly import new_network_guard
+    from toolreeve.guard.client import GuardedHttp
+    from toolreeve.remote.line import ServerAway
+
+    if spec.kind == "stdio":
+        raise click.UsageError(f"{spec.name!r} is started here and asks for no login")
+    from toolreeve.remote.oauth import login as log_in
+
+    configuration = invocation.configuration()
+    http = GuardedHttp(new_network_guard(configuration), now=time.time)
+    try:
+        granted = await log_in(spec, http=http, state=Path(configuration.settings.state.dir), authorize=_show_url)
+    except ServerAway as problem:
+        raise ToolError(ErrorCode.UPSTREAM, f"{spec.name}: {problem}") from None
+    finally:
+        await http.close()
+    say(f"logged in to {spec.name}" if granted else f"{spec.name} asks for no login")
+    return ExitStatus.OK
+
+
+async def _show_url(url: str) -> None:
+    import webbrowser
+
+    note(f"open this address to log in: {url}")
+    await asyncio.to_thread(webbrowser.open, url)

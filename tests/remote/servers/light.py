@@ -1,0 +1,93 @@
+"""A server without the SDK, so that many start fast. What it offers is read from the JSON of its only argument.
+
+{"tools": [...], "answers": {tool: result}, "page": n, "capabilities": {...}}; `{"file": path}` reads that from a file
+at each start. Tools of its own: `echo`, `pid`, `die`, `sleep`, `relist` (reads the file again and says so).
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+from typing import Any
+
+OWN = ("echo", "pid", "die", "sleep", "relist", "environment")
+
+
+def read() -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(sys.argv[1]) if len(sys.argv) > 1 else {}
+    if "file" in told:
+        with open(told["file"]) as stream:
+            told |= json.load(stream)
+    return told
+
+
+def definition(name: str) -> dict[str, Any]:
+    return {"name": name, "description": f"does {name}", "inputSchema": {"type": "object"}}
+
+
+def send(message: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
+
+
+def listed(told: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
+    tools = told.get("tools", [definition(name) for name in OWN])
+    size, start = told.get("page", len(tools) or 1), int(params.get("cursor", 0))
+    if told.get("circle"):
+        return {"tools": tools, "nextCursor": "0"}
+    page: dict[str, Any] = {"tools": tools[start : start + size]}
+    return page if start + size >= len(tools) else page | {"nextCursor": str(start + size)}
+
+
+def text(said: str) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": said}]}
+
+
+def call(told: dict[str, Any], name: str, args: dict[str, Any]) -> dict[str, Any]:
+    if name in told.get("answers", {}):
+        answer: dict[str, Any] = told["answers"][name]
+        return answer
+    match name:
+        case "pid":
+            return text(str(os.getpid()))
+        case "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "sleep":
+            time.sleep(args.get("seconds", 1))
+        case "environment":
+            return text(json.dumps(dict(os.environ)))
+        case "relist":
+            told |= read()
+            send({"method": "notifications/tools/list_changed"})
+    return text(json.dumps(args)) | {"structuredContent": args}
+
+
+def main() -> None:
+    told = read()
+    for line in sys.stdin:
+        message = json.loads(line)
+        method, params = message.get("method"), message.get("params") or {}
+        if "id" not in message:
+            continue
+        if method == "initialize":
+            info = {"name": "light", "version": "1"}
+            result = {
+                "protocolVersion": params["protocolVersion"],
+                "capabilities": told.get("capabilities", {"tools": {"listChanged": True}}),
+                "serverInfo": info,
+            }
+        elif method == "tools/list":
+            result = listed(told, params)
+        elif method == "tools/call" and params["name"] != "unknown":
+            result = call(told, params["name"], params.get("arguments") or {})
+        elif method in told.get("answers", {}):
+            result = told["answers"][method]
+        else:
+            send({"id": message["id"], "error": {"code": -32601, "message": f"no {method}", "data": {"kept": [1]}}})
+            continue
+        send({"id": message["id"], "result": result})
+
+
+if __name__ == "__main__":
+    main()
