@@ -32,8 +32,8 @@ Headers = Mapping[bytes, bytes]
 
 
 class FastPath:
-    def __init__(self, desk: Desk, view_of: ViewOf, slow: ASGIApp) -> None:
-        self._desk, self._view_of, self._slow = desk, view_of, slow
+    def __init__(self, desk: Desk, view_of: ViewOf, slow: ASGIApp, silence: float) -> None:
+        self._desk, self._view_of, self._slow, self._silence = desk, view_of, slow, silence
         self._mirroring: dict[str, bool] = {}
         self._version = -1
 
@@ -49,7 +49,7 @@ class FastPath:
             return
         client = new_modern_client(scope[CREDENTIAL], view, request["params"])
         caller = Caller(client, NOWHERE, request_id=request["id"])
-        await Reply(self._desk, caller, receive, send).give(request["params"])
+        await Reply(self._desk, caller, receive, send, silence=self._silence).give(request["params"])
 
     def _knows(self, name: str, view: View) -> bool:
         """Whether it is a tool that the client sees, and none of its arguments must be repeated in headers."""

@@ -21,6 +21,7 @@ from toolreeve.serve.mcp.desk import Desk
 from toolreeve.serve.mcp.events import Events
 from toolreeve.serve.mcp.fast import LARGEST, FastPath
 from toolreeve.serve.mcp.patterns import EVERYTHING, Patterns, check_patterns, read_patterns
+from toolreeve.serve.mcp.replies import SILENCE
 from toolreeve.serve.mcp.sdk import CREDENTIAL, new_server
 from toolreeve.serve.mcp.views import View
 from toolreeve.serve.tokens import Credential
@@ -77,7 +78,15 @@ class Sessions(StreamableHTTPSessionManager):
 class HttpDoor:
     """An ASGI application. Requests come with their credential in the scope."""
 
-    def __init__(self, desk: Desk, views: Views, *, most_sessions: int = MOST_SESSIONS, idle: float = IDLE) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        views: Views,
+        *,
+        most_sessions: int = MOST_SESSIONS,
+        idle: float = IDLE,
+        silence: float = SILENCE,
+    ) -> None:
         self._viewing: ContextVar[View] = ContextVar("viewing")
         self._views = views
         self._sessions = Sessions(
@@ -87,7 +96,7 @@ class HttpDoor:
             max_request_body_size=LARGEST,
             max_sessions=most_sessions,
         )
-        self._fast = FastPath(desk, views.of, self._through_sdk)
+        self._fast = FastPath(desk, views.of, self.through_sdk, silence)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
@@ -97,7 +106,8 @@ class HttpDoor:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._fast(scope, receive, send)
 
-    async def _through_sdk(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def through_sdk(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The long way, which every request could take."""
         credential: Credential = scope[CREDENTIAL]
         # The SDK ties a session to the client id of its user; it never sees the token.
         token = AccessToken(token="", client_id=credential.id, scopes=[])

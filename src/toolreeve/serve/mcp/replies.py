@@ -27,7 +27,7 @@ _logger = logging.getLogger(__name__)
 
 
 class Reply:
-    def __init__(self, desk: Desk, caller: Caller, receive: Receive, send: Send, *, silence: float = SILENCE) -> None:
+    def __init__(self, desk: Desk, caller: Caller, receive: Receive, send: Send, *, silence: float) -> None:
         self._desk, self._caller, self._receive, self._send = desk, caller, receive, send
         self._silence = silence
         self._over = self._gone = self._streams = False

@@ -1,0 +1,108 @@
+"""A runtime that is served over HTTP on a port of its own, and requests as a client writes them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx2
+
+from toolreeve import Toolreeve
+from toolreeve.core.peer import Era
+from toolreeve.serve.app import MCP, Application, HttpServer, bind
+from toolreeve.serve.gate import new_gate
+from toolreeve.serve.mcp.door import new_desk, new_view
+from toolreeve.serve.mcp.http import HttpDoor, Views
+from toolreeve.serve.mcp.wire import CAPABILITIES_KEY, VERSION_KEY
+from toolreeve.serve.tokens import read_tokens
+
+VERSION = str(Era.MODERN)
+
+
+@dataclass(slots=True)
+class House:
+    """`door` is what stands behind the gate."""
+
+    url: str
+    door: HttpDoor
+    reeve: Toolreeve
+    client: httpx2.AsyncClient
+
+    async def ask(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        meta: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        number: Any = 1,
+    ) -> httpx2.Response:
+        """One request of the modern era."""
+        said = request(method, params, meta=meta, number=number)
+        named = {"mcp-name": str(said["params"]["name"])} if "name" in said["params"] else {}
+        shown = {**HEADERS, "mcp-method": method, **named, **(headers or {})}
+        return await self.client.post(self.url, json=said, headers=shown)
+
+    async def call(self, name: str, **arguments: Any) -> dict[str, Any]:
+        answer = await self.ask("tools/call", {"name": name, "arguments": arguments})
+        return dict(answer.json()["result"])
+
+
+HEADERS = {
+    "mcp-protocol-version": VERSION,
+    "accept": "application/json, text/event-stream",
+    "content-type": "application/json",
+}
+
+
+def request(
+    method: str, params: Mapping[str, Any] | None = None, *, meta: Mapping[str, Any] | None = None, number: Any = 1
+) -> dict[str, Any]:
+    envelope = {VERSION_KEY: VERSION, CAPABILITIES_KEY: {}, **(meta or {})}
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": {**(params or {}), "_meta": envelope}}
+
+
+@asynccontextmanager
+async def serving(
+    reeve: Toolreeve,
+    *,
+    tokens: Sequence[Mapping[str, Any]] = (),
+    tools: str | None = None,
+    search: bool | None = None,
+    **options: Any,
+) -> AsyncIterator[House]:
+    """Tokens are spelled out here as `token`, which nobody should do elsewhere."""
+    known = read_tokens([{**each, "token": "${secret:A}"} for each in tokens], _spelled_out(tokens))
+    views = Views(new_view(reeve, tools=tools, search=search))
+    async with reeve:
+        desk = new_desk(reeve)
+        door = HttpDoor(desk, views, **options)
+        with bind("127.0.0.1", 0) as place:
+            host, port = place.getsockname()
+            async with door.open(), httpx2.AsyncClient(timeout=20) as client, asyncio.TaskGroup() as tasks:
+                server = HttpServer(Application(new_gate(host, known), {MCP: door}, desk.close))
+                tasks.create_task(server.serve([place]))
+                yield House(f"http://{host}:{port}{MCP}", door, reeve, client)
+                server.should_exit = True
+
+
+def _spelled_out(tokens: Sequence[Mapping[str, Any]]) -> Any:
+    left = [str(each["token"]) for each in tokens]
+    return lambda _: left.pop(0)
+
+
+@dataclass(slots=True)
+class Told:
+    """What an ASGI application answered to a request that was made up."""
+
+    status: int = 0
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+    async def send(self, message: Any) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            self.headers = {name.decode(): value.decode() for name, value in message["headers"]}
+        else:
+            self.body += message.get("body", b"")
