@@ -6,11 +6,14 @@ The names and the coding of values are the SDK's, which is imported only where a
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
+
 from toolreeve.core.peer import Era
 
 VERSION = "mcp-protocol-version"
 _METHOD = "mcp-method"
 _NAME = "mcp-name"
+_MARK = b'"x-mcp-header"'
 
 
 def headers(
@@ -29,6 +32,15 @@ def headers(
         if params is not None and method == "tools/call" and name in schemas:
             found.update(_from_arguments(schemas[name], params.get("arguments")))
     return found
+
+
+def wrong_mark(schema: Any) -> str | None:
+    """What is wrong with the arguments that a schema marks to stand in headers. Such a tool is not to be called."""
+    if _MARK not in orjson.dumps(schema):
+        return None
+    from mcp.shared.inbound import find_invalid_x_mcp_header
+
+    return find_invalid_x_mcp_header(schema)
 
 
 def _from_arguments(schema: Any, arguments: Any) -> dict[str, str]:

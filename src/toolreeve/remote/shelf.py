@@ -14,6 +14,7 @@ from toolreeve.registry import ToolRegistry
 from toolreeve.remote.definition import Unusable, check, input_of, output_of
 from toolreeve.remote.names import RELAYED, NameRefused, tool_name
 from toolreeve.remote.pins import Changed, Definition, Home, Pins
+from toolreeve.remote.routing import wrong_mark
 from toolreeve.remote.tool import new_relay, new_tool, refuse_changed
 from toolreeve.remote.upstream import Tell, Upstream
 
@@ -81,8 +82,10 @@ class ToolShelf:
             return None
         held = self._tools.get(name)
         if held is None or held.spec.declared != definition:
-            input_of(definition)
+            schema = input_of(definition)
             output_of(definition)
+            if spec.kind == "http" and (problem := wrong_mark(schema.document)):
+                raise Unusable(problem)
         return name, definition
 
     def _place(self, name: str, definition: Definition, problems: list[str]) -> None:
