@@ -26,6 +26,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "undo": ("toolreeve.cli.undo:undo", "Take back the file changes of a call or a session."),
     "policy": ("toolreeve.cli.policy:policy", "Check, explain and test policy files."),
     "config": ("toolreeve.cli.config:config", "Show the configuration, its schema and its files."),
+    "adopt": ("toolreeve.cli.adopt:adopt", "Take over the MCP servers of other clients."),
     "trust": ("toolreeve.cli.trust:trust", "Let the workspace's own tools run."),
     "serve": ("toolreeve.cli.serve:serve", "Serve the tools over HTTP."),
     "completion": ("toolreeve.cli.completion:completion", "Print a shell's completion script."),

@@ -15,7 +15,7 @@ from toolreeve.core.documents import MAX_BYTES, Document, parse_toml
 from toolreeve.core.errors import ConfigError
 from toolreeve.remote.dialects import plain
 from toolreeve.remote.expansion import Surroundings, Unresolved
-from toolreeve.remote.reading import Origin, Servers, entries, parse_servers, place, sections
+from toolreeve.remote.reading import Origin, Servers, entries, is_ourselves, parse_servers, place, sections
 
 
 def surroundings(environ: Mapping[str, str], secrets: SecretSource, workspace: str) -> Surroundings:
@@ -79,7 +79,7 @@ def entries_shown(document: Document) -> Iterator[str]:
     """What a file would have started or connected to, for a person who decides whether it may."""
     for path, section in sections(document.value):
         for entry in entries(section, path):
-            if isinstance(entry.raw, Mapping):
+            if isinstance(entry.raw, Mapping) and not is_ourselves(entry.raw):
                 yield f"{entry.name}: {place(plain(entry.raw, own=False).entry)}"
 
 

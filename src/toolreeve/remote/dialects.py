@@ -46,6 +46,13 @@ _KINDS: Mapping[str, str] = {
     "streamableHttp": "http",
     "streamableHTTP": "http",
 }
+_OAUTH: Mapping[str, str] = {
+    "clientId": "client_id",
+    "clientSecret": "client_secret",
+    "callbackPort": "redirect_port",
+    "scope": "scopes",
+    "scopes": "scopes",
+}
 _UNASKED = frozenset(
     {"autoApprove", "alwaysAllow", "autoApproveTools", "trust", "default_tools_approval_mode", "default_approval_mode"}
 )
@@ -82,6 +89,8 @@ def plain(raw: Mapping[str, Any], *, own: bool) -> Plain:
     _settle_kind(entry)
     _settle_timeout(entry, own=own)
     _settle_passed(entry)
+    if not own:
+        _settle_oauth(entry)
     kept = {key: value for key, value in entry.items() if value is not None}
     return Plain(entry=kept, unknown=tuple(unknown), unasked=tuple(unasked))
 
@@ -116,6 +125,13 @@ def _settle_passed(entry: dict[str, Any]) -> None:
     names = entry.get("env_pass")
     if isinstance(names, list):
         entry["env_pass"] = [each.get("name") if isinstance(each, Mapping) else each for each in names]
+
+
+def _settle_oauth(entry: dict[str, Any]) -> None:
+    said = entry.get("oauth")
+    if isinstance(said, Mapping):
+        words = {_OAUTH.get(key, key): value for key, value in said.items()}
+        entry["oauth"] = {key: value for key, value in words.items() if key in _OAUTH.values()} or None
 
 
 def _disabled(entry: dict[str, Any], value: Any) -> None:

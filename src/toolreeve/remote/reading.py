@@ -138,8 +138,7 @@ def _parse(entry: Entry, origin: Origin, surroundings: Surroundings, notices: li
         raise Rejected("is not a table", 'write its command and args, or its url, such as { command = "…" }')
     here = origin.place(entry.path)
     told = [f"{here}: {text}" for text in _remarks(entry, origin)]
-    if _is_ourselves(entry.raw):
-        notices.append(f"{here}: the server {entry.name!r} is toolreeve itself and is left out")
+    if is_ourselves(entry.raw):
         return None
     name = _name(entry.name)
     own = _checked(entry.raw, origin)
@@ -161,7 +160,7 @@ def _remarks(entry: Entry, origin: Origin) -> Iterator[str]:
         yield f"{', '.join(found.unknown)} of the server {entry.name!r} means nothing here"
 
 
-def _is_ourselves(raw: Mapping[str, Any]) -> bool:
+def is_ourselves(raw: Mapping[str, Any]) -> bool:
     """Whether the entry would start us: the one that `toolreeve adopt` writes, or the builtin tools, which are here."""
     entry = plain(raw, own=True).entry
     if entry.get("type") == "builtin":

@@ -1,0 +1,193 @@
+"""How are the servers of other clients taken over? Into the user's own file, with one entry of ours in each client's.
+
+Everything is shown before it is believed: what went where, what stayed and why. Nothing is changed that cannot be
+taken back with `--undo`.
+"""
+
+import difflib
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from toolreeve.cli.invocation import Command, Invocation, current
+from toolreeve.cli.output import note, say, say_json, say_table
+from toolreeve.core.errors import ConfigError, ExitStatus
+
+if TYPE_CHECKING:
+    from toolreeve.clients.ledger import Outcome
+    from toolreeve.clients.plan import Change, Plan, Row
+
+NAMES = ("claude-code", "claude-desktop", "cursor", "vscode", "codex", "gemini", "zed")
+
+
+@click.command(cls=Command)
+@click.option("--dry-run", is_flag=True, help="Show what would change, as a difference, and change nothing.")
+@click.option("--undo", is_flag=True, help="Take the last adoption back.")
+@click.option("--force", is_flag=True, help="With --undo, also where a file was changed since.")
+@click.option("--client", "names", multiple=True, type=click.Choice(NAMES), help="Only this client; may be repeated.")
+@click.option("--project", is_flag=True, help="Also the workspace's own files, such as .mcp.json.")
+@click.option("--search", is_flag=True, help="Let clients search for tools instead of listing them all.")
+@click.option("--count", is_flag=True, help="Start the servers and measure what their lists of tools take up.")
+def adopt(names: Sequence[str], **flags: bool) -> int:
+    """Take over the MCP servers of other clients.
+
+    The servers of Claude Code and Desktop, Cursor, VS Code, Codex, Gemini CLI and Zed go into your toolreeve.toml, and
+    each client is given one entry that starts `toolreeve mcp`.
+    """
+    if flags["undo"]:
+        return _undo(current(), force=flags["force"])
+    if flags["force"]:
+        raise click.UsageError("--force goes with --undo")
+    return _adopt(current(), names, **{key: flags[key] for key in ("dry_run", "project", "search", "count")})
+
+
+def _adopt(
+    invocation: Invocation, names: Sequence[str], *, dry_run: bool, project: bool, search: bool, count: bool
+) -> int:
+    from toolreeve.clients.ledger import Ledger
+
+    found = invocation.configuration()
+    plan = _plan(found.user_file, Path(found.settings.workspace.dir), names, project=project, search=search)
+    outcomes: Sequence[Outcome] = ()
+    folder = None
+    if plan.changes and not dry_run:
+        folder, outcomes = Ledger(Path(found.settings.state.dir)).apply(plan.changes, private=[found.user_file])
+    tokens = _measured(invocation, plan) if count else None
+    if invocation.json:
+        say_json(_as_json(plan, outcomes, folder, tokens, dry_run=dry_run))
+    else:
+        _show(invocation, plan, folder, dry_run=dry_run)
+        _tell_tokens(tokens, counted=count)
+    failed = [outcome for outcome in outcomes if outcome.problem]
+    for outcome in failed:
+        note(f"{outcome.path}: {outcome.problem}")
+    return ExitStatus.TOOL_ERROR if failed or any(row.problem for row in plan.rows) else ExitStatus.OK
+
+
+def _plan(user_file: Path, workspace: Path, names: Sequence[str], *, project: bool, search: bool) -> "Plan":
+    from toolreeve.clients.known import CLIENTS, places_of
+    from toolreeve.clients.plan import new_plan
+    from toolreeve.core.documents import Document, parse_toml
+
+    text = user_file.read_bytes().decode() if user_file.is_file() else None
+    own = Document(str(user_file), {}) if text is None else parse_toml(text, str(user_file))
+    chosen = {name: client for name, client in CLIENTS.items() if not names or name in names}
+    try:
+        return new_plan(
+            places_of(chosen, os.environ, workspace, sys.platform),
+            own=own,
+            own_text=text,
+            command=[*ourselves(), *(["--search"] if search else [])],
+            shared=project,
+        )
+    except ConfigError as problem:
+        raise ConfigError(problem.problem, source=user_file, fix=problem.fix) from None
+
+
+def ourselves() -> list[str]:
+    """How a client starts us, wherever it stands itself."""
+    beside = Path(sys.executable).with_name("toolreeve")
+    program = str(beside) if beside.is_file() else shutil.which("toolreeve")
+    return [os.path.abspath(program), "mcp"] if program else [sys.executable, "-m", "toolreeve", "mcp"]  # noqa: PTH100
+
+
+def _measured(invocation: Invocation, plan: "Plan") -> Mapping[str, Any]:
+    import asyncio
+
+    from toolreeve.cli.tokens import measure
+
+    return asyncio.run(measure(invocation.configuration(), plan.servers))
+
+
+def _show(invocation: Invocation, plan: "Plan", folder: Path | None, *, dry_run: bool) -> None:
+    if not plan.rows:
+        say("no client's file was found")
+        return
+    if dry_run:
+        for change in plan.changes:
+            say("".join(_difference(change)))
+    rows = [(row.client, str(row.path), str(len(row.adopted)), _became(row, dry_run=dry_run)) for row in plan.rows]
+    say_table(invocation, ("client", "file", "servers", "result"), rows)
+    for row in plan.rows:
+        for text in _remarks(row):
+            note(f"{row.path}: {text}")
+    if folder is not None:
+        note(f"backups are in {folder}; `toolreeve adopt --undo` takes it back")
+
+
+def _difference(change: "Change") -> Iterator[str]:
+    before, after = (text.splitlines(keepends=True) for text in (change.before or "", change.after))
+    for line in difflib.unified_diff(before, after, str(change.path), str(change.path)):
+        yield line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"
+
+
+def _became(row: "Row", *, dry_run: bool) -> str:
+    if row.problem:
+        return f"left alone: {row.problem}"
+    if not row.adopted:
+        return "nothing to do"
+    return "would become one entry" if dry_run else "one entry now"
+
+
+def _remarks(row: "Row") -> Iterator[str]:
+    for key, settled in row.adopted:
+        if not settled.new:
+            yield f"{key!r} is there already" + (f", as {settled.name!r}" if settled.name != key else "")
+        elif settled.name != key:
+            yield f"{key!r} is called {settled.name!r} here"
+    for key, why in row.kept:
+        yield f"{key!r} stays where it is: {why}"
+
+
+def _tell_tokens(tokens: Mapping[str, Any] | None, *, counted: bool) -> None:
+    if not counted:
+        note("what this saves was not measured; --count starts the servers and measures it")
+    elif tokens is not None:
+        say(
+            f"about {tokens['before']} tokens of tool lists before; {tokens['one_entry']} through one entry, our own "
+            f"tools included; {tokens['search']} with --search"
+        )
+        for name, why in tokens["not_listed"].items():
+            note(f"{name!r} could not be listed and is not counted: {why}")
+
+
+def _as_json(
+    plan: "Plan", outcomes: Sequence["Outcome"], folder: Path | None, tokens: Any, *, dry_run: bool
+) -> dict[str, Any]:
+    problems = {outcome.path: outcome.problem for outcome in outcomes}
+    return {
+        "dry_run": dry_run,
+        "added": list(plan.added),
+        "clients": [
+            {
+                "client": row.client,
+                "file": str(row.path),
+                "adopted": {key: settled.name for key, settled in row.adopted},
+                "kept": dict(row.kept),
+                "problem": row.problem or problems.get(row.path, ""),
+            }
+            for row in plan.rows
+        ],
+        "changed": [str(change.path) for change in plan.changes if not problems.get(change.path)],
+        "backups": None if folder is None else str(folder),
+        "tokens": tokens,
+    }
+
+
+def _undo(invocation: Invocation, *, force: bool) -> int:
+    from toolreeve.clients.ledger import Ledger
+
+    outcomes = Ledger(Path(invocation.configuration().settings.state.dir)).undo(force=force)
+    if outcomes is None:
+        raise click.UsageError("there is no adoption to take back")
+    if invocation.json:
+        say_json({str(outcome.path): outcome.problem or "restored" for outcome in outcomes})
+    else:
+        for outcome in outcomes:
+            say(f"{outcome.path}: {outcome.problem or 'as it was'}")
+    return ExitStatus.TOOL_ERROR if any(outcome.problem for outcome in outcomes) else ExitStatus.OK

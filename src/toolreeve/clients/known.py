@@ -1,0 +1,118 @@
+"""Which clients do we know, and where do they keep their servers? Facts about other programs, and nothing else.
+
+A file that came with a workspace is not its user's word: such places are marked, and adopted only when asked for.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from toolreeve.config.places import home
+
+KeyPath = tuple[str, ...]
+EACH = "*"
+"""Stands for every key at its place in a section's path."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A file that a client reads. `shared`: it lies in the workspace, whose authors may be others."""
+
+    path: Path
+    shared: bool = False
+
+
+Paths = Callable[[Path, Path, str], tuple[Place, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Client:
+    """`sections` are where in its files servers stand, the first being where ours goes. `url_kind` is what a bare
+    `url` means to it, `bare_variables` whether `$NAME` is a variable, `entry` what it wants beside command and args."""
+
+    name: str
+    title: str
+    paths: Paths
+    sections: tuple[KeyPath, ...] = (("mcpServers",),)
+    format: Literal["json", "toml"] = "json"
+    url_kind: Literal["http", "sse"] = "http"
+    bare_variables: bool = False
+    entry: Mapping[str, Any]
+
+    def places(self, environ: Mapping[str, str], workspace: Path, platform: str) -> tuple[Place, ...]:
+        return self.paths(Path(home(environ)), workspace, platform)
+
+
+def _config(user: Path, platform: str) -> Path:
+    return user / ("Library/Application Support" if platform == "darwin" else ".config")
+
+
+def _own(*names: str) -> Paths:
+    return lambda user, _workspace, _platform: tuple(Place(path=user / name) for name in names)
+
+
+def _own_and_shared(own: str, shared: str) -> Paths:
+    return lambda user, workspace, _platform: (Place(path=user / own), Place(path=workspace / shared, shared=True))
+
+
+def _claude_desktop(user: Path, _workspace: Path, platform: str) -> tuple[Place, ...]:
+    return (Place(path=_config(user, platform) / "Claude/claude_desktop_config.json"),)
+
+
+def _vs_code(user: Path, workspace: Path, platform: str) -> tuple[Place, ...]:
+    editors = ("Code", "Code - Insiders", "VSCodium")
+    own = (Place(path=_config(user, platform) / editor / "User/mcp.json") for editor in editors)
+    return (*own, Place(path=workspace / ".vscode/mcp.json", shared=True))
+
+
+CLIENTS: Mapping[str, Client] = {
+    client.name: client
+    for client in (
+        Client(
+            name="claude-code",
+            title="Claude Code",
+            paths=_own_and_shared(".claude.json", ".mcp.json"),
+            sections=(("mcpServers",), ("projects", EACH, "mcpServers")),
+            entry={"type": "stdio"},
+        ),
+        Client(name="claude-desktop", title="Claude Desktop", paths=_claude_desktop, entry={}),
+        Client(name="cursor", title="Cursor", paths=_own_and_shared(".cursor/mcp.json", ".cursor/mcp.json"), entry={}),
+        Client(name="vscode", title="VS Code", paths=_vs_code, sections=(("servers",),), entry={"type": "stdio"}),
+        Client(
+            name="codex",
+            title="Codex",
+            paths=_own(".codex/config.toml"),
+            sections=(("mcp_servers",),),
+            format="toml",
+            entry={},
+        ),
+        Client(
+            name="gemini",
+            title="Gemini CLI",
+            paths=_own_and_shared(".gemini/settings.json", ".gemini/settings.json"),
+            url_kind="sse",
+            bare_variables=True,
+            entry={},
+        ),
+        Client(
+            name="zed",
+            title="Zed",
+            paths=_own_and_shared(".config/zed/settings.json", ".zed/settings.json"),
+            sections=(("context_servers",),),
+            entry={"source": "custom"},
+        ),
+    )
+}
+
+
+def places_of(
+    clients: Mapping[str, Client], environ: Mapping[str, str], workspace: Path, platform: str
+) -> Iterator[tuple[Client, Place]]:
+    """Every place once: where the workspace is the home, a file is its user's own."""
+    seen: set[Path] = set()
+    for client in clients.values():
+        for place in client.places(environ, workspace, platform):
+            if place.path not in seen:
+                seen.add(place.path)
+                yield client, place

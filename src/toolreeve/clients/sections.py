@@ -1,0 +1,198 @@
+"""Which servers does a client's file name, and in which words of ours? Read only; nothing here changes a file."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from toolreeve.clients.known import EACH, Client, KeyPath, Place
+from toolreeve.config.jsonc import BOM, json_document
+from toolreeve.core.documents import Document, parse_toml
+from toolreeve.core.errors import ConfigError
+from toolreeve.remote.dialects import plain
+from toolreeve.remote.expansion import Surroundings
+from toolreeve.remote.reading import Origin, is_ourselves, parse_servers
+
+MAX_BYTES = 64 * 1024 * 1024
+_BARE = re.compile(r"\$(?=[A-Za-z_])([A-Za-z0-9_]+)")
+_OUR_OWN_WORD = frozenset({"trusted", "danger", "prefix", "sandbox"})
+"""What only the user's own file says; in a client's file these words mean something else, or nothing."""
+
+
+class Unfit(Exception):
+    """Why a server cannot be taken over."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adoptable:
+    """A server of a client, in our words. `section` and `key` are where it stands in the file."""
+
+    section: KeyPath
+    key: str
+    entry: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """A server that stays where it is, and why."""
+
+    section: KeyPath
+    key: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientFile:
+    """A client's file as it is. `ours` are the sections that already have an entry for us."""
+
+    client: Client
+    place: Place
+    text: str = field(repr=False)
+    value: Mapping[str, Any] = field(repr=False)
+    adoptable: tuple[Adoptable, ...] = ()
+    kept: tuple[Kept, ...] = ()
+    ours: tuple[KeyPath, ...] = ()
+
+
+def read_client_file(client: Client, place: Place) -> ClientFile | None:
+    """None where there is no such file. Raises ConfigError for one that cannot be read or is malformed."""
+    try:
+        with place.path.open("rb") as stream:
+            content = stream.read(MAX_BYTES + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as problem:
+        raise ConfigError(f"cannot be read: {problem.strerror}", source=place.path) from None
+    if len(content) > MAX_BYTES:
+        raise ConfigError(f"is larger than {MAX_BYTES // 1024 // 1024} MB", source=place.path)
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as problem:
+        line = content[: problem.start].count(b"\n") + 1
+        raise ConfigError("is not UTF-8 text", source=place.path, line=line) from None
+    return _sorted(client, place, text, _parsed(client, place, text))
+
+
+def _parsed(client: Client, place: Place, text: str) -> Document:
+    parse = parse_toml if client.format == "toml" else json_document
+    document = parse(text.removeprefix(BOM), str(place.path))
+    if not isinstance(document.value, Mapping | None):
+        raise ConfigError("does not hold an object", source=place.path, line=1)
+    return document
+
+
+def _sorted(client: Client, place: Place, text: str, document: Document) -> ClientFile:
+    adoptable: list[Adoptable] = []
+    kept: list[Kept] = []
+    ours: list[KeyPath] = []
+    value = document.value or {}
+    for section, servers in _sections(client, value):
+        if not isinstance(servers, Mapping):
+            raise document.error("is not a table of servers", path=section)
+        for key, raw in servers.items():
+            if isinstance(raw, Mapping) and is_ourselves(raw):
+                ours.append(section)
+                continue
+            try:
+                adoptable.append(Adoptable(section=section, key=key, entry=_entry(client, place, section, key, raw)))
+            except Unfit as problem:
+                kept.append(Kept(section=section, key=key, why=str(problem)))
+    return ClientFile(
+        client=client,
+        place=place,
+        text=text,
+        value=value,
+        adoptable=tuple(adoptable),
+        kept=tuple(kept),
+        ours=tuple(ours),
+    )
+
+
+def _sections(client: Client, value: Mapping[str, Any]) -> Iterator[tuple[KeyPath, Any]]:
+    for pattern in client.sections:
+        yield from _below(value, pattern, ())
+
+
+def _below(value: Any, pattern: KeyPath, path: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
+    if not pattern:
+        yield path, value
+    elif isinstance(value, Mapping):
+        for key in value if pattern[0] == EACH else [pattern[0]]:
+            if key in value:
+                yield from _below(value[key], pattern[1:], (*path, key))
+
+
+def _entry(client: Client, place: Place, section: KeyPath, key: str, raw: Any) -> Mapping[str, Any]:
+    """Raises Unfit for what could not work here as it does there."""
+    if not isinstance(raw, Mapping):
+        raise Unfit("it is not a table")
+    words = plain(_in_common_words(client, raw), own=False).entry
+    entry = {name: value for name, value in words.items() if name not in _OUR_OWN_WORD and value not in ([], {})}
+    if "url" in entry and "type" not in entry and "httpUrl" not in raw and client.url_kind != "http":
+        entry["type"] = client.url_kind
+    entry = _anchored(entry, _root(place, section))
+    _require_usable(key, entry)
+    return entry
+
+
+def _in_common_words(client: Client, raw: Mapping[str, Any]) -> Mapping[str, Any]:
+    return _with_braces(raw) if client.bare_variables else raw
+
+
+def _with_braces(value: Any) -> Any:
+    if isinstance(value, str):
+        return _BARE.sub(r"${\1}", value)
+    if isinstance(value, Mapping):
+        return {key: _with_braces(inner) for key, inner in value.items()}
+    return [_with_braces(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _root(place: Place, section: KeyPath) -> Path | None:
+    """The folder that a server belongs to, where it belongs to one."""
+    if section[0] == "projects":
+        return Path(section[1])
+    if not place.shared:
+        return None
+    return place.path.parent if place.path.name == ".mcp.json" else place.path.parent.parent
+
+
+def _anchored(entry: Mapping[str, Any], root: Path | None) -> dict[str, Any]:
+    """The entry as it must be written in another place: paths that started at its folder still do."""
+    if root is None:
+        for key in ("command", "cwd", "env_file"):
+            if str(entry.get(key, "")).startswith("."):
+                raise Unfit(f"its {key} is a path relative to wherever the client starts")
+        return dict(entry)
+    anchored: dict[str, Any] = _replaced(entry, "${workspaceFolder}", str(root))
+    for key in ("command", "cwd", "env_file"):
+        value = anchored.get(key)
+        if isinstance(value, str) and (key != "command" or value.startswith(".")) and not value.startswith(("~", "$")):
+            anchored[key] = str(root / value)
+    if "command" in anchored:
+        anchored.setdefault("cwd", str(root))
+    return anchored
+
+
+def _replaced(value: Any, what: str, by: str) -> Any:
+    if isinstance(value, str):
+        return value.replace(what, by)
+    if isinstance(value, Mapping):
+        return {key: _replaced(inner, what, by) for key, inner in value.items()}
+    return [_replaced(inner, what, by) for inner in value] if isinstance(value, list) else value
+
+
+class _Anything(dict[str, str]):
+    """An environment in which everything is set: whether a variable is there shows only when a server is started."""
+
+    def get(self, *_: Any) -> Any:
+        return "x"
+
+
+def _require_usable(key: str, entry: Mapping[str, Any]) -> None:
+    known = Surroundings(environ=_Anything(), secret=lambda _: "x", workspace="/", home="/")
+    trial = {name: value for name, value in entry.items() if name != "env_file"}
+    found = parse_servers({"mcp_servers": {key: trial}}, Origin(source="", base=Path("/"), own=True), known)
+    for problem in found.problems:
+        at = problem.key.removeprefix(f"mcp_servers.{key}").lstrip(".")
+        raise Unfit(f"{at}: {problem.problem}" if at else problem.problem)
