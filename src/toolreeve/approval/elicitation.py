@@ -34,7 +34,6 @@ def can_elicit(capabilities: Mapping[str, Any]) -> bool:
 def elicitation(request: Request) -> dict[str, Any]:
     """The params of `elicitation/create`."""
     return {
-        "mode": "form",
         "message": _message(request),
         "requestedSchema": {
             "type": "object",
@@ -85,6 +84,6 @@ def _message(request: Request) -> str:
     text = describe(request, whole=True)
     if len(text) <= LONGEST:
         return text
-    cut = describe(request)
+    cut = describe(request, more="")
     warning = f"(Not all of it fits here: {len(text):,} characters. What is left out is marked with ⋯.)"
     return f"{warning}\n{cut[:LONGEST]}" + ("⋯" if len(cut) > LONGEST else "")

@@ -15,18 +15,19 @@ SHOWN_CHARACTERS = 800
 SHOWN_LINES = 24
 SHOWN_DIFF_LINES = 60
 GUTTER = "  │ "
+MORE = ", ? shows all"
 
 
-def describe(request: Request, *, whole: bool = False) -> str:
-    """The question, without the choices. `whole` leaves nothing out."""
+def describe(request: Request, *, whole: bool = False, more: str = MORE) -> str:
+    """The question, without the choices. `whole` leaves nothing out; `more` says how to see what is left out."""
     lines = [f"Tool '{one_line(request.tool)}' (danger={request.danger.value}) requests approval:"]
-    lines += _arguments(request, whole=whole)
+    lines += _arguments(request, more, whole=whole)
     if request.effects:
         lines.append("  Effects:")
         lines += [f"{GUTTER}{effect.kind} {one_line(effect.target)}" for effect in request.effects]
     if request.preview:
         lines.append("  Change:")
-        lines += _block(request.preview, SHOWN_CHARACTERS * 8, SHOWN_DIFF_LINES, whole=whole)
+        lines += _block(request.preview, SHOWN_CHARACTERS * 8, SHOWN_DIFF_LINES, more, whole=whole)
     lines.append(f"  Asked because: {one_line(_why(request))}")
     lines.append(f"  Caller: {one_line(_who(request))}")
     if whole and request.lasting:
@@ -44,12 +45,12 @@ def _who(request: Request) -> str:
     return f"{request.principal.user} ({request.principal.role.value}), session {request.session}, by {request.origin}"
 
 
-def _arguments(request: Request, *, whole: bool) -> Iterator[str]:
+def _arguments(request: Request, more: str, *, whole: bool) -> Iterator[str]:
     if not request.args:
         yield "  (no arguments)"
     for name, value in request.args.items():
         text = value if isinstance(value, str) else _json(value)
-        shown = _block(text, SHOWN_CHARACTERS, SHOWN_LINES, whole=whole)
+        shown = _block(text, SHOWN_CHARACTERS, SHOWN_LINES, more, whole=whole)
         label = f"  {one_line(name)}:"
         if len(shown) == 1:
             yield f"{label} {shown[0].removeprefix(GUTTER)}"
@@ -65,18 +66,18 @@ def _json(value: Any) -> str:
         return repr(value)
 
 
-def _block(text: str, characters: int, lines: int, *, whole: bool) -> list[str]:
+def _block(text: str, characters: int, lines: int, more: str, *, whole: bool) -> list[str]:
     """The lines of a value, each behind the gutter."""
-    cut = text if whole else _cut_characters(text, characters)
+    cut = text if whole else _cut_characters(text, characters, more)
     rows = visible(cut).split("\n")
     if not whole and len(rows) > lines:
         missing = len(rows) - lines + 1
-        rows = [*rows[: lines // 2], f"⋯ {missing} more lines, ? shows all ⋯", *rows[missing + lines // 2 :]]
+        rows = [*rows[: lines // 2], f"⋯ {missing} more lines{more} ⋯", *rows[missing + lines // 2 :]]
     return [f"{GUTTER}{row}" for row in rows]
 
 
-def _cut_characters(text: str, limit: int) -> str:
+def _cut_characters(text: str, limit: int, more: str) -> str:
     if len(text) <= limit:
         return text
     half = limit // 2
-    return f"{text[:half]}⋯ cut: {len(text):,} characters in all, ? shows all ⋯{text[-half:]}"
+    return f"{text[:half]}⋯ cut: {len(text):,} characters in all{more} ⋯{text[-half:]}"

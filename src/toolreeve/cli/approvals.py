@@ -140,7 +140,7 @@ async def _answer(invocation: Invocation, number: str, scope: "Scope | None", re
 
 
 def _said(request: "Request", scope: "Scope | None", remark: str) -> "Answer":
-    by = f"{getpass.getuser()} via command line"
+    by = f"{_me()} via command line"
     if scope is None:
         return request.deny(by=by, note=remark)
     if scope == "always":
@@ -193,12 +193,20 @@ async def _ask_about(found: "Approvals", matter: "Matter", terminal: "TerminalCh
     try:
         await asyncio.wait({asking, ending}, return_when=asyncio.FIRST_COMPLETED)
         if asking.done():
-            answer = replace(asking.result(), by=f"{getpass.getuser()} via terminal")
-            await found.decide(matter.id, write_answer(answer))
+            answer = replace(asking.result(), by=f"{_me()} via terminal")
+            if not await found.decide(matter.id, write_answer(answer)):
+                note(f"{matter.id} was answered elsewhere, or too late: nothing was changed")
     finally:
         for task in (asking, ending):
             task.cancel()
         await asyncio.wait({asking, ending})
+
+
+def _me() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a user without a name, as containers have
+        return f"user {os.getuid()}"
 
 
 def _row(matter: "Matter") -> tuple[str, ...]:

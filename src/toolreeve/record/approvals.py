@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from json import loads as read  # exact also for integers beyond 64 bits
 from typing import Any
 
 from toolreeve.core import json
@@ -155,7 +156,7 @@ class Approvals:
             self._waiting.discard(woken)
 
     def _wake(self) -> None:
-        for woken in self._waiting:
+        for woken in list(self._waiting):
             woken.get_loop().call_soon_threadsafe(_settle, woken)
 
 
@@ -193,8 +194,8 @@ def _matter(row: tuple[Any, ...], now: float) -> Matter:
         asked=asked,
         expires=expires,
         state=EXPIRED if state != USED and expires <= now else state,
-        question=json.loads(question),
-        answer=None if answer is None else json.loads(answer),
+        question=read(question),
+        answer=None if answer is None else read(answer),
     )
 
 

@@ -55,9 +55,9 @@ def surroundings(world: World) -> dict[str, str]:
     return kept | {"HOME": str(home), "TOOLREEVE_STATE_DIR": str(world.state)}
 
 
-def stdio(world: World) -> Door:
+def stdio(world: World, **variables: str) -> Door:
     args = ["-m", "toolreeve", "mcp", "--workspace", str(world.workspace)]
-    return Door(StdioServerParameters(command=sys.executable, args=args, env=surroundings(world)))
+    return Door(StdioServerParameters(command=sys.executable, args=args, env=surroundings(world) | variables))
 
 
 @asynccontextmanager
@@ -213,6 +213,39 @@ async def test_what_nobody_filed_cannot_be_waited_for(world: World) -> None:
 
     assert result.is_error
     assert "no approval '0123456789' waits for this caller" in text(result)
+
+
+class Thoughtful(Someone):
+    """Takes their time, and knows when the question was taken back."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self.seconds, self.withdrawn = seconds, asyncio.Event()
+
+    async def __call__(self, context: Any, params: Any) -> ElicitResult:
+        try:
+            await asyncio.sleep(self.seconds)
+        except asyncio.CancelledError:
+            self.withdrawn.set()
+            raise
+        return await super().__call__(context, params)
+
+
+@pytest.mark.parametrize("mode", ["legacy", MODERN])
+async def test_thinking_longer_than_a_tool_may_run_is_no_timeout(world: World, mode: str) -> None:
+    async with stdio(world, TOOLREEVE_LIMITS_TIMEOUT="0.3").client(mode, Thoughtful(0.7)) as client:
+        result = await writes(client)
+
+    assert not result.is_error, text(result)
+
+
+async def test_a_form_that_nobody_answers_is_taken_back_when_its_time_is_over(world: World) -> None:
+    someone = Thoughtful(3600)
+    async with stdio(world, TOOLREEVE_APPROVAL_TIMEOUT="0.2").client("legacy", someone) as client:
+        result = await writes(client)
+        await someone.withdrawn.wait()
+
+    assert "E_APPROVAL_TIMEOUT" in text(result)
 
 
 async def test_a_client_that_shows_forms_is_not_offered_to_wait(world: World) -> None:

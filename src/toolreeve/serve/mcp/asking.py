@@ -234,4 +234,7 @@ def _holder(caller: Caller) -> str:
 def _digest(method: str, params: Params) -> str:
     """The request itself, without what only goes along with it."""
     beside = ("_meta", "inputResponses", "requestState")
-    return fingerprint(method, {key: value for key, value in params.items() if key not in beside})
+    try:
+        return fingerprint(method, {key: value for key, value in params.items() if key not in beside})
+    except RecursionError:
+        raise WireError(INVALID_PARAMS, "params are nested too deeply") from None

@@ -114,10 +114,10 @@ def _decoded(token: Any) -> bytes:
 
 
 def _read(said: bytes) -> State:
-    fields: Mapping[str, Any] = json.loads(said)
     try:
+        fields: Mapping[str, Any] = json.loads(said)
         return State(**fields)
-    except TypeError:
+    except (TypeError, ValueError):
         raise BadState("of another release") from None
 
 
