@@ -14,6 +14,7 @@ from toolreeve.core.peer import Era
 from toolreeve.remote.line import Line, Refused, ServerAway
 from toolreeve.remote.servers import ServerSpec
 from toolreeve.remote.session import Session
+from toolreeve.remote.subscriptions import Subscriptions
 
 Dial = Callable[[ServerSpec], Line]
 CAPABILITIES: Mapping[str, Any] = {
@@ -48,6 +49,7 @@ class Connections:
         self._refused: set[Era] = set()
         self._unmet: set[Era] = set()
         self._opening = asyncio.Lock()
+        self._changes = Subscriptions()
         self.main: Session | None = None
 
     def find(self, era: Era | None) -> Session | None:
@@ -107,6 +109,7 @@ class Connections:
             if (old := self._sessions.pop(era, None)) is not None:
                 await old.close()
             self._sessions[era] = session
+            await self._changes.attach(session)  # a server behind a pipe runs twice: either may have news
             return session
 
     async def _try(self, era: Era, timeout: float) -> Session | None:
@@ -132,5 +135,6 @@ class Connections:
 
     async def close(self) -> None:
         """End all sessions, at once; when it returns, nothing of the server runs."""
+        await self._changes.detach()
         sessions, self._sessions, self.main = list(self._sessions.values()), {}, None
         await asyncio.gather(*(session.close() for session in sessions), return_exceptions=True)

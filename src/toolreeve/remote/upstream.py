@@ -180,8 +180,7 @@ class Upstream:
         while True:
             self._wanted.clear()
             try:
-                async with asyncio.timeout(self.spec.connect_timeout):
-                    session = await self._connect()
+                session = await self._connect(loop.time() + self.spec.connect_timeout)
             except Exception as problem:  # whatever it is, it concerns this server alone
                 await self._connections.drop_main()
                 self._fell(_told(problem, self.spec))
@@ -194,12 +193,13 @@ class Upstream:
             self._failures += 1
             await self._rest()
 
-    async def _connect(self) -> Session:
+    async def _connect(self, end: float) -> Session:
         self._stale = False
-        session = await self._connections.open_main(_shortly_before(self.spec.connect_timeout))
+        session = await self._connections.open_main(self.spec.connect_timeout)
         self._lists.clear()
-        await self._list(session)
-        await self.subscriptions.attach(session)
+        async with asyncio.timeout_at(end):
+            await self._list(session)
+            await self.subscriptions.attach(session)
         self._attempts += 1
         self._turn(State.UP, "")
         return session
@@ -244,7 +244,7 @@ class Upstream:
         self._news = asyncio.Event()
         if state is State.UP:
             self._tell("server_up", {"server": self.name})
-        elif state is not before:
+        elif state in (State.AWAY, State.FAILED) and state is not before:
             self._tell("server_away", {"server": self.name, "state": str(state), "reason": problem})
 
     def _lost(self, reason: str) -> None:
@@ -255,8 +255,7 @@ class Upstream:
         if method == "notifications/tools/list_changed":
             self._stale = True
             self._stirred.set()
-            return
-        if method.endswith("/list_changed"):
+        elif method.endswith("/list_changed"):
             self._lists.clear()
         self._notice(method, params)
 

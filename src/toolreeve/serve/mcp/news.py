@@ -48,7 +48,7 @@ class News:
 
     def hear(self, _: str, method: str, params: Mapping[str, Any]) -> None:
         """A server elsewhere told us that something changed there."""
-        if method in (PROMPTS, RESOURCES):
+        if method in (TOOLS, PROMPTS, RESOURCES):
             self.report(method)
         elif method == UPDATED and isinstance(uri := params.get("uri"), str):
             self.report(method, uri)
