@@ -1,0 +1,43 @@
+"""Somebody at the other end of a call, who remembers what they were told and asked, and answers as they were made."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from toolreeve.core.peer import Decided, Era, PeerError
+
+Answer = Callable[[str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
+
+
+class Person:
+    """A client that called. `told` and `asked` are what came to it, in order."""
+
+    def __init__(
+        self,
+        session: str = "one",
+        *,
+        era: Era = Era.LEGACY,
+        capabilities: Mapping[str, Any] | None = None,
+        log_level: str | None = None,
+        wants_progress: bool = False,
+        answer: Answer | None = None,
+    ) -> None:
+        self.era, self.session, self.log_level, self.wants_progress = era, session, log_level, wants_progress
+        self.capabilities: Mapping[str, Any] = capabilities or {}
+        self.responses: Mapping[str, Any] | None = None
+        self.state: str | None = None
+        self.decision: Decided | None = None
+        self.told: list[tuple[str, Mapping[str, Any]]] = []
+        self.asked: list[tuple[str, Mapping[str, Any]]] = []
+        self._answer = answer
+
+    async def request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        self.asked.append((method, params))
+        if self._answer is None:
+            raise PeerError(-1, "nobody answers")
+        return await self._answer(method, params)
+
+    async def notify(self, method: str, params: Mapping[str, Any]) -> None:
+        self.told.append((method, params))
+
+    def defer(self, question: Any) -> None:
+        raise AssertionError("nobody defers here")
