@@ -434,7 +434,7 @@ async def test_a_call_too_large_to_be_kept_is_refused(world: World) -> None:
         result = await Client(capabilities={}).writes(reeve, content="z" * 1_100_000)
 
     assert code(result) is ErrorCode.LIMIT
-    assert "too large to be kept" in result.to_text()
+    assert "cannot be kept for later: 3," in result.to_text()
 
 
 async def test_answers_survive_being_written_down() -> None:

@@ -5,16 +5,15 @@ truthy value. Silence is never called a refusal. A client that cannot be asked w
 the answer, where it can show the question itself, or once somebody has answered what waits on the docket.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from toolreeve.approval import docket, elicitation
+from toolreeve.approval.answers import WAYS, brought_answer, first_answer, noted_answer
 from toolreeve.approval.channel import Channel
 from toolreeve.approval.channels.peer import PeerChannel
 from toolreeve.approval.docket import Docket, Matter, holder_of, write_question
-from toolreeve.approval.elicitation import NoAnswer, can_elicit
+from toolreeve.approval.elicitation import can_elicit
 from toolreeve.approval.grants import Grants
 from toolreeve.approval.lasting import Lasting, lasting_rule, rule_text
 from toolreeve.approval.request import Answer, Approval, Request, Scope, digest, pose
@@ -23,9 +22,6 @@ from toolreeve.core.errors import ErrorCode, ToolError, ToolreeveError
 from toolreeve.core.events import Event
 from toolreeve.core.peer import Decided, Era, Peer
 from toolreeve.core.verdict import Decision, Verdict
-
-WITHDRAWAL = 1.0
-"""How long a channel may take to take its question back; one that will not is left behind."""
 
 Emit = Callable[[Event], None]
 Remember = Callable[[Lasting], Awaitable[str]]
@@ -68,7 +64,7 @@ class Broker:
         channels = [channel for channel in self.channels if channel.available()]
         peer = action.call.peer
         if peer is None and not channels:
-            raise ToolError(ErrorCode.PERMISSION, _nobody(action), suggestions=_WAYS)
+            raise ToolError(ErrorCode.PERMISSION, _nobody(action), suggestions=WAYS)
         request = await self._pose(action, verdict, version)
         if peer is None:
             return await self._ask(action, request, channels, version)
@@ -97,7 +93,7 @@ class Broker:
     async def _ask(self, action: Action, request: Request, channels: Sequence[Channel], version: str) -> Approval:
         asked = self._now()
         self._tell_asked(request, request.id, [channel.name for channel in channels])
-        answering = _first_answer(request, channels, self._timeout)
+        answering = first_answer(request, channels, self._timeout)
         return await self._conclude(action, request, answering, version, question=request.id, asked=asked)
 
     def _deferred(self, peer: Peer, request: Request) -> ToolError:
@@ -113,7 +109,7 @@ class Broker:
             case {"matter": matter}:
                 return await self._decide_by(matter, action, request, version)
             case {"elicitation": result, "question": str(question), "asked": float(asked)}:
-                answering = _answered(request, result)
+                answering = brought_answer(request, result)
                 return await self._conclude(action, request, answering, version, question=question, asked=asked)
             case _:
                 raise ToolError(ErrorCode.PERMISSION, f"{request.heading}: what the client brought is no answer")
@@ -121,7 +117,7 @@ class Broker:
     async def _look_up(self, action: Action, request: Request, version: str) -> Approval:
         """Whether somebody has answered on the docket; if not, the question is left there."""
         if self._docket is None:
-            raise ToolError(ErrorCode.PERMISSION, _nobody(action), suggestions=_WAYS)
+            raise ToolError(ErrorCode.PERMISSION, _nobody(action), suggestions=WAYS)
         asking = {"binding": request.binding, "holder": holder_of(request.principal)}
         if (decided := await self._docket.take(**asking)) is not None:
             return await self._decide_by(decided, action, request, version)
@@ -132,7 +128,7 @@ class Broker:
         raise _pending(request, matter)
 
     async def _decide_by(self, matter: Matter, action: Action, request: Request, version: str) -> Approval:
-        answering = _noted(request, matter)
+        answering = noted_answer(request, matter)
         return await self._conclude(action, request, answering, version, question=matter.id, asked=matter.asked)
 
     async def _conclude(
@@ -217,11 +213,6 @@ _OUTCOMES = {
     ErrorCode.APPROVAL_TIMEOUT: "timeout",
     ErrorCode.PERMISSION: "unanswered",
 }
-_WAYS = (
-    "pass `approve=` (an async function, or a channel) to Toolreeve",
-    "run it in a terminal, where the question can be asked",
-    "allow it beforehand: add the tool to `allowed_tools`, or a rule to policy.yaml",
-)
 
 
 def _nobody(action: Action) -> str:
@@ -231,23 +222,6 @@ def _nobody(action: Action) -> str:
 def _refused(request: Request, answer: Answer) -> str:
     by = f" by {answer.by}" if answer.by else ""
     return f"{request.heading} was refused{by}" + (f": {answer.note}" if answer.note else "")
-
-
-async def _answered(request: Request, result: Any) -> Answer:
-    """What came back from the client that was shown the question."""
-    try:
-        answer = elicitation.read_answer(request, result)
-    except NoAnswer as problem:
-        message = f"{request.heading} requires approval but the client gave no usable answer: {problem}"
-        raise ToolError(ErrorCode.PERMISSION, message, suggestions=_WAYS[2:]) from None
-    return _signed(answer, PeerChannel.name, request)
-
-
-async def _noted(request: Request, matter: Matter) -> Answer:
-    """What somebody decided on the docket."""
-    if matter.answer is None:
-        raise ToolError(ErrorCode.PERMISSION, f"{request.heading}: nobody has answered yet")
-    return docket.read_answer(request, matter.answer)
 
 
 def _pending(request: Request, matter: Matter) -> ToolError:
@@ -263,59 +237,3 @@ def _pending(request: Request, matter: Matter) -> ToolError:
         detail=told,
         data=told,
     )
-
-
-async def _first_answer(request: Request, channels: Sequence[Channel], timeout: float) -> Answer:
-    """The first usable answer. Of answers that come at the same moment, a no counts before a yes."""
-    asking = {asyncio.create_task(channel.ask(request), name=f"ask-{channel.name}"): channel for channel in channels}
-    failures: list[str] = []
-    try:
-        async with asyncio.timeout(timeout):
-            while asking:
-                done, _ = await asyncio.wait(asking, return_when=asyncio.FIRST_COMPLETED)
-                heard = [_hear(task, asking.pop(task), request, failures) for task in done]
-                if answers := [answer for answer in heard if answer is not None]:
-                    return min(answers, key=lambda answer: answer.granted)
-    except TimeoutError:
-        raise ToolError(
-            ErrorCode.APPROVAL_TIMEOUT,
-            f"{request.heading} requires approval, and nobody answered within {timeout:g} s",
-            suggestions=("ask again when somebody is there", *_WAYS[2:]),
-        ) from None
-    finally:
-        await _withdraw(asking)
-    raise ToolError(
-        ErrorCode.PERMISSION,
-        f"{request.heading} requires approval but no channel gave a usable answer: {'; '.join(failures)}",
-        suggestions=_WAYS,
-    )
-
-
-def _hear(task: asyncio.Task[Any], channel: Channel, request: Request, failures: list[str]) -> Answer | None:
-    """The channel's answer, or None with the reason kept: whatever is not an answer to this request is a failure."""
-    if task.cancelled():
-        failures.append(f"{channel.name}: gave up")
-        return None
-    if (problem := task.exception()) is not None:
-        failures.append(f"{channel.name}: {problem or type(problem).__name__}")
-        return None
-    answer = task.result()
-    if not isinstance(answer, Answer) or not isinstance(answer.granted, bool):
-        failures.append(f"{channel.name}: answered {answer!r:.80}, which is not an Answer")
-        return None
-    if answer.digest != request.digest:
-        failures.append(f"{channel.name}: answered another request")
-        return None
-    return _signed(answer, channel.name, request)
-
-
-def _signed(answer: Answer, channel: str, request: Request) -> Answer:
-    return answer if answer.by else replace(answer, by=f"{request.principal.user} via {channel}")
-
-
-async def _withdraw(asking: Mapping[asyncio.Task[Any], Channel]) -> None:
-    if not asking:
-        return
-    for task in asking:
-        task.cancel()
-    await asyncio.wait(asking, timeout=WITHDRAWAL)

@@ -54,7 +54,7 @@ def write_question(request: Request, action: Action) -> Record:
         "tool": request.tool,
         "danger": request.danger.value,
         "args": dict(request.args),
-        "given": dict(call.args),
+        "given": None if call.args == request.args else dict(call.args),
         "hidden": action.spec.hidden,
         "effects": [[effect.kind.value, effect.target] for effect in request.effects],
         "session": request.session,
@@ -95,7 +95,7 @@ def read_call(record: Record) -> ToolCall:
     """The call that was asked about, to be made again."""
     return ToolCall(
         tool=record["tool"],
-        args=record["given"],
+        args=record["args"] if record["given"] is None else record["given"],
         session=record["session"],
         principal=_principal(record),
         origin=record["origin"],

@@ -79,13 +79,7 @@ class Approvals:
 
     async def file(self, *, binding: str, holder: str, tool: str, question: Mapping[str, Any]) -> tuple[Matter, bool]:
         """The matter that waits, and whether it is new. Raises ToolError for what is too much to keep."""
-        body = json.dumps(question)
-        if len(body) > LARGEST:
-            raise ToolError(
-                ErrorCode.LIMIT,
-                f"Tool {tool!r} requires approval, nobody can be asked now, and the call is too large to be kept"
-                f" for later: {len(body):,} bytes of at most {LARGEST:,}",
-            )
+        body = _body(tool, question)
         now = self._now()
         row = (os.urandom(5).hex(), binding, holder, tool, now, now + self._lifetime, PENDING, body, None)
         return await self._store.transact(partial(_file, row=row, now=now, most=self._most))
@@ -197,6 +191,20 @@ def _matter(row: tuple[Any, ...], now: float) -> Matter:
         question=read(question),
         answer=None if answer is None else read(answer),
     )
+
+
+def _body(tool: str, question: Mapping[str, Any]) -> bytes:
+    reason = ""
+    try:
+        body = json.dumps(question)
+    except TypeError as problem:
+        body, reason = b"", str(problem)
+    if len(body) > LARGEST:
+        reason = f"{len(body):,} bytes are more than {LARGEST:,}"
+    if reason:
+        unkept = f"Tool {tool!r} requires approval, nobody can be asked now, and the call cannot be kept for later"
+        raise ToolError(ErrorCode.LIMIT, f"{unkept}: {reason}")
+    return body
 
 
 def _file(database: sqlite3.Connection, *, row: tuple[Any, ...], now: float, most: int) -> tuple[Matter, bool]:
