@@ -140,6 +140,8 @@ def _remarks(row: "Row") -> Iterator[str]:
             yield f"{key!r} is there already" + (f", as {settled.name!r}" if settled.name != key else "")
         elif settled.name != key:
             yield f"{key!r} is called {settled.name!r} here"
+    for key, what in row.lost:
+        yield f"{key!r}: {what}"
     for key, why in row.kept:
         yield f"{key!r} stays where it is: {why}"
 
@@ -168,6 +170,7 @@ def _as_json(
                 "client": row.client,
                 "file": str(row.path),
                 "adopted": {key: settled.name for key, settled in row.adopted},
+                "lost": [f"{key}: {what}" for key, what in row.lost],
                 "kept": dict(row.kept),
                 "problem": row.problem or problems.get(row.path, ""),
             }

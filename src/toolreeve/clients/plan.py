@@ -35,11 +35,13 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """What becomes of one client's file, for a person."""
+    """What becomes of one client's file, for a person. `lost` tells by server what did not come along, `kept` why one
+    stays where it is."""
 
     client: str
     path: Path
     adopted: tuple[tuple[str, Settled], ...] = ()
+    lost: tuple[tuple[str, str], ...] = ()
     kept: tuple[tuple[str, str], ...] = ()
     problem: str = ""
 
@@ -106,7 +108,15 @@ def _row(found: ClientFile, names: Names, *, taken: bool) -> Row:
         others = tuple((each.key, "it came with the workspace; --project adopts it") for each in found.adoptable)
         return Row(client=title, path=path, kept=(*others, *kept))
     adopted = tuple((each.key, names.settle(each.key, each.entry, found.client.name)) for each in found.adoptable)
-    return Row(client=title, path=path, adopted=adopted, kept=kept)
+    return Row(client=title, path=path, adopted=adopted, lost=tuple(_lost(found.adoptable)), kept=kept)
+
+
+def _lost(adopted: Sequence[Adoptable]) -> Iterator[tuple[str, str]]:
+    for each in adopted:
+        if each.lost:
+            yield each.key, f"{', '.join(each.lost)} means nothing here and did not come along"
+        for word in each.unasked:
+            yield each.key, f"{word} allows nothing here: only the policy does"
 
 
 def _change(found: ClientFile, command: Sequence[str]) -> Change | None:

@@ -16,8 +16,11 @@ from toolreeve.remote.reading import Origin, is_ourselves, parse_servers
 
 MAX_BYTES = 64 * 1024 * 1024
 _BARE = re.compile(r"\$(?=[A-Za-z_])([A-Za-z0-9_]+)")
-_OUR_OWN_WORD = frozenset({"trusted", "danger", "prefix", "sandbox"})
+_OUR_OWN_WORD = frozenset({"trusted", "danger", "prefix"})
 """What only the user's own file says; in a client's file these words mean something else, or nothing."""
+
+_MAY_GO = frozenset({"args", "env", "headers", "deny", "env_pass"})
+"""What says nothing when it is empty; an empty `allow` lets nothing through."""
 
 
 class Unfit(Exception):
@@ -26,11 +29,14 @@ class Unfit(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adoptable:
-    """A server of a client, in our words. `section` and `key` are where it stands in the file."""
+    """A server of a client, in our words. `section` and `key` are where it stands in the file, `lost` are words of it
+    that mean nothing here, `unasked` those that would have skipped asking."""
 
     section: KeyPath
     key: str
     entry: Mapping[str, Any]
+    lost: tuple[str, ...]
+    unasked: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +101,7 @@ def _sorted(client: Client, place: Place, text: str, document: Document) -> Clie
                 ours.append(section)
                 continue
             try:
-                adoptable.append(Adoptable(section=section, key=key, entry=_entry(client, place, section, key, raw)))
+                adoptable.append(_adoptable(client, place, section, key, raw))
             except Unfit as problem:
                 kept.append(Kept(section=section, key=key, why=str(problem)))
     return ClientFile(
@@ -123,17 +129,23 @@ def _below(value: Any, pattern: KeyPath, path: KeyPath) -> Iterator[tuple[KeyPat
                 yield from _below(value[key], pattern[1:], (*path, key))
 
 
-def _entry(client: Client, place: Place, section: KeyPath, key: str, raw: Any) -> Mapping[str, Any]:
+def _adoptable(client: Client, place: Place, section: KeyPath, key: str, raw: Any) -> Adoptable:
     """Raises Unfit for what could not work here as it does there."""
     if not isinstance(raw, Mapping):
         raise Unfit("it is not a table")
-    words = plain(_in_common_words(client, raw), own=False).entry
-    entry = {name: value for name, value in words.items() if name not in _OUR_OWN_WORD and value not in ([], {})}
+    if "sandbox" in raw or raw.get("sandboxEnabled"):
+        raise Unfit("it is confined in the client's own way")
+    words = plain(_in_common_words(client, raw), own=False)
+    entry = {
+        name: value
+        for name, value in words.entry.items()
+        if name not in _OUR_OWN_WORD and (value or name not in _MAY_GO)
+    }
     if "url" in entry and "type" not in entry and "httpUrl" not in raw and client.url_kind != "http":
         entry["type"] = client.url_kind
     entry = _anchored(entry, _root(place, section))
     _require_usable(key, entry)
-    return entry
+    return Adoptable(section=section, key=key, entry=entry, lost=words.unknown, unasked=words.unasked)
 
 
 def _in_common_words(client: Client, raw: Mapping[str, Any]) -> Mapping[str, Any]:

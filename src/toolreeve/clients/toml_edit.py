@@ -14,8 +14,9 @@ from typing import Any
 from toolreeve.core.errors import ConfigError
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
-_HEADER = re.compile(r"^[ \t]*\[[ \t]*([^\[\]]+?)[ \t]*\][ \t]*(?:#.*)?$")
-_PART = re.compile(r"""[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*'""")
+_KEY = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*')"""
+_PART = re.compile(_KEY)
+_HEADER = re.compile(rf"^[ \t]*\[[ \t]*({_KEY}(?:[ \t]*\.[ \t]*{_KEY})*)[ \t]*\][ \t]*(?:#.*)?$")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _TOKEN = re.compile(r'"""|\'\'\'|"(?:[^"\\]|\\.)*"|\'[^\']*\'|#.*|[\[\]{}]')
 

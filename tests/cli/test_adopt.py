@@ -1,0 +1,351 @@
+import json
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Shell
+from toolreeve.cli.adopt import NAMES, ourselves
+from toolreeve.clients.known import CLIENTS
+
+CLAUDE = """{
+  "numStartups": 3,
+  "mcpServers": {
+    "github": { "type": "http", "url": "https://api.example.com/mcp", "headers": {"Authorization": "Bearer ${GH:-x}"} },
+    "fs": { "command": "npx", "args": ["-y", "fs"], "env": {"A": "literal"} }
+  },
+  "projects": {
+    "/p/one": { "history": ["a b"], "mcpServers": { "local": {"command": "./run.sh", "args": []} } },
+    "/p/two": { "mcpServers": {} }
+  }
+}
+"""
+CURSOR = (
+    '\ufeff{\r\n\t"mcpServers": {\r\n\t\t"files": {"command": "npx", "args": ["-y", "fs"], "env": {"A": "literal"}},'
+    '\r\n\t\t"github": {"command": "other", "autoApprove": ["*"]}\r\n\t}\r\n}\r\n'
+)
+VSCODE = """{
+    // my servers
+    "servers": {
+        "asks": { "type": "stdio", "command": "x", "env": { "K": "${input:key}" } },
+        "play": { "type": "stdio", "command": "npx", "args": ["play"], "dev": {"watch": "x"} },
+    },
+    "inputs": [ { "id": "key", "type": "promptString" } ], /* end */
+}
+"""
+CODEX = """model = "o5" # keep
+
+[mcp_servers.docs]
+command = "docs"
+startup_timeout_sec = 20
+[mcp_servers.docs.env]
+TOKEN = "x"
+
+# about tui
+[tui]
+theme = "dark"
+"""
+GEMINI = '{"theme":"x","mcpServers":{"g":{"url":"http://localhost:1/sse","headers":{"K":"$KEY"},"trust":true}}}'
+ZED = """// Zed
+{
+  "context_servers": {
+    "ext": { "source": "extension", "settings": {} },
+    "z": { "source": "custom", "command": "zc", "args": [], "env": {} }
+  },
+}
+"""
+FILES = {
+    ".claude.json": CLAUDE,
+    ".cursor/mcp.json": CURSOR,
+    ".config/Code/User/mcp.json": VSCODE,
+    ".codex/config.toml": CODEX,
+    ".gemini/settings.json": GEMINI,
+    ".config/zed/settings.json": ZED,
+}
+
+
+@pytest.fixture
+def installed(shell: Shell) -> Shell:
+    for name, text in FILES.items():
+        put(shell.home / name, text)
+    return shell
+
+
+def put(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text.encode())
+    return path
+
+
+def own(shell: Shell) -> dict[str, Any]:
+    return tomllib.loads((shell.home / ".config/toolreeve/toolreeve.toml").read_text())
+
+
+def everything(shell: Shell) -> dict[str, bytes]:
+    return {
+        str(path): path.read_bytes() for path in shell.home.rglob("*") if path.is_file() and "adopted" not in str(path)
+    }
+
+
+def test_every_client_can_be_named() -> None:
+    assert tuple(CLIENTS) == NAMES
+
+
+def test_the_servers_of_all_clients_come_into_the_users_file(installed: Shell) -> None:
+    done = installed.run("adopt", "--json")
+
+    assert done.status == 0
+    assert own(installed)["mcp_servers"] == {
+        "github": {
+            "type": "http",
+            "url": "https://api.example.com/mcp",
+            "headers": {"Authorization": "Bearer ${GH:-x}"},
+        },
+        "fs": {"command": "npx", "args": ["-y", "fs"], "env": {"A": "literal"}},
+        "local": {"command": "/p/one/run.sh", "cwd": "/p/one"},
+        "github-cursor": {"command": "other"},
+        "play": {"type": "stdio", "command": "npx", "args": ["play"]},
+        "docs": {"command": "docs", "connect_timeout": 20, "env": {"TOKEN": "x"}},
+        "g": {"url": "http://localhost:1/sse", "headers": {"K": "${KEY}"}, "type": "sse"},
+        "z": {"command": "zc"},
+    }
+    rows = {row["client"]: row for row in done.json["clients"]}
+    assert rows["Cursor"]["adopted"] == {"files": "fs", "github": "github-cursor"}
+    assert rows["Cursor"]["lost"] == ["github: autoApprove allows nothing here: only the policy does"]
+    assert rows["VS Code"]["lost"] == ["play: dev means nothing here and did not come along"]
+    assert list(rows["VS Code"]["kept"]) == ["asks"]
+    assert list(rows["Zed"]["kept"]) == ["ext"]
+    assert done.json["tokens"] is None
+
+
+def test_each_client_is_left_with_one_entry_of_ours_and_what_could_not_come(installed: Shell) -> None:
+    installed.run("adopt")
+    entry = {"command": ourselves()[0], "args": ["mcp"]}
+
+    claude = json.loads((installed.home / ".claude.json").read_text())
+    assert claude["mcpServers"] == {"toolreeve": {"type": "stdio", **entry}}
+    assert claude["projects"] == {"/p/one": {"history": ["a b"], "mcpServers": {}}, "/p/two": {"mcpServers": {}}}
+    codex = (installed.home / ".codex/config.toml").read_text()
+    assert tomllib.loads(codex) == {"model": "o5", "mcp_servers": {"toolreeve": entry}, "tui": {"theme": "dark"}}
+    assert "# keep" in codex
+    assert "# about tui" in codex
+    gemini = json.loads((installed.home / ".gemini/settings.json").read_text())
+    assert gemini == {"theme": "x", "mcpServers": {"toolreeve": entry}}
+    code = (installed.home / ".config/Code/User/mcp.json").read_text()
+    assert "// my servers" in code
+    assert '"${input:key}"' in code
+    assert "/* end */" in code
+    cursor = (installed.home / ".cursor/mcp.json").read_bytes().decode()
+    assert cursor.startswith('\ufeff{\r\n\t"mcpServers": {\r\n\t\t"toolreeve": {\r\n')
+    assert "\n" not in cursor.replace("\r\n", "")
+    assert '"source": "custom"' in (installed.home / ".config/zed/settings.json").read_text()
+
+
+def test_the_entry_leads_to_us_by_its_whole_path() -> None:
+    program, *rest = ourselves()
+
+    assert Path(program).is_absolute()
+    assert Path(program).is_file()
+    assert rest[-1] == "mcp"
+    assert Path(program).parent == Path(sys.executable).parent
+
+
+def test_adopting_twice_changes_nothing(installed: Shell) -> None:
+    installed.run("adopt")
+    before = everything(installed)
+
+    again = installed.run("adopt", "--json")
+
+    assert everything(installed) == before
+    assert (again.status, again.json["changed"], again.json["backups"]) == (0, [], None)
+
+
+def test_a_dry_run_shows_the_difference_and_changes_nothing(installed: Shell) -> None:
+    before = everything(installed)
+
+    done = installed.run("adopt", "--dry-run")
+
+    assert everything(installed) == before
+    assert f"+++ {installed.home}/.codex/config.toml" in done.out
+    assert "-[mcp_servers.docs]" in done.out
+    assert "+[mcp_servers.toolreeve]" in done.out
+    assert "would become one entry" in done.out
+
+
+def test_undo_brings_every_byte_back(installed: Shell) -> None:
+    put(installed.home / ".config/toolreeve/toolreeve.toml", "# mine\n[limits]\ntimeout = 5\n")
+    before = everything(installed)
+    installed.run("adopt")
+    assert everything(installed) != before
+
+    done = installed.run("adopt", "--undo")
+
+    assert done.status == 0
+    assert everything(installed) == before
+    assert installed.run("adopt", "--undo").status == 2
+
+
+def test_undo_refuses_a_file_that_changed_since_unless_forced(installed: Shell) -> None:
+    installed.run("adopt")
+    changed = installed.home / ".cursor/mcp.json"
+    changed.write_text("{}")
+
+    refused = installed.run("adopt", "--undo")
+
+    assert refused.status == 1
+    assert "was changed since" in refused.out
+    assert changed.read_text() == "{}"
+    assert (installed.home / ".claude.json").read_text() == CLAUDE
+    assert installed.run("adopt", "--undo", "--force").status == 0
+    assert changed.read_bytes().decode() == CURSOR
+
+
+def test_what_the_user_wrote_stays_as_it_was_written(installed: Shell) -> None:
+    mine = '# mine\n[mcp_servers.fs]   # my own\ncommand = "mine"\n'
+    path = put(installed.home / ".config/toolreeve/toolreeve.toml", mine)
+
+    installed.run("adopt", "--client", "claude-code")
+
+    assert path.read_text().startswith(mine)
+    assert own(installed)["mcp_servers"]["fs"] == {"command": "mine"}
+    assert own(installed)["mcp_servers"]["fs-claude-code"]["command"] == "npx"
+
+
+def test_one_client_can_be_chosen(installed: Shell) -> None:
+    installed.run("adopt", "--client", "codex", "--client", "zed")
+
+    assert list(own(installed)["mcp_servers"]) == ["docs", "z"]
+    assert (installed.home / ".claude.json").read_text() == CLAUDE
+
+
+def test_a_malformed_file_is_told_with_its_line_and_stops_no_other(installed: Shell) -> None:
+    bad = put(installed.home / ".config/Claude/claude_desktop_config.json", '{\n  "mcpServers": {\n    oops\n  }\n}\n')
+
+    done = installed.run("adopt")
+
+    assert done.status == 1
+    assert "left alone: line 3: is not valid JSON" in done.out
+    assert "oops" in bad.read_text()
+    assert "docs" in own(installed)["mcp_servers"]
+
+
+@pytest.mark.parametrize("content", ["", "\ufeff", "// nothing\n", "{}", '{"mcpServers": {}}', "null"])
+def test_a_client_without_servers_is_left_as_it_is(shell: Shell, content: str) -> None:
+    path = put(shell.home / ".cursor/mcp.json", content)
+
+    done = shell.run("adopt")
+
+    assert done.status == 0
+    assert "nothing to do" in done.out
+    assert path.read_text() == content
+    assert not (shell.home / ".config/toolreeve").exists()
+
+
+def test_no_client_at_all_is_said(shell: Shell) -> None:
+    done = shell.run("adopt")
+
+    assert (done.status, done.out) == (0, "no client's file was found\n")
+
+
+def test_what_came_with_a_workspace_is_adopted_only_when_asked_for(shell: Shell) -> None:
+    evil = put(shell.workspace / ".mcp.json", '{"mcpServers": {"evil": {"command": "./evil.sh"}}}')
+
+    left = shell.run("adopt")
+
+    assert "it came with the workspace; --project adopts it" in left.err
+    assert "evil.sh" in evil.read_text()
+    assert not (shell.home / ".config/toolreeve").exists()
+
+    shell.run("adopt", "--project")
+
+    assert own(shell)["mcp_servers"] == {"evil": {"command": f"{shell.workspace}/evil.sh", "cwd": str(shell.workspace)}}
+    assert list(json.loads(evil.read_text())["mcpServers"]) == ["toolreeve"]
+    assert "not trusted" not in shell.run("config", "path").err
+
+
+@pytest.mark.parametrize(
+    ("entry", "why"),
+    [
+        ({"command": "./here"}, "relative to wherever the client starts"),
+        ({"command": "x", "sandboxEnabled": True}, "confined in the client's own way"),
+        ({"command": "x", "env": {"A": "${command:pick}"}}, "nothing that can be looked up"),
+        ("x", "it is not a table"),
+    ],
+)
+def test_what_could_not_work_here_stays_where_it_is(shell: Shell, entry: Any, why: str) -> None:
+    path = put(shell.home / ".cursor/mcp.json", json.dumps({"mcpServers": {"a": entry}}))
+    before = path.read_text()
+
+    done = shell.run("adopt")
+
+    assert why in done.err
+    assert path.read_text() == before
+
+
+def test_a_list_of_tools_that_lets_nothing_through_still_does_not(shell: Shell) -> None:
+    put(shell.home / ".codex/config.toml", '[mcp_servers.a]\ncommand = "a"\nenabled_tools = []\n')
+
+    shell.run("adopt")
+
+    assert own(shell)["mcp_servers"]["a"] == {"command": "a", "allow": []}
+
+
+def test_credentials_that_come_along_are_for_their_owner_only(installed: Shell) -> None:
+    path = put(installed.home / ".config/toolreeve/toolreeve.toml", "")
+    path.chmod(0o644)
+
+    installed.run("adopt")
+
+    assert path.stat().st_mode & 0o077 == 0
+    backups = [each for each in installed.home.rglob("adopted/*/*") if each.is_file()]
+    assert backups
+    assert all(each.stat().st_mode & 0o077 == 0 for each in backups)
+
+
+def test_searching_instead_of_listing_is_written_into_the_entry(installed: Shell) -> None:
+    installed.run("adopt", "--search", "--client", "gemini")
+
+    entry = json.loads((installed.home / ".gemini/settings.json").read_text())["mcpServers"]["toolreeve"]
+    assert entry["args"] == ["mcp", "--search"]
+
+
+def test_nothing_is_claimed_about_tokens_that_was_not_measured(installed: Shell) -> None:
+    done = installed.run("adopt")
+
+    assert "was not measured" in done.err
+    assert "tokens" not in done.out
+
+
+def test_tokens_are_measured_on_the_lists_of_servers_that_answer(shell: Shell) -> None:
+    server = put(shell.home / "server.py", SERVER)
+    servers = {"good": {"command": sys.executable, "args": [str(server)]}, "away": {"command": "/none/such"}}
+    put(shell.home / ".cursor/mcp.json", json.dumps({"mcpServers": servers}))
+
+    done = shell.spawn("adopt", "--count", "--json")
+
+    tokens = done.json["tokens"]
+    assert tokens["before"] > 1000
+    assert tokens["search"] < tokens["before"] < tokens["one_entry"]
+    assert list(tokens["not_listed"]) == ["away"]
+
+
+SERVER = """
+import json, sys
+
+TOOL = {"name": "t", "description": "long " * 1000, "inputSchema": {"type": "object"}}
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked.get("method") == "initialize":
+        info = {"name": "s", "version": "1"}
+        result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": info}
+    elif asked.get("method") == "tools/list":
+        result = {"tools": [TOOL]}
+    elif "id" in asked:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "error": {"code": -32601, "message": "no"}}), flush=True)
+        continue
+    else:
+        continue
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"""

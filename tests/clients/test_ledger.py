@@ -1,0 +1,139 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from toolreeve.clients.ledger import Ledger, Outcome
+from toolreeve.clients.plan import Change
+from toolreeve.core.errors import ConfigError
+
+
+def change(path: Path, after: str) -> Change:
+    return Change(path=path, before=path.read_text() if path.exists() else None, after=after)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger(tmp_path / "state")
+
+
+def test_files_are_backed_up_replaced_and_restored(tmp_path: Path, ledger: Ledger) -> None:
+    old, new = tmp_path / ".old.json", tmp_path / "deep/new.toml"
+    old.write_text("before")
+    old.chmod(0o640)
+
+    folder, outcomes = ledger.apply([change(new, "made"), change(old, "after")])
+
+    assert outcomes == [Outcome(path=new), Outcome(path=old)]
+    assert (new.read_text(), old.read_text()) == ("made", "after")
+    assert old.stat().st_mode & 0o777 == 0o640
+    assert new.stat().st_mode & 0o777 == 0o600
+    assert (folder / "1-old.json").read_text() == "before"
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
+    assert [entry["path"] for entry in json.loads((folder / "manifest.json").read_text())] == [str(new), str(old)]
+
+    assert ledger.undo(force=False) == [Outcome(path=old), Outcome(path=new)]
+    assert old.read_text() == "before"
+    assert old.stat().st_mode & 0o777 == 0o640
+    assert not new.exists()
+    assert ledger.undo(force=False) is None
+
+
+def test_adoptions_are_taken_back_one_after_the_other(tmp_path: Path, ledger: Ledger) -> None:
+    path = tmp_path / "a"
+    for text in ("one", "two"):
+        ledger.apply([change(path, text)])
+
+    ledger.undo(force=False)
+    assert path.read_text() == "one"
+    ledger.undo(force=False)
+    assert not path.exists()
+
+
+def test_what_was_changed_since_is_restored_only_by_force(tmp_path: Path, ledger: Ledger) -> None:
+    path, other = tmp_path / "a", tmp_path / "b"
+    for each in (path, other):
+        each.write_text("before")
+    ledger.apply([change(path, "after"), change(other, "after")])
+    path.write_text("by hand")
+
+    refused = ledger.undo(force=False)
+
+    assert refused == [
+        Outcome(path=other),
+        Outcome(path=path, problem="was changed since; --force restores it all the same"),
+    ]
+    assert path.read_text() == "by hand"
+    assert ledger.undo(force=True) == [Outcome(path=other), Outcome(path=path)]
+    assert path.read_text() == "before"
+
+
+def test_a_link_stays_a_link(tmp_path: Path, ledger: Ledger) -> None:
+    target, link = tmp_path / "dotfiles/config.json", tmp_path / "config.json"
+    target.parent.mkdir()
+    target.write_text("before")
+    link.symlink_to(target)
+
+    ledger.apply([change(link, "after")])
+
+    assert link.is_symlink()
+    assert target.read_text() == "after"
+    ledger.undo(force=False)
+    assert link.is_symlink()
+    assert target.read_text() == "before"
+
+
+def test_a_file_that_changed_while_we_looked_is_not_written_over(tmp_path: Path, ledger: Ledger) -> None:
+    path = tmp_path / "a"
+    path.write_text("before")
+    planned = change(path, "after")
+    path.write_text("meanwhile")
+
+    _, outcomes = ledger.apply([planned])
+
+    assert outcomes == [Outcome(path=path, problem="was changed by somebody else just now")]
+    assert path.read_text() == "meanwhile"
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["a", "state"]
+
+
+def test_without_the_users_own_file_no_client_is_changed(tmp_path: Path, ledger: Ledger) -> None:
+    own, client = tmp_path / "blocked/toolreeve.toml", tmp_path / "client"
+    (tmp_path / "blocked").write_text("a file where a directory should be")
+    client.write_text("before")
+
+    _, outcomes = ledger.apply([Change(path=own, before=None, after="x"), change(client, "after")], private=[own])
+
+    assert [outcome.path for outcome in outcomes] == [own]
+    assert outcomes[0].problem
+    assert client.read_text() == "before"
+
+
+def test_the_users_own_file_is_private_from_then_on(tmp_path: Path, ledger: Ledger) -> None:
+    own = tmp_path / "toolreeve.toml"
+    own.write_text("")
+    own.chmod(0o644)
+
+    ledger.apply([change(own, "x")], private=[own])
+
+    assert own.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("content", ["", "[1]", '{"path": 1}', '[{"path": "/x"}]'])
+def test_a_damaged_manifest_restores_nothing(tmp_path: Path, ledger: Ledger, content: str) -> None:
+    path = tmp_path / "a"
+    folder, _ = ledger.apply([change(path, "after")])
+    (folder / "manifest.json").write_text(content)
+
+    with pytest.raises(ConfigError, match="cannot be read"):
+        ledger.undo(force=True)
+    assert path.read_text() == "after"
+
+
+def test_a_backup_that_was_tampered_with_is_not_restored(tmp_path: Path, ledger: Ledger) -> None:
+    path = tmp_path / "a"
+    path.write_text("before")
+    folder, _ = ledger.apply([change(path, "after")])
+    (folder / "0-a").write_text("evil")
+
+    assert ledger.undo(force=True) == [Outcome(path=path, problem="its backup is not what it was")]
+    assert path.read_text() == "after"
