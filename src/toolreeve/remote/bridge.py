@@ -54,7 +54,7 @@ async def _answers(questions: Any, peer: Peer) -> dict[str, Any]:
 
 async def _answer(question: Any, peer: Peer) -> dict[str, Any]:
     method = question.get("method") if isinstance(question, dict) else None
-    if method not in _KNOWN:
+    if not isinstance(method, str) or method not in _KNOWN:
         raise RemoteError(_INTERNAL, f"the server asks back {ascii(method)[:100]}, which nobody can answer")
     params = question.get("params")
     try:

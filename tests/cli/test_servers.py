@@ -1,0 +1,110 @@
+"""The servers behind us, as a person sees them on the command line."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Shell
+from tests.remote.place import from_file, light, tool
+
+
+@pytest.fixture
+def offer(shell: Shell, tmp_path: Path) -> Path:
+    """Two servers in a workspace that is trusted: one whose offer stands in a file, and one that cannot be started."""
+    path = tmp_path / "offer.json"
+    table = from_file(path, {"tools": [tool("echo"), tool("reаd")]})
+    configured = shell.workspace / ".mcp.json"
+    configured.write_text(json.dumps({"mcpServers": {"good": table, "bad": {"command": "/nonexistent"}}}))
+    assert shell.run("trust").status == 0
+    return path
+
+
+def test_servers_are_listed_with_what_is_wrong_with_them(shell: Shell, offer: Path) -> None:
+    listed = {each["name"]: each for each in shell.run("servers", "--json").json}
+    table = shell.run("servers").out
+
+    assert (listed["good"]["state"], listed["good"]["tools"]) == ("up", 1)
+    assert listed["bad"]["state"] == "failed"
+    assert "No such file" in listed["bad"]["problem"]
+    assert "cannot be seen" in table
+    assert "good" in table
+    assert offer.exists()
+
+
+@pytest.mark.usefixtures("offer")
+def test_a_server_is_shown_and_tested(shell: Shell) -> None:
+    shown, tested, failed = (
+        shell.run("servers", "show", "good"),
+        *(shell.run("servers", "test", name) for name in ("good", "bad")),
+    )
+
+    assert "good__echo" in shown.out
+    assert (tested.status, failed.status) == (0, 6)
+    assert "says it is: light 1" in tested.out
+
+
+@pytest.mark.usefixtures("offer")
+def test_an_unknown_server_is_answered_with_the_nearest(shell: Shell) -> None:
+    answered = shell.run("servers", "show", "goood")
+
+    assert answered.status == 5
+    assert "did you mean 'good'?" in answered.err
+
+
+def test_a_changed_tool_is_refused_even_in_bypass_until_it_is_shown_and_accepted(shell: Shell, offer: Path) -> None:
+    called = shell.run("call", "good__echo", "a=1", "--mode", "bypass")
+    offer.write_text(json.dumps({"tools": [tool("echo", description="now \x1b[2Jelse")]}))
+
+    refused = shell.run("call", "good__echo", "a=1", "--mode", "bypass")
+    listed = shell.run("servers", "--json").json
+    accepted = shell.run("servers", "accept", "good")
+    again = shell.run("servers", "accept", "good")
+    taken = shell.run("call", "good__echo", "a=1", "--mode", "bypass")
+
+    assert called.status == 0, called.err
+    assert refused.status != 0
+    assert "toolreeve servers accept good" in refused.err
+    assert listed[0]["changed"] == ["echo"]
+    assert "‹U+001B›" in accepted.err
+    assert "\x1b" not in accepted.err
+    assert accepted.out.strip() == "accepted: echo"
+    assert "nothing waits" in again.err
+    assert taken.status == 0
+
+
+def test_only_the_named_tools_are_accepted(shell: Shell, offer: Path) -> None:
+    offer.write_text(json.dumps({"tools": [tool("one"), tool("two")]}))
+    assert shell.run("servers", "test", "good").status == 0
+    offer.write_text(json.dumps({"tools": [tool("one", title="1"), tool("two", title="2")]}))
+    assert shell.run("servers", "test", "good").status == 0
+
+    accepted = shell.run("servers", "accept", "good", "two", "--json").json
+
+    assert accepted == {"server": "good", "accepted": ["two"], "changed_again": []}
+    assert shell.run("servers", "--json").json[0]["changed"] == ["one"]
+
+
+def test_without_servers_the_way_to_some_is_shown(shell: Shell) -> None:
+    listed = shell.run("servers")
+
+    assert (listed.status, listed.out) == (0, "")
+    assert "adopt" in listed.err
+
+
+@pytest.mark.usefixtures("offer")
+def test_a_server_that_is_started_here_asks_for_no_login(shell: Shell) -> None:
+    answered = shell.run("servers", "login", "good")
+
+    assert answered.status == 2
+    assert "no login" in answered.err
+
+
+def test_a_call_of_a_local_tool_starts_no_server(shell: Shell, tmp_path: Path) -> None:
+    mark = tmp_path / "started"
+    table = {"command": "/bin/sh", "args": ["-c", f"touch {mark}"]}
+    (shell.workspace / ".mcp.json").write_text(json.dumps({"mcpServers": {"s": table, "t": light()}}))
+    assert shell.run("trust").status == 0
+
+    assert shell.run("call", "calculate", "expression=1+1").status == 0
+    assert not mark.exists()
