@@ -5,15 +5,12 @@ sent to log in follows the link, and whoever is asked a question accepts what th
 """
 
 import asyncio
-import fcntl
 import json
 import os
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -27,7 +24,6 @@ from toolreeve.core.result import ToolResult
 from toolreeve.remote.names import relay_name
 
 SERVER = "suite"
-AT_ONCE = 3
 CLIENT_METADATA = "https://conformance-test.local/client-metadata.json"
 CAPABILITIES: Mapping[str, Any] = {"elicitation": {"form": {}}, "sampling": {}, "roots": {}}
 PLACEHOLDERS = {"string": "x", "integer": 0, "number": 0, "boolean": False, "object": {}, "array": []}
@@ -83,6 +79,11 @@ async def replay(reeve: Toolreeve, context: Mapping[str, Any]) -> None:
         await call(reeve, each["name"], {name: value for name, value in given.items() if value is not None})
 
 
+async def echo(reeve: Toolreeve, _: Mapping[str, Any]) -> None:
+    focal = reeve.tools.resolve("json_schema_2020_12_tool").spec.declared or {}
+    await call(reeve, "json_schema_echo", {"schema": focal["inputSchema"]})
+
+
 async def use_everything(reeve: Toolreeve, context: Mapping[str, Any]) -> None:
     await call_everything(reeve, context)
     for _, resource in await reeve.fleet.resources():
@@ -101,6 +102,7 @@ SCENARIOS: Mapping[str, Scenario] = {
     "json-schema-ref-no-deref": connect,
     "tools_call": add,
     "http-custom-headers": replay,
+    "json-schema-2020-12-preservation": echo,
     "http-standard-headers": use_everything,
 }
 
@@ -113,15 +115,9 @@ def arguments_for(schema: Mapping[str, Any]) -> dict[str, Any]:
 def server_table(url: str, context: Mapping[str, Any]) -> dict[str, Any]:
     oauth: dict[str, Any] = {"client_metadata_url": CLIENT_METADATA}
     oauth |= {key: context[key] for key in ("client_id", "client_secret", "issuer") if key in context}
+    if os.environ["MCP_CONFORMANCE_SCENARIO"] == "auth/client-credentials-basic":
+        oauth["grant"] = "client_credentials"
     return {"url": url, "trusted": True, "danger": "safe", "prefix": "", "oauth": oauth, "connect_timeout": 60}
-
-
-@contextmanager
-def turn() -> Iterator[None]:
-    """The suite starts all clients at once; as many as a small machine can carry get on at a time."""
-    with Path(f"turn-{os.getpid() % AT_ONCE}").open("w") as place:
-        fcntl.flock(place, fcntl.LOCK_EX)
-        yield
 
 
 async def main() -> None:
@@ -140,5 +136,4 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    with turn():
-        asyncio.run(main())
+    asyncio.run(main())
