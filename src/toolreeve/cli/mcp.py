@@ -10,6 +10,7 @@ import click
 
 from toolreeve.cli.invocation import Command, current
 from toolreeve.cli.output import note
+from toolreeve.core.errors import ToolreeveError
 
 if TYPE_CHECKING:
     from toolreeve.config import Configuration
@@ -60,7 +61,10 @@ async def _bring(
     reeve = Toolreeve(settings=configuration, approve=(), await_servers=False, origin="mcp")
     for problem in reeve.problems:
         note(str(problem))
-    view = new_view(reeve, tools=tools, search=search)
+    try:
+        view = new_view(reeve, tools=tools, search=search)
+    except ToolreeveError as problem:
+        raise click.UsageError(str(problem)) from None
     async with reeve:
         desk = new_desk(reeve)
         service.conversation.hand_over(desk, view)

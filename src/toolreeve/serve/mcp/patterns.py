@@ -80,7 +80,7 @@ def check_patterns(patterns: Patterns, specs: Sequence[ToolSpec], servers: Itera
         if not any(word.fits(spec) for spec in specs) and not _may_fit_later(word, servers):
             near = difflib.get_close_matches(word.text[:64], known, n=3, cutoff=0.5)
             hint = f"did you mean {', '.join(map(repr, near))}?" if near else "see `toolreeve tools`"
-            raise ToolreeveError(f"--tools: {word.text!r} is no tool, category or server, and no tool fits it; {hint}")
+            raise ToolreeveError(f"toolset: {word.text!r} is no tool, category or server, and no tool fits it; {hint}")
 
 
 def _may_fit_later(word: Word, servers: Collection[str]) -> bool:

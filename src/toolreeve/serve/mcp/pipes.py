@@ -8,6 +8,7 @@ import asyncio
 import fcntl
 import os
 import stat
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,27 +30,32 @@ class Pipes:
 
 def claim() -> Pipes:
     """To be called before anything else may print."""
-    source, sink = _private(0, os.O_RDONLY), _private(1, os.O_WRONLY)
-    empty = os.open(os.devnull, os.O_RDWR)
-    os.dup2(empty, 0)
-    os.dup2(2 if _is_open(2) else empty, 1)
+    source, sink, empty = _private(0), _private(1), _above(os.open(os.devnull, os.O_RDWR))
     if not _is_open(2):
         os.dup2(empty, 2)
+    os.dup2(empty, 0)
+    os.dup2(2, 1)
     os.close(empty)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)  # None if it was closed when we were started
+    sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
     reading, incoming = _pumped(source, outward=False)
     writing, outgoing = _pumped(sink, outward=True)
-    return Pipes(
-        FileIO(reading, "r"), FileIO(writing, "w"), tuple(pump for pump in (incoming, outgoing) if pump is not None)
-    )
+    pumps = tuple(pump for pump in (incoming, outgoing) if pump is not None)
+    return Pipes(FileIO(reading, "r"), FileIO(writing, "w"), pumps)
 
 
-def _private(descriptor: int, flags: int) -> int:
-    """A copy above the standard three, also of one that was closed before we were started."""
-    try:
+def _private(descriptor: int) -> int:
+    """A copy; of nothing, if it was closed when we were started."""
+    if _is_open(descriptor):
         return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
-    except OSError:
-        opened = os.open(os.devnull, flags)
-        return fcntl.fcntl(opened, fcntl.F_DUPFD_CLOEXEC, 3)
+    return _above(os.open(os.devnull, os.O_RDWR))
+
+
+def _above(descriptor: int) -> int:
+    """The same file, out of the way of the standard three."""
+    moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
+    os.close(descriptor)
+    return moved
 
 
 def _is_open(descriptor: int) -> bool:
