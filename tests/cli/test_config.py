@@ -103,3 +103,19 @@ def test_trust_lets_the_projects_code_run_until_it_changes(shell: Shell) -> None
     shell.run("trust")
     assert shell.run("trust", "--revoke", "--json").json == {"folder": str(shell.workspace), "trusted": False}
     assert tool_files() == []
+
+
+def test_credentials_in_tables_are_not_shown(shell: Shell) -> None:
+    path = shell.home / ".config/toolreeve/toolreeve.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text(
+        '[mcp_servers.a]\ncommand = "a"\nenv = { KEY = "hunter2" }\n'
+        f'[[serve.tokens]]\nuser = "ada"\nsha256 = "{"5" * 64}"\n'
+    )
+
+    shown = shell.run("config", "show", "--json")
+
+    assert "hunter2" not in shown.out
+    assert "5" * 64 not in shown.out
+    assert shown.json["mcp_servers"]["value"] == ["a"]
+    assert shown.json["serve.tokens"]["value"] == ["ada"]
