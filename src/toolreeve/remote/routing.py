@@ -1,52 +1,76 @@
 """What must stand in the headers of a request? What intermediaries route by, copied from its body.
 
-The names and the coding of values are the SDK's, which is imported only where a line has headers at all.
+Headers and body always say the same: both are made of one request, and a value that a header cannot hold is encoded.
 """
 
+import base64
+import re
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
-
 from toolreeve.core.peer import Era
+from toolreeve.remote.marks import Path, WrongMark, read_marks, value_at
 
 VERSION = "mcp-protocol-version"
 _METHOD = "mcp-method"
 _NAME = "mcp-name"
-_MARK = b'"x-mcp-header"'
+_ARGUMENT = "Mcp-Param-"
+_NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+_PLAIN = re.compile(r"(?:[!-~](?:[ -~]*[!-~])?)?")
+_ENCODED = re.compile(r"=\?base64\?.*\?=")
 
 
-def headers(
-    version: str, method: str, params: Mapping[str, Any] | None, schemas: Mapping[str, Any]
-) -> Mapping[str, str]:
-    """Those of a request or notification. `schemas` are the input schemas of the tools that were listed."""
-    if version != Era.MODERN:
-        return {VERSION: version}
-    from mcp.shared.inbound import NAME_BEARING_METHODS, encode_header_value
+class Router:
+    """What the marks of each tool's schema are is found out once."""
 
-    found = {VERSION: version, _METHOD: method}
-    named = NAME_BEARING_METHODS.get(method)
-    name = None if named is None or params is None else params.get(named)
-    if isinstance(name, str):
-        found[_NAME] = encode_header_value(name)
-        if params is not None and method == "tools/call" and name in schemas:
-            found.update(_from_arguments(schemas[name], params.get("arguments")))
-    return found
+    def __init__(self) -> None:
+        self._marks: dict[str, tuple[Any, Mapping[Path, str]]] = {}
+
+    def headers(
+        self, version: str, method: str, params: Mapping[str, Any] | None, schemas: Mapping[str, Any]
+    ) -> dict[str, str]:
+        """Those of a request or notification. `schemas` are the input schemas of the tools that were listed."""
+        if version != Era.MODERN:
+            return {VERSION: version}
+        found = {VERSION: version, _METHOD: method}
+        name = (params or {}).get(_NAMED_BY.get(method, ""))
+        if isinstance(name, str):
+            found[_NAME] = encode(name)
+            if method == "tools/call" and name in schemas:
+                found |= self._of_arguments(name, schemas[name], (params or {}).get("arguments"))
+        return found
+
+    def _of_arguments(self, name: str, schema: Any, arguments: Any) -> dict[str, str]:
+        held, marks = self._marks.get(name, (None, {}))
+        if held is not schema:
+            marks = {} if wrong_mark(schema) else read_marks(schema)
+            self._marks[name] = (schema, marks)
+        if not marks or not isinstance(arguments, Mapping):
+            return {}
+        spelled = ((header, _spelled(value_at(arguments, path))) for path, header in marks.items())
+        return {_ARGUMENT + header: encode(value) for header, value in spelled if value is not None}
 
 
 def wrong_mark(schema: Any) -> str | None:
     """What is wrong with the arguments that a schema marks to stand in headers. Such a tool is not to be called."""
-    if _MARK not in orjson.dumps(schema):
-        return None
-    from mcp.shared.inbound import find_invalid_x_mcp_header
+    try:
+        read_marks(schema)
+    except WrongMark as problem:
+        return str(problem)
+    return None
 
-    return find_invalid_x_mcp_header(schema)
+
+def _spelled(value: Any) -> str | None:
+    """None where there is nothing that a header could say."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (str, float)):
+        return str(value)
+    return str(value) if isinstance(value, int) and value.bit_length() <= 64 else None
 
 
-def _from_arguments(schema: Any, arguments: Any) -> dict[str, str]:
-    """Of a schema whose marks are not valid, none count."""
-    from mcp.shared.inbound import find_invalid_x_mcp_header, mcp_param_headers, x_mcp_header_map
-
-    if not isinstance(arguments, Mapping) or find_invalid_x_mcp_header(schema) is not None:
-        return {}
-    return mcp_param_headers(x_mcp_header_map(schema), arguments)
+def encode(value: str) -> str:
+    """As it is where a header can hold it and nobody could take it for encoded; else in base64."""
+    if _PLAIN.fullmatch(value) and not _ENCODED.fullmatch(value):
+        return value
+    return f"=?base64?{base64.b64encode(value.encode('utf-8', 'surrogatepass')).decode()}?="

@@ -4,6 +4,7 @@ Nothing that a server sends raises here: what does not fit the protocol is passe
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -39,6 +40,7 @@ class Session:
         roots: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         self.tool_schemas: dict[str, Any] = {}
+        self._router = routing.Router()
         self.greeting = handshake.Greeting(version="")
         self._line, self._on_notice, self._on_lost = line, on_notice, on_lost
         self._client_info, self._capabilities = dict(client_info), dict(capabilities or {})
@@ -136,7 +138,7 @@ class Session:
             message["params"] = params
         headers = None
         if self._headed and self.greeting.version:
-            headers = routing.headers(self.greeting.version, method, params, self.tool_schemas)
+            headers = self._router.headers(self.greeting.version, method, params, self.tool_schemas)
         try:
             self._line.send(message, headers)
         except ValueError as problem:
@@ -169,20 +171,20 @@ class Session:
 
     def _abandon(self, number: int, method: str, why: str) -> None:
         """Tell the server that it need not go on. How a conversation begins cannot be taken back."""
-        if self._gone is None and number in self._flights and method not in handshake.METHODS:
-            try:
+        if self._gone is None and method not in handshake.METHODS:
+            with contextlib.suppress(ServerAway):
                 self._send(None, "notifications/cancelled", {"requestId": number, "reason": why})
-            except ServerAway:
-                return
 
     def _reply(self, message: Message) -> None:
         if self._gone is not None:
             return
         headers = {routing.VERSION: self.greeting.version} if self._headed and self.greeting.version else None
-        try:
-            self._line.send(message, headers)
-        except (ServerAway, ValueError):
-            return
+        with contextlib.suppress(ServerAway):
+            try:
+                self._line.send(message, headers)
+            except ValueError:
+                error = {"code": INTERNAL_ERROR, "message": "the answer cannot be sent as JSON"}
+                self._line.send({"jsonrpc": "2.0", "id": message["id"], "error": error}, headers)
 
     def _hear(self, message: Message) -> None:
         method = message.get("method")
