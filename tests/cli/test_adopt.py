@@ -1,4 +1,5 @@
 import json
+import os
 import sys
 import tomllib
 from pathlib import Path
@@ -229,6 +230,13 @@ def test_a_malformed_file_is_told_with_its_line_and_stops_no_other(installed: Sh
     assert "left alone: line 3: is not valid JSON" in done.out
     assert "oops" in bad.read_text()
     assert "docs" in own(installed)["mcp_servers"]
+
+
+def test_a_file_that_would_hold_us_up_is_left_alone(shell: Shell) -> None:
+    (shell.workspace / ".vscode").mkdir()
+    os.mkfifo(shell.workspace / ".vscode/mcp.json")
+
+    assert "left alone: is not an ordinary small file" in shell.run("adopt").out
 
 
 @pytest.mark.parametrize("content", ["", "\ufeff", "// nothing\n", "{}", '{"mcpServers": {}}', "null"])

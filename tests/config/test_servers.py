@@ -183,7 +183,7 @@ def test_files_of_other_clients_are_read_when_the_user_names_them(user: User) ->
     found = user.load(CMD="run")
 
     assert [(spec.name, spec.command) for spec in found.mcp_servers] == [("code", "run"), ("codex", "codex-server")]
-    assert [problem.problem for problem in found.mcp_problems] == ["cannot be read: No such file or directory"]
+    assert [problem.problem for problem in found.mcp_problems] == ["does not exist"]
 
 
 def test_a_project_names_no_files_of_other_clients(user: User) -> None:

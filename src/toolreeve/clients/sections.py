@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from toolreeve.clients.known import EACH, Client, KeyPath, Place
+from toolreeve.config.files import present
 from toolreeve.config.jsonc import BOM, json_document
 from toolreeve.core.documents import Document, parse_toml
 from toolreeve.core.errors import ConfigError
@@ -63,15 +64,12 @@ class ClientFile:
 
 def read_client_file(client: Client, place: Place) -> ClientFile | None:
     """None where there is no such file. Raises ConfigError for one that cannot be read or is malformed."""
-    try:
-        with place.path.open("rb") as stream:
-            content = stream.read(MAX_BYTES + 1)
-    except (FileNotFoundError, NotADirectoryError):
+    if not present(place.path, most=MAX_BYTES):
         return None
+    try:
+        content = place.path.read_bytes()
     except OSError as problem:
         raise ConfigError(f"cannot be read: {problem.strerror}", source=place.path) from None
-    if len(content) > MAX_BYTES:
-        raise ConfigError(f"is larger than {MAX_BYTES // 1024 // 1024} MB", source=place.path)
     try:
         text = content.decode()
     except UnicodeDecodeError as problem:

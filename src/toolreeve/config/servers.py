@@ -4,14 +4,16 @@ The first server of a name wins, and the user's own files come first: a project 
 already gave to a server, and to which the policy may allow more.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from toolreeve.config import places
+from toolreeve.config.files import present
 from toolreeve.config.jsonc import json_document
 from toolreeve.config.secrets import SecretSource
-from toolreeve.core.documents import MAX_BYTES, Document, parse_toml
+from toolreeve.core.documents import Document, parse_toml
 from toolreeve.core.errors import ConfigError
 from toolreeve.remote.dialects import plain
 from toolreeve.remote.expansion import Surroundings, Unresolved
@@ -30,16 +32,14 @@ def surroundings(environ: Mapping[str, str], secrets: SecretSource, workspace: s
 
 def read_servers(path: Path) -> Document:
     """A client's file: TOML by its name, else JSON with or without comments. Raises ConfigError."""
+    if not present(path):
+        raise ConfigError("does not exist", source=path, fix="name a file that is there")
     try:
-        with path.open("rb") as stream:
-            content = stream.read(MAX_BYTES + 1)
-        text = content.decode("utf-8-sig")
+        text = path.read_bytes().decode("utf-8-sig")
     except OSError as problem:
         raise ConfigError(f"cannot be read: {problem.strerror}", source=path) from None
     except UnicodeDecodeError:
         raise ConfigError("is not UTF-8 text", source=path, fix="save the file as UTF-8") from None
-    if len(content) > MAX_BYTES:
-        raise ConfigError(f"is larger than {MAX_BYTES // 1024 // 1024} MB", source=path)
     return parse_toml(text, str(path)) if path.suffix == ".toml" else json_document(text, str(path))
 
 
@@ -52,6 +52,37 @@ def servers_of(document: Document, known: Surroundings, *, own: bool, project: b
         line_of=document.line,
     )
     return parse_servers(document.value, origin, known)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkspaceServers:
+    """The files of a workspace that name servers: its `toolreeve.toml` and its `.mcp.json`."""
+
+    own: Document | None
+    shared: Document | None
+    trusted: bool
+
+
+def configured(
+    user: Document | None, workspace: WorkspaceServers, files: Sequence[str], known: Surroundings
+) -> Servers:
+    """The user's own first, then the workspace's if it is trusted, then those of other clients' files."""
+    found = Servers()
+    if user is not None:
+        found.take(servers_of(user, known, own=True))
+    if workspace.trusted and workspace.own is not None:
+        found.take(servers_of(workspace.own, known, own=True, project=True))
+    if workspace.trusted and workspace.shared is not None:
+        found.take(servers_of(workspace.shared, known, own=False, project=True))
+    elif workspace.shared is not None and next(entries_shown(workspace.shared), None):
+        ignored = "its servers are ignored: the folder is not trusted (run `toolreeve trust`)"
+        found.notices.append(f"{workspace.shared.source}: {ignored}")
+    for name in files:
+        try:
+            found.take(servers_of(read_servers(Path(name)), known, own=False))
+        except ConfigError as problem:
+            found.problems.append(problem)
+    return found
 
 
 def servers_from_code(value: Any, known: Surroundings, *, base: Path) -> Servers:

@@ -4,49 +4,28 @@ Except that a project's file may only tighten, and that lists of what is forbidd
 """
 
 import os
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from toolreeve.config import places
+from toolreeve.config.code import ProjectCode, project_code
+from toolreeve.config.files import present
 from toolreeve.config.layers import Given, Layer, read_environment, read_file_layer, read_overrides
 from toolreeve.config.leaves import KeyPath, build, leaves, value_at
 from toolreeve.config.project import tighten
 from toolreeve.config.secrets import SecretSource, secret_values
-from toolreeve.config.servers import (
-    entries_shown,
-    programs_within,
-    read_servers,
-    servers_from_code,
-    servers_of,
-    surroundings,
-)
+from toolreeve.config.servers import WorkspaceServers, configured, read_servers, servers_from_code, surroundings
 from toolreeve.config.settings import Project, Settings
-from toolreeve.config.trust import TrustedFolders, digest_of
-from toolreeve.core.documents import MAX_BYTES, Document, read_document
+from toolreeve.config.trust import TrustedFolders
+from toolreeve.core.documents import Document, read_document
 from toolreeve.core.errors import ConfigError, ConfigErrors
 from toolreeve.remote.expansion import Expander, Surroundings, Unresolved
 from toolreeve.remote.reading import Servers
 from toolreeve.remote.servers import ServerSpec
 
 DEFAULT = "default"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProjectCode:
-    """What a project's files would have run, and whether a person trusts it as it is now.
-
-    `servers` tells each of its MCP servers by name and what it is.
-    """
-
-    folder: Path
-    files: tuple[str, ...]
-    commands: tuple[str, ...]
-    servers: tuple[str, ...]
-    digest: str
-    trusted: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +158,13 @@ class _Lookup:
         settings = build({path: given.value for path, given in values.items()})
         secrets = SecretSource(self.environ, user_file.with_name(places.SECRETS_FILE))
         known = surroundings(self.environ, secrets, settings.workspace.dir)
-        self._look_up_servers(known, settings, (user_file, project_file), code, shared)
+        own_document, project_document = self.documents.get(user_file), self.documents.get(project_file)
+        workspace = WorkspaceServers(
+            own=None if project_document is own_document else project_document,
+            shared=shared,
+            trusted=code is not None and code.trusted,
+        )
+        self.servers.take(configured(own_document, workspace, settings.mcp.files, known))
         return Configuration(
             settings=settings,
             origins={leaf.key: values[path].origin if path in values else DEFAULT for path, leaf in leaves().items()},
@@ -209,7 +194,7 @@ class _Lookup:
 
     def _file(self, path: Path) -> Layer:
         try:
-            if not _present(path):
+            if not present(path):
                 return {}
             document = self.documents[path] = read_document(path)
         except ConfigError as problem:
@@ -236,62 +221,18 @@ class _Lookup:
             return None
         path = folder / places.SHARED_FILE
         try:
-            return read_servers(path) if _present(path) else None
+            return read_servers(path) if present(path) else None
         except ConfigError as problem:
             self.servers.problems.append(problem)
             return None
 
     def _code(self, chosen: Layer, project: Layer, project_file: Path, shared: Document | None) -> ProjectCode | None:
-        needing = [given for path, given in project.items() if leaves()[path].about.project is Project.WHEN_TRUSTED]
-        naming = [shared] if shared is not None else []
-        if project.get(("mcp_servers",)):
-            naming.append(self.documents[project_file])
-        servers = tuple(shown for document in naming for shown in entries_shown(document))
-        if not servers and not any(given.value for given in needing):
-            return None
-        folder = project_file.parent
-        named = (name for document in naming for name in programs_within(document, folder))
-        files = tuple(dict.fromkeys((*_words(project, paths=True), *named)))
-        sources = [project_file, *(Path(document.source) for document in naming if document is shared)]
-        digest, trusted = digest_of([*sources, *map(Path, files)]), False
         try:
-            trusted = TrustedFolders(Path(chosen[("state", "dir")].value)).covers(folder, digest)
+            folders = TrustedFolders(Path(chosen[("state", "dir")].value))
+            return project_code(project, self.documents.get(project_file), project_file, shared, folders)
         except ConfigError as problem:
             self.problems.append(problem)
-        return ProjectCode(
-            folder=folder,
-            files=files,
-            commands=_words(project, paths=False),
-            servers=servers,
-            digest=digest,
-            trusted=trusted,
-        )
-
-    def _look_up_servers(
-        self,
-        known: Surroundings,
-        settings: Settings,
-        own: tuple[Path, Path],
-        code: ProjectCode | None,
-        shared: Document | None,
-    ) -> None:
-        """The user's own first, then the project's if it is trusted, then those of other clients' files."""
-        user, project = (self.documents.get(path) for path in own)
-        trusted = code is not None and code.trusted
-        if user is not None:
-            self.servers.take(servers_of(user, known, own=True))
-        if project is not None and project is not user and trusted:
-            self.servers.take(servers_of(project, known, own=True, project=True))
-        if shared is not None and trusted:
-            self.servers.take(servers_of(shared, known, own=False, project=True))
-        elif shared is not None and next(entries_shown(shared), None):
-            ignored = "its servers are ignored: the folder is not trusted (run `toolreeve trust`)"
-            self.servers.notices.append(f"{shared.source}: {ignored}")
-        for name in settings.mcp.files:
-            try:
-                self.servers.take(servers_of(read_servers(Path(name)), known, own=False))
-            except ConfigError as problem:
-                self.servers.problems.append(problem)
+            return None
 
     def _check_tool_files(self, values: Layer) -> None:
         given = values.get(("tool_files",))
@@ -307,32 +248,8 @@ class _Lookup:
                 )
 
 
-def _words(project: Layer, *, paths: bool) -> tuple[str, ...]:
-    """The files, or the commands, that a project's layer would have run."""
-    return tuple(
-        name
-        for path, given in project.items()
-        for leaf in (leaves()[path],)
-        if leaf.about.project is Project.WHEN_TRUSTED and leaf.about.paths is paths and not leaf.tables
-        for name in given.value
-    )
-
-
 def _for_docker(environ: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environ.items() if name in ("PATH", "HOME") or name.startswith("DOCKER_")}
-
-
-def _present(path: Path) -> bool:
-    """Whether there is a file to read. A pipe or a device, which could hold us up for ever, is refused."""
-    try:
-        found = path.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError as problem:
-        raise ConfigError(f"cannot be read: {problem.strerror}", source=path) from None
-    if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_BYTES:
-        raise ConfigError("is not an ordinary small file", source=path, fix="replace or remove it")
-    return True
 
 
 def _merge(*layers: Layer) -> Layer:
