@@ -108,3 +108,21 @@ def test_a_call_of_a_local_tool_starts_no_server(shell: Shell, tmp_path: Path) -
 
     assert shell.run("call", "calculate", "expression=1+1").status == 0
     assert not mark.exists()
+
+
+@pytest.mark.usefixtures("offer")
+def test_the_doctor_looks_at_every_server(shell: Shell) -> None:
+    found = {each["name"]: each for each in shell.run("doctor", "--json").json["checks"] if each["area"] == "server"}
+
+    assert (found["good"]["status"], found["good"]["found"]) == ("warn", "1 tools, 1 left out")
+    assert found["bad"]["status"] == "warn"
+    assert found["bad"]["fix"] == "run `toolreeve servers test bad`"
+
+
+@pytest.mark.usefixtures("offer")
+def test_tools_of_servers_are_listed_and_shown_on_request(shell: Shell) -> None:
+    alone = {each["name"] for each in shell.run("tools", "--json").json}
+    together = {each["name"] for each in shell.run("tools", "--servers", "--json").json}
+
+    assert together - alone == {"good__echo"}
+    assert shell.run("tools", "good__echo", "--json").json["server"] == "good"

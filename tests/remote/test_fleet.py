@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.remote.people import Person
 from tests.remote.place import from_file, light, tool
 from tests.world import World
 from toolreeve import ErrorCode, PermissionMode, PermissionRule, Toolreeve, ToolreeveError
@@ -16,6 +17,7 @@ from toolreeve.config import Policy
 from toolreeve.core.call import ToolCall
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.events import Event
+from toolreeve.core.peer import Era
 from toolreeve.remote.fleet import ServerStatus
 
 ANYTHING = {
@@ -456,3 +458,34 @@ async def test_a_bad_table_in_code_is_told_of_and_the_others_work(world: World) 
 def test_a_runtime_is_not_made_with_what_are_no_servers(world: World) -> None:
     with pytest.raises(ToolreeveError):
         world.reeve(mcp_servers=3)
+
+
+async def test_a_caller_of_the_modern_era_is_served_by_a_server_that_knows_only_the_legacy_one(world: World) -> None:
+    async with world.reeve(mcp_servers={"s": light(danger="safe")}) as reeve:
+        calls = [ToolCall(tool="s__pid", args={}, peer=Person(era=Era.MODERN)) for _ in range(2)]
+        first, second = [await reeve.run(call) for call in calls]
+        alone = await reeve.call("s__pid")
+
+    assert first.output == second.output == alone.output
+
+
+async def test_a_server_that_knows_only_the_modern_era_serves_everybody(world: World) -> None:
+    async with world.reeve(mcp_servers={"s": light({"modern": True}, danger="safe")}) as reeve:
+        peers = [None, Person(), Person(era=Era.MODERN)]
+        calls = [ToolCall(tool="s__echo", args={"a": 1}, peer=peer) for peer in peers]
+        results = [await reeve.run(call) for call in calls]
+
+        assert of(reeve, "s").era == Era.MODERN
+        assert [result.data for result in results] == [{"a": 1}] * 3
+
+
+async def test_a_server_that_always_has_news_holds_up_nobody(world: World) -> None:
+    noisy = light(
+        {"noisy": True, "tools": [tool("echo"), *(tool(f"t{number}") for number in range(200))]}, danger="safe"
+    )
+
+    async with world.reeve(mcp_servers={"noisy": noisy, "calm": light(danger="safe")}) as reeve:
+        async with asyncio.timeout(20):
+            for number in range(50):
+                assert (await reeve.call("noisy__echo", n=number)).data == {"n": number}
+                assert (await reeve.call("calm__echo", n=number)).data == {"n": number}

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from toolreeve.core.tool import ToolSpec
     from toolreeve.core.verdict import Verdict
     from toolreeve.guard.workspace import Workspace
+    from toolreeve.remote.fleet import ServerStatus
     from toolreeve.runtime import Toolreeve
 
 OUTSIDE = ("/etc/shadow", "../" * 40 + "etc/shadow", "/proc/self/root/etc/shadow", "a\0b")
@@ -134,4 +135,39 @@ async def _audit(invocation: Invocation) -> Check:
     return Check("control", "audit", Status.FAIL, str(verified.problems[0]), fix="run `toolreeve audit verify`")
 
 
-EXAMINATIONS: Sequence[Callable[[Invocation, "Configuration"], Iterator[Check]]] = (files, sandbox, policy, record)
+def servers(invocation: Invocation, found: "Configuration") -> Iterator[Check]:
+    """Each MCP server, connected to."""
+    if found.mcp_servers:
+        yield from asyncio.run(_servers(invocation))
+
+
+async def _servers(invocation: Invocation) -> list[Check]:
+    from toolreeve.cli.world import new_runtime
+
+    async with new_runtime(invocation) as runtime:
+        await runtime.fleet.settled()
+        return [_server(status) for status in runtime.fleet.status()]
+
+
+def _server(status: "ServerStatus") -> Check:
+    if status.state == "off":
+        return Check("server", status.name, Status.OK, "turned off")
+    if status.state != "up":
+        fix = f"run `toolreeve servers test {status.name}`"
+        return Check("server", status.name, Status.WARN, f"{status.state}: {status.problem}", fix=fix)
+    if status.changed:
+        changed = f"{len(status.changed)} of {status.tools} tools changed since they were first seen, and are refused"
+        return Check("server", status.name, Status.WARN, changed, fix=f"run `toolreeve servers accept {status.name}`")
+    left_out = f", {len(status.problems)} left out" if status.problems else ""
+    state = Status.WARN if status.problems else Status.OK
+    fix = f"run `toolreeve servers show {status.name}`" if status.problems else ""
+    return Check("server", status.name, state, f"{status.tools} tools{left_out}", fix=fix)
+
+
+EXAMINATIONS: Sequence[Callable[[Invocation, "Configuration"], Iterator[Check]]] = (
+    files,
+    sandbox,
+    policy,
+    record,
+    servers,
+)

@@ -1,5 +1,6 @@
 """Which tools are there? All of them in a table, or one with its parameters."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from toolreeve.core.errors import ExitStatus
 
 if TYPE_CHECKING:
     from toolreeve.core.tool import ToolSpec
+    from toolreeve.runtime import Toolreeve
 
 PROVIDERS = ("openai", "anthropic", "ollama", "mcp", "gemini")
 
@@ -19,12 +21,15 @@ PROVIDERS = ("openai", "anthropic", "ollama", "mcp", "gemini")
 @click.argument("name", required=False)
 @click.option("--all", "everything", is_flag=True, help="Also those that lack something, and what they lack.")
 @click.option("--search", metavar="WORDS", help="Only those that have to do with these words.")
+@click.option("--servers", "connects", is_flag=True, help="Also those of the MCP servers, which are connected to.")
 @click.option("--for", "provider", type=click.Choice(PROVIDERS), help="As this provider wants them, in JSON.")
-def tools(name: str | None, search: str | None, provider: str | None, *, everything: bool) -> int:
+def tools(name: str | None, search: str | None, provider: str | None, *, everything: bool, connects: bool) -> int:
     """List the tools, or show one of them."""
-    from toolreeve.cli.world import new_runtime
+    from toolreeve.cli.world import new_runtime, servers_of
 
-    runtime = new_runtime(current())
+    runtime = new_runtime(current(), servers=servers_of(name) if name and not connects else None)
+    if connects or (name and name not in runtime.tools and len(runtime.fleet)):
+        asyncio.run(_meet(runtime))
     if provider:
         say_json(runtime.tools_for(provider))
     elif name:
@@ -33,6 +38,12 @@ def tools(name: str | None, search: str | None, provider: str | None, *, everyth
         found = runtime.tools.search(search, limit=1000) if search else runtime.tools.list()
         _list([each.spec for each in found], everything=everything)
     return ExitStatus.OK
+
+
+async def _meet(runtime: "Toolreeve") -> None:
+    """Have the tools of the servers registered; they stay so when the servers are gone."""
+    async with runtime:
+        await runtime.fleet.settled()
 
 
 def _list(specs: Sequence["ToolSpec"], *, everything: bool) -> None:

@@ -12,7 +12,7 @@ import orjson
 from toolreeve.core.errors import ToolreeveError
 from toolreeve.core.schema import Schema
 
-MAX_BYTES = 1 << 20
+MAX_BYTES = 256 << 10
 MAX_COST = 100_000
 """Schemas that a value may have to be checked against, with every reference written out."""
 
@@ -28,7 +28,7 @@ def check(definition: Any) -> dict[str, Any]:
     if not isinstance(definition.get("name"), str) or not definition["name"]:
         raise Unusable("it has no name")
     if _size(definition) > MAX_BYTES:
-        raise Unusable(f"it is larger than {MAX_BYTES >> 20} MB, or nested too deep")
+        raise Unusable(f"it is larger than {MAX_BYTES >> 10} KB, or nested too deep")
     for field in ("title", "description"):
         if not isinstance(definition.get(field), str | None):
             raise Unusable(f"its {field} is not a text")

@@ -19,8 +19,21 @@ from toolreeve.remote.tool import new_relay, new_tool, refuse_changed
 from toolreeve.remote.upstream import Tell, Upstream
 
 MOST_PROBLEMS = 100
-BREATH = 50
-"""Tools made at a time before others get their turn on the loop."""
+BREATH = 0.005
+"""Seconds of work before others get their turn: a server may list thousands of tools with large schemas."""
+
+
+class Pace:
+    """Long work that lets others work, too."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._since = self._loop.time()
+
+    async def breathe(self) -> None:
+        if self._loop.time() - self._since > BREATH:
+            await asyncio.sleep(0)
+            self._since = self._loop.time()
 
 
 class ToolShelf:
@@ -53,24 +66,24 @@ class ToolShelf:
         self._announce(changed)
         self._offered, self.changed = definitions, changed
         self._remove(set(self._tools) - set(usable))
-        for number, (name, definition) in enumerate(usable.items(), 1):
+        pace = Pace()
+        for name, definition in usable.items():
             self._place(name, definition, problems)
-            if number % BREATH == 0:
-                await asyncio.sleep(0)
+            await pace.breathe()
         self.problems = tuple(map(one_line, problems[:MOST_PROBLEMS]))
         return {definition["name"]: definition["inputSchema"] for definition in usable.values()}
 
     async def _usable(self, definitions: Sequence[Any], problems: list[str]) -> dict[str, Definition]:
         """Those that can be offered, by their names here. Of two that would get one name, the first."""
         found: dict[str, Definition] = {}
+        pace = Pace()
         for number, candidate in enumerate(definitions, 1):
             try:
                 if (read := self._read(candidate)) is not None and found.setdefault(*read) is not read[1]:
                     raise Unusable(f"{found[read[0]]['name']!r} is already called {read[0]!r}")
             except (Unusable, NameRefused) as problem:
                 problems.append(f"the tool {_called(candidate, number)} is left out: {problem}")
-            if number % BREATH == 0:
-                await asyncio.sleep(0)
+            await pace.breathe()
         return found
 
     def _read(self, candidate: Any) -> tuple[str, Definition] | None:

@@ -1,7 +1,8 @@
 """A server without the SDK, so that many start fast. What it offers is read from the JSON of its only argument.
 
-{"tools": [...], "answers": {tool: result}, "page": n, "capabilities": {...}}; `{"file": path}` reads that from a file
-at each start. Tools of its own: `echo`, `pid`, `die`, `sleep`, `relist` (reads the file again and says so).
+{"tools": [...], "answers": {tool or method: result}, "page": n, "capabilities": {...}}; "modern" knows only that era,
+"noisy" says with each answer that its list has changed; `{"file": path}` reads all that from a file at each start.
+Tools of its own: `echo`, `pid`, `die`, `sleep`, `relist` (reads the file again and says so).
 """
 
 import json
@@ -70,7 +71,12 @@ def main() -> None:
         method, params = message.get("method"), message.get("params") or {}
         if "id" not in message:
             continue
-        if method == "initialize":
+        if told.get("noisy"):
+            for _ in range(20):
+                send({"method": "notifications/tools/list_changed"})
+        if method == "server/discover" and told.get("modern"):
+            result = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "resultType": "complete"}
+        elif method == "initialize" and not told.get("modern"):
             info = {"name": "light", "version": "1"}
             result = {
                 "protocolVersion": params["protocolVersion"],
