@@ -1,6 +1,7 @@
 """Approvals as a client of MCP lives through them: real clients, real servers in processes of their own."""
 
 import asyncio
+import json
 import os
 import re
 import signal
@@ -9,17 +10,20 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 from mcp import Client, StdioServerParameters
-from mcp_types import ElicitRequestFormParams, ElicitResult
+from mcp.shared.exceptions import MCPError
+from mcp_types import CallToolResult, ElicitRequestFormParams, ElicitResult, InputRequiredResult
 
 from tests.world import World
 from toolreeve.approval.docket import write_answer
 from toolreeve.approval.request import Answer, Scope
 
 MODERN = "2026-07-28"
+ROOT = Path(__file__).parents[3]
 ALLOW = {"decision": "allow once"}
 
 
@@ -143,6 +147,53 @@ async def test_a_yes_for_the_session_is_not_asked_for_again(world: World, door: 
 
     assert not result.is_error
     assert len(someone.shown) == 1
+
+
+async def test_another_worker_takes_the_answer_once(world: World) -> None:
+    """Two servers share a state directory, and with it the key."""
+    args = {"path": "a.txt", "content": "x"}
+    yes = ElicitResult(action="accept", content={"decision": "allow once"})
+    async with (
+        http(world) as one,
+        http(world) as other,
+        one.client(MODERN, Someone()) as asking,
+        other.client(MODERN, Someone()) as answering,
+    ):
+        asked = await asking.session.call_tool("write_file", args, allow_input_required=True)
+        assert isinstance(asked, InputRequiredResult)
+        brought: dict[str, Any] = {"input_responses": {"approval": yes}, "request_state": asked.request_state}
+        done = await answering.session.call_tool("write_file", args, allow_input_required=True, **brought)
+        with pytest.raises(MCPError, match="Invalid or expired requestState"):
+            await asking.session.call_tool("write_file", args, allow_input_required=True, **brought)
+
+    assert isinstance(done, CallToolResult)
+    assert not done.is_error
+    assert (world.workspace / "a.txt").read_text() == "x"
+
+
+class Chooser(Someone):
+    """Allows what is to be approved, and chooses a colour when a server asks for one."""
+
+    async def __call__(self, context: Any, params: Any) -> ElicitResult:
+        self.shown.append(params)
+        approval = "decision" in params.requested_schema["properties"]
+        return ElicitResult(action="accept", content={"decision": "allow once"} if approval else {"colour": "red"})
+
+
+@pytest.mark.parametrize("mode", ["legacy", MODERN])
+async def test_what_a_server_elsewhere_asks_reaches_the_same_person_after_one_approval(world: World, mode: str) -> None:
+    folder = Path(surroundings(world)["HOME"]) / ".config" / "toolreeve"
+    folder.mkdir(parents=True)
+    server = {"command": sys.executable, "args": ["-m", "tests.remote.servers.official"], "cwd": str(ROOT)}
+    lines = [f"{key} = {json.dumps(value)}" for key, value in server.items()]
+    (folder / "toolreeve.toml").write_text("\n".join(["[mcp_servers.far]", *lines, ""]))
+    someone = Chooser()
+    async with stdio(world).client(mode, someone) as client:
+        result = await client.call_tool("far__ask", {})
+
+    assert not result.is_error, text(result)
+    assert "red" in text(result)
+    assert ["decision" in form.requested_schema["properties"] for form in someone.shown] == [True, False]
 
 
 async def answer(world: World, number: str, given: Answer) -> None:

@@ -27,7 +27,6 @@ ViewOf = Callable[[Credential], View]
 
 CREDENTIAL = "toolreeve.credential"
 _CLIENT = "toolreeve.client"
-_RUN = new_id()
 
 
 class Channel:
@@ -121,13 +120,14 @@ NOWHERE = _Nowhere()
 def new_modern_client(credential: Credential, view: View, params: Mapping[str, Any]) -> Client:
     """Who sent one request of the modern era. Raises WireError.
 
-    Nothing ties two such requests together but the credential: all that come with it are one session.
+    Nothing ties two such requests together but the credential: all that come with it are one session, whichever
+    worker they come to.
     """
     envelope = read_envelope(params)
     return Client(
         view=view,
         era=Era.MODERN,
-        session=f"{_RUN}-{credential.id}",
+        session=f"mcp-{credential.id}",
         version=envelope.version,
         principal=credential.principal,
         credential=credential.id,
