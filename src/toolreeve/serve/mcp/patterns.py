@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from toolreeve.core.errors import ToolreeveError
+from toolreeve.core.errors import ConfigError
 from toolreeve.core.names import canonical
 from toolreeve.core.tool import ToolSpec
 
@@ -72,7 +72,7 @@ def read_patterns(words: str | Iterable[str]) -> Patterns:
 
 
 def check_patterns(patterns: Patterns, specs: Sequence[ToolSpec], servers: Iterable[str] = ()) -> None:
-    """Raises ToolreeveError for a word that fits no tool and may not fit one later, either: `servers` are the prefixes
+    """Raises ConfigError for a word that fits no tool and may not fit one later, either: `servers` are the prefixes
     of servers whose tools may be yet to come."""
     servers = tuple(servers)
     known = {spec.name for spec in specs} | {spec.category for spec in specs} | set(SPELLINGS) | set(servers)
@@ -80,7 +80,8 @@ def check_patterns(patterns: Patterns, specs: Sequence[ToolSpec], servers: Itera
         if not any(word.fits(spec) for spec in specs) and not _may_fit_later(word, servers):
             near = difflib.get_close_matches(word.text[:64], known, n=3, cutoff=0.5)
             hint = f"did you mean {', '.join(map(repr, near))}?" if near else "see `toolreeve tools`"
-            raise ToolreeveError(f"toolset: {word.text!r} is no tool, category or server, and no tool fits it; {hint}")
+            problem = f"{word.text!r} is no tool, category or server, and no tool fits it"
+            raise ConfigError(problem, source="toolset", fix=hint)
 
 
 def _may_fit_later(word: Word, servers: Collection[str]) -> bool:
