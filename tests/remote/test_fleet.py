@@ -18,7 +18,7 @@ from toolreeve.core.call import ToolCall
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.events import Event
 from toolreeve.core.peer import Era
-from toolreeve.remote.fleet import ServerStatus
+from toolreeve.remote.status import ServerStatus
 
 ANYTHING = {
     "content": [

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from toolreeve.core.tool import ToolSpec
     from toolreeve.core.verdict import Verdict
     from toolreeve.guard.workspace import Workspace
-    from toolreeve.remote.fleet import ServerStatus
+    from toolreeve.remote.status import ServerStatus
     from toolreeve.runtime import Toolreeve
 
 OUTSIDE = ("/etc/shadow", "../" * 40 + "etc/shadow", "/proc/self/root/etc/shadow", "a\0b")

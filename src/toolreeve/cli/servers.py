@@ -17,9 +17,9 @@ from toolreeve.core.visible import one_line, visible
 
 if TYPE_CHECKING:
     from toolreeve.core.tool import ToolSpec
-    from toolreeve.remote.fleet import ServerStatus
     from toolreeve.remote.pins import Changed, Home
     from toolreeve.remote.servers import ServerSpec
+    from toolreeve.remote.status import ServerStatus
     from toolreeve.runtime import Toolreeve
 
 COLUMNS = ("server", "kind", "state", "tools", "era", "problems")

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -11,53 +10,20 @@ from toolreeve.core.call import ToolCall
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.registry import ToolRegistry
 from toolreeve.remote.connections import Dial, Identity
+from toolreeve.remote.keeper import State, Tell
 from toolreeve.remote.line import RemoteError, ServerAway
 from toolreeve.remote.listing import Listed
 from toolreeve.remote.names import SEPARATOR, NameRefused, check_server
 from toolreeve.remote.pins import Pins
 from toolreeve.remote.servers import ServerSpec
 from toolreeve.remote.shelf import ToolShelf
-from toolreeve.remote.upstream import State, Upstream
+from toolreeve.remote.status import ServerStatus
+from toolreeve.remote.upstream import Upstream
 
 LOOK_EVERY = 1.0
 
 Heard = Callable[[str, str, Mapping[str, Any]], None]
 """What a server said unasked: the server, the method, the params."""
-Tell = Callable[[str, Mapping[str, Any]], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerStatus:
-    """How a server is. `place` is where it leads, without secrets; `problem` is why it is not there."""
-
-    name: str
-    kind: str
-    place: str
-    source: str
-    state: str
-    trusted: bool
-    era: str | None
-    tools: int
-    changed: tuple[str, ...]
-    problem: str
-    problems: tuple[str, ...]
-    info: Mapping[str, Any]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "kind": self.kind,
-            "place": self.place,
-            "source": self.source,
-            "state": self.state,
-            "trusted": self.trusted,
-            "era": self.era,
-            "tools": self.tools,
-            "changed": list(self.changed),
-            "problem": self.problem,
-            "problems": list(self.problems),
-            "info": dict(self.info),
-        }
 
 
 class Fleet:
@@ -85,7 +51,7 @@ class Fleet:
             upstream = Upstream(
                 spec, dial, identity, timeout=timeout, draw=draw, notice=partial(self._hear, spec.name), tell=tell
             )
-            shelf = upstream.shelf = ToolShelf(upstream, registry, pins, forget, tell)
+            shelf = upstream.keeper.shelf = ToolShelf(upstream, registry, pins, forget, tell)
             self._upstreams[spec.name], self._shelves[spec.name] = upstream, shelf
             _refuse_name(upstream)
             if upstream.state is not State.OFF:
@@ -94,7 +60,7 @@ class Fleet:
     def start(self) -> None:
         """Begin to connect to all of them; returns at once."""
         kept = [each for each in self._upstreams.values() if each.state is not State.OFF]
-        self._tasks = [asyncio.create_task(each.keep()) for each in kept]
+        self._tasks = [asyncio.create_task(each.keeper.keep()) for each in kept]
         if kept:
             self._tasks.append(asyncio.create_task(self._watch()))
 
@@ -110,7 +76,7 @@ class Fleet:
         try:
             async with asyncio.timeout(timeout):
                 for each in upstreams:
-                    await each.settled()
+                    await each.keeper.settled()
         except TimeoutError:
             return False
         return True
@@ -141,7 +107,7 @@ class Fleet:
         return [self._status(each, self._shelves[each.name]) for each in self._upstreams.values()]
 
     def _status(self, upstream: Upstream, shelf: ToolShelf) -> ServerStatus:
-        spec, main = upstream.spec, upstream.main
+        spec, main = upstream.spec, upstream.keeper.main
         return ServerStatus(
             name=spec.name,
             kind=spec.kind,
@@ -149,7 +115,7 @@ class Fleet:
             source=spec.source,
             state=str(upstream.state),
             trusted=spec.trusted,
-            era=None if upstream.era is None else str(upstream.era),
+            era=upstream.era,
             tools=len(shelf.names),
             changed=tuple(shelf.changed),
             problem=upstream.problem,
@@ -227,7 +193,7 @@ class Fleet:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
-        await asyncio.gather(*(each.close() for each in self._upstreams.values()))
+        await asyncio.gather(*(each.keeper.close() for each in self._upstreams.values()))
 
 
 def _refuse_name(upstream: Upstream) -> None:
@@ -236,7 +202,7 @@ def _refuse_name(upstream: Upstream) -> None:
         if upstream.spec.prefix:
             check_server(upstream.spec.prefix)
     except NameRefused as problem:
-        upstream.state, upstream.problem = State.OFF, str(problem)
+        upstream.keeper.turn_off(str(problem))
 
 
 def prefix_of(spec: ServerSpec) -> str:

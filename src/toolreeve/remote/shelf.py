@@ -12,11 +12,12 @@ from toolreeve.core.tool import BoundTool
 from toolreeve.core.visible import one_line
 from toolreeve.registry import ToolRegistry
 from toolreeve.remote.definition import Unusable, check, input_of, output_of
+from toolreeve.remote.keeper import Tell
 from toolreeve.remote.names import RELAYED, NameRefused, tool_name
 from toolreeve.remote.pins import Changed, Definition, Home, Pins
 from toolreeve.remote.routing import wrong_mark
 from toolreeve.remote.tool import new_relay, new_tool, refuse_changed
-from toolreeve.remote.upstream import Tell, Upstream
+from toolreeve.remote.upstream import Upstream
 
 MOST_PROBLEMS = 100
 BREATH = 0.005
@@ -47,6 +48,7 @@ class ToolShelf:
         self._home = Home(server=upstream.name, place=upstream.spec.place)
         self._tools: dict[str, BoundTool] = {}
         self._offered: Sequence[Any] = ()
+        self._turn = asyncio.Lock()
         self.problems: tuple[str, ...] = ()
         self.changed: Mapping[str, Changed] = {}
 
@@ -60,6 +62,10 @@ class ToolShelf:
 
     async def put(self, definitions: Sequence[Any]) -> Mapping[str, Any]:
         """Let the registry hold these and no others of this server. The input schemas, by the server's names."""
+        async with self._turn:
+            return await self._put(definitions)
+
+    async def _put(self, definitions: Sequence[Any]) -> Mapping[str, Any]:
         problems: list[str] = []
         usable = await self._usable(definitions, problems)
         changed = await self._pins.compare(self._home, list(usable.values()))
@@ -132,9 +138,6 @@ class ToolShelf:
         changes = self.changed.values()
         if any([await self._pins.accepted(self._home, change) for change in changes]):
             await self.put(self._offered)
-
-    def clear(self) -> None:
-        self._remove(set(self._tools))
 
 
 def _called(candidate: Any, number: int) -> str:

@@ -1,0 +1,39 @@
+"""How is a server? What people and programs are told of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerStatus:
+    """How a server is. `place` is where it leads, without secrets; `problem` is why it is not there."""
+
+    name: str
+    kind: str
+    place: str
+    source: str
+    state: str
+    trusted: bool
+    era: str | None
+    tools: int
+    changed: tuple[str, ...]
+    problem: str
+    problems: tuple[str, ...]
+    info: Mapping[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "place": self.place,
+            "source": self.source,
+            "state": self.state,
+            "trusted": self.trusted,
+            "era": self.era,
+            "tools": self.tools,
+            "changed": list(self.changed),
+            "problem": self.problem,
+            "problems": list(self.problems),
+            "info": dict(self.info),
+        }
