@@ -1,0 +1,58 @@
+import asyncio
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from toolreeve.execution.progress import LONGEST, MOST_WAITING, to_peer
+
+
+class Listener:
+    """A peer that only hears. With `deaf` set, it never takes what it is told."""
+
+    def __init__(self, *, deaf: bool = False) -> None:
+        self.heard: list[Any] = []
+        self.deaf = deaf
+
+    async def notify(self, method: str, params: Mapping[str, Any]) -> None:
+        self.heard.append(params["message"])
+        if self.deaf:
+            await asyncio.Event().wait()
+
+
+async def settle() -> None:
+    for _ in range(3):
+        await asyncio.sleep(0)
+
+
+async def test_words_arrive_in_order_from_any_thread_without_their_secrets() -> None:
+    peer = Listener()
+    report = to_peer(peer, lambda text: text.replace("hunter2", "[redacted]"))  # type: ignore[arg-type]
+
+    report("one")
+    thread = threading.Thread(target=report, args=("two hunter2",))
+    thread.start()
+    thread.join()
+    report("three")
+    await settle()
+
+    assert peer.heard == ["one", "two [redacted]", "three"]
+
+
+async def test_a_long_word_is_cut() -> None:
+    peer = Listener()
+
+    to_peer(peer, str)("x" * (LONGEST + 1))  # type: ignore[arg-type]
+    await settle()
+
+    assert [len(word) for word in peer.heard] == [LONGEST]
+
+
+async def test_a_caller_that_takes_nothing_is_told_no_more_after_a_while() -> None:
+    peer = Listener(deaf=True)
+    report = to_peer(peer, str)  # type: ignore[arg-type]
+
+    for number in range(3 * MOST_WAITING):
+        report(str(number))
+    await settle()
+
+    assert len(peer.heard) == MOST_WAITING

@@ -1,0 +1,235 @@
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.serve.mcp.room import Room, room
+from tests.world import World
+from toolreeve import DangerLevel, Principal, Role, tool
+from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.result import Output
+from toolreeve.serve.mcp.conversation import Conversation
+from toolreeve.serve.mcp.door import new_desk, new_view
+from toolreeve.serve.mcp.porter import Porter
+from toolreeve.serve.mcp.views import View
+
+LIGHT = str(Path(__file__).parents[2] / "remote" / "servers" / "light.py")
+
+
+@tool(danger=DangerLevel.SAFE)
+async def upstream_error() -> str:
+    """Fail as a tool elsewhere does."""
+    detail = {"jsonrpc": {"code": -32042, "message": "log in first", "data": {"url": "https://example.com"}}}
+    raise ToolError(ErrorCode.UPSTREAM, "log in first", detail=detail)
+
+
+@tool(danger=DangerLevel.SAFE)
+async def diagnosed() -> str:
+    """Fail with a diagnosis."""
+    raise ToolError(ErrorCode.TOOL_EXEC, "no", meta={"diagnostics": {"exit_code": 3}})
+
+
+@tool(danger=DangerLevel.SAFE)
+async def picture() -> Output:
+    """Answer as a tool elsewhere does."""
+    raw = {"content": [{"type": "image", "data": "aGk=", "mimeType": "image/png"}], "vendor": {"kept": True}}
+    return Output(data={}, raw=raw)
+
+
+@tool(danger=DangerLevel.SAFE)
+async def deep(levels: int) -> dict[str, Any]:
+    """Answer with something that goes very deep."""
+    made: dict[str, Any] = {}
+    for _ in range(levels):
+        made = {"in": made}
+    return made
+
+
+TOOLS = [upstream_error, diagnosed, picture, deep]
+
+
+async def test_an_error_of_a_server_elsewhere_is_an_error_here(world: World) -> None:
+    async with room(world.reeve(tools=TOOLS)) as client:
+        await client.greet()
+        told = await client.ask("tools/call", {"name": "upstream_error"})
+
+    assert told["error"] == {"code": -32042, "message": "log in first", "data": {"url": "https://example.com"}}
+
+
+async def test_what_a_server_elsewhere_answers_is_handed_on_unharmed(world: World) -> None:
+    async with room(world.reeve(tools=TOOLS)) as client:
+        await client.greet()
+        told = await client.call("picture")
+
+    assert told == {
+        "content": [{"type": "image", "data": "aGk=", "mimeType": "image/png"}],
+        "vendor": {"kept": True},
+    }
+
+
+async def test_a_diagnosis_comes_along_beside_the_result(world: World) -> None:
+    async with room(world.reeve(tools=TOOLS)) as client:
+        await client.greet()
+        told = await client.call("diagnosed")
+
+    assert told["isError"] is True
+    assert told["_meta"] == {"toolreeve_diagnostics": {"exit_code": 3}}
+
+
+@pytest.mark.parametrize("levels", [200, 300, 900])
+async def test_an_answer_that_goes_very_deep_is_an_answer_or_an_error(world: World, levels: int) -> None:
+    async with room(world.reeve(tools=TOOLS)) as client:
+        await client.greet()
+        number = client.begin("tools/call", {"name": "deep", "arguments": {"levels": levels}})
+        async with asyncio.timeout(10):
+            line = await client.lines.get()
+
+        assert f'"id":{number}'.encode() in line
+        assert (await client.ask("ping"))["result"] == {}
+
+
+async def test_a_tool_called_through_another_is_on_record_under_its_own_name(world: World) -> None:
+    reeve = world.reeve(tools=TOOLS)
+    async with room(reeve, search=True) as client:
+        await client.greet()
+        params = {"name": "call_tool", "arguments": {"name": "calculate", "arguments": {"expression": "1"}}}
+        await client.ask("tools/call", params)
+        recorded = [entry["tool"] for entry in await reeve.audit.recent(last_n=5, filters={})]
+
+    assert recorded == ["calculate"]
+
+
+@pytest.mark.parametrize(
+    "args", [{}, {"name": 7}, {"name": "calculate", "arguments": []}, {"name": "bash"}, {"name": "search_tools"}]
+)
+async def test_a_call_through_another_can_reach_nothing_else(world: World, args: dict[str, Any]) -> None:
+    async with room(world.reeve(), tools="calculate", search=True) as client:
+        await client.greet()
+
+        assert (await client.ask("tools/call", {"name": "call_tool", "arguments": args}))["error"]["code"] == -32602
+
+
+@pytest.mark.parametrize(
+    "args", [{}, {"query": ""}, {"query": 7}, {"query": "a", "limit": "many"}, {"query": "a", "limit": True}]
+)
+async def test_a_search_for_nothing_is_told_how_to_search(world: World, args: dict[str, Any]) -> None:
+    async with room(world.reeve(), search=True) as client:
+        await client.greet()
+        told = await client.call("search_tools", **args)
+
+    assert told["isError"] is True
+
+
+async def test_a_search_finds_only_what_may_be_used(world: World) -> None:
+    async with room(world.reeve(), tools="-shell", search=True) as client:
+        await client.greet()
+        found = await client.call("search_tools", query="bash command file", limit=1_000_000)
+        nothing = await client.call("search_tools", query="xyzzy")
+
+    names = [each["name"] for each in found["structuredContent"]["tools"]]
+    assert "bash" not in names
+    assert "read_file" in names
+    assert nothing["structuredContent"] == {"tools": []}
+    assert "No tool fits" in nothing["content"][0]["text"]
+
+
+async def test_without_search_its_tools_do_not_exist(world: World) -> None:
+    async with room(world.reeve()) as client:
+        await client.greet()
+
+        for name in ("search_tools", "call_tool"):
+            assert "Unknown tool" in (await client.ask("tools/call", {"name": name}))["error"]["message"]
+
+
+async def test_a_viewer_can_call_what_reads_and_nothing_else(world: World) -> None:
+    reeve = world.reeve()
+    async with reeve:
+        desk, client = new_desk(reeve), Room()
+        view, viewer = View(reeve.tools, role=Role.VIEWER), Principal(user="eve", role=Role.VIEWER)
+        client.talk = Conversation(desk, client, session="one", view=view, principal=viewer)
+        await client.greet()
+        refused = await client.ask("tools/call", {"name": "bash", "arguments": {"command": "true"}})
+        told = await client.call("calculate", expression="1")
+        recorded = await reeve.audit.recent(last_n=1, filters={})
+        await client.talk.finish(0)
+        desk.close()
+
+    assert refused["error"]["message"] == "Unknown tool: bash"
+    assert told["isError"] is False
+    assert recorded[0]["user"] == "eve"
+
+
+async def test_the_tool_that_waits_is_for_clients_that_cannot_be_asked(world: World) -> None:
+    listed = {}
+    clients: dict[str, dict[str, Any]] = {"asks": {"elicitation": {}}, "waits": {}}
+    for name, capabilities in clients.items():
+        async with room(World(_fresh(world, name)).reeve()) as client:
+            await client.greet(**capabilities)
+            tools = (await client.ask("tools/list"))["result"]["tools"]
+            listed[name] = [tool["name"] for tool in tools if tool["name"] == "wait_for_approval"]
+
+    assert listed == {"asks": [], "waits": ["wait_for_approval"]}
+
+
+def _fresh(world: World, name: str) -> Path:
+    place = world.workspace.parent / name
+    place.mkdir()
+    return place
+
+
+async def test_a_list_waits_for_servers_that_are_still_connecting(world: World) -> None:
+    servers = {"late": {"command": sys.executable, "args": [LIGHT, "{}"]}}
+    async with room(world.reeve(mcp_servers=servers, await_servers=False), tools="late") as client:
+        capabilities = (await client.greet(elicitation={}))["result"]["capabilities"]
+        names = [each["name"] for each in (await client.ask("tools/list"))["result"]["tools"]]
+
+    assert "resources" in capabilities
+    assert "late__echo" in names
+
+
+async def test_a_call_waits_for_a_server_that_is_still_connecting(world: World) -> None:
+    servers = {"late": {"command": sys.executable, "args": [LIGHT, "{}"], "danger": "safe"}}
+    async with room(world.reeve(mcp_servers=servers, await_servers=False)) as client:
+        await client.greet()
+        told = await client.ask("tools/call", {"name": "late__echo", "arguments": {"a": 1}})
+        unknown = await client.ask("tools/call", {"name": "late__nothing", "arguments": {}})
+
+    assert told["result"]["structuredContent"] == {"a": 1}
+    assert unknown["error"]["message"] == "Unknown tool: late__nothing"
+
+
+async def test_a_client_is_greeted_before_the_tools_are_there_and_served_after(world: World) -> None:
+    reeve = world.reeve(tools=TOOLS)
+    porter, client = Porter(servers=True, search=False), Room()
+    client.talk = Conversation(porter, client, session="one")
+    greeted = await client.greet(elicitation={})
+    early = client.begin("tools/list")
+    async with reeve:
+        desk, view = new_desk(reeve), new_view(reeve, tools="calculate")
+        client.talk.hand_over(desk, view)
+        porter.open(desk, view)
+        listed = await client.answer_to(early)
+        reeve.tools.unregister("picture")
+        told = await client.next()
+        later = await client.call("calculate", expression="2")
+        await client.talk.finish(0)
+        desk.close()
+
+    assert set(greeted["result"]["capabilities"]) == {"tools", "resources", "prompts", "completions", "logging"}
+    assert [each["name"] for each in listed["result"]["tools"]] == ["calculate"]
+    assert told["method"] == "notifications/tools/list_changed"
+    assert later["structuredContent"]["result"] == 2
+
+
+async def test_who_came_too_early_to_a_server_that_cannot_start_is_told_why() -> None:
+    porter, client = Porter(servers=False, search=True), Room()
+    client.talk = Conversation(porter, client, session="one")
+    greeted = await client.greet()
+    early = client.begin("tools/call", {"name": "calculate"})
+    porter.give_up("no disk")
+    porter.give_up("once is enough")
+
+    assert "search_tools" in greeted["result"]["instructions"]
+    assert (await client.answer_to(early))["error"]["message"] == "the server could not start: no disk"
