@@ -577,6 +577,24 @@ async def test_a_question_ends_with_the_call_it_was_for() -> None:
     assert not thinking.decided.is_set()
 
 
+async def test_a_question_ends_with_its_call_though_somebody_elses_goes_on() -> None:
+    line, thinking = Scripted(), Thinking()
+    session = await opened(line)
+    call = calling(session, Person("one", capabilities=ELICITS, answer=thinking))
+    asked = await line.next()
+    line.say(asking())
+    await thinking.asked.wait()
+    other = calling(session, Person("two", capabilities=ELICITS, answer=accept))
+    await line.next()
+
+    line.say({"jsonrpc": "2.0", "id": asked["id"], "result": {}})
+    await call
+
+    await asyncio.wait_for(thinking.left.wait(), 5)
+    await session.close()
+    await asyncio.wait({other})
+
+
 async def test_a_server_can_take_its_question_back() -> None:
     line, thinking = Scripted(), Thinking()
     session = await opened(line)

@@ -17,7 +17,7 @@ import uvloop
 
 from tests.remote.people import Person
 from toolreeve.core.peer import Era
-from toolreeve.remote.child import inherited
+from toolreeve.remote.child import Grouped, Streams, inherited
 from toolreeve.remote.line import RemoteError, ServerAway
 from toolreeve.remote.session import Session
 from toolreeve.remote.stdio import StdioLine
@@ -180,10 +180,10 @@ async def test_a_server_finds_nothing_in_its_environment_but_what_was_declared(
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "ours")
     monkeypatch.setenv("LD_PRELOAD_X", "ours")
 
-    async with server("environment", environment={"TOKEN": "theirs"}, directory=str(tmp_path)) as session:
+    async with server("environment", environment={"TOKEN": "thé irs"}, directory=str(tmp_path)) as session:
         found = await call(session)
 
-    assert found["TOKEN"] == "theirs"
+    assert found["TOKEN"] == "thé irs"
     assert found["cwd"] == str(tmp_path)
     assert found["PATH"] == os.environ["PATH"]
     assert "AWS_SECRET_ACCESS_KEY" not in found
@@ -204,6 +204,8 @@ async def test_a_server_inherits_no_descriptor_but_its_three_streams() -> None:
         (["no-such-program-anywhere"], "No such file or directory"),
         (["/etc/passwd"], "Permission denied"),
         (["/"], "Permission denied"),
+        ([""], "No such file or directory"),
+        (["true", "a\0b"], "Invalid argument"),
     ],
 )
 async def test_what_cannot_be_started_says_why(argv: list[str], problem: str) -> None:
@@ -211,6 +213,21 @@ async def test_what_cannot_be_started_says_why(argv: list[str], problem: str) ->
         await Session(StdioLine(argv, environment=inherited(os.environ)), client_info={}).open(Era.LEGACY, PATIENCE)
 
     assert str(away.value) == f"{argv[0]!r}: it cannot be started: {problem}"
+
+
+async def test_without_a_minder_the_group_is_ended_with_the_server() -> None:
+    streams = Streams()
+    script = "trap '' TERM; sleep 61 & echo $! $$; wait"
+    server = Grouped(["sh", "-c", script], inherited(os.environ), None, streams)
+    os.set_blocking(streams.stdout, True)
+    pids = [int(word) for word in (await asyncio.to_thread(os.read, streams.stdout, 100)).split()]
+    assert alive(pids) == pids
+
+    server.end()
+
+    assert await asyncio.wait_for(server.ended, PATIENCE) == "it was ended by signal 9"
+    assert await asyncio.to_thread(wait_until_gone, pids) == []
+    streams.close()
 
 
 async def test_a_folder_that_is_not_there_is_named_as_the_problem(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ class Asks:
 
     def __init__(self, flights: Mapping[int, Flight], roots: Sequence[Mapping[str, Any]], reply: Reply) -> None:
         self._flights, self._roots, self._reply = flights, roots, reply
-        self._open: dict[str | int, asyncio.Task[None]] = {}
+        self._open: dict[str | int, tuple[asyncio.Task[None], str]] = {}
 
     def ask(self, number: str | int, method: str, params: Mapping[str, Any]) -> None:
         """Answered at once where no one has to be asked."""
@@ -48,7 +48,7 @@ class Asks:
         elif len(self._open) >= _MOST_AT_ONCE or number in self._open:
             self._refuse(number, PeerError(INTERNAL_ERROR, "too many questions are open"))
         else:
-            self._open[number] = asyncio.create_task(self._carry(number, method, params, peer))
+            self._open[number] = (asyncio.create_task(self._carry(number, method, params, peer)), peer.session)
 
     def _callers(self) -> list[Peer | None]:
         return [flight.peer for flight in self._flights.values() if flight.works]
@@ -75,16 +75,19 @@ class Asks:
 
     def withdraw(self, number: Any) -> None:
         """The server no longer wants to know."""
-        if isinstance(number, (str, int)) and (task := self._open.get(number)) is not None:
-            task.cancel()
+        if isinstance(number, (str, int)) and number in self._open:
+            self._open[number][0].cancel()
 
     def landed(self) -> None:
-        """When nothing is worked on any more, nobody is left for whom a question could be."""
-        if self._open and not self._callers():
-            self.close()
+        """Whoever is no longer worked for is no longer asked either."""
+        if self._open:
+            served = {peer.session for peer in self._callers() if peer is not None}
+            for task, session in self._open.values():
+                if session not in served:
+                    task.cancel()
 
     def close(self) -> None:
-        for task in self._open.values():
+        for task, _ in self._open.values():
             task.cancel()
 
     def _answer(self, number: str | int, result: Mapping[str, Any]) -> None:

@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeVar
 
@@ -37,9 +38,15 @@ class Streams:
     """The three pipes to a server: ours, which do not block, and the server's, which are closed once it has them."""
 
     def __init__(self) -> None:
-        stdin, self.stdin = os.pipe()
-        self.stdout, stdout = os.pipe()
-        self.stderr, stderr = os.pipe()
+        made: list[int] = []
+        try:
+            for _ in range(3):
+                made += os.pipe()
+        except OSError:
+            for descriptor in made:
+                os.close(descriptor)
+            raise
+        stdin, self.stdin, self.stdout, stdout, self.stderr, stderr = made
         self.theirs = (stdin, stdout, stderr)
         for descriptor in (self.stdin, self.stdout, self.stderr):
             os.set_blocking(descriptor, False)
@@ -184,12 +191,18 @@ class Grouped:
             raise ServerAway(f"it cannot be started: {problem.strerror}") from None
         finally:
             streams.hand_over()
-        self._waiting = self._loop.run_in_executor(None, self._process.wait)
-        self._waiting.add_done_callback(self._over)
+        self._timers: list[asyncio.TimerHandle] = []
+        threading.Thread(target=self._wait, daemon=True).start()
 
-    def _over(self, waited: "asyncio.Future[int]") -> None:
+    def _wait(self) -> None:
+        code = self._process.wait()
         self._signal(signal.SIGKILL)
-        code = waited.result()
+        with contextlib.suppress(RuntimeError):  # the loop may have ended before
+            self._loop.call_soon_threadsafe(self._over, code)
+
+    def _over(self, code: int) -> None:
+        for timer in self._timers:
+            timer.cancel()
         _settle(self.ended, f"it ended with exit code {code}" if code >= 0 else f"it was ended by signal {-code}")
 
     def _signal(self, number: signal.Signals) -> None:
@@ -197,8 +210,9 @@ class Grouped:
             os.killpg(self._process.pid, number)
 
     def end(self) -> None:
-        self._loop.call_later(STDIN_CLOSED, self._signal, signal.SIGTERM)
-        self._loop.call_later(STDIN_CLOSED + TERMINATED, self._signal, signal.SIGKILL)
+        if not self._timers and not self.ended.done():
+            for patience, number in ((STDIN_CLOSED, signal.SIGTERM), (STDIN_CLOSED + TERMINATED, signal.SIGKILL)):
+                self._timers.append(self._loop.call_later(patience, self._signal, number))
 
 
 def ending(status: int) -> str:

@@ -43,12 +43,11 @@ class StdioLine:
 
     async def open(self, hear: Hear, lost: Lost) -> None:
         self._loop, self._lost = asyncio.get_running_loop(), lost
-        streams = Streams()
         try:
+            streams = Streams()
             self._child = await self._start(streams)
-        except BaseException:
-            streams.close()
-            raise
+        except OSError as problem:
+            raise ServerAway(f"{self._argv[0]!r}: this machine cannot start it now: {problem.strerror}") from None
         self._stderr = streams.stderr
         self._loop.add_reader(self._stderr, self._overhear)
         self._writer = Writer(streams.stdin)
@@ -61,7 +60,11 @@ class StdioLine:
                 return await enclosed.start(self._argv, self._environment, self._directory, self._place, streams)
             return await child.start(self._argv, self._environment, self._directory, streams)
         except ServerAway as problem:
+            streams.close()
             raise ServerAway(f"{self._argv[0]!r}: {problem}") from None
+        except BaseException:
+            streams.close()
+            raise
 
     def send(self, message: Message, headers: Mapping[str, str] | None = None) -> None:  # noqa: ARG002
         if self._writer is None:

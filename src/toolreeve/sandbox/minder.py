@@ -36,13 +36,15 @@ def main(line: int, order: int) -> None:
         syscalls.prctl(syscalls.PR_SET_DUMPABLE, 0)
         woken = _wake_for_children()
         pid = _spawn(order)
-    except OSError as problem:
-        _tell(runtime, b"F", problem.errno or 0)
+    except (OSError, ValueError) as problem:
+        _tell(runtime, b"F", getattr(problem, "errno", None) or errno.EINVAL)
         os._exit(1)
-    _let_go_of_streams()
-    _tell(runtime, b"S", pid, os.pidfd_open(pid))
-    status = Minder(pid, runtime, life, woken).mind()
-    tree.end_descendants()
+    try:
+        _let_go_of_streams()
+        _tell(runtime, b"S", pid, os.pidfd_open(pid))
+        status = Minder(pid, runtime, life, woken).mind()
+    finally:
+        tree.end_descendants()
     _tell(runtime, b"X", status)
     os._exit(0)
 

@@ -64,9 +64,12 @@ def _children(pid: str) -> Iterator[str]:
 
 
 def _descendants(pid: str) -> Iterator[str]:
-    for child in _children(pid):
-        yield child
-        yield from _descendants(child)
+    """Without recursion, for whoever is to be ended decides how deep it goes."""
+    waiting = [pid]
+    while waiting:
+        for child in _children(waiting.pop()):
+            yield child
+            waiting.append(child)
 
 
 def end_descendants(spared: Set[int] = frozenset()) -> None:
