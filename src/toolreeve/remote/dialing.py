@@ -52,7 +52,7 @@ class Dialing:
             place = Place(grant=grant, workspace=self._workspace, enclosure=self._enclosure)
         return StdioLine(
             (spec.command, *spec.args),
-            environment={**self._base, **spec.env},
+            environment=spec.env if place else {**self._base, **spec.env},  # the sandbox has a base of its own
             directory=spec.cwd,
             place=place,
         )
