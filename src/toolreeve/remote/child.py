@@ -18,7 +18,7 @@ from typing import Protocol, TypeVar
 
 from toolreeve.remote.line import ServerAway
 from toolreeve.sandbox.boot import small_python
-from toolreeve.sandbox.minder import HOW, STDIN_CLOSED, TERMINATED
+from toolreeve.sandbox.wire import MINDED, STDIN_CLOSED, TERMINATED
 
 T = TypeVar("T")
 _PATIENCE = 10.0
@@ -88,7 +88,7 @@ class Minded:
 
     def _heard(self) -> None:
         try:
-            message, descriptors, _, _ = socket.recv_fds(self._line, HOW.size, 1)
+            message, descriptors, _, _ = socket.recv_fds(self._line, MINDED.size, 1)
         except BlockingIOError:
             return
         except OSError:
@@ -96,7 +96,7 @@ class Minded:
         if not message:
             self._gone()
             return
-        kind, number = HOW.unpack(message)
+        kind, number = MINDED.unpack(message)
         if kind == b"S":
             self._pid, self._pidfd = number, descriptors[0]
             _settle(self.started, None)

@@ -11,17 +11,10 @@ import os
 import select
 import signal
 import socket
-import struct
 import time
 
 from toolreeve.sandbox import syscalls, tree
-
-HOW = struct.Struct("=ci")
-"""S with the pid (and a pidfd beside it) when the server runs, F with an error number when it cannot be started, X with
-the wait status when it has ended and nothing is left of it."""
-
-STDIN_CLOSED, TERMINATED = 0.5, 1.5
-"""Seconds that a server has to end by itself after its input was closed, and after it was told to."""
+from toolreeve.sandbox.wire import MINDED, STDIN_CLOSED, TERMINATED
 
 _IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 
@@ -51,7 +44,7 @@ def main(line: int, order: int) -> None:
 
 def _tell(runtime: socket.socket, kind: bytes, number: int, *descriptors: int) -> None:
     with contextlib.suppress(OSError):  # nobody is left to be told
-        socket.send_fds(runtime, [HOW.pack(kind, number)], descriptors)
+        socket.send_fds(runtime, [MINDED.pack(kind, number)], descriptors)
     for descriptor in descriptors:
         os.close(descriptor)
 

@@ -1,4 +1,4 @@
-"""What does a slot tell the runtime? How a command ended, in one short message."""
+"""What do a slot and a minder tell the runtime? How a program began and ended, each in one short message."""
 
 import struct
 
@@ -7,3 +7,10 @@ ENDED = struct.Struct("=ciddQ")
 
 Kinds: X it ended, M, C and P it was ended for memory, CPU time and processes, F it could not be started.
 """
+
+MINDED = struct.Struct("=ci")
+"""Kind and number. S it runs, with its pid (and a pidfd beside it), F it could not be started, with the error number,
+X it has ended and nothing is left of it, with the wait status."""
+
+STDIN_CLOSED, TERMINATED = 0.5, 1.5
+"""Seconds that a server has to end by itself after its input was closed, and after it was told to."""
