@@ -21,8 +21,11 @@ from toolreeve.remote.stdio import StdioLine
 from toolreeve.sandbox.grounds import Grounds
 from toolreeve.sandbox.sandbox import Sandbox, Strictness
 
+LONG = f"61.{os.getpid()}"
+"""Nobody else on this machine sleeps for just as long."""
+
 SERVER = """
-import json, os, socket, sys
+import json, os, socket, subprocess, sys
 
 def tried(what):
     try:
@@ -36,9 +39,7 @@ for line in sys.stdin:
         continue
     result = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "enclosed"}}
     if asked["method"] == "tools/call":
-        if os.fork() == 0:
-            os.setsid()
-            os.execvp("sleep", ["sleep", "61.5"])
+        subprocess.Popen(["sleep", sys.argv[1]], start_new_session=True)
         result = {
             "home": tried(lambda: os.listdir(asked["params"]["home"])),
             "environment": dict(os.environ),
@@ -66,7 +67,7 @@ async def sandbox(workspace: Path) -> AsyncIterator[Sandbox]:
 
 def enclosed(sandbox: Sandbox | None, workspace: Path, *argv: str, **table: Any) -> Session:
     place = Place(grant=read_grant(table), workspace=str(workspace), enclosure=sandbox)
-    line = StdioLine(argv or [sys.executable, "-S", "-c", SERVER], environment={"TOKEN": "x"}, place=place)
+    line = StdioLine(argv or [sys.executable, "-S", "-c", SERVER, LONG], environment={"TOKEN": "x"}, place=place)
     return Session(line, client_info={})
 
 
@@ -75,7 +76,7 @@ def sleepers() -> list[int]:
     found = []
     for folder in Path("/proc").iterdir():
         try:
-            if folder.name.isdigit() and (folder / "cmdline").read_bytes() == b"sleep\x0061.5\x00":
+            if folder.name.isdigit() and (folder / "cmdline").read_bytes() == f"sleep\0{LONG}\0".encode():
                 found.append(int(folder.name))
         except OSError:
             continue
@@ -115,8 +116,8 @@ async def test_a_server_does_not_take_the_place_of_a_command(sandbox: Sandbox, w
 
 async def test_a_server_in_the_sandbox_that_does_not_end_is_ended(sandbox: Sandbox, workspace: Path) -> None:
     greeting = json.dumps({"id": 1, "result": {"protocolVersion": "2025-11-25"}})
-    stubborn = "trap '' TERM; read x; echo \"$1\"; while :; do sleep 61.5; done"
-    session = enclosed(sandbox, workspace, "sh", "-c", stubborn, "sh", greeting)
+    stubborn = "trap '' TERM; read x; echo \"$1\"; while :; do sleep $2; done"
+    session = enclosed(sandbox, workspace, "sh", "-c", stubborn, "sh", greeting, LONG)
     await session.open(Era.LEGACY, PATIENCE)
 
     await session.close()
