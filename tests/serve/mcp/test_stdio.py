@@ -1,22 +1,28 @@
 """`toolreeve mcp` as a process of its own, over real pipes."""
 
+import asyncio
 import json
 import os
 import pty
+import select
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
 import psutil
 import pytest
+import uvloop
 
 from tests.serve.mcp.pipe import PATIENCE, TOOLREEVE, Child, envelope, home
-from toolreeve.serve.mcp.pipes import LONGEST_LINE
+from toolreeve.serve.mcp.pipes import LONGEST_LINE, Pipes
+from toolreeve.serve.mcp.porter import Porter
+from toolreeve.serve.mcp.stdio import serving
 
 NOISY = """
 import os, subprocess, sys
@@ -370,3 +376,22 @@ def test_no_part_of_the_sdk_is_imported_to_serve_over_pipes(place: Path) -> None
         _, said = server.leave()
 
     assert said.strip().endswith("[]")
+
+
+@pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
+def test_who_spoke_before_we_listened_is_greeted_before_anything_slow_begins(run: Callable[[Any], Any]) -> None:
+    theirs, ours = os.pipe(), os.pipe()
+    params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {}}
+    said = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+    os.write(theirs[1], json.dumps(said).encode() + b"\n")
+
+    async def greet() -> bool:
+        pipes = Pipes(FileIO(theirs[0], "r"), FileIO(ours[1], "w"))
+        async with serving(Porter(servers=False, search=False), pipes):
+            greeted = bool(select.select([ours[0]], [], [], 0)[0])
+            os.close(theirs[1])
+        return greeted
+
+    assert run(greet())
+    assert b'"protocolVersion"' in os.read(ours[0], 10_000)
+    os.close(ours[0])
