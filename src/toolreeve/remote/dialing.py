@@ -53,6 +53,6 @@ class Dialing:
         return StdioLine(
             (spec.command, *spec.args),
             environment=spec.env if place else {**self._base, **spec.env},  # the sandbox has a base of its own
-            directory=spec.cwd,
+            directory=spec.cwd or self._workspace,
             place=place,
         )
