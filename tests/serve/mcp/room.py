@@ -10,6 +10,7 @@ from tests.serve.mcp.pipe import CLIENT, envelope
 from toolreeve import Toolreeve
 from toolreeve.core.call import new_id
 from toolreeve.serve.mcp.conversation import Conversation
+from toolreeve.serve.mcp.desk import Desk
 from toolreeve.serve.mcp.door import new_desk, new_view
 from toolreeve.serve.mcp.views import View
 
@@ -25,6 +26,7 @@ class Room:
         self.lines: asyncio.Queue[bytes] = asyncio.Queue()
         self.heard: list[dict[str, Any]] = []
         self.talk: Conversation
+        self.desk: Desk
         self.held = asyncio.Event()
         self._clear = asyncio.Event()
         self._number = 0
@@ -83,8 +85,8 @@ class Room:
 @asynccontextmanager
 async def room(reeve: Toolreeve, view: View | None = None, **seen: Any) -> AsyncIterator[Room]:
     async with reeve:
-        desk = new_desk(reeve)
         there = Room()
+        desk = there.desk = new_desk(reeve)
         there.talk = Conversation(desk, there, session=new_id(), view=view or new_view(reeve, **seen))
         yield there
         desk.close()

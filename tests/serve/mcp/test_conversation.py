@@ -582,6 +582,27 @@ async def test_a_caller_hears_nothing_more_once_it_is_answered() -> None:
 
 
 @pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ([0, 1, 2.5], [0, 1, 2.5]),
+        ([5, 5, 4, 9], [5, 6, 7, 9]),
+        ([None, None, 0], [1, 2, 3]),
+        ([-2, "x", 7], [-2, -1, 7]),
+    ],
+)
+async def test_progress_grows_whatever_is_reported(given: list[Any], told: list[float]) -> None:
+    client = Room()
+    client.talk = Conversation(Counter(), client, session="one")
+    sender = Client(view=None, era=Era.LEGACY, session="one")  # type: ignore[arg-type]
+    caller = Caller(sender, client.talk, progress_token="t")
+
+    for number in given:
+        await caller.notify("notifications/progress", {} if number is None else {"progress": number})
+
+    assert [json.loads(client.lines.get_nowait())["params"]["progress"] for _ in given] == told
+
+
+@pytest.mark.parametrize(
     ("least", "told"), [(None, []), ("debug", ["debug", "error"]), ("warning", ["error"]), ("emergency", [])]
 )
 async def test_log_lines_below_the_wanted_level_are_not_told(least: str | None, told: list[str]) -> None:

@@ -9,7 +9,9 @@ from tests.serve.mcp.pipe import envelope
 from tests.serve.mcp.room import Room, room
 from tests.world import World
 from toolreeve import Toolreeve
+from toolreeve.serve.mcp.conversation import Conversation
 from toolreeve.serve.mcp.relay import _may_expand_to
+from toolreeve.serve.mcp.views import View
 
 LIBRARY = str(Path(__file__).parent / "library.py")
 
@@ -100,6 +102,22 @@ async def test_news_of_a_server_reach_whoever_subscribed(world: World) -> None:
         "notifications/resources/updated",
     }
     assert left["content"][0]["text"] == ""
+
+
+async def test_a_client_that_leaves_takes_its_subscriptions_along_and_no_others(world: World) -> None:
+    reeve = libraries(world, "one")
+    async with room(reeve) as stays:
+        await stays.greet()
+        await stays.ask("resources/subscribe", {"uri": "one://book/1"})
+        leaves = Room()
+        leaves.talk = Conversation(stays.desk, leaves, session="other", view=View(reeve.tools))
+        await leaves.greet()
+        await leaves.ask("resources/subscribe", {"uri": "one://book/1"})
+        await leaves.ask("resources/subscribe", {"uri": "shared://book"})
+        await leaves.talk.finish(0)
+        left = await stays.call("one__publish")
+
+    assert left["content"][0]["text"] == "one://book/1"
 
 
 async def test_a_listener_of_the_modern_era_hears_of_its_resources_until_it_stops(world: World) -> None:

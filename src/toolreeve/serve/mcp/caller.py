@@ -81,7 +81,7 @@ class Caller:
     ) -> None:
         self.client, self._outbound, self._token = client, outbound, progress_token
         self.request_id, self.fragments = request_id, fragments
-        self._last = 0.0
+        self._last: float | None = None
         self.closed = False
         self.call_id: str | None = None
         self.question: Any = None
@@ -141,10 +141,11 @@ class Caller:
         self.question = question
 
     def _numbered(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Progress must grow, whoever reports it."""
+        """Progress must grow, whoever reports it; what has no number of its own is counted."""
         given = params.get("progress")
-        self._last = given if isinstance(given, int | float) and given > self._last else self._last + 1
-        return {**params, "progressToken": self._token, "progress": self._last}
+        grows = isinstance(given, int | float) and (self._last is None or given > self._last)
+        self._last = number = given if grows else (self._last or 0) + 1
+        return {**params, "progressToken": self._token, "progress": number}
 
     def _wants(self, level: Any) -> bool:
         least = self.log_level

@@ -4,6 +4,7 @@ Each method belongs to its era; what a client may not see, it is not told of. Wh
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from toolreeve.core.peer import Era
@@ -74,8 +75,9 @@ class Desk:
 
     async def leave(self, caller: Caller) -> None:
         """A connection of the legacy era has ended: nothing is kept up for it any more."""
-        while self._relay is not None and caller.client.subscribed:
-            await self._unsubscribe({"uri": caller.client.subscribed.pop()}, caller)
+        for uri in list(caller.client.subscribed):
+            with suppress(WireError):  # the server is away, and with it the subscription
+                await self._unsubscribe({"uri": uri}, caller)
 
     def close(self) -> None:
         self.news.close()

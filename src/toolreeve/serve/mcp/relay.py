@@ -100,11 +100,15 @@ class Relay:
             return await self._ask(server, "resources/subscribe", {"uri": uri}, caller)
         except BaseException:
             self._subscribers[server, uri] -= 1
+            if not self._subscribers[server, uri]:
+                del self._subscribers[server, uri]
             raise
 
     async def unsubscribe(self, uri: str, caller: Caller) -> dict[str, Any]:
         """The server is told only when nobody here is left who wants to know."""
-        server = await self._server_of(uri, caller)
+        server = next((server for server, known in self._subscribers if known == uri), None)
+        if server is None:
+            return {}
         self._subscribers[server, uri] -= 1
         if self._subscribers[server, uri] > 0:
             return {}
