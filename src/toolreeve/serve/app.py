@@ -20,6 +20,7 @@ from toolreeve.serve.gate import Gate, Refused, is_loopback
 from toolreeve.serve.mcp.door import new_desk
 from toolreeve.serve.mcp.http import HttpDoor, Views
 from toolreeve.serve.mcp.sdk import CREDENTIAL
+from toolreeve.serve.pages import answer_question, is_question, readable_by
 from toolreeve.serve.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 5
 """Seconds that requests under way get to end when the server stops."""
+MOST_CONNECTIONS = 4096
 MCP = "/mcp"
 
 
@@ -40,6 +42,11 @@ class Application:
         if scope["type"] != "http":
             raise ValueError(f"{scope['type']} is not served here")
         try:
+            if (page := self._gate.page(scope["headers"])) is not None:
+                if is_question(scope):
+                    await answer_question(page, send)
+                    return
+                send = readable_by(page, send)
             scope[CREDENTIAL] = self._gate.admit(scope["headers"])
         except Refused as refusal:
             headers = {name.decode(): value.decode() for name, value in refusal.headers}
@@ -63,6 +70,7 @@ class HttpServer(Server):
                 ws="none",
                 proxy_headers=False,
                 server_header=False,
+                limit_concurrency=MOST_CONNECTIONS,
                 timeout_graceful_shutdown=PATIENCE,
             )
         )

@@ -39,13 +39,22 @@ class Gate:
 
     def admit(self, headers: Iterable[Header]) -> Credential:
         """Raises Refused."""
+        shown = self._checked(headers)
+        return self._identify(shown.get(b"authorization")) if self.tokens else UNASKED
+
+    def page(self, headers: Iterable[Header]) -> bytes | None:
+        """The configured web page that sends this, if one does; no token is asked for. Raises Refused."""
+        if not self.origins:
+            return None
+        origin = self._checked(headers).get(b"origin")
+        return origin if origin is not None and origin.decode("latin-1").lower() in self.origins else None
+
+    def _checked(self, headers: Iterable[Header]) -> dict[bytes, bytes]:
         shown = _shown(headers)
         host = self._check_host(shown.get(b"host", b""))
         if (origin := shown.get(b"origin")) is not None:
             self._check_origin(origin, host)
-        if not self.tokens:
-            return UNASKED
-        return self._identify(shown.get(b"authorization"))
+        return shown
 
     def _check_host(self, given: bytes) -> str:
         host = given.decode("latin-1").lower()

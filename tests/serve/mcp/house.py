@@ -70,6 +70,7 @@ async def serving(
     tokens: Sequence[Mapping[str, Any]] = (),
     tools: str | None = None,
     search: bool | None = None,
+    origins: Sequence[str] = (),
     **options: Any,
 ) -> AsyncIterator[House]:
     """Tokens are spelled out here as `token`, which nobody should do elsewhere."""
@@ -81,7 +82,7 @@ async def serving(
         with bind("127.0.0.1", 0) as place:
             host, port = place.getsockname()
             async with door.open(), httpx2.AsyncClient(timeout=20) as client, asyncio.TaskGroup() as tasks:
-                server = HttpServer(Application(new_gate(host, known), {MCP: door}, desk.close))
+                server = HttpServer(Application(new_gate(host, known, origins=origins), {MCP: door}, desk.close))
                 tasks.create_task(server.serve([place]))
                 yield House(f"http://{host}:{port}{MCP}", door, reeve, client)
                 server.should_exit = True

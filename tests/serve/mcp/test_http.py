@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from mcp.client.client import Client
-from mcp_types import ToolListChangedNotification
+from mcp_types import ElicitResult, ToolListChangedNotification
 
 from tests.serve.mcp.house import HEADERS, House, request, serving
 from tests.world import World
@@ -347,3 +347,44 @@ async def test_what_must_be_asked_is_asked_and_runs_once_after_the_answer(world:
 def _allowing(schema: dict[str, Any]) -> str:
     values = schema.get("enum") or [each["const"] for each in schema["oneOf"]]
     return next(str(value) for value in values if "allow" in str(value).lower())
+
+
+ASKING = {"access-control-request-method": "POST", "access-control-request-headers": "authorization, mcp-name"}
+PAGE = "https://app.example"
+
+
+async def test_a_configured_page_is_let_through_by_the_browser_and_still_needs_its_token(world: World) -> None:
+    async with serving(world.reeve(tools=[echo]), tokens=[ADA], origins=[PAGE]) as house:
+        asked = await house.client.options(house.url, headers={"origin": PAGE, **ASKING})
+        bare = await house.ask("tools/list", headers={"origin": PAGE})
+        call = {"name": "echo", "arguments": {"text": "x"}}
+        full = await house.ask("tools/call", call, headers={"origin": PAGE, **bearer(ADA)})
+
+    assert [asked.status_code, bare.status_code, full.status_code] == [204, 401, 200]
+    assert {each.headers["access-control-allow-origin"] for each in (asked, bare, full)} == {PAGE}
+    assert "authorization" in asked.headers["access-control-allow-headers"]
+
+
+async def test_no_other_page_is_told_anything_that_lets_it_read(world: World) -> None:
+    async with serving(world.reeve(tools=[echo]), origins=[PAGE]) as house:
+        asked = await house.client.options(house.url, headers={"origin": "https://evil.example", **ASKING})
+        said = await house.ask("tools/list", headers={"origin": "https://evil.example"})
+        unnamed = await house.ask("tools/list")
+
+    assert [asked.status_code, said.status_code, unnamed.status_code] == [403, 403, 200]
+    assert not [each for each in (asked, said, unnamed) if "access-control-allow-origin" in each.headers]
+
+
+@pytest.mark.parametrize(("action", "ran"), [("accept", True), ("decline", False), ("cancel", False)])
+async def test_a_person_is_asked_through_the_session_that_called(world: World, action: Any, ran: bool) -> None:
+    async def decide(context: Any, params: Any) -> ElicitResult:
+        schema = params.requested_schema["properties"]["decision"]
+        return ElicitResult(action=action, content={"decision": _allowing(schema)} if action == "accept" else None)
+
+    async with (
+        serving(world.reeve(tools=[erase])) as house,
+        Client(house.url, mode="legacy", elicitation_callback=decide) as client,
+    ):
+        result = await client.call_tool("erase", {"text": "it"})
+
+    assert (result.structured_content == {"output": "erased it"}) is ran
