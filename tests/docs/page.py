@@ -6,9 +6,13 @@ Every block is run, parsed or checked according to its language. There is no lan
 import json
 import os
 import re
+import shutil
+import socket
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -19,10 +23,15 @@ from tests.docs.likeness import is_like, tidy
 from tests.docs.shell import Terminal, read_commands
 from toolreeve.cli.cases import read_cases
 from toolreeve.config import load
+from toolreeve.config.servers import read_servers
 from toolreeve.policy.files import read_rules
+from toolreeve.remote.dialects import plain
+from toolreeve.remote.reading import entries, sections
 from toolreeve.scripted.definition import read_definitions
 
 ROOT = Path(__file__).parents[2]
+PORT = ":8733"
+"""Where pages say that `toolreeve serve` listens. Each run listens on a port of its own instead."""
 _SHOWN = re.compile(r"# → ?(.*)$", re.MULTILINE)
 
 
@@ -38,6 +47,18 @@ def environment(home: Path) -> dict[str, str]:
     return {"LANG": "C.UTF-8"} | kept | own
 
 
+def _free_port() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return str(taken.getsockname()[1])
+
+
+def _missing_programs(document: Any, path: str) -> list[str]:
+    """What the servers of a client's file would be started with, and is not there."""
+    found = (entry.raw for where, section in sections(document) for entry in entries(section, where))
+    commands = [str(plain(raw, own=False).entry.get("command", "toolreeve")) for raw in found]
+    return [command for command in commands if shutil.which(command, path=path) is None]
+
+
 def shown_in(source: str) -> list[str]:
     """What Python code says that it prints, in comments that begin with `# →`."""
     return _SHOWN.findall(source)
@@ -49,7 +70,8 @@ class Page:
         self.home, self.workspace = scratch / "home", scratch / "project"
         self.home.mkdir()
         self.workspace.mkdir()
-        self.environ = environment(self.home)
+        self._port = _free_port()
+        self.environ = environment(self.home) | {"TOOLREEVE_SERVE_PORT": self._port}
         self._terminal: Terminal | None = None
         self._interpreter: Interpreter | None = None
 
@@ -65,6 +87,7 @@ class Page:
             raise PageProblem("\n\n".join(problems))
 
     def _run(self, block: Block) -> None:
+        block = replace(block, text=block.text.replace(PORT, f":{self._port}"))
         if block.file is not None:
             self._write(block)
         elif block.language in RUNS:
@@ -98,7 +121,8 @@ class Page:
             raise self._problem(block, f"printed:\n{output}")
 
     def parse_json(self, block: Block) -> None:
-        json.loads(block.text)
+        if missing := _missing_programs(json.loads(block.text), self.environ["PATH"]):
+            raise self._problem(block, f"there is no program called {', '.join(missing)}")
 
     def _write(self, block: Block) -> None:
         """A file of the page: `~` is the home of its reader. What can be checked about it is checked."""
@@ -124,7 +148,17 @@ class Page:
 
 
 def _check_settings(page: Page, _: Path) -> None:
-    load(environ=page.environ, cwd=page.workspace)
+    for problem in load(environ=page.environ, cwd=page.workspace).mcp_problems:
+        raise problem
+
+
+def _check_toml(_: Page, path: Path) -> None:
+    tomllib.loads(path.read_text())
+
+
+def _check_client(_: Page, path: Path) -> None:
+    """A file of another program, with or without comments."""
+    read_servers(path)
 
 
 def _check_policy(page: Page, path: Path) -> None:
@@ -161,6 +195,8 @@ RUNS: Mapping[str, Callable[[Page, Block], None]] = {
 }
 CHECKS: Mapping[str, Callable[[Page, Path], Any]] = {
     "toolreeve.toml": _check_settings,
+    ".toml": _check_toml,
+    ".json": _check_client,
     "policy.yaml": _check_policy,
     "cases.yaml": _check_cases,
     "tools.yaml": _check_tools,

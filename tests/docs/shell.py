@@ -8,6 +8,7 @@ import fcntl
 import os
 import pty
 import select
+import signal
 import struct
 import subprocess
 import termios
@@ -93,7 +94,7 @@ class Terminal:
     def close(self) -> None:
         with contextlib.suppress(OSError):
             self._send("exit 0\n")
-        self._shell.kill()
+        os.killpg(self._shell.pid, signal.SIGKILL)  # with whatever a page left running behind it
         self._shell.communicate()
         os.close(self._ours)
 

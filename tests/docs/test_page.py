@@ -1,10 +1,13 @@
 """Does the harness catch a page that does not tell the truth?"""
 
+import os
+import select
 from pathlib import Path
 
 import pytest
 
-from tests.docs.page import Page, PageProblem
+from tests.docs.page import Page, PageProblem, environment
+from tests.docs.shell import Command, Terminal
 
 
 def run(tmp_path: Path, text: str) -> None:
@@ -99,3 +102,29 @@ def test_no_way_to_open_a_block_keeps_it_from_being_run(tmp_path: Path, opening:
 def test_a_block_that_is_not_closed_is_found(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="never closed"):
         run(tmp_path, "```console\n$ ls\n")
+
+
+def test_a_client_that_would_start_what_is_not_there_is_found(tmp_path: Path) -> None:
+    with pytest.raises(PageProblem, match="no program called toolreve"):
+        run(tmp_path, '```json\n{"mcpServers": {"toolreeve": {"command": "toolreve", "args": ["mcp"]}}}\n```\n')
+
+
+def test_a_server_of_the_settings_that_cannot_be_used_is_found(tmp_path: Path) -> None:
+    server = '[mcp_servers.web]\nurl = "https://${NOT_SET_ANYWHERE}/mcp"'
+    with pytest.raises(Exception, match="NOT_SET_ANYWHERE is not set"):
+        run(tmp_path, f"<!-- file: ~/.config/toolreeve/toolreeve.toml -->\n```toml\n{server}\n```\n")
+
+
+def test_a_page_listens_on_a_port_of_its_own(tmp_path: Path) -> None:
+    ours = "echo http://127.0.0.1:$TOOLREEVE_SERVE_PORT/mcp"
+    run(tmp_path, f"```console\n$ {ours}\nhttp://127.0.0.1:8733/mcp\n$ test $TOOLREEVE_SERVE_PORT != 8733\n```\n")
+
+
+def test_what_a_page_leaves_running_ends_with_it(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path, environment(tmp_path))
+    started, _ = terminal.run(Command("sleep 1000 & echo $!"))
+    left = os.pidfd_open(int(started))
+    terminal.close()
+
+    assert select.select([left], [], [], 10.0)[0] == [left]
+    os.close(left)
