@@ -7,7 +7,8 @@ No call waits for another here; all of them wait for one login.
 import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -88,7 +89,7 @@ class Authorization(httpx2.Auth):
         self._server, self._web, self._settings, self._file = server, web, settings, file
         self._authorize, self._fresh = authorize, fresh
         self._client = web.new_client()
-        self._grant: Grant = {} if fresh else file.read()
+        self._grant: Grant = _without_tokens(file.read()) if fresh else file.read()
         self._renewed: str | None = None
         self._settling: asyncio.Task[None] | None = None
         self._failure: ServerAway | None = None
@@ -151,6 +152,7 @@ class Authorization(httpx2.Auth):
     async def _obtain(self, challenge: httpx2.Response | None, used: str | None) -> None:
         if not self._fresh and await self._was_renewed_elsewhere(used):
             return
+        await asyncio.to_thread(import_module, "toolreeve.remote.provider")  # the SDK takes its time to load
         wants_more = challenge is not None and challenge.status_code == FORBIDDEN
         if not wants_more and await self._renew(used):
             return
@@ -201,15 +203,14 @@ class Authorization(httpx2.Auth):
     async def _redirect(self) -> AsyncIterator[Redirect]:
         """The port that the client was registered with, where it still can be had; else the client is a new one."""
         port = self._settings.redirect_port or _port_of(self._grant)
-        try:
-            async with redirect_place(port) as place:
-                yield place
-                return
-        except OSError:
-            if port is None or self._settings.redirect_port is not None:
-                raise
-        await asyncio.to_thread(self._file.update, client=None)
-        async with redirect_place() as place:
+        async with AsyncExitStack() as stack:
+            try:
+                place = await stack.enter_async_context(redirect_place(port))
+            except OSError:
+                if port is None or self._settings.redirect_port is not None:
+                    raise
+                await asyncio.to_thread(self._file.update, client=None)
+                place = await stack.enter_async_context(redirect_place())
             yield place
 
     def _new_provider(self, place: Redirect | None, *, expired: bool) -> "tuple[OAuthClientProvider, Kept]":
@@ -286,6 +287,10 @@ def _is_challenge(response: httpx2.Response) -> bool:
         return True
     said = response.headers.get("www-authenticate", "")
     return response.status_code == FORBIDDEN and "insufficient_scope" in said
+
+
+def _without_tokens(grant: Grant) -> Grant:
+    return {name: value for name, value in grant.items() if name not in ("tokens", "expires_at")}
 
 
 def _port_of(grant: Grant) -> int | None:
