@@ -1,11 +1,14 @@
 """The table `oauth` of a server: checked word by word."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from toolreeve.core.errors import ConfigError
+from toolreeve.remote.expansion import Surroundings
 from toolreeve.remote.oauth_settings import OAuthSettings
+from toolreeve.remote.reading import Origin, parse_servers
 
 
 def parse(given: dict[str, Any] | None) -> OAuthSettings:
@@ -48,3 +51,18 @@ def test_what_is_wrong_is_named_with_its_place(given: dict[str, Any], said: str)
 
     assert said in str(caught.value)
     assert "toolreeve.toml:3" in str(caught.value)
+
+
+def test_a_wrong_word_leaves_that_server_out_and_is_named_where_it_stands() -> None:
+    known = Surroundings(environ={}, secret=lambda _: None, workspace="/work", home="/home/ada")
+    document = {
+        "mcp_servers": {
+            "bad": {"url": "https://a.example/mcp", "oauth": {"client": "x"}},
+            "good": {"url": "https://b.example/mcp", "oauth": {"client_id": "x"}},
+        }
+    }
+
+    found = parse_servers(document, Origin(source="toolreeve.toml", base=Path("/work"), own=True), known)
+
+    assert [spec.name for spec in found.specs] == ["good"]
+    assert [problem.key for problem in found.problems] == ["mcp_servers.bad.oauth.client"]

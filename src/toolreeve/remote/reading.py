@@ -15,6 +15,7 @@ from toolreeve.core.schema import Problem, Schema, nearest
 from toolreeve.remote.declared import SERVER
 from toolreeve.remote.dialects import OWN, SECTIONS, plain
 from toolreeve.remote.expansion import Expander, Surroundings
+from toolreeve.remote.oauth_settings import OAuthSettings
 from toolreeve.remote.resolving import Rejected, resolve
 from toolreeve.remote.servers import ServerSpec
 from toolreeve.remote.titles import server_name
@@ -148,8 +149,16 @@ def _parse(entry: Entry, origin: Origin, surroundings: Surroundings, notices: li
             f"{here}: {key} of a project's own server is ignored: only your own file may say it" for key in withheld
         ]
     spec = resolve(name, own, Expander(surroundings), base=origin.base, source=here, place=place(own))
+    _check_login(spec)
     notices += told
     return spec
+
+
+def _check_login(spec: ServerSpec) -> None:
+    try:
+        OAuthSettings.parse(spec.oauth, source=spec.source, server=spec.name)
+    except ConfigError as problem:
+        raise Rejected(problem.problem, problem.fix, ("oauth", problem.key.rpartition(".")[2])) from None
 
 
 def _remarks(entry: Entry, origin: Origin) -> Iterator[str]:
