@@ -242,6 +242,28 @@ async def test_a_session_is_of_no_use_to_another_token(world: World) -> None:
     assert own.status_code == 200
 
 
+async def test_an_answer_is_fetched_after_its_stream_broke(world: World) -> None:
+    go_on = asyncio.Event()
+
+    @tool(danger=DangerLevel.SAFE)
+    async def dawdle() -> str:
+        """Answer when told to."""
+        await go_on.wait()
+        return "at last"
+
+    said = {"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {"name": "dawdle"}}
+    async with serving(world.reeve(tools=[dawdle])) as house:
+        headers = LEGACY | {"mcp-session-id": await open_session(house), "mcp-protocol-version": "2025-11-25"}
+        async with house.client.stream("POST", house.url, json=said, headers=headers) as answer:
+            first = await anext(line async for line in answer.aiter_lines() if line.startswith("id:"))
+        go_on.set()
+        again = headers | {"last-event-id": first.partition(":")[2].strip()}
+        async with house.client.stream("GET", house.url, headers=again) as answer:
+            data = await anext(line async for line in answer.aiter_lines() if line.startswith("data: {"))
+
+    assert json.loads(data[5:])["result"]["structuredContent"] == {"output": "at last"}
+
+
 async def test_events_of_one_session_cannot_be_replayed_into_another(world: World) -> None:
     async with serving(world.reeve(tools=[echo])) as house:
         victim, thief = await open_session(house), await open_session(house)
@@ -282,6 +304,25 @@ async def test_sessions_are_bounded_and_room_comes_back(world: World) -> None:
         again = await house.client.post(house.url, json=said, headers=LEGACY)
 
     assert [refused.status_code, again.status_code] == [503, 200]
+
+
+async def test_sessions_that_end_leave_nothing_behind(world: World) -> None:
+    async with serving(world.reeve(tools=[echo])) as house:
+        await house.client.delete(house.url, headers=LEGACY | {"mcp-session-id": await open_session(house)})
+        before = len(asyncio.all_tasks())
+        for _ in range(20):
+            session = {"mcp-session-id": await open_session(house)}
+            said = {
+                "jsonrpc": "2.0",
+                "id": 2,
+                "method": "tools/call",
+                "params": {"name": "echo", "arguments": {"text": "x"}},
+            }
+            await house.client.post(house.url, json=said, headers=LEGACY | session)
+            await house.client.delete(house.url, headers=LEGACY | session)
+        async with asyncio.timeout(10):
+            while len(asyncio.all_tasks()) > before:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
 
 
 async def test_a_session_must_begin_with_a_greeting(world: World) -> None:

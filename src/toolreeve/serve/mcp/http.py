@@ -30,6 +30,8 @@ MOST_SESSIONS = 1000
 IDLE = 30 * 60.0
 RECONNECT_MS = 1000
 
+_viewing: ContextVar[View] = ContextVar("viewing")
+
 
 @dataclass(frozen=True, slots=True)
 class Narrowed(Patterns):
@@ -87,7 +89,6 @@ class HttpDoor:
         idle: float = IDLE,
         silence: float = SILENCE,
     ) -> None:
-        self._viewing: ContextVar[View] = ContextVar("viewing")
         self._views = views
         self._sessions = Sessions(
             new_server(desk, views.of, self._schema),
@@ -111,10 +112,10 @@ class HttpDoor:
         credential: Credential = scope[CREDENTIAL]
         # The SDK ties a session to the client id of its user; it never sees the token.
         token = AccessToken(token="", client_id=credential.id, scopes=[])
-        self._viewing.set(self._views.of(credential))
+        _viewing.set(self._views.of(credential))
         await self._sessions.asgi_app({**scope, "user": AuthenticatedUser(token)}, receive, send)
 
     def _schema(self, name: str) -> Mapping[str, Any] | None:
         """The input schema of a tool, for the client whose request is at hand."""
-        found = self._viewing.get().find(name)
+        found = _viewing.get().find(name)
         return None if found is None else found.spec.input
