@@ -5,7 +5,6 @@ answered by the rules of JSON-RPC or not at all: nothing that comes in can end t
 """
 
 import asyncio
-import itertools
 import sys
 import traceback
 from collections.abc import Callable, Mapping
@@ -13,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from toolreeve.core import json
 from toolreeve.core.call import LOCAL, Principal
-from toolreeve.core.peer import Era, PeerError
+from toolreeve.core.peer import Era
 from toolreeve.serve.mcp.caller import Caller, Client
+from toolreeve.serve.mcp.questions import Questions
 from toolreeve.serve.mcp.wire import (
     CONNECTION_CLOSED,
     INTERNAL_ERROR,
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 MOST_RUNNING = 2048
 LONGEST_ID = 1024
-THOUGHT = 3600.0
-"""How many seconds a client may take to answer a question; whoever asks may well give up before."""
 LOSSY = frozenset({"notifications/progress", "notifications/message"})
 """What a client that does not read is not told later."""
 
@@ -83,8 +81,7 @@ class Conversation:
         self._era: Era | None = None
         self._client = self._sender(Era.LEGACY, log_level="debug")
         self._running: dict[Id, tuple[asyncio.Task[None], Caller]] = {}
-        self._asked: dict[str, asyncio.Future[dict[str, Any]]] = {}
-        self._numbers = itertools.count(1)
+        self._questions = Questions(self._post)
         self._unfollow: Callable[[], None] | None = None
         self._held: dict[tuple[str, str | None], Mapping[str, Any]] = {}
 
@@ -107,7 +104,7 @@ class Conversation:
             return
         method = message.get("method")
         if method is None and ("result" in message or "error" in message):
-            self._answered(message)
+            self._questions.answered(message)
         elif not isinstance(method, str):
             self._refuse(_id_in(message), WireError(INVALID_REQUEST, "Invalid Request: `method` must be a string"))
         elif "id" in message:
@@ -227,34 +224,9 @@ class Conversation:
             if not self._desk.cancel(caller):
                 task.cancel()
 
-    def _answered(self, message: Mapping[str, Any]) -> None:
-        number = message.get("id")
-        waiting = self._asked.pop(number, None) if isinstance(number, str) else None
-        if waiting is None or waiting.done():
-            return
-        result, error = message.get("result"), message.get("error")
-        if isinstance(result, dict):
-            waiting.set_result(result)
-        else:
-            waiting.set_exception(_error_in(error))
-
     async def request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """Ask the client something. Raises PeerError."""
-        number = f"toolreeve-{next(self._numbers)}"
-        waiting: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
-        self._asked[number] = waiting
-        self._post({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
-        try:
-            async with asyncio.timeout(THOUGHT):
-                return await waiting
-        except TimeoutError:
-            self._withdraw(number, "nobody answered")
-            raise PeerError(CONNECTION_CLOSED, "the client did not answer") from None
-        except asyncio.CancelledError:
-            self._withdraw(number, "not needed any more")
-            raise
-        finally:
-            self._asked.pop(number, None)
+        return await self._questions.ask(method, params)
 
     async def notify(self, method: str, params: Mapping[str, Any]) -> None:
         if self._wire.congested:
@@ -262,10 +234,6 @@ class Conversation:
                 return
             await self._wire.clear()
         self._post({"jsonrpc": "2.0", "method": method, "params": params})
-
-    def _withdraw(self, number: str, reason: str) -> None:
-        params = {"requestId": number, "reason": reason}
-        self._post({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
 
     def _tell(self, method: str, params: Mapping[str, Any]) -> None:
         """News that keep: a client that does not read hears each of them once when it does."""
@@ -282,9 +250,7 @@ class Conversation:
 
     async def finish(self, patience: float) -> None:
         """Nothing more will come in. What is running gets a moment to be answered, and is then ended."""
-        for waiting in self._asked.values():
-            if not waiting.done():
-                waiting.set_exception(PeerError(CONNECTION_CLOSED, "the client is gone"))
+        self._questions.end()
         if self._unfollow is not None:
             self._unfollow()
         if self._running:
@@ -325,12 +291,6 @@ def _is_id(number: Any) -> bool:
 def _id_in(message: Any) -> Id | None:
     number = message.get("id") if isinstance(message, dict) else None
     return number if _is_id(number) else None
-
-
-def _error_in(error: Any) -> PeerError:
-    if isinstance(error, dict) and isinstance(error.get("code"), int):
-        return PeerError(error["code"], str(error.get("message", "")), error.get("data"))
-    return PeerError(INTERNAL_ERROR, "the client's answer is neither a result nor an error")
 
 
 def _bare(method: str) -> dict[str, Any]:
