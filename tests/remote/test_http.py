@@ -339,6 +339,23 @@ async def test_a_session_id_that_is_none_is_not_repeated(session_id: str, tmp_pa
                 pass
 
 
+async def test_cookies_do_not_pile_up(tmp_path: Path) -> None:
+    count = 0
+
+    def baker(got: Received) -> Answer:
+        nonlocal count
+        count += 1
+        answer = raw(got)
+        answer.cookies = [f"c{count}-{number}=x" for number in range(20)]
+        return answer
+
+    async with web_server(baker) as server, conversation(line_to(server.url(), tmp_path), Era.LEGACY) as session:
+        for _ in range(20):
+            await session.request("tools/list", {})
+
+    assert max(got.headers.get("cookie", "").count("=") for got in server.received) <= 50
+
+
 async def test_a_line_that_is_closed_leaves_no_connection_behind(tmp_path: Path) -> None:
     open_now = 0
     all_there, all_gone = asyncio.Event(), asyncio.Event()
@@ -369,6 +386,17 @@ async def test_a_line_that_is_closed_leaves_no_connection_behind(tmp_path: Path)
         assert len(asyncio.all_tasks()) <= before
         with pytest.raises(ServerAway):
             line.send(request(9))
+
+
+async def test_many_lines_opened_and_closed_leave_no_descriptor(tmp_path: Path) -> None:
+    async with web_server(raw) as server:
+        counts = []
+        for _ in range(30):
+            async with conversation(line_to(server.url(), tmp_path), Era.LEGACY) as session:
+                await session.request("tools/list", {})
+            counts.append(len(list(Path("/proc/self/fd").iterdir())))
+
+    assert max(counts[5:]) <= max(counts[:5]) + 5
 
 
 async def test_what_a_server_does_not_take_is_bounded(tmp_path: Path) -> None:

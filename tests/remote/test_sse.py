@@ -19,6 +19,7 @@ from tests.remote.servers import official
 from tests.remote.webs import by_hand, chunk, conversation, head, line_to, listening_on, request, served
 from toolreeve.core.peer import Era
 from toolreeve.remote.line import MAX_MESSAGE, ServerAway
+from toolreeve.remote.session import Session
 
 
 def application() -> Starlette:
@@ -111,6 +112,24 @@ async def test_a_server_without_a_stream_is_away(answer: Answer, tmp_path: Path)
         with pytest.raises(ServerAway):
             async with listening_on(line_to(server.url(), tmp_path, "sse")):
                 pass
+
+
+async def test_a_stream_that_never_says_where_to_send_is_given_up_at_the_deadline(tmp_path: Path) -> None:
+    let_go = asyncio.Event()
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(head() + chunk(b": wait\n\n"))
+        try:
+            while await reader.read(4096):
+                pass
+        finally:
+            let_go.set()
+
+    async with listening(handle) as port:
+        line = line_to(f"http://127.0.0.1:{port}/sse", tmp_path, "sse")
+        with pytest.raises(ServerAway, match="did not answer within"):
+            await Session(line, client_info={}).open(Era.LEGACY, 0.3)
+        await asyncio.wait_for(let_go.wait(), 10)
 
 
 async def test_a_message_that_is_refused_is_an_error_of_that_message(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 MAX_REDIRECTS = 5
 MAX_SHOWN = 300
+MAX_COOKIES = 50
 CONNECT_SECONDS = 10.0
 WRITE_SECONDS = 30.0
 _PLAIN = frozenset({"", "identity"})
@@ -91,6 +92,8 @@ class Web:
         request = self._client.build_request(method, url, headers=dict(headers), content=body)
         for _ in range(MAX_REDIRECTS):
             response = await self._client.send(request, stream=True)
+            if len(self._client.cookies.jar) > MAX_COOKIES:
+                self._client.cookies.clear()
             onward = _onward(response)
             if onward is None:
                 break

@@ -59,7 +59,9 @@ class WebLine(ABC):
         self._held = 0
         self._over = asyncio.Event()
         self._home: asyncio.Task[None] | None = None
+        self._has_arrived = False
         self._gone: str | None = None
+        self._is_lost = False
         self._words = ""
 
     @property
@@ -118,6 +120,8 @@ class WebLine(ABC):
         self._gone = self._gone or "the line is closed"
         self._over.set()
         if self._home is not None:
+            if not self._has_arrived:
+                self._home.cancel()
             await asyncio.wait([self._home])
 
     def last_words(self) -> str:
@@ -131,11 +135,14 @@ class WebLine(ABC):
                 for errand in self._errands.values():
                     errand.give_up()
                 self._end_streams()
-            with suppress(httpx2.HTTPError, ToolError, ServerAway):
-                await self._leave()
+            if not self._is_lost:
+                with suppress(httpx2.HTTPError, ToolError, ServerAway):
+                    await self._leave()
         except* Exception as problems:
             self._lose(f"the line broke: {explain(problems.exceptions[0])}")
         finally:
+            if not ready.done():
+                ready.set_exception(ServerAway(self._gone or "the line broke"))
             await self._web.close()
 
     async def _begin(self, ready: "asyncio.Future[None]") -> None:
@@ -146,6 +153,7 @@ class WebLine(ABC):
             if not ready.done():
                 ready.set_exception(ServerAway(explain(problem)))
         else:
+            self._has_arrived = True
             if not ready.done():
                 ready.set_result(None)
 
@@ -190,7 +198,7 @@ class WebLine(ABC):
             return False
         if errand is not None and message.get("id") is None and "error" in message:
             message["id"] = errand.id
-        answers = errand is not None and str(message.get("id")) == str(errand.id)
+        answers = errand is not None and errand.id is not None and str(message.get("id")) == str(errand.id)
         if answers and errand is not None:
             message["id"] = errand.id
             self._answered(message, errand)
@@ -205,7 +213,7 @@ class WebLine(ABC):
 
     def _lose(self, reason: str) -> None:
         if self._gone is None:
-            self._gone = reason
+            self._gone, self._is_lost = reason, True
             self._over.set()
             self._lost(reason)
 
