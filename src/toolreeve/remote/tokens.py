@@ -49,14 +49,6 @@ class TokenFile:
             Path(name).unlink(missing_ok=True)
             raise
 
-    def forget(self) -> bool:
-        """Whether there was anything."""
-        try:
-            self.path.unlink()
-        except FileNotFoundError:
-            return False
-        return True
-
 
 def _file_name(server: str) -> str:
     """A name that no other server has, whatever stands in it."""
