@@ -118,6 +118,29 @@ async def test_what_no_model_knows_passes_unharmed_the_short_way_and_the_long_wa
     assert kept["_meta"]["upstream/key"] == 1
 
 
+@pytest.mark.parametrize("meta", [{}, {"progressToken": 1}], ids=["short", "long"])
+async def test_an_answer_that_is_nested_too_deeply_is_an_error_and_no_crash(world: World, meta: dict[str, Any]) -> None:
+    well: dict[str, Any] = {}
+    for _ in range(2000):
+        well = {"deeper": well}
+
+    @tool(danger=DangerLevel.SAFE)
+    def dig() -> Output:
+        """Answer as a hostile server might."""
+        return Output(data={}, raw={"content": [], "structuredContent": well})
+
+    async with serving(world.reeve(tools=[dig, echo])) as house:
+        deep = await house.ask("tools/call", {"name": "dig"}, meta=meta)
+        session = await open_session(house)
+        said = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "dig"}}
+        legacy = await house.client.post(house.url, json=said, headers=LEGACY | {"mcp-session-id": session})
+        after = await house.call("echo", text="still here")
+
+    assert "nested too deeply" in deep.json()["error"]["message"]
+    assert "nested too deeply" in legacy.text
+    assert after["structuredContent"] == {"output": "still here"}
+
+
 async def test_a_client_that_goes_away_takes_its_call_with_it(world: World) -> None:
     sleeper = Sleeper()
     async with serving(world.reeve(tools=[sleeper.tool()])) as house:

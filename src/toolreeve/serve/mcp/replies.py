@@ -12,10 +12,10 @@ from typing import Any
 from mcp.shared.inbound import ERROR_CODE_HTTP_STATUS
 from starlette.types import Receive, Send
 
-from toolreeve.core import json
 from toolreeve.serve.mcp.caller import Caller
 from toolreeve.serve.mcp.desk import Desk
 from toolreeve.serve.mcp.wire import INTERNAL_ERROR, WireError
+from toolreeve.serve.mcp.writing import writable, write
 
 GLANCE = 0.02
 """Seconds that a call gets before anybody watches over it: most have ended by then."""
@@ -37,7 +37,7 @@ class Reply:
         """Make the call and send what comes of it."""
         timer = asyncio.get_running_loop().call_later(GLANCE, self._start_watching, asyncio.current_task())
         try:
-            status, message = await self._outcome(params)
+            status, body = await self._outcome(params)
         except asyncio.CancelledError:
             if not self._gone:
                 raise
@@ -49,16 +49,22 @@ class Reply:
                 self._watch.cancel()
                 await asyncio.wait({self._watch})
         if not self._gone:
-            await self._finish(status, json.dumps({"jsonrpc": "2.0", "id": self._caller.request_id, **message}))
+            await self._finish(status, body)
 
-    async def _outcome(self, params: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]]:
+    async def _outcome(self, params: Mapping[str, Any]) -> tuple[int, bytes]:
         try:
-            return 200, {"result": await self._desk.call(params, self._caller)}
+            return 200, self._message("result", await self._desk.call(params, self._caller))
         except WireError as problem:
-            return ERROR_CODE_HTTP_STATUS.get(problem.code, 200), {"error": problem.to_dict()}
+            return self._refusal(writable(problem))
         except Exception:
             _logger.exception("a call failed in the door itself")
-            return 200, {"error": {"code": INTERNAL_ERROR, "message": "Internal server error"}}
+            return self._refusal(WireError(INTERNAL_ERROR, "Internal server error"))
+
+    def _message(self, kind: str, said: Any) -> bytes:
+        return write({"jsonrpc": "2.0", "id": self._caller.request_id, kind: said})
+
+    def _refusal(self, problem: WireError) -> tuple[int, bytes]:
+        return ERROR_CODE_HTTP_STATUS.get(problem.code, 200), self._message("error", problem.to_dict())
 
     async def _finish(self, status: int, body: bytes) -> None:
         if self._streams:

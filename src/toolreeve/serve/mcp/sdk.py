@@ -20,6 +20,7 @@ from toolreeve.serve.mcp.desk import Desk
 from toolreeve.serve.mcp.tellers import Teller
 from toolreeve.serve.mcp.views import View
 from toolreeve.serve.mcp.wire import MODERN_VERSIONS, WireError, progress_token, read_envelope
+from toolreeve.serve.mcp.writing import writable, write
 from toolreeve.serve.tokens import Credential
 
 Context = ServerRequestContext[Any, Any]
@@ -58,7 +59,8 @@ class Switchboard:
         try:
             return await self._answer(ctx)
         except WireError as problem:
-            raise MCPError(problem.code, problem.message, problem.data) from None
+            told = writable(problem)
+            raise MCPError(told.code, told.message, told.data) from None
 
     async def _answer(self, context: Context) -> dict[str, Any]:
         params = dict(context.params or {})
@@ -71,7 +73,9 @@ class Switchboard:
         try:
             if context.method == "initialize":
                 return self._desk.initialize(params, caller)
-            return await self._desk.answer(context.method, params, caller)
+            answer = await self._desk.answer(context.method, params, caller)
+            write(answer)
+            return answer
         finally:
             caller.closed = True
 
