@@ -1,6 +1,7 @@
 """Servers to configure, and runtimes that use them: the light one in the tests' folder, told what to offer."""
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -22,3 +23,20 @@ def from_file(path: Path, offer: dict[str, Any], **configured: Any) -> dict[str,
     """A server that offers what stands in a file, which a test may rewrite."""
     path.write_text(json.dumps(offer))
     return light({"file": str(path)}, **configured)
+
+
+def descendants() -> set[int]:
+    """All processes that we, or those that we started, have started."""
+    found, parents = set[int](), {os.getpid()}
+    while parents:
+        parents = {child for parent in parents for child in _children(parent)}
+        found |= parents
+    return found
+
+
+def _children(parent: int) -> set[int]:
+    try:
+        tasks = list(Path(f"/proc/{parent}/task").iterdir())
+        return {int(pid) for task in tasks for pid in (task / "children").read_text().split()}
+    except OSError:
+        return set()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.remote.people import Person
-from tests.remote.place import from_file, light, tool
+from tests.remote.place import descendants, from_file, light, tool
 from tests.world import World
 from toolreeve import ErrorCode, PermissionMode, PermissionRule, Toolreeve, ToolreeveError
 from toolreeve.config import Policy
@@ -440,13 +440,32 @@ async def test_without_servers_nothing_is_different(world: World) -> None:
         assert (await reeve.call("nobody__knows")).error is not None
 
 
-async def test_a_runtime_that_is_closed_while_servers_connect_leaves_none(world: World) -> None:
+@pytest.mark.parametrize("moments", [0, 1, 2, 5, 20, 200])
+async def test_a_runtime_that_is_closed_while_servers_connect_leaves_none(world: World, moments: int) -> None:
     silent = {"command": sys.executable, "args": ["-c", "import time; time.sleep(60)"]}
+    before = descendants()
 
-    async with asyncio.timeout(20), world.reeve(mcp_servers={"s": silent}, await_servers=False) as reeve:
-        assert reeve.fleet.connecting
+    async with asyncio.timeout(20), world.reeve(mcp_servers={"s": silent, "t": light()}, await_servers=False) as reeve:
+        for _ in range(moments):
+            await asyncio.sleep(0)
 
     assert not reeve.fleet.connecting
+    assert descendants() - before == set()
+
+
+@pytest.mark.parametrize("moments", [1, 2, 5, 20, 200])
+async def test_a_runtime_that_is_closed_while_servers_are_restarted_leaves_none(world: World, moments: int) -> None:
+    before = descendants()
+
+    async with asyncio.timeout(20), world.reeve(mcp_servers={"s": light(danger="safe")}) as reeve:
+        os.kill(int((await reeve.call("s__pid")).output), 9)
+        calling = asyncio.create_task(reeve.call("s__pid"))
+        for _ in range(moments):
+            await asyncio.sleep(0)
+        await reeve.close()
+        await calling
+
+    assert descendants() - before == set()
 
 
 async def test_a_bad_table_in_code_is_told_of_and_the_others_work(world: World) -> None:

@@ -7,7 +7,7 @@ import signal
 from collections import Counter
 from pathlib import Path
 
-from tests.remote.place import light, tool
+from tests.remote.place import descendants, light, tool
 from tests.world import World
 from toolreeve import ErrorCode, Toolreeve, ToolResult
 from toolreeve.core.call import ToolCall
@@ -27,22 +27,6 @@ def descriptors() -> int:
 def memory() -> int:
     """Bytes of this process that are resident."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
-def descendants() -> set[int]:
-    found, parents = set[int](), {os.getpid()}
-    while parents:
-        parents = {child for parent in parents for child in _children(parent)}
-        found |= parents
-    return found
-
-
-def _children(parent: int) -> set[int]:
-    try:
-        tasks = list(Path(f"/proc/{parent}/task").iterdir())
-        return {int(pid) for task in tasks for pid in (task / "children").read_text().split()}
-    except OSError:
-        return set()
 
 
 class Killer:

@@ -136,8 +136,9 @@ async def start(argv: Sequence[str], environment: Mapping[str, str], directory: 
     child = _minded(argv, environment, directory, streams)
     try:
         await child.started
-    except BaseException:
+    except BaseException:  # whoever no longer wants it is not told so before it is gone
         child.end()
+        await asyncio.shield(child.ended)
         raise
     if not child.ran:
         raise ServerAway(child.ended.result())

@@ -49,6 +49,7 @@ class Connections:
         self._refused: set[Era] = set()
         self._unmet: set[Era] = set()
         self._opening = asyncio.Lock()
+        self._ending: set[asyncio.Task[None]] = set()
         self._changes = Subscriptions()
         self.main: Session | None = None
 
@@ -74,7 +75,7 @@ class Connections:
             self.main = await self._open_older_first(timeout)
         other, self._sessions[self.main.era] = self._sessions.get(self.main.era), self.main
         if other is not None:
-            await other.close()
+            await self._end(other)
         return self.main
 
     async def drop_main(self) -> None:
@@ -82,7 +83,14 @@ class Connections:
         if session is not None:
             if self._sessions.get(session.era) is session:
                 del self._sessions[session.era]
-            await session.close()
+            await self._end(session)
+
+    async def _end(self, session: Session) -> None:
+        """Goes on when whoever waits for it is cancelled; `close` waits for it again."""
+        ending = asyncio.create_task(session.close())
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
+        await asyncio.shield(ending)
 
     async def _open_older_first(self, timeout: float) -> Session:
         loop = asyncio.get_running_loop()
@@ -107,7 +115,7 @@ class Connections:
                 return main
             session.tool_schemas = main.tool_schemas
             if (old := self._sessions.pop(era, None)) is not None:
-                await old.close()
+                await self._end(old)
             self._sessions[era] = session
             await self._changes.attach(session)  # a server behind a pipe runs twice: either may have news
             return session
@@ -137,4 +145,5 @@ class Connections:
         """End all sessions, at once; when it returns, nothing of the server runs."""
         await self._changes.detach()
         sessions, self._sessions, self.main = list(self._sessions.values()), {}, None
-        await asyncio.gather(*(session.close() for session in sessions), return_exceptions=True)
+        endings = (*self._ending, *(session.close() for session in sessions))
+        await asyncio.gather(*endings, return_exceptions=True)
