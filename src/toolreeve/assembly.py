@@ -37,9 +37,9 @@ from toolreeve.record.telling import Teller
 from toolreeve.record.undo import Undo
 from toolreeve.registry import ToolRegistry
 from toolreeve.remote.connections import Identity
-from toolreeve.remote.dialing import Authorize, Dialing
 from toolreeve.remote.fleet import Fleet
-from toolreeve.remote.pins import Pins
+from toolreeve.remote.lines.dialing import Authorize, Dialing
+from toolreeve.remote.offers.pins import Pins
 from toolreeve.remote.servers import ServerSpec
 from toolreeve.sandbox.proxy import Proxy
 from toolreeve.sandbox.sandbox import Sandbox

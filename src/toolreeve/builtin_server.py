@@ -4,7 +4,7 @@ They are called by their documented names, and every call takes the road of a ru
 """
 
 from toolreeve.core.names import BUILTIN_SERVER
-from toolreeve.remote.discovery import DOCUMENTED
+from toolreeve.remote.offers.discovery import DOCUMENTED
 from toolreeve.runtime import Toolreeve
 from toolreeve.serve.mcp.asking import new_asking
 from toolreeve.serve.mcp.desk import Desk

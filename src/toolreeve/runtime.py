@@ -28,10 +28,10 @@ from toolreeve.record.audit import Audit
 from toolreeve.record.bus import Bus
 from toolreeve.record.metrics import Metrics
 from toolreeve.registry import ToolRegistry
-from toolreeve.remote.dialing import Authorize
-from toolreeve.remote.discovery import discover
 from toolreeve.remote.fleet import Fleet
-from toolreeve.remote.pins import Pins
+from toolreeve.remote.lines.dialing import Authorize
+from toolreeve.remote.offers.discovery import discover
+from toolreeve.remote.offers.pins import Pins
 from toolreeve.remote.servers import ServerSpec
 from toolreeve.scripted.catalogue import Catalogue, Change
 from toolreeve.scripted.modules import load_tools

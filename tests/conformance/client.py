@@ -21,7 +21,7 @@ from toolreeve.config import Network, Settings, State, Workspace
 from toolreeve.core.call import ToolCall, new_id
 from toolreeve.core.peer import Era
 from toolreeve.core.result import ToolResult
-from toolreeve.remote.names import relay_name
+from toolreeve.remote.offers.names import relay_name
 
 SERVER = "suite"
 CLIENT_METADATA = "https://conformance-test.local/client-metadata.json"

@@ -11,13 +11,18 @@ import socket
 import sys
 import traceback
 
-import toolreeve.remote.provider
-import toolreeve.remote.session
-import toolreeve.remote.stdio
+import toolreeve.remote.lines.stdio
+import toolreeve.remote.login.provider
+import toolreeve.remote.talk.session
 import toolreeve.runtime
 from tests.conformance import client
 
-LOADED = (toolreeve.remote.provider, toolreeve.remote.session, toolreeve.remote.stdio, toolreeve.runtime)
+LOADED = (
+    toolreeve.remote.login.provider,
+    toolreeve.remote.talk.session,
+    toolreeve.remote.lines.stdio,
+    toolreeve.runtime,
+)
 
 
 def serve(path: str) -> None:

@@ -6,9 +6,9 @@ import os
 import sys
 
 from toolreeve.core.peer import Era
-from toolreeve.remote.child import inherited
-from toolreeve.remote.session import Session
-from toolreeve.remote.stdio import StdioLine
+from toolreeve.remote.lines.child import inherited
+from toolreeve.remote.lines.stdio import StdioLine
+from toolreeve.remote.talk.session import Session
 
 
 async def main() -> None:

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolreeve.core.peer import Era
-from toolreeve.remote.line import Hear, Kind, Lost, Message
-from toolreeve.remote.session import Session
+from toolreeve.remote.lines.line import Hear, Kind, Lost, Message
+from toolreeve.remote.talk.session import Session
 
 INFO = {"name": "toolreeve", "version": "0"}
 

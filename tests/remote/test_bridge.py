@@ -8,8 +8,8 @@ import pytest
 from tests.remote.people import Person
 from toolreeve.core.peer import Era, PeerError
 from toolreeve.remote.bridge import MOST_ROUNDS, ask
-from toolreeve.remote.line import Line, Message, RemoteError
-from toolreeve.remote.session import Session
+from toolreeve.remote.lines.line import Line, Message, RemoteError
+from toolreeve.remote.talk.session import Session
 
 QUESTION = {"method": "elicitation/create", "params": {"message": "Which?", "requestedSchema": {"type": "object"}}}
 

@@ -12,9 +12,9 @@ import pytest_asyncio
 
 from tests.remote.people import Person
 from toolreeve.core.peer import Era
-from toolreeve.remote.child import inherited
-from toolreeve.remote.session import Session
-from toolreeve.remote.stdio import StdioLine
+from toolreeve.remote.lines.child import inherited
+from toolreeve.remote.lines.stdio import StdioLine
+from toolreeve.remote.talk.session import Session
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 SERVER = Path(__file__).parent / "servers" / "official.py"

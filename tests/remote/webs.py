@@ -16,10 +16,10 @@ from toolreeve.core import json
 from toolreeve.core.peer import Era
 from toolreeve.guard.client import GuardedHttp
 from toolreeve.guard.network import NetworkGuard, NetworkSettings
-from toolreeve.remote.line import Hear, Line, Lost, Message
+from toolreeve.remote.lines.line import Hear, Line, Lost, Message
+from toolreeve.remote.lines.web import new_line
 from toolreeve.remote.servers import Kind, ServerSpec
-from toolreeve.remote.session import Session
-from toolreeve.remote.web import new_line
+from toolreeve.remote.talk.session import Session
 
 PATIENCE = 20.0
 INFO = {"name": "toolreeve", "version": "0"}

@@ -17,7 +17,7 @@ from toolreeve.core.visible import one_line, visible
 
 if TYPE_CHECKING:
     from toolreeve.core.tool import ToolSpec
-    from toolreeve.remote.pins import Changed, Home
+    from toolreeve.remote.offers.pins import Changed, Home
     from toolreeve.remote.servers import ServerSpec
     from toolreeve.remote.status import ServerStatus
     from toolreeve.runtime import Toolreeve
@@ -148,7 +148,7 @@ def _tool(spec: "ToolSpec", status: "ServerStatus") -> dict[str, str]:
 
 
 async def _accept(invocation: Invocation, spec: "ServerSpec", tools: Sequence[str], *, yes: bool) -> int:
-    from toolreeve.remote.pins import Home
+    from toolreeve.remote.offers.pins import Home
 
     async with _runtime(invocation, ()) as runtime:
         home = Home(server=spec.name, place=spec.place)
@@ -167,7 +167,7 @@ def _meant(change: "Changed", tools: Sequence[str]) -> bool:
 
 
 def _show_changes(changes: "Sequence[Changed]") -> None:
-    from toolreeve.remote.difference import difference
+    from toolreeve.remote.offers.difference import difference
 
     for change in changes:
         note(f"{visible(change.tool)}\n{difference(change, lines=1000)}")
@@ -190,11 +190,11 @@ async def _login(invocation: Invocation, spec: "ServerSpec") -> int:
 
     from toolreeve.assembly import new_network_guard
     from toolreeve.guard.client import GuardedHttp
-    from toolreeve.remote.line import ServerAway
+    from toolreeve.remote.lines.line import ServerAway
 
     if spec.kind == "stdio":
         raise click.UsageError(f"{spec.name!r} is started here and asks for no login")
-    from toolreeve.remote.oauth import login as log_in
+    from toolreeve.remote.login.oauth import login as log_in
 
     configuration = invocation.configuration()
     http = GuardedHttp(new_network_guard(configuration), now=time.time)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolreeve.remote.titles import MAX_LENGTH, server_name
+from toolreeve.remote.configured.titles import MAX_LENGTH, server_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,9 +17,9 @@ from toolreeve.clients.toml_edit import with_tables, without_tables
 from toolreeve.config.jsonc import parse_jsonc, plain
 from toolreeve.core.documents import Document
 from toolreeve.core.errors import ConfigError
-from toolreeve.remote.dialects import plain as in_our_words
-from toolreeve.remote.reading import entries, sections
-from toolreeve.remote.titles import server_name
+from toolreeve.remote.configured.dialects import plain as in_our_words
+from toolreeve.remote.configured.reading import entries, sections
+from toolreeve.remote.configured.titles import server_name
 
 SECTION = "mcp_servers"
 

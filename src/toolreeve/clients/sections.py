@@ -11,9 +11,9 @@ from toolreeve.config.files import present
 from toolreeve.config.jsonc import BOM, json_document
 from toolreeve.core.documents import Document, parse_toml
 from toolreeve.core.errors import ConfigError
-from toolreeve.remote.dialects import plain
-from toolreeve.remote.expansion import Surroundings
-from toolreeve.remote.reading import Origin, is_ourselves, parse_servers
+from toolreeve.remote.configured.dialects import plain
+from toolreeve.remote.configured.expansion import Surroundings
+from toolreeve.remote.configured.reading import Origin, is_ourselves, parse_servers
 
 MAX_BYTES = 64 * 1024 * 1024
 _BARE = re.compile(r"\$(?=[A-Za-z_])([A-Za-z0-9_]+)")

@@ -15,9 +15,9 @@ from toolreeve.config.jsonc import json_document
 from toolreeve.config.secrets import SecretSource
 from toolreeve.core.documents import Document, parse_toml
 from toolreeve.core.errors import ConfigError
-from toolreeve.remote.dialects import plain
-from toolreeve.remote.expansion import Surroundings, Unresolved
-from toolreeve.remote.reading import Origin, Servers, entries, is_ourselves, parse_servers, place, sections
+from toolreeve.remote.configured.dialects import plain
+from toolreeve.remote.configured.expansion import Surroundings, Unresolved
+from toolreeve.remote.configured.reading import Origin, Servers, entries, is_ourselves, parse_servers, place, sections
 
 
 def surroundings(environ: Mapping[str, str], secrets: SecretSource, workspace: str) -> Surroundings:

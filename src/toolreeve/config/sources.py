@@ -21,8 +21,8 @@ from toolreeve.config.settings import Project, Settings
 from toolreeve.config.trust import TrustedFolders
 from toolreeve.core.documents import Document, read_document
 from toolreeve.core.errors import ConfigError, ConfigErrors
-from toolreeve.remote.expansion import Expander, Surroundings, Unresolved
-from toolreeve.remote.reading import Servers
+from toolreeve.remote.configured.expansion import Expander, Surroundings, Unresolved
+from toolreeve.remote.configured.reading import Servers
 from toolreeve.remote.servers import ServerSpec
 
 DEFAULT = "default"

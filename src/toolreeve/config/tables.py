@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolreeve.core.call import Role
-from toolreeve.remote.declared import SERVER
+from toolreeve.remote.configured.declared import SERVER
 
 REFERENCE = r"^\$\{secret:[A-Za-z_][A-Za-z0-9_]*\}$"
 """A credential is never written into a file of settings, only where it is kept."""

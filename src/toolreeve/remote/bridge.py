@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolreeve.core.peer import Era, Peer, PeerError
-from toolreeve.remote.line import RemoteError
-from toolreeve.remote.session import Session
+from toolreeve.remote.lines.line import RemoteError
+from toolreeve.remote.talk.session import Session
 
 MOST_ROUNDS = 16
 MOST_QUESTIONS = 32

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolreeve.core.peer import Era
-from toolreeve.remote.line import Line, Refused, ServerAway
+from toolreeve.remote.lines.line import Line, Refused, ServerAway
+from toolreeve.remote.offers.subscriptions import Subscriptions
 from toolreeve.remote.servers import ServerSpec
-from toolreeve.remote.session import Session
-from toolreeve.remote.subscriptions import Subscriptions
+from toolreeve.remote.talk.session import Session
 
 Dial = Callable[[ServerSpec], Line]
 CAPABILITIES: Mapping[str, Any] = {

@@ -11,12 +11,12 @@ from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.registry import ToolRegistry
 from toolreeve.remote.connections import Dial, Identity
 from toolreeve.remote.keeper import State, Tell
-from toolreeve.remote.line import RemoteError, ServerAway
-from toolreeve.remote.listing import Listed
-from toolreeve.remote.names import SEPARATOR, NameRefused, check_server
-from toolreeve.remote.pins import Pins
+from toolreeve.remote.lines.line import RemoteError, ServerAway
+from toolreeve.remote.offers.listing import Listed
+from toolreeve.remote.offers.names import SEPARATOR, NameRefused, check_server
+from toolreeve.remote.offers.pins import Pins
+from toolreeve.remote.offers.shelf import ToolShelf
 from toolreeve.remote.servers import ServerSpec
-from toolreeve.remote.shelf import ToolShelf
 from toolreeve.remote.status import ServerStatus
 from toolreeve.remote.upstream import Upstream
 

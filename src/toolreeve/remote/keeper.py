@@ -13,11 +13,11 @@ from typing import Any, Protocol
 from toolreeve.core.errors import ToolError, describe_crash
 from toolreeve.core.peer import Era
 from toolreeve.remote.connections import Connections, Dial, Identity
-from toolreeve.remote.line import RemoteError, ServerAway
-from toolreeve.remote.listing import CAPABILITIES, list_all
+from toolreeve.remote.lines.line import RemoteError, ServerAway
+from toolreeve.remote.offers.listing import CAPABILITIES, list_all
+from toolreeve.remote.offers.subscriptions import Subscriptions
 from toolreeve.remote.servers import ServerSpec
-from toolreeve.remote.session import Session
-from toolreeve.remote.subscriptions import Subscriptions
+from toolreeve.remote.talk.session import Session
 from toolreeve.remote.veil import Veil
 
 logger = logging.getLogger(__name__)

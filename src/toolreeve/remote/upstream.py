@@ -11,11 +11,11 @@ from typing import Any
 from toolreeve.core.call import ToolCall
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.remote import bridge
-from toolreeve.remote.answer import failure_of
 from toolreeve.remote.connections import Dial, Identity
 from toolreeve.remote.keeper import Keeper, Notice, State, Tell
-from toolreeve.remote.line import RemoteError, ServerAway
-from toolreeve.remote.listing import CAPABILITIES, Listed, list_all
+from toolreeve.remote.lines.line import RemoteError, ServerAway
+from toolreeve.remote.offers.answer import failure_of
+from toolreeve.remote.offers.listing import CAPABILITIES, Listed, list_all
 from toolreeve.remote.servers import ServerSpec
 from toolreeve.remote.veil import Veil
 

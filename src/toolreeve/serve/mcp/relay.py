@@ -14,7 +14,7 @@ from toolreeve.core.call import ToolCall
 from toolreeve.core.errors import TRAITS
 from toolreeve.core.result import Failure, ToolResult
 from toolreeve.registry import ToolRegistry
-from toolreeve.remote.names import NameRefused, relay_name, tool_name
+from toolreeve.remote.offers.names import NameRefused, relay_name, tool_name
 from toolreeve.serve.mcp.asking import Asking
 from toolreeve.serve.mcp.caller import Caller
 from toolreeve.serve.mcp.views import PAGE, read_cursor, write_cursor

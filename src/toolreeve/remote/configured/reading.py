@@ -1,0 +1,233 @@
+"""Which servers does a document name? Each entry becomes a `ServerSpec` or a problem, and stops no other.
+
+Values are resolved here, once; what a project's own file says about trust and danger counts only towards more care.
+"""
+
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from toolreeve.core.danger import DangerLevel
+from toolreeve.core.errors import ConfigError
+from toolreeve.core.schema import Problem, Schema, nearest
+from toolreeve.remote.configured.declared import SERVER
+from toolreeve.remote.configured.dialects import OWN, SECTIONS, plain
+from toolreeve.remote.configured.expansion import Expander, Surroundings
+from toolreeve.remote.configured.resolving import Rejected, resolve
+from toolreeve.remote.configured.titles import server_name
+from toolreeve.remote.login.settings import OAuthSettings
+from toolreeve.remote.servers import ServerSpec
+
+KeyPath = tuple[str | int, ...]
+MAX_SERVERS = 500
+UNTRUSTED = DangerLevel.HIGH
+_SCHEMA = Schema(SERVER)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where entries stand. `own`: in a file of ours or in code, where every key must be known. `project`: in a file
+    that came with the workspace. Relative paths start at `base`."""
+
+    source: str
+    base: Path
+    own: bool
+    project: bool = False
+    line_of: Callable[[KeyPath], int | None] = lambda _: None
+
+    def place(self, path: KeyPath) -> str:
+        line = self.line_of(path)
+        return self.source if line is None else f"{self.source}:{line}"
+
+    def error(self, problem: str, *, path: KeyPath, fix: str = "") -> ConfigError:
+        key = ".".join(map(str, path))
+        return ConfigError(problem, source=self.source, line=self.line_of(path), key=key, fix=fix)
+
+
+@dataclass(slots=True)
+class Servers:
+    """What was found: specs in their order, what is wrong with the others, and what a person should be told."""
+
+    specs: list[ServerSpec] = field(default_factory=list)
+    problems: list[ConfigError] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+
+    def add(self, spec: ServerSpec) -> None:
+        """The first of a name stays; the other is told about."""
+        for kept in self.specs:
+            if kept.name == spec.name:
+                self.notices.append(
+                    f"{spec.source}: the server {spec.name!r} is ignored: {kept.source} has one already"
+                )
+                return
+        self.specs.append(spec)
+
+    def take(self, other: "Servers") -> None:
+        for spec in other.specs:
+            self.add(spec)
+        self.problems += other.problems
+        self.notices += other.notices
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    name: Any
+    raw: Any
+    path: KeyPath
+
+
+def parse_servers(document: Any, origin: Origin, surroundings: Surroundings) -> Servers:
+    """The servers of a whole document, wherever in it they stand."""
+    found = Servers()
+    for path, section in sections(document):
+        found_here = list(entries(section, path))
+        if len(found_here) > MAX_SERVERS:
+            found.problems.append(origin.error(f"names more than {MAX_SERVERS} servers", path=path))
+        for entry in found_here[:MAX_SERVERS]:
+            _read(entry, origin, surroundings, found)
+    return found
+
+
+def sections(document: Any) -> Iterator[tuple[KeyPath, Any]]:
+    if isinstance(document, (list, tuple)):
+        yield (), document
+        return
+    for path in SECTIONS:
+        section: Any = document
+        for key in path:
+            section = section.get(key) if isinstance(section, Mapping) else None
+        if section is not None:
+            yield path, section
+
+
+def entries(section: Any, path: KeyPath) -> Iterator[Entry]:
+    """A table by name, or a list of tables that say their names."""
+    if isinstance(section, Mapping):
+        for name, raw in section.items():
+            yield Entry(name=name, raw=raw, path=(*path, name))
+    elif isinstance(section, (list, tuple)):
+        for index, raw in enumerate(section):
+            named = raw.get("name") if isinstance(raw, Mapping) else None
+            yield Entry(name=named, raw=raw, path=(*path, index))
+    else:
+        yield Entry(name=None, raw=section, path=path)
+
+
+def _read(entry: Entry, origin: Origin, surroundings: Surroundings, found: Servers) -> None:
+    before = {spec.name: spec.source for spec in found.specs}
+    try:
+        spec = _parse(entry, origin, surroundings, found.notices)
+    except Rejected as problem:
+        found.problems.append(origin.error(str(problem), path=(*entry.path, *problem.key), fix=problem.fix))
+        return
+    if spec is None:
+        return
+    if spec.name in before:
+        text = f"is called {spec.name!r} like the server of {before[spec.name]}"
+        found.problems.append(origin.error(text, path=entry.path, fix="rename one of them"))
+    else:
+        found.specs.append(spec)
+
+
+def _parse(entry: Entry, origin: Origin, surroundings: Surroundings, notices: list[str]) -> ServerSpec | None:
+    """None for an entry that means ourselves."""
+    if not isinstance(entry.name, str):
+        raise Rejected("has no name" if isinstance(entry.raw, Mapping) else "is not a table", "name each server")
+    if not isinstance(entry.raw, Mapping):
+        raise Rejected("is not a table", 'write its command and args, or its url, such as { command = "…" }')
+    here = origin.place(entry.path)
+    told = [f"{here}: {text}" for text in _remarks(entry, origin)]
+    if is_ourselves(entry.raw):
+        return None
+    name = _name(entry.name)
+    own = _checked(entry.raw, origin)
+    if origin.project:
+        own, withheld = _without_self_praise(own)
+        told += [
+            f"{here}: {key} of a project's own server is ignored: only your own file may say it" for key in withheld
+        ]
+    spec = resolve(name, own, Expander(surroundings), base=origin.base, source=here, place=place(own))
+    _check_login(spec)
+    notices += told
+    return spec
+
+
+def _check_login(spec: ServerSpec) -> None:
+    try:
+        OAuthSettings.parse(spec.oauth, source=spec.source, server=spec.name)
+    except ConfigError as problem:
+        raise Rejected(problem.problem, problem.fix, ("oauth", problem.key.rpartition(".")[2])) from None
+
+
+def _remarks(entry: Entry, origin: Origin) -> Iterator[str]:
+    found = plain(entry.raw, own=origin.own)
+    for key in found.unasked:
+        yield f"{key} of the server {entry.name!r} allows nothing here: only the policy does"
+    if found.unknown and not origin.own:
+        yield f"{', '.join(found.unknown)} of the server {entry.name!r} means nothing here"
+
+
+def is_ourselves(raw: Mapping[str, Any]) -> bool:
+    """Whether the entry would start us: the one that `toolreeve adopt` writes, or the builtin tools, which are here."""
+    entry = plain(raw, own=True).entry
+    if entry.get("type") == "builtin":
+        return True
+    command, args = entry.get("command"), entry.get("args")
+    words = [command, *args] if isinstance(args, list) else [command]
+    program = Path(command).name if isinstance(command, str) else ""
+    return (program == "toolreeve" and words[1:2] == ["mcp"]) or words[1:4] == ["-m", "toolreeve", "mcp"]
+
+
+def _name(given: str) -> str:
+    try:
+        return server_name(given)
+    except ValueError as problem:
+        raise Rejected(f"the name {given!a} {problem}", "rename it: letters, digits, '.', '_' and '-'") from None
+
+
+def _checked(raw: Mapping[str, Any], origin: Origin) -> dict[str, Any]:
+    found = plain(raw, own=origin.own)
+    if origin.own and found.unknown:
+        known = sorted(OWN)
+        raise Rejected(
+            f"unknown key{nearest(found.unknown[0], known)}", f"known are {', '.join(known)}", found.unknown[:1]
+        )
+    for problem in _problems(found.entry):
+        key, *_ = (*problem.pointer.split("/")[1:], "")
+        raise Rejected(problem.text, _described(key), (key,) if key else ())
+    return dict(found.entry)
+
+
+def _problems(entry: Mapping[str, Any]) -> list[Problem]:
+    try:
+        return _SCHEMA.problems(dict(entry))
+    except ValueError as problem:
+        raise Rejected(f"holds a value that no server takes: {problem}", "write texts and numbers") from None
+
+
+def _described(key: str) -> str:
+    about = SERVER["properties"].get(key, {})
+    return str(about.get("description", ""))
+
+
+def _without_self_praise(entry: dict[str, Any]) -> tuple[dict[str, Any], Sequence[str]]:
+    """The entry without what would make it look safer than an unknown server is, and the keys that went."""
+    praise = [key for key in ("trusted",) if entry.get(key)]
+    levels = entry.get("danger", {})
+    named = levels.values() if isinstance(levels, Mapping) else (levels,)
+    if any(DangerLevel(level) < UNTRUSTED for level in named):
+        praise.append("danger")
+    if "env_file" in entry:
+        praise.append("env_file")
+    return {key: value for key, value in entry.items() if key not in praise}, praise
+
+
+def place(entry: Mapping[str, Any]) -> str:
+    """The command line, or the URL without what may be a credential, as written."""
+    if "command" in entry:
+        args = entry.get("args")
+        return shlex.join(map(str, [entry["command"], *(args if isinstance(args, list) else ())]))
+    scheme, _, rest = str(entry.get("url", "")).partition("://")
+    return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}" if rest else scheme

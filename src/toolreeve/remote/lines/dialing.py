@@ -1,0 +1,58 @@
+"""How is a configured server reached? Over pipes, inside the sandbox or outside, or over the web through the guard."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+
+from toolreeve.guard.client import GuardedHttp
+from toolreeve.remote.lines import child
+from toolreeve.remote.lines.enclosed import Enclosure, Place, read_grant
+from toolreeve.remote.lines.line import Line, ServerAway
+from toolreeve.remote.lines.stdio import StdioLine
+from toolreeve.remote.servers import ServerSpec
+
+Authorize = Callable[[str], Awaitable[None]]
+"""Shows a person the URL at which they let us in."""
+
+
+class Dialing:
+    """`environ` is our own environment, of which servers get the plain base; `state` is where logins are kept;
+    `authorize` is None where no person can be shown anything."""
+
+    def __init__(
+        self,
+        *,
+        http: GuardedHttp,
+        environ: Mapping[str, str],
+        state: Path,
+        workspace: str,
+        enclosure: Enclosure | None,
+        authorize: Authorize | None = None,
+    ) -> None:
+        self._http, self._state, self._workspace = http, state, workspace
+        self._base = child.inherited(environ)
+        self._enclosure, self._authorize = enclosure, authorize
+
+    def __call__(self, spec: ServerSpec) -> Line:
+        """Nothing is started or connected yet. Raises ServerAway for what cannot be."""
+        if spec.kind == "stdio":
+            return self._piped(spec)
+        from toolreeve.remote.lines.web import new_line
+
+        return new_line(spec, http=self._http, state=self._state, authorize=self._authorize)
+
+    def _piped(self, spec: ServerSpec) -> Line:
+        if spec.command is None:
+            raise ServerAway("it has no command")
+        place = None
+        if spec.sandbox is not None:
+            try:
+                grant = read_grant(spec.sandbox)
+            except ValueError as problem:
+                raise ServerAway(f"{spec.source}: {problem}") from None
+            place = Place(grant=grant, workspace=self._workspace, enclosure=self._enclosure)
+        return StdioLine(
+            (spec.command, *spec.args),
+            environment=spec.env if place else {**self._base, **spec.env},  # the sandbox has a base of its own
+            directory=spec.cwd or self._workspace,
+            place=place,
+        )

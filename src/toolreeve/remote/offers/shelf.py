@@ -1,0 +1,145 @@
+"""Which tools of a server are in the registry? Those that it lists, that can be used, and that the user wants.
+
+One that cannot be used stops no other: it is left out, and `problems` says why. Only differences are registered.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from toolreeve.core.errors import ToolreeveError
+from toolreeve.core.tool import BoundTool
+from toolreeve.core.visible import one_line
+from toolreeve.registry import ToolRegistry
+from toolreeve.remote.keeper import Tell
+from toolreeve.remote.offers.definition import Unusable, check, input_of, output_of
+from toolreeve.remote.offers.names import RELAYED, NameRefused, tool_name
+from toolreeve.remote.offers.pins import Changed, Definition, Home, Pins
+from toolreeve.remote.offers.tool import new_relay, new_tool, refuse_changed
+from toolreeve.remote.talk.routing import wrong_mark
+from toolreeve.remote.upstream import Upstream
+
+MOST_PROBLEMS = 100
+BREATH = 0.005
+"""Seconds of work before others get their turn: a server may list thousands of tools with large schemas."""
+
+
+class Pace:
+    """Long work that lets others work, too."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._since = self._loop.time()
+
+    async def breathe(self) -> None:
+        if self._loop.time() - self._since > BREATH:
+            await asyncio.sleep(0)
+            self._since = self._loop.time()
+
+
+class ToolShelf:
+    """`forget` is called with the name of each tool that is another now."""
+
+    def __init__(
+        self, upstream: Upstream, registry: ToolRegistry, pins: Pins, forget: Callable[[str], None], tell: Tell
+    ) -> None:
+        self._upstream, self._registry, self._pins = upstream, registry, pins
+        self._forget, self._tell = forget, tell
+        self._home = Home(server=upstream.name, place=upstream.spec.place)
+        self._tools: dict[str, BoundTool] = {}
+        self._offered: Sequence[Any] = ()
+        self._turn = asyncio.Lock()
+        self.problems: tuple[str, ...] = ()
+        self.changed: Mapping[str, Changed] = {}
+
+    @property
+    def names(self) -> Sequence[str]:
+        return tuple(self._tools)
+
+    def put_relays(self) -> None:
+        for method in RELAYED:
+            self._registry.register(new_relay(method, self._upstream))
+
+    async def put(self, definitions: Sequence[Any]) -> Mapping[str, Any]:
+        """Let the registry hold these and no others of this server. The input schemas, by the server's names."""
+        async with self._turn:
+            return await self._put(definitions)
+
+    async def _put(self, definitions: Sequence[Any]) -> Mapping[str, Any]:
+        problems: list[str] = []
+        usable = await self._usable(definitions, problems)
+        changed = await self._pins.compare(self._home, list(usable.values()))
+        self._announce(changed)
+        self._offered, self.changed = definitions, changed
+        self._remove(set(self._tools) - set(usable))
+        pace = Pace()
+        for name, definition in usable.items():
+            self._place(name, definition, problems)
+            await pace.breathe()
+        self.problems = tuple(map(one_line, problems[:MOST_PROBLEMS]))
+        return {definition["name"]: definition["inputSchema"] for definition in usable.values()}
+
+    async def _usable(self, definitions: Sequence[Any], problems: list[str]) -> dict[str, Definition]:
+        """Those that can be offered, by their names here. Of two that would get one name, the first."""
+        found: dict[str, Definition] = {}
+        pace = Pace()
+        for number, candidate in enumerate(definitions, 1):
+            try:
+                if (read := self._read(candidate)) is not None and found.setdefault(*read) is not read[1]:
+                    raise Unusable(f"{found[read[0]]['name']!r} is already called {read[0]!r}")
+            except (Unusable, NameRefused) as problem:
+                problems.append(f"the tool {_called(candidate, number)} is left out: {problem}")
+            await pace.breathe()
+        return found
+
+    def _read(self, candidate: Any) -> tuple[str, Definition] | None:
+        """Its name here, if the user wants it. Raises Unusable, NameRefused."""
+        spec = self._upstream.spec
+        definition = check(candidate)
+        name = tool_name(spec.name if spec.prefix is None else spec.prefix, definition["name"])
+        if not spec.offers(definition["name"]):
+            return None
+        held = self._tools.get(name)
+        if held is None or held.spec.declared != definition:
+            schema = input_of(definition)
+            output_of(definition)
+            if spec.kind == "http" and (problem := wrong_mark(schema.document)):
+                raise Unusable(problem)
+        return name, definition
+
+    def _place(self, name: str, definition: Definition, problems: list[str]) -> None:
+        change = self.changed.get(definition["name"])
+        shown = definition if change is None else change.pinned
+        held = self._tools.get(name)
+        if held is not None and held.spec.declared == shown and (held.screen is None) == (change is None):
+            return
+        self._remove({name})
+        try:
+            screen = None if change is None else refuse_changed(change, self._upstream.name, self._asks(change))
+            self._tools[name] = self._registry.register(new_tool(name, shown, self._upstream, screen))
+        except (Unusable, ToolreeveError) as problem:
+            problems.append(f"the tool {definition['name']!a} is left out: {problem}")
+
+    def _remove(self, names: set[str]) -> None:
+        for name in names & self._tools.keys():
+            del self._tools[name]
+            self._registry.unregister(name)
+            self._forget(name)
+
+    def _asks(self, change: Changed) -> Callable[[], bool]:
+        return lambda: self._pins.accepted_now(self._home, change)
+
+    def _announce(self, changed: Mapping[str, Changed]) -> None:
+        for tool in changed.keys() - self.changed.keys():
+            self._tell("tool_changed", {"server": self._upstream.name, "tool": tool})
+
+    async def look(self) -> None:
+        """Take up what a person has accepted since."""
+        changes = self.changed.values()
+        if any([await self._pins.accepted(self._home, change) for change in changes]):
+            await self.put(self._offered)
+
+
+def _called(candidate: Any, number: int) -> str:
+    name = candidate.get("name") if isinstance(candidate, dict) else None
+    return f"{name[:100]!a}" if isinstance(name, str) and name else f"number {number}"
