@@ -9,7 +9,7 @@ MAKEFLAGS += --no-print-directory
 BIN := .venv/bin
 CORPORA ?=
 
-.PHONY: help setup serve test check format docs bench attack clean
+.PHONY: help setup serve test conformance check format docs bench attack clean
 
 help: ## Say what can be made
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -17,16 +17,17 @@ help: ## Say what can be made
 setup: ## Create .venv and install into it (the others do this by themselves)
 	@.ci/setup
 
-serve: setup ## Show what the runtime can enforce here, and its tools
-	@$(BIN)/toolreeve doctor
-	echo
-	$(BIN)/toolreeve tools
-	echo
-	echo "The MCP and HTTP doors come with the next release; until then: $(BIN)/toolreeve call TOOL key=value"
+serve: setup ## Serve the tools over MCP at http://127.0.0.1:8733/mcp
+	@$(BIN)/toolreeve serve --mcp
 
 test: setup ## Run all tests
 	@.ci/programs
+	.ci/peers
 	$(BIN)/python -m pytest -n 2
+
+conformance: setup ## Run the public MCP conformance suite, as server, gateway and client
+	@.ci/peers
+	$(BIN)/python -m pytest tests/conformance
 
 check: setup ## Check format, lint, types and import contracts
 	@$(BIN)/ruff format --check .
@@ -48,5 +49,5 @@ attack: setup ## Attack the guards; CORPORA=dir adds payload lists
 	@$(BIN)/python bench/attack.py $(if $(CORPORA),--corpora "$(CORPORA)")
 
 clean: ## Remove what was made
-	@rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist build
+	@rm -rf .venv .peers .node .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist build
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -135,13 +135,14 @@ class _Bench:
         command = [TOOLREEVE, "mcp", "--workspace", str(self._workspace())]
         return self._held(OverStdio(command, env=self._environment(tools=True)).greet())
 
-    def _gateway(self, upstream: Sequence[str]) -> OverStdio:
+    def _gateway(self, upstream: Sequence[str], danger: str = "safe") -> OverStdio:
+        """`echo` only reads, which the user says here; what may change something is on disk before it is answered."""
         home = self._environment(tools=False)
         config = Path(home["XDG_CONFIG_HOME"]) / "toolreeve" / "toolreeve.toml"
         config.parent.mkdir(parents=True)
         program, args = json.dumps(upstream[0]), json.dumps(list(upstream[1:]))
         config.write_text(
-            f'[policy]\nallowed_tools = ["up__*"]\n[mcp_servers.up]\ncommand = {program}\nargs = {args}\n'
+            f'[policy]\nallowed_tools = ["up__*"]\n[mcp_servers.up]\ncommand = {program}\nargs = {args}\ndanger = "{danger}"\n'
         )
         gateway = [TOOLREEVE, "mcp", "--workspace", str(self._workspace())]
         return self._held(OverStdio(gateway, tool="up__echo", env=home).greet())
