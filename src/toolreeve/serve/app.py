@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn import Config, Server
 
 from toolreeve.core.errors import ConfigError
+from toolreeve.serve.corking import CorkedProtocol
 from toolreeve.serve.gate import Gate, Refused, is_loopback
 from toolreeve.serve.mcp.door import new_desk
 from toolreeve.serve.mcp.http import HttpDoor, Views
@@ -64,6 +65,7 @@ class HttpServer(Server):
         super().__init__(
             Config(
                 application,
+                http=CorkedProtocol,
                 lifespan="off",
                 log_config=None,
                 access_log=False,

@@ -21,10 +21,10 @@ from toolreeve.serve.mcp.wire import CAPABILITIES_KEY, CLIENT_KEY, LOG_LEVEL_KEY
 
 LARGEST = 4 * 1024 * 1024
 _VERSION = MODERN_VERSIONS[-1]
-_ROUTING = (b"mcp-protocol-version", b"mcp-method", b"mcp-name", b"accept", b"content-type", b"content-encoding")
 _REQUEST = {"jsonrpc", "id", "method", "params"}
 _PARAMS = {"name", "arguments", "_meta"}
-_UNUSUAL = ("progressToken", LOG_LEVEL_KEY)
+_NOBODY = {"name": "", "version": ""}
+_UNUSUAL = {"progressToken", LOG_LEVEL_KEY}
 _ROUNDED = re.compile(rb"\d{19}")
 """Numbers that orjson might round; the SDK's parser does not."""
 
@@ -66,20 +66,13 @@ class FastPath:
 
 def _plain_name(scope: Scope) -> str | None:
     """The tool that the headers name, if all that they say is usual."""
-    if scope["method"] != "POST":
+    headers: Headers = dict(scope["headers"])
+    if scope["method"] != "POST" or len(headers) != len(scope["headers"]) or b"content-encoding" in headers:
         return None
-    headers: dict[bytes, bytes] = {}
-    for name, value in scope["headers"]:
-        if name in _ROUTING:
-            if name in headers:
-                return None
-            headers[name] = value
     if headers.get(b"mcp-protocol-version") != _VERSION.encode() or headers.get(b"mcp-method") != b"tools/call":
         return None
-    if not _accepts(headers) or b"content-encoding" in headers:
-        return None
     tool = headers.get(b"mcp-name", b"")
-    return tool.decode() if tool.isascii() and not tool.startswith(b"=?") else None
+    return tool.decode() if tool.isascii() and not tool.startswith(b"=?") and _accepts(headers) else None
 
 
 def _accepts(headers: Headers) -> bool:
@@ -99,31 +92,27 @@ def _plain_request(body: bytes | None, name: str) -> dict[str, Any] | None:
 
 
 def _is_plain(request: Any, name: str) -> bool:
-    match request:
-        case {"jsonrpc": "2.0", "id": int() | str() as number, "method": "tools/call", "params": dict() as params}:
-            return request.keys() <= _REQUEST and not isinstance(number, bool) and _are_plain(params, name)
-        case _:
-            return False
+    if type(request) is not dict or request.keys() != _REQUEST or type(request["id"]) not in (int, str):
+        return False
+    if request["jsonrpc"] != "2.0" or request["method"] != "tools/call":
+        return False
+    params = request["params"]
+    return type(params) is dict and params.keys() <= _PARAMS and _are_plain(params, name)
 
 
 def _are_plain(params: dict[str, Any], name: str) -> bool:
-    match params:
-        case {"name": str() as named, "_meta": dict() as meta} if named == name and params.keys() <= _PARAMS:
-            plain = meta.get(VERSION_KEY) == _VERSION and type(meta.get(CAPABILITIES_KEY)) is dict
-            return plain and type(params.get("arguments", {})) is dict and _is_quiet(meta)
-        case _:
-            return False
+    meta = params.get("_meta")
+    if type(meta) is not dict or params.get("name") != name or type(params.get("arguments", {})) is not dict:
+        return False
+    return meta.get(VERSION_KEY) == _VERSION and type(meta.get(CAPABILITIES_KEY)) is dict and _is_quiet(meta)
 
 
 def _is_quiet(meta: Mapping[str, Any]) -> bool:
     """Nothing to be told while the call runs, and a sender that says who it is as it should, or not at all."""
-    if any(key in meta for key in _UNUSUAL):
+    if not _UNUSUAL.isdisjoint(meta):
         return False
-    match meta.get(CLIENT_KEY, {"name": "", "version": ""}):
-        case {"name": str(), "version": str()}:
-            return True
-        case _:
-            return False
+    info = meta.get(CLIENT_KEY, _NOBODY)
+    return type(info) is dict and type(info.get("name")) is str and type(info.get("version")) is str
 
 
 async def _body(receive: Receive, seen: list[Message]) -> bytes | None:
@@ -136,7 +125,7 @@ async def _body(receive: Receive, seen: list[Message]) -> bytes | None:
         if message["type"] != "http.request" or size > LARGEST:
             return None
         if not message.get("more_body", False):
-            return b"".join(each.get("body", b"") for each in seen)
+            return b"".join(each.get("body", b"") for each in seen) if len(seen) > 1 else message.get("body", b"")
 
 
 def _replay(seen: list[Message], receive: Receive) -> Callable[[], Any]:
