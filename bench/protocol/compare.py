@@ -58,12 +58,13 @@ class _Bench:
         upstream = [sys.executable, str(HERE / "lowlevel.py"), "stdio"]
         targets = {
             "ours": self._gateway(upstream),
+            "durable": self._gateway(upstream, danger="high"),
             "sdk": self._held(OverStdio([sys.executable, str(HERE / "sdk_gateway.py"), *upstream]).greet()),
             "fastmcp": self._held(OverStdio([fastmcp_python(), str(HERE / "fast.py"), "proxy", *upstream]).greet()),
         }
         spent = _in_turns(targets, together=8)
-        ours = spent["ours"].cpu
-        return [
+        ours, durable = spent["ours"].cpu, spent["durable"].cpu
+        rows = [
             Row(
                 name=f"gateway hop to a stdio upstream, CPU against {against}",
                 value=f"{micros(ours)} against {micros(spent[name].cpu)}",
@@ -74,6 +75,8 @@ class _Bench:
             )
             for name, against, most in (("sdk", "SDK server + SDK client", 0.5), ("fastmcp", "a FastMCP proxy", 0.1))
         ]
+        name = "the same for a tool that may change something, recorded durably before and after"
+        return [*rows, Row(name=name, value=micros(durable), ratio=durable / spent["sdk"].cpu, p50=durable)]
 
     def many_tools(self) -> list[Row]:
         few, many = (
@@ -141,9 +144,8 @@ class _Bench:
         config = Path(home["XDG_CONFIG_HOME"]) / "toolreeve" / "toolreeve.toml"
         config.parent.mkdir(parents=True)
         program, args = json.dumps(upstream[0]), json.dumps(list(upstream[1:]))
-        config.write_text(
-            f'[policy]\nallowed_tools = ["up__*"]\n[mcp_servers.up]\ncommand = {program}\nargs = {args}\ndanger = "{danger}"\n'
-        )
+        server = f'[mcp_servers.up]\ncommand = {program}\nargs = {args}\ndanger = "{danger}"\n'
+        config.write_text(f'[policy]\nallowed_tools = ["up__*"]\n{server}')
         gateway = [TOOLREEVE, "mcp", "--workspace", str(self._workspace())]
         return self._held(OverStdio(gateway, tool="up__echo", env=home).greet())
 
