@@ -143,7 +143,13 @@ class Assembly:
             today=time.time,
             concurrency=settings.limits.concurrency,
         )
-        self.executor = Executor(services, timeout=settings.limits.timeout, draw=random.random, progress=self._progress)
+        self.executor = Executor(
+            services,
+            timeout=settings.limits.timeout,
+            patience=settings.approval.timeout,
+            draw=random.random,
+            progress=self._progress,
+        )
         self.broker = Broker(
             channels,
             now=time.time,

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from toolreeve.core.call import Principal, ToolCall
 from toolreeve.core.commands import SHIPPED, CommandRules
+from toolreeve.core.deadline import Deadline
 from toolreeve.core.files import Files
 from toolreeve.core.http import NO_HTTP, Http
 from toolreeve.core.process import Processes
@@ -68,13 +69,16 @@ def silent(_: str) -> None:
 
 
 class Context:
-    """Handed to a tool with each call."""
+    """Handed to a tool with each call. `deadline` is None where the tool is only asked what it thinks of the call."""
 
-    __slots__ = ("_services", "call", "progress")
+    __slots__ = ("_services", "call", "deadline", "progress")
 
-    def __init__(self, call: ToolCall, services: Services, progress: Progress = silent) -> None:
+    def __init__(
+        self, call: ToolCall, services: Services, progress: Progress = silent, deadline: Deadline | None = None
+    ) -> None:
         self.call = call
         self.progress = progress
+        self.deadline = deadline
         self._services = services
 
     @property

@@ -6,10 +6,11 @@ is never left waiting with it.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Generator
-from typing import Any
+from typing import Any, cast
 
 from toolreeve.core.action import Action
-from toolreeve.core.context import Context, Services
+from toolreeve.core.context import Context, Services, silent
+from toolreeve.core.deadline import Deadline
 from toolreeve.core.errors import ErrorCode, ToolError, describe_crash
 from toolreeve.core.result import Meta, Output
 from toolreeve.execution.retry import delay, may_repeat
@@ -18,18 +19,19 @@ GRACE = 1.0
 
 
 class Executor:
-    """`draw` gives random numbers in [0, 1) for jitter."""
+    """`patience` is how long a person may think that a tool asks; `draw` gives random numbers in [0, 1) for jitter."""
 
     def __init__(
         self,
         services: Services,
         *,
         timeout: float,
+        patience: float,
         draw: Callable[[], float],
         progress: Callable[[Action], Callable[[str], None] | None],
     ) -> None:
         self._services = services
-        self._timeout = timeout
+        self._timeout, self._patience = timeout, patience
         self._draw = draw
         self._progress = progress
         self._left_behind: set[asyncio.Task[Output]] = set()
@@ -50,18 +52,17 @@ class Executor:
 
     def _attempt(self, action: Action) -> Awaitable[Output]:
         call, tool = action.call, action.tool
-        report = self._progress(action)
-        context = Context(call, self._services, report) if report else Context(call, self._services)
-        seconds = float(call.timeout or tool.spec.limits.timeout or self._timeout)
+        deadline = Deadline(float(call.timeout or tool.spec.limits.timeout or self._timeout), self._patience)
+        context = Context(call, self._services, self._progress(action) or silent, deadline)
         running = tool.run(action.args, context)  # type: ignore[arg-type]
-        return _within(running, seconds) if tool.inline else self._alone(running, seconds)  # type: ignore[arg-type]
+        return _within(running, deadline) if tool.inline else self._alone(running, deadline)  # type: ignore[arg-type]
 
-    async def _alone(self, running: Coroutine[Any, Any, Output], seconds: float) -> Output:
+    async def _alone(self, running: Coroutine[Any, Any, Output], deadline: Deadline) -> Output:
         """In a task of its own, so that a tool which swallows its cancellation cannot hold its caller."""
         loop = asyncio.get_running_loop()
         task = loop.create_task(_contained(running))
         woken = loop.create_future()
-        alarm = loop.call_later(seconds, _wake, woken)
+        deadline.start(lambda: _wake(woken))
         task.add_done_callback(lambda _: _wake(woken))
         try:
             await woken
@@ -69,12 +70,12 @@ class Executor:
             await self._stop(task)
             raise
         finally:
-            alarm.cancel()
+            deadline.stop()
         if task.done():
             return _answer(task)
         if await self._stop(task):
-            raise timed_out(seconds)
-        raise timed_out(seconds, "; it did not stop when it was cancelled and may still be running")
+            raise timed_out(deadline.seconds)
+        raise timed_out(deadline.seconds, "; it did not stop when it was cancelled and may still be running")
 
     async def _stop(self, task: asyncio.Task[Output]) -> bool:
         """Whether the task ended when told to. If not, it is remembered and told again at the end of the runtime."""
@@ -126,19 +127,25 @@ def _answer(task: asyncio.Task[Output]) -> Output:
     return task.result()
 
 
-async def _within(running: Coroutine[Any, Any, Output], seconds: float) -> Output:
+async def _within(running: Coroutine[Any, Any, Output], deadline: Deadline) -> Output:
     """In the caller's task. The first step is taken without a timer: most inline tools end in it."""
     try:
         waiting = running.send(None)
     except StopIteration as ended:
         return ended.value  # type: ignore[no-any-return]
+    task = cast("asyncio.Task[Any]", asyncio.current_task())
+    cancelled_before = task.cancelling()
+    deadline.start(task.cancel)
     try:
-        async with asyncio.timeout(seconds) as deadline:
-            return await _Resumed(running, waiting)
-    except TimeoutError:
-        if deadline.expired():
-            raise timed_out(seconds) from None
+        return await _Resumed(running, waiting)
+    except asyncio.CancelledError:
+        if deadline.has_passed and task.cancelling() == cancelled_before + 1:  # it was nobody else
+            raise timed_out(deadline.seconds) from None
         raise
+    finally:
+        deadline.stop()
+        if deadline.has_passed:
+            task.uncancel()
 
 
 class _Resumed(Awaitable[Output]):

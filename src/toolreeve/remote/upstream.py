@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from toolreeve.core.call import ToolCall
+from toolreeve.core.context import Context
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.remote import bridge
 from toolreeve.remote.connections import Dial, Identity
@@ -70,20 +71,20 @@ class Upstream:
         return self.keeper.state is not State.CONNECTING
 
     async def carry(
-        self, method: str, params: Mapping[str, Any], call: ToolCall, *, repeatable: bool = False
+        self, method: str, params: Mapping[str, Any], context: Context, *, repeatable: bool = False
     ) -> dict[str, Any]:
         """A request on behalf of a call. Raises ToolError(UPSTREAM)."""
+        call, keeper, deadline = context.call, self.keeper, context.deadline
         era = None if call.peer is None else call.peer.era
-        keeper = self.keeper
         try:
             session = keeper.find(era) or await keeper.reach(era, self._seconds(call))
             try:
-                return self.veil.over(await bridge.ask(session, method, params, call.peer))
+                return self.veil.over(await bridge.ask(session, method, params, call.peer, deadline))
             except ServerAway:
                 if not repeatable:
                     raise
             session = keeper.find(era) or await keeper.reach(era, self._seconds(call))
-            return self.veil.over(await bridge.ask(session, method, params, call.peer))
+            return self.veil.over(await bridge.ask(session, method, params, call.peer, deadline))
         except (RemoteError, ServerAway) as problem:
             raise self._failure(problem) from None
 

@@ -2,7 +2,8 @@
 
 {"tools": [...], "answers": {tool or method: result}, "page": n, "capabilities": {...}}; "modern" knows only that era,
 "noisy" says with each answer that its list has changed; `{"file": path}` reads all that from a file at each start.
-Tools of its own: `echo`, `pid`, `die`, `sleep`, `relist` (reads the file again and says so).
+Tools of its own: `echo`, `pid`, `die`, `sleep`, `relist` (reads the file again and says so), `ask` (asks the caller
+`method`, `times` times), `heard` (the notifications and other requests that came).
 """
 
 import json
@@ -12,7 +13,7 @@ import sys
 import time
 from typing import Any
 
-OWN = ("echo", "pid", "die", "sleep", "relist", "environment")
+OWN = ("echo", "pid", "die", "sleep", "relist", "environment", "ask", "heard")
 
 
 def read() -> dict[str, Any]:
@@ -45,11 +46,45 @@ def text(said: str) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": said}]}
 
 
-def call(told: dict[str, Any], name: str, args: dict[str, Any]) -> dict[str, Any]:
+def ask(told: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
+    args = params.get("arguments") or {}
+    question = {"method": args.get("method", "elicitation/create"), "params": {"message": "Which?"}}
+    if not told.get("modern"):
+        return text(json.dumps([answer(question) for _ in range(args.get("times", 1))]))
+    answers = [*json.loads(params.get("requestState", "[]")), *params.get("inputResponses", {}).values()]
+    if len(answers) < args.get("times", 1):
+        return {
+            "resultType": "input_required",
+            "inputRequests": {"q": question},
+            "requestState": json.dumps(answers),
+        }
+    return text(json.dumps(answers))
+
+
+def answer(question: dict[str, Any]) -> Any:
+    """What the caller says to a question that is asked in the middle of a call."""
+    send({"id": "q", **question})
+    for line in sys.stdin:
+        message = json.loads(line)
+        if message.get("id") == "q":
+            return message.get("result", message.get("error"))
+        heard.append(message.get("method"))
+    sys.exit()
+
+
+heard: list[Any] = []
+
+
+def call(told: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
+    name, args = params["name"], params.get("arguments") or {}
     if name in told.get("answers", {}):
         answer: dict[str, Any] = told["answers"][name]
         return answer
     match name:
+        case "ask":
+            return ask(told, params)
+        case "heard":
+            return text(json.dumps(heard))
         case "pid":
             return text(str(os.getpid()))
         case "die":
@@ -69,6 +104,7 @@ def main() -> None:
     for line in sys.stdin:
         message = json.loads(line)
         method, params = message.get("method"), message.get("params") or {}
+        heard.append([method, params] if params and method != "tools/call" else method)
         if "id" not in message:
             continue
         if told.get("noisy"):
@@ -86,7 +122,7 @@ def main() -> None:
         elif method == "tools/list":
             result = listed(told, params)
         elif method == "tools/call" and params["name"] != "unknown":
-            result = call(told, params["name"], params.get("arguments") or {})
+            result = call(told, params)
         elif method in told.get("answers", {}):
             result = told["answers"][method]
         else:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.remote.people import Person
 from tests.remote.scripted import INFO, Scripted, discovered, initialized, opened
+from toolreeve.core.deadline import Deadline
 from toolreeve.core.peer import Era
 from toolreeve.remote.lines.line import RemoteError, ServerAway
 from toolreeve.remote.talk.session import Session
@@ -548,12 +549,14 @@ async def test_the_time_that_a_person_thinks_is_not_the_calls() -> None:
     line, thinking = Scripted(), Thinking()
     session = await opened(line)
     person = Person(capabilities=ELICITS, answer=thinking)
-    call = asyncio.ensure_future(session.request("tools/call", {"name": "work"}, peer=person, timeout=0.2))
+    deadline, passed = Deadline(0.2, 5.0), asyncio.Event()
+    deadline.start(passed.set)
+    call = asyncio.ensure_future(session.request("tools/call", {"name": "work"}, peer=person, deadline=deadline))
     asked = await line.next()
     line.say(asking())
     await thinking.asked.wait()
 
-    done, _ = await asyncio.wait({call}, timeout=0.5)
+    done, _ = await asyncio.wait({call, asyncio.ensure_future(passed.wait())}, timeout=0.5)
     thinking.decided.set()
     await line.next()
     line.say({"jsonrpc": "2.0", "id": asked["id"], "result": {"done": True}})

@@ -72,7 +72,7 @@ def _caller(tool: str, upstream: Upstream, *, repeatable: bool) -> Run:
 
     async def run(args: dict[str, Any], context: Context) -> Output:
         params = {"name": tool, "arguments": args}
-        return read_call(await upstream.carry("tools/call", params, context.call, repeatable=repeatable), labels)
+        return read_call(await upstream.carry("tools/call", params, context, repeatable=repeatable), labels)
 
     return run
 
@@ -120,7 +120,7 @@ def _relayer(method: str, upstream: Upstream) -> Run:
     labels = labels_of(upstream.spec)
 
     async def run(args: dict[str, Any], context: Context) -> Output:
-        return read_other(await upstream.carry(method, args, context.call, repeatable=True), labels)
+        return read_other(await upstream.carry(method, args, context, repeatable=True), labels)
 
     async def subscribe(args: dict[str, Any], context: Context) -> Output:
         ends = method == "resources/unsubscribe"

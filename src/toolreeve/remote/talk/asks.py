@@ -4,9 +4,10 @@ A question goes to the caller for whom the server works and to nobody else: wher
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from toolreeve.core.deadline import Deadline, thought
 from toolreeve.core.peer import Era, Peer, PeerError
 from toolreeve.remote.talk.flight import Flight
 
@@ -62,16 +63,22 @@ class Asks:
             self._refuse(number, PeerError(METHOD_NOT_FOUND, "the caller has no model that could be asked"))
 
     async def _carry(self, number: str | int, method: str, params: Mapping[str, Any], peer: Peer) -> None:
-        held = [flight for flight in self._flights.values() if flight.peer and flight.peer.session == peer.session]
-        for flight in held:
-            flight.hold()
+        asking = peer.request(method, params)
         try:
-            self._answer(number, await peer.request(method, params))
+            person = method == "elicitation/create"
+            answer = await (thought(asking, self._deadlines(peer)) if person else asking)
+            self._answer(number, answer)
         except PeerError as problem:
             self._refuse(number, problem)
+        except TimeoutError:
+            self._answer_for_nobody(number, method)
         finally:
             self._open.pop(number, None)
-            _go_on(held)
+
+    def _deadlines(self, peer: Peer) -> list[Deadline]:
+        """Of all that is done for whoever is asked: the question does not say which of it waits for the answer."""
+        served = [flight for flight in self._flights.values() if flight.peer and flight.peer.session == peer.session]
+        return [flight.deadline for flight in served if flight.deadline is not None]
 
     def withdraw(self, number: Any) -> None:
         """The server no longer wants to know."""
@@ -95,11 +102,6 @@ class Asks:
 
     def _refuse(self, number: str | int, problem: PeerError) -> None:
         self._reply({"jsonrpc": "2.0", "id": number, "error": problem.to_dict()})
-
-
-def _go_on(flights: Iterable[Flight]) -> None:
-    for flight in flights:
-        flight.go_on()
 
 
 def _can_be_asked(peer: Peer, method: str) -> bool:

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
+from toolreeve.core.deadline import Deadline
 from toolreeve.core.peer import Peer
 from toolreeve.remote.lines.line import Message
 
@@ -25,16 +26,22 @@ _SEVERITY = {
 
 
 class Flight:
-    """One request. `answer` gets the message that answers it."""
+    """One request. `answer` gets the message that answers it; `deadline` is that of the call it is made for."""
 
-    __slots__ = ("_left", "_loop", "_teller", "_timer", "_words", "answer", "peer", "works")
+    __slots__ = ("_loop", "_teller", "_timer", "_words", "answer", "deadline", "peer", "works")
 
-    def __init__(self, method: str, peer: Peer | None, timeout: float | None, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        method: str,
+        peer: Peer | None,
+        timeout: float | None,
+        loop: asyncio.AbstractEventLoop,
+        deadline: Deadline | None = None,
+    ) -> None:
         self.answer: asyncio.Future[Message] = loop.create_future()
-        self.peer = peer
+        self.peer, self.deadline = peer, deadline
         self.works = method in _WORK
         self._loop = loop
-        self._left = 0.0
         self._timer = None if timeout is None else loop.call_later(timeout, self._expire)
         self._words: deque[tuple[str, Mapping[str, Any]]] | None = None
         self._teller: asyncio.Task[None] | None = None
@@ -46,17 +53,6 @@ class Flight:
 
     def _expire(self) -> None:
         self.fail(TimeoutError())
-
-    def hold(self) -> None:
-        """Time stands still while a person thinks."""
-        if self._timer is not None and not self._left:
-            self._left = max(self._timer.when() - self._loop.time(), 0.001)
-            self._timer.cancel()
-
-    def go_on(self) -> None:
-        if self._left:
-            self._timer = self._loop.call_later(self._left, self._expire)
-            self._left = 0.0
 
     def tell(self, method: str, params: Mapping[str, Any]) -> None:
         """The oldest of what waits gives way: a caller that does not listen misses something, and holds up nothing."""

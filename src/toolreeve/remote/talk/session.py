@@ -8,6 +8,7 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from toolreeve.core.deadline import Deadline
 from toolreeve.core.peer import Era, Peer
 from toolreeve.core.visible import one_line
 from toolreeve.remote.lines.line import Line, Message, Refused, RemoteError, ServerAway
@@ -105,12 +106,13 @@ class Session:
         *,
         peer: Peer | None = None,
         timeout: float | None = None,
+        deadline: Deadline | None = None,
     ) -> dict[str, Any]:
-        """The raw result. Raises RemoteError, ServerAway, TimeoutError."""
+        """The raw result. `deadline` is told when a person is asked. Raises RemoteError, ServerAway, TimeoutError."""
         if self._gone is not None:
             raise ServerAway(self._gone)
         self._next = number = self._next + 1
-        flight = self._flights[number] = Flight(method, peer, timeout, self._loop)
+        flight = self._flights[number] = Flight(method, peer, timeout, self._loop, deadline)
         try:
             self._send(number, method, self._stamped(number, params, peer))
             message = await flight.answer
