@@ -17,7 +17,7 @@ from toolreeve.serve.mcp.desk import Desk
 from toolreeve.serve.mcp.replies import Reply
 from toolreeve.serve.mcp.sdk import CREDENTIAL, NOWHERE, ViewOf, new_modern_client
 from toolreeve.serve.mcp.views import View
-from toolreeve.serve.mcp.wire import CAPABILITIES_KEY, CLIENT_KEY, LOG_LEVEL_KEY, MODERN_VERSIONS, VERSION_KEY
+from toolreeve.serve.mcp.wire import CAPABILITIES_KEY, CLIENT_KEY, LOG_LEVEL_KEY, MODERN_VERSIONS, VERSION_KEY, Envelope
 
 LARGEST = 4 * 1024 * 1024
 _VERSION = MODERN_VERSIONS[-1]
@@ -47,7 +47,7 @@ class FastPath:
         if request is None:
             await self._slow(scope, _replay(seen, receive), send)
             return
-        client = new_modern_client(scope[CREDENTIAL], view, request["params"])
+        client = new_modern_client(scope[CREDENTIAL], view, _envelope(request["params"]["_meta"]))
         caller = Caller(client, NOWHERE, request_id=request["id"])
         await Reply(self._desk, caller, receive, send, silence=self._silence).give(request["params"])
 
@@ -57,10 +57,9 @@ class FastPath:
         if found is None:
             return False
         if self._version != view.registry.version:
-            self._version = view.registry.version
-            self._mirroring.clear()
-        if (mirrors := self._mirroring.get(found.spec.name)) is None:
-            mirrors = self._mirroring[found.spec.name] = bool(x_mcp_header_map(found.spec.input))
+            self._version, self._mirroring = view.registry.version, {}
+        if (mirrors := self._mirroring.get(name)) is None:
+            mirrors = self._mirroring[name] = bool(x_mcp_header_map(found.spec.input))
         return not mirrors
 
 
@@ -113,6 +112,10 @@ def _is_quiet(meta: Mapping[str, Any]) -> bool:
         return False
     info = meta.get(CLIENT_KEY, _NOBODY)
     return type(info) is dict and type(info.get("name")) is str and type(info.get("version")) is str
+
+
+def _envelope(meta: Mapping[str, Any]) -> Envelope:
+    return Envelope(version=_VERSION, info=meta.get(CLIENT_KEY, {}), capabilities=meta[CAPABILITIES_KEY])
 
 
 async def _body(receive: Receive, seen: list[Message]) -> bytes | None:

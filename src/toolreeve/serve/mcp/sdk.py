@@ -19,7 +19,7 @@ from toolreeve.serve.mcp.caller import Caller, Client
 from toolreeve.serve.mcp.desk import Desk
 from toolreeve.serve.mcp.tellers import Teller
 from toolreeve.serve.mcp.views import View
-from toolreeve.serve.mcp.wire import MODERN_VERSIONS, WireError, progress_token, read_envelope
+from toolreeve.serve.mcp.wire import MODERN_VERSIONS, Envelope, WireError, progress_token, read_envelope
 from toolreeve.serve.mcp.writing import writable, write
 from toolreeve.serve.tokens import Credential
 
@@ -83,7 +83,7 @@ class Switchboard:
         request: Any = context.request
         credential: Credential = request.scope[CREDENTIAL]
         if context.protocol_version in MODERN_VERSIONS:
-            return new_modern_client(credential, self._view_of(credential), params)
+            return new_modern_client(credential, self._view_of(credential), read_envelope(params))
         connection = _connection(context)
         if context.method == "initialize" and _CLIENT not in connection.state:
             connection.state[_CLIENT] = self._welcome(credential, connection)
@@ -121,13 +121,12 @@ class _Nowhere:
 NOWHERE = _Nowhere()
 
 
-def new_modern_client(credential: Credential, view: View, params: Mapping[str, Any]) -> Client:
-    """Who sent one request of the modern era. Raises WireError.
+def new_modern_client(credential: Credential, view: View, envelope: Envelope) -> Client:
+    """Who sent one request of the modern era.
 
     Nothing ties two such requests together but the credential: all that come with it are one session, whichever
     worker they come to.
     """
-    envelope = read_envelope(params)
     return Client(
         view=view,
         era=Era.MODERN,

@@ -61,6 +61,8 @@ class View:
         self._spelled = spelled
         self._listed: _Listed | None = None
         self._pages: dict[tuple[int, int], Page] = {}
+        self._found: dict[str, BoundTool] = {}
+        self._version = -1
 
     def admits(self, spec: ToolSpec) -> bool:
         """Whether the client may use a tool, be it listed or not."""
@@ -70,8 +72,14 @@ class View:
         return not spec.hidden and self.admits(spec)
 
     def find(self, name: str) -> BoundTool | None:
-        found = self.registry.get(name)
-        return found if found is not None and self.shows(found.spec) else None
+        if self._version != self.registry.version:
+            self._version, self._found = self.registry.version, {}
+        if (found := self._found.get(name)) is None:
+            found = self.registry.get(name)
+            if found is None or not self.shows(found.spec):
+                return None
+            self._found[name] = found
+        return found
 
     def matching(self, query: str, limit: int) -> Sequence[Mapping[str, Any]]:
         """The definitions of tools that have to do with a query, the best first."""
