@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import json
 import secrets
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,6 +34,9 @@ class Gatehouse:
     codes: dict[str, dict[str, str]] = field(default_factory=dict)
     valid: set[str] = field(default_factory=set)
     renewal: str = ""
+    tools: list[dict[str, Any]] = field(default_factory=list)
+    revoked: list[dict[str, str]] = field(default_factory=list)
+    revokes: bool = True
 
     def application(self) -> Starlette:
         return Starlette(
@@ -42,6 +46,7 @@ class Gatehouse:
                 Route("/register", self.register, methods=["POST"]),
                 Route("/authorize", self.authorize),
                 Route("/token", self.token, methods=["POST"]),
+                Route("/revoke", self.revoke, methods=["POST"]),
                 Route("/mcp", self.mcp, methods=["GET", "POST", "DELETE"]),
             ]
         )
@@ -94,6 +99,14 @@ class Gatehouse:
             good = begun.get("code_challenge") == challenge and begun["redirect_uri"] == asked["redirect_uri"]
         return JSONResponse(self.grant()) if good else JSONResponse({"error": "invalid_grant"}, status_code=400)
 
+    async def revoke(self, request: Request) -> Response:
+        asked = {name: str(value) for name, value in (await request.form()).items()}
+        self.revoked.append(asked | {"authorization": request.headers.get("authorization", "")})
+        if not self.revokes:
+            return JSONResponse({"error": "server_error"}, status_code=503)
+        self.valid.discard(asked["token"])
+        return Response(status_code=200)
+
     def grant(self) -> dict[str, Any]:
         token, self.renewal = f"secret-access-{secrets.token_hex(8)}", f"secret-refresh-{secrets.token_hex(8)}"
         self.valid.add(token)
@@ -115,8 +128,28 @@ class Gatehouse:
         if message["method"] == "server/discover":
             error = {"code": -32601, "message": "no such method"}
             return JSONResponse({"jsonrpc": "2.0", "id": message["id"], "error": error}, status_code=404)
-        found = GREETING if message["method"] == "initialize" else {"tools": []}
+        if message["method"] == "tools/call":
+            return self.tell(message, shown)
+        found = GREETING if message["method"] == "initialize" else {"tools": self.listed()}
         return JSONResponse({"jsonrpc": "2.0", "id": message["id"], "result": found})
+
+    def listed(self) -> Any:
+        """Its tools, with what lets one in wherever RENEWAL stands."""
+        return json.loads(json.dumps(self.tools).replace("RENEWAL", self.renewal))
+
+    def tell(self, message: dict[str, Any], shown: str) -> Response:
+        """It tells whoever calls a tool what we were let in with: as its answer or error, and as progress before it."""
+        params, secret = message["params"], {"seen": [shown, self.renewal]}
+        answer: dict[str, Any] = {"jsonrpc": "2.0", "id": message["id"]}
+        if params["name"] == "fail":
+            answer["error"] = {"code": -7, "message": f"not with {shown}", "data": secret}
+        else:
+            answer["result"] = {"content": [{"type": "text", "text": shown}], "structuredContent": secret}
+        token = params.get("_meta", {}).get("progressToken")
+        progress = {"progressToken": token, "progress": 1, "message": f"with {shown} and {self.renewal}"}
+        notice = {"jsonrpc": "2.0", "method": "notifications/progress", "params": progress}
+        events = "".join(f"data: {json.dumps(each)}\n\n" for each in (notice, answer))
+        return Response(events, media_type="text/event-stream")
 
 
 class Browser:

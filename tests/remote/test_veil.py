@@ -1,6 +1,7 @@
 """What a server was given does not come back from it."""
 
 import base64
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,6 +31,35 @@ def test_an_answer_without_secrets_is_the_same_object() -> None:
 
     assert Veil([SECRET]).over(answer) is answer
     assert Veil().over(answer) is answer
+
+
+def test_what_is_learnt_later_is_found_from_then_on() -> None:
+    veil = Veil()
+    veil.learn(["later-secret"])
+
+    assert veil.over({"a": "the later-secret"}) == {"a": "the [redacted]"}
+
+
+def test_of_what_is_renewed_again_and_again_the_latest_are_looked_for() -> None:
+    veil = Veil([SECRET])
+    for number in range(1000):
+        veil.learn([f"token-{number:04}-x"])
+
+    assert veil.text(f"token-0999-x token-0990-x {SECRET}") == "[redacted] [redacted] [redacted]"
+
+
+def test_nothing_is_nested_so_deeply_that_a_secret_hides_in_it() -> None:
+    said: dict[str, object] = {"last": SECRET}
+    for _ in range(900):
+        said = {"more": [said]}
+
+    cleaned = Veil([SECRET]).over(said)
+
+    found: Any = cleaned
+    while isinstance(found, dict):
+        found = found["more"]
+        found = found[0] if isinstance(found, list) else found
+    assert found == "[redacted]"
 
 
 @given(st.text(min_size=4, max_size=20), st.text(max_size=40))

@@ -15,8 +15,10 @@ from toolreeve.remote.lines.line import Line, Refused, ServerAway
 from toolreeve.remote.offers.subscriptions import Subscriptions
 from toolreeve.remote.servers import ServerSpec
 from toolreeve.remote.talk.session import Session
+from toolreeve.remote.veil import Veil
 
-Dial = Callable[[ServerSpec], Line]
+Dial = Callable[[ServerSpec, Veil], Line]
+"""What is learnt on the way and must not come back is told to the veil."""
 CAPABILITIES: Mapping[str, Any] = {
     "roots": {"listChanged": False},
     "sampling": {},
@@ -34,7 +36,8 @@ class Identity:
 
 
 class Connections:
-    """The sessions of one server. `hear` gets its notices, `lost` is called when the main session ends."""
+    """The sessions of one server. `hear` gets its notices, `lost` is called when the main session ends; `veil` lies
+    over everything that it says."""
 
     def __init__(
         self,
@@ -43,8 +46,10 @@ class Connections:
         identity: Identity,
         hear: Callable[[str, Mapping[str, Any]], None],
         lost: Callable[[str], None],
+        veil: Veil,
     ) -> None:
         self._spec, self._dial, self._identity, self._hear, self._lost = spec, dial, identity, hear, lost
+        self._veil = veil
         self._sessions: dict[Era, Session] = {}
         self._refused: set[Era] = set()
         self._unmet: set[Era] = set()
@@ -131,12 +136,13 @@ class Connections:
 
     async def _open(self, era: Era | None, timeout: float, lost: Callable[[str], None] | None) -> Session:
         session = Session(
-            self._dial(self._spec),
+            self._dial(self._spec, self._veil),
             client_info=self._identity.info,
             capabilities=CAPABILITIES,
             on_notice=self._hear,
             on_lost=lost,
             roots=self._identity.roots,
+            veil=self._veil,
         )
         await session.open(era, timeout)
         return session

@@ -75,7 +75,7 @@ class Keeper:
         self.state = State.CONNECTING if spec.enabled else State.OFF
         self.problem = ""
         self.subscriptions = Subscriptions()
-        self._connections = Connections(spec, dial, identity, self._hear, self._lost)
+        self._connections = Connections(spec, dial, identity, self._hear, self._lost, veil)
         self.find = self._connections.find
         self._veil, self._draw, self._notice, self._tell = veil, draw, notice, tell
         self._failures = 0

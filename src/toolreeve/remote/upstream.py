@@ -79,12 +79,12 @@ class Upstream:
         try:
             session = keeper.find(era) or await keeper.reach(era, self._seconds(call))
             try:
-                return self.veil.over(await bridge.ask(session, method, params, call.peer, deadline))
+                return await bridge.ask(session, method, params, call.peer, deadline)
             except ServerAway:
                 if not repeatable:
                     raise
             session = keeper.find(era) or await keeper.reach(era, self._seconds(call))
-            return self.veil.over(await bridge.ask(session, method, params, call.peer, deadline))
+            return await bridge.ask(session, method, params, call.peer, deadline)
         except (RemoteError, ServerAway) as problem:
             raise self._failure(problem) from None
 
@@ -100,8 +100,7 @@ class Upstream:
 
     def _failure(self, problem: RemoteError | ServerAway) -> ToolError:
         if isinstance(problem, RemoteError):
-            shown = self.veil.over(problem.to_dict())
-            return failure_of(RemoteError(shown["code"], shown["message"], shown.get("data")), self.name)
+            return failure_of(problem, self.name)
         return ToolError(
             ErrorCode.UPSTREAM,
             f"the server {self.name!r} is away: {self.veil.text(str(problem))}",

@@ -9,6 +9,7 @@ from toolreeve.remote.lines.enclosed import Enclosure, Place, read_grant
 from toolreeve.remote.lines.line import Line, ServerAway
 from toolreeve.remote.lines.stdio import StdioLine
 from toolreeve.remote.servers import ServerSpec
+from toolreeve.remote.veil import Veil
 
 Authorize = Callable[[str], Awaitable[None]]
 """Shows a person the URL at which they let us in."""
@@ -32,13 +33,13 @@ class Dialing:
         self._base = child.inherited(environ)
         self._enclosure, self._authorize = enclosure, authorize
 
-    def __call__(self, spec: ServerSpec) -> Line:
+    def __call__(self, spec: ServerSpec, veil: Veil) -> Line:
         """Nothing is started or connected yet. Raises ServerAway for what cannot be."""
         if spec.kind == "stdio":
             return self._piped(spec)
         from toolreeve.remote.lines.web import new_line
 
-        return new_line(spec, http=self._http, state=self._state, authorize=self._authorize)
+        return new_line(spec, http=self._http, state=self._state, authorize=self._authorize, veil=veil)
 
     def _piped(self, spec: ServerSpec) -> Line:
         if spec.command is None:

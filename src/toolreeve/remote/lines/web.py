@@ -17,6 +17,7 @@ from toolreeve.core.visible import one_line
 from toolreeve.guard.client import GuardedHttp
 from toolreeve.remote.lines.line import MAX_MESSAGE, Kind, Line, ServerAway
 from toolreeve.remote.servers import ServerSpec
+from toolreeve.remote.veil import Veil
 
 if TYPE_CHECKING:
     from toolreeve.remote.login.oauth import Authorization, Authorize
@@ -29,12 +30,15 @@ WRITE_SECONDS = 30.0
 _PLAIN = frozenset({"", "identity"})
 
 
-def new_line(spec: ServerSpec, *, http: GuardedHttp, state: Path, authorize: "Authorize | None" = None) -> Line:
-    """The line to a server of the kinds http and sse. Raises ServerAway where its configuration leads nowhere."""
+def new_line(
+    spec: ServerSpec, *, http: GuardedHttp, state: Path, authorize: "Authorize | None" = None, veil: Veil | None = None
+) -> Line:
+    """The line to a server of the kinds http and sse; `veil` learns what a login grants. Raises ServerAway where its
+    configuration leads nowhere."""
     from toolreeve.remote.login.oauth import new_authorization
 
     web = Web(spec.url or "", spec.headers, http=http)
-    web.authorize(new_authorization(spec, web, state=state, authorize=authorize))
+    web.authorize(new_authorization(spec, web, veil or Veil(), state=state, authorize=authorize))
     return line_over(web, spec.kind)
 
 

@@ -22,9 +22,10 @@ from toolreeve.remote.lines.line import RemoteError, ServerAway
 from toolreeve.remote.lines.web import Web, explain, line_over
 from toolreeve.remote.login.redirect import LoginFailed, Redirect, redirect_place
 from toolreeve.remote.login.settings import OAuthSettings
-from toolreeve.remote.login.tokens import Grant, TokenFile
+from toolreeve.remote.login.tokens import Grant, TokenFile, secrets_of
 from toolreeve.remote.servers import ServerSpec
 from toolreeve.remote.talk.session import Session
+from toolreeve.remote.veil import Veil
 
 if TYPE_CHECKING:
     from mcp.client.auth import OAuthClientProvider
@@ -41,7 +42,7 @@ FAILURES = (httpx2.HTTPError, ToolError, OSError, LoginFailed, ValueError)
 
 
 def new_authorization(
-    spec: ServerSpec, web: Web, *, state: Path, authorize: Authorize | None, fresh: bool = False
+    spec: ServerSpec, web: Web, veil: Veil, *, state: Path, authorize: Authorize | None, fresh: bool = False
 ) -> "Authorization | None":
     """None where the user gave a header of their own to say who they are. Raises ServerAway."""
     if any(name.lower() == "authorization" for name in spec.headers):
@@ -51,7 +52,7 @@ def new_authorization(
     except ConfigError as problem:
         raise ServerAway(str(problem)) from None
     file = TokenFile(state, server=spec.name, url=web.url)
-    return Authorization(spec.name, web, settings, file, authorize=authorize, fresh=fresh)
+    return Authorization(spec.name, web, settings, file, veil, authorize=authorize, fresh=fresh)
 
 
 async def login(
@@ -59,22 +60,26 @@ async def login(
 ) -> bool:
     """Log in anew. False where the server asked for nothing. Raises ServerAway with what stood in the way."""
     web = Web(spec.url or "", spec.headers, http=http)
-    authorization = new_authorization(spec, web, state=state, authorize=authorize, fresh=True)
+    veil = Veil(spec.secret_values)
+    authorization = new_authorization(spec, web, veil, state=state, authorize=authorize, fresh=True)
     if authorization is None:
         raise ServerAway(f"{spec.name!r} is given an Authorization header by its configuration: there is no login")
     web.authorize(authorization)
-    session = Session(line_over(web, spec.kind), client_info={"name": "toolreeve", "version": "login"})
+    session = Session(line_over(web, spec.kind), client_info={"name": "toolreeve", "version": "login"}, veil=veil)
     try:
         await session.open(timeout=timeout)
         with suppress(RemoteError, TimeoutError):
             await session.request("tools/list", {}, timeout=timeout)
+    except ServerAway as problem:
+        raise ServerAway(veil.text(str(problem))) from None
     finally:
         await session.close()
     return authorization.granted
 
 
 class Authorization(httpx2.Auth):
-    """What is sent along to one server. `granted` tells whether a token came of it in this object's time."""
+    """What is sent along to one server. `granted` tells whether a token came of it in this object's time; the veil
+    learns of every token before it is sent."""
 
     def __init__(
         self,
@@ -82,14 +87,16 @@ class Authorization(httpx2.Auth):
         web: Web,
         settings: OAuthSettings,
         file: TokenFile,
+        veil: Veil,
         *,
         authorize: Authorize | None,
         fresh: bool = False,
     ) -> None:
         self._server, self._web, self._settings, self._file = server, web, settings, file
-        self._authorize, self._fresh = authorize, fresh
+        self._authorize, self._fresh, self._veil = authorize, fresh, veil
         self._client = web.new_client()
-        self._grant: Grant = _without_tokens(file.read()) if fresh else file.read()
+        veil.learn(filter(None, [settings.client_secret]))
+        self._hold(_without_tokens(file.read()) if fresh else file.read())
         self._renewed: str | None = None
         self._settling: asyncio.Task[None] | None = None
         self._failure: ServerAway | None = None
@@ -114,6 +121,10 @@ class Authorization(httpx2.Auth):
             self._settling.cancel()
             await asyncio.wait([self._settling])
         await self._client.aclose()
+
+    def _hold(self, grant: Grant) -> None:
+        self._grant = grant
+        self._veil.learn(secrets_of(grant))
 
     def _token(self) -> str | None:
         tokens = self._grant.get("tokens")
@@ -161,7 +172,7 @@ class Authorization(httpx2.Auth):
 
     async def _was_renewed_elsewhere(self, used: str | None) -> bool:
         """Another process may have been here before us, and a token that renews is often good for once."""
-        self._grant = await asyncio.to_thread(self._file.read)
+        self._hold(await asyncio.to_thread(self._file.read))
         return self._token() != used
 
     async def _renew(self, used: str | None) -> bool:
@@ -278,7 +289,7 @@ class Authorization(httpx2.Auth):
 
     async def _take_stock(self, provider: "OAuthClientProvider", kept: "Kept") -> None:
         await kept.learn(provider)
-        self._grant = await asyncio.to_thread(self._file.read)
+        self._hold(await asyncio.to_thread(self._file.read))
         self._fresh = False
 
 

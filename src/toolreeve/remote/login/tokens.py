@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 import tempfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,10 @@ from toolreeve.core import json
 FOLDER = "oauth"
 MAX_FILE = 1 << 20
 Grant = dict[str, Any]
+SECRETS: Mapping[str, tuple[str, ...]] = {
+    "tokens": ("access_token", "refresh_token", "id_token"),
+    "client": ("client_secret", "registration_access_token"),
+}
 
 
 class TokenFile:
@@ -48,6 +53,15 @@ class TokenFile:
         except BaseException:
             Path(name).unlink(missing_ok=True)
             raise
+
+
+def secrets_of(grant: Grant) -> Iterator[str]:
+    """What nobody but us and those who granted it may see."""
+    for part, names in SECRETS.items():
+        held = grant.get(part)
+        for name in names if isinstance(held, dict) else ():
+            if isinstance(value := held.get(name), str) and value:
+                yield value
 
 
 def _file_name(server: str) -> str:

@@ -15,6 +15,7 @@ from toolreeve.remote.lines.line import Line, Message, Refused, RemoteError, Ser
 from toolreeve.remote.talk import handshake, routing
 from toolreeve.remote.talk.asks import INTERNAL_ERROR, Asks
 from toolreeve.remote.talk.flight import Flight
+from toolreeve.remote.veil import Veil
 
 OnNotice = Callable[[str, Mapping[str, Any]], None]
 OnLost = Callable[[str], None]
@@ -25,7 +26,7 @@ _SHOWN = 500
 
 
 class Session:
-    """One conversation over one line; `on_lost` hears when it ends without our doing.
+    """One conversation over one line; `on_lost` hears when it ends without our doing. `veil` lies over all that comes.
 
     `tool_schemas` are told by whoever lists the tools: some servers want arguments repeated in headers.
     """
@@ -39,12 +40,14 @@ class Session:
         on_notice: OnNotice | None = None,
         on_lost: OnLost | None = None,
         roots: Sequence[Mapping[str, Any]] = (),
+        veil: Veil | None = None,
     ) -> None:
         self.tool_schemas: dict[str, Any] = {}
         self._router = routing.Router()
         self.greeting = handshake.Greeting(version="")
         self._line, self._on_notice, self._on_lost = line, on_notice, on_lost
         self._client_info, self._capabilities = dict(client_info), dict(capabilities or {})
+        self._veil = veil or Veil()
         self._headed = line.kind != "stdio"
         self._flights: dict[int, Flight] = {}
         self._asks = Asks(self._flights, roots, self._reply)
@@ -189,6 +192,7 @@ class Session:
                 self._line.send({"jsonrpc": "2.0", "id": message["id"], "error": error}, headers)
 
     def _hear(self, message: Message) -> None:
+        message = self._veil.over(message)
         method = message.get("method")
         if method is None:
             self._answered(message)
@@ -235,11 +239,11 @@ class Session:
         if self._gone is None:
             self._end(self._with_words(reason))
             if self._on_lost is not None:
-                self._on_lost(reason)
+                self._on_lost(self._veil.text(reason))
 
     def _with_words(self, reason: str) -> str:
         words = self._line.last_words()
-        return f"{reason}; its last words: {words}" if words else reason
+        return self._veil.text(f"{reason}; its last words: {words}" if words else reason)
 
     def _end(self, reason: str) -> None:
         self._gone = reason
