@@ -21,9 +21,11 @@ from toolreeve.cli.main import COMMANDS, toolreeve
 from toolreeve.config.layers import ALIASES
 from toolreeve.config.leaves import Leaf, leaves
 from toolreeve.config.settings import Project
+from toolreeve.config.tables import TOKENS
 from toolreeve.core.errors import TRAITS, ErrorCode
 from toolreeve.core.tool import FunctionTool
 from toolreeve.policy.format import policy_schema
+from toolreeve.remote.configured.declared import SERVER
 
 REFERENCE = Path(__file__).parent / "reference"
 NOTICE = "<!-- Written by `make docs` from the code. Change the code, not this page. -->"
@@ -118,7 +120,21 @@ def configuration() -> str:
         for leaf in leaves().values()
     ]
     head = ("key", "type", "default", "meaning", "a project's file may")
-    return page("Settings", intro, table(head, rows), _variables())
+    return page("Settings", intro, table(head, rows), _server(), _token(), _variables())
+
+
+def _server() -> Iterator[str]:
+    yield from prose(
+        "## A server", "Under `mcp_servers`, by name. The guide is [MCP servers](../guides/mcp-servers.md)."
+    )
+    about = str(SERVER["description"]).partition(". ")[2]
+    yield from prose(about)
+    yield from table(("key", "value", "meaning"), _keys(SERVER))
+
+
+def _token() -> Iterator[str]:
+    yield from prose("## A token", "Each of `serve.tokens`. Either `token` or `sha256` is given, and always `user`.")
+    yield from table(("key", "value", "meaning"), _keys(TOKENS["items"]))
 
 
 def _kind(leaf: Leaf) -> str:
@@ -227,6 +243,7 @@ def _described(command: click.Command, context: click.Context, *, level: int) ->
     yield from (f"{'#' * level} {context.command_path}", "")
     if isinstance(command, click.Group):
         yield from (_help(command), "")
+        yield from _own_options(command)
         for name in command.list_commands(context):
             inner = command.get_command(context, name)
             if inner is not None:
@@ -234,6 +251,10 @@ def _described(command: click.Command, context: click.Context, *, level: int) ->
         return
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
     yield from ("```text", usage, "```", "", _help(command), "")
+    yield from _own_options(command)
+
+
+def _own_options(command: click.Command) -> Iterator[str]:
     common = {option.name for option in common_options(json=not getattr(command, "own_json", False))}
     own = [each for each in command.params if each.name not in common or each.expose_value]
     if rows := list(_options(own)):
@@ -252,7 +273,7 @@ def _help(command: click.Command) -> str:
 def _options(params: Iterable[click.Parameter]) -> Iterator[tuple[str, str]]:
     for each in params:
         if isinstance(each, click.Option):
-            names = ", ".join(map(code, each.opts))
+            names = ", ".join(map(code, [*each.opts, *each.secondary_opts]))
             value = "" if each.is_flag else f" {code(each.metavar or _choices(each))}"
             yield names + value, each.help or ""
 
@@ -293,13 +314,14 @@ def _value(schema: Mapping[str, Any]) -> str:
     if "$ref" in schema:
         return f"a {schema['$ref'].rpartition('/')[2]}"
     if "anyOf" in schema:
-        return f"{_value(schema['anyOf'][0])}, or a list"
+        first, other = schema["anyOf"]
+        return f"{_value(first)}, or {'a list' if other['type'] == 'array' else 'one by name'}"
     if "enum" in schema:
         return " or ".join(code(value) for value in schema["enum"])
     if schema.get("type") == "array":
         return f"list of {_value(schema['items']).removeprefix('a ')}s" if "items" in schema else "list"
     if schema.get("type") == "object" and isinstance(schema.get("additionalProperties"), Mapping):
-        return f"argument: {_value(schema['additionalProperties'])}"
+        return f"{_value(schema['additionalProperties'])} by name"
     kind = str(schema.get("type", "any value"))
     return {"string": "text", "object": "mapping"}.get(kind, kind)
 
