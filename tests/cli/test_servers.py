@@ -1,12 +1,19 @@
 """The servers behind us, as a person sees them on the command line."""
 
+import asyncio
 import json
+import os
+import pty
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Shell
+from tests.remote.gatehouse import Gatehouse
 from tests.remote.place import from_file, light, tool
+from tests.remote.webs import served
 
 
 @pytest.fixture
@@ -58,7 +65,8 @@ def test_a_changed_tool_is_refused_even_in_bypass_until_it_is_shown_and_accepted
 
     refused = shell.run("call", "good__echo", "a=1", "--mode", "bypass")
     listed = shell.run("servers", "--json").json
-    accepted = shell.run("servers", "accept", "good")
+    shown = shell.run("servers", "accept", "good")
+    accepted = shell.run("servers", "accept", "good", "--yes")
     again = shell.run("servers", "accept", "good")
     taken = shell.run("call", "good__echo", "a=1", "--mode", "bypass")
 
@@ -66,8 +74,10 @@ def test_a_changed_tool_is_refused_even_in_bypass_until_it_is_shown_and_accepted
     assert refused.status != 0
     assert "toolreeve servers accept good" in refused.err
     assert listed[0]["changed"] == ["echo"]
-    assert "‹U+001B›" in accepted.err
-    assert "\x1b" not in accepted.err
+    assert shown.status == 2
+    assert "toolreeve servers accept good --yes" in shown.err
+    assert "‹U+001B›" in shown.err
+    assert "\x1b" not in shown.err
     assert accepted.out.strip() == "accepted: echo"
     assert "nothing waits" in again.err
     assert taken.status == 0
@@ -79,10 +89,52 @@ def test_only_the_named_tools_are_accepted(shell: Shell, offer: Path) -> None:
     offer.write_text(json.dumps({"tools": [tool("one", title="1"), tool("two", title="2")]}))
     assert shell.run("servers", "test", "good").status == 0
 
-    accepted = shell.run("servers", "accept", "good", "two", "--json").json
+    accepted = shell.run("servers", "accept", "good", "two", "--yes", "--json").json
 
     assert accepted == {"server": "good", "accepted": ["two"], "changed_again": []}
     assert shell.run("servers", "--json").json[0]["changed"] == ["one"]
+
+
+@pytest.mark.parametrize(("said", "status", "changed"), [(b"n\n", 3, ["echo"]), (b"y\n", 0, [])])
+def test_on_a_terminal_a_person_is_asked(
+    shell: Shell, offer: Path, said: bytes, status: int, changed: list[str]
+) -> None:
+    shell.run("servers", "test", "good")
+    offer.write_text(json.dumps({"tools": [tool("echo", title="else")]}))
+    shell.run("servers", "test", "good")
+    keyboard, terminal = pty.openpty()
+    os.write(keyboard, said)
+
+    command = [sys.executable, "-m", "toolreeve", "servers", "accept", "good"]
+    done = subprocess.run(command, stdin=terminal, stdout=terminal, stderr=terminal, timeout=60)
+    os.close(terminal)
+    os.close(keyboard)
+
+    assert done.returncode == status
+    assert shell.run("servers", "--json").json[0]["changed"] == changed
+
+
+async def test_a_person_logs_in_with_a_browser_and_out_again(shell: Shell, tmp_path: Path) -> None:
+    browser = tmp_path / "browser.py"
+    browser.write_text("import sys, urllib.request\nurllib.request.urlopen(sys.argv[1]).read()\n")
+    opens = {"BROWSER": f"{sys.executable} {browser} %s"}
+    gatehouse = Gatehouse()
+    async with served(gatehouse.application()) as origin:
+        gatehouse.metadata = {"revocation_endpoint": f"{origin}/revoke"}
+        own = shell.home / ".config" / "toolreeve" / "toolreeve.toml"
+        own.parent.mkdir(parents=True)
+        own.write_text(f'[mcp_servers.web]\nurl = "{origin}/mcp"\n')
+
+        before = await asyncio.to_thread(shell.spawn, "servers", "test", "web")
+        came = await asyncio.to_thread(shell.spawn, "servers", "login", "web", env=opens)
+        within = await asyncio.to_thread(shell.spawn, "servers", "test", "web")
+        left = await asyncio.to_thread(shell.spawn, "servers", "logout", "web")
+        after = await asyncio.to_thread(shell.spawn, "servers", "test", "web")
+
+    assert (came.out.strip(), left.out.strip()) == ("logged in to web", "logged out of web; its tokens are revoked")
+    assert [each.status for each in (before, came, within, left, after)] == [6, 0, 0, 0, 6]
+    assert "secret-" not in came.out + came.err + left.out + left.err
+    assert len(gatehouse.revoked) == 2
 
 
 def test_without_servers_the_way_to_some_is_shown(shell: Shell) -> None:

@@ -4,6 +4,7 @@ What servers say about themselves may be made to deceive: it is shown with every
 """
 
 import asyncio
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -28,7 +29,7 @@ COLUMNS = ("server", "kind", "state", "tools", "era", "problems")
 @click.group(cls=Group, invoke_without_command=True)
 @click.pass_context
 def servers(context: click.Context) -> int:
-    """List the MCP servers and how they are; show one, test it, log in to it, or accept what it changed."""
+    """List the MCP servers and how they are; show one, test it, log in to it or out, or accept what it changed."""
     if context.invoked_subcommand is not None:
         return ExitStatus.OK
     found = asyncio.run(_look(current(), current().configuration().mcp_servers))[0]
@@ -79,7 +80,7 @@ def test(name: str) -> int:
 @servers.command()
 @click.argument("name")
 @click.argument("tools", nargs=-1)
-@click.option("--yes", is_flag=True, help="Do not ask again after the differences were shown.")
+@click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal to ask on.")
 def accept(name: str, tools: Sequence[str], *, yes: bool) -> int:
     """Show what a server changed about its tools, and use them as they are now. Without TOOLS, all of them."""
     return asyncio.run(_accept(current(), _find(current(), name), tools, yes=yes))
@@ -89,7 +90,18 @@ def accept(name: str, tools: Sequence[str], *, yes: bool) -> int:
 @click.argument("name")
 def login(name: str) -> int:
     """Log in to a server on the web that asks for it."""
-    return asyncio.run(_login(current(), _find(current(), name)))
+    from toolreeve.cli.logins import log_in
+
+    return asyncio.run(log_in(current(), _find(current(), name)))
+
+
+@servers.command()
+@click.argument("name")
+def logout(name: str) -> int:
+    """Forget the login to a server, and have it revoked where that can be done."""
+    from toolreeve.cli.logins import log_out
+
+    return asyncio.run(log_out(current(), _find(current(), name)))
 
 
 def _find(invocation: Invocation, name: str) -> "ServerSpec":
@@ -157,13 +169,20 @@ async def _accept(invocation: Invocation, spec: "ServerSpec", tools: Sequence[st
             note(f"nothing waits to be accepted; `toolreeve servers test {spec.name}` looks whether something changed")
             return ExitStatus.OK
         _show_changes(waiting)
-        if on_terminal() and not yes and not click.confirm(f"Use {len(waiting)} of {spec.name} as they are now?"):
+        if not yes and not _confirmed(spec.name, waiting):
             return ExitStatus.DENIED
         return _accepted(home, waiting, await runtime.pins.accept(home, waiting))
 
 
 def _meant(change: "Changed", tools: Sequence[str]) -> bool:
     return not tools or change.tool in tools
+
+
+def _confirmed(server: str, changes: "Sequence[Changed]") -> bool:
+    """Raises UsageError where nobody can be asked: what was only printed has been seen by nobody."""
+    if not (on_terminal() and sys.stdin.isatty()):
+        raise click.UsageError(f"nobody can be asked here; say yes with `toolreeve servers accept {server} --yes`")
+    return click.confirm(f"Use {len(changes)} of {server} as they are now?")
 
 
 def _show_changes(changes: "Sequence[Changed]") -> None:
@@ -182,34 +201,3 @@ def _accepted(home: "Home", asked: "Sequence[Changed]", accepted: Sequence[str])
     if left:
         note(f"changed again while it was shown, and not accepted: {', '.join(map(one_line, left))}")
     return ExitStatus.TOOL_ERROR if left else ExitStatus.OK
-
-
-async def _login(invocation: Invocation, spec: "ServerSpec") -> int:
-    import time
-    from pathlib import Path
-
-    from toolreeve.assembly import new_network_guard
-    from toolreeve.guard.client import GuardedHttp
-    from toolreeve.remote.lines.line import ServerAway
-
-    if spec.kind == "stdio":
-        raise click.UsageError(f"{spec.name!r} is started here and asks for no login")
-    from toolreeve.remote.login.oauth import login as log_in
-
-    configuration = invocation.configuration()
-    http = GuardedHttp(new_network_guard(configuration), now=time.time)
-    try:
-        granted = await log_in(spec, http=http, state=Path(configuration.settings.state.dir), authorize=_show_url)
-    except ServerAway as problem:
-        raise ToolError(ErrorCode.UPSTREAM, f"{spec.name}: {problem}") from None
-    finally:
-        await http.close()
-    say(f"logged in to {spec.name}" if granted else f"{spec.name} asks for no login")
-    return ExitStatus.OK
-
-
-async def _show_url(url: str) -> None:
-    import webbrowser
-
-    note(f"open this address to log in: {url}")
-    await asyncio.to_thread(webbrowser.open, url)

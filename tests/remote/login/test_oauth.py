@@ -18,7 +18,7 @@ from tests.remote.webs import conversation, guarded, line_to, served, spec_of
 from toolreeve.core import json
 from toolreeve.core.peer import Era
 from toolreeve.remote.lines.line import ServerAway
-from toolreeve.remote.login.oauth import login
+from toolreeve.remote.login.account import login
 from toolreeve.remote.login.tokens import TokenFile
 
 

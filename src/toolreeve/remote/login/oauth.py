@@ -16,15 +16,13 @@ import httpx2
 
 from toolreeve.core.errors import ConfigError, ToolError
 from toolreeve.core.urls import parse_url
-from toolreeve.guard.addresses import Zone, zone
-from toolreeve.guard.client import GuardedHttp
-from toolreeve.remote.lines.line import RemoteError, ServerAway
-from toolreeve.remote.lines.web import Web, explain, line_over
+from toolreeve.remote.lines.line import ServerAway
+from toolreeve.remote.lines.web import Web, explain
+from toolreeve.remote.login.exchange import REQUEST_SECONDS, Exchange
 from toolreeve.remote.login.redirect import LoginFailed, Redirect, redirect_place
 from toolreeve.remote.login.settings import OAuthSettings
 from toolreeve.remote.login.tokens import Grant, TokenFile, secrets_of
 from toolreeve.remote.servers import ServerSpec
-from toolreeve.remote.talk.session import Session
 from toolreeve.remote.veil import Veil
 
 if TYPE_CHECKING:
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
 
 Authorize = Callable[[str], Awaitable[None]]
 LOGIN_SECONDS = 300.0
-REQUEST_SECONDS = 30.0
 EARLY_SECONDS = 10.0
 CHALLENGES = 2
 UNAUTHORIZED, FORBIDDEN = 401, 403
@@ -55,28 +52,6 @@ def new_authorization(
     return Authorization(spec.name, web, settings, file, veil, authorize=authorize, fresh=fresh)
 
 
-async def login(
-    spec: ServerSpec, *, http: GuardedHttp, state: Path, authorize: Authorize, timeout: float = LOGIN_SECONDS
-) -> bool:
-    """Log in anew. False where the server asked for nothing. Raises ServerAway with what stood in the way."""
-    web = Web(spec.url or "", spec.headers, http=http)
-    veil = Veil(spec.secret_values)
-    authorization = new_authorization(spec, web, veil, state=state, authorize=authorize, fresh=True)
-    if authorization is None:
-        raise ServerAway(f"{spec.name!r} is given an Authorization header by its configuration: there is no login")
-    web.authorize(authorization)
-    session = Session(line_over(web, spec.kind), client_info={"name": "toolreeve", "version": "login"}, veil=veil)
-    try:
-        await session.open(timeout=timeout)
-        with suppress(RemoteError, TimeoutError):
-            await session.request("tools/list", {}, timeout=timeout)
-    except ServerAway as problem:
-        raise ServerAway(veil.text(str(problem))) from None
-    finally:
-        await session.close()
-    return authorization.granted
-
-
 class Authorization(httpx2.Auth):
     """What is sent along to one server. `granted` tells whether a token came of it in this object's time; the veil
     learns of every token before it is sent."""
@@ -94,7 +69,7 @@ class Authorization(httpx2.Auth):
     ) -> None:
         self._server, self._web, self._settings, self._file = server, web, settings, file
         self._authorize, self._fresh, self._veil = authorize, fresh, veil
-        self._client = web.new_client()
+        self._exchange = Exchange(web)
         veil.learn(filter(None, [settings.client_secret]))
         self._hold(_without_tokens(file.read()) if fresh else file.read())
         self._renewed: str | None = None
@@ -103,6 +78,8 @@ class Authorization(httpx2.Auth):
         self.granted = False
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        if self._token() is not None and not self._file.exists():  # the user has logged out
+            self._hold({})
         if self._has_run_out():
             await self._settle(None, self._token())
         used = self._sign(request)
@@ -120,7 +97,7 @@ class Authorization(httpx2.Auth):
         if self._settling is not None:
             self._settling.cancel()
             await asyncio.wait([self._settling])
-        await self._client.aclose()
+        await self._exchange.close()
 
     def _hold(self, grant: Grant) -> None:
         self._grant = grant
@@ -181,7 +158,7 @@ class Authorization(httpx2.Auth):
         provider, kept = self._new_provider(None, expired=True)
         with suppress(*FAILURES):
             async with asyncio.timeout(REQUEST_SECONDS):
-                await self._drive(provider, None)
+                await self._exchange.drive(provider, None)
         await self._take_stock(provider, kept)
         self._renewed = self._token()
         return self._token() != used
@@ -206,7 +183,7 @@ class Authorization(httpx2.Auth):
             provider, kept = self._new_provider(place, expired=False)
             if challenge.status_code == UNAUTHORIZED:
                 provider.context.oauth_metadata = None
-            await self._drive(provider, challenge)
+            await self._exchange.drive(provider, challenge)
             await self._take_stock(provider, kept)
         self.granted = True
 
@@ -228,7 +205,7 @@ class Authorization(httpx2.Auth):
         from toolreeve.remote.login.provider import Kept, code_result, new_provider, recall
 
         async def send_browser(url: str) -> None:
-            self._check(url)
+            self._exchange.check(url)
             self._web.screen(url)
             if place is None or self._authorize is None:
                 raise LoginFailed("nobody is there to log in")
@@ -248,44 +225,6 @@ class Authorization(httpx2.Auth):
         )
         recall(provider, self._grant, expired=expired)
         return provider, kept
-
-    async def _drive(self, provider: "OAuthClientProvider", challenge: httpx2.Response | None) -> None:
-        """Go through the SDK's steps, with the answer that the server has already given. They are about a request that
-        is never sent: whoever waits for the outcome sends its own."""
-        from mcp.client.auth import OAuthFlowError
-
-        subject = httpx2.Request("POST", self._web.url)
-        if challenge is not None and (version := challenge.request.headers.get("mcp-protocol-version")):
-            subject.headers["mcp-protocol-version"] = version
-        steps = provider.async_auth_flow(subject)
-        try:
-            step = await anext(steps)
-            while step is not subject or challenge is not None:
-                if step is subject and challenge is not None:
-                    answer, challenge = challenge, None
-                else:
-                    answer = await self._send(step)
-                step = await steps.asend(answer)
-        except OAuthFlowError as problem:
-            raise LoginFailed(str(problem)) from None
-        finally:
-            await steps.aclose()
-
-    async def _send(self, request: httpx2.Request) -> httpx2.Response:
-        self._check(str(request.url))
-        request.extensions["timeout"] = httpx2.Timeout(REQUEST_SECONDS).as_dict()
-        for name in ("user-agent", "accept-encoding"):
-            request.headers[name] = self._client.headers[name]
-        async with asyncio.timeout(REQUEST_SECONDS):
-            return await self._client.send(request)
-
-    def _check(self, url: str) -> None:
-        """Codes and secrets travel unencrypted only where they do not leave the machine, or where the user said so by
-        the server's own URL. Raises LoginFailed, ToolError."""
-        target = parse_url(url)
-        stays = target.host == "localhost" or (target.address and zone(target.address) is Zone.LOOPBACK)
-        if target.scheme != "https" and not stays and target.origin != parse_url(self._web.url).origin:
-            raise LoginFailed(f"the server wants the login sent to {target.origin}, which is not encrypted")
 
     async def _take_stock(self, provider: "OAuthClientProvider", kept: "Kept") -> None:
         await kept.learn(provider)

@@ -39,6 +39,13 @@ class TokenFile:
             return {}
         return found if isinstance(found, dict) and found.get("url") == self._url else {}
 
+    def exists(self) -> bool:
+        return self.path.exists()
+
+    def delete(self) -> None:
+        """Raises OSError."""
+        self.path.unlink(missing_ok=True)
+
     def update(self, **changes: Any) -> None:
         """Write atomically, so that who reads meanwhile sees the whole old or the whole new. Raises OSError."""
         kept = self.read() | changes | {"url": self._url}
