@@ -25,8 +25,8 @@ from toolreeve.cli.cases import read_cases
 from toolreeve.config import load
 from toolreeve.config.servers import read_servers
 from toolreeve.policy.files import read_rules
-from toolreeve.remote.dialects import plain
-from toolreeve.remote.reading import entries, sections
+from toolreeve.remote.configured.dialects import plain
+from toolreeve.remote.configured.reading import entries, sections
 from toolreeve.scripted.definition import read_definitions
 
 ROOT = Path(__file__).parents[2]
