@@ -102,13 +102,19 @@ class Pipeline:
 
     def _screen(self, action: Action, entry: Entry) -> None:
         """A call that its tool would refuse whatever anybody says is refused before anybody is asked."""
+        if (refusal := self.refusal(action)) is not None:
+            entry.meta.verdict = Verdict(Decision.DENY, "tool", refusal.message)
+            raise refusal
+
+    def refusal(self, action: Action) -> ToolError | None:
+        """What the tool itself says against the call, whatever anybody else would say."""
         if action.tool.screen is None:
-            return
+            return None
         try:
             action.tool.screen(action.args, Context(action.call, self.services))
-        except ToolError as refused:
-            entry.meta.verdict = Verdict(Decision.DENY, "tool", refused.message)
-            raise
+        except ToolError as refusal:
+            return refusal
+        return None
 
     async def _permit(self, action: Action, entry: Entry) -> Action:
         """Ask where the verdict says so; judge again after the wait, and an edited call from its validation on."""

@@ -20,7 +20,7 @@ from toolreeve.core.names import BUILTIN_SERVER, server_of
 from toolreeve.core.result import ToolResult
 from toolreeve.knowing import knowing
 from toolreeve.permissions import PermissionPolicy
-from toolreeve.policy.explanation import Explanation, explain
+from toolreeve.policy.explanation import Explanation, explain, refused
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.rules import PermissionRule
 from toolreeve.record.approvals import Approvals
@@ -272,11 +272,13 @@ class Toolreeve:
         return await self.call("undo", {key: value for key, value in named.items() if value} | {"force": force})
 
     def explain(self, tool: str, args: Mapping[str, Any] | None = None, *, estimated_cost: float = 0.0) -> Explanation:
-        """What the policy says about a call, and why, without making it."""
+        """What the policy says about a call, and why, without making it; of a tool elsewhere, what its pin says as well."""
         bound = self.tools.resolve(tool)
         call = ToolCall(tool=tool, args=args or {}, principal=self.principal, estimated_cost=estimated_cost)
         action = Action(call, bound, bound.input.parse(call.args), self._parts.files)
-        return explain(action, self._parts.policy())
+        explanation = explain(action, self._parts.policy())
+        refusal = None if bound.spec.server is None else self._parts.pipeline.refusal(action)
+        return explanation if refusal is None else refused(explanation, refusal)
 
     @property
     def audit(self) -> Audit:

@@ -178,3 +178,26 @@ def test_tools_of_servers_are_listed_and_shown_on_request(shell: Shell) -> None:
 
     assert together - alone == {"good__echo"}
     assert shell.run("tools", "good__echo", "--json").json["server"] == "good"
+
+
+def test_the_policy_explains_calls_of_tools_elsewhere(shell: Shell, offer: Path) -> None:
+    asked = shell.run("policy", "explain", "good__echo", "a=1", "--json").json
+    offer.write_text(json.dumps({"tools": [tool("echo", title="else")]}))
+    changed = shell.run("policy", "explain", "good__echo", "a=1", "--mode", "bypass", "--json").json
+    away = shell.run("policy", "explain", "bad__echo")
+
+    assert (asked["effect"], asked["layer"]) == ("ask", "default")
+    assert (changed["effect"], changed["layer"]) == ("deny", "tool")
+    assert changed["reason"].startswith("E_TOOL_CHANGED: ")
+    assert changed["change"] == "toolreeve servers accept good"
+    assert "the server 'bad' is failed" in away.err
+
+
+@pytest.mark.usefixtures("offer")
+def test_cases_may_be_about_tools_elsewhere(shell: Shell) -> None:
+    cases = shell.workspace / "cases.yaml"
+    cases.write_text("- {tool: good__echo, args: {a: 1}, expect: ask}\n- {tool: calculate, expect: allow}\n")
+
+    assert shell.run("policy", "test", str(cases)).status == 1
+    cases.write_text("- {tool: good__echo, args: {a: 1}, expect: ask}\n")
+    assert shell.run("policy", "test", str(cases)).status == 0

@@ -1,5 +1,6 @@
 """Are the policy files right, what do they decide, and do they do what their authors think?"""
 
+import asyncio
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolreeve.cli.arguments import BadArgument, parse_pairs, read_text
-from toolreeve.cli.invocation import Group, current
+from toolreeve.cli.invocation import Group, Invocation, current
 from toolreeve.cli.output import say, say_json, say_table
 from toolreeve.core.errors import ConfigError, ConfigErrors, ExitStatus
 
 if TYPE_CHECKING:
+    from toolreeve.cli.cases import Case, Outcome
     from toolreeve.config import Configuration
     from toolreeve.policy.explanation import Explanation
     from toolreeve.runtime import Toolreeve
@@ -87,10 +89,7 @@ def _tell(answer: dict[str, Any]) -> None:
 @click.option("--cost", type=float, default=0.0, help="Dollars that the call would cost.")
 def explain(tool: str, pairs: tuple[str, ...], cost: float) -> int:
     """Say what would be decided about a call, by which layer, and what would change it."""
-    from toolreeve.cli.world import new_runtime
-
-    runtime = new_runtime(current())
-    explanation = _explanation(runtime, tool, pairs, cost)
+    explanation = asyncio.run(_explained(current(), tool, pairs, cost))
     if current().json:
         say_json({"tool": tool, **explanation.to_dict()})
         return ExitStatus.OK
@@ -109,6 +108,13 @@ def explain(tool: str, pairs: tuple[str, ...], cost: float) -> int:
 
 def _reason(verdict: Any) -> str:
     return "" if verdict is None else str(verdict.reason)
+
+
+async def _explained(invocation: Invocation, tool: str, pairs: Sequence[str], cost: float) -> "Explanation":
+    from toolreeve.cli.world import knowing
+
+    async with knowing(invocation, [tool]) as runtime:
+        return _explanation(runtime, tool, pairs, cost)
 
 
 def _explanation(runtime: "Toolreeve", tool: str, pairs: Sequence[str], cost: float) -> "Explanation":
@@ -147,12 +153,18 @@ def _try_examples() -> int:
     return ExitStatus.TOOL_ERROR if problems else ExitStatus.OK
 
 
-def _try_cases(paths: Sequence[Path]) -> int:
-    from toolreeve.cli.cases import read_cases, try_case
-    from toolreeve.cli.world import new_runtime
+async def _tried(invocation: Invocation, cases: "Sequence[Case]") -> "list[Outcome]":
+    from toolreeve.cli.cases import try_case
+    from toolreeve.cli.world import knowing
 
-    runtime = new_runtime(current())
-    outcomes = [try_case(runtime, case) for path in paths for case in read_cases(path)]
+    async with knowing(invocation, {case.tool for case in cases}) as runtime:
+        return [try_case(runtime, case) for case in cases]
+
+
+def _try_cases(paths: Sequence[Path]) -> int:
+    from toolreeve.cli.cases import read_cases
+
+    outcomes = asyncio.run(_tried(current(), [case for path in paths for case in read_cases(path)]))
     wrong = [outcome for outcome in outcomes if not outcome.right]
     if current().json:
         say_json({"ok": not wrong, "cases": [outcome.to_dict() for outcome in outcomes]})

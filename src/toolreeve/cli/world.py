@@ -2,8 +2,8 @@
 
 import os
 import shlex
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,6 +48,26 @@ def servers_of(tool: str) -> "Callable[[ServerSpec], bool]":
     from toolreeve.remote.fleet import may_have
 
     return lambda spec: may_have(spec, tool)
+
+
+@asynccontextmanager
+async def knowing(invocation: Invocation, tools: "Iterable[str]") -> "AsyncIterator[Toolreeve]":
+    """A runtime that has these tools, if they can be had; it is started only where servers must be asked for them.
+
+    Raises ToolError where a server that one of them names is away.
+    """
+    from toolreeve.core.call import ToolCall
+    from toolreeve.remote.fleet import may_have
+
+    local = new_runtime(invocation, servers=no_servers)
+    elsewhere = [tool for tool in tools if tool not in local.tools]
+    if not any(may_have(spec, tool) for spec in invocation.configuration().mcp_servers for tool in elsewhere):
+        yield local
+        return
+    async with new_runtime(invocation, servers=lambda spec: any(may_have(spec, each) for each in elsewhere)) as runtime:
+        for tool in elsewhere:
+            await runtime.fleet.expect(ToolCall(tool=tool, args={}))
+        yield runtime
 
 
 def _terminal() -> "Channel":

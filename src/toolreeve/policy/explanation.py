@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from toolreeve.core.action import Action
+from toolreeve.core.errors import ToolError
 from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.policy.layers import FLOOR, LAYERS, decide
 from toolreeve.policy.state import PolicyState
@@ -51,6 +52,17 @@ def explain(action: Action, state: PolicyState) -> Explanation:
     return Explanation(
         verdict=replace(verdict, change=_change(verdict, action, narrowed, place)), answers=answers, place=place
     )
+
+
+def refused(explanation: Explanation, problem: ToolError) -> Explanation:
+    """The same where the tool itself refuses the call, which is found out before anybody is asked."""
+    verdict = Verdict(
+        Decision.DENY,
+        "tool",
+        f"{problem.code}: {problem.message}",
+        change=problem.suggestions[0] if problem.suggestions else "nothing in this policy: the tool itself refuses it",
+    )
+    return Explanation(verdict=verdict, answers=[Answer("tool", verdict), *explanation.answers], place=None)
 
 
 def _place(verdict: Verdict, state: PolicyState) -> str | None:

@@ -66,9 +66,8 @@ def secrets_of(grant: Grant) -> Iterator[str]:
     """What nobody but us and those who granted it may see."""
     for part, names in SECRETS.items():
         held = grant.get(part)
-        for name in names if isinstance(held, dict) else ():
-            if isinstance(value := held.get(name), str) and value:
-                yield value
+        found = map(held.get, names) if isinstance(held, dict) else ()
+        yield from (value for value in found if isinstance(value, str) and value)
 
 
 def _file_name(server: str) -> str:
