@@ -5,12 +5,14 @@ loop count. What is not understood is reported as not known, never skipped.
 """
 
 import re
+import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.policy.shell import grammar
-from toolreeve.policy.shell.arguments import NotKnown
+from toolreeve.policy.shell.arguments import NotKnown, RunsCode
 from toolreeve.policy.shell.builtins import BUILTINS
 from toolreeve.policy.shell.danger import assess
 from toolreeve.policy.shell.environment import may_assign, may_export
@@ -18,7 +20,7 @@ from toolreeve.policy.shell.judges import JUDGES
 from toolreeve.policy.shell.judging import by_specification
 from toolreeve.policy.shell.paths import QUIET
 from toolreeve.policy.shell.scan import Unreadable
-from toolreeve.policy.shell.site import Findings, PartOf, Printed, Site
+from toolreeve.policy.shell.site import Alarm, Findings, PartOf, Printed, Site
 from toolreeve.policy.shell.specs import Program, program
 from toolreeve.policy.shell.syntax import (
     Assignment,
@@ -34,11 +36,13 @@ from toolreeve.policy.shell.syntax import (
     Redirected,
     Script,
     Simple,
+    Step,
     Test,
 )
 from toolreeve.policy.shell.words import Glob, Open, Scope, Word, expand, shown
 
 _SYSTEM = re.compile(r"/(?:usr/(?:local/)?)?s?bin/([A-Za-z0-9_.+\[-]+)")
+_PROJECT = re.compile(r"(?:\./)?(?:(?!\.\./)[\w.-]+/)*?(?:\.?venv/bin|node_modules/\.bin)/([A-Za-z0-9_.+-]+)")
 _NUMERIC_TESTS = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"))
 _MOST_PASSES = 16
 _MOST_DIRECTORIES = 4
@@ -54,6 +58,8 @@ class Analysis:
     effects: tuple[Effect, ...]
     danger: DangerLevel
     reason: str
+    alarms: tuple[Alarm, ...]
+    kept: frozenset[Effect]
 
     @property
     def known(self) -> bool:
@@ -62,30 +68,47 @@ class Analysis:
 
 def analyse(command: str, *, cwd: str, home: str, root: str) -> Analysis:
     """`cwd`, `home` and `root` (the workspace) are absolute, normal paths."""
+    return _analyse(command, grammar.parse(command), Scope((cwd,), home, root))
+
+
+def analyse_programs(pipelines: Iterable[Iterable[tuple[str, ...]]], *, cwd: str, home: str, root: str) -> Analysis:
+    """The same for programs that are started without a shell: pipelines, each after the one before it succeeded."""
+    lists = [[Simple(argv, source=shlex.join(argv)) for argv in pipeline] for pipeline in pipelines]
+    steps = tuple(Step(Pipeline(tuple(stages)), "&&") for stages in lists)
+    command = " && ".join(" | ".join(stage.source for stage in stages) for stages in lists)
+    return _analyse(command, Script(steps), Scope((cwd,), home, root))
+
+
+def _analyse(command: str, script: Script, scope: Scope) -> Analysis:
     walk = _Walk()
-    scope = Scope((cwd,), home, root)
     found = walk.findings
     try:
-        walk.script(grammar.parse(command), scope)
+        walk.script(script, scope)
     except (NotKnown, Unreadable) as problem:
         found.parts.append(PartOf((command,), str(problem)))
     if not found.parts:
         found.parts.append(PartOf((), "" if command.strip() else "an empty command"))
-    danger, reason = assess(found, home=home, root=root)
+    danger, reason = assess(found, home=scope.home, root=scope.root)
     return Analysis(
         command=command,
         parts=tuple(found.parts),
         effects=tuple(dict.fromkeys(found.effects)),
         danger=danger,
         reason=reason,
+        alarms=tuple(found.alarms),
+        kept=frozenset(found.kept),
     )
 
 
 class _Walk:
-    __slots__ = ("findings",)
+    """`_by` is the program whose command is being judged; `_seen` what was found of a command in a plain place."""
+
+    __slots__ = ("_by", "_seen", "findings")
 
     def __init__(self) -> None:
         self.findings = Findings()
+        self._by = ""
+        self._seen: dict[tuple[object, ...], tuple[Printed, list[PartOf]]] = {}
 
     def script(self, script: Script, scope: Scope, piped: Printed = ()) -> Printed:
         """Walks the steps in order in one scope; answers what the last one prints, if it is the only one that does."""
@@ -164,40 +187,53 @@ class _Walk:
 
     def run(self, words: list[Word], scope: Scope, piped: Printed) -> Printed:
         """One command by its words: also the one that a wrapper runs."""
-        argv = tuple(map(shown, words))
         parts = self.findings.parts
         if len(parts) > _MOST_COMMANDS:
             raise Unreadable("too many commands")
-        place = len(parts)
-        parts.append(PartOf(argv, ""))
-        self.findings.effects.append(Effect(EffectKind.EXEC, " ".join(argv)))
-        try:
-            return self._judge(words, scope, piped)
-        except (NotKnown, Unreadable) as problem:
-            parts[place] = PartOf(argv, str(problem))
-            return None
+        if self._by or scope.variables:
+            return self._run(words, scope, piped)
+        place, key = len(parts), (tuple(words), scope.directories, piped)
+        if (seen := self._seen.get(key)) is not None:
+            parts.extend(seen[1])
+            return seen[0]
+        printed = self._run(words, scope, piped)
+        if scope.directories is key[1] and not scope.variables:
+            self._seen[key] = printed, parts[place:]
+        return printed
 
-    def _judge(self, words: list[Word], scope: Scope, piped: Printed) -> Printed:
-        name = words[0]
-        if type(name) is not str:
-            raise NotKnown("which program runs is decided only when it runs")
+    def _run(self, words: list[Word], scope: Scope, piped: Printed) -> Printed:
+        argv, name, by = tuple(map(shown, words)), _program(words[0]), self._by
+        parts, place = self.findings.parts, len(self.findings.parts)
+        parts.append(PartOf(argv, "", name, by))
+        self.findings.effects.append(Effect(EffectKind.EXEC, " ".join(argv)))
+        self._by = name
+        try:
+            return self._judge(name, words, scope, piped)
+        except (NotKnown, Unreadable) as problem:
+            parts[place] = PartOf(argv, str(problem), name, by, isinstance(problem, RunsCode))
+            return None
+        finally:
+            self._by = by
+
+    def _judge(self, name: str, words: list[Word], scope: Scope, piped: Printed) -> Printed:
+        if not name:
+            raise NotKnown(_nameless(words[0]))
         site = Site(self.findings, scope, piped, self)
-        if (builtin := BUILTINS.get(name)) is not None:
+        if (builtin := BUILTINS.get(name)) is not None and words[0] == name:
             return builtin(words[1:], site)
-        if "/" in name:
-            found = _SYSTEM.fullmatch(name)
-            if found is None:
-                raise NotKnown(f"`{name}` is not a program of the system")
-            name = found.group(1)
         spec = program(name)
         if spec is None:
             raise NotKnown(f"no specification of `{name}`")
-        return self.judge(spec, words[1:], site)
+        printed = self.judge(spec, words[1:], site)
+        if words[0] != name and not _SYSTEM.fullmatch(shown(words[0])):
+            raise RunsCode(f"runs `{shown(words[0])}`, which lies in the workspace")
+        return printed
 
     def judge(self, spec: Program, words: list[Word], site: Site) -> Printed:
-        if spec.judge:
-            return JUDGES[spec.judge](spec, words, site)
-        return by_specification(spec, words, site)
+        printed = JUDGES[spec.judge](spec, words, site) if spec.judge else by_specification(spec, words, site)
+        if spec.code and not (len(words) == 1 and words[0] in spec.calm):
+            raise RunsCode(spec.code)
+        return printed
 
     def run_text(self, text: str, scope: Scope) -> Printed:
         return self.script(grammar.parse(text), scope)
@@ -283,6 +319,22 @@ class _Walk:
                 if scope.variables.get(name) != value:
                     scope.variables[name] = Open()
         scope.directories = reached
+
+
+def _program(name: Word) -> str:
+    """The name that a program is specified under, wherever it is called from; nothing for a file of the caller's own."""
+    if type(name) is not str:
+        return ""
+    if "/" not in name:
+        return name
+    found = _SYSTEM.fullmatch(name) or _PROJECT.fullmatch(name)
+    return found[1] if found else ""
+
+
+def _nameless(name: Word) -> str:
+    if type(name) is not str:
+        return "which program runs is decided only when it runs"
+    return f"`{name}` is not a program of the system" if name else "a program without a name"
 
 
 def _assigned(script: Script) -> set[str]:

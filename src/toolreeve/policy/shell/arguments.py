@@ -14,6 +14,10 @@ class NotKnown(Exception):
     """The command does something that the specification does not say; the message tells what."""
 
 
+class RunsCode(NotKnown):
+    """Its words are understood; what it does is decided by code or settings that lie in the workspace."""
+
+
 class Arguments(NamedTuple):
     flags: list[tuple[str, Word | None]]
     operands: list[Word]

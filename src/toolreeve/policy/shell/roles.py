@@ -130,7 +130,10 @@ def _operands(program: Program, roles: tuple[str, ...], absent: tuple[str, ...],
     if assigned is None:
         extra = shown(words[-1]) if words else ""
         raise NotKnown(f"the operand `{extra}`" if words else "an operand is missing")
-    for role, word in zip(assigned, words, strict=True):
+    if assigned.count("read") == len(words):
+        site.read_all(words)
+        assigned = []
+    for role, word in zip(assigned, words, strict=False):
         if role != "text":
             apply(role, word, site)
     if absent and len(words) <= sum(1 for role in roles if role[-1] not in "*?"):

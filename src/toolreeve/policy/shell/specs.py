@@ -20,7 +20,7 @@ ROLES = frozenset(
 """What a value can be: see `roles` for the effect of each."""
 
 FIELDS = ROLES | frozenset(
-    "absent also asks calm changing danger default does everywhere filters flags harmless help judge keeps listing "
+    "absent also asks calm changing code danger default does everywhere filters flags harmless help judge keeps listing "
     "matches maybe modes net never not_matches nouns number objects open operands prints reading reason refused "
     "requires runs sends single skip statement stops sub unlike verbs".split()
 )
@@ -33,6 +33,7 @@ class Program:
     __slots__ = (
         "absent",
         "calm",
+        "code",
         "danger",
         "dashed",
         "data",
@@ -81,6 +82,7 @@ class Program:
         )
         self.net: str = data.get("net", above.net if above else "")
         self.requires = frozenset(self._names(data.get("requires", "")))
+        self.code: str = data.get("code", "")
         self.calm = frozenset(self._names(data.get("calm", "")))
         self.unlike = re.compile(data["unlike"]) if "unlike" in data else None
         self.number: bool = data.get("number", False)
