@@ -9,8 +9,8 @@ from toolreeve.policy.shell.syntax import Pipeline, Script, Simple, Step
 from toolreeve.policy.shell.tree import Reader
 
 PIECES = st.sampled_from(
-    "ls a b.c -n --x=y a=b if then done time ! 1 . 'a b' '' \"c d\" \"$x\" 'e'f | || && & ; ;; \n { } ( ) # > < [ ~ * \\ "
-    "export let [[ a:b 2 é".split(" ")
+    "ls a b.c -n --x=y a=b if then done time ! 1 . 'a b' '' \"c d\" \"$x\" 'e'f | || && & ; ;; \n { } ( ) # > < [ ~ * "
+    "\\ export let [[ a:b 2 é".split(" ")
 )
 COMMANDS = st.lists(st.tuples(PIECES, st.sampled_from(["", " ", " ", "\t", "  "]))).map(
     lambda found: "".join(piece + blank for piece, blank in found)

@@ -103,11 +103,11 @@ def _analyse(command: str, script: Script, scope: Scope) -> Analysis:
 class _Walk:
     """`_by` is the program whose command is being judged; `_seen` what was found of a command in a plain place."""
 
-    __slots__ = ("_by", "_seen", "findings")
+    __slots__ = ("_by", "_depth", "_seen", "findings")
 
     def __init__(self) -> None:
         self.findings = Findings()
-        self._by = ""
+        self._by, self._depth = "", 0
         self._seen: dict[tuple[object, ...], tuple[Printed, list[PartOf]]] = {}
 
     def script(self, script: Script, scope: Scope, piped: Printed = ()) -> Printed:
@@ -204,16 +204,16 @@ class _Walk:
     def _run(self, words: list[Word], scope: Scope, piped: Printed) -> Printed:
         argv, name, by = tuple(map(shown, words)), _program(words[0]), self._by
         parts, place = self.findings.parts, len(self.findings.parts)
-        parts.append(PartOf(argv, "", name, by))
+        parts.append(PartOf(argv, "", name, by, depth=self._depth))
         self.findings.effects.append(Effect(EffectKind.EXEC, " ".join(argv)))
-        self._by = name
+        self._by, self._depth = name, self._depth + 1
         try:
             return self._judge(name, words, scope, piped)
         except (NotKnown, Unreadable) as problem:
-            parts[place] = PartOf(argv, str(problem), name, by, isinstance(problem, RunsCode))
+            parts[place] = parts[place]._replace(why=str(problem), code=isinstance(problem, RunsCode))
             return None
         finally:
-            self._by = by
+            self._by, self._depth = by, self._depth - 1
 
     def _judge(self, name: str, words: list[Word], scope: Scope, piped: Printed) -> Printed:
         if not name:
@@ -322,7 +322,7 @@ class _Walk:
 
 
 def _program(name: Word) -> str:
-    """The name that a program is specified under, wherever it is called from; nothing for a file of the caller's own."""
+    """The name that a program is specified under, wherever it is called from; none for a file of the caller's own."""
     if type(name) is not str:
         return ""
     if "/" not in name:

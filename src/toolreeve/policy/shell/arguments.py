@@ -99,6 +99,8 @@ class _Reader:
             self.flags.append((name, self._value(name)))
 
     def _unlisted(self, name: str, word: str) -> None:
+        if self._program.prefixes and word.startswith(self._program.prefixes):
+            return
         if not self._program.open or not name.lstrip("-").replace("-", "").replace("_", "").isalnum():
             raise NotKnown(f"the flag {name}")
         self.flags.append((name, word.partition("=")[2] or None))

@@ -15,6 +15,8 @@ _MOVES = re.compile(
     r"[a-z-]*|(?:put|pos|change-(?:header|prompt|query|nth|multi|border-label|list-label|input-label|pointer|ghost))\([^()]*\)"
 )
 
+_STREAM = re.compile(r"-$|/dev/|/proc/")
+
 
 def apply(role: str, word: Word, site: Site) -> None:
     match role:
@@ -37,6 +39,8 @@ def apply(role: str, word: Word, site: Site) -> None:
             site.touch(EffectKind.DELETE, word, Reach.BELOW)
         case "move":
             site.touch(EffectKind.DELETE, word, Reach.EXACT if isinstance(word, Open) else Reach.BELOW)
+        case "script":
+            _script(word, site)
         case "url" | "host":
             site.reach(EffectKind.NET, word)
         case "upload":
@@ -55,6 +59,13 @@ def apply(role: str, word: Word, site: Site) -> None:
             _bind(word)
         case _:
             raise NotKnown(f"the role {role} of `{shown(word)}`")
+
+
+def _script(word: Word, site: Site) -> None:
+    """A file whose content is obeyed: one that can be looked at, not what happens to be the input."""
+    if not isinstance(word, str) or _STREAM.match(word):
+        raise NotKnown(f"takes what to do from `{shown(word)}`; name a file")
+    site.touch(EffectKind.READ, word)
 
 
 def _revision(word: Word, site: Site) -> None:

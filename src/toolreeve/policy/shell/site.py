@@ -33,8 +33,8 @@ class Runner(Protocol):
 class PartOf(NamedTuple):
     """One simple command: what it runs, and whether that is known or why not.
 
-    `program` is the name it is specified under, `by` the program that runs it, if one does. `code` says that only what
-    lies in the workspace keeps it from being known.
+    `program` is the name it is specified under, `by` the program that runs it, if one does, `depth` how many do. `code`
+    says that only what lies in the workspace keeps it from being known.
     """
 
     argv: tuple[str, ...]
@@ -42,6 +42,7 @@ class PartOf(NamedTuple):
     program: str = ""
     by: str = ""
     code: bool = False
+    depth: int = 0
 
     @property
     def known(self) -> bool:

@@ -15,14 +15,15 @@ from toolreeve.core import json
 from toolreeve.core.errors import ToolreeveError
 
 ROLES = frozenset(
-    "text read list deep write delete deltree url host upload revision cloud move bind database replace parents".split()
+    "text read list deep script write delete deltree url host upload revision cloud move bind database replace "
+    "parents".split()
 )
 """What a value can be: see `roles` for the effect of each."""
 
 FIELDS = ROLES | frozenset(
-    "absent also asks calm changing code danger default does everywhere filters flags harmless help judge keeps listing "
-    "matches maybe modes net never not_matches nouns number objects open operands prints reading reason refused "
-    "requires runs sends single skip statement stops sub unlike verbs".split()
+    "absent also asks calm changing code danger default does everywhere filters flags harmless help judge keeps "
+    "listing matches maybe modes modules net never not_matches nouns number objects open operands prefixes prints "
+    "reading reason refused requires runs sends single skip statement stops sub unlike verbs".split()
 )
 _SHORTS = re.compile(r"-[A-Za-z0-9?#@%]+")
 
@@ -52,6 +53,7 @@ class Program:
         "open",
         "operands",
         "parent",
+        "prefixes",
         "prints",
         "reason",
         "refused",
@@ -81,6 +83,7 @@ class Program:
             above.refused if above else frozenset()
         )
         self.net: str = data.get("net", above.net if above else "")
+        self.prefixes: tuple[str, ...] = tuple(data.get("prefixes", "").split())
         self.requires = frozenset(self._names(data.get("requires", "")))
         self.code: str = data.get("code", "")
         self.calm = frozenset(self._names(data.get("calm", "")))

@@ -2,7 +2,21 @@
 
 from collections.abc import Callable, Mapping
 
-from toolreeve.policy.shell.judges import awk, cloud, downloads, filters, find, git, sed, shells, tar, text, wrappers
+from toolreeve.policy.shell.judges import (
+    awk,
+    cloud,
+    downloads,
+    filters,
+    find,
+    git,
+    interpreters,
+    sed,
+    shells,
+    sql,
+    tar,
+    text,
+    wrappers,
+)
 from toolreeve.policy.shell.site import Site
 from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Word
@@ -32,7 +46,8 @@ JUDGES: Mapping[str, Judge] = {
     "jq": text.jq,
     "kubectl_get": filters.kubectl_get,
     "printf": text.printf,
-    "query": filters.query,
+    "python": interpreters.python,
+    "query": sql.query,
     "rm": filters.remove,
     "second_verb": filters.second_verb,
     "sed": sed.judge,
