@@ -86,7 +86,8 @@ class _Reader:
         name, equals, value = word.partition("=")
         role = self._table.get(name)
         if role is None:
-            self._unlisted(name, word)
+            if not self._program.prefixes or not word.startswith(self._program.prefixes):
+                raise NotKnown(f"the flag {name}")
         elif role == "" and equals:
             raise NotKnown(f"{name} takes no value")
         elif role == "":
@@ -97,13 +98,6 @@ class _Reader:
             self.flags.append((name, None))
         else:
             self.flags.append((name, self._value(name)))
-
-    def _unlisted(self, name: str, word: str) -> None:
-        if self._program.prefixes and word.startswith(self._program.prefixes):
-            return
-        if not self._program.open or not name.lstrip("-").replace("-", "").replace("_", "").isalnum():
-            raise NotKnown(f"the flag {name}")
-        self.flags.append((name, word.partition("=")[2] or None))
 
     def _cluster(self, word: str) -> None:
         table, index, length = self._table, 1, len(word)
@@ -116,9 +110,6 @@ class _Reader:
                 raise NotKnown(f"the flag {flag}")
             role = table.get(flag)
             if role is None:
-                if self._program.open and length == 2:
-                    self.flags.append((flag, None))
-                    return
                 raise NotKnown(f"the flag {flag}" if length == 2 else f"the flag {flag} in {word}")
             if role == "":
                 self.flags.append((flag, None))

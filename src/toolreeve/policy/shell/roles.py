@@ -126,8 +126,8 @@ def settle(program: Program, arguments: Arguments, site: Site) -> None:
     """The effects of everything that was read: flags in order, then operands by position."""
     operands, absent = program.operands, program.absent
     for flag, value in arguments.flags:
-        if value is not None and (role := program.flags.get(flag, "text" if program.open else "")):
-            apply("cloud" if program.open and role == "text" else role, value, site)
+        if value is not None and (role := program.flags.get(flag)):
+            apply(role, value, site)
         if program.modes and (mode := program.modes.get(flag)):
             operands = tuple(mode["operands"].split()) if "operands" in mode else operands
             absent = tuple(mode["absent"].split()) if "absent" in mode else absent

@@ -15,14 +15,14 @@ from toolreeve.core import json
 from toolreeve.core.errors import ToolreeveError
 
 ROLES = frozenset(
-    "text read list deep script write delete deltree url host upload revision cloud move bind database replace "
+    "text many read list deep script write delete deltree url host upload revision cloud move bind database replace "
     "parents".split()
 )
 """What a value can be: see `roles` for the effect of each."""
 
 FIELDS = ROLES | frozenset(
     "absent also asks calm changing code danger default does everywhere filters flags harmless help judge keeps "
-    "listing matches maybe modes modules net never not_matches nouns number objects open operands prefixes prints "
+    "listing matches maybe modes modules net never not_matches nouns number objects operands places prefixes prints "
     "reading reason refused requires runs sends single skip statement stops sub unlike verbs".split()
 )
 _SHORTS = re.compile(r"-[A-Za-z0-9?#@%]+")
@@ -50,7 +50,6 @@ class Program:
         "name",
         "net",
         "number",
-        "open",
         "operands",
         "parent",
         "prefixes",
@@ -78,7 +77,6 @@ class Program:
         self.does: tuple[str, ...] = tuple(data.get("does", "").split())
         above = parent if inherited else None
         self.harmless: bool = data.get("harmless", above.harmless if above else False)
-        self.open: bool = data.get("open", above.open if above else False)
         self.refused: frozenset[str] = frozenset(self._names(data.get("never", ""))) | (
             above.refused if above else frozenset()
         )

@@ -68,7 +68,7 @@ _REASONS = {
 BLOCKED: Mapping[str, str] = {name: reason for reason, names in _REASONS.items() for name in names.split()}
 """What is refused with its reason, so that a model does not look for another spelling of it."""
 
-_WRAPPERS = frozenset("env timeout nice xargs npx uv poetry python python3 coverage".split())
+_WRAPPERS = frozenset("env timeout nice xargs npx uv poetry python python3 coverage docker podman".split())
 """Whose very purpose is to run the command that follows. Any other program that runs one was made to."""
 _MOST_WRAPPED = 4
 _SCRATCH = "/tmp"  # noqa: S108 - private to the command in the sandbox
