@@ -16,7 +16,7 @@ from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect, EffectKind, Reach
 from toolreeve.core.errors import ToolError
 from toolreeve.core.files import Files
-from toolreeve.core.tool import Arguments, FunctionTool
+from toolreeve.core.tool import Arguments, FunctionTool, Grounds
 from toolreeve.tools.running import seconds_allowed
 from toolreeve.tools.shell import bash, execute_command, role_of
 from toolreeve.tools.words import refusal, split
@@ -81,4 +81,8 @@ def _informed(tool: FunctionTool, look: Look) -> FunctionTool:
         own = tool.list_effects(args, files) if tool.list_effects else ()
         return tuple(dict.fromkeys((*own, *(each for each in look(args).effects if each != OWN_SCRATCH))))
 
-    return replace(tool, assess=assess, list_effects=list_effects, grounds=lambda args: look(args).reason)
+    def find_grounds(args: Arguments) -> Grounds:
+        found = look(args)
+        return Grounds(found.reason, tuple((" ".join(part.argv), part.why) for part in found.parts))
+
+    return replace(tool, assess=assess, list_effects=list_effects, grounds=find_grounds)
