@@ -20,7 +20,7 @@ Printed = tuple[str, ...] | None
 """Under which directories the paths lie that a command prints: none at all, some, or not known."""
 
 
-class Runner(Protocol):
+class Judging(Protocol):
     """Judges commands inside commands."""
 
     def run(self, words: list[Word], scope: Scope, piped: Printed) -> Printed: ...
@@ -73,7 +73,7 @@ class Site:
 
     __slots__ = ("findings", "piped", "runner", "scope")
 
-    def __init__(self, findings: Findings, scope: Scope, piped: Printed, runner: "Runner") -> None:
+    def __init__(self, findings: Findings, scope: Scope, piped: Printed, runner: "Judging") -> None:
         self.findings = findings
         self.scope = scope
         self.piped = piped

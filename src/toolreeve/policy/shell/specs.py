@@ -35,7 +35,6 @@ class Program:
         "absent",
         "calm",
         "code",
-        "danger",
         "dashed",
         "data",
         "does",
@@ -51,10 +50,8 @@ class Program:
         "net",
         "number",
         "operands",
-        "parent",
         "prefixes",
         "prints",
-        "reason",
         "refused",
         "requires",
         "runs",
@@ -65,7 +62,7 @@ class Program:
     )
 
     def __init__(self, name: str, data: Mapping[str, Any], parent: "Program | None" = None) -> None:
-        self.name, self.data, self.parent = name, data, parent
+        self.name, self.data = name, data
         inherited = parent is not None and parent.everywhere
         self.everywhere: bool = data.get("everywhere", inherited)
         self.single: bool = bool(data.get("single", parent.single if parent is not None else False))
@@ -91,8 +88,6 @@ class Program:
         self.judge: str = data.get("judge", "")
         self.prints: str = data.get("prints", "")
         self.filters: bool = data.get("filters", False)
-        self.danger: str = data.get("danger", "")
-        self.reason: str = data.get("reason", "")
         self.keeps: tuple[str, ...] = tuple(data.get("keeps", "").split())
         self.runs: tuple[str, ...] = tuple(data.get("runs", "").split())
         self.modes = {flag: mode for key, mode in data.get("modes", {}).items() for flag in self._names(key)}

@@ -17,11 +17,11 @@ from toolreeve.policy.shell.judges import (
     text,
     wrappers,
 )
-from toolreeve.policy.shell.site import Site
+from toolreeve.policy.shell.site import Printed, Site
 from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Word
 
-Judge = Callable[[Program, list[Word], Site], tuple[str, ...] | None]
+Judge = Callable[[Program, list[Word], Site], Printed]
 
 JUDGES: Mapping[str, Judge] = {
     "after_dashes": wrappers.after_dashes,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.policy.shell.arguments import NotKnown
 from toolreeve.policy.shell.roles import apply
-from toolreeve.policy.shell.site import Site
+from toolreeve.policy.shell.site import Printed, Site
 from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Glob, Open, Word, may_be_flag, shown
 
@@ -24,7 +24,7 @@ class _Sorted(NamedTuple):
     flags: set[str]
 
 
-def verbs(spec: Program, words: list[Word], site: Site) -> tuple[str, ...] | None:
+def verbs(spec: Program, words: list[Word], site: Site) -> Printed:
     found = _sort(spec, words, site)
     path = " ".join(found.names + found.places)
     if re.search(spec.data["refused"], path):

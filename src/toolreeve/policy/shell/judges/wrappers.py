@@ -6,11 +6,9 @@ from toolreeve.policy.shell.arguments import Arguments, NotKnown, RunsCode, read
 from toolreeve.policy.shell.environment import may_export, names_code
 from toolreeve.policy.shell.judging import conclude, settle_flags
 from toolreeve.policy.shell.roles import apply
-from toolreeve.policy.shell.site import Site
+from toolreeve.policy.shell.site import Printed, Site
 from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Open, Word
-
-Printed = tuple[str, ...] | None
 
 
 def wrapper(spec: Program, words: list[Word], site: Site) -> Printed:
