@@ -61,9 +61,7 @@ class Walk(Runner):
             case Simple():
                 return self._simple(node, scope, piped)
             case Pipeline():
-                for stage in node.stages:
-                    piped = self.node(stage, scope.copy(), piped)
-                return piped
+                return self._pipeline(node, scope, piped)
             case Opaque():
                 self._unknown((node.source,), node.why)
             case Script():
@@ -82,6 +80,15 @@ class Walk(Runner):
             case Declaration():
                 self._guarded(lambda: self._declare(node, scope), node.source)
         return None
+
+    def _pipeline(self, node: Pipeline, scope: Scope, piped: Printed) -> Printed:
+        """Every stage is a shell of its own: what one changes, the next does not see."""
+        inner = scope.copy()
+        for stage in node.stages:
+            if inner.directories is not scope.directories or inner.variables != scope.variables:
+                inner = scope.copy()
+            piped = self.node(stage, inner, piped)
+        return piped
 
     def _unknown(self, argv: tuple[str, ...], why: str) -> None:
         self.findings.parts.append(PartOf(argv, why))
