@@ -23,7 +23,10 @@ class Arguments(NamedTuple):
     operands: list[Word]
 
     def has(self, *names: str) -> bool:
-        return any(flag in names for flag, _ in self.flags)
+        for flag, _ in self.flags:  # noqa: SIM110 - it is asked often, and a generator costs more than the answer
+            if flag in names:
+                return True
+        return False
 
 
 def read(program: Program, words: list[Word]) -> Arguments:

@@ -9,7 +9,7 @@ from toolreeve.policy.shell.syntax import Node, Pipeline, Script, Simple, Step
 
 _SEGMENT = re.compile(r"""((?:[A-Za-z0-9_./:=,@%+\-^ \t]++|'[^'\n]*+'|"[^"$`\\!\n]*+")*+)(\|\||&&|[|;\n]|\Z)""")
 _WORD = re.compile(r"""[ \t]*+(?:([^ \t'"]++)|'([^']*+)'|"([^"]*+)")(?=[ \t]|\Z)""")
-_NAME = re.compile(r"[^\s'\"=]+(?=\s|\Z)")
+_NAMES = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:,@%+-^")
 _OF_THE_GRAMMAR = frozenset(
     "if then elif else fi for while until do done case esac in select function coproc time declare typeset export "
     "readonly local unset unsetenv let".split()
@@ -43,11 +43,11 @@ def plain(command: str) -> Script | None:
 
 
 def _words(text: str) -> tuple[str, ...] | None:
-    name = _NAME.match(text)
-    if name is None or name[0] in _OF_THE_GRAMMAR:
+    first, *more = text.split()
+    if first in _OF_THE_GRAMMAR or not _NAMES.issuperset(first):
         return None
     if "'" not in text and '"' not in text:
-        return tuple(text.split())
+        return (first, *more)
     words: list[str] = []
     at = 0
     while at < len(text):
