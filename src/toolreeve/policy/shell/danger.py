@@ -31,24 +31,20 @@ def assess(findings: Findings, *, home: str, root: str) -> Judgement:
     for effect in _notable(findings.effects, root):
         if findings.kept and effect in findings.kept:
             worst = _worse(worst, (DangerLevel.LOW, f"keeps files of its own in {effect.target}"))
-        else:
+        elif effect.kind is not EffectKind.EXEC:
             worst = _worse(worst, _of(effect, home, root))
     return worst if worst[1] else (worst[0], "only reads")
 
 
 def _notable(effects: list[Effect], root: str) -> list[Effect]:
     """Without the files that are plainly read, of which there may be hundreds, if none of them is a secret."""
-    ordinary: list[str] = []
-    others: list[Effect] = []
-    for effect in effects:
-        kind, target, reach = effect
-        if kind is EffectKind.READ and reach is Reach.EXACT:
-            ordinary.append(target)
-        elif kind is not EffectKind.EXEC:
-            others.append(effect)
+    read, exact = EffectKind.READ, Reach.EXACT
+    ordinary = [target for kind, target, reach in effects if kind is read and reach is exact]
     inside, start = root.rstrip("/") + "/", len(root.rstrip("/"))
     relative = [path[start:] if path.startswith(inside) else path for path in ordinary]
-    return effects if any_secret(relative) else others
+    if any_secret(relative):
+        return effects
+    return [effect for effect in effects if effect.kind is not read or effect.reach is not exact]
 
 
 def _worse(one: Judgement, other: Judgement) -> Judgement:
