@@ -25,6 +25,8 @@ from toolreeve.config.tables import TOKENS
 from toolreeve.core.errors import TRAITS, ErrorCode
 from toolreeve.core.tool import FunctionTool
 from toolreeve.policy.format import policy_schema
+from toolreeve.policy.shell.specs import names as specified
+from toolreeve.policy.shell.starting import BLOCKED, STARTED
 from toolreeve.remote.configured.declared import SERVER
 
 REFERENCE = Path(__file__).parent / "reference"
@@ -326,11 +328,36 @@ def _value(schema: Mapping[str, Any]) -> str:
     return {"string": "text", "object": "mapping"}.get(kind, kind)
 
 
+def programs() -> str:
+    listed: set[str] = set()
+    rows = []
+    for role, names in STARTED.items():
+        rows.append((role.value, " ".join(map(code, sorted(names - listed)))))
+        listed |= names
+    reasons: dict[str, list[str]] = {}
+    for name, reason in BLOCKED.items():
+        reasons.setdefault(reason, []).append(name)
+    return page(
+        "Programs",
+        prose(
+            f"The {len(listed)} programs that `execute_command` starts, by the least role that may.",
+            "Their arguments must be known: see [Shell commands](../guides/shell.md).",
+        ),
+        table(("role", "programs"), rows),
+        ["## Blocked", ""],
+        table(("reason", "programs"), ((reason, " ".join(map(code, names))) for reason, names in reasons.items())),
+        ["## Specified", ""],
+        prose(f"All {len(specified())} programs whose arguments are known, for `bash` too."),
+        prose(" ".join(map(code, specified()))),
+    )
+
+
 PAGES: Mapping[str, Callable[[], str]] = {
     "cli.md": cli,
     "configuration.md": configuration,
     "error-codes.md": error_codes,
     "policy-file.md": policy_file,
+    "programs.md": programs,
     "tools.md": tools,
 }
 

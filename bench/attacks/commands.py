@@ -10,9 +10,10 @@ from pathlib import Path
 
 from bench.attacks.outcome import Tally
 from toolreeve.core.call import Role
+from toolreeve.core.commands import SHIPPED
 from toolreeve.core.errors import ToolError
-from toolreeve.tools.judging import judge
-from toolreeve.tools.programs import ROLES
+from toolreeve.policy.shell.analysis import analyse_programs
+from toolreeve.policy.shell.starting import STARTED, refusal
 from toolreeve.tools.words import split
 
 RUNNING = frozenset(("shell", "command", "reverse-shell", "bind-shell", "library-load", "inherit"))
@@ -38,7 +39,7 @@ def _published(path: Path) -> Iterator[str]:
     """The ways in which programs that we list are known to run others."""
     for line in path.read_text().splitlines():
         entry = json.loads(line)
-        if entry["function"] in RUNNING and entry["binary"] in ROLES[ROLE] - OWN_CODE:
+        if entry["function"] in RUNNING and entry["binary"] in STARTED[ROLE] - OWN_CODE:
             yield entry["code"]
 
 
@@ -56,6 +57,7 @@ def _attack(name: str, payloads: Iterator[str]) -> Tally:
 
 def _refused(command: str) -> bool:
     try:
-        return any(judge(argv, ROLE) is not None for pipeline in split(command) for argv in pipeline)
+        found = analyse_programs(split(command), cwd="/project", home="/home/me", root="/project")
     except ToolError:
         return True
+    return refusal(found, ROLE, SHIPPED, root="/project") is not None

@@ -1,7 +1,8 @@
 """How do the shell tools know what a command would do? They are shown the analysis of the policy, for one workspace.
 
 Tools see only capabilities, and policy knows nothing of tools: here the two meet. A command that is known to read
-only is SAFE and runs unasked; its reads, writes and hosts are effects that rules see.
+only is SAFE and runs unasked; its reads, writes and hosts are effects that rules see. What `execute_command` may start
+is what the analysis knows, for the role that the call has.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -10,15 +11,20 @@ from functools import lru_cache
 from posixpath import join, normpath
 from typing import TYPE_CHECKING
 
+from toolreeve.core.context import Context
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect, EffectKind, Reach
+from toolreeve.core.errors import ToolError
 from toolreeve.core.files import Files
-from toolreeve.core.tool import Arguments, FunctionTool
+from toolreeve.core.tool import Arguments, FunctionTool, Grounds
+from toolreeve.tools.running import seconds_allowed
+from toolreeve.tools.shell import bash, execute_command, role_of
+from toolreeve.tools.words import refusal, split
 
 if TYPE_CHECKING:
     from toolreeve.policy.shell.analysis import Analysis
 
-SHELL_TOOLS = frozenset({"bash", "execute_command"})
+Look = Callable[[Arguments], "Analysis"]
 REMEMBERED = 256
 OWN_SCRATCH = Effect(EffectKind.WRITE, "/tmp", Reach.BELOW)  # noqa: S108 - a name to compare with
 """Programs that keep files of their own there: in the sandbox, /tmp is private to the command."""
@@ -28,18 +34,42 @@ def knowing(tools: Iterable[FunctionTool], *, root: str, home: str) -> list[Func
     """The tools, with those that run commands knowing what each would do in the workspace at `root`."""
 
     @lru_cache(maxsize=REMEMBERED)
-    def analysis(command: str, directory: str) -> "Analysis":
+    def script(command: str, directory: str) -> "Analysis":
         from toolreeve.policy.shell.analysis import analyse
 
         return analyse(command, cwd=normpath(join(root, directory)), home=home, root=root)
 
-    return [_informed(each, analysis) if each.name in SHELL_TOOLS else each for each in tools]
+    @lru_cache(maxsize=REMEMBERED)
+    def programs(command: str) -> "Analysis":
+        from toolreeve.policy.shell.analysis import analyse_programs
+
+        return analyse_programs(split(command), cwd=root, home=home, root=root)
+
+    def look_at_script(args: Arguments) -> "Analysis":
+        return script(str(args["command"]), str(args.get("working_dir") or "."))
+
+    def look_at_programs(args: Arguments) -> "Analysis":
+        try:
+            return programs(str(args["command"]))
+        except ToolError:  # it is not a list of programs, and will be refused as that
+            return script(str(args["command"]), ".")
+
+    def screen(args: Arguments, ctx: Context) -> None:
+        from toolreeve.policy.shell.starting import refusal as reason_against
+
+        found = programs(str(args["command"]))
+        if reason := reason_against(found, role_of(args, ctx), ctx.commands, root=root):
+            raise refusal(reason)
+        seconds_allowed(args.get("timeout"), ctx.commands.timeout)
+
+    informed = {
+        bash.name: lambda tool: _informed(tool, look_at_script),
+        execute_command.name: lambda tool: replace(_informed(tool, look_at_programs), screen=screen),
+    }
+    return [informed[each.name](each) if each.name in informed else each for each in tools]
 
 
-def _informed(tool: FunctionTool, analysis: Callable[[str, str], "Analysis"]) -> FunctionTool:
-    def look(args: Arguments) -> "Analysis":
-        return analysis(str(args["command"]), str(args.get("working_dir") or "."))
-
+def _informed(tool: FunctionTool, look: Look) -> FunctionTool:
     def assess(args: Arguments) -> DangerLevel:
         """What is known is as dangerous as it is; of what is not, the graver opinion counts."""
         found = look(args)
@@ -51,4 +81,8 @@ def _informed(tool: FunctionTool, analysis: Callable[[str, str], "Analysis"]) ->
         own = tool.list_effects(args, files) if tool.list_effects else ()
         return tuple(dict.fromkeys((*own, *(each for each in look(args).effects if each != OWN_SCRATCH))))
 
-    return replace(tool, assess=assess, list_effects=list_effects, grounds=lambda args: look(args).reason)
+    def find_grounds(args: Arguments) -> Grounds:
+        found = look(args)
+        return Grounds(found.reason, tuple((" ".join(part.argv), part.why) for part in found.parts))
+
+    return replace(tool, assess=assess, list_effects=list_effects, grounds=find_grounds)

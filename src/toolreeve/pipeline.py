@@ -6,7 +6,7 @@ Stages raise `ToolError`; here, and only here, it becomes a result. Whatever hap
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from toolreeve.approval.broker import Broker
 from toolreeve.core.action import Action
@@ -20,7 +20,7 @@ from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.execution.executor import Executor
 from toolreeve.execution.gate import Gate
 from toolreeve.execution.recovery import suggest
-from toolreeve.policy.layers import PolicyState, decide
+from toolreeve.policy.layers import PolicyState, decide, with_grounds
 from toolreeve.record.journal import Journal
 from toolreeve.record.telling import Teller
 from toolreeve.registry import ToolRegistry
@@ -93,12 +93,7 @@ class Pipeline:
             return self._told(entry, output)
 
     def _decide(self, action: Action) -> Verdict:
-        """Where the mode decides by danger, a tool that can say why the call is dangerous does."""
-        verdict = decide(action, self.policy())
-        if verdict.decision is Decision.ALLOW or verdict.layer != "default" or action.tool.grounds is None:
-            return verdict
-        why = action.tool.grounds(action.args)
-        return replace(verdict, reason=f"{verdict.reason}: {why}") if why else verdict
+        return with_grounds(decide(action, self.policy()), action)
 
     def _screen(self, action: Action, entry: Entry) -> None:
         """A call that its tool would refuse whatever anybody says is refused before anybody is asked."""

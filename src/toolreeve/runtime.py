@@ -272,7 +272,7 @@ class Toolreeve:
         return await self.call("undo", {key: value for key, value in named.items() if value} | {"force": force})
 
     def explain(self, tool: str, args: Mapping[str, Any] | None = None, *, estimated_cost: float = 0.0) -> Explanation:
-        """What the policy says about a call, and why, without making it; of a tool elsewhere, what its pin says as well."""
+        """What the policy says about a call, and why, without making it; of a tool elsewhere, its pin as well."""
         bound = self.tools.resolve(tool)
         call = ToolCall(tool=tool, args=args or {}, principal=self.principal, estimated_cost=estimated_cost)
         action = Action(call, bound, bound.input.parse(call.args), self._parts.files)

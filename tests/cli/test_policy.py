@@ -1,3 +1,5 @@
+import pytest
+
 from tests.cli.conftest import Shell
 
 GOOD = """\
@@ -67,6 +69,23 @@ def test_explain_tells_the_layer_the_rule_and_the_way_out(shell: Shell) -> None:
     assert told["place"] == f"{shell.workspace / 'policy.yaml'}:2"
     assert text.startswith("ask: ")
     assert "to change it:" in text
+
+
+@pytest.mark.parametrize("tool", ["bash", "execute_command"])
+def test_explain_tells_which_parts_of_a_command_are_known(shell: Shell, tool: str) -> None:
+    command = "command=git status && frobnicate a"
+
+    told = shell.run("policy", "explain", tool, command, "--json").json
+    text = shell.run("policy", "explain", tool, command).out
+
+    assert (told["effect"], told["danger"]) == ("ask", "high")
+    assert told["reason"].endswith("not known: no specification of `frobnicate`")
+    assert told["parts"] == [
+        {"part": "git status", "known": True, "why": ""},
+        {"part": "frobnicate a", "known": False, "why": "no specification of `frobnicate`"},
+    ]
+    assert "  high: not known: no specification of `frobnicate`\n    git status: known\n" in text
+    assert "    frobnicate a: not known: no specification of `frobnicate`\n" in text
 
 
 def test_cases_are_tried_against_the_whole_policy(shell: Shell) -> None:

@@ -64,6 +64,9 @@ def test_an_explanation_tells_what_every_layer_would_say() -> None:
         "place": "policy.yaml:7",
         "advice": "Use run_tests.",
         "change": "change or remove the rule 'no-shell' (policy.yaml:7)",
+        "danger": "high",
+        "grounds": "",
+        "parts": [],
         "layers": [
             {"layer": "floor", "effect": None, "reason": ""},
             {"layer": "bypass", "effect": None, "reason": ""},

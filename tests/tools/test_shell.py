@@ -9,9 +9,10 @@ from tests.world import World
 from toolreeve.config import Commands, Workspace
 from toolreeve.core.call import Role, ToolCall
 from toolreeve.core.danger import DangerLevel
-from toolreeve.core.errors import ErrorCode
+from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.events import Event
 from toolreeve.core.tool import bind
+from toolreeve.knowing import knowing
 from toolreeve.tools.shell import SHELL_TOOLS, bash, execute_command, lowered
 
 
@@ -39,10 +40,30 @@ def test_what_cannot_be_taken_back_is_critical(command: str, danger: DangerLevel
     assert bind(bash).danger({"command": command}) is danger
 
 
-@pytest.mark.parametrize("command", ["git reset --hard", "rm -rf build", "git push -f", "rsync -a --delete a/ b/"])
-def test_a_listed_program_that_takes_nothing_back_is_high(command: str) -> None:
-    assert bind(execute_command).danger({"command": command}) is DangerLevel.HIGH
-    assert bind(execute_command).danger({"command": "git status"}) is DangerLevel.MEDIUM
+@pytest.mark.parametrize(
+    ("command", "danger"),
+    [
+        ("git status", DangerLevel.SAFE),
+        ("mkdir build", DangerLevel.MEDIUM),
+        ("echo '$(rm -rf /)' '> x'", DangerLevel.SAFE),
+        ("git reset --hard", DangerLevel.HIGH),
+        ("rm -rf build", DangerLevel.HIGH),
+        ("git push -f", DangerLevel.HIGH),
+        ("rsync -a --delete a/ b/", DangerLevel.HIGH),
+        ("pytest -q", DangerLevel.HIGH),
+    ],
+)
+def test_starting_programs_is_as_dangerous_as_what_they_do(command: str, danger: DangerLevel) -> None:
+    (knows,) = knowing([execute_command], root="/project", home="/home/me")
+
+    assert bind(knows).danger({"command": command}) is danger
+
+
+def test_execute_command_starts_nothing_while_nothing_is_known() -> None:
+    with pytest.raises(ToolError, match="nothing is known") as refused:
+        bind(execute_command).screen({"command": "ls"}, None)  # type: ignore[misc, arg-type]
+
+    assert refused.value.code is ErrorCode.CMD_NOT_ALLOWED
 
 
 async def test_bash_runs_a_real_shell_in_the_sandbox(world: World) -> None:

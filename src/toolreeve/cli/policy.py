@@ -96,6 +96,7 @@ def explain(tool: str, pairs: tuple[str, ...], cost: float) -> int:
     verdict = explanation.verdict
     say(f"{verdict.decision.word}: {verdict.reason or 'no reason given'}")
     say(f"  decided by {verdict.layer}" + (f", rule {verdict.rule!r} ({explanation.place})" if verdict.rule else ""))
+    _say_grounds(explanation)
     if verdict.change:
         say(f"  to change it: {verdict.change}")
     rows = [
@@ -104,6 +105,14 @@ def explain(tool: str, pairs: tuple[str, ...], cost: float) -> int:
     ]
     say_table(current(), ("layer", "answer", "reason"), rows)
     return ExitStatus.OK
+
+
+def _say_grounds(explanation: "Explanation") -> None:
+    """What the tool itself knows of the call: of a command, every part of it."""
+    if explanation.grounds.reason:
+        say(f"  {explanation.danger.value}: {explanation.grounds.reason}")
+    for part, why in explanation.grounds.parts:
+        say(f"    {part}: " + (f"not known: {why}" if why else "known"))
 
 
 def _reason(verdict: Any) -> str:

@@ -1,8 +1,8 @@
 """What would a call do to the world? Each tool says so before it runs; rules match tools or effects."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 
 class EffectKind(StrEnum):
@@ -28,8 +28,7 @@ class Reach(StrEnum):
     """Whatever the target, a shell glob, matches when it runs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
+class Effect(NamedTuple):
     """`target` is the resolved path, host, argv or amount that the effect touches."""
 
     kind: EffectKind

@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Protocol, overload, runtime_checkable
+from typing import Any, NamedTuple, Protocol, overload, runtime_checkable
 
 from toolreeve.core import json
 from toolreeve.core.context import Context
@@ -26,10 +26,21 @@ Arguments = Mapping[str, Any]
 Run = Callable[[dict[str, Any], Context], Awaitable[Output]]
 AssessDanger = Callable[[Arguments], DangerLevel]
 ListEffects = Callable[[Arguments, Files], Sequence[Effect]]
-Grounds = Callable[[Arguments], str]
-"""Why a call is as dangerous as it is, in a few words; nothing where there is nothing to say."""
 Screen = Callable[[Arguments, Context], None]
 """Raises ToolError for a call that the tool would refuse whatever policy and people say."""
+
+
+class Grounds(NamedTuple):
+    """Why a call is as dangerous as it is, in a few words; nothing where there is nothing to say.
+
+    `parts` are what the call consists of, each with why it is not known what it does; nothing where it is known.
+    """
+
+    reason: str
+    parts: tuple[tuple[str, str], ...] = ()
+
+
+FindGrounds = Callable[[Arguments], Grounds]
 
 
 @runtime_checkable
@@ -89,7 +100,7 @@ class BoundTool:
     list_effects: ListEffects | None = None
     inline: bool = False
     screen: Screen | None = None
-    grounds: Grounds | None = None
+    grounds: FindGrounds | None = None
 
     def danger(self, args: Arguments) -> DangerLevel:
         return self.spec.danger if self.assess is None else self.assess(args)
@@ -109,7 +120,7 @@ class FunctionTool:
     list_effects: ListEffects | None = None
     inline: bool = False
     screen: Screen | None = None
-    grounds: Grounds | None = None
+    grounds: FindGrounds | None = None
 
     @cached_property
     def is_async(self) -> bool:

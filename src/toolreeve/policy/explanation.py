@@ -5,9 +5,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from toolreeve.core.action import Action
+from toolreeve.core.danger import DangerLevel
 from toolreeve.core.errors import ToolError
+from toolreeve.core.tool import Grounds
 from toolreeve.core.verdict import Decision, Verdict
-from toolreeve.policy.layers import FLOOR, LAYERS, decide
+from toolreeve.policy.layers import FLOOR, LAYERS, decide, with_grounds
 from toolreeve.policy.state import PolicyState
 
 
@@ -21,11 +23,16 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """`verdict.change` says what would alter it; `place` is the file and line of the rule that decided."""
+    """`verdict.change` says what would alter it; `place` is the file and line of the rule that decided.
+
+    `grounds` are what the tool itself says of the call: why it is dangerous, and which parts of it are not known.
+    """
 
     verdict: Verdict
     answers: Sequence[Answer]
     place: str | None
+    danger: DangerLevel
+    grounds: Grounds
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -33,6 +40,9 @@ class Explanation:
             "place": self.place,
             "advice": self.verdict.advice,
             "change": self.verdict.change,
+            "danger": self.danger.value,
+            "grounds": self.grounds.reason,
+            "parts": [{"part": part, "known": not why, "why": why} for part, why in self.grounds.parts],
             "layers": [
                 {
                     "layer": answer.layer,
@@ -45,12 +55,16 @@ class Explanation:
 
 
 def explain(action: Action, state: PolicyState) -> Explanation:
-    verdict = decide(action, state)
+    verdict = with_grounds(decide(action, state), action)
     narrowed = state.narrowed(action)
     answers = [Answer(layer.__name__, layer(action, narrowed)) for layer in (FLOOR, *LAYERS)]
     place = _place(verdict, narrowed)
     return Explanation(
-        verdict=replace(verdict, change=_change(verdict, action, narrowed, place)), answers=answers, place=place
+        verdict=replace(verdict, change=_change(verdict, action, narrowed, place)),
+        answers=answers,
+        place=place,
+        danger=action.danger,
+        grounds=action.tool.grounds(action.args) if action.tool.grounds else Grounds(""),
     )
 
 
@@ -62,7 +76,7 @@ def refused(explanation: Explanation, problem: ToolError) -> Explanation:
         f"{problem.code}: {problem.message}",
         change=problem.suggestions[0] if problem.suggestions else "nothing in this policy: the tool itself refuses it",
     )
-    return Explanation(verdict=verdict, answers=[Answer("tool", verdict), *explanation.answers], place=None)
+    return replace(explanation, verdict=verdict, answers=[Answer("tool", verdict), *explanation.answers], place=None)
 
 
 def _place(verdict: Verdict, state: PolicyState) -> str | None:

@@ -13,7 +13,7 @@ from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.rules import Matcher, mentions
 from toolreeve.policy.state import Budget, Outlook, PolicyState
 
-__all__ = ["FLOOR", "LAYERS", "PolicyState", "decide"]
+__all__ = ["FLOOR", "LAYERS", "PolicyState", "decide", "with_grounds"]
 
 Layer = Callable[[Action, PolicyState], Verdict | None]
 MAX_OUTLOOKS = 8192
@@ -119,6 +119,14 @@ def decide(action: Action, state: PolicyState) -> Verdict:
     if outlook.verdict is not None and (state.budget is None or state.budget.covers(action.cost)):
         return outlook.verdict
     return _ask_layers(action, outlook.state)
+
+
+def with_grounds(verdict: Verdict, action: Action) -> Verdict:
+    """Where the mode decides by danger, a tool that can say why the call is dangerous does."""
+    if verdict.decision is Decision.ALLOW or verdict.layer != "default" or action.tool.grounds is None:
+        return verdict
+    why = action.tool.grounds(action.args).reason
+    return replace(verdict, reason=f"{verdict.reason}: {why}") if why else verdict
 
 
 def _look_ahead(action: Action, state: PolicyState) -> Outlook:

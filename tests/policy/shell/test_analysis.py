@@ -179,3 +179,36 @@ def test_the_reason_names_the_worst_thing() -> None:
     assert judged("git push --force").reason == "rewrites shared history"
     assert judged("ls; rm -rf /").reason == "deletes everything below /"
     assert judged("frobnicate").reason == "not known: no specification of `frobnicate`"
+
+
+def test_a_command_that_repeats_is_told_as_often_as_it_stands() -> None:
+    found = judged("cat x | sort; frobnicate; cat x | sort; frobnicate")
+
+    assert [part.argv[0] for part in found.parts] == ["cat", "sort", "frobnicate"] * 2
+    assert [part.known for part in found.parts] == [True, True, False] * 2
+
+
+def test_a_command_that_repeats_elsewhere_is_judged_again() -> None:
+    targets = [effect.target for effect in judged("cat x; cd sub && cat x; grep a x | cat; cat x | cat").effects]
+
+    assert "/project/x" in targets
+    assert "/project/sub/x" in targets
+
+
+def test_what_a_wrapper_runs_is_told_with_its_wrapper() -> None:
+    parts = judged("timeout 5 nice ls && ls").parts
+
+    assert [(part.program, part.by, part.depth) for part in parts] == [
+        ("timeout", "", 0),
+        ("nice", "timeout", 1),
+        ("ls", "nice", 2),
+        ("ls", "", 0),
+    ]
+
+
+def test_one_secret_among_many_files_is_seen() -> None:
+    names = " ".join(f"src/file{number}.py" for number in range(50))
+
+    assert judged(f"cat {names}").danger is DangerLevel.SAFE
+    assert judged(f"cat {names} .env").reason == "reads /project/.env, which may hold secrets"
+    assert judged(f"cat {names} 'a\n.pem'").danger is DangerLevel.HIGH

@@ -14,12 +14,19 @@ class NotKnown(Exception):
     """The command does something that the specification does not say; the message tells what."""
 
 
+class RunsCode(NotKnown):
+    """Its words are understood; what it does is decided by code or settings that lie in the workspace."""
+
+
 class Arguments(NamedTuple):
     flags: list[tuple[str, Word | None]]
     operands: list[Word]
 
     def has(self, *names: str) -> bool:
-        return any(flag in names for flag, _ in self.flags)
+        for flag, _ in self.flags:  # noqa: SIM110 - it is asked often, and a generator costs more than the answer
+            if flag in names:
+                return True
+        return False
 
 
 def read(program: Program, words: list[Word]) -> Arguments:
@@ -82,7 +89,8 @@ class _Reader:
         name, equals, value = word.partition("=")
         role = self._table.get(name)
         if role is None:
-            self._unlisted(name, word)
+            if not self._program.prefixes or not word.startswith(self._program.prefixes):
+                raise NotKnown(f"the flag {name}")
         elif role == "" and equals:
             raise NotKnown(f"{name} takes no value")
         elif role == "":
@@ -93,11 +101,6 @@ class _Reader:
             self.flags.append((name, None))
         else:
             self.flags.append((name, self._value(name)))
-
-    def _unlisted(self, name: str, word: str) -> None:
-        if not self._program.open or not name.lstrip("-").replace("-", "").replace("_", "").isalnum():
-            raise NotKnown(f"the flag {name}")
-        self.flags.append((name, word.partition("=")[2] or None))
 
     def _cluster(self, word: str) -> None:
         table, index, length = self._table, 1, len(word)
@@ -110,9 +113,6 @@ class _Reader:
                 raise NotKnown(f"the flag {flag}")
             role = table.get(flag)
             if role is None:
-                if self._program.open and length == 2:
-                    self.flags.append((flag, None))
-                    return
                 raise NotKnown(f"the flag {flag}" if length == 2 else f"the flag {flag} in {word}")
             if role == "":
                 self.flags.append((flag, None))

@@ -7,7 +7,7 @@ import ipaddress
 
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect, EffectKind, Reach
-from toolreeve.policy.shell.paths import secret, secret_glob, secrets_below, under
+from toolreeve.policy.shell.paths import any_secret, secret, secret_glob, secrets_below, under
 from toolreeve.policy.shell.site import Findings
 
 _HISTORY = (".git", ".hg", ".svn")
@@ -28,12 +28,23 @@ def assess(findings: Findings, *, home: str, root: str) -> Judgement:
             break
     for judged in findings.alarms:
         worst = _worse(worst, judged)
-    for effect in findings.effects:
+    for effect in _notable(findings.effects, root):
         if findings.kept and effect in findings.kept:
             worst = _worse(worst, (DangerLevel.LOW, f"keeps files of its own in {effect.target}"))
         elif effect.kind is not EffectKind.EXEC:
             worst = _worse(worst, _of(effect, home, root))
     return worst if worst[1] else (worst[0], "only reads")
+
+
+def _notable(effects: list[Effect], root: str) -> list[Effect]:
+    """Without the files that are plainly read, of which there may be hundreds, if none of them is a secret."""
+    read, exact = EffectKind.READ, Reach.EXACT
+    ordinary = [target for kind, target, reach in effects if kind is read and reach is exact]
+    inside, start = root.rstrip("/") + "/", len(root.rstrip("/"))
+    relative = [path[start:] if path.startswith(inside) else path for path in ordinary]
+    if any_secret(relative):
+        return effects
+    return [effect for effect in effects if effect.kind is not read or effect.reach is not exact]
 
 
 def _worse(one: Judgement, other: Judgement) -> Judgement:

@@ -9,8 +9,11 @@ import re
 _EXPORTABLE = re.compile(
     r"LC_[A-Z]+|LANG|LANGUAGE|TZ|COLUMNS|LINES|TERM|NO_COLOR|FORCE_COLOR|CLICOLOR(?:_FORCE)?|CI|DEBIAN_FRONTEND|"
     r"BLOCKSIZE|BLOCK_SIZE|POSIXLY_CORRECT|QUOTING_STYLE|TIME_STYLE|GREP_COLORS?|PYTHONUNBUFFERED|PYTHONDONTWRITEBYTECODE|"
-    r"FOO|BAR|BAZ|VAR|DEBUG|VERBOSE|NODE_ENV|AWS_(?:DEFAULT_)?REGION|AWS_PROFILE"
+    r"FOO|BAR|BAZ|VAR|DEBUG|VERBOSE|NODE_ENV|AWS_(?:DEFAULT_)?REGION|AWS_PROFILE|"
+    r"LOG_LEVEL|APP_ENV|RAILS_ENV|FLASK_ENV|PYTHONHASHSEED|RUST_BACKTRACE|RUST_LOG|GOOS|GOARCH|CGO_ENABLED|HOST|PORT|TEST|"
+    r"SOURCE_DATE_EPOCH"
 )
+_CODE = frozenset(("PYTHONPATH", "DJANGO_SETTINGS_MODULE", "FLASK_APP"))
 _PLAIN_VALUE = re.compile(r"(?![./:~])[\w/+@=.:, -]*")
 _LOOKED_FOR = re.compile(
     r"PATH|.*PATH|LD_.*|DYLD_.*|BASH.*|ENV|IFS|PS[0-9]|PROMPT.*|SHELL.*|HOME|CDPATH|GLOB.*|HIST.*|TMP(?:DIR)?|TEMP|OPT.*|"
@@ -28,6 +31,11 @@ def may_export(name: str, value: object) -> bool:
     return (
         _EXPORTABLE.fullmatch(name) is not None and isinstance(value, str) and _PLAIN_VALUE.fullmatch(value) is not None
     )
+
+
+def names_code(name: str) -> bool:
+    """Whether the variable says where programs load code from: that of the workspace, as far as they can see."""
+    return name in _CODE
 
 
 def may_assign(name: str) -> bool:

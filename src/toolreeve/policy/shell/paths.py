@@ -13,27 +13,31 @@ QUIET = frozenset(
 )
 """Device files that keep nothing and tell nothing."""
 
-_UNTIDY = re.compile(r"/\.|//|/$")
 _SECRET = re.compile(
-    r"""(?:^|/)(?:
-        \.env(?!\.(?:example|sample|template|dist)$)(?:\.[^/]*|rc)?$ | [^/]*\.env$
-      | \.(?:ssh|gnupg|aws|azure|kube|password-store|toolreeve|mozilla|thunderbird|vault-token|secrets?)(?:/|$)
-      | \.docker/config\.json$ | \.config/(?:gcloud|gh|hub|op|rclone|containers)(?:/|$)
-      | [._]netrc$ | \.pgpass$ | \.my\.cnf$ | \.git-credentials$ | \.npmrc$ | \.pypirc$ | \.htpasswd$ | \.dockercfg$
-      | \.[a-z_]*history$ | \.(?:boto|s3cfg|terraformrc)$ | \.terraform\.d/credentials
-      | id_(?:rsa|dsa|ecdsa|ed25519)[^/]*(?<!\.pub)$ | [^/]+\.(?:pem|key|p12|pfx|jks|keystore|kdbx|keytab|ovpn|ppk)$
+    r"""\.env$ | (?<!/)\.(?:pem|key|p12|pfx|jks|keystore|kdbx|keytab|ovpn|ppk)$
+    | /(?:
+        \.(?:
+          env(?!\.(?:example|sample|template|dist)$)(?:\.[^/]*|rc)?$
+        | (?:ssh|gnupg|aws|azure|kube|password-store|toolreeve|mozilla|thunderbird|vault-token|secrets?)(?:/|$)
+        | docker/config\.json$ | config/(?:gcloud|gh|hub|op|rclone|containers)(?:/|$) | terraform\.d/credentials
+        | (?:netrc|pgpass|my\.cnf|git-credentials|npmrc|pypirc|htpasswd|dockercfg|boto|s3cfg|terraformrc)$
+        | [a-z_]*history$
+        )
+      | _netrc$ | id_(?:rsa|dsa|ecdsa|ed25519)[^/]*(?<!\.pub)$ | terraform\.tfstate(?:\.backup)?$ | wp-config\.php$
       | (?:credentials|secrets?|passwords?)(?:\.(?:json|ya?ml|toml|ini|txt|xml|properties|csv|db))?$
-      | [^/]*service[-_]account[^/]*\.json$ | terraform\.tfstate(?:\.backup)?$ | wp-config\.php$
-    )
-    | ^/etc/(?:g?shadow|sudoers|ssl/private|ssh/ssh_host|krb5\.keytab|openvpn|ipsec|wireguard|security/opasswd)
-    | ^/(?:var/run|run)/(?:docker\.sock|secrets) | ^/root/\. | ^/boot/(?!grub/themes)
-    | ^/proc/(?:[^/]*/)+(?:environ|mem|maps|fd|root|cwd|cmdline|auxv|stack|syscall|pagemap|map_files|exe|io)(?:/|$)
-    | ^/proc/(?:kcore|kmsg|kallsyms|keys|sysrq-trigger|sys/kernel/core_pattern)
-    | ^/var/(?:lib/(?:docker|kubelet|mysql|postgresql|sss)|spool/cron|log/auth|log/secure|backups)
-    | ^/sys/firmware | ^/dev/(?!null$|zero$|full$|u?random$|std(?:in|out|err)$|tty$|fd/|pts/|shm/|$)
-    """,
-    re.VERBOSE | re.IGNORECASE,
+      | (?=[bdeprsv])(?<=^/)(?:
+          etc/(?:g?shadow|sudoers|ssl/private|ssh/ssh_host|krb5\.keytab|openvpn|ipsec|wireguard|security/opasswd)
+        | (?:var/run|run)/(?:docker\.sock|secrets) | root/\. | boot/(?!grub/themes)
+        | proc/(?:[^/]*/)+(?:environ|mem|maps|fd|root|cwd|cmdline|auxv|stack|syscall|pagemap|map_files|exe|io)(?:/|$)
+        | proc/(?:kcore|kmsg|kallsyms|keys|sysrq-trigger|sys/kernel/core_pattern)
+        | var/(?:lib/(?:docker|kubelet|mysql|postgresql|sss)|spool/cron|log/auth|log/secure|backups)
+        | sys/firmware | dev/(?!null$|zero$|full$|u?random$|std(?:in|out|err)$|tty$|fd/|pts/|shm/|$)
+        )
+    )""",
+    re.VERBOSE | re.MULTILINE,
 )
+_ACCOUNT = re.compile(r"service[-_]account[^/]*\.json$", re.MULTILINE)
+_UNTIDY = ("/.", "//", "/\n", "\n.", "\n\n")
 _WITNESSES = (
     ".env .env.local prod.env secret.env id_rsa id_ed25519 server.pem private.key .netrc .npmrc .pgpass "
     ".git-credentials .bash_history credentials .ssh .aws .gnupg .kube shadow environ"
@@ -46,10 +50,19 @@ _VAULTS = re.compile(r"/(?:etc|root|home|home/[^/]+|proc|dev|boot|run|var|var/li
 def resolve(path: str, directory: str) -> str:
     """The absolute, normal form of a path as seen from `directory`."""
     full = path if path[:1] == "/" else f"{directory}/{path}"
-    if _UNTIDY.search(full):
+    if "/." in full or "//" in full or full[-1] == "/":
         full = normpath(full)
         return full[1:] if full[:2] == "//" else full
     return full
+
+
+def resolve_all(paths: list[str], directory: str) -> list[str]:
+    """The same of many at once."""
+    together = "\n".join(["", *paths, ""])
+    if any(sign in together for sign in _UNTIDY):
+        return [resolve(path, directory) for path in paths]
+    start = directory if directory == "/" else f"{directory}/"
+    return [path if path[0] == "/" else start + path for path in paths]
 
 
 def under(path: str, root: str) -> bool:
@@ -57,8 +70,18 @@ def under(path: str, root: str) -> bool:
 
 
 def secret(path: str) -> bool:
-    """Whether the content of this very file is likely to be a secret."""
-    return _SECRET.search(path) is not None
+    """Whether the content of the file at this absolute path is likely to be a secret; of an odd name, it is."""
+    return "\n" in path or _may_tell(path.lower())
+
+
+def any_secret(paths: list[str]) -> bool:
+    """The same of many at once."""
+    together = "\n".join(paths)
+    return together.count("\n") >= len(paths) or _may_tell(together.lower())
+
+
+def _may_tell(text: str) -> bool:
+    return _SECRET.search(text) is not None or ("account" in text and _ACCOUNT.search(text) is not None)
 
 
 def secret_glob(pattern: str) -> bool:

@@ -15,6 +15,8 @@ _MOVES = re.compile(
     r"[a-z-]*|(?:put|pos|change-(?:header|prompt|query|nth|multi|border-label|list-label|input-label|pointer|ghost))\([^()]*\)"
 )
 
+_STREAM = re.compile(r"-$|/dev/|/proc/")
+
 
 def apply(role: str, word: Word, site: Site) -> None:
     match role:
@@ -37,6 +39,8 @@ def apply(role: str, word: Word, site: Site) -> None:
             site.touch(EffectKind.DELETE, word, Reach.BELOW)
         case "move":
             site.touch(EffectKind.DELETE, word, Reach.EXACT if isinstance(word, Open) else Reach.BELOW)
+        case "script":
+            _script(word, site)
         case "url" | "host":
             site.reach(EffectKind.NET, word)
         case "upload":
@@ -55,6 +59,13 @@ def apply(role: str, word: Word, site: Site) -> None:
             _bind(word)
         case _:
             raise NotKnown(f"the role {role} of `{shown(word)}`")
+
+
+def _script(word: Word, site: Site) -> None:
+    """A file whose content is obeyed: one that can be looked at, not what happens to be the input."""
+    if not isinstance(word, str) or _STREAM.match(word):
+        raise NotKnown(f"takes what to do from `{shown(word)}`; name a file")
+    site.touch(EffectKind.READ, word)
 
 
 def _revision(word: Word, site: Site) -> None:
@@ -115,8 +126,8 @@ def settle(program: Program, arguments: Arguments, site: Site) -> None:
     """The effects of everything that was read: flags in order, then operands by position."""
     operands, absent = program.operands, program.absent
     for flag, value in arguments.flags:
-        if value is not None and (role := program.flags.get(flag, "text" if program.open else "")):
-            apply("cloud" if program.open and role == "text" else role, value, site)
+        if value is not None and (role := program.flags.get(flag)):
+            apply(role, value, site)
         if program.modes and (mode := program.modes.get(flag)):
             operands = tuple(mode["operands"].split()) if "operands" in mode else operands
             absent = tuple(mode["absent"].split()) if "absent" in mode else absent
@@ -130,7 +141,10 @@ def _operands(program: Program, roles: tuple[str, ...], absent: tuple[str, ...],
     if assigned is None:
         extra = shown(words[-1]) if words else ""
         raise NotKnown(f"the operand `{extra}`" if words else "an operand is missing")
-    for role, word in zip(assigned, words, strict=True):
+    if assigned.count("read") == len(words):
+        site.read_all(words)
+        assigned = []
+    for role, word in zip(assigned, words, strict=False):
         if role != "text":
             apply(role, word, site)
     if absent and len(words) <= sum(1 for role in roles if role[-1] not in "*?"):

@@ -7,10 +7,11 @@ from urllib.parse import urlsplit
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect, EffectKind, Reach
 from toolreeve.policy.shell.arguments import NotKnown
-from toolreeve.policy.shell.paths import QUIET, resolve
+from toolreeve.policy.shell.paths import QUIET, resolve, resolve_all
 from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Glob, Open, Scope, Word, shown
 
+_UNREAD = QUIET | {"", "-"}
 _WILD = re.compile(r"[*?\[]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
@@ -19,7 +20,7 @@ Printed = tuple[str, ...] | None
 """Under which directories the paths lie that a command prints: none at all, some, or not known."""
 
 
-class Runner(Protocol):
+class Judging(Protocol):
     """Judges commands inside commands."""
 
     def run(self, words: list[Word], scope: Scope, piped: Printed) -> Printed: ...
@@ -30,14 +31,26 @@ class Runner(Protocol):
 
 
 class PartOf(NamedTuple):
-    """One simple command: what it runs, and whether that is known or why not."""
+    """One simple command: what it runs, and whether that is known or why not.
+
+    `program` is the name it is specified under, `by` the program that runs it, if one does, `depth` how many do. `code`
+    says that only what lies in the workspace keeps it from being known.
+    """
 
     argv: tuple[str, ...]
     why: str
+    program: str = ""
+    by: str = ""
+    code: bool = False
+    depth: int = 0
 
     @property
     def known(self) -> bool:
         return not self.why
+
+
+Alarm = tuple[DangerLevel, str]
+"""How grave something is that no effect tells, and what it is."""
 
 
 class Findings:
@@ -48,7 +61,7 @@ class Findings:
     def __init__(self) -> None:
         self.effects: list[Effect] = []
         self.parts: list[PartOf] = []
-        self.alarms: list[tuple[DangerLevel, str]] = []
+        self.alarms: list[Alarm] = []
         self.kept: set[Effect] = set()
 
     def alarm(self, danger: DangerLevel, reason: str) -> None:
@@ -60,7 +73,7 @@ class Site:
 
     __slots__ = ("findings", "piped", "runner", "scope")
 
-    def __init__(self, findings: Findings, scope: Scope, piped: Printed, runner: "Runner") -> None:
+    def __init__(self, findings: Findings, scope: Scope, piped: Printed, runner: "Judging") -> None:
         self.findings = findings
         self.scope = scope
         self.piped = piped
@@ -95,6 +108,15 @@ class Site:
                 effects.extend(_somewhere(kind, root, reach) for root in word.below)
             case Open() if reach is not Reach.NAMES:
                 raise NotKnown(f"{_DOING[kind]} `{shown(word)}`, a path decided only when it runs")
+
+    def read_all(self, words: list[Word]) -> None:
+        """As many files as are named, `-` being the standard input: there may be hundreds."""
+        plain = [word for word in words if type(word) is str and word not in _UNREAD]
+        for directory in self.scope.directories:
+            self.findings.effects.extend([Effect(EffectKind.READ, path) for path in resolve_all(plain, directory)])
+        for word in words:
+            if type(word) is not str:
+                self.touch(EffectKind.READ, word)
 
     def _touch_glob(self, kind: EffectKind, text: str, reach: Reach) -> None:
         for directory in self.scope.directories:

@@ -15,14 +15,15 @@ from toolreeve.core import json
 from toolreeve.core.errors import ToolreeveError
 
 ROLES = frozenset(
-    "text read list deep write delete deltree url host upload revision cloud move bind database replace parents".split()
+    "text many read list deep script write delete deltree url host upload revision cloud move bind database replace "
+    "parents".split()
 )
 """What a value can be: see `roles` for the effect of each."""
 
 FIELDS = ROLES | frozenset(
-    "absent also asks calm changing danger default does everywhere filters flags harmless help judge keeps listing "
-    "matches maybe modes net never not_matches nouns number objects open operands prints reading reason refused "
-    "requires runs sends single skip statement stops sub unlike verbs".split()
+    "absent also asks calm changing code danger default does everywhere filters flags harmless help judge keeps "
+    "listing matches maybe modes modules net never not_matches nouns number objects operands places prefixes prints "
+    "reading reason refused requires runs sends single skip statement stops sub unlike verbs".split()
 )
 _SHORTS = re.compile(r"-[A-Za-z0-9?#@%]+")
 
@@ -33,7 +34,7 @@ class Program:
     __slots__ = (
         "absent",
         "calm",
-        "danger",
+        "code",
         "dashed",
         "data",
         "does",
@@ -48,11 +49,9 @@ class Program:
         "name",
         "net",
         "number",
-        "open",
         "operands",
-        "parent",
+        "prefixes",
         "prints",
-        "reason",
         "refused",
         "requires",
         "runs",
@@ -63,7 +62,7 @@ class Program:
     )
 
     def __init__(self, name: str, data: Mapping[str, Any], parent: "Program | None" = None) -> None:
-        self.name, self.data, self.parent = name, data, parent
+        self.name, self.data = name, data
         inherited = parent is not None and parent.everywhere
         self.everywhere: bool = data.get("everywhere", inherited)
         self.single: bool = bool(data.get("single", parent.single if parent is not None else False))
@@ -75,12 +74,13 @@ class Program:
         self.does: tuple[str, ...] = tuple(data.get("does", "").split())
         above = parent if inherited else None
         self.harmless: bool = data.get("harmless", above.harmless if above else False)
-        self.open: bool = data.get("open", above.open if above else False)
         self.refused: frozenset[str] = frozenset(self._names(data.get("never", ""))) | (
             above.refused if above else frozenset()
         )
         self.net: str = data.get("net", above.net if above else "")
+        self.prefixes: tuple[str, ...] = tuple(data.get("prefixes", "").split())
         self.requires = frozenset(self._names(data.get("requires", "")))
+        self.code: str = data.get("code", "")
         self.calm = frozenset(self._names(data.get("calm", "")))
         self.unlike = re.compile(data["unlike"]) if "unlike" in data else None
         self.number: bool = data.get("number", False)
@@ -88,8 +88,6 @@ class Program:
         self.judge: str = data.get("judge", "")
         self.prints: str = data.get("prints", "")
         self.filters: bool = data.get("filters", False)
-        self.danger: str = data.get("danger", "")
-        self.reason: str = data.get("reason", "")
         self.keeps: tuple[str, ...] = tuple(data.get("keeps", "").split())
         self.runs: tuple[str, ...] = tuple(data.get("runs", "").split())
         self.modes = {flag: mode for key, mode in data.get("modes", {}).items() for flag in self._names(key)}

@@ -2,12 +2,26 @@
 
 from collections.abc import Callable, Mapping
 
-from toolreeve.policy.shell.judges import awk, cloud, downloads, filters, find, git, sed, shells, tar, text, wrappers
-from toolreeve.policy.shell.site import Site
+from toolreeve.policy.shell.judges import (
+    awk,
+    cloud,
+    downloads,
+    filters,
+    find,
+    git,
+    interpreters,
+    sed,
+    shells,
+    sql,
+    tar,
+    text,
+    wrappers,
+)
+from toolreeve.policy.shell.site import Printed, Site
 from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Word
 
-Judge = Callable[[Program, list[Word], Site], tuple[str, ...] | None]
+Judge = Callable[[Program, list[Word], Site], Printed]
 
 JUDGES: Mapping[str, Judge] = {
     "after_dashes": wrappers.after_dashes,
@@ -32,7 +46,8 @@ JUDGES: Mapping[str, Judge] = {
     "jq": text.jq,
     "kubectl_get": filters.kubectl_get,
     "printf": text.printf,
-    "query": filters.query,
+    "python": interpreters.python,
+    "query": sql.query,
     "rm": filters.remove,
     "second_verb": filters.second_verb,
     "sed": sed.judge,

@@ -5,7 +5,7 @@ import re
 from toolreeve.policy.shell.arguments import NotKnown, read
 from toolreeve.policy.shell.judging import conclude
 from toolreeve.policy.shell.roles import apply
-from toolreeve.policy.shell.site import Site
+from toolreeve.policy.shell.site import Printed, Site
 from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Word
 
@@ -25,7 +25,7 @@ _KEYWORDS = frozenset("print printf return in case else do exit if while for swi
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
 
-def judge(spec: Program, words: list[Word], site: Site) -> tuple[str, ...] | None:
+def judge(spec: Program, words: list[Word], site: Site) -> Printed:
     arguments = read(spec, words)
     if arguments.has("--version", "--help", "-V", "-h") and not arguments.operands:
         return None

@@ -1,32 +1,51 @@
-"""Does a cloud command only read? Its words are groups of nouns, then a verb that says so, then names and flags."""
+"""Does a cloud command only read? Its words are groups of nouns, then a verb that says so, then names and flags.
+
+The flags are those of the whole program and those of the group that the first noun names; no other is known.
+"""
 
 import re
+from typing import NamedTuple
 
 from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.policy.shell.arguments import NotKnown
 from toolreeve.policy.shell.roles import apply
-from toolreeve.policy.shell.site import Site
+from toolreeve.policy.shell.site import Printed, Site
 from toolreeve.policy.shell.specs import Program
-from toolreeve.policy.shell.words import Word, shown
+from toolreeve.policy.shell.words import Glob, Open, Word, may_be_flag, shown
 
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
 
 
-def verbs(spec: Program, words: list[Word], site: Site) -> tuple[str, ...] | None:
-    names, flags = _sort(spec, words, site)
-    path = " ".join(names)
+class _Sorted(NamedTuple):
+    """`names` stand before the first flag of the group, `places` after it."""
+
+    names: list[str]
+    places: list[str]
+    flags: set[str]
+
+
+def verbs(spec: Program, words: list[Word], site: Site) -> Printed:
+    found = _sort(spec, words, site)
+    path = " ".join(found.names + found.places)
     if re.search(spec.data["refused"], path):
         raise NotKnown(f"`{spec.name} {path}` shows secrets or changes something")
-    if not _asks(names, flags):
-        _check_verb(spec, names)
+    if not _asks(found):
+        _check_verb(spec, found.names)
+    if len(found.names) + len(found.places) > spec.data["nouns"] and not _takes_names(spec, path):
+        raise NotKnown(f"`{(found.places or found.names)[-1]}`, which may be a file to write")
     site.findings.effects.append(Effect(EffectKind.NET, spec.net))
     return None
 
 
-def _asks(names: list[str], flags: set[str]) -> bool:
+def _takes_names(spec: Program, path: str) -> bool:
+    return "places" not in spec.data or re.fullmatch(spec.data["places"], path) is not None
+
+
+def _asks(found: _Sorted) -> bool:
     """Help and version need no verb; nothing that looks like a value may stand before them."""
+    names = found.names
     plain = all(_NAME.fullmatch(name) for name in names)
-    asked = {"--help", "-h"} & flags or names[-1:] == ["help"] or ("--version" in flags and not names)
+    asked = {"--help", "-h"} & found.flags or names[-1:] == ["help"] or ("--version" in found.flags and not names)
     return plain and bool(asked)
 
 
@@ -40,39 +59,55 @@ def _check_verb(spec: Program, names: list[str]) -> None:
     raise NotKnown(f"`{spec.name} {' '.join(names)}` is not known to only read")
 
 
-def _sort(spec: Program, words: list[Word], site: Site) -> tuple[list[str], set[str]]:
-    """Names come before the values of flags; a listed flag takes one value, any other as many words as follow."""
-    names: list[str] = []
-    flags: set[str] = set()
-    current, taken = "", 0
-    for word in words:
+def _sort(spec: Program, words: list[Word], site: Site) -> _Sorted:
+    found = _Sorted([], [], set())
+    table = spec
+    pending = words[::-1]
+    while pending:
+        word = pending.pop()
         if isinstance(word, str) and word.startswith("-"):
-            current, taken = _flag(spec, word, site), 0
-            flags.add(word.partition("=")[0])
+            found.flags.add(_take(table, word, pending, site))
             continue
-        if not current:
-            names.append(shown(word))
-        taken += 1
-        if (
-            taken > 1
-            and current.startswith("--")
-            and not current.endswith("s")
-            and names[1:2]
-            and names[1].startswith("get-")
-        ):
-            raise NotKnown(f"`{shown(word)}` after {current} may be a file to write")
+        if may_be_flag(word):
+            raise NotKnown(f"`{shown(word)}` may turn out to be a flag")
+        if table is spec:
+            table = spec.sub(shown(word)) or spec
+        known_everywhere = found.flags <= spec.flags.keys()
+        (found.names if known_everywhere else found.places).append(shown(word))
         apply("cloud", word, site)
-        if spec.flags.get(current) == "text":
-            current = ""
-    return names, flags
+    return found
 
 
-def _flag(spec: Program, word: str, site: Site) -> str:
-    """The flag whose values follow, or nothing when it takes none or has it already."""
+def _take(table: Program, word: str, pending: list[Word], site: Site) -> str:
+    """The name of the flag, once its values are taken from the words that are left."""
     name, equals, value = word.partition("=")
-    if name in spec.refused or not re.fullmatch(r"--?[A-Za-z][A-Za-z0-9-]*", name):
+    role = table.flags.get(name)
+    if role is None or name in table.refused or (equals and not role):
         raise NotKnown(f"the flag {name}")
     if equals:
-        apply("cloud", value, site)
-        return ""
-    return "" if spec.flags.get(name) == "" else name
+        apply(_meaning(role), value, site)
+    elif role:
+        _take_values(name, role, pending, site)
+    return name
+
+
+def _take_values(name: str, role: str, pending: list[Word], site: Site) -> None:
+    """One value, or as many words as follow where the flag takes many."""
+    taken = 0
+    while pending and (role == "many" or not taken):
+        value = pending[-1]
+        if isinstance(value, str) and value.startswith("-") and taken:
+            break
+        if isinstance(value, Glob) or (isinstance(value, Open) and not value.single):
+            raise NotKnown(f"the value of {name} may be several words")
+        if role == "many" and isinstance(value, Open) and taken and may_be_flag(value):
+            raise NotKnown(f"`{shown(value)}` may turn out to be a flag")
+        apply(_meaning(role), pending.pop(), site)
+        taken += 1
+    if not taken:
+        raise NotKnown(f"{name} without its value")
+
+
+def _meaning(role: str) -> str:
+    """Any text may name a file to be read, by a prefix."""
+    return "cloud" if role in ("text", "many") else role

@@ -7,19 +7,10 @@ from toolreeve.core.effects import EffectKind, Reach
 from toolreeve.policy.shell.arguments import NotKnown, read
 from toolreeve.policy.shell.judging import by_specification, conclude, settle_flags
 from toolreeve.policy.shell.roles import apply
-from toolreeve.policy.shell.site import Site
+from toolreeve.policy.shell.site import Printed, Site
 from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Word, shown
 
-Printed = tuple[str, ...] | None
-_READING_SQL = re.compile(r"\s*(?:select|show|describe|desc|explain(?!\s+analy)|values|table)\b", re.IGNORECASE)
-_CHANGING_SQL = re.compile(
-    r"\b(?:insert|update|delete|drop|create|alter|truncate|grant|revoke|into|copy|call|execute|merge|replace|vacuum|attach|"
-    r"detach|pragma|load_extension|writefile|edit|pg_\w*file\w*|lo_\w+|load_file|outfile|dumpfile|export|import|install|"
-    r"load|set|reindex|analyze|lock|do|pg_terminate\w*|pg_cancel\w*|pg_reload\w*|nextval|setval|dblink\w*|read_\w+|readfile|getenv|glob|"
-    r"xp_\w+|sp_\w+|openrowset|openquery|bulk|exec|unload|for\s+update)\b",
-    re.IGNORECASE,
-)
 _LISTING = frozenset("show list ls lst get sh s li l monitor".split())
 
 
@@ -94,40 +85,6 @@ def kubectl_get(spec: Program, words: list[Word], site: Site) -> Printed:
         if isinstance(value, str) and "-file" in value:
             raise NotKnown("a template in a file")
     return conclude(spec, arguments, site)
-
-
-def query(spec: Program, words: list[Word], site: Site) -> Printed:
-    """A database client: known with a statement that only reads, given as text."""
-    arguments = read(spec, words)
-    settle_flags(spec, arguments, site)
-    if arguments.has(*spec.data.get("asks", "--version --help").split()):
-        return conclude(spec, arguments, site)
-    statements = [value for flag, value in arguments.flags if flag in spec.data["statement"].split()]
-    operands = arguments.operands
-    skip = spec.data.get("skip", len(operands))
-    for role, operand in zip(spec.operands, operands[:skip], strict=False):
-        apply(role.rstrip("*"), operand, site)
-    statements.extend(operands[skip:])
-    if not statements:
-        raise NotKnown(f"`{spec.name}` waits for statements")
-    for statement in statements:
-        if not isinstance(statement, str) or not reads_only(statement):
-            raise NotKnown("a statement that may change data")
-    return conclude(spec, arguments, site)
-
-
-def reads_only(statement: str) -> bool:
-    """Whether SQL text is one statement that only reads. Quoted text counts too: better asked than missed."""
-    if re.match(r"\s*\\(?:d[a-zA-Z+]*|l\+?|conninfo|dt\+?|z)(?:\s+[\w.*\"]+)?\s*$", statement):
-        return True
-    if re.match(r"\s*\.(?:tables|schema|databases|indexes|indices|show|help|dbinfo)(?:\s+[\w.]+)?\s*$", statement):
-        return True
-    if "\\" in statement or statement.lstrip().startswith(".") or "\n." in statement:
-        return False
-    statement = statement.rstrip("; \n\t")
-    if re.search(r"\bfrom\s*'", statement, re.IGNORECASE):
-        return False
-    return ";" not in statement and bool(_READING_SQL.match(statement)) and not _CHANGING_SQL.search(statement)
 
 
 def second_verb(spec: Program, words: list[Word], site: Site) -> Printed:

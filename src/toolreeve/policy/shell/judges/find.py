@@ -6,7 +6,7 @@ from toolreeve.core.effects import EffectKind, Reach
 from toolreeve.policy.shell.arguments import NotKnown
 from toolreeve.policy.shell.judging import printed
 from toolreeve.policy.shell.paths import resolve
-from toolreeve.policy.shell.site import Site
+from toolreeve.policy.shell.site import Printed, Site
 from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Glob, Open, Word, may_be_flag, shown
 
@@ -26,7 +26,7 @@ _LISTS = {"-fprint": 1, "-fprint0": 1, "-fls": 1, "-fprintf": 2}
 _BEFORE = re.compile(r"-[HLPEXdsx]+|-O\d|-D")
 
 
-def judge(spec: Program, words: list[Word], site: Site) -> tuple[str, ...] | None:
+def judge(spec: Program, words: list[Word], site: Site) -> Printed:
     start = _options(words)
     roots, at = _roots(words, start)
     for root in roots or ["."]:
@@ -57,7 +57,7 @@ def _roots(words: list[Word], at: int) -> tuple[list[Word], int]:
     return roots, at
 
 
-def _bounds(roots: list[Word], site: Site) -> tuple[str, ...] | None:
+def _bounds(roots: list[Word], site: Site) -> Printed:
     """Under which directories everything lies that is found, where all starting points are known."""
     bounds: list[str] = []
     for root in roots or ["."]:

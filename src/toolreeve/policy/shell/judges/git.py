@@ -1,14 +1,12 @@
 """What does git do? Global options first, then the subcommand's own specification."""
 
 from toolreeve.core.effects import EffectKind, Reach
-from toolreeve.policy.shell.arguments import NotKnown, read
+from toolreeve.policy.shell.arguments import NotKnown, RunsCode, read
 from toolreeve.policy.shell.judging import conclude, subcommand
 from toolreeve.policy.shell.paths import resolve, under
-from toolreeve.policy.shell.site import Site
+from toolreeve.policy.shell.site import Printed, Site
 from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Scope, Word
-
-Printed = tuple[str, ...] | None
 
 
 def judge(spec: Program, words: list[Word], site: Site) -> Printed:
@@ -23,15 +21,16 @@ def judge(spec: Program, words: list[Word], site: Site) -> Printed:
             scope.directories = tuple(resolve(value, directory) for directory in scope.directories)
     if not arguments.operands:
         return None
-    _at_home(scope)
-    return subcommand(spec, arguments.operands, site.at(scope))
+    printed = subcommand(spec, arguments.operands, site.at(scope))
+    _check_home(scope)
+    return printed
 
 
-def _at_home(scope: Scope) -> None:
+def _check_home(scope: Scope) -> None:
     """A repository's configuration can name programs to run, and any directory may pose as a repository."""
     for directory in scope.directories:
         if not under(scope.start, directory) and not under(scope.root, directory):
-            raise NotKnown(f"git obeys the configuration of {directory}, which may be a repository of its own")
+            raise RunsCode(f"obeys the configuration of {directory}, which may be a repository of its own")
 
 
 def branch(spec: Program, words: list[Word], site: Site) -> Printed:

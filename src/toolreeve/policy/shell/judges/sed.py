@@ -6,7 +6,7 @@ from toolreeve.core.effects import EffectKind
 from toolreeve.policy.shell.arguments import NotKnown, read
 from toolreeve.policy.shell.judging import conclude
 from toolreeve.policy.shell.roles import apply
-from toolreeve.policy.shell.site import Site
+from toolreeve.policy.shell.site import Printed, Site
 from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Word
 
@@ -18,7 +18,7 @@ _ALONE = frozenset("pPdDhHgGxnN=FlzqQ")
 _NUMBERED = frozenset("qQlL")
 
 
-def judge(spec: Program, words: list[Word], site: Site) -> tuple[str, ...] | None:
+def judge(spec: Program, words: list[Word], site: Site) -> Printed:
     arguments = read(spec, words)
     operands = list(arguments.operands)
     scripts = [value for flag, value in arguments.flags if flag in ("-e", "--expression")]

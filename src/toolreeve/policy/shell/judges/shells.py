@@ -4,12 +4,11 @@ import re
 
 from toolreeve.policy.shell.arguments import NotKnown, read
 from toolreeve.policy.shell.judging import settle_flags
-from toolreeve.policy.shell.site import Site
+from toolreeve.policy.shell.site import Printed, Site
 from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Word
 
 _SAME_IN_ALL = re.compile(r"[\w./-][\w\s./:,@%+'-]*")
-Printed = tuple[str, ...] | None
 
 
 def shell(spec: Program, words: list[Word], site: Site) -> Printed:

@@ -5,14 +5,14 @@ import re
 from toolreeve.core.effects import EffectKind, Reach
 from toolreeve.policy.shell.arguments import NotKnown, read
 from toolreeve.policy.shell.roles import apply
-from toolreeve.policy.shell.site import Site
+from toolreeve.policy.shell.site import Printed, Site
 from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Word
 
 _BUNDLE = re.compile(r"[A-Za-z]+")
 
 
-def judge(spec: Program, words: list[Word], site: Site) -> tuple[str, ...] | None:
+def judge(spec: Program, words: list[Word], site: Site) -> Printed:
     arguments = read(spec, _dashed(words))
     if arguments.has("--version", "--help"):
         return None

@@ -2,15 +2,13 @@
 
 import re
 
-from toolreeve.policy.shell.arguments import Arguments, NotKnown, read
-from toolreeve.policy.shell.environment import may_export
+from toolreeve.policy.shell.arguments import Arguments, NotKnown, RunsCode, read
+from toolreeve.policy.shell.environment import may_export, names_code
 from toolreeve.policy.shell.judging import conclude, settle_flags
 from toolreeve.policy.shell.roles import apply
-from toolreeve.policy.shell.site import Site
+from toolreeve.policy.shell.site import Printed, Site
 from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Open, Word
-
-Printed = tuple[str, ...] | None
 
 
 def wrapper(spec: Program, words: list[Word], site: Site) -> Printed:
@@ -36,13 +34,17 @@ def env(spec: Program, words: list[Word], site: Site) -> Printed:
     arguments = read(spec, words)
     settle_flags(spec, arguments, site)
     command = [*_split(arguments), *arguments.operands]
+    loaded = ""
     while command and isinstance(command[0], str) and re.match(r"[A-Za-z_]\w*=", command[0]):
         name, _, value = command.pop(0).partition("=")  # type: ignore[union-attr]
-        if not may_export(name, value):
+        if names_code(name):
+            loaded = name
+        elif not may_export(name, value):
             raise NotKnown(f"sets {name}, which changes what programs do")
-    if not command:
-        return None
-    return site.run(command, site.scope, site.piped)
+    printed = site.run(command, site.scope, site.piped) if command else None
+    if loaded:
+        raise RunsCode(f"sets {loaded}, from which programs load code")
+    return printed
 
 
 def _split(arguments: Arguments) -> list[Word]:

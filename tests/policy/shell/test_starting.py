@@ -2,10 +2,10 @@ import pytest
 
 from toolreeve.core.call import Role
 from toolreeve.core.commands import CommandRules
-from toolreeve.tools.arguments import INTERPRETERS, RULES, SUBCOMMANDS, WRAPPERS
-from toolreeve.tools.judging import judge
-from toolreeve.tools.peculiar import PECULIAR
-from toolreeve.tools.programs import BLOCKED, ROLES, SHELLS
+from toolreeve.policy.shell.analysis import analyse_programs
+from toolreeve.policy.shell.builtins import BUILTINS
+from toolreeve.policy.shell.specs import program
+from toolreeve.policy.shell.starting import BLOCKED, SHELLS, STARTED, refusal
 from toolreeve.tools.words import split
 
 OPERATOR = Role.OPERATOR
@@ -14,27 +14,25 @@ OPERATOR = Role.OPERATOR
 def reason(command: str, role: Role = OPERATOR, **rules: tuple[str, ...]) -> str:
     """Why a command is refused; empty if it may run."""
     configured = CommandRules(**rules)  # type: ignore[arg-type]
-    found = (judge(argv, role, configured) for pipeline in split(command) for argv in pipeline)
-    return next((refusal.reason for refusal in found if refusal), "")
+    found = analyse_programs(split(command), cwd="/project", home="/home/me", root="/project")
+    return refusal(found, role, configured, root="/project") or ""
 
 
 def test_each_role_may_start_what_the_one_before_it_may() -> None:
-    viewer, operator, admin = ROLES.values()
+    viewer, operator, admin = STARTED.values()
 
     assert viewer < operator < admin
     assert len(admin) == 189
 
 
 def test_nothing_is_both_listed_and_blocked_and_every_block_has_its_reason() -> None:
-    assert not ROLES[Role.ADMIN] & BLOCKED.keys()
+    assert not STARTED[Role.ADMIN] & BLOCKED.keys()
     assert SHELLS.issubset(BLOCKED)
     assert all(BLOCKED.values())
 
 
-def test_every_rule_is_about_a_listed_program() -> None:
-    ruled = {*RULES, *SUBCOMMANDS, *INTERPRETERS, *WRAPPERS, *PECULIAR}
-
-    assert ruled - ROLES[Role.ADMIN] == set()
+def test_every_listed_program_is_specified() -> None:
+    assert [name for name in STARTED[Role.ADMIN] if program(name) is None and name not in BUILTINS] == []
 
 
 @pytest.mark.parametrize(
@@ -175,7 +173,6 @@ def test_an_operator_may_work(command: str) -> None:
         "awk '@load \"x\"'",
         "sed '1e id' a",
         "sed 's/a/id/e' a",
-        "sed 's/a/b/w out' a",
         "sed -f x.sed a",
         "sed -n '/x/{p;e id' a",
         "sed --expression='1e id' a",
@@ -271,7 +268,7 @@ def test_a_viewer_changes_nothing(command: str) -> None:
     ],
 )
 def test_rm_does_not_delete_everything(command: str) -> None:
-    assert "is refused" in reason(command)
+    assert reason(command) != ""
 
 
 @pytest.mark.parametrize("name", sorted(SHELLS))
@@ -287,9 +284,38 @@ def test_a_file_of_the_callers_own_is_not_the_program_it_is_named_after(program:
     assert "is not a program of the system" in reason(program)
 
 
+@pytest.mark.parametrize(
+    ("command", "role", "refused"),
+    [
+        ("sed 's/a/b/w out' a", OPERATOR, ""),
+        ("sed 's/a/b/w /etc/x' a", OPERATOR, "writes /etc/x, which needs the role admin"),
+        ("cp a /tmp/b", OPERATOR, ""),
+        ("cp a ../b", OPERATOR, "writes /b, which needs the role admin"),
+        ("cp a /opt/b", Role.ADMIN, ""),
+        ("gcc -o /usr/bin/x a.c", OPERATOR, "needs the role admin"),
+        ("pytest --junitxml=/etc/x", OPERATOR, "needs the role admin"),
+        ("git fetch", Role.VIEWER, "writes /project/.git, which needs the role operator"),
+        ("sort a | tee b", Role.VIEWER, "'tee' needs the role operator"),
+        ("git -C sub status", Role.VIEWER, "needs the role operator"),
+        (".venv/bin/ls", Role.VIEWER, "which lies in the workspace, which needs the role operator"),
+        ("sqlite3 a.db 'INSERT INTO t VALUES (1)'", OPERATOR, ""),
+        ("rm -rf /", Role.ADMIN, "which is refused to every role"),
+        ("dd if=a of=/dev/sda", Role.ADMIN, "is blocked"),
+    ],
+)
+def test_a_role_may_change_only_what_it_may(command: str, role: Role, refused: str) -> None:
+    found = reason(command, role)
+
+    assert refused in found
+    assert bool(refused) is bool(found)
+
+
 def test_a_refusal_says_which_role_is_needed() -> None:
     assert reason("docker ps") == "'docker' needs the role admin, this call has the role operator"
-    assert reason("git push", Role.VIEWER) == "git: 'push' needs the role operator, this call has the role viewer"
+    assert (
+        reason("git push", Role.VIEWER)
+        == "git: it sends data to git remote, which needs the role operator, this call has the role viewer"
+    )
     assert reason("docker ps", Role.ADMIN) == ""
 
 
@@ -303,7 +329,8 @@ def test_the_configured_allowlist_replaces_the_shipped_one() -> None:
     assert reason("chmod +x a", allow=("chmod",)) == ""
     assert "configured list" in reason("ls", allow=("terragrunt",))
     assert "needs the role operator" in reason("terragrunt plan", Role.VIEWER, allow=("terragrunt",))
-    assert "find: '-exec'" in reason("find . -exec id ';'", allow=("find",))
+    assert "find: it would run another program" in reason("find . -exec id ';'", allow=("find",))
+    assert "find: the flag -files0-from" in reason("find -files0-from x", allow=("find",))
 
 
 def test_the_configured_blocklist_adds_to_the_shipped_one_and_outranks_the_allowlist() -> None:

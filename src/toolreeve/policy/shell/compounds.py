@@ -1,0 +1,149 @@
+"""Which commands stand inside a pipeline, a group, a loop, a branch or a test?"""
+
+import re
+from typing import TYPE_CHECKING
+
+from toolreeve.policy.shell.scan import Unreadable
+from toolreeve.policy.shell.syntax import Branch, Group, Loop, Node, Pipeline, RawWord, Script, Step, Test
+from toolreeve.policy.shell.tree import WORDS, Reader
+
+if TYPE_CHECKING:
+    from tree_sitter import Node as Branching
+
+_AFTER_TEST = frozenset(("", " ", "\t", "\n", ";", "|", "&", ")", ">", "<"))
+
+
+def pipeline(reader: Reader, node: "Branching") -> Node:
+    stages: list[Node] = []
+    for child in reader.children(node):
+        if child.type not in ("|", "|&", "comment", "\n"):
+            stages.append(reader.statement(child))
+    return Pipeline(tuple(stages))
+
+
+def listed(reader: Reader, node: "Branching") -> Node:
+    return Script(tuple(reader.steps(node)))
+
+
+def group(reader: Reader, node: "Branching") -> Node:
+    children = node.children
+    if children[0].type not in ("{", "("):
+        raise Unreadable("an arithmetic command")
+    body = reader.between(children)
+    if not body.steps:
+        raise Unreadable("a group without a command")
+    return Group(body, subshell=children[0].type == "(")
+
+
+def negated(reader: Reader, node: "Branching") -> Node:
+    _, *inner = reader.children(node)
+    if len(inner) != 1:
+        raise Unreadable("a negation that is not plain")
+    return reader.statement(inner[0])
+
+
+def loop(reader: Reader, node: "Branching") -> Node:
+    variable, values, condition = "", [], None
+    head: list[Branching] = []
+    children = node.children
+    if children[0].type == "select":
+        raise Unreadable("`select` waits for a person")
+    for child in reader.covered(children[1:], children[0].end_byte, node.end_byte):
+        if child.type == "variable_name":
+            variable = reader.source(child)
+        elif child.type in WORDS and variable:
+            values.append(reader.word(child))
+        elif child.type == "do_group":
+            body = reader.between(child.children)
+        elif child.type not in ("in", ";", "\n"):
+            head.append(child)
+    if not variable:
+        condition = reader.statements(head, head[0].start_byte, head[-1].end_byte) if len(head) == 1 else None
+        if condition is None:
+            raise Unreadable("a loop whose condition is not plain")
+    elif head:
+        raise Unreadable("a loop that is not plain")
+    return Loop(variable, tuple(values), condition, body)
+
+
+def branch(reader: Reader, node: "Branching") -> Node:
+    """`if`: every statement, condition or body, may run; which is which does not change what may happen."""
+    scripts: list[Script] = []
+    pending: list[Branching] = []
+    for child in reader.children(node):
+        if child.type in ("if", "then", "fi", "elif", "else", "elif_clause", "else_clause"):
+            scripts.extend(_together(reader, pending))
+            pending = []
+            if child.type.endswith("_clause"):
+                scripts.append(Script((Step(branch(reader, child), ";"),)))
+        else:
+            pending.append(child)
+    scripts.extend(_together(reader, pending))
+    return Branch((), (), tuple(scripts))
+
+
+def _together(reader: Reader, nodes: list["Branching"]) -> list[Script]:
+    return [reader.statements(nodes, nodes[0].start_byte, nodes[-1].end_byte)] if nodes else []
+
+
+def case(reader: Reader, node: "Branching") -> Node:
+    words: list[RawWord] = []
+    arms: list[Script] = []
+    for child in reader.children(node):
+        if child.type in WORDS:
+            words.append(reader.word(child))
+        elif child.type == "case_item":
+            arms.append(_case_arm(reader, child))
+        elif child.type not in ("case", "in", "esac", ";", "\n", "comment"):
+            raise Unreadable("a case that is not plain")
+    return Branch(tuple(words), (), tuple(arms))
+
+
+def _case_arm(reader: Reader, node: "Branching") -> Script:
+    children = reader.children(node)
+    close = next(index for index, child in enumerate(children) if child.type == ")")
+    for pattern in children[:close]:
+        _inert(reader, pattern)
+    end = children[-1] if children[-1].type in (";;", ";&", ";;&") else None
+    body = children[close + 1 : -1] if end is not None else children[close + 1 :]
+    return reader.statements(body, children[close].end_byte, end.start_byte if end is not None else node.end_byte)
+
+
+def _inert(reader: Reader, node: "Branching") -> None:
+    if re.search(r"[$`<>]", reader.text[node.start_byte : node.end_byte]):
+        raise Unreadable("a pattern that expands")
+
+
+def test(reader: Reader, node: "Branching") -> Node:
+    children = reader.children(node)
+    words: list[RawWord] = []
+    operators: list[str] = []
+    if children[0].type not in ("[", "[["):
+        raise Unreadable("an arithmetic command")
+    opened, closed = reader.text[children[0].end_byte], reader.text[children[-1].start_byte - 1]
+    following = reader.text[node.end_byte : node.end_byte + 1]
+    if not opened.isspace() or not closed.isspace() or following not in _AFTER_TEST:
+        raise Unreadable("a pattern where a command is expected")
+    for child in children[1:-1]:
+        _expression(reader, child, words, operators)
+    return Test(tuple(words), tuple(operators), children[0].type == "[[", reader.source(node))
+
+
+def _expression(reader: Reader, node: "Branching", words: list[RawWord], operators: list[str]) -> None:
+    kind = node.type
+    if kind in WORDS:
+        words.append(reader.word(node))
+    elif kind in ("unary_expression", "binary_expression", "parenthesized_expression", "negated_expression"):
+        for child in reader.children(node):
+            _expression(reader, child, words, operators)
+    elif kind in ("regex", "extglob_pattern"):
+        _inert_pattern(reader, node)
+    elif not node.children:
+        operators.append(reader.source(node))
+    else:
+        raise Unreadable("a test that is not plain")
+
+
+def _inert_pattern(reader: Reader, node: "Branching") -> None:
+    if re.search(r"\$[({A-Za-z_\['\"]|[`<>]", reader.text[node.start_byte : node.end_byte]):
+        raise Unreadable("a pattern that expands")

@@ -1,0 +1,80 @@
+"""What do the statements do that a database client is given? They are known as far as they stay within the database."""
+
+import re
+
+from toolreeve.core.danger import DangerLevel
+from toolreeve.core.effects import EffectKind
+from toolreeve.policy.shell.arguments import Arguments, NotKnown, read
+from toolreeve.policy.shell.judging import conclude, settle_flags
+from toolreeve.policy.shell.roles import apply
+from toolreeve.policy.shell.site import Printed, Site
+from toolreeve.policy.shell.specs import Program
+from toolreeve.policy.shell.words import Word
+
+_READING_SQL = re.compile(r"\s*(?:select|show|describe|desc|explain(?!\s+analy)|values|table)\b", re.IGNORECASE)
+_CHANGING_SQL = re.compile(
+    r"\b(?:insert|update|delete|drop|create|alter|truncate|grant|revoke|into|copy|call|execute|merge|replace|vacuum|attach|"
+    r"detach|pragma|load_extension|writefile|edit|pg_\w*file\w*|lo_\w+|load_file|outfile|dumpfile|export|import|install|"
+    r"load|set|reindex|analyze|lock|do|pg_terminate\w*|pg_cancel\w*|pg_reload\w*|nextval|setval|dblink\w*|read_\w+|readfile|getenv|glob|"
+    r"xp_\w+|sp_\w+|openrowset|openquery|bulk|exec|unload|for\s+update)\b",
+    re.IGNORECASE,
+)
+_PLAIN_CHANGE = re.compile(
+    r"\s*(?:insert\s+into|replace\s+into|update|delete\s+from|truncate|(?:create|drop|alter)\s+(?:temp(?:orary)?\s+|unique\s+)?"
+    r"(?:table|index|view|sequence)|begin|commit|rollback)\b",
+    re.IGNORECASE,
+)
+_REACHING_OUT = re.compile(
+    r"\b(?:copy|program|call|execute|exec|do|attach|detach|pragma|load\w*|writefile|readfile|edit|pg_\w+|lo_\w+|outfile|dumpfile|"
+    r"export|import|install|dblink\w*|read_\w+|getenv|glob|xp_\w+|sp_\w+|open\w+|bulk|unload|language|function|extension|"
+    r"trigger|server|system|source|foreign|tablespace|directory)\b|[\\`]|^\s*\.|\n\s*\.",
+    re.IGNORECASE,
+)
+
+
+def query(spec: Program, words: list[Word], site: Site) -> Printed:
+    """Statements must be given as text, or the client be told to contain itself."""
+    arguments = read(spec, words)
+    settle_flags(spec, arguments, site)
+    if arguments.has(*spec.data.get("asks", "--version --help").split()):
+        return conclude(spec, arguments, site)
+    operands = arguments.operands
+    skip = spec.data.get("skip", len(operands))
+    for role, operand in zip(spec.operands, operands[:skip], strict=False):
+        apply(role.rstrip("*"), operand, site)
+    _statements(spec, arguments, operands[:skip], operands[skip:], site)
+    return conclude(spec, arguments, site)
+
+
+def _statements(spec: Program, arguments: Arguments, databases: list[Word], more: list[Word], site: Site) -> None:
+    given = [value for flag, value in arguments.flags if flag in spec.data["statement"].split()] + more
+    if not given and not arguments.has("-safe"):
+        raise NotKnown(f"`{spec.name}` waits for statements")
+    if given and all(isinstance(statement, str) and reads_only(statement) for statement in given):
+        return
+    if not all(isinstance(statement, str) and stays_inside(statement) for statement in given):
+        raise NotKnown("a statement that may do more than change data")
+    site.findings.alarm(DangerLevel.HIGH, "changes data" if given else "takes statements from its input")
+    for database in databases if "database" in spec.operands else ():
+        site.touch(EffectKind.WRITE, database)
+
+
+def stays_inside(text: str) -> bool:
+    """Whether SQL text changes tables and nothing else."""
+    statements = [statement for statement in text.split(";") if statement.strip()]
+    inside = (_PLAIN_CHANGE.match(statement) or reads_only(statement) for statement in statements)
+    return all(inside) and not _REACHING_OUT.search(text)
+
+
+def reads_only(statement: str) -> bool:
+    """Whether SQL text is one statement that only reads. Quoted text counts too: better asked than missed."""
+    if re.match(r"\s*\\(?:d[a-zA-Z+]*|l\+?|conninfo|dt\+?|z)(?:\s+[\w.*\"]+)?\s*$", statement):
+        return True
+    if re.match(r"\s*\.(?:tables|schema|databases|indexes|indices|show|help|dbinfo)(?:\s+[\w.]+)?\s*$", statement):
+        return True
+    if "\\" in statement or statement.lstrip().startswith(".") or "\n." in statement:
+        return False
+    statement = statement.rstrip("; \n\t")
+    if re.search(r"\bfrom\s*'", statement, re.IGNORECASE):
+        return False
+    return ";" not in statement and bool(_READING_SQL.match(statement)) and not _CHANGING_SQL.search(statement)

@@ -1,0 +1,164 @@
+"""What does the parser's tree say, and does it cover all of the text? A `Reader` walks the tree of one command.
+
+Never guess: a node type that no form is given for, text between nodes that no node covers, or an error anywhere makes
+the command `Opaque`.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
+from toolreeve.core.bash import masked
+from toolreeve.policy.shell.scan import PLAIN, Unreadable, restore, scan
+from toolreeve.policy.shell.syntax import Node, Opaque, RawWord, Script, Step
+
+if TYPE_CHECKING:
+    from tree_sitter import Node as Branching
+    from tree_sitter import Parser
+
+Form = Callable[["Reader", "Branching"], Node]
+"""Turns a statement's node into what it means."""
+
+WORDS = frozenset(
+    "word string raw_string ansi_c_string concatenation number simple_expansion expansion command_substitution "
+    "process_substitution brace_expression arithmetic_expansion".split()
+)
+_EXPANSIONS = frozenset(
+    "expansion simple_expansion command_substitution process_substitution arithmetic_expansion".split()
+)
+_DEEPEST = 40
+_OPERATORS = frozenset((";", "&", "\n"))
+_BEFORE_COMMENT = frozenset(("", " ", "\t", "\n", ";", "|", "&", "(", ")"))
+
+
+@cache
+def _parser() -> "Parser":
+    import tree_sitter
+    import tree_sitter_bash
+
+    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
+
+
+class Reader:
+    """`text` has one character a byte, so that the places of the tree are indexes into it."""
+
+    __slots__ = ("_depth", "_root", "forms", "text")
+
+    def __init__(self, command: str, forms: Mapping[str, Form]) -> None:
+        source = command.encode()
+        self._root = _parser().parse(masked(source)).root_node
+        if self._root.has_error:
+            raise Unreadable("not a complete bash command")
+        self.text = source.decode("latin-1")
+        self.forms = forms
+        self._depth = 0
+
+    def script(self) -> Script:
+        return self.statements(self._root.children, 0, len(self.text))
+
+    def source(self, node: "Branching") -> str:
+        return restore(self.text[node.start_byte : node.end_byte])
+
+    def children(self, node: "Branching") -> list["Branching"]:
+        return list(self.covered(node.children, node.start_byte, node.end_byte))
+
+    def covered(self, children: Iterable["Branching"], start: int, end: int) -> Iterator["Branching"]:
+        """The children, once it is sure that nothing but blanks stands between them."""
+        for child in children:
+            begins = child.start_byte
+            self.check_blank(start, begins)
+            if child.type == "comment" and self.text[begins - 1 : begins] not in _BEFORE_COMMENT:
+                raise Unreadable("a `#` inside a word")
+            start = child.end_byte
+            yield child
+        self.check_blank(start, end)
+
+    def check_blank(self, start: int, end: int) -> None:
+        if end - start > 1 or (end > start and self.text[start] not in " \n\t"):
+            gap = self.text[start:end].replace("\\\n", "")
+            if gap.strip(" \t\n"):
+                raise Unreadable("text that the parser passed over")
+
+    def statements(self, children: Iterable["Branching"], start: int, end: int) -> Script:
+        steps: list[Step] = []
+        for child in self.covered(children, start, end):
+            kind = child.type
+            if kind in _OPERATORS:
+                if steps and kind == "&":
+                    steps[-1] = Step(steps[-1].node, "&")
+            elif kind == "list":
+                steps.extend(self.steps(child))
+            elif kind != "comment":
+                steps.append(Step(self.statement(child), ";"))
+        return Script(tuple(steps))
+
+    def between(self, children: Sequence["Branching"]) -> Script:
+        """The statements inside a pair of keywords or brackets."""
+        return self.statements(children[1:-1], children[0].end_byte, children[-1].start_byte)
+
+    def steps(self, node: "Branching") -> list[Step]:
+        """`a && b || c` is a list inside a list, as deep as it is long: read from the right, without recursion."""
+        steps: list[Step] = []
+        operator = ";"
+        pending = [node]
+        while pending:
+            current = pending.pop()
+            kind = current.type
+            if kind == "list":
+                pending.extend(self.covered(current.children, current.start_byte, current.end_byte))
+            elif kind in ("&&", "||"):
+                operator = kind
+            elif kind not in ("comment", "\n"):
+                steps.append(Step(self.statement(current), operator))
+                operator = ";"
+        return steps[::-1]
+
+    def statement(self, node: "Branching") -> Node:
+        form = self.forms.get(node.type)
+        if form is None:
+            return Opaque(f"`{node.type.replace('_', ' ')}` is not a plain command", self.source(node))
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise Unreadable("nested too deeply")
+        try:
+            return form(self, node)
+        except Unreadable as problem:
+            return Opaque(str(problem), self.source(node))
+        finally:
+            self._depth -= 1
+
+    def word(self, node: "Branching") -> RawWord:
+        start = node.start_byte
+        text = self.text[start : node.end_byte]
+        if PLAIN.fullmatch(text):
+            return restore(text)
+        kind = node.type
+        if kind == "raw_string" and text.count("'") == 2:
+            return restore(text[1:-1])
+        if kind not in WORDS:
+            raise Unreadable(f"`{kind}` as a word")
+        return scan(text, start, lambda at, form: self._expansion(node, at, form))
+
+    def _expansion(self, node: "Branching", at: int, form: str) -> tuple[int, Script | None]:
+        for found in _expansions(node):
+            if found.start_byte == at and found.type == form:
+                return found.end_byte, self._inside(found)
+        raise Unreadable("an expansion that the parser did not see")
+
+    def _inside(self, node: "Branching") -> Script:
+        children = node.children
+        if children[0].type == "`" and re.search(r"\\[\\$`]", self.text[node.start_byte : node.end_byte]):
+            raise Unreadable("an escape inside backticks")
+        if children[0].type not in ("$(", "`", "<(", ">("):
+            raise Unreadable("a substitution that is not plain")
+        return self.between(children)
+
+
+def _expansions(node: "Branching") -> Iterator["Branching"]:
+    """The outermost expansions inside a word."""
+    if node.type in _EXPANSIONS:
+        yield node
+        return
+    for child in node.children:
+        yield from _expansions(child)
