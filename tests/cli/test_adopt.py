@@ -357,3 +357,41 @@ for line in sys.stdin:
         continue
     print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
 """
+
+
+DESKTOP = ".config/Claude/claude_desktop_config.json"
+
+
+def desktop(shell: Shell) -> Any:
+    return json.loads((shell.home / DESKTOP).read_text())["mcpServers"]["toolreeve"]["args"]
+
+
+def test_a_client_that_starts_servers_in_no_folder_is_given_one_of_its_own(shell: Shell) -> None:
+    put(shell.home / DESKTOP, '{"mcpServers": {"s": {"command": "x"}}}')
+
+    dry = shell.run("adopt", "--dry-run")
+    assert not (shell.home / "toolreeve").exists()
+    adopted = shell.run("adopt")
+
+    folder = shell.home / "toolreeve"
+    assert desktop(shell)[-3:] == ["mcp", "--workspace", str(folder)]
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert all(f"a folder of their own: {folder}" in printed.err for printed in (dry, adopted))
+
+
+def test_a_folder_that_is_named_is_taken_instead(shell: Shell, tmp_path: Path) -> None:
+    put(shell.home / DESKTOP, '{"mcpServers": {"s": {"command": "x"}}}')
+
+    shell.run("adopt", "--workspace", str(tmp_path))
+
+    assert desktop(shell)[-1] == str(tmp_path)
+    assert not (shell.home / "toolreeve").exists()
+
+
+def test_a_workspace_that_the_user_set_for_all_needs_no_word(shell: Shell) -> None:
+    put(shell.home / DESKTOP, '{"mcpServers": {"s": {"command": "x"}}}')
+    put(shell.home / ".config/toolreeve/toolreeve.toml", f'[workspace]\ndir = "{shell.workspace}"\n')
+
+    shell.run("adopt")
+
+    assert desktop(shell)[-1] == "mcp"

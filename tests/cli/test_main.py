@@ -128,3 +128,14 @@ def test_commands_are_completed(shell: Shell) -> None:
     printed = shell.spawn(env=env)
 
     assert (printed.status, printed.out.split()) == (0, ["plain,config", "plain,completion"])
+
+
+@pytest.mark.usefixtures("shell")
+@pytest.mark.parametrize("door", [["mcp"], ["serve", "--mcp", "--port", "0"]])
+def test_a_door_that_is_opened_in_the_root_of_all_files_is_refused(door: list[str]) -> None:
+    command = [sys.executable, "-m", "toolreeve", *door]
+    refused = subprocess.run(command, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "--workspace DIR" in refused.stderr
+    assert "workspace.dir" in refused.stderr

@@ -21,7 +21,9 @@ from toolreeve.core.errors import ConfigError, ExitStatus
 if TYPE_CHECKING:
     from toolreeve.clients.ledger import Outcome
     from toolreeve.clients.plan import Change, Plan, Row
+    from toolreeve.config import Configuration
 
+OWN_FOLDER = "toolreeve"
 NAMES = ("claude-code", "claude-desktop", "cursor", "vscode", "codex", "gemini", "zed")
 
 
@@ -52,10 +54,13 @@ def _adopt(
     from toolreeve.clients.ledger import Ledger
 
     found = invocation.configuration()
-    plan = _plan(found.user_file, Path(found.settings.workspace.dir), names, project=project, search=search)
+    plan = _plan(found, names, project=project, search=search)
     outcomes: Sequence[Outcome] = ()
     folder = None
     if plan.changes and not dry_run:
+        for row in plan.rows:
+            if row.workspace is not None:
+                row.workspace.mkdir(mode=0o700, exist_ok=True)
         folder, outcomes = Ledger(Path(found.settings.state.dir)).apply(plan.changes, private=[found.user_file])
     tokens = _measured(invocation, plan) if count else None
     if invocation.json:
@@ -69,11 +74,12 @@ def _adopt(
     return ExitStatus.TOOL_ERROR if failed or any(row.problem for row in plan.rows) else ExitStatus.OK
 
 
-def _plan(user_file: Path, workspace: Path, names: Sequence[str], *, project: bool, search: bool) -> "Plan":
+def _plan(found: "Configuration", names: Sequence[str], *, project: bool, search: bool) -> "Plan":
     from toolreeve.clients.known import CLIENTS, places_of
     from toolreeve.clients.plan import new_plan
     from toolreeve.core.documents import Document, parse_toml
 
+    user_file, workspace = found.user_file, Path(found.settings.workspace.dir)
     text = user_file.read_bytes().decode() if user_file.is_file() else None
     own = Document(str(user_file), {}) if text is None else parse_toml(text, str(user_file))
     chosen = {name: client for name, client in CLIENTS.items() if not names or name in names}
@@ -84,9 +90,20 @@ def _plan(user_file: Path, workspace: Path, names: Sequence[str], *, project: bo
             own_text=text,
             command=[*ourselves(), *(["--search"] if search else [])],
             shared=project,
+            workspace=_folder_for_others(found),
         )
     except ConfigError as problem:
         raise ConfigError(problem.problem, source=user_file, fix=problem.fix) from None
+
+
+def _folder_for_others(found: "Configuration") -> Path | None:
+    """Where clients work that have no folder: as the command line says, else in one that is made for it. None where the
+    user's own file says it for all. Never in the home itself, nor among the user's documents: tools can read all of
+    their workspace."""
+    said = found.origins["workspace.dir"]
+    if said.startswith(str(found.user_file)):
+        return None
+    return Path(found.home) / OWN_FOLDER if said == "default" else Path(found.settings.workspace.dir)
 
 
 def ourselves() -> list[str]:
@@ -140,6 +157,8 @@ def _remarks(row: "Row") -> Iterator[str]:
             yield f"{key!r} is there already" + (f", as {settled.name!r}" if settled.name != key else "")
         elif settled.name != key:
             yield f"{key!r} is called {settled.name!r} here"
+    if row.workspace is not None:
+        yield f"{row.client} starts servers in /, so its tools are given a folder of their own: {row.workspace}"
     for key, what in row.lost:
         yield f"{key!r}: {what}"
     for key, why in row.kept:
@@ -172,6 +191,7 @@ def _as_json(
                 "adopted": {key: settled.name for key, settled in row.adopted},
                 "lost": [f"{key}: {what}" for key, what in row.lost],
                 "kept": dict(row.kept),
+                "workspace": None if row.workspace is None else str(row.workspace),
                 "problem": row.problem or problems.get(row.path, ""),
             }
             for row in plan.rows

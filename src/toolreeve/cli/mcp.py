@@ -30,11 +30,13 @@ if TYPE_CHECKING:
 )
 def mcp(tools: str | None, search: bool | None) -> None:  # noqa: FBT001
     """Serve the tools to an MCP client over stdin and stdout."""
+    from toolreeve.cli.world import check_workspace
     from toolreeve.serve.mcp.pipes import claim
     from toolreeve.serve.mcp.stdio import run
 
     pipes = claim()
     configuration = current().configuration()
+    check_workspace(configuration)
     searches = configuration.settings.mcp.search if search is None else search
     run(_serve(configuration, pipes, tools=tools, search=searches))
 

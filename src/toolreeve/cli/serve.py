@@ -30,11 +30,13 @@ def serve(*, mcp: bool, host: str | None, port: int | None, tools: str | None, s
     """Serve the tools over HTTP until stopped."""
     if not mcp:
         raise click.UsageError("say what to serve: --mcp")
+    from toolreeve.cli.world import check_workspace
     from toolreeve.serve.app import bind, check_reach
     from toolreeve.serve.mcp.stdio import run
     from toolreeve.serve.tokens import read_tokens
 
     configuration = current().configuration()
+    check_workspace(configuration)
     chosen = configuration.settings.serve
     tokens = read_tokens(chosen.tokens, partial(configuration.reveal, key="serve.tokens"))
     check_reach(host or chosen.host, tokens)

@@ -13,6 +13,7 @@ from toolreeve.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from toolreeve.approval.channel import Channel
+    from toolreeve.config import Configuration
     from toolreeve.guard.network import NetworkGuard
     from toolreeve.guard.workspace import Workspace
     from toolreeve.remote.servers import ServerSpec
@@ -36,6 +37,19 @@ def new_runtime(
     for problem in runtime.problems:
         note(str(problem))
     return runtime
+
+
+def check_workspace(configuration: "Configuration") -> None:
+    """Raises ConfigError where nobody said where to work and we stand in `/`: some programs start theirs there, and
+    none means that their tools may read the whole machine."""
+    folder = Path(configuration.settings.workspace.dir)
+    if configuration.origins["workspace.dir"] == "default" and folder == folder.parent:
+        raise ConfigError(
+            f"we were started in {str(folder)!r}, and the whole file system is no workspace",
+            source="current directory",
+            key="workspace.dir",
+            fix=f"start it with --workspace DIR, or set workspace.dir in {configuration.user_file}",
+        )
 
 
 def no_servers(_: "ServerSpec") -> bool:

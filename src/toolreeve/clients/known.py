@@ -29,7 +29,8 @@ Paths = Callable[[Path, Path, str], tuple[Place, ...]]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
     """`sections` are where in its files servers stand, the first being where ours goes. `url_kind` is what a bare
-    `url` means to it, `bare_variables` whether `$NAME` is a variable, `entry` what it wants beside command and args."""
+    `url` means to it, `bare_variables` whether `$NAME` is a variable, `entry` what it wants beside command and args.
+    `has_folder` is off where it starts its servers in `/`, having no folder of its own to work in."""
 
     name: str
     title: str
@@ -38,6 +39,7 @@ class Client:
     format: Literal["json", "toml"] = "json"
     url_kind: Literal["http", "sse"] = "http"
     bare_variables: bool = False
+    has_folder: bool = True
     entry: Mapping[str, Any]
 
     def places(self, environ: Mapping[str, str], workspace: Path, platform: str) -> tuple[Place, ...]:
@@ -76,7 +78,7 @@ CLIENTS: Mapping[str, Client] = {
             sections=(("mcpServers",), ("projects", EACH, "mcpServers")),
             entry={"type": "stdio"},
         ),
-        Client(name="claude-desktop", title="Claude Desktop", paths=_claude_desktop, entry={}),
+        Client(name="claude-desktop", title="Claude Desktop", paths=_claude_desktop, has_folder=False, entry={}),
         Client(name="cursor", title="Cursor", paths=_own_and_shared(".cursor/mcp.json", ".cursor/mcp.json"), entry={}),
         Client(name="vscode", title="VS Code", paths=_vs_code, sections=(("servers",),), entry={"type": "stdio"}),
         Client(

@@ -36,13 +36,14 @@ class Change:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """What becomes of one client's file, for a person. `lost` tells by server what did not come along, `kept` why one
-    stays where it is."""
+    stays where it is. `workspace` is the folder that a client without one is given to work in."""
 
     client: str
     path: Path
     adopted: tuple[tuple[str, Settled], ...] = ()
     lost: tuple[tuple[str, str], ...] = ()
     kept: tuple[tuple[str, str], ...] = ()
+    workspace: Path | None = None
     problem: str = ""
 
 
@@ -63,8 +64,10 @@ def new_plan(
     own_text: str | None,
     command: Sequence[str],
     shared: bool,
+    workspace: Path | None = None,
 ) -> Plan:
-    """`own` is the user's toolreeve.toml, `command` starts us; `shared` takes the workspace's own files as well."""
+    """`own` is the user's toolreeve.toml, `command` starts us; `shared` takes the workspace's own files as well.
+    `workspace` is for clients that start us nowhere in particular; None where the user's file says it for all."""
     names = Names(_known(own))
     rows: list[Row] = []
     changes: list[Change] = []
@@ -73,9 +76,10 @@ def new_plan(
             found = read_client_file(client, place)
             if found is None:
                 continue
-            row = _row(found, names, taken=shared or not place.shared)
+            given = None if client.has_folder or found.ours else workspace
+            row = _row(found, names, given, taken=shared or not place.shared)
             rows.append(row)
-            if row.adopted and (change := _change(found, command)):
+            if row.adopted and (change := _change(found, [*command, *_in(row.workspace)])):
                 changes.append(change)
         except ConfigError as problem:
             rows.append(Row(client=client.title, path=place.path, problem=_told(problem)))
@@ -101,14 +105,19 @@ def _told(problem: ConfigError) -> str:
     return f"{line}{problem.problem}"
 
 
-def _row(found: ClientFile, names: Names, *, taken: bool) -> Row:
+def _in(workspace: Path | None) -> tuple[str, ...]:
+    return () if workspace is None else ("--workspace", str(workspace))
+
+
+def _row(found: ClientFile, names: Names, workspace: Path | None, *, taken: bool) -> Row:
     title, path = found.client.title, found.place.path
     kept = tuple((each.key, each.why) for each in found.kept)
     if not taken:
         others = tuple((each.key, "it came with the workspace; --project adopts it") for each in found.adoptable)
         return Row(client=title, path=path, kept=(*others, *kept))
     adopted = tuple((each.key, names.settle(each.key, each.entry, found.client.name)) for each in found.adoptable)
-    return Row(client=title, path=path, adopted=adopted, lost=tuple(_lost(found.adoptable)), kept=kept)
+    lost = tuple(_lost(found.adoptable))
+    return Row(client=title, path=path, adopted=adopted, lost=lost, kept=kept, workspace=workspace if adopted else None)
 
 
 def _lost(adopted: Sequence[Adoptable]) -> Iterator[tuple[str, str]]:
