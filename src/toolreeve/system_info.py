@@ -171,6 +171,9 @@ class Counter:
     def follow(self, _: Client, __: Callable[[str, Mapping[str, Any]], None]) -> Callable[[], None]:
         return lambda: None
 
+    def hear(self, _: str) -> None:
+        """Nothing that a client could say changes anything."""
+
     async def leave(self, _: Caller) -> None:
         """Nothing is kept up for anybody."""
 

@@ -7,11 +7,12 @@ not be reached in it is asked again after the next reconnect.
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from toolreeve.core.peer import Era
-from toolreeve.remote.lines.line import Line, Refused, ServerAway
+from toolreeve.remote.lines.line import Line, Refused, RemoteError, ServerAway
 from toolreeve.remote.offers.subscriptions import Subscriptions
 from toolreeve.remote.servers import ServerSpec
 from toolreeve.remote.talk.session import Session
@@ -20,11 +21,15 @@ from toolreeve.remote.veil import Veil
 Dial = Callable[[ServerSpec, Veil], Line]
 """What is learnt on the way and must not come back is told to the veil."""
 CAPABILITIES: Mapping[str, Any] = {
-    "roots": {"listChanged": False},
+    "roots": {"listChanged": True},
     "sampling": {},
     "elicitation": {"form": {}, "url": {}},
 }
 """What a server of the legacy era may ask of whoever called; who cannot be asked answers so when it comes to it."""
+
+
+WISH_SECONDS = 5.0
+"""How long a server may take to note how much it is to log; it is not waited for any longer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +61,7 @@ class Connections:
         self._opening = asyncio.Lock()
         self._ending: set[asyncio.Task[None]] = set()
         self._changes = Subscriptions()
+        self._log_level: str | None = None
         self.main: Session | None = None
 
     def find(self, era: Era | None) -> Session | None:
@@ -145,7 +151,26 @@ class Connections:
             veil=self._veil,
         )
         await session.open(era, timeout)
+        await self._tell_log_level(session)
         return session
+
+    async def set_log_level(self, level: str) -> None:
+        """How much the server is to log from now on, where the protocol lets it be told outside of a request."""
+        self._log_level = level
+        await asyncio.gather(*map(self._tell_log_level, list(self._sessions.values())))
+
+    async def _tell_log_level(self, session: Session) -> None:
+        if self._log_level is None or session.era is not Era.LEGACY or "logging" not in session.server_capabilities:
+            return
+        with suppress(RemoteError, ServerAway, TimeoutError):  # what it logs is filtered here all the same
+            await session.request("logging/setLevel", {"level": self._log_level}, timeout=WISH_SECONDS)
+
+    def tell(self, method: str) -> None:
+        """A notification, to whoever is spoken to in the era that has such."""
+        for session in self._sessions.values():
+            if session.era is Era.LEGACY:
+                with suppress(ServerAway):
+                    session.notify(method)
 
     async def close(self) -> None:
         """End all sessions, at once; when it returns, nothing of the server runs."""

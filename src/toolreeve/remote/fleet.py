@@ -170,6 +170,15 @@ class Fleet:
         """What each server that is there can do."""
         return [each.capabilities for each in self._upstreams.values() if each.state is State.UP]
 
+    async def set_log_level(self, level: str) -> None:
+        """How much all servers are to log from now on, also those that come later."""
+        await asyncio.gather(*(each.keeper.set_log_level(level) for each in self._upstreams.values()))
+
+    def roots_changed(self) -> None:
+        """The folders that a client works in are others now."""
+        for each in self._upstreams.values():
+            each.keeper.tell("notifications/roots/list_changed")
+
     def watch(self, heard: Heard) -> Callable[[], None]:
         """Have a function called with what servers say unasked; what is returned ends that."""
         self._listeners.append(heard)

@@ -76,7 +76,8 @@ class Keeper:
         self.problem = ""
         self.subscriptions = Subscriptions()
         self._connections = Connections(spec, dial, identity, self._hear, self._lost, veil)
-        self.find = self._connections.find
+        self.find, self.tell = self._connections.find, self._connections.tell
+        self.set_log_level = self._connections.set_log_level
         self._veil, self._draw, self._notice, self._tell = veil, draw, notice, tell
         self._failures = 0
         self._attempts = 0

@@ -56,6 +56,8 @@ class Answering(Protocol):
 
     def follow(self, client: Client, tell: Callable[[str, Mapping[str, Any]], None]) -> Callable[[], None]: ...
 
+    def hear(self, method: str) -> None: ...
+
     async def leave(self, caller: Caller) -> None: ...
 
 
@@ -214,7 +216,11 @@ class Conversation:
 
     def _notified(self, method: str, params: Any) -> None:
         """A notification is never answered, whatever is wrong with it."""
-        if method != "notifications/cancelled" or not isinstance(params, dict):
+        if method != "notifications/cancelled":
+            if self._era is Era.LEGACY:
+                self._desk.hear(method)
+            return
+        if not isinstance(params, dict):
             return
         number: Any = params.get("requestId")
         running = self._running.get(number) if _is_id(number) else None

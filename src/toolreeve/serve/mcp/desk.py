@@ -12,6 +12,7 @@ from toolreeve.serve.mcp.asking import Asking
 from toolreeve.serve.mcp.caller import Caller, Client
 from toolreeve.serve.mcp.calls import Calls
 from toolreeve.serve.mcp.greeting import BEYOND_TOOLS, SEARCHING, greet, introduce, own_info, told_capabilities
+from toolreeve.serve.mcp.levels import Levels
 from toolreeve.serve.mcp.listening import listen
 from toolreeve.serve.mcp.news import News, Tell
 from toolreeve.serve.mcp.relay import PATIENCE, Fleet, Relay
@@ -29,6 +30,7 @@ from toolreeve.serve.mcp.wire import (
 if TYPE_CHECKING:
     from toolreeve.runtime import Toolreeve
 
+ROOTS_CHANGED = "notifications/roots/list_changed"
 Answer = Callable[[Params, Caller], Awaitable[dict[str, Any]]]
 
 
@@ -48,6 +50,7 @@ class Desk:
         self.news = News(reeve.tools)
         self._calls = Calls(reeve, self._fleet, asking, lists_own=lists_own)
         self._relay = None if self._fleet is None else Relay(self._fleet, reeve.tools, reeve.run, asking)
+        self._levels = None if self._fleet is None else Levels(self._fleet)
         self._unwatch = None if self._fleet is None else self._fleet.watch(self.news.hear)
         self._methods = {Era.LEGACY: self._common() | self._legacy(), Era.MODERN: self._common() | self._modern()}
 
@@ -78,6 +81,13 @@ class Desk:
         for uri in list(caller.client.subscribed):
             with suppress(WireError):  # the server is away, and with it the subscription
                 await self._unsubscribe({"uri": uri}, caller)
+        if self._levels is not None:
+            await self._levels.leave(caller.client)
+
+    def hear(self, method: str) -> None:
+        """What a connection of the legacy era says without wanting an answer, as far as servers behind us care."""
+        if method == ROOTS_CHANGED and self._fleet is not None:
+            self._fleet.roots_changed()
 
     def close(self) -> None:
         self.news.close()
@@ -106,7 +116,7 @@ class Desk:
         return methods
 
     def _legacy(self) -> dict[str, Answer]:
-        methods: dict[str, Answer] = {"ping": _pong, "logging/setLevel": _set_level}
+        methods: dict[str, Answer] = {"ping": _pong, "logging/setLevel": self._set_level}
         if self._relay is not None:
             methods |= {"resources/subscribe": self._subscribe, "resources/unsubscribe": self._unsubscribe}
         return methods
@@ -130,6 +140,12 @@ class Desk:
         listed = {"tools": as_fragment(page) if caller.fragments else list(page.tools)}
         return listed if page.next is None else listed | {"nextCursor": page.next}
 
+    async def _set_level(self, params: Params, caller: Caller) -> dict[str, Any]:
+        level = caller.client.log_level = read_log_level(params.get("level"))
+        if self._levels is not None:
+            await self._levels.wish(caller.client, level)
+        return {}
+
     async def _subscribe(self, params: Params, caller: Caller) -> dict[str, Any]:
         uri = read_text(params, "uri")
         if self._relay is not None and uri not in caller.client.subscribed:
@@ -152,9 +168,4 @@ class Desk:
 
 
 async def _pong(_: Params, __: Caller) -> dict[str, Any]:
-    return {}
-
-
-async def _set_level(params: Params, caller: Caller) -> dict[str, Any]:
-    caller.client.log_level = read_log_level(params.get("level"))
     return {}

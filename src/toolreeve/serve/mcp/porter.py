@@ -59,5 +59,8 @@ class Porter:
     def follow(self, _: Client, __: Callable[[str, Mapping[str, Any]], None]) -> Callable[[], None]:
         return lambda: None
 
+    def hear(self, _: str) -> None:
+        """Nobody is there yet to whom it would be news."""
+
     async def leave(self, _: Caller) -> None:
         """Nothing is kept up for anybody yet."""

@@ -49,6 +49,10 @@ class Fleet(Protocol):
 
     def watch(self, heard: Callable[[str, str, Mapping[str, Any]], None]) -> Callable[[], None]: ...
 
+    async def set_log_level(self, level: str) -> None: ...
+
+    def roots_changed(self) -> None: ...
+
 
 @dataclass(frozen=True, slots=True)
 class _Prompt:

@@ -54,6 +54,8 @@ class Switchboard:
 
     async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         if ctx.request_id is None:
+            if ctx.protocol_version not in MODERN_VERSIONS:
+                self._desk.hear(ctx.method)
             return await call_next(ctx)
         _check(ctx)
         try:
