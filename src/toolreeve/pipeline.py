@@ -141,6 +141,7 @@ class Pipeline:
         meta = entry.meta
         meta.sandbox, meta.command = output.sandbox, output.command
         meta.truncated, meta.labels, meta.raw = output.truncated, output.labels, output.raw
+        meta.diagnostics = output.diagnostics
         return output
 
     async def _recover(self, error: ToolError, entry: Entry) -> Failure:

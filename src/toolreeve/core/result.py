@@ -17,7 +17,7 @@ class Output:
 
     `main` is the value a person means by "the output"; without it, `data` itself is. A truncated output says in
     `data["next"]` the literal call that continues it. `raw` is the answer of a tool elsewhere in MCP's own shape, which
-    clients of MCP are given as it is.
+    clients of MCP are given as it is. `diagnostics` tell what is odd about it.
     """
 
     data: Mapping[str, Any]
@@ -28,6 +28,7 @@ class Output:
     sandbox: str = "none"
     cost: float | None = None
     raw: Mapping[str, Any] | None = None
+    diagnostics: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

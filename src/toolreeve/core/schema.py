@@ -8,6 +8,7 @@ import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import jsonschema_rs
@@ -35,10 +36,11 @@ class Problem:
 
 
 class Schema:
-    """A compiled JSON Schema of an object. `fills_defaults` is off where somebody else knows what they mean."""
+    """A compiled JSON Schema of an object. `fills_defaults` is off where somebody else knows what they mean; `linear`
+    takes only patterns that are matched in linear time, whatever the text is."""
 
-    def __init__(self, document: Mapping[str, Any], *, fills_defaults: bool = True) -> None:
-        self.document = document
+    def __init__(self, document: Mapping[str, Any], *, fills_defaults: bool = True, linear: bool = False) -> None:
+        self.document, self._linear = document, linear
         properties = document.get("properties") if fills_defaults else None
         self._defaults: dict[str, Any] = {
             name: prop["default"]
@@ -49,7 +51,8 @@ class Schema:
     @cached_property
     def _validator(self) -> Any:
         try:
-            return jsonschema_rs.validator_for(dict(self.document), offline=True)
+            patterns = jsonschema_rs.RegexOptions() if self._linear else None
+            return jsonschema_rs.validator_for(dict(self.document), offline=True, pattern_options=patterns)
         except (ValueError, TypeError) as problem:
             raise ToolreeveError(f"not a usable JSON Schema: {problem}") from None
 
@@ -72,8 +75,15 @@ class Schema:
             raise invalid(_unsayable(args)) from None
         raise invalid(self.problems(args))
 
-    def problems(self, value: Any) -> list[Problem]:
-        return [_explain(error, self.document) for error in self._validator.iter_errors(value)]
+    def accepts(self, value: Any) -> bool:
+        try:
+            return bool(self._validator.is_valid(value))
+        except ValueError:
+            return False
+
+    def problems(self, value: Any, most: int | None = None) -> list[Problem]:
+        """Raises ValueError for what is not JSON, or nested too deeply to be looked at."""
+        return [_explain(error, self.document) for error in islice(self._validator.iter_errors(value), most)]
 
 
 def invalid(problems: Sequence[Problem]) -> ToolError:

@@ -65,7 +65,7 @@ class Teller:
         self.pass_on(event)
 
     def server(self, kind: str, data: Mapping[str, Any]) -> None:
-        """A server came up, went away, or changed a tool."""
+        """A server came up, went away, changed a tool, or answered otherwise than it promised."""
         self.pass_on(Event(event=kind, task_id="", component=COMPONENT, data=data, at=self._now()))
 
     def tell(self, kind: str, call: ToolCall, data: dict[str, Any]) -> None:

@@ -39,7 +39,7 @@ class Upstream:
         self.spec = spec
         self.veil = Veil(spec.secret_values)
         self.keeper = Keeper(spec, dial, identity, veil=self.veil, draw=draw, notice=self._hear, tell=tell)
-        self._timeout, self._notice = timeout, notice
+        self._timeout, self._notice, self._tell = timeout, notice, tell
         self._lists: dict[Listed, list[Any]] = {}
         self._listed_by: object = None
 
@@ -97,6 +97,10 @@ class Upstream:
             return await (wanted.remove(params) if ends else wanted.add(params))
         except (RemoteError, ServerAway) as problem:
             raise self._failure(problem) from None
+
+    def note_odd(self, tool: str, diagnostics: Mapping[str, Any]) -> None:
+        """Tell whoever watches that an answer was not what it should be."""
+        self._tell("answer_odd", {"server": self.name, "tool": tool, **diagnostics})
 
     def _failure(self, problem: RemoteError | ServerAway) -> ToolError:
         if isinstance(problem, RemoteError):

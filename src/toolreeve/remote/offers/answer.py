@@ -6,13 +6,16 @@ from typing import Any
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.result import Output
 from toolreeve.remote.lines.line import RemoteError
+from toolreeve.remote.offers.promise import Promise
 
 UNTRUSTED = ("untrusted",)
 LONGEST_MESSAGE = 16_000
+BROKEN = "output_schema"
 
 
-def read_call(result: dict[str, Any], labels: tuple[str, ...]) -> Output:
-    """The answer to `tools/call`. Raises ToolError for a failure that the tool reports."""
+def read_call(result: dict[str, Any], labels: tuple[str, ...], promised: Promise | None = None) -> Output:
+    """The answer to `tools/call`; `promised` is what the tool said it would answer. Raises ToolError for a failure that
+    the tool reports."""
     content = result.get("content")
     if result.get("isError") is True:
         raise ToolError(
@@ -24,7 +27,10 @@ def read_call(result: dict[str, Any], labels: tuple[str, ...]) -> Output:
         return asked_back(result, labels)
     structured = result.get("structuredContent")
     data = structured if isinstance(structured, dict) else {"content": content if isinstance(content, list) else []}
-    return Output(data=data, main=text_of(content) or None, raw=result, labels=labels)
+    output = Output(data=data, main=text_of(content) or None, raw=result, labels=labels)
+    if promised is not None and (remark := promised.broken_by(structured)):
+        output.diagnostics = {BROKEN: remark}
+    return output
 
 
 def read_other(result: dict[str, Any], labels: tuple[str, ...]) -> Output:

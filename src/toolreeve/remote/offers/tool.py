@@ -19,6 +19,7 @@ from toolreeve.remote.offers.definition import input_of, output_of
 from toolreeve.remote.offers.difference import difference
 from toolreeve.remote.offers.names import relay_name
 from toolreeve.remote.offers.pins import Changed, Definition
+from toolreeve.remote.offers.promise import Promise
 from toolreeve.remote.servers import ServerSpec
 from toolreeve.remote.upstream import Upstream
 
@@ -49,7 +50,8 @@ def new_tool(name: str, definition: Definition, upstream: Upstream, screen: Scre
         trusted=server.trusted or said is not None,
         declared=definition,
     )
-    run = _caller(definition["name"], upstream, repeatable=read_only or idempotent)
+    promised = None if spec.output is None else Promise(spec.output)
+    run = _caller(definition["name"], upstream, promised, repeatable=read_only or idempotent)
     return BoundTool(spec=spec, run=run, input=schema, inline=True, screen=screen)
 
 
@@ -67,12 +69,16 @@ def _judge(definition: Definition, *, trusted: bool, said: DangerLevel | None) -
     return reads, reads or hints.get("idempotentHint") is True, danger
 
 
-def _caller(tool: str, upstream: Upstream, *, repeatable: bool) -> Run:
+def _caller(tool: str, upstream: Upstream, promised: Promise | None, *, repeatable: bool) -> Run:
     labels = labels_of(upstream.spec)
 
     async def run(args: dict[str, Any], context: Context) -> Output:
         params = {"name": tool, "arguments": args}
-        return read_call(await upstream.carry("tools/call", params, context, repeatable=repeatable), labels)
+        answer = await upstream.carry("tools/call", params, context, repeatable=repeatable)
+        output = read_call(answer, labels, promised)
+        if output.diagnostics is not None:
+            upstream.note_odd(tool, output.diagnostics)
+        return output
 
     return run
 
