@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import sys
 import tomllib
 from pathlib import Path
@@ -95,7 +96,7 @@ def test_every_client_can_be_named() -> None:
 
 
 def test_the_servers_of_all_clients_come_into_the_users_file(installed: Shell) -> None:
-    done = installed.run("adopt", "--json")
+    done = installed.run("adopt", "--no-count", "--json")
 
     assert done.status == 0
     assert own(installed)["mcp_servers"] == {
@@ -122,8 +123,8 @@ def test_the_servers_of_all_clients_come_into_the_users_file(installed: Shell) -
 
 
 def test_each_client_is_left_with_one_entry_of_ours_and_what_could_not_come(installed: Shell) -> None:
-    installed.run("adopt")
-    entry = {"command": ourselves()[0], "args": ["mcp"]}
+    installed.run("adopt", "--no-count")
+    entry = {"command": ourselves()[0], "args": ["mcp", "--search"]}
 
     claude = json.loads((installed.home / ".claude.json").read_text())
     assert claude["mcpServers"] == {"toolreeve": {"type": "stdio", **entry}}
@@ -154,10 +155,10 @@ def test_the_entry_leads_to_us_by_its_whole_path() -> None:
 
 
 def test_adopting_twice_changes_nothing(installed: Shell) -> None:
-    installed.run("adopt")
+    installed.run("adopt", "--no-count")
     before = everything(installed)
 
-    again = installed.run("adopt", "--json")
+    again = installed.run("adopt", "--no-count", "--json")
 
     assert everything(installed) == before
     assert (again.status, again.json["changed"], again.json["backups"]) == (0, [], None)
@@ -166,7 +167,7 @@ def test_adopting_twice_changes_nothing(installed: Shell) -> None:
 def test_a_dry_run_shows_the_difference_and_changes_nothing(installed: Shell) -> None:
     before = everything(installed)
 
-    done = installed.run("adopt", "--dry-run")
+    done = installed.run("adopt", "--no-count", "--dry-run")
 
     assert everything(installed) == before
     assert f"+++ {installed.home}/.codex/config.toml" in done.out
@@ -178,28 +179,28 @@ def test_a_dry_run_shows_the_difference_and_changes_nothing(installed: Shell) ->
 def test_undo_brings_every_byte_back(installed: Shell) -> None:
     put(installed.home / ".config/toolreeve/toolreeve.toml", "# mine\n[limits]\ntimeout = 5\n")
     before = everything(installed)
-    installed.run("adopt")
+    installed.run("adopt", "--no-count")
     assert everything(installed) != before
 
-    done = installed.run("adopt", "--undo")
+    done = installed.run("adopt", "--no-count", "--undo")
 
     assert done.status == 0
     assert everything(installed) == before
-    assert installed.run("adopt", "--undo").status == 2
+    assert installed.run("adopt", "--no-count", "--undo").status == 2
 
 
 def test_undo_refuses_a_file_that_changed_since_unless_forced(installed: Shell) -> None:
-    installed.run("adopt")
+    installed.run("adopt", "--no-count")
     changed = installed.home / ".cursor/mcp.json"
     changed.write_text("{}")
 
-    refused = installed.run("adopt", "--undo")
+    refused = installed.run("adopt", "--no-count", "--undo")
 
     assert refused.status == 1
     assert "was changed since" in refused.out
     assert changed.read_text() == "{}"
     assert (installed.home / ".claude.json").read_text() == CLAUDE
-    assert installed.run("adopt", "--undo", "--force").status == 0
+    assert installed.run("adopt", "--no-count", "--undo", "--force").status == 0
     assert changed.read_bytes().decode() == CURSOR
 
 
@@ -207,7 +208,7 @@ def test_what_the_user_wrote_stays_as_it_was_written(installed: Shell) -> None:
     mine = '# mine\n[mcp_servers.fs]   # my own\ncommand = "mine"\n'
     path = put(installed.home / ".config/toolreeve/toolreeve.toml", mine)
 
-    installed.run("adopt", "--client", "claude-code")
+    installed.run("adopt", "--no-count", "--client", "claude-code")
 
     assert path.read_text().startswith(mine)
     assert own(installed)["mcp_servers"]["fs"] == {"command": "mine"}
@@ -215,7 +216,7 @@ def test_what_the_user_wrote_stays_as_it_was_written(installed: Shell) -> None:
 
 
 def test_one_client_can_be_chosen(installed: Shell) -> None:
-    installed.run("adopt", "--client", "codex", "--client", "zed")
+    installed.run("adopt", "--no-count", "--client", "codex", "--client", "zed")
 
     assert list(own(installed)["mcp_servers"]) == ["docs", "z"]
     assert (installed.home / ".claude.json").read_text() == CLAUDE
@@ -224,7 +225,7 @@ def test_one_client_can_be_chosen(installed: Shell) -> None:
 def test_a_malformed_file_is_told_with_its_line_and_stops_no_other(installed: Shell) -> None:
     bad = put(installed.home / ".config/Claude/claude_desktop_config.json", '{\n  "mcpServers": {\n    oops\n  }\n}\n')
 
-    done = installed.run("adopt")
+    done = installed.run("adopt", "--no-count")
 
     assert done.status == 1
     assert "left alone: line 3: is not valid JSON" in done.out
@@ -236,14 +237,14 @@ def test_a_file_that_would_hold_us_up_is_left_alone(shell: Shell) -> None:
     (shell.workspace / ".vscode").mkdir()
     os.mkfifo(shell.workspace / ".vscode/mcp.json")
 
-    assert "left alone: is not an ordinary small file" in shell.run("adopt").out
+    assert "left alone: is not an ordinary small file" in shell.run("adopt", "--no-count").out
 
 
 @pytest.mark.parametrize("content", ["", "\ufeff", "// nothing\n", "{}", '{"mcpServers": {}}', "null"])
 def test_a_client_without_servers_is_left_as_it_is(shell: Shell, content: str) -> None:
     path = put(shell.home / ".cursor/mcp.json", content)
 
-    done = shell.run("adopt")
+    done = shell.run("adopt", "--no-count")
 
     assert done.status == 0
     assert "nothing to do" in done.out
@@ -252,7 +253,7 @@ def test_a_client_without_servers_is_left_as_it_is(shell: Shell, content: str) -
 
 
 def test_no_client_at_all_is_said(shell: Shell) -> None:
-    done = shell.run("adopt")
+    done = shell.run("adopt", "--no-count")
 
     assert (done.status, done.out) == (0, "no client's file was found\n")
 
@@ -260,13 +261,13 @@ def test_no_client_at_all_is_said(shell: Shell) -> None:
 def test_what_came_with_a_workspace_is_adopted_only_when_asked_for(shell: Shell) -> None:
     evil = put(shell.workspace / ".mcp.json", '{"mcpServers": {"evil": {"command": "./evil.sh"}}}')
 
-    left = shell.run("adopt")
+    left = shell.run("adopt", "--no-count")
 
     assert "it came with the workspace; --project adopts it" in left.err
     assert "evil.sh" in evil.read_text()
     assert not (shell.home / ".config/toolreeve").exists()
 
-    shell.run("adopt", "--project")
+    shell.run("adopt", "--no-count", "--project")
 
     assert own(shell)["mcp_servers"] == {"evil": {"command": f"{shell.workspace}/evil.sh", "cwd": str(shell.workspace)}}
     assert list(json.loads(evil.read_text())["mcpServers"]) == ["toolreeve"]
@@ -286,7 +287,7 @@ def test_what_could_not_work_here_stays_where_it_is(shell: Shell, entry: Any, wh
     path = put(shell.home / ".cursor/mcp.json", json.dumps({"mcpServers": {"a": entry}}))
     before = path.read_text()
 
-    done = shell.run("adopt")
+    done = shell.run("adopt", "--no-count")
 
     assert why in done.err
     assert path.read_text() == before
@@ -295,7 +296,7 @@ def test_what_could_not_work_here_stays_where_it_is(shell: Shell, entry: Any, wh
 def test_a_list_of_tools_that_lets_nothing_through_still_does_not(shell: Shell) -> None:
     put(shell.home / ".codex/config.toml", '[mcp_servers.a]\ncommand = "a"\nenabled_tools = []\n')
 
-    shell.run("adopt")
+    shell.run("adopt", "--no-count")
 
     assert own(shell)["mcp_servers"]["a"] == {"command": "a", "allow": []}
 
@@ -304,7 +305,7 @@ def test_credentials_that_come_along_are_for_their_owner_only(installed: Shell) 
     path = put(installed.home / ".config/toolreeve/toolreeve.toml", "")
     path.chmod(0o644)
 
-    installed.run("adopt")
+    installed.run("adopt", "--no-count")
 
     assert path.stat().st_mode & 0o077 == 0
     backups = [each for each in installed.home.rglob("adopted/*/*") if each.is_file()]
@@ -313,17 +314,29 @@ def test_credentials_that_come_along_are_for_their_owner_only(installed: Shell) 
 
 
 def test_searching_instead_of_listing_is_written_into_the_entry(installed: Shell) -> None:
-    installed.run("adopt", "--search", "--client", "gemini")
+    installed.run("adopt", "--no-count", "--client", "gemini")
+    installed.run("adopt", "--no-count", "--no-search", "--client", "codex")
 
     entry = json.loads((installed.home / ".gemini/settings.json").read_text())["mcpServers"]["toolreeve"]
     assert entry["args"] == ["mcp", "--search"]
+    assert 'args = ["mcp"]' in (installed.home / ".codex/config.toml").read_text()
+
+
+def test_a_server_is_the_same_whether_or_not_its_entry_says_how_it_is_reached(shell: Shell) -> None:
+    entry = {"command": "npx", "args": ["fs"]}
+    put(shell.home / ".cursor/mcp.json", json.dumps({"mcpServers": {"fs": entry}}))
+    put(shell.home / ".claude.json", json.dumps({"mcpServers": {"files": {"type": "stdio", **entry}}}))
+
+    shell.run("adopt", "--no-count")
+
+    assert list(own(shell)["mcp_servers"]) == ["files"]
 
 
 def test_nothing_is_claimed_about_tokens_that_was_not_measured(installed: Shell) -> None:
-    done = installed.run("adopt")
+    done = installed.run("adopt", "--no-count")
 
     assert "was not measured" in done.err
-    assert "tokens" not in done.out
+    assert "→" not in done.out
 
 
 def test_tokens_are_measured_on_the_lists_of_servers_that_answer(shell: Shell) -> None:
@@ -331,12 +344,20 @@ def test_tokens_are_measured_on_the_lists_of_servers_that_answer(shell: Shell) -
     servers = {"good": {"command": sys.executable, "args": [str(server)]}, "away": {"command": "/none/such"}}
     put(shell.home / ".cursor/mcp.json", json.dumps({"mcpServers": servers}))
 
-    done = shell.spawn("adopt", "--count", "--json")
+    done = shell.spawn("adopt")
 
-    tokens = done.json["tokens"]
-    assert tokens["before"] > 1000
-    assert tokens["search"] < tokens["before"] < tokens["one_entry"]
-    assert list(tokens["not_listed"]) == ["away"]
+    row = next(line for line in done.out.splitlines() if "Cursor" in line)
+    before, after = (int(number) for number in re.search(r"(\d+)\? → (\d+)", row).groups())  # type: ignore[union-attr]
+    assert before > 1000 > after
+    assert "'away' could not be listed and is not counted" in done.err
+
+
+def test_a_dry_run_starts_no_server(shell: Shell) -> None:
+    put(shell.home / ".cursor/mcp.json", json.dumps({"mcpServers": {"a": {"command": "touch", "args": ["/none/x"]}}}))
+
+    done = shell.run("adopt", "--dry-run", "--json")
+
+    assert done.json["tokens"] is None
 
 
 SERVER = """
@@ -369,12 +390,12 @@ def desktop(shell: Shell) -> Any:
 def test_a_client_that_starts_servers_in_no_folder_is_given_one_of_its_own(shell: Shell) -> None:
     put(shell.home / DESKTOP, '{"mcpServers": {"s": {"command": "x"}}}')
 
-    dry = shell.run("adopt", "--dry-run")
+    dry = shell.run("adopt", "--no-count", "--dry-run")
     assert not (shell.home / "toolreeve").exists()
-    adopted = shell.run("adopt")
+    adopted = shell.run("adopt", "--no-count")
 
     folder = shell.home / "toolreeve"
-    assert desktop(shell)[-3:] == ["mcp", "--workspace", str(folder)]
+    assert desktop(shell)[-4:] == ["mcp", "--search", "--workspace", str(folder)]
     assert folder.stat().st_mode & 0o777 == 0o700
     assert all(f"a folder of their own: {folder}" in printed.err for printed in (dry, adopted))
 
@@ -382,7 +403,7 @@ def test_a_client_that_starts_servers_in_no_folder_is_given_one_of_its_own(shell
 def test_a_folder_that_is_named_is_taken_instead(shell: Shell, tmp_path: Path) -> None:
     put(shell.home / DESKTOP, '{"mcpServers": {"s": {"command": "x"}}}')
 
-    shell.run("adopt", "--workspace", str(tmp_path))
+    shell.run("adopt", "--no-count", "--workspace", str(tmp_path))
 
     assert desktop(shell)[-1] == str(tmp_path)
     assert not (shell.home / "toolreeve").exists()
@@ -392,6 +413,6 @@ def test_a_workspace_that_the_user_set_for_all_needs_no_word(shell: Shell) -> No
     put(shell.home / DESKTOP, '{"mcpServers": {"s": {"command": "x"}}}')
     put(shell.home / ".config/toolreeve/toolreeve.toml", f'[workspace]\ndir = "{shell.workspace}"\n')
 
-    shell.run("adopt")
+    shell.run("adopt", "--no-count")
 
-    assert desktop(shell)[-1] == "mcp"
+    assert desktop(shell)[-1] == "--search"

@@ -33,8 +33,11 @@ NAMES = ("claude-code", "claude-desktop", "cursor", "vscode", "codex", "gemini",
 @click.option("--force", is_flag=True, help="With --undo, also where a file was changed since.")
 @click.option("--client", "names", multiple=True, type=click.Choice(NAMES), help="Only this client; may be repeated.")
 @click.option("--project", is_flag=True, help="Also the workspace's own files, such as .mcp.json.")
-@click.option("--search", is_flag=True, help="Let clients search for tools instead of listing them all.")
-@click.option("--count", is_flag=True, help="Start the servers and measure what their lists of tools take up.")
+@click.option(
+    "--search/--no-search", default=True, help="Let clients search for tools, or list them all; search unless said."
+)
+@click.option("--count", is_flag=True, help="In a dry run, too, start the servers to measure their lists of tools.")
+@click.option("--no-count", is_flag=True, help="Do not start the servers to measure what their lists of tools take up.")
 def adopt(names: Sequence[str], **flags: bool) -> int:
     """Take over the MCP servers of other clients.
 
@@ -45,7 +48,8 @@ def adopt(names: Sequence[str], **flags: bool) -> int:
         return _undo(current(), force=flags["force"])
     if flags["force"]:
         raise click.UsageError("--force goes with --undo")
-    return _adopt(current(), names, **{key: flags[key] for key in ("dry_run", "project", "search", "count")})
+    count = flags["count"] or not (flags["dry_run"] or flags["no_count"])
+    return _adopt(current(), names, count=count, **{key: flags[key] for key in ("dry_run", "project", "search")})
 
 
 def _adopt(
@@ -62,12 +66,11 @@ def _adopt(
             if row.workspace is not None:
                 row.workspace.mkdir(mode=0o700, exist_ok=True)
         folder, outcomes = Ledger(Path(found.settings.state.dir)).apply(plan.changes, private=[found.user_file])
-    tokens = _measured(invocation, plan) if count else None
+    tokens = _measured(invocation, plan) if count and plan.servers else None
     if invocation.json:
         say_json(_as_json(plan, outcomes, folder, tokens, dry_run=dry_run))
     else:
-        _show(invocation, plan, folder, dry_run=dry_run)
-        _tell_tokens(tokens, counted=count)
+        _show(invocation, plan, folder, _Saving(tokens, search=search), dry_run=dry_run)
     failed = [outcome for outcome in outcomes if outcome.problem]
     for outcome in failed:
         note(f"{outcome.path}: {outcome.problem}")
@@ -121,18 +124,50 @@ def _measured(invocation: Invocation, plan: "Plan") -> Mapping[str, Any]:
     return asyncio.run(measure(invocation.configuration(), plan.servers))
 
 
-def _show(invocation: Invocation, plan: "Plan", folder: Path | None, *, dry_run: bool) -> None:
+class _Saving:
+    """What lists of tools take up, before and through us; nothing where it was not measured."""
+
+    def __init__(self, tokens: Mapping[str, Any] | None, *, search: bool) -> None:
+        self.tokens = tokens
+        self._after: int = 0 if tokens is None else tokens["search" if search else "one_entry"]
+
+    def told(self, row: "Row") -> str:
+        """`1166 → 264`, in tokens; with a question mark where a server could not be listed."""
+        if self.tokens is None or not row.adopted:
+            return ""
+        names = {settled.name for _, settled in row.adopted}
+        known = [self.tokens["servers"][name] for name in names if name in self.tokens["servers"]]
+        doubt = "?" if len(known) < len(names) else ""
+        return f"{sum(known)}{doubt} → {self._after}"
+
+    def remarks(self) -> Iterator[str]:
+        if self.tokens is None:
+            yield "what this saves was not measured; --count starts the servers and measures it"
+            return
+        listed, found = self.tokens["one_entry"], self.tokens["search"]
+        yield f"tokens are estimates; all tools through one entry take {listed}, searching for them {found}"
+        for name, why in self.tokens["not_listed"].items():
+            yield f"{name!r} could not be listed and is not counted: {why or 'it did not answer in time'}"
+
+
+def _show(invocation: Invocation, plan: "Plan", folder: Path | None, saving: _Saving, *, dry_run: bool) -> None:
     if not plan.rows:
         say("no client's file was found")
         return
     if dry_run:
         for change in plan.changes:
             say("".join(_difference(change)))
-    rows = [(row.client, str(row.path), str(len(row.adopted)), _became(row, dry_run=dry_run)) for row in plan.rows]
-    say_table(invocation, ("client", "file", "servers", "result"), rows)
+    rows = [
+        (row.client, str(row.path), str(len(row.adopted)), saving.told(row), _became(row, dry_run=dry_run))
+        for row in plan.rows
+    ]
+    say_table(invocation, ("client", "file", "servers", "tokens", "result"), rows)
     for row in plan.rows:
         for text in _remarks(row):
             note(f"{row.path}: {text}")
+    if plan.servers:
+        for text in saving.remarks():
+            note(text)
     if folder is not None:
         note(f"backups are in {folder}; `toolreeve adopt --undo` takes it back")
 
@@ -163,18 +198,6 @@ def _remarks(row: "Row") -> Iterator[str]:
         yield f"{key!r}: {what}"
     for key, why in row.kept:
         yield f"{key!r} stays where it is: {why}"
-
-
-def _tell_tokens(tokens: Mapping[str, Any] | None, *, counted: bool) -> None:
-    if not counted:
-        note("what this saves was not measured; --count starts the servers and measures it")
-    elif tokens is not None:
-        say(
-            f"about {tokens['before']} tokens of tool lists before; {tokens['one_entry']} through one entry, our own "
-            f"tools included; {tokens['search']} with --search"
-        )
-        for name, why in tokens["not_listed"].items():
-            note(f"{name!r} could not be listed and is not counted: {why}")
 
 
 def _as_json(

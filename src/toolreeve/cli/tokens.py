@@ -12,20 +12,27 @@ BYTES_PER_TOKEN = 4
 """A rule of thumb: models differ by a third either way, the ratio of two lists hardly at all."""
 
 
+PATIENCE = 20.0
+"""Seconds that servers get to say what they have."""
+
+
 async def measure(configuration: Configuration, servers: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """About how many tokens the servers' own lists have, and what a client lists through us instead."""
+    """About how many tokens each server's own list has, and what a client lists through us instead."""
     from toolreeve.runtime import Toolreeve
 
-    async with Toolreeve(settings=configuration, mcp_servers=servers, approve=(), origin="cli") as reeve:
-        specs = [bound.spec for bound in reeve.tools.list()]
-        own = [spec.declared for spec in specs if spec.declared is not None and not spec.hidden]
+    async with Toolreeve(
+        settings=configuration, mcp_servers=servers, approve=(), origin="cli", await_servers=False
+    ) as reeve:
+        await reeve.fleet.settled(PATIENCE)
+        declared = [bound.spec for bound in reeve.tools.list() if bound.spec.declared is not None]
         everything, found = View(reeve.tools).page().tools, View(reeve.tools, search=True).page().tools
-        away = {status.name: status.problem for status in reeve.fleet.status() if status.state != "up"}
+        states = {status.name: status for status in reeve.fleet.status()}
+    listed = [name for name, status in states.items() if status.state == "up"]
     return {
-        "before": _tokens(own),
+        "servers": {name: _tokens(spec.declared for spec in declared if spec.server == name) for name in listed},
         "one_entry": _tokens(everything),
         "search": _tokens([*TOOLS, *found]),
-        "not_listed": away,
+        "not_listed": {name: status.problem for name, status in states.items() if status.state != "up"},
     }
 
 

@@ -44,8 +44,9 @@ class Names:
 
 
 def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two entries lead to the same server; that one is turned off makes it no other."""
-    ignored = {"enabled", "timeout", "connect_timeout"}
+    """Whether two entries lead to the same server; that one is turned off, or says how it is reached, makes it no
+    other."""
+    ignored = {"enabled", "timeout", "connect_timeout", "type", "transport"}
     kept = ({key: value for key, value in entry.items() if key not in ignored and value} for entry in (one, other))
     first, second = kept
     return first == second
