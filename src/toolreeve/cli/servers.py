@@ -141,8 +141,9 @@ def _facts(status: "ServerStatus") -> Iterator[str]:
     yield f"  leads to:   {one_line(status.place)} ({status.kind})"
     yield f"  configured: {one_line(status.source)}"
     if status.era is not None:
-        known = (str(status.info[key]) for key in ("name", "version") if key in status.info)
-        yield f"  says it is: {one_line(' '.join(known))}, speaks {status.era}, {status.tools} tools"
+        known = " ".join(str(status.info[key]) for key in ("name", "version") if status.info.get(key))
+        tools = "1 tool" if status.tools == 1 else f"{status.tools} tools"
+        yield f"  says it is: {one_line(known) or 'nothing'}, speaks {status.era}, {tools}"
     for problem in filter(None, (status.problem, *status.problems)):
         yield f"  problem:    {one_line(problem)}"
     for tool in status.changed:

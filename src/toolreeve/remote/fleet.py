@@ -143,7 +143,7 @@ class Fleet:
         if speaking is not None and speaking.state is not State.UP and call.tool not in self._registry:
             raise ToolError(
                 ErrorCode.UPSTREAM,
-                f"the server {speaking.name!r} is {speaking.state}: {speaking.problem or 'it has not answered yet'}",
+                f"the server {speaking.name!r} is not there: {speaking.problem or 'it has not answered yet'}",
                 suggestions=(f"toolreeve servers test {speaking.name}",),
             )
 
