@@ -10,6 +10,7 @@ import click
 
 from toolreeve.cli.invocation import Command, current
 from toolreeve.cli.output import note
+from toolreeve.cli.showing import shows_tools
 from toolreeve.core.errors import ToolreeveError
 
 if TYPE_CHECKING:
@@ -20,14 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=Command)
-@click.option(
-    "--tools",
-    metavar="PATTERNS",
-    help="What to show: categories, servers, names, globs, separated by commas; -NAME takes away.",
-)
-@click.option(
-    "--search/--no-search", default=None, help="List only search_tools, call_tool, and what --tools names outright."
-)
+@shows_tools
 def mcp(tools: str | None, search: bool | None) -> None:  # noqa: FBT001
     """Serve the tools to an MCP client over stdin and stdout."""
     from toolreeve.cli.world import check_workspace

@@ -7,6 +7,7 @@ import click
 
 from toolreeve.cli.invocation import Command, Invocation, current
 from toolreeve.cli.output import note
+from toolreeve.cli.showing import shows_tools
 
 if TYPE_CHECKING:
     import socket
@@ -18,14 +19,7 @@ if TYPE_CHECKING:
 @click.option("--mcp", is_flag=True, help="Serve MCP at /mcp (streamable HTTP).")
 @click.option("--host", metavar="ADDRESS", help="The address to listen on; others than this machine need a token.")
 @click.option("--port", type=click.IntRange(0, 65_535), help="The port to listen on; 0 takes one that is free.")
-@click.option(
-    "--tools",
-    metavar="PATTERNS",
-    help="What to show: categories, servers, names, globs, separated by commas; -NAME takes away.",
-)
-@click.option(
-    "--search/--no-search", default=None, help="List only search_tools, call_tool, and what --tools names outright."
-)
+@shows_tools
 def serve(*, mcp: bool, host: str | None, port: int | None, tools: str | None, search: bool | None) -> int:
     """Serve the tools over HTTP until stopped."""
     if not mcp:

@@ -5,13 +5,12 @@ tool file imports is beyond the digest; trust is a word about the folder's autho
 """
 
 import hashlib
-import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from toolreeve.core import json
 from toolreeve.core.errors import ConfigError
+from toolreeve.core.private import write_private
 
 FILE = "trust.json"
 
@@ -56,17 +55,7 @@ class TrustedFolders:
         )
 
     def _write(self, folders: dict[str, str]) -> None:
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=f".{FILE}.")
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(json.pretty(folders).encode())
-                stream.flush()
-                os.fsync(stream.fileno())
-            Path(name).replace(self.path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        write_private(self.path, json.pretty(folders).encode())
 
 
 def digest_of(files: Sequence[Path]) -> str:

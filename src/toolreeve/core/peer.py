@@ -16,8 +16,8 @@ class Era(StrEnum):
     MODERN = "2026-07-28"
 
 
-class PeerError(Exception):
-    """The other end answered a request with an error, or could not be asked at all."""
+class RpcError(Exception):
+    """A request of JSON-RPC that is answered with an error."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__(message)
@@ -26,6 +26,10 @@ class PeerError(Exception):
     def to_dict(self) -> dict[str, Any]:
         error: dict[str, Any] = {"code": self.code, "message": self.message}
         return error if self.data is None else error | {"data": self.data}
+
+
+class PeerError(RpcError):
+    """The other end answered a request with an error, or could not be asked at all."""
 
 
 class Peer(Protocol):

@@ -6,6 +6,8 @@ A line knows nothing of what is said over it. It bounds what it takes in and wha
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, Protocol
 
+from toolreeve.core.peer import RpcError
+
 Message = dict[str, Any]
 Kind = Literal["stdio", "http", "sse"]
 Hear = Callable[[Message], None]
@@ -23,16 +25,8 @@ class Refused(ServerAway):
     """The server answers, and does not begin to speak in the way it was asked to."""
 
 
-class RemoteError(Exception):
+class RemoteError(RpcError):
     """The server answered a request with an error."""
-
-    def __init__(self, code: int, message: str, data: Any = None) -> None:
-        super().__init__(message)
-        self.code, self.message, self.data = code, message, data
-
-    def to_dict(self) -> dict[str, Any]:
-        error: dict[str, Any] = {"code": self.code, "message": self.message}
-        return error if self.data is None else error | {"data": self.data}
 
 
 class Line(Protocol):

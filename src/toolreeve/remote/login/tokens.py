@@ -4,14 +4,13 @@ A token belongs to the place it was granted for: a server of the same name at an
 """
 
 import hashlib
-import os
 import re
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from toolreeve.core import json
+from toolreeve.core.private import write_private
 
 FOLDER = "oauth"
 MAX_FILE = 1 << 20
@@ -48,18 +47,7 @@ class TokenFile:
 
     def update(self, **changes: Any) -> None:
         """Write atomically, so that who reads meanwhile sees the whole old or the whole new. Raises OSError."""
-        kept = self.read() | changes | {"url": self._url}
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=".oauth.")
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(json.dumps(kept))
-                stream.flush()
-                os.fsync(stream.fileno())
-            Path(name).replace(self.path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        write_private(self.path, json.dumps(self.read() | changes | {"url": self._url}))
 
 
 def secrets_of(grant: Grant) -> Iterator[str]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolreeve.core.peer import Era
+from toolreeve.core.peer import Era, RpcError
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -45,16 +45,8 @@ LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert"
 Params = Mapping[str, Any]
 
 
-class WireError(Exception):
+class WireError(RpcError):
     """A request is answered with a JSON-RPC error."""
-
-    def __init__(self, code: int, message: str, data: Any = None) -> None:
-        super().__init__(message)
-        self.code, self.message, self.data = code, message, data
-
-    def to_dict(self) -> dict[str, Any]:
-        error: dict[str, Any] = {"code": self.code, "message": self.message}
-        return error if self.data is None else error | {"data": self.data}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
