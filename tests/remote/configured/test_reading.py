@@ -229,6 +229,27 @@ def test_a_projects_file_cannot_praise_its_own_servers() -> None:
     assert [notice.split(" of ")[0] for notice in found.notices] == ["f.json: trusted", "f.json: danger"]
 
 
+@pytest.mark.parametrize("prefix", ["git", ""])
+def test_a_projects_file_cannot_give_its_tools_the_names_of_another_server(prefix: str) -> None:
+    found = read({"mcpServers": {"x": {"command": "c", "prefix": prefix}}}, project=True)
+
+    assert found.specs[0].prefix is None
+    assert "prefix of a project's own server is ignored" in found.notices[0]
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://evil.example/@good.example/mcp", "https://evil.example/@good.example/mcp"),
+        ("https://evil.example#@good.example/mcp", "https://evil.example"),
+        ("https://evil.example?@good.example/mcp", "https://evil.example"),
+        ("https://good.example@evil.example/mcp", "https://evil.example/mcp"),
+    ],
+)
+def test_the_host_that_is_shown_is_the_host_that_is_reached(url: str, shown: str) -> None:
+    assert one({"url": url}).place == shown
+
+
 def test_a_projects_file_may_call_its_servers_more_dangerous() -> None:
     assert one({"command": "c", "danger": "critical"}, project=True).danger_of("any") is DangerLevel.CRITICAL
 

@@ -3,6 +3,7 @@
 Values are resolved here, once; what a project's own file says about trust and danger counts only towards more care.
 """
 
+import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +25,9 @@ KeyPath = tuple[str | int, ...]
 MAX_SERVERS = 500
 UNTRUSTED = DangerLevel.HIGH
 _SCHEMA = Schema(SERVER)
+# An `@` behind the host is no end of a user's name: what is shown as the host must be the host.
+_AUTHORITY = re.compile(r"([^/?#\\]*)(.*)", re.DOTALL)
+_QUERY = re.compile(r"[?#]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,8 +217,13 @@ def _described(key: str) -> str:
 
 
 def _without_self_praise(entry: dict[str, Any]) -> tuple[dict[str, Any], Sequence[str]]:
-    """The entry without what would make it look safer than an unknown server is, and the keys that went."""
+    """The entry without what would make it look safer than an unknown server is, and the keys that went.
+
+    A prefix of its choice would give its tools the names of another server's, to which the policy may allow more.
+    """
     praise = [key for key in ("trusted",) if entry.get(key)]
+    if "prefix" in entry:
+        praise.append("prefix")
     levels = entry.get("danger", {})
     named = levels.values() if isinstance(levels, Mapping) else (levels,)
     if any(DangerLevel(level) < UNTRUSTED for level in named):
@@ -230,4 +239,5 @@ def place(entry: Mapping[str, Any]) -> str:
         args = entry.get("args")
         return shlex.join(map(str, [entry["command"], *(args if isinstance(args, list) else ())]))
     scheme, _, rest = str(entry.get("url", "")).partition("://")
-    return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}" if rest else scheme
+    host, path = _AUTHORITY.fullmatch(rest).groups()  # type: ignore[union-attr]
+    return f"{scheme}://{host.rpartition('@')[2]}{_QUERY.split(path, maxsplit=1)[0]}" if rest else scheme
