@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from toolreeve.core.deadline import Deadline, thought
+from toolreeve.core.deadline import SPARE, Alarms, Deadline, thought
 
 
 async def passing(deadline: Deadline, within: float) -> bool:
@@ -74,3 +74,42 @@ async def test_an_answer_is_what_was_answered() -> None:
 
     assert await thought(yes(), []) == "yes"
     assert await thought(yes(), [Deadline(1.0, 1.0)]) == "yes"
+
+
+async def test_many_deadlines_share_one_timer_and_each_passes_in_its_time() -> None:
+    alarms, passed = Alarms(), list[float]()
+    over = asyncio.Event()
+    deadlines = {seconds: Deadline(seconds, 1.0, alarms) for seconds in (0.06, 0.02, 0.04, 0.2)}
+    for seconds, deadline in deadlines.items():
+        deadline.start(lambda seconds=seconds: passed.append(seconds))  # type: ignore[misc]
+    deadlines[0.04].stop()
+    last = Deadline(0.08, 1.0, alarms)
+    last.start(over.set)
+
+    await asyncio.wait_for(over.wait(), 5.0)
+
+    assert passed == [0.02, 0.06]
+    assert alarms.live == 1
+    alarms.close()
+
+
+async def test_a_deadline_may_be_set_by_one_that_passes() -> None:
+    alarms, over = Alarms(), asyncio.Event()
+    second = Deadline(0.01, 1.0, alarms)
+    Deadline(0.01, 1.0, alarms).start(lambda: second.start(over.set))
+
+    await asyncio.wait_for(over.wait(), 5.0)
+
+
+async def test_what_is_over_takes_no_room() -> None:
+    alarms = Alarms()
+    kept = Deadline(1000.0, 1.0, alarms)
+    kept.start(list)
+    for _ in range(10 * SPARE):
+        done = Deadline(1000.0, 1.0, alarms)
+        done.start(list)
+        done.stop()
+
+    assert alarms.live == 1
+    assert len(alarms._heap) <= SPARE + 3
+    alarms.close()

@@ -6,11 +6,11 @@ is never left waiting with it.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Generator
-from typing import Any, cast
+from typing import Any
 
 from toolreeve.core.action import Action
 from toolreeve.core.context import Context, Services, silent
-from toolreeve.core.deadline import Deadline
+from toolreeve.core.deadline import Alarms, Deadline
 from toolreeve.core.errors import ErrorCode, ToolError, describe_crash
 from toolreeve.core.result import Meta, Output
 from toolreeve.execution.retry import delay, may_repeat
@@ -34,6 +34,7 @@ class Executor:
         self._timeout, self._patience = timeout, patience
         self._draw = draw
         self._progress = progress
+        self._alarms = Alarms()
         self._left_behind: set[asyncio.Task[Output]] = set()
 
     async def run(self, action: Action, meta: Meta) -> Output:
@@ -52,7 +53,8 @@ class Executor:
 
     def _attempt(self, action: Action) -> Awaitable[Output]:
         call, tool = action.call, action.tool
-        deadline = Deadline(float(call.timeout or tool.spec.limits.timeout or self._timeout), self._patience)
+        seconds = float(call.timeout or tool.spec.limits.timeout or self._timeout)
+        deadline = Deadline(seconds, self._patience, self._alarms)
         context = Context(call, self._services, self._progress(action) or silent, deadline)
         running = tool.run(action.args, context)  # type: ignore[arg-type]
         return _within(running, deadline) if tool.inline else self._alone(running, deadline)  # type: ignore[arg-type]
@@ -95,6 +97,7 @@ class Executor:
             task.cancel()
         if self._left_behind:
             await asyncio.wait(set(self._left_behind), timeout=GRACE)
+        self._alarms.close()
         return len(self._left_behind)
 
 
@@ -133,7 +136,7 @@ async def _within(running: Coroutine[Any, Any, Output], deadline: Deadline) -> O
         waiting = running.send(None)
     except StopIteration as ended:
         return ended.value  # type: ignore[no-any-return]
-    task = cast("asyncio.Task[Any]", asyncio.current_task())
+    task: asyncio.Task[Any] = asyncio.current_task()  # type: ignore[assignment]
     cancelled_before = task.cancelling()
     deadline.start(task.cancel)
     try:

@@ -51,7 +51,9 @@ class Fleet:
             upstream = Upstream(
                 spec, dial, identity, timeout=timeout, draw=draw, notice=partial(self._hear, spec.name), tell=tell
             )
-            shelf = upstream.keeper.shelf = ToolShelf(upstream, registry, pins, forget, tell)
+            shelf = upstream.keeper.shelf = ToolShelf(
+                upstream, registry, pins, forget=forget, owner=partial(self._owner, spec), tell=tell
+            )
             self._upstreams[spec.name], self._shelves[spec.name] = upstream, shelf
             _refuse_name(upstream)
             if upstream.state is not State.OFF:
@@ -131,6 +133,11 @@ class Fleet:
             key=lambda each: len(prefix_of(each.spec)),
             default=None,
         )
+
+    def _owner(self, spec: ServerSpec, tool: str) -> str | None:
+        """The other server that a tool of this one would be taken for, by its name."""
+        speaking = self.named_by(tool)
+        return None if speaking is None or prefix_of(speaking.spec) == prefix_of(spec) else speaking.name
 
     async def expect(self, call: ToolCall) -> None:
         """Wait, within the call's time, for a tool that is not there yet. Raises ToolError where its server is away."""

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.remote.place import light, tool
+from tests.remote.servers.light import OWN
 from tests.world import World
 from toolreeve import Toolreeve
 
@@ -62,7 +63,7 @@ async def test_tools_are_found_by_server_and_by_category(world: World) -> None:
 
 async def test_a_server_that_still_connects_is_waited_for(world: World) -> None:
     async with world.reeve(mcp_servers={"s": light()}, await_servers=False) as reeve:
-        assert len(await reeve.discover_mcp_tools("s")) == 6
+        assert len(await reeve.discover_mcp_tools("s")) == len(OWN)
 
 
 async def test_a_server_that_nobody_configured_is_no_server(world: World) -> None:
@@ -110,7 +111,7 @@ def sync(world: World) -> Any:
 
 def test_all_of_it_is_there_without_async(world: World) -> None:
     with sync(world) as reeve:
-        assert len(reeve.discover_mcp_tools("s")) == 6
+        assert len(reeve.discover_mcp_tools("s")) == len(OWN)
         assert reeve.execute_mcp_tool("mcp__s__echo", {"a": 1})["structured_content"] == {"a": 1}
         assert reeve.execute_tool_chain([{"tool": "s__echo", "args": {"b": 2}}])[0]["structured_content"] == {"b": 2}
         assert reeve.execute_batch([{"tool": "s__echo", "args": {"b": 2}}])[0]["success"] is True

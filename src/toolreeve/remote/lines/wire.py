@@ -13,7 +13,7 @@ import orjson
 
 from toolreeve.remote.lines.line import MAX_MESSAGE, Hear, Message, ServerAway
 
-_CHUNK = 1 << 18
+_CHUNK = 1 << 16  # what a pipe holds; room for more would be made and thrown away at every read
 _MEGABYTE = 1 << 20
 
 Stray = Callable[[bytes], None]

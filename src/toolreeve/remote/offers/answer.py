@@ -1,6 +1,5 @@
 """What does a server's answer mean on our road? The answer itself is kept as it came, beside what is read from it."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from toolreeve.core.errors import ErrorCode, ToolError
@@ -59,7 +58,7 @@ def text_of(content: Any) -> str:
 
 
 def _text(block: Any) -> str:
-    if isinstance(block, Mapping) and block.get("type") == "text" and isinstance(block.get("text"), str):
+    if isinstance(block, dict) and block.get("type") == "text" and isinstance(block.get("text"), str):
         text: str = block["text"]
         return text
     return ""

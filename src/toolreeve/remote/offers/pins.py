@@ -52,12 +52,15 @@ class Pins:
     def __init__(self, store: Store, *, note: Note | None = None) -> None:
         self._store, self._note = store, note
 
-    async def compare(self, home: Home, offered: Sequence[Definition]) -> Mapping[str, Changed]:
-        """Pin what is seen for the first time; the tools that differ from their pins, by the server's names."""
-        rows = [(each["name"], digest(each), json.dumps(each)) for each in offered]
+    async def compare(self, home: Home, offered: Mapping[str, Definition]) -> Mapping[str, Changed]:
+        """Pin what is seen for the first time; the tools that differ from their pins.
+
+        Both by their names here, without the prefix: by that name a tool is known to models and to the policy, and a
+        server has more than one spelling that leads to it.
+        """
+        rows = [(tool, digest(each), json.dumps(each)) for tool, each in offered.items()]
         differing = await self._store.transact(partial(_compare, home=home, rows=rows))
-        now = {each["name"]: each for each in offered}
-        return {tool: Changed(tool=tool, pinned=pinned, offered=now[tool]) for tool, pinned in differing.items()}
+        return {tool: Changed(tool=tool, pinned=pinned, offered=offered[tool]) for tool, pinned in differing.items()}
 
     async def changed(self, server: str) -> Mapping[Home, Sequence[Changed]]:
         """What waits for a person, as any process has last seen it."""

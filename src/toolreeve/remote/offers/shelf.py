@@ -13,7 +13,7 @@ from toolreeve.core.visible import one_line
 from toolreeve.registry import ToolRegistry
 from toolreeve.remote.keeper import Tell
 from toolreeve.remote.offers.definition import Unusable, check, input_of, output_of
-from toolreeve.remote.offers.names import RELAYED, NameRefused, tool_name
+from toolreeve.remote.offers.names import RELAYED, SEPARATOR, NameRefused, tool_name
 from toolreeve.remote.offers.pins import Changed, Definition, Home, Pins
 from toolreeve.remote.offers.tool import new_relay, new_tool, refuse_changed
 from toolreeve.remote.talk.routing import wrong_mark
@@ -38,13 +38,22 @@ class Pace:
 
 
 class ToolShelf:
-    """`forget` is called with the name of each tool that is another now."""
+    """`forget` is called with the name of each tool that is another now; `owner` tells which other server a name of a
+    tool speaks of."""
 
     def __init__(
-        self, upstream: Upstream, registry: ToolRegistry, pins: Pins, forget: Callable[[str], None], tell: Tell
+        self,
+        upstream: Upstream,
+        registry: ToolRegistry,
+        pins: Pins,
+        *,
+        forget: Callable[[str], None],
+        owner: Callable[[str], str | None],
+        tell: Tell,
     ) -> None:
         self._upstream, self._registry, self._pins = upstream, registry, pins
-        self._forget, self._tell = forget, tell
+        self._forget, self._owner, self._tell = forget, owner, tell
+        self._prefix = upstream.spec.name if upstream.spec.prefix is None else upstream.spec.prefix
         self._home = Home(server=upstream.name, place=upstream.spec.place)
         self._tools: dict[str, BoundTool] = {}
         self._offered: Sequence[Any] = ()
@@ -68,7 +77,7 @@ class ToolShelf:
     async def _put(self, definitions: Sequence[Any]) -> Mapping[str, Any]:
         problems: list[str] = []
         usable = await self._usable(definitions, problems)
-        changed = await self._pins.compare(self._home, list(usable.values()))
+        changed = await self._pins.compare(self._home, {self._bare(name): each for name, each in usable.items()})
         self._announce(changed)
         self._offered, self.changed = definitions, changed
         self._remove(set(self._tools) - set(usable))
@@ -96,9 +105,11 @@ class ToolShelf:
         """Its name here, if the user wants it. Raises Unusable, NameRefused."""
         spec = self._upstream.spec
         definition = check(candidate)
-        name = tool_name(spec.name if spec.prefix is None else spec.prefix, definition["name"])
+        name = tool_name(self._prefix, definition["name"])
         if not spec.offers(definition["name"]):
             return None
+        if (other := self._owner(name)) is not None:
+            raise Unusable(f"{name!r} would be a name of the server {other!r}")
         held = self._tools.get(name)
         if held is None or held.spec.declared != definition:
             schema = input_of(definition)
@@ -107,8 +118,12 @@ class ToolShelf:
                 raise Unusable(problem)
         return name, definition
 
+    def _bare(self, name: str) -> str:
+        """A tool's name without what stands before those of this server."""
+        return name.removeprefix(f"{self._prefix}{SEPARATOR}") if self._prefix else name
+
     def _place(self, name: str, definition: Definition, problems: list[str]) -> None:
-        change = self.changed.get(definition["name"])
+        change = self.changed.get(self._bare(name))
         shown = definition if change is None else change.pinned
         held = self._tools.get(name)
         if held is not None and held.spec.declared == shown and (held.screen is None) == (change is None):

@@ -76,6 +76,10 @@ class Flight:
         if isinstance(level, str) and _SEVERITY.get(level, -1) >= _SEVERITY.get(least, 0):
             self.tell("notifications/message", params)
 
+    @property
+    def is_telling(self) -> bool:
+        return self._teller is not None
+
     async def told(self) -> None:
         if self._teller is not None:
             await asyncio.wait({self._teller}, timeout=_LAST_WORDS)

@@ -119,7 +119,8 @@ class Session:
         try:
             self._send(number, method, self._stamped(number, params, peer))
             message = await flight.answer
-            await flight.told()
+            if flight.is_telling:
+                await flight.told()
             return _result(message)
         except (asyncio.CancelledError, TimeoutError) as problem:
             self._abandon(number, method, "cancelled" if isinstance(problem, asyncio.CancelledError) else "timed out")

@@ -41,7 +41,7 @@ class Calls:
 
     async def answer(self, params: Params, caller: Caller) -> dict[str, Any]:
         name, args = params.get("name"), params.get("arguments")
-        if not isinstance(name, str) or (args is not None and not isinstance(args, Mapping)):
+        if not isinstance(name, str) or (args is not None and not isinstance(args, dict)):
             raise WireError(INVALID_PARAMS, "tools/call takes `name`, a string, and `arguments`, an object")
         if caller.view.search:
             if name == meta_tools.SEARCH:

@@ -78,7 +78,7 @@ class Conversation:
     def __init__(
         self, desk: Answering, wire: Wire, *, session: str, principal: Principal = LOCAL, view: "View | None" = None
     ) -> None:
-        self._desk, self._wire = desk, wire
+        self._desk, self._wire, self._loop = desk, wire, asyncio.get_running_loop()
         self._view, self._session, self._principal = view, session, principal
         self._era: Era | None = None
         self._client = self._sender(Era.LEGACY, log_level="debug")
@@ -127,7 +127,7 @@ class Conversation:
         except WireError as error:
             self._refuse(number if _is_id(number) else None, error)
             return
-        task = asyncio.create_task(self._serve(number, method, params or {}, caller))
+        task = self._loop.create_task(self._serve(number, method, params or {}, caller))
         self._running[number] = (task, caller)
 
     def _admitted(self, number: Any, method: str, params: Any) -> Caller:
