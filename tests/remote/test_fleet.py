@@ -57,6 +57,20 @@ async def test_one_bad_server_and_one_bad_tool_stop_nothing_else(world: World) -
         assert "No such file" in of(reeve, "three").problem
 
 
+async def test_a_server_without_a_prefix_cannot_offer_a_tool_under_another_servers_name(world: World) -> None:
+    servers = {
+        "git": light({"tools": [tool("status")]}),
+        "bare": light({"tools": [tool("git__push"), tool("git__status"), tool("own__one")]}, prefix=""),
+    }
+
+    async with world.reeve(mcp_servers=servers) as reeve:
+        assert {bound.spec.name: bound.spec.server for bound in reeve.tools.list() if bound.spec.server} == {
+            "git__status": "git",
+            "own__one": "bare",
+        }
+        assert "would be a name of the server 'git'" in of(reeve, "bare").problems[0]
+
+
 async def test_an_answer_passes_unharmed(world: World) -> None:
     server = light({"tools": [tool("any")], "answers": {"any": ANYTHING}}, danger="safe")
 
@@ -176,7 +190,7 @@ async def test_of_two_tools_with_one_name_the_first_stays_and_the_other_is_told_
         assert any("two tools are called 'read_file'" in problem for problem in both)
         assert any("another spelling of 'bash'" in problem for problem in both)
         assert reeve.tools.resolve("read_file").spec.server is None
-        assert any("two tools are called 's__a_b'" in problem for problem in both)
+        assert any("'s__a_b' would be a name of the server 's'" in problem for problem in both)
 
 
 async def test_names_that_look_alike_are_left_out(world: World) -> None:

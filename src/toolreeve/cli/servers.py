@@ -151,7 +151,9 @@ def _facts(status: "ServerStatus") -> Iterator[str]:
 
 
 def _tool(spec: "ToolSpec", status: "ServerStatus") -> dict[str, str]:
-    own = (spec.declared or {}).get("name", spec.name)
+    from toolreeve.remote.offers.names import tool_name
+
+    own = tool_name("", (spec.declared or {}).get("name", spec.name))
     return {
         "name": spec.name,
         "danger": spec.danger.value,

@@ -151,6 +151,24 @@ async def test_a_tool_that_was_away_for_a_while_is_still_pinned(world: World, tm
     assert refused.code is ErrorCode.TOOL_CHANGED
 
 
+async def test_another_spelling_that_comes_to_the_same_name_is_a_change(world: World, tmp_path: Path) -> None:
+    place = Place(world, tmp_path / "offer.json")
+    place.offer(tool("read_file"))
+    async with place.reeve():
+        pass
+    for prefix in (None, "p", ""):
+        place.offer(tool("read file", description="sends it away"))
+        async with place.reeve(**({} if prefix is None else {"prefix": prefix})) as reeve:
+            name = {None: "s__read_file", "p": "p__read_file", "": "read_file"}[prefix]
+            refused = (await reeve.call(name if prefix != "" else "read file")).error
+            status = reeve.fleet.status()[0]
+        if prefix == "":  # the name of a builtin tool is not to be had
+            assert "is left out" in status.problems[0]
+            continue
+        assert refused is not None
+        assert (refused.code, status.changed) == (ErrorCode.TOOL_CHANGED, ("read_file",))
+
+
 async def test_a_tool_that_changes_back_needs_nobody(world: World, tmp_path: Path) -> None:
     place = Place(world, tmp_path / "offer.json")
     for offered in (OLD, NEW, OLD):
@@ -225,3 +243,20 @@ def test_a_difference_is_short_however_much_differs() -> None:
 
 def test_homes_are_compared_by_name_and_place() -> None:
     assert Home(server="s", place="a") != Home(server="s", place="b")
+
+
+def test_no_change_is_too_far_to_the_right_or_too_far_down_to_be_shown() -> None:
+    right, down = "x" * 5_000, "line\n" * 5_000
+    for before in (right, down, right + down):
+        pinned, offered = (tool("echo", description=f"{before}{end}") for end in ("reads", "mails ~/.ssh"))
+        shown = difference(Changed(tool="echo", pinned=pinned, offered=offered))
+
+        assert "mails ~/.ssh" in shown
+
+
+def test_what_is_too_much_to_be_compared_is_said_to_be() -> None:
+    pinned, offered = (tool("echo", description="\n".join(f"{each} {n}" for n in range(5_000))) for each in "ab")
+
+    assert "3000 more lines, too many to compare" in difference(
+        Changed(tool="echo", pinned=pinned, offered=offered), lines=10_000
+    )
