@@ -11,6 +11,7 @@ import orjson
 
 from toolreeve.core.errors import ToolreeveError
 from toolreeve.core.schema import Schema
+from toolreeve.remote.offers.patterns import checkable
 
 MAX_BYTES = 256 << 10
 MAX_COST = 100_000
@@ -45,7 +46,10 @@ def _size(definition: Mapping[str, Any]) -> int:
 
 
 def input_of(definition: Mapping[str, Any]) -> Schema:
-    """What checks the arguments: they are handed on as given, without defaults filled in. Raises Unusable."""
+    """What checks the arguments: they are handed on as given, without defaults filled in. Raises Unusable.
+
+    It checks no more than can be checked in reasonable time: what the server declared is in its definition.
+    """
     schema = _compiled(definition.get("inputSchema"), "inputSchema")
     if schema.document.get("type", "object") != "object":
         raise Unusable("its inputSchema does not describe an object")
@@ -55,15 +59,17 @@ def input_of(definition: Mapping[str, Any]) -> Schema:
 def output_of(definition: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Raises Unusable."""
     declared = definition.get("outputSchema")
-    return None if declared is None else _compiled(declared, "outputSchema").document
+    if declared is not None:
+        _compiled(declared, "outputSchema")
+    return declared
 
 
 def _compiled(document: Any, field: str) -> Schema:
     if not isinstance(document, dict):
         raise Unusable(f"its {field} is missing" if document is None else f"its {field} is not an object")
-    schema = Schema(document, fills_defaults=False)
     try:
         costly = Weighing(document).cost(document) > MAX_COST
+        schema = Schema(checkable(document), fills_defaults=False, linear=True)
         schema.check()
     except RecursionError:
         costly = True

@@ -38,7 +38,7 @@ def new_tool(name: str, definition: Definition, upstream: Upstream, screen: Scre
     spec = ToolSpec(
         name=name,
         description=(definition.get("description") or definition.get("title") or name)[:LONGEST_DESCRIPTION],
-        input=schema.document,
+        input=definition["inputSchema"],
         output=output_of(definition),
         danger=danger,
         category=CATEGORY,
