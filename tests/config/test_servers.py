@@ -299,3 +299,49 @@ def test_settings_in_code_may_name_servers(user: User) -> None:
 
     assert names(found) == ["a"]
     assert "NOT_SET" in str(found.mcp_problems[0])
+
+
+@pytest.mark.parametrize(
+    ("entry", "program"),
+    [
+        ({"command": "./run.sh", "cwd": "sub"}, "run.sh"),
+        ({"command": "python", "args": ["server.py"], "cwd": "sub"}, "sub/server.py"),
+        ({"command": "python", "args": ["${NOT_SET:-server.py}"]}, "server.py"),
+        ({"command": "${NOT_SET:-./run.sh}"}, "run.sh"),
+        ({"command": "node", "args": ["--import=./hook.mjs", "x"]}, "hook.mjs"),
+        ({"command": "python", "args": ["-m", "pack.server"]}, "pack/server.py"),
+        ({"command": "python", "args": ["-m", "pack"]}, "pack/__main__.py"),
+        ({"command": "bash", "args": ["-c", "true"], "env": {"BASH_ENV": "${workspaceFolder}/env.sh"}}, "env.sh"),
+        ({"command": "~/../work/run.sh"}, "run.sh"),
+    ],
+)
+def test_a_program_of_the_workspace_ends_the_trust_when_it_changes_however_it_is_named(
+    user: User, entry: dict[str, Any], program: str
+) -> None:
+    path = user.workspace / program
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("before")
+    shared(user, s=entry)
+    trust(user)
+    assert names(user.load()) == ["s"]
+
+    path.write_text("after")
+
+    assert names(user.load()) == []
+    assert str(path) in user.load().governing
+
+
+def test_whoever_trusts_a_folder_is_told_what_its_servers_are_given(user: User) -> None:
+    entry = {
+        "url": "https://a.example/mcp?key=${secret:PROD}",
+        "headers": {"Authorization": "Bearer ${GITHUB_TOKEN}", "X-Folder": "${workspaceFolder}"},
+    }
+    shared(user, s=entry, t={"command": "t", "env_pass": ["AWS_SECRET_ACCESS_KEY"]})
+
+    code = user.load().code
+
+    assert code is not None
+    assert code.servers == (
+        "s: https://a.example/mcp (is given ${secret:PROD}, ${GITHUB_TOKEN})",
+        "t: t (is given ${AWS_SECRET_ACCESS_KEY})",
+    )

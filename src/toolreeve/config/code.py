@@ -3,12 +3,13 @@
 The digest covers the project's file, its `.mcp.json`, and every file of the workspace that they name to be run.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from toolreeve.config.layers import Layer
 from toolreeve.config.leaves import leaves
-from toolreeve.config.servers import entries_shown, programs_within
+from toolreeve.config.programs import entries_shown, programs_within
 from toolreeve.config.settings import Project
 from toolreeve.config.trust import TrustedFolders, digest_of
 from toolreeve.core.documents import Document
@@ -30,7 +31,12 @@ class ProjectCode:
 
 
 def project_code(
-    project: Layer, document: Document | None, project_file: Path, shared: Document | None, folders: TrustedFolders
+    project: Layer,
+    document: Document | None,
+    project_file: Path,
+    shared: Document | None,
+    folders: TrustedFolders,
+    environ: Mapping[str, str],
 ) -> ProjectCode | None:
     """None where nothing needs trust. `document` is the project's file, `shared` its `.mcp.json`."""
     named_in = document if ("mcp_servers",) in project else None
@@ -40,7 +46,7 @@ def project_code(
     if not (servers or tools or commands):
         return None
     folder = project_file.parent
-    programs = (name for each in naming for name in programs_within(each, folder))
+    programs = (name for each in naming for name in programs_within(each, folder, environ))
     files = tuple(dict.fromkeys((*tools, *programs)))
     sources = [project_file] if shared is None else [project_file, Path(shared.source)]
     digest = digest_of([*sources, *map(Path, files)])

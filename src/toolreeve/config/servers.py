@@ -4,7 +4,7 @@ The first server of a name wins, and the user's own files come first: a project 
 already gave to a server, and to which the policy may allow more.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,12 @@ from typing import Any
 from toolreeve.config import places
 from toolreeve.config.files import present
 from toolreeve.config.jsonc import json_document
+from toolreeve.config.programs import entries_shown
 from toolreeve.config.secrets import SecretSource
 from toolreeve.core.documents import Document, parse_toml
 from toolreeve.core.errors import ConfigError
-from toolreeve.remote.configured.dialects import plain
 from toolreeve.remote.configured.expansion import Surroundings, Unresolved
-from toolreeve.remote.configured.reading import Origin, Servers, entries, is_ourselves, parse_servers, place, sections
+from toolreeve.remote.configured.reading import Origin, Servers, parse_servers, sections
 
 
 def surroundings(environ: Mapping[str, str], secrets: SecretSource, workspace: str) -> Surroundings:
@@ -104,33 +104,3 @@ def _is_document(value: Any) -> bool:
         not (isinstance(section, Mapping) and {"command", "url", "transport"} & section.keys())
         for _, section in sections(value)
     )
-
-
-def entries_shown(document: Document) -> Iterator[str]:
-    """What a file would have started or connected to, for a person who decides whether it may."""
-    for path, section in sections(document.value):
-        for entry in entries(section, path):
-            if isinstance(entry.raw, Mapping) and not is_ourselves(entry.raw):
-                yield f"{entry.name}: {place(plain(entry.raw, own=False).entry)}"
-
-
-def programs_within(document: Document, folder: Path) -> Iterator[str]:
-    """The files of a folder that its servers are made of, as far as their command lines name them."""
-    for path, section in sections(document.value):
-        for entry in entries(section, path):
-            said = plain(entry.raw, own=False).entry if isinstance(entry.raw, Mapping) else {}
-            args = said.get("args")
-            for word in (said.get("command"), *(args if isinstance(args, list) else ())):
-                if found := _file_within(folder, said.get("cwd"), word):
-                    yield found
-
-
-def _file_within(folder: Path, cwd: Any, word: Any) -> str | None:
-    if not isinstance(word, str):
-        return None
-    start, end = (str(part).replace("${workspaceFolder}", str(folder)) for part in (cwd or ".", word))
-    try:
-        path = (folder / start / end).resolve()
-        return str(path) if path.is_relative_to(folder) and path.is_file() else None
-    except (OSError, ValueError):
-        return None

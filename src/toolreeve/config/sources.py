@@ -229,7 +229,8 @@ class _Lookup:
     def _code(self, chosen: Layer, project: Layer, project_file: Path, shared: Document | None) -> ProjectCode | None:
         try:
             folders = TrustedFolders(Path(chosen[("state", "dir")].value))
-            return project_code(project, self.documents.get(project_file), project_file, shared, folders)
+            document = self.documents.get(project_file)
+            return project_code(project, document, project_file, shared, folders, self.environ)
         except ConfigError as problem:
             self.problems.append(problem)
             return None

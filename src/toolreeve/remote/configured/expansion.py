@@ -4,8 +4,9 @@ One pass, and no guesses: what is looked up is never looked into again, and what
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 _REFERENCE = re.compile(r"\$\{([^{}]*)\}?")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -73,6 +74,18 @@ class Expander:
             raise Unresolved(f"there is no secret {name}", fix)
         self.secrets[name] = value
         return value
+
+
+def references(value: Any) -> Iterator[str]:
+    """The variables and secrets that a value asks for, as written, wherever in it they stand."""
+    if isinstance(value, str):
+        yield from (found[0] for found in _REFERENCE.finditer(value) if found[1] not in _PLACES)
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from references(each)
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            yield from references(each)
 
 
 def _require_name(name: str, reference: str) -> None:
