@@ -8,26 +8,23 @@ import asyncio
 import sys
 import traceback
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
 from toolreeve.core import json
 from toolreeve.core.call import LOCAL, Principal
 from toolreeve.core.peer import Era
 from toolreeve.serve.mcp.caller import Caller, Client
 from toolreeve.serve.mcp.questions import Questions
+from toolreeve.serve.mcp.sender import Sender
 from toolreeve.serve.mcp.wire import (
     CONNECTION_CLOSED,
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
-    METHOD_NOT_FOUND,
     PARSE_ERROR,
     Params,
     WireError,
-    is_modern,
     progress_token,
-    read_envelope,
-    unsupported,
 )
 
 if TYPE_CHECKING:
@@ -79,9 +76,7 @@ class Conversation:
         self, desk: Answering, wire: Wire, *, session: str, principal: Principal = LOCAL, view: "View | None" = None
     ) -> None:
         self._desk, self._wire, self._loop = desk, wire, asyncio.get_running_loop()
-        self._view, self._session, self._principal = view, session, principal
-        self._era: Era | None = None
-        self._client = self._sender(Era.LEGACY, log_level="debug")
+        self._sender = Sender(session, principal, view)
         self._running: dict[Id, tuple[asyncio.Task[None], Caller]] = {}
         self._questions = Questions(self._post)
         self._unfollow: Callable[[], None] | None = None
@@ -89,10 +84,11 @@ class Conversation:
 
     def hand_over(self, desk: Answering, view: "View") -> None:
         """Another desk answers from now on."""
-        self._desk, self._view, self._client.view = desk, view, view
+        self._desk = desk
+        self._sender.show(view)
         if self._unfollow is not None:
             self._unfollow()
-            self._unfollow = desk.follow(self._client, self._tell)
+            self._unfollow = desk.follow(self._sender.connection, self._tell)
 
     def hear(self, line: bytes) -> None:
         """Take one line. Never raises."""
@@ -140,48 +136,17 @@ class Conversation:
             raise WireError(INTERNAL_ERROR, f"too many requests at once; {MOST_RUNNING} are the most")
         if params is not None and not isinstance(params, dict):
             raise WireError(INVALID_PARAMS, "Invalid params: `params` must be an object")
-        client = self._client_of(method, params or {})
+        client = self._sender.of(method, params or {}, self._desk.methods)
         token = progress_token(params) if params else None
         return Caller(client, self, request_id=number, progress_token=token, fragments=True)
 
-    def _client_of(self, method: str, params: Params) -> Client:
-        modern = method != "initialize" and is_modern(params)
-        if self._era is Era.MODERN and method == "initialize":
-            raise unsupported(str(params.get("protocolVersion", ""))[:LONGEST_ID])
-        if self._era is Era.MODERN or (self._era is None and modern):
-            envelope = read_envelope(params)
-            self._era = Era.MODERN
-            return self._sender(
-                Era.MODERN,
-                version=envelope.version,
-                capabilities=envelope.capabilities,
-                info=envelope.info,
-                log_level=envelope.log_level,
-            )
-        if modern:
-            raise WireError(
-                INVALID_REQUEST, "this conversation began with `initialize`; requests of 2026-07-28 end there"
-            )
-        if self._era is None and method not in ("initialize", "ping"):
-            raise self._uninvited(method)
-        return self._client
-
-    def _uninvited(self, method: str) -> WireError:
-        if method not in self._desk.methods(Era.LEGACY):
-            return WireError(METHOD_NOT_FOUND, "Method not found", method[:LONGEST_ID])
-        return WireError(INVALID_REQUEST, "Invalid Request: send `initialize` first")
-
     def _initialized(self, params: Params, caller: Caller) -> dict[str, Any]:
-        if self._era is not None:
+        if self._sender.era is not None:
             raise WireError(INVALID_REQUEST, "Invalid Request: `initialize` was sent before")
         result = self._desk.initialize(params, caller)
-        self._era = Era.LEGACY
-        self._unfollow = self._desk.follow(self._client, self._tell)
+        self._sender.era = Era.LEGACY
+        self._unfollow = self._desk.follow(self._sender.connection, self._tell)
         return result
-
-    def _sender(self, era: Era, **said: Any) -> Client:
-        view = cast("View", self._view)  # before the tools are there, nobody looks
-        return Client(view=view, era=era, session=self._session, principal=self._principal, **said)
 
     async def _serve(self, number: Id, method: str, params: Params, caller: Caller) -> None:
         try:
@@ -217,7 +182,7 @@ class Conversation:
     def _notified(self, method: str, params: Any) -> None:
         """A notification is never answered, whatever is wrong with it."""
         if method != "notifications/cancelled":
-            if self._era is Era.LEGACY:
+            if self._sender.era is Era.LEGACY:
                 self._desk.hear(method)
             return
         if not isinstance(params, dict):
@@ -262,7 +227,7 @@ class Conversation:
         if self._running:
             await asyncio.wait({task for task, _ in self._running.values()}, timeout=patience)
         await self._cut_short()
-        await self._desk.leave(Caller(self._client, self))
+        await self._desk.leave(Caller(self._sender.connection, self))
 
     async def _cut_short(self) -> None:
         left = list(self._running.values())
