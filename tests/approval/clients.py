@@ -17,6 +17,7 @@ ACCEPT = {"action": "accept", "content": {"decision": "allow once"}}
 class Client:
     """`answers` says what the person at the client answers to a form; without it, they never do."""
 
+    credential = ""
     log_level = None
     wants_progress = False
     responses = None

@@ -11,6 +11,8 @@ Answer = Callable[[str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
 class Person:
     """A client that called. `told` and `asked` are what came to it, in order."""
 
+    credential = ""
+
     def __init__(
         self,
         session: str = "one",

@@ -83,7 +83,7 @@ class Broker:
             channels = [PeerChannel(peer), *channels]
         if channels:
             return await self._ask(action, request, channels, version)
-        return await self._look_up(action, request, version)
+        return await self._look_up(action, request, version, holder=holder_of(request.principal, peer.credential))
 
     async def _pose(self, action: Action, verdict: Verdict, version: str) -> Request:
         preview = "" if self._preview is None else await self._preview(action)
@@ -114,11 +114,11 @@ class Broker:
             case _:
                 raise ToolError(ErrorCode.PERMISSION, f"{request.heading}: what the client brought is no answer")
 
-    async def _look_up(self, action: Action, request: Request, version: str) -> Approval:
+    async def _look_up(self, action: Action, request: Request, version: str, *, holder: str) -> Approval:
         """Whether somebody has answered on the docket; if not, the question is left there."""
         if self._docket is None:
             raise ToolError(ErrorCode.PERMISSION, _nobody(action), suggestions=WAYS)
-        asking = {"binding": request.binding, "holder": holder_of(request.principal)}
+        asking = {"binding": request.binding, "holder": holder}
         if (decided := await self._docket.take(**asking)) is not None:
             return await self._decide_by(decided, action, request, version)
         question = write_question(request, action)

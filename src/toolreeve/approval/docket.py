@@ -43,8 +43,9 @@ class Docket(Protocol):
         ...
 
 
-def holder_of(principal: Principal) -> str:
-    return fingerprint(principal.user, principal.role.value)
+def holder_of(principal: Principal, credential: str) -> str:
+    """The principal, and what it showed to be let in: another token of the same user is another holder."""
+    return fingerprint(principal.user, principal.role.value, credential)
 
 
 def write_question(request: Request, action: Action) -> Record:

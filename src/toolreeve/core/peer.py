@@ -49,6 +49,11 @@ class Peer(Protocol):
         ...
 
     @property
+    def credential(self) -> str:
+        """Names what the client showed to be let in; empty where nothing was asked for."""
+        ...
+
+    @property
     def capabilities(self) -> Mapping[str, Any]:
         """What the client declared: `elicitation`, `sampling`, `roots`…"""
         ...

@@ -1,6 +1,7 @@
 """What a client brings back, and what an attacker would bring: through the desk, with the real road behind it."""
 
 import asyncio
+import json
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping
@@ -27,6 +28,7 @@ from toolreeve.policy.rules import PermissionRule
 from toolreeve.serve.mcp.asking import REFUSED, Asking
 from toolreeve.serve.mcp.caller import Caller, Client
 from toolreeve.serve.mcp.desk import Desk
+from toolreeve.serve.mcp.patterns import read_patterns
 from toolreeve.serve.mcp.state import Seal
 from toolreeve.serve.mcp.views import View
 from toolreeve.serve.mcp.wire import INVALID_PARAMS, WireError
@@ -69,10 +71,11 @@ class Worker:
         credential: str = "token-1",
         session: str = "s",
         capabilities: Mapping[str, Any] = FORMS,
+        tools: str = "",
         **brought: Any,
     ) -> dict[str, Any]:
         client = Client(
-            view=View(self.reeve.tools, role=principal.role),
+            view=View(self.reeve.tools, patterns=read_patterns(tools), role=principal.role),
             era=Era.MODERN,
             session=session,
             principal=principal,
@@ -397,10 +400,22 @@ async def test_only_the_principal_that_asked_may_wait(world: World) -> None:
         number = await filed(one)
         await one.reeve.approvals.decide(number, write_answer(Answer(granted=True, by="Bea")))
         stolen = await one.call(waits(number), principal=Principal(user="eve"), **PENDING)
+        borrowed = await one.call(waits(number), credential="token-2", **PENDING)
         shortened = await one.call(waits(number[:5]), **PENDING)
         done = await one.call(waits(number), **PENDING)
 
-    assert [each["isError"] for each in (stolen, shortened, done)] == [True, True, False]
+    assert [each["isError"] for each in (stolen, borrowed, shortened, done)] == [True, True, True, False]
+
+
+async def test_whoever_does_not_see_the_tool_neither_learns_of_it_nor_uses_up_its_approval(world: World) -> None:
+    async with worker(world) as one:
+        number = await filed(one)
+        await one.reeve.approvals.decide(number, write_answer(Answer(granted=True, by="Bea")))
+        blind = await one.call(waits(number), tools="read_file", **PENDING)
+        done = await one.call(waits(number), **PENDING)
+
+    assert [each["isError"] for each in (blind, done)] == [True, False]
+    assert "write_file" not in json.dumps(blind)
 
 
 async def test_of_all_who_wait_for_one_approval_one_runs_the_call(world: World) -> None:
@@ -471,7 +486,7 @@ async def test_a_request_that_is_no_call_of_a_tool_is_made_again_by_the_client_i
         pending = (await one.reeve.run(made)).data or {}
         number = pending["approval_id"]
         await one.reeve.approvals.decide(number, write_answer(Answer(granted=True, by="Bea")))
-        waited = await one.call(waits(number), **PENDING)
+        waited = await one.call(waits(number), credential="", **PENDING)
         again = await one.reeve.run(replace(made, id="again"))
 
     assert waited["structuredContent"]["status"] == "allowed"

@@ -163,9 +163,9 @@ class Asking:
         return await self._await(number, float(seconds), caller)
 
     async def _await(self, number: str, seconds: float, caller: Caller) -> ToolCall | ToolResult:
-        holder = holder_of(caller.principal)
+        holder = _holder(caller)
         matter = await self._approvals.find(number)
-        if matter is None or matter.id != number or matter.holder != holder:
+        if matter is None or matter.id != number or matter.holder != holder or not _is_seen(matter, caller):
             return _failed(ErrorCode.PERMISSION, f"no approval {number!r} waits for this caller")
         if matter.state == USED and caller.decision is not None and caller.decision.binding == matter.binding:
             return _made_for(caller, matter)  # it has begun, and goes on with what its tool wanted to know
@@ -227,8 +227,12 @@ def _responses(params: Params) -> Mapping[str, Any] | None:
 
 
 def _holder(caller: Caller) -> str:
-    """The principal, and what it showed to be let in: another token of the same user is another holder."""
-    return fingerprint(caller.principal.user, caller.principal.role.value, caller.client.credential)
+    return holder_of(caller.principal, caller.credential)
+
+
+def _is_seen(matter: Matter, caller: Caller) -> bool:
+    """Whether the client may know of the tool. Asked before the answer is taken: it is there for one time."""
+    return bool(matter.question["hidden"]) or caller.view.find(matter.question["tool"]) is not None
 
 
 def _digest(method: str, params: Params) -> str:

@@ -106,6 +106,10 @@ class Caller:
         return self.client.session
 
     @property
+    def credential(self) -> str:
+        return self.client.credential
+
+    @property
     def capabilities(self) -> Mapping[str, Any]:
         return self.client.capabilities
 
