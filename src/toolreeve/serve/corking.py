@@ -6,7 +6,7 @@ Uvicorn writes the head of an answer and its body apart; for small answers, send
 import asyncio
 from typing import Any, cast
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from toolreeve.serve.heads import HeadProtocol
 
 LARGE = 64 * 1024
 
@@ -40,6 +40,6 @@ class Corked:
         return getattr(self._transport, name)
 
 
-class CorkedProtocol(HttpToolsProtocol):
+class CorkedProtocol(HeadProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(cast(asyncio.Transport, Corked(transport, self.loop)))
