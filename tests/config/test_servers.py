@@ -345,3 +345,17 @@ def test_whoever_trusts_a_folder_is_told_what_its_servers_are_given(user: User) 
         "s: https://a.example/mcp (is given ${secret:PROD}, ${GITHUB_TOKEN})",
         "t: t (is given ${AWS_SECRET_ACCESS_KEY})",
     )
+
+
+def test_a_variable_whose_name_tells_that_it_is_secret_does_not_come_back_from_the_server(user: User) -> None:
+    user.says(
+        '[mcp_servers.a]\ncommand = "a"\n'
+        'env = { A = "${GITHUB_TOKEN}", B = "${env:OURS}", C = "${PLAIN}" }\n'
+        'env_pass = ["DEPLOY_KEY"]\n[record]\nredact_env = ["OURS"]\n'
+    )
+
+    (spec,) = user.load(
+        GITHUB_TOKEN="ghp_0123456789", OURS="we-know-this", PLAIN="everybody", DEPLOY_KEY="k-0123456789"
+    ).mcp_servers
+
+    assert set(spec.secret_values) == {"ghp_0123456789", "we-know-this", "k-0123456789"}

@@ -4,7 +4,7 @@ The first server of a name wins, and the user's own files come first: a project 
 already gave to a server, and to which the policy may allow more.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,14 +20,18 @@ from toolreeve.remote.configured.expansion import Surroundings, Unresolved
 from toolreeve.remote.configured.reading import Origin, Servers, parse_servers, sections
 
 
-def surroundings(environ: Mapping[str, str], secrets: SecretSource, workspace: str) -> Surroundings:
+def surroundings(
+    environ: Mapping[str, str], secrets: SecretSource, workspace: str, private: Iterable[str]
+) -> Surroundings:
     def secret(name: str) -> str | None:
         try:
             return secrets.find(name)
         except ConfigError as problem:
             raise Unresolved(f"{problem.source} {problem.problem}", problem.fix) from None
 
-    return Surroundings(environ=environ, secret=secret, workspace=workspace, home=places.home(environ))
+    return Surroundings(
+        environ=environ, secret=secret, workspace=workspace, home=places.home(environ), private=frozenset(private)
+    )
 
 
 def read_servers(path: Path) -> Document:

@@ -103,7 +103,8 @@ def from_settings(
     if not settings.state.dir:
         values[("state", "dir")] = str(places.state_home(environ))
     secrets = SecretSource(environ, places.config_home(environ) / places.SECRETS_FILE)
-    known = surroundings(environ, secrets, values[("workspace", "dir")])
+    private = secret_values(settings.record.redact_env, environ)
+    known = surroundings(environ, secrets, values[("workspace", "dir")], private)
     servers = servers_from_code(settings.mcp_servers, known, base=cwd)
     return Configuration(
         settings=build(values),
@@ -114,7 +115,7 @@ def from_settings(
         code=None,
         home=places.home(environ),
         docker=_for_docker(environ),
-        secrets=secret_values(settings.record.redact_env, environ),
+        secrets=private,
         secret_source=secrets,
         known=known,
         mcp_servers=tuple(servers.specs),
@@ -157,7 +158,8 @@ class _Lookup:
             raise ConfigErrors(self.problems)
         settings = build({path: given.value for path, given in values.items()})
         secrets = SecretSource(self.environ, user_file.with_name(places.SECRETS_FILE))
-        known = surroundings(self.environ, secrets, settings.workspace.dir)
+        private = secret_values(settings.record.redact_env, self.environ)
+        known = surroundings(self.environ, secrets, settings.workspace.dir, private)
         own_document, project_document = self.documents.get(user_file), self.documents.get(project_file)
         workspace = WorkspaceServers(
             own=None if project_document is own_document else project_document,
@@ -174,7 +176,7 @@ class _Lookup:
             code=code,
             home=places.home(self.environ),
             docker=_for_docker(self.environ),
-            secrets=secret_values(settings.record.redact_env, self.environ),
+            secrets=private,
             secret_source=secrets,
             known=known,
             mcp_servers=tuple(self.servers.specs),

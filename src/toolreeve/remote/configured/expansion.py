@@ -23,12 +23,14 @@ class Unresolved(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What references can stand for. `secret` returns None for a name it does not know."""
+    """What references can stand for. `secret` returns None for a name it does not know; `private` are values of
+    variables that are secret as well, whoever asks for them by which name."""
 
     environ: Mapping[str, str] = field(repr=False)
     secret: Callable[[str], str | None]
     workspace: str
     home: str
+    private: frozenset[str] = field(default=frozenset(), repr=False)
 
 
 @dataclass(slots=True)
@@ -64,6 +66,13 @@ class Expander:
             return default
         if value is None:
             raise Unresolved(f"the variable {name} is not set", f"export {name}, or write ${{{name}:-default}}")
+        return self.pass_on(name)
+
+    def pass_on(self, name: str) -> str:
+        """The value of a variable that is set."""
+        value = self.surroundings.environ[name]
+        if value in self.surroundings.private:
+            self.secrets[name] = value
         return value
 
     def _secret(self, name: str) -> str:

@@ -133,7 +133,7 @@ class _Values:
 
     def env(self) -> dict[str, str]:
         environ = self.expander.surroundings.environ
-        passed = {name: environ[name] for name in self.entry.get("env_pass", ()) if name in environ}
+        passed = {name: self.expander.pass_on(name) for name in self.entry.get("env_pass", ()) if name in environ}
         said = {name: self.text(value, "env", name) for name, value in self.entry.get("env", {}).items()}
         for name in said:
             if not name or "=" in name or not _sayable(name):
