@@ -21,6 +21,7 @@ from toolreeve.serve.gate import Gate, Refused, is_loopback
 from toolreeve.serve.mcp.door import new_desk
 from toolreeve.serve.mcp.http import HttpDoor, Views
 from toolreeve.serve.mcp.sdk import CREDENTIAL
+from toolreeve.serve.neighbours import NeighbourProtocol
 from toolreeve.serve.pages import answer_question, is_question, readable_by
 from toolreeve.serve.tokens import Tokens
 
@@ -38,6 +39,10 @@ class Application:
 
     def __init__(self, gate: Gate, doors: Mapping[str, ASGIApp], stop: Callable[[], None]) -> None:
         self._gate, self._doors, self.stop = gate, doors, stop
+
+    @property
+    def asks_for_tokens(self) -> bool:
+        return bool(self._gate.tokens)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -65,7 +70,7 @@ class HttpServer(Server):
         super().__init__(
             Config(
                 application,
-                http=CorkedProtocol,
+                http=CorkedProtocol if application.asks_for_tokens else NeighbourProtocol,
                 lifespan="off",
                 log_config=None,
                 access_log=False,
