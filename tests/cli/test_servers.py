@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import pty
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -117,7 +118,7 @@ def test_on_a_terminal_a_person_is_asked(
 async def test_a_person_logs_in_with_a_browser_and_out_again(shell: Shell, tmp_path: Path) -> None:
     browser = tmp_path / "browser.py"
     browser.write_text("import sys, urllib.request\nurllib.request.urlopen(sys.argv[1]).read()\n")
-    opens = {"BROWSER": f"{sys.executable} {browser} %s"}
+    opens = {"BROWSER": f"{shlex.quote(sys.executable)} {browser} %s"}
     gatehouse = Gatehouse()
     async with served(gatehouse.application()) as origin:
         gatehouse.metadata = {"revocation_endpoint": f"{origin}/revoke"}
