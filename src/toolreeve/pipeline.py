@@ -74,7 +74,7 @@ class Pipeline:
         call, meta = entry.call, entry.meta
         if self.expect is not None and call.tool not in self.registry:
             await self.expect(call)
-        tool = self.registry.resolve(call.tool)
+        tool = self.registry.resolve(call.tool, hidden=call.peer is not None)
         meta.tool = tool.spec.name
         action = entry.action = Action(call, tool, tool.input.parse(call.args), self.services.files)
         self._screen(action, entry)

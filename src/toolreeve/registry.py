@@ -72,10 +72,11 @@ class ToolRegistry:
         for watcher in self._watchers:
             watcher()
 
-    def resolve(self, name: str) -> BoundTool:
-        """The tool a caller means. Raises ToolError(TOOL_NOT_FOUND) that suggests the nearest names."""
+    def resolve(self, name: str, *, hidden: bool = False) -> BoundTool:
+        """The tool a caller means; what is hidden, doors alone can mean. Raises ToolError(TOOL_NOT_FOUND) that suggests
+        the nearest names."""
         found = self.get(name) if isinstance(name, str) else None
-        if found is None:
+        if found is None or (found.spec.hidden and not hidden):
             near = self._near(str(name))
             raise ToolError(
                 ErrorCode.TOOL_NOT_FOUND, f"no tool is called {name!r:.200}{_did_you_mean(near)}", suggestions=near
@@ -116,7 +117,8 @@ class ToolRegistry:
         return len(self._tools)
 
     def _near(self, name: str) -> Names:
-        return difflib.get_close_matches(canonical(name)[:64], self._tools, n=3)
+        shown = [each for each, bound in self._tools.items() if not bound.spec.hidden]
+        return difflib.get_close_matches(canonical(name)[:64], shown, n=3)
 
     def _nearest(self, name: str) -> str:
         return _did_you_mean(self._near(name))

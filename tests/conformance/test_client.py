@@ -1,5 +1,6 @@
 """Our runtime is a client of the suite's servers: every scenario that a revision requires of a client passes."""
 
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -22,7 +23,7 @@ def command() -> Iterator[str]:
         with subprocess.Popen(serve, cwd=ROOT, stdout=subprocess.PIPE) as warm:
             assert warm.stdout is not None
             assert warm.stdout.readline() == b"ready\n"
-            yield f"{sys.executable} -I -S {KNOCK} {path}"
+            yield shlex.join([sys.executable, "-I", "-S", str(KNOCK), path])
             warm.kill()
 
 

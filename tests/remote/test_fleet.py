@@ -400,12 +400,21 @@ async def test_servers_that_come_and_go_are_told_of(world: World) -> None:
     assert told == [("server_up", "s"), ("server_away", "s"), ("server_up", "s")]
 
 
+def reading(uri: str) -> ToolCall:
+    return ToolCall(tool="s__resources/read", args={"uri": uri}, peer=Person())
+
+
+def library(**more: Any) -> dict[str, Any]:
+    listed = {"resources": [{"uri": "x://a", "name": "a"}]}
+    return light({"answers": {"resources/list": listed} | more, "capabilities": {"tools": {}, "resources": {}}})
+
+
 async def test_hidden_tools_take_requests_down_the_road_and_are_listed_nowhere(world: World) -> None:
     contents = {"contents": [{"uri": "x://a", "blob": "AAAA"}], "_meta": {"k": 1}}
-    server = light({"answers": {"resources/read": contents}, "capabilities": {"tools": {}, "resources": {}}})
 
-    async with world.reeve(mcp_servers={"s": server}) as reeve:
-        result = await reeve.call("s__resources/read", uri="x://a")
+    async with world.reeve(mcp_servers={"s": library(**{"resources/read": contents})}) as reeve:
+        await reeve.fleet.resources()
+        result = await reeve.run(reading("x://a"))
         recent = await reeve.audit.recent(last_n=1, filters={})
 
         assert result.to_mcp() == contents
@@ -413,12 +422,31 @@ async def test_hidden_tools_take_requests_down_the_road_and_are_listed_nowhere(w
         assert recent[0]["tool"] == "s__resources/read"
 
 
+async def test_no_caller_but_a_door_can_mean_a_hidden_tool(world: World) -> None:
+    async with world.reeve(mcp_servers={"s": library()}) as reeve:
+        result = await reeve.call("s__resources/read", uri="x://a")
+
+    assert result.error is not None
+    assert result.error.code is ErrorCode.TOOL_NOT_FOUND
+    assert "resources/read" not in " ".join(result.error.suggestions)
+
+
+async def test_a_place_that_an_untrusted_server_does_not_list_is_asked_about(world: World) -> None:
+    answer: dict[str, Any] = {"resources/read": {"contents": []}}
+    for trusted, may in ((False, False), (True, True)):
+        server = {**library(**answer), "trusted": trusted}
+        async with world.reeve(mcp_servers={"s": server}) as reeve:
+            await reeve.fleet.resources()
+            listed, other = await reeve.run(reading("x://a")), await reeve.run(reading("x://secret=42"))
+
+        assert (listed.success, other.success) == (True, may)
+
+
 async def test_a_rule_that_denies_a_server_denies_its_resources(world: World) -> None:
     rules = [PermissionRule(decision="deny", tool="s__*")]
-    server = light({"capabilities": {"tools": {}, "resources": {}}})
 
-    async with world.reeve(mcp_servers={"s": server}, policy=rules) as reeve:
-        result = await reeve.call("s__resources/read", uri="x://a")
+    async with world.reeve(mcp_servers={"s": library()}, policy=rules) as reeve:
+        result = await reeve.run(reading("x://a"))
 
     assert result.error is not None
     assert result.error.code is ErrorCode.DENIED
@@ -442,7 +470,7 @@ async def test_plan_mode_reads_resources_and_calls_no_tool(world: World) -> None
     server = light({"answers": {"resources/read": {"contents": []}}, "capabilities": {"resources": {}, "tools": {}}})
 
     async with world.reeve(settings=settings, mcp_servers={"s": server}) as reeve:
-        read, called = await reeve.call("s__resources/read", uri="x://a"), await reeve.call("s__echo")
+        read, called = await reeve.run(reading("x://a")), await reeve.call("s__echo")
 
     assert read.success
     assert not called.success

@@ -119,6 +119,10 @@ class Upstream:
             self._lists.clear()
         self._notice(method, params)
 
+    def lists(self, uri: object) -> bool:
+        """Whether the server has listed this very resource."""
+        return any(isinstance(each, Mapping) and each.get("uri") == uri for each in self._lists.get("resources", ()))
+
     async def offers(self, listed: Listed) -> Sequence[Any]:
         """Its resources, templates or prompts, as it lists them. Raises RemoteError, ServerAway, TimeoutError."""
         main = self.keeper.main

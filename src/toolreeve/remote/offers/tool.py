@@ -104,8 +104,15 @@ def refuse_changed(change: Changed, server: str, is_accepted: Callable[[], bool]
 
 
 def new_relay(method: str, upstream: Upstream) -> BoundTool:
-    """The hidden tool that takes a request other than a call of a tool down the road."""
+    """The hidden tool that takes a request other than a call of a tool down the road.
+
+    A place that a server does not list could carry anything out to it, so where it is not trusted that is asked about.
+    """
     server = upstream.spec
+
+    def assess(args: Arguments) -> DangerLevel:
+        return DangerLevel.LOW if upstream.lists(args.get("uri")) else DangerLevel.HIGH
+
     spec = ToolSpec(
         name=relay_name(server.name, method),
         description=f"{method} of the server {server.name}",
@@ -119,7 +126,8 @@ def new_relay(method: str, upstream: Upstream) -> BoundTool:
         server=server.name,
         hidden=True,
     )
-    return BoundTool(spec=spec, run=_relayer(method, upstream), input=Schema(_OBJECT), inline=True)
+    judged = None if server.trusted or not method.startswith("resources/") else assess
+    return BoundTool(spec=spec, run=_relayer(method, upstream), input=Schema(_OBJECT), inline=True, assess=judged)
 
 
 def _relayer(method: str, upstream: Upstream) -> Run:
