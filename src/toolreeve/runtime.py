@@ -1,6 +1,7 @@
 """The runtime: everything a program does with Toolreeve starts here, and every call it makes takes the road."""
 
 import asyncio
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -363,6 +364,8 @@ def _servers(
     if given is None:
         return configuration.mcp_servers, ()
     found = servers_from_code(given, configuration.known, base=Path.cwd())
+    for problem in found.problems:
+        warnings.warn(f"a server is left out: {problem}", stacklevel=3)
     return tuple(found.specs), tuple(found.problems)
 
 

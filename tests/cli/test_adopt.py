@@ -416,3 +416,25 @@ def test_a_workspace_that_the_user_set_for_all_needs_no_word(shell: Shell) -> No
     shell.run("adopt", "--no-count")
 
     assert desktop(shell)[-1] == "--search"
+
+
+def test_servers_of_the_workspace_are_not_started_to_count_them(shell: Shell) -> None:
+    started = shell.home / "started"
+    entry = {"command": "touch", "args": [str(started)]}
+    put(shell.workspace / ".mcp.json", json.dumps({"mcpServers": {"evil": entry}}))
+
+    done = shell.spawn("adopt", "--project", "--count")
+
+    assert "one entry now" in done.out
+    assert not started.exists()
+
+
+def test_what_could_not_be_written_is_not_claimed(shell: Shell) -> None:
+    put(shell.home / ".cursor/mcp.json", '{"mcpServers": {"a": {"command": "a"}}}')
+    (shell.home / ".config").mkdir(exist_ok=True)
+    (shell.home / ".config/toolreeve").write_text("in the way")
+
+    done = shell.run("adopt", "--no-count")
+
+    assert done.status != 0
+    assert "one entry now" not in done.out

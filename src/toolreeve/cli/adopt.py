@@ -70,7 +70,8 @@ def _adopt(
     if invocation.json:
         say_json(_as_json(plan, outcomes, folder, tokens, dry_run=dry_run))
     else:
-        _show(invocation, plan, folder, _Saving(tokens, search=search), dry_run=dry_run)
+        failures = {} if dry_run else _unwritten(plan, outcomes)
+        _show(invocation, plan, folder, _Saving(tokens, search=search), failures, dry_run=dry_run)
     failed = [outcome for outcome in outcomes if outcome.problem]
     for outcome in failed:
         note(f"{outcome.path}: {outcome.problem}")
@@ -150,7 +151,15 @@ class _Saving:
             yield f"{name!r} could not be listed and is not counted: {why or 'it did not answer in time'}"
 
 
-def _show(invocation: Invocation, plan: "Plan", folder: Path | None, saving: _Saving, *, dry_run: bool) -> None:
+def _show(
+    invocation: Invocation,
+    plan: "Plan",
+    folder: Path | None,
+    saving: _Saving,
+    failures: Mapping[Path, str],
+    *,
+    dry_run: bool,
+) -> None:
     if not plan.rows:
         say("no client's file was found")
         return
@@ -158,7 +167,7 @@ def _show(invocation: Invocation, plan: "Plan", folder: Path | None, saving: _Sa
         for change in plan.changes:
             say("".join(_difference(change)))
     rows = [
-        (row.client, str(row.path), str(len(row.adopted)), saving.told(row), _became(row, dry_run=dry_run))
+        (row.client, str(row.path), str(len(row.adopted)), saving.told(row), _became(row, failures, dry_run=dry_run))
         for row in plan.rows
     ]
     say_table(invocation, ("client", "file", "servers", "tokens", "result"), rows)
@@ -178,12 +187,23 @@ def _difference(change: "Change") -> Iterator[str]:
         yield line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"
 
 
-def _became(row: "Row", *, dry_run: bool) -> str:
+def _became(row: "Row", failures: Mapping[Path, str], *, dry_run: bool) -> str:
     if row.problem:
         return f"left alone: {row.problem}"
     if not row.adopted:
         return "nothing to do"
+    if row.path in failures:
+        return f"not changed: {failures[row.path]}"
     return "would become one entry" if dry_run else "one entry now"
+
+
+def _unwritten(plan: "Plan", outcomes: Sequence["Outcome"]) -> dict[Path, str]:
+    """The files that are as they were, and why; where the user's own cannot be written, no other is."""
+    told = {outcome.path: outcome.problem for outcome in outcomes}
+    problems = {
+        change.path: told.get(change.path, "your toolreeve.toml could not be written") for change in plan.changes
+    }
+    return {path: problem for path, problem in problems.items() if problem}
 
 
 def _remarks(row: "Row") -> Iterator[str]:

@@ -9,6 +9,7 @@ import click
 from toolreeve.cli.invocation import Command, current
 from toolreeve.cli.output import say, say_json, say_table
 from toolreeve.core.errors import ExitStatus
+from toolreeve.core.visible import visible
 
 if TYPE_CHECKING:
     from toolreeve.core.tool import ToolSpec
@@ -86,7 +87,7 @@ def _show(spec: "ToolSpec") -> None:
         f"category {spec.category}",
         "read-only" if spec.read_only else "may change",
     ]
-    say(f"{spec.name}  ({', '.join(facts)})\n\n{spec.description}\n")
+    say(f"{spec.name}  ({', '.join(facts)})\n\n{visible(spec.description)}\n")
     properties = spec.input.get("properties", {})
     if properties:
         required = spec.input.get("required", ())

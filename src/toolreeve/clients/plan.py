@@ -49,7 +49,8 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """`added` are the servers that are new to the user's file, `servers` all that clients named and we took over."""
+    """`added` are the servers that are new to the user's file, `servers` all that we took over of the user's own files:
+    those of a workspace may not be started before somebody trusts it."""
 
     rows: tuple[Row, ...]
     changes: tuple[Change, ...]
@@ -71,6 +72,7 @@ def new_plan(
     names = Names(_known(own))
     rows: list[Row] = []
     changes: list[Change] = []
+    personal: list[str] = []
     for client, place in places:
         try:
             found = read_client_file(client, place)
@@ -79,6 +81,8 @@ def new_plan(
             given = None if client.has_folder or found.ours else workspace
             row = _row(found, names, given, taken=shared or not place.shared)
             rows.append(row)
+            if not place.shared:
+                personal += [settled.name for _, settled in row.adopted]
             if row.adopted and (change := _change(found, [*command, *_in(row.workspace)])):
                 changes.append(change)
         except ConfigError as problem:
@@ -86,7 +90,7 @@ def new_plan(
     if names.added:
         after = with_tables(own_text or "", SECTION, names.added)
         changes.insert(0, Change(path=Path(own.source), before=own_text, after=after))
-    taken = {settled.name: names.entries[settled.name] for row in rows for _, settled in row.adopted}
+    taken = {name: names.entries[name] for name in personal}
     return Plan(rows=tuple(rows), changes=tuple(changes), added=names.added, servers=taken)
 
 

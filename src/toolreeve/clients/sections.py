@@ -198,6 +198,9 @@ class _Anything(dict[str, str]):
     def get(self, *_: Any) -> Any:
         return "x"
 
+    def __missing__(self, _: str) -> str:
+        return "x"
+
 
 def _require_usable(key: str, entry: Mapping[str, Any]) -> None:
     known = Surroundings(environ=_Anything(), secret=lambda _: "x", workspace="/", home="/")

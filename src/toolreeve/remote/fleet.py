@@ -139,6 +139,10 @@ class Fleet:
         speaking = self.named_by(tool)
         return None if speaking is None or prefix_of(speaking.spec) == prefix_of(spec) else speaking.name
 
+    async def expected(self, tool: str, timeout: float) -> bool:
+        """As `settled`, for the servers that could have a tool of this name."""
+        return await self._wait([each for each in self._upstreams.values() if may_have(each.spec, tool)], timeout)
+
     async def expect(self, call: ToolCall) -> None:
         """Wait, within the call's time, for a tool that is not there yet. Raises ToolError where its server is away."""
         if not isinstance(call.tool, str):

@@ -344,3 +344,15 @@ def test_whatever_a_file_holds_becomes_servers_and_problems_but_never_a_crash(va
 
     ours = [raw for raw in value.values() if isinstance(raw, dict) and is_ourselves(raw)]
     assert len(found.specs) + len(found.problems) + len(ours) == len(value)
+
+
+def test_only_a_projects_own_server_is_started_in_the_workspace() -> None:
+    entry = {"command": "python", "args": ["-m", "server"]}
+    code = parse_servers({"mcpServers": {"x": entry}}, Origin(source="code", base=Path("/cwd"), own=True), KNOWN)
+
+    assert one(entry).cwd == "/home/ada"
+    assert one(entry, own=True).cwd == "/home/ada"
+    assert code.specs[0].cwd == "/cwd"
+    assert one(entry, project=True).cwd is None
+    assert one({**entry, "cwd": "/there"}).cwd == "/there"
+    assert one({**entry, "sandbox": {}}, own=True).cwd is None

@@ -43,7 +43,7 @@ SERVER: Mapping[str, Any] = {
         "env": _named_texts("Variables it is given. Nothing else of your environment but the plain base reaches it."),
         "env_pass": _texts("Names of variables that it is given as they are, where they are set."),
         "env_file": _text("A file of NAME=value lines that it is given as well."),
-        "cwd": _text("Where it is started; the workspace if not said."),
+        "cwd": _text("Where it is started; if not said, in your home, a project's own server in the workspace."),
         "url": _text("Where the server is."),
         "headers": _named_texts("Headers of every request to it."),
         "timeout": _seconds("Seconds that a call may take."),

@@ -6,7 +6,7 @@ Values are resolved here, once; what a project's own file says about trust and d
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -155,7 +155,15 @@ def _parse(entry: Entry, origin: Origin, surroundings: Surroundings, notices: li
     spec = resolve(name, own, Expander(surroundings), base=origin.base, source=here, place=place(own))
     _check_login(spec)
     notices += told
-    return spec
+    return _placed(spec, origin, surroundings)
+
+
+def _placed(spec: ServerSpec, origin: Origin, surroundings: Surroundings) -> ServerSpec:
+    """Interpreters run what lies where they are started, so only a project's own server is started in the workspace;
+    one in the sandbox sees nothing else."""
+    if spec.cwd is not None or spec.sandbox is not None or origin.project:
+        return spec
+    return replace(spec, cwd=str(origin.base) if origin.source == "code" else surroundings.home)
 
 
 def _check_login(spec: ServerSpec) -> None:

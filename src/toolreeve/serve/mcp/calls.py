@@ -85,7 +85,7 @@ class Calls:
     async def _awaited(self, name: str, view: View) -> BoundTool:
         """A tool of a server that is still being connected to is worth waiting for."""
         if self._fleet is not None and self._fleet.connecting:
-            await self._fleet.settled(PATIENCE)
+            await self._fleet.expected(name, PATIENCE)
             if (found := view.find(name)) is not None:
                 return found
         raise WireError(INVALID_PARAMS, f"Unknown tool: {name[:200]}")

@@ -3,6 +3,7 @@
 Each method belongs to its era; what a client may not see, it is not told of. What a request wants done takes the road.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -46,6 +47,7 @@ class Desk:
     ) -> None:
         self.info = own_info(name)
         self._reeve = reeve
+        self._until = asyncio.get_running_loop().time() + PATIENCE
         self._fleet: Fleet | None = reeve.fleet if len(reeve.fleet) else None
         self.news = News(reeve.tools)
         self._calls = Calls(reeve, self._fleet, asking, lists_own=lists_own)
@@ -134,8 +136,7 @@ class Desk:
         return told | {"instructions": SEARCHING} if caller.view.search else told
 
     async def _tools(self, params: Params, caller: Caller) -> dict[str, Any]:
-        if self._fleet is not None and self._fleet.connecting:
-            await self._fleet.settled(PATIENCE)
+        await self._await_servers()
         page = caller.view.page(params.get("cursor"), self._calls.offered(caller))
         listed = {"tools": as_fragment(page) if caller.fragments else list(page.tools)}
         return listed if page.next is None else listed | {"nextCursor": page.next}
@@ -145,6 +146,12 @@ class Desk:
         if self._levels is not None:
             await self._levels.wish(caller.client, level)
         return {}
+
+    async def _await_servers(self) -> None:
+        """For a while after the door opened; who comes up later than that is news."""
+        left = self._until - asyncio.get_running_loop().time()
+        if self._fleet is not None and self._fleet.connecting and left > 0:
+            await self._fleet.settled(left)
 
     async def _subscribe(self, params: Params, caller: Caller) -> dict[str, Any]:
         uri = read_text(params, "uri")

@@ -6,7 +6,6 @@ A server's claim that its tool is harmless is handed on only as far as we judge 
 from collections.abc import Mapping
 from typing import Any
 
-from toolreeve.core.danger import DangerLevel
 from toolreeve.core.tool import ToolSpec
 
 CLOSED_WORLD = frozenset({"file", "system", "utility", "quality"})
@@ -48,7 +47,7 @@ def _judged(spec: ToolSpec) -> dict[str, bool]:
     closed = spec.server is None and spec.category in CLOSED_WORLD
     return {
         "readOnlyHint": spec.read_only,
-        "destructiveHint": not spec.read_only and spec.danger >= DangerLevel.HIGH,
+        "destructiveHint": not spec.read_only,
         "idempotentHint": spec.idempotent,
         "openWorldHint": not closed and not (spec.server is not None and spec.trusted),
     }
