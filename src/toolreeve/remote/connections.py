@@ -69,7 +69,7 @@ class Connections:
         main = self.main
         if main is None or not main.alive:
             return None
-        if era is None or era in self._refused or era in self._unmet:
+        if era is None or era is main.era or era in self._refused or era in self._unmet:
             return main
         session = self._sessions.get(era)
         return session if session is not None and session.alive else None
