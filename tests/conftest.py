@@ -1,5 +1,6 @@
 """Hypothesis judges what is right, not how fast a busy machine is. Every test gets a world of its own."""
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -14,3 +15,9 @@ settings.load_profile("toolreeve")
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     return World(tmp_path)
+
+
+def pytest_configure() -> None:
+    """Whoever starts the tests in the background may have them ignore interrupts; what they start would then, too."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
