@@ -10,7 +10,7 @@ NAMES = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,8}", fullmatch=True)
 
 
 def expander(**environ: str) -> Expander:
-    known = Surroundings(environ=environ, secret={"KEY": "s3cret"}.get, workspace="/work", home="/home/ada")
+    known = Surroundings(environ=environ, secret={"KEY": "s3cret"}.get, workspace="/project", home="/home/ada")
     return Expander(known)
 
 
@@ -26,7 +26,7 @@ def expander(**environ: str) -> Expander:
         ("${B:-a:-b}", "a:-b"),
         ("${env:B:-two}", "two"),
         ("Bearer ${secret:KEY}", "Bearer s3cret"),
-        ("${workspaceFolder}/x ${userHome}", "/work/x /home/ada"),
+        ("${workspaceFolder}/x ${userHome}", "/project/x /home/ada"),
     ],
 )
 def test_references_stand_for_values(text: str, resolved: str) -> None:

@@ -14,7 +14,7 @@ from toolreeve.remote.servers import ServerSpec
 KNOWN = Surroundings(
     environ={"TOKEN": "t0ken", "PATH_TO": "/opt", "PASSED": "yes"},
     secret={"KEY": "s3cret"}.get,
-    workspace="/work",
+    workspace="/project",
     home="/home/ada",
 )
 
@@ -59,7 +59,7 @@ def test_a_stdio_server_is_resolved_whole() -> None:
         place="'~/bin/server' --root '${PATH_TO}' '${workspaceFolder}'",
         source="f.json",
         command="/home/ada/bin/server",
-        args=("--root", "/opt", "/work"),
+        args=("--root", "/opt", "/project"),
         env={"PASSED": "yes", "API_KEY": "s3cret", "MODE": "fast"},
         cwd="/base/sub",
         timeout=5.0,

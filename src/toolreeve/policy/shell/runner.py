@@ -4,6 +4,7 @@ A command that repeats in a place where nothing has changed is judged once.
 """
 
 import re
+from abc import ABC, abstractmethod
 
 from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.policy.shell.arguments import NotKnown, RunsCode
@@ -20,7 +21,7 @@ _SYSTEM = re.compile(r"/(?:usr/(?:local/)?)?s?bin/([A-Za-z0-9_.+\[-]+)")
 _PROJECT = re.compile(r"(?:\./)?(?:(?!\.\./)[\w.-]+/)*?(?:\.?venv/bin|node_modules/\.bin)/([A-Za-z0-9_.+-]+)")
 
 
-class Runner:
+class Runner(ABC):
     """`_by` is the program whose command is being judged; `_seen` what was found of a command in a plain place."""
 
     __slots__ = ("_by", "_depth", "_seen", "findings")
@@ -80,9 +81,9 @@ class Runner:
             raise RunsCode(spec.code)
         return printed
 
+    @abstractmethod
     def run_text(self, text: str, scope: Scope) -> Printed:
         """A command given as text."""
-        raise NotImplementedError
 
 
 def _program(name: Word) -> str:
