@@ -18,6 +18,7 @@ from toolreeve import Toolreeve
 from toolreeve.core.result import ToolResult
 
 DEADLINE = 30.0
+PATIENCE = 2.0
 
 
 def write(shell: Shell, content: str = "x") -> ToolResult:
@@ -154,12 +155,22 @@ def watching(shell: Shell) -> Iterator[Terminal]:
     try:
         yield Terminal(descriptor)
     finally:
-        os.write(descriptor, b"\x03")
-        ended = time.monotonic() + DEADLINE
-        while os.waitpid(process, os.WNOHANG) == (0, 0):
-            assert time.monotonic() < ended, "it did not end when it was interrupted"
-            select.select([descriptor], [], [], 0.05)
+        interrupt(process, descriptor)
         os.close(descriptor)
+
+
+def interrupt(process: int, descriptor: int) -> None:
+    """Press ^C until it ends, as a person would: one that is typed just as a question comes is thrown away with all
+    that was typed before it."""
+    end = time.monotonic() + DEADLINE
+    while time.monotonic() < end:
+        os.write(descriptor, b"\x03")
+        again = time.monotonic() + PATIENCE
+        while time.monotonic() < again:
+            if os.waitpid(process, os.WNOHANG) != (0, 0):
+                return
+            select.select([], [], [], 0.05)
+    raise AssertionError("it did not end when it was interrupted")
 
 
 @pytest.fixture
