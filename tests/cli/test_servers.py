@@ -66,6 +66,7 @@ def test_a_changed_tool_is_refused_even_in_bypass_until_it_is_shown_and_accepted
 
     refused = shell.run("call", "good__echo", "a=1", "--mode", "bypass")
     listed = shell.run("servers", "--json").json
+    looked = shell.run("servers", "show", "good")
     shown = shell.run("servers", "accept", "good")
     accepted = shell.run("servers", "accept", "good", "--yes")
     again = shell.run("servers", "accept", "good")
@@ -74,7 +75,9 @@ def test_a_changed_tool_is_refused_even_in_bypass_until_it_is_shown_and_accepted
     assert called.status == 0, called.err
     assert refused.status != 0
     assert "toolreeve servers accept good" in refused.err
+    assert "else" not in refused.err
     assert listed[0]["changed"] == ["echo"]
+    assert "+now ‹U+001B›[2Jelse" in looked.err
     assert shown.status == 2
     assert "toolreeve servers accept good --yes" in shown.err
     assert "‹U+001B›" in shown.err

@@ -54,12 +54,16 @@ def list_(context: click.Context) -> int:
 @click.argument("name")
 def show(name: str) -> int:
     """Show a server, its tools and what is wrong with them."""
-    (status,), tools = asyncio.run(_look(current(), (_find(current(), name),)))
+    spec = _find(current(), name)
+    (status,), tools = asyncio.run(_look(current(), (spec,)))
+    changes = asyncio.run(_changes(current(), spec)) if status.changed else ()
     if current().json:
-        say_json(status.to_dict() | {"tools": [_tool(spec, status) for spec in tools]})
+        changed = {change.tool: _difference(change) for change in changes}
+        say_json(status.to_dict() | {"tools": [_tool(each, status) for each in tools], "differences": changed})
     else:
         say("\n".join(_facts(status)))
-        rows = [tuple(map(one_line, _tool(spec, status).values())) for spec in tools]
+        _show_changes(changes)
+        rows = [tuple(map(one_line, _tool(each, status).values())) for each in tools]
         if rows:
             say_table(current(), ("tool", "danger", "state", "what it says it does"), rows)
     return ExitStatus.OK
@@ -147,7 +151,7 @@ def _facts(status: "ServerStatus") -> Iterator[str]:
     for problem in filter(None, (status.problem, *status.problems)):
         yield f"  problem:    {one_line(problem)}"
     for tool in status.changed:
-        yield f"  changed:    {one_line(tool)}; see it with `toolreeve servers accept {status.name}`"
+        yield f"  changed:    {one_line(tool)}; use it as it is now with `toolreeve servers accept {status.name}`"
 
 
 def _tool(spec: "ToolSpec", status: "ServerStatus") -> dict[str, str]:
@@ -163,10 +167,8 @@ def _tool(spec: "ToolSpec", status: "ServerStatus") -> dict[str, str]:
 
 
 async def _accept(invocation: Invocation, spec: "ServerSpec", tools: Sequence[str], *, yes: bool) -> int:
-    from toolreeve.remote.offers.pins import Home
-
+    home = _home(spec)
     async with _runtime(invocation, ()) as runtime:
-        home = Home(server=spec.name, place=spec.place)
         waiting = [each for each in (await runtime.pins.changed(spec.name)).get(home, ()) if _meant(each, tools)]
         if not waiting:
             note(f"nothing waits to be accepted; `toolreeve servers test {spec.name}` looks whether something changed")
@@ -188,11 +190,26 @@ def _confirmed(server: str, changes: "Sequence[Changed]") -> bool:
     return click.confirm(f"Use {len(changes)} of {server} as they are now?")
 
 
+async def _changes(invocation: Invocation, spec: "ServerSpec") -> "Sequence[Changed]":
+    async with _runtime(invocation, ()) as runtime:
+        return (await runtime.pins.changed(spec.name)).get(_home(spec), ())
+
+
+def _home(spec: "ServerSpec") -> "Home":
+    from toolreeve.remote.offers.pins import Home
+
+    return Home(server=spec.name, place=spec.place)
+
+
 def _show_changes(changes: "Sequence[Changed]") -> None:
+    for change in changes:
+        note(f"{visible(change.tool)}\n{_difference(change)}")
+
+
+def _difference(change: "Changed") -> str:
     from toolreeve.remote.offers.difference import difference
 
-    for change in changes:
-        note(f"{visible(change.tool)}\n{difference(change, lines=1000)}")
+    return difference(change, lines=1000)
 
 
 def _accepted(home: "Home", asked: "Sequence[Changed]", accepted: Sequence[str]) -> int:

@@ -1,22 +1,26 @@
-"""What changed about a tool? A few lines that a person can read, with nothing hidden in them.
+"""What changed about a tool? A few lines that a person can read, with nothing hidden in them; for models, only where.
 
-Both definitions come from a server that may mean ill: everything is spelled out and bounded.
+Both definitions come from a server that may mean ill: everything is spelled out and bounded, and of what is offered now
+not a word goes to a model before a person has accepted it.
 """
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
 from toolreeve.core import json
-from toolreeve.core.visible import visible
-from toolreeve.remote.offers.pins import FIELDS, Changed
+from toolreeve.core.visible import one_line, visible
+from toolreeve.remote.offers.pins import FIELDS, Changed, spelled
 
 SHOWN_LINES = 60
 WIDTH = 300
 """Longer lines are folded, so that a difference far to the right is seen as well."""
 COMPARED_LINES = 2_000
 """Comparing takes the square of it. What is the same at the beginning and at the end does not count."""
+MOST_PARTS = 12
+DEEPEST_PART = 3
+LONGEST_KEY = 60
 
 
 def difference(change: Changed, *, lines: int = SHOWN_LINES) -> str:
@@ -27,10 +31,28 @@ def difference(change: Changed, *, lines: int = SHOWN_LINES) -> str:
     return "\n".join(shown)
 
 
+def parts(change: Changed) -> tuple[str, ...]:
+    """Where it differs, such as `inputSchema.properties.path`, in words that were known before: a key that is new could
+    say anything, so the place that it was put into is named instead."""
+    found = (part for field in FIELDS for part in _parts(field, change.pinned.get(field), change.offered.get(field), 1))
+    named = list(islice(dict.fromkeys(found), MOST_PARTS + 1))
+    return tuple(named[:MOST_PARTS] + ["…"] * (len(named) > MOST_PARTS))
+
+
+def _parts(place: str, before: Any, now: Any, depth: int) -> Iterator[str]:
+    if spelled(before) == spelled(now):
+        return
+    if depth == DEEPEST_PART or not (isinstance(before, Mapping) and isinstance(now, Mapping)) or now.keys() - before:
+        yield place
+        return
+    for key in before:
+        yield from _parts(f"{place}.{one_line(key)[:LONGEST_KEY]}", before[key], now.get(key), depth + 1)
+
+
 def _lines(change: Changed) -> Iterator[str]:
     for field in FIELDS:
         before, now = change.pinned.get(field), change.offered.get(field)
-        if before != now:
+        if spelled(before) != spelled(now):
             yield f"{field}:"
             yield from _compared(_written(before), _written(now))
 

@@ -26,16 +26,23 @@ Note = Callable[[str, Mapping[str, Any]], Awaitable[None]]
 def digest(definition: Definition) -> bytes:
     """The same for two definitions that say the same, however they are written."""
     said = {field: definition[field] for field in FIELDS if definition.get(field) is not None}
-    return hashlib.sha256(orjson.dumps(said, option=orjson.OPT_SORT_KEYS)).digest()
+    return hashlib.sha256(spelled(said)).digest()
+
+
+def spelled(value: Any) -> bytes:
+    """One spelling for all that say the same; `true` and `1` do not, though Python takes them for equal."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changed:
-    """A tool that is not what it was: `pinned` is what a person knows of it, `offered` what the server says now."""
+    """A tool that is not what it was: `pinned` is what a person knows of it, `offered` what the server says now.
+    `news` is whether nobody has seen it offered so before."""
 
     tool: str
     pinned: Definition
     offered: Definition
+    news: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +67,16 @@ class Pins:
         """
         rows = [(tool, digest(each), json.dumps(each)) for tool, each in offered.items()]
         differing = await self._store.transact(partial(_compare, home=home, rows=rows))
-        return {tool: Changed(tool=tool, pinned=pinned, offered=offered[tool]) for tool, pinned in differing.items()}
+        return {
+            tool: Changed(tool=tool, pinned=pinned, offered=offered[tool], news=news)
+            for tool, (pinned, news) in differing.items()
+        }
+
+    async def record(self, home: Home, tool: str, difference: str) -> None:
+        """Put on record what a server changed about a tool."""
+        if self._note is not None:
+            told = {"server": home.server, "place": home.place, "changed": tool, "difference": difference.split("\n")}
+            await self._note("pins", told)
 
     async def changed(self, server: str) -> Mapping[Home, Sequence[Changed]]:
         """What waits for a person, as any process has last seen it."""
@@ -86,16 +102,18 @@ class Pins:
 _Rows = Sequence[tuple[str, bytes, bytes]]
 
 
-def _compare(database: sqlite3.Connection, *, home: Home, rows: _Rows) -> dict[str, Definition]:
+def _compare(database: sqlite3.Connection, *, home: Home, rows: _Rows) -> dict[str, tuple[Definition, bool]]:
     known = {tool: rest for tool, *rest in database.execute(_KNOWN, (home.server, home.place))}
-    differing: dict[str, Definition] = {}
+    differing: dict[str, tuple[Definition, bool]] = {}
     for tool, found, definition in rows:
         pinned = known.get(tool)
         if pinned is None:
             database.execute(_PIN, (home.server, home.place, tool, found, definition))
         elif pinned[0] != found:
-            differing[tool] = json.loads(pinned[1])
-            database.execute(_OFFER, (definition, home.server, home.place, tool))
+            news = pinned[2] is None or digest(json.loads(pinned[2])) != found
+            differing[tool] = (json.loads(pinned[1]), news)
+            if news:
+                database.execute(_OFFER, (definition, home.server, home.place, tool))
         elif pinned[2] is not None:
             database.execute(_SAME, (home.server, home.place, tool))
     return differing

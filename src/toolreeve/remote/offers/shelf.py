@@ -4,6 +4,7 @@ One that cannot be used stops no other: it is left out, and `problems` says why.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,11 +14,14 @@ from toolreeve.core.visible import one_line
 from toolreeve.registry import ToolRegistry
 from toolreeve.remote.keeper import Tell
 from toolreeve.remote.offers.definition import Unusable, check, input_of, output_of
+from toolreeve.remote.offers.difference import difference, parts
 from toolreeve.remote.offers.names import RELAYED, SEPARATOR, NameRefused, tool_name
 from toolreeve.remote.offers.pins import Changed, Definition, Home, Pins
 from toolreeve.remote.offers.tool import new_relay, new_tool, refuse_changed
 from toolreeve.remote.talk.routing import wrong_mark
 from toolreeve.remote.upstream import Upstream
+
+logger = logging.getLogger(__name__)
 
 MOST_PROBLEMS = 100
 BREATH = 0.005
@@ -78,7 +82,7 @@ class ToolShelf:
         problems: list[str] = []
         usable = await self._usable(definitions, problems)
         changed = await self._pins.compare(self._home, {self._bare(name): each for name, each in usable.items()})
-        self._announce(changed)
+        await self._announce(changed)
         self._offered, self.changed = definitions, changed
         self._remove(set(self._tools) - set(usable))
         pace = Pace()
@@ -144,9 +148,17 @@ class ToolShelf:
     def _asks(self, change: Changed) -> Callable[[], bool]:
         return lambda: self._pins.accepted_now(self._home, change)
 
-    def _announce(self, changed: Mapping[str, Changed]) -> None:
-        for tool in changed.keys() - self.changed.keys():
-            self._tell("tool_changed", {"server": self._upstream.name, "tool": tool})
+    async def _announce(self, changed: Mapping[str, Changed]) -> None:
+        """The record has the difference, for people to read; those who run the program are told where to look."""
+        server = self._upstream.name
+        for tool in sorted(changed.keys() - self.changed.keys()):
+            self._tell("tool_changed", {"server": server, "tool": tool})
+            where = ", ".join(parts(changed[tool]))
+            logger.warning(
+                "the server %r changed its tool %r (%s): see `toolreeve servers show %s`", server, tool, where, server
+            )
+        for change in [each for each in changed.values() if each.news][:MOST_PROBLEMS]:
+            await self._pins.record(self._home, change.tool, difference(change))
 
     async def look(self) -> None:
         """Take up what a person has accepted since."""

@@ -16,7 +16,7 @@ from toolreeve.core.schema import Schema
 from toolreeve.core.tool import Arguments, BoundTool, Run, Screen, ToolSpec
 from toolreeve.remote.offers.answer import UNTRUSTED, read_call, read_other
 from toolreeve.remote.offers.definition import input_of, output_of
-from toolreeve.remote.offers.difference import difference
+from toolreeve.remote.offers.difference import parts
 from toolreeve.remote.offers.names import relay_name
 from toolreeve.remote.offers.pins import Changed, Definition
 from toolreeve.remote.offers.promise import Promise
@@ -25,7 +25,6 @@ from toolreeve.remote.upstream import Upstream
 
 CATEGORY = "mcp"
 LONGEST_DESCRIPTION = 16_000
-SHOWN_LINES = 12
 _OBJECT: Mapping[str, Any] = {"type": "object"}
 
 
@@ -88,16 +87,21 @@ def labels_of(server: ServerSpec) -> tuple[str, ...]:
 
 
 def refuse_changed(change: Changed, server: str, is_accepted: Callable[[], bool]) -> Screen:
-    """Refuses every call until a person has accepted the change, here or in another process."""
+    """Refuses every call until a person has accepted the change, here or in another process.
+
+    A model reads the refusal, so it tells where the change is and nothing of what is said there now.
+    """
+    changed = parts(change)
 
     def screen(_: Arguments, __: Context) -> None:
         if is_accepted():
             return
         raise ToolError(
             ErrorCode.TOOL_CHANGED,
-            f"the definition of the tool {change.tool!r} changed since it was first seen:\n"
-            + difference(change, lines=SHOWN_LINES),
+            f"the definition of the tool {change.tool!r} changed since it was first seen ({', '.join(changed)});"
+            " a person must look at the change and accept it",
             suggestions=(f"toolreeve servers accept {server}",),
+            detail={"server": server, "tool": change.tool, "changed": list(changed)},
         )
 
     return screen
