@@ -1,6 +1,7 @@
 """Approvals asked of the client that made the call, in both eras, and kept where it can show nothing."""
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -345,7 +346,8 @@ async def test_where_nobody_is_there_the_question_is_kept_with_everything_in_it(
 
     assert code(result) is ErrorCode.APPROVAL_PENDING
     assert result.data == {"status": "pending", "approval_id": matter.id, "expires": matter.expires}
-    assert "toolreeve approvals allow" in result.to_text()
+    assert f"The question waits as {matter.id!r}: a person must decide it" in result.to_text()
+    assert "toolreeve approvals" not in json.dumps(result.to_mcp()), "no command that a model could run itself"
     request = read_question(matter.id, matter.question)
     assert (request.tool, request.danger, request.session) == ("write_file", DangerLevel.MEDIUM, "s")
     assert request.args == {"path": "a.txt", "content": "x", "append": False} or request.args["content"] == "x"

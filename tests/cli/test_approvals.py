@@ -1,24 +1,23 @@
 import asyncio
 import getpass
-import os
-import pty
 import re
-import select
+import shlex
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
+import toolreeve
 from tests.approval.clients import Client
 from tests.cli.conftest import Shell
+from tests.cli.terminal import DEADLINE, Terminal, on_terminal
 from toolreeve import Toolreeve
 from toolreeve.core.result import ToolResult
 
-DEADLINE = 30.0
-PATIENCE = 2.0
+SOURCE = Path(toolreeve.__file__).parents[1]
 
 
 def write(shell: Shell, content: str = "x") -> ToolResult:
@@ -63,7 +62,7 @@ def test_what_waits_is_listed_and_shown_whole(shell: Shell) -> None:
 def test_an_allow_lets_the_call_run_once_and_is_on_record(shell: Shell) -> None:
     number = pending(shell)
 
-    printed = shell.run("approvals", "allow", number)
+    printed = shell.run("approvals", "allow", "--yes", number)
     first, second = write(shell), write(shell)
 
     assert (printed.status, printed.out.strip()) == (0, f"{number}: allowed")
@@ -78,7 +77,7 @@ def test_an_allow_lets_the_call_run_once_and_is_on_record(shell: Shell) -> None:
 def test_a_deny_tells_the_model_why(shell: Shell) -> None:
     number = pending(shell)
 
-    printed = shell.run("approvals", "deny", number, "--note", "use b.txt", "--json")
+    printed = shell.run("approvals", "deny", "--yes", number, "--note", "use b.txt", "--json")
     refused = write(shell)
 
     assert printed.json["state"] == "denied"
@@ -88,9 +87,9 @@ def test_a_deny_tells_the_model_why(shell: Shell) -> None:
 
 def test_the_first_decision_stands(shell: Shell) -> None:
     number = pending(shell)
-    shell.run("approvals", "deny", number)
+    shell.run("approvals", "deny", "--yes", number)
 
-    late = shell.run("approvals", "allow", number)
+    late = shell.run("approvals", "allow", "--yes", number)
 
     assert late.status == 1
     assert "denied (answered by" in late.err
@@ -101,8 +100,8 @@ def test_the_first_decision_stands(shell: Shell) -> None:
 def test_always_shows_its_rule_and_writes_it_when_the_call_is_made(shell: Shell) -> None:
     number = pending(shell)
 
-    both = shell.run("approvals", "allow", number, "--always", "--session")
-    printed = shell.run("approvals", "allow", number, "--always")
+    both = shell.run("approvals", "allow", "--yes", number, "--always", "--session")
+    printed = shell.run("approvals", "allow", "--yes", number, "--always")
     first, second = write(shell), write(shell, "again")
 
     assert both.status == 2
@@ -120,6 +119,86 @@ def test_an_unknown_id_is_not_found(shell: Shell) -> None:
         assert "no question has the id '0123456789'" in printed.err
 
 
+@pytest.mark.parametrize("command", ["allow", "deny"])
+def test_without_a_terminal_nobody_answers_unless_they_say_yes(shell: Shell, command: str) -> None:
+    number = pending(shell)
+
+    refused = shell.spawn("approvals", command, number, stdin=b"y\n")
+    state = shell.run("approvals", "show", number, "--json").json["state"]
+
+    assert (refused.status, refused.out, state) == (2, "", "pending")
+    assert "there is no terminal here, and only a person may answer this" in refused.err
+    assert f"toolreeve approvals {command} {number} --yes" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("command", "typed", "status", "state"),
+    [
+        ("allow", "y", 0, "allowed"),
+        ("allow", "n", 3, "pending"),
+        ("allow", "", 3, "pending"),
+        ("deny", "yes", 0, "denied"),
+    ],
+)
+def test_on_a_terminal_the_call_is_shown_and_the_person_asked(
+    shell: Shell, command: str, typed: str, status: int, state: str
+) -> None:
+    number = pending(shell)
+
+    with on_terminal(shell, "approvals", command, number) as terminal:
+        shown = terminal.shows("it? [y/n]: ")
+        terminal.types(f"{typed}\n")
+
+        assert terminal.ends() == status
+    assert "content: x" in shown
+    assert shell.run("approvals", "show", number, "--json").json["state"] == state
+
+
+def test_what_was_typed_before_the_question_is_no_answer(shell: Shell) -> None:
+    number = pending(shell)
+
+    with on_terminal(shell, "approvals", "allow", number, typed="y\ny\ny\n") as terminal:
+        terminal.shows("it? [y/n]: ")
+        terminal.types("n\n")
+
+        assert terminal.ends() == 3
+
+
+READ = "import sqlite3; print(sqlite3.connect('{state}/toolreeve.db').execute('select * from approvals').fetchall())"
+ATTACKS = (
+    "HOME={home} {python} -m toolreeve approvals allow {number} --yes",
+    "{python} -m toolreeve approvals allow {number} --yes",
+    "HOME={home} {python} -m toolreeve approvals --json",
+    "HOME={home} {python} -m toolreeve trust",
+    f'{{python}} -c "{READ}"',
+    "cat {state}/toolreeve.db",
+    "rm -rf {state}",
+)
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_program_that_a_tool_runs_cannot_answer_for_a_person(shell: Shell, attack: str) -> None:
+    """Even where everything may run, and our own program lies open to it: the questions are not in its world."""
+    number = pending(shell)
+    (shell.workspace / ".mcp.json").write_text('{"mcpServers": {"s": {"command": "true"}}}')
+    own = shell.home / ".config" / "toolreeve" / "toolreeve.toml"
+    own.parent.mkdir(parents=True, exist_ok=True)
+    own.write_text(f"[sandbox]\nreadable = ['{SOURCE}', '{own.parent}']\n")
+    state, python = shell.home / ".local" / "state" / "toolreeve", shlex.quote(sys.executable)
+
+    async def run(command: str) -> ToolResult:
+        async with Toolreeve(workspace=shell.workspace, mode="bypass") as reeve:
+            return await reeve.call("bash", command=command)
+
+    assert asyncio.run(run(f"{python} -m toolreeve --version")).success
+    result = asyncio.run(run(attack.format(home=shell.home, python=python, number=number, state=state)))
+
+    assert "number" in attack or number not in result.to_text()
+    assert shell.run("approvals", "show", number, "--json").json["state"] == "pending"
+    assert "not trusted" in shell.run("servers").err
+    assert not write(shell).success
+
+
 def test_watching_needs_a_terminal(shell: Shell) -> None:
     printed = shell.spawn("approvals", "watch")
 
@@ -127,57 +206,12 @@ def test_watching_needs_a_terminal(shell: Shell) -> None:
     assert "no terminal" in printed.err
 
 
-class Terminal:
-    def __init__(self, descriptor: int) -> None:
-        self.descriptor, self.text = descriptor, ""
-
-    def shows(self, text: str) -> str:
-        """Wait until the text appears, and take all up to it off the screen."""
-        end = time.monotonic() + DEADLINE
-        while text not in self.text:
-            ready, _, _ = select.select([self.descriptor], [], [], max(0.0, end - time.monotonic()))
-            assert ready, f"{text!r} was not shown, but:\n{self.text}"
-            self.text += os.read(self.descriptor, 65536).decode(errors="replace")
-        before, _, self.text = self.text.partition(text)
-        return before
-
-    def types(self, text: str) -> None:
-        os.write(self.descriptor, text.encode())
-
-
-@contextmanager
-def watching(shell: Shell) -> Iterator[Terminal]:
-    """`approvals watch` as the foreground program of a terminal of its own."""
-    process, descriptor = pty.fork()
-    if process == 0:
-        os.chdir(shell.workspace)
-        os.execv(sys.executable, [sys.executable, "-m", "toolreeve", "approvals", "watch"])
-    try:
-        yield Terminal(descriptor)
-    finally:
-        interrupt(process, descriptor)
-        os.close(descriptor)
-
-
-def interrupt(process: int, descriptor: int) -> None:
-    """Press ^C until it ends, as a person would: one that is typed just as a question comes is thrown away with all
-    that was typed before it."""
-    end = time.monotonic() + DEADLINE
-    while time.monotonic() < end:
-        os.write(descriptor, b"\x03")
-        again = time.monotonic() + PATIENCE
-        while time.monotonic() < again:
-            if os.waitpid(process, os.WNOHANG) != (0, 0):
-                return
-            select.select([], [], [], 0.05)
-    raise AssertionError("it did not end when it was interrupted")
-
-
 @pytest.fixture
 def screen(shell: Shell) -> Iterator[Terminal]:
-    with watching(shell) as terminal:
+    with on_terminal(shell, "approvals", "watch") as terminal:
         terminal.shows("questions are asked here")
         yield terminal
+        terminal.interrupt()
 
 
 def test_questions_are_asked_on_the_terminal_as_they_come(shell: Shell, screen: Terminal) -> None:
@@ -198,7 +232,10 @@ def test_a_question_that_is_answered_elsewhere_is_taken_back(shell: Shell, scree
     screen.shows("details: ")
 
     decided = subprocess.run(
-        [sys.executable, "-m", "toolreeve", "approvals", "deny", number], cwd=shell.workspace, check=True, timeout=60
+        [sys.executable, "-m", "toolreeve", "approvals", "deny", "--yes", number],
+        cwd=shell.workspace,
+        check=True,
+        timeout=60,
     )
 
     assert decided.returncode == 0

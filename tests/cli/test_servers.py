@@ -2,16 +2,14 @@
 
 import asyncio
 import json
-import os
-import pty
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Shell
+from tests.cli.terminal import on_terminal
 from tests.remote.gatehouse import Gatehouse
 from tests.remote.place import from_file, light, tool
 from tests.remote.webs import served
@@ -67,7 +65,7 @@ def test_a_changed_tool_is_refused_even_in_bypass_until_it_is_shown_and_accepted
     refused = shell.run("call", "good__echo", "a=1", "--mode", "bypass")
     listed = shell.run("servers", "--json").json
     looked = shell.run("servers", "show", "good")
-    shown = shell.run("servers", "accept", "good")
+    shown = shell.spawn("servers", "accept", "good", stdin=b"y\n")
     accepted = shell.run("servers", "accept", "good", "--yes")
     again = shell.run("servers", "accept", "good")
     taken = shell.run("call", "good__echo", "a=1", "--mode", "bypass")
@@ -99,22 +97,18 @@ def test_only_the_named_tools_are_accepted(shell: Shell, offer: Path) -> None:
     assert shell.run("servers", "--json").json[0]["changed"] == ["one"]
 
 
-@pytest.mark.parametrize(("said", "status", "changed"), [(b"n\n", 3, ["echo"]), (b"y\n", 0, [])])
-def test_on_a_terminal_a_person_is_asked(
-    shell: Shell, offer: Path, said: bytes, status: int, changed: list[str]
-) -> None:
+@pytest.mark.parametrize(("said", "status", "changed"), [("n", 3, ["echo"]), ("y", 0, [])])
+def test_on_a_terminal_a_person_is_asked(shell: Shell, offer: Path, said: str, status: int, changed: list[str]) -> None:
     shell.run("servers", "test", "good")
     offer.write_text(json.dumps({"tools": [tool("echo", title="else")]}))
     shell.run("servers", "test", "good")
-    keyboard, terminal = pty.openpty()
-    os.write(keyboard, said)
 
-    command = [sys.executable, "-m", "toolreeve", "servers", "accept", "good"]
-    done = subprocess.run(command, stdin=terminal, stdout=terminal, stderr=terminal, timeout=60)
-    os.close(terminal)
-    os.close(keyboard)
+    with on_terminal(shell, "servers", "accept", "good", typed="y\n") as terminal:
+        shown = terminal.shows("Use the tool 'echo' of good as offered now? [y/n]: ")
+        terminal.types(f"{said}\n")
 
-    assert done.returncode == status
+        assert terminal.ends() == status
+    assert "+else" in shown
     assert shell.run("servers", "--json").json[0]["changed"] == changed
 
 

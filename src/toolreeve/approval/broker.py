@@ -5,6 +5,7 @@ truthy value. Silence is never called a refusal. A client that cannot be asked w
 the answer, where it can show the question itself, or once somebody has answered what waits on the docket.
 """
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -22,6 +23,8 @@ from toolreeve.core.errors import ErrorCode, ToolError, ToolreeveError
 from toolreeve.core.events import Event
 from toolreeve.core.peer import Decided, Era, Peer
 from toolreeve.core.verdict import Decision, Verdict
+
+logger = logging.getLogger(__name__)
 
 Emit = Callable[[Event], None]
 Remember = Callable[[Lasting], Awaitable[str]]
@@ -125,6 +128,9 @@ class Broker:
         matter, new = await self._docket.file(**asking, tool=request.tool, question=question)
         if new:
             self._tell_asked(request, matter.id, ["docket"])
+            logger.warning(
+                "a call of %r waits for a person: see `toolreeve approvals show %s`", request.tool, matter.id
+            )
         raise _pending(request, matter)
 
     async def _decide_by(self, matter: Matter, action: Action, request: Request, version: str) -> Approval:
@@ -229,10 +235,10 @@ def _pending(request: Request, matter: Matter) -> ToolError:
     return ToolError(
         ErrorCode.APPROVAL_PENDING,
         f"{request.heading} requires approval, and nobody can be asked at this moment. Nothing has run."
-        f" The question is kept as {matter.id!r} until a person answers it",
+        f" The question waits as {matter.id!r}: a person must decide it, on their own terminal",
         suggestions=(
-            f"a person answers it with: toolreeve approvals allow {matter.id} (or: deny {matter.id})",
-            f"then call wait_for_approval with approval_id {matter.id!r}, or make the same call again",
+            f"tell the person that the approval {matter.id!r} waits for them",
+            f"once they have decided, call wait_for_approval with approval_id {matter.id!r}, or repeat the call",
         ),
         detail=told,
         data=told,

@@ -1,7 +1,8 @@
 """What waits for a person, and what do they say? Questions of clients that could not be asked when they called.
 
 A decision is made once, by whoever is first, and is on record. It lets one call run; the call itself is made by whoever
-waits for it, and judged again then.
+waits for it, and judged again then. It is a person's: asked on a terminal, where the call is shown, unless they say
+`--yes`; and nothing that runs in the sandbox can reach the questions.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolreeve.cli.invocation import Group, Invocation, current
+from toolreeve.cli.invocation import Group, Invocation, current, on_terminal
 from toolreeve.cli.output import note, say, say_json, say_table
 from toolreeve.core.errors import ExitStatus
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from toolreeve.record.approvals import Approvals, Matter
 
 LOOK_EVERY = 0.5
+YES = "Do not ask; needed where there is no terminal to ask on."
+QUESTIONS = {"once": "Allow it?", "session": "Allow it in this session?", "always": "Allow it, and write the rule?"}
 COLUMNS = ("id", "state", "tool", "danger", "user", "asked", "reason")
 
 
@@ -43,6 +46,8 @@ def approvals(context: click.Context, *, everything: bool) -> int:
         say_json([matter.to_dict() for matter in matters])
     elif matters:
         say_table(current(), COLUMNS, list(map(_row, matters)))
+        if on_terminal() and any(matter.state == "pending" for matter in matters):
+            note("answer one with `toolreeve approvals allow ID` or `deny ID`, or each as it comes with `watch`")
     else:
         note("nothing waits for an answer")
     return ExitStatus.OK
@@ -70,22 +75,24 @@ def show(number: str) -> int:
 @click.option("--session", is_flag=True, help="Also the same thing again, in the same session.")
 @click.option("--always", is_flag=True, help="Also the same thing again, by a rule in your policy file.")
 @click.option("--note", "remark", default="", help="Something that the model reads.")
-def allow(number: str, remark: str, *, session: bool, always: bool) -> int:
-    """Let the call run, once it is waited for."""
+@click.option("--yes", is_flag=True, help=YES)
+def allow(number: str, remark: str, *, session: bool, always: bool, yes: bool) -> int:
+    """Show the call and, if you say yes, let it run once it is waited for."""
     from toolreeve.approval.request import Scope
 
     if session and always:
         raise click.UsageError("choose --session or --always")
     scope = Scope.ALWAYS if always else Scope.SESSION if session else Scope.ONCE
-    return asyncio.run(_answer(current(), number, scope, remark))
+    return asyncio.run(_answer(current(), number, scope, remark, yes=yes))
 
 
 @approvals.command()
 @click.argument("number", metavar="ID")
 @click.option("--note", "remark", default="", help="Why, or what to do instead; the model reads it.")
-def deny(number: str, remark: str) -> int:
-    """Refuse the call."""
-    return asyncio.run(_answer(current(), number, None, remark))
+@click.option("--yes", is_flag=True, help=YES)
+def deny(number: str, remark: str, *, yes: bool) -> int:
+    """Show the call and, if you say yes, refuse it."""
+    return asyncio.run(_answer(current(), number, None, remark, yes=yes))
 
 
 @approvals.command()
@@ -126,17 +133,33 @@ async def _find(invocation: Invocation, number: str) -> "Matter | None":
         return await found.find(number)
 
 
-async def _answer(invocation: Invocation, number: str, scope: "Scope | None", remark: str) -> int:
+async def _answer(invocation: Invocation, number: str, scope: "Scope | None", remark: str, *, yes: bool) -> int:
     from toolreeve.approval.docket import read_question, write_answer
 
     async with _open(invocation) as found:
         matter = await found.find(number)
         if matter is None:
             return _unknown(number)
-        answer = _said(read_question(matter.id, matter.question), scope, remark)
+        if matter.state != "pending":
+            return _tell(invocation, matter, done=False)
+        request = read_question(matter.id, matter.question)
+        answer = _said(request, scope, remark)
+        if not yes and not await _confirmed(request, answer):
+            note(f"{matter.id} still waits: nothing was changed")
+            return ExitStatus.DENIED
         done = await found.decide(matter.id, write_answer(answer))
         matter = await found.find(matter.id) or matter
     return _tell(invocation, matter, done=done)
+
+
+async def _confirmed(request: "Request", answer: "Answer") -> bool:
+    from toolreeve.approval.prompt import describe
+    from toolreeve.cli.confirming import confirmed
+
+    command = "allow" if answer.granted else "deny"
+    question = QUESTIONS[answer.scope] if answer.granted else "Refuse it?"
+    instead = f"toolreeve approvals {command} {request.id} --yes"
+    return await confirmed(question, shown=describe(request, whole=True), instead=instead)
 
 
 def _said(request: "Request", scope: "Scope | None", remark: str) -> "Answer":

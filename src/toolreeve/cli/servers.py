@@ -4,14 +4,13 @@ What servers say about themselves may be made to deceive: it is shown with every
 """
 
 import asyncio
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
-from toolreeve.cli.invocation import Group, Invocation, current, on_terminal
+from toolreeve.cli.invocation import Group, Invocation, current
 from toolreeve.cli.output import note, say, say_json, say_table
 from toolreeve.core.errors import ErrorCode, ExitStatus, ToolError
 from toolreeve.core.visible import one_line, visible
@@ -174,7 +173,8 @@ async def _accept(invocation: Invocation, spec: "ServerSpec", tools: Sequence[st
             note(f"nothing waits to be accepted; `toolreeve servers test {spec.name}` looks whether something changed")
             return ExitStatus.OK
         _show_changes(waiting)
-        if not yes and not _confirmed(spec.name, waiting):
+        if not yes and not await _confirmed(spec.name, waiting):
+            note("nothing was accepted")
             return ExitStatus.DENIED
         return _accepted(home, waiting, await runtime.pins.accept(home, waiting))
 
@@ -183,11 +183,13 @@ def _meant(change: "Changed", tools: Sequence[str]) -> bool:
     return not tools or change.tool in tools
 
 
-def _confirmed(server: str, changes: "Sequence[Changed]") -> bool:
+async def _confirmed(server: str, changes: "Sequence[Changed]") -> bool:
     """Raises UsageError where nobody can be asked: what was only printed has been seen by nobody."""
-    if not (on_terminal() and sys.stdin.isatty()):
-        raise click.UsageError(f"nobody can be asked here; say yes with `toolreeve servers accept {server} --yes`")
-    return click.confirm(f"Use {len(changes)} of {server} as they are now?")
+    from toolreeve.cli.confirming import confirmed
+
+    tools = f"the tool {one_line(changes[0].tool)!r}" if len(changes) == 1 else f"these {len(changes)} tools"
+    question = f"Use {tools} of {server} as offered now?"
+    return await confirmed(question, instead=f"toolreeve servers accept {server} --yes")
 
 
 async def _changes(invocation: Invocation, spec: "ServerSpec") -> "Sequence[Changed]":

@@ -218,7 +218,7 @@ def _file(database: sqlite3.Connection, *, row: tuple[Any, ...], now: float, mos
         raise ToolError(
             ErrorCode.LIMIT,
             f"Tool {tool!r} requires approval, and {most} calls wait for theirs already",
-            suggestions=("let a person answer them: toolreeve approvals watch",),
+            suggestions=("a person must answer them first",),
         )
     database.execute(f"INSERT INTO approvals ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)  # noqa: S608
     return _matter(row, now), True

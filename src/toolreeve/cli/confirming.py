@@ -1,0 +1,27 @@
+"""Does the person at the terminal say yes? Nothing else is a yes: not what was typed before, not what is piped in.
+
+A program that runs commands for a model has no terminal to answer on, so what only a person may decide is asked here.
+"""
+
+import click
+
+from toolreeve.core.errors import ErrorCode, ToolError
+
+
+async def confirmed(question: str, *, shown: str = "", instead: str) -> bool:
+    """Raises UsageError where nobody can be asked; `instead` is the command line that says yes there."""
+    from toolreeve.approval.channels.console import Hangup, find_terminal, open_console
+
+    device = find_terminal(None)
+    if device is None:
+        raise click.UsageError(
+            f"there is no terminal here, and only a person may answer this: run it in one, or say `{instead}`"
+        )
+    with open_console(device) as console:
+        await console.say(f"\n{shown}\n" if shown else "")
+        console.discard_typed()
+        await console.say(f"{question} [y/n]: ")
+        try:
+            return (await console.line()).lower() in ("y", "yes")
+        except Hangup as problem:
+            raise ToolError(ErrorCode.PERMISSION, f"nothing was decided: {problem}") from None
