@@ -75,6 +75,12 @@ def test_lists_in_variables_are_parted_or_json(user: User) -> None:
     assert found.settings.workspace.extra_roots == ("/a,b", "/c")
 
 
+@pytest.mark.parametrize("variable", ["TOOLREEVE_MCP_TOOLS", "TOOLREEVE_POLICY_DENIED_TOOLS", "COMMAND_ALLOWLIST"])
+def test_a_list_of_nothing_but_separators_is_refused(user: User, variable: str) -> None:
+    with pytest.raises(ConfigErrors, match=f"{variable}: expected array"):
+        user.load(**{variable: " , ,"})
+
+
 def test_denied_tools_of_all_sources_add_up(user: User) -> None:
     user.says('[policy]\ndenied_tools = ["a"]\n')
     user.project_file.write_text('[policy]\ndenied_tools = ["b"]\n')

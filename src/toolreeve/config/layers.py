@@ -152,7 +152,7 @@ def _list_from_text(text: str, *, paths: bool, foreign: bool) -> Any:
         except ValueError:
             return text
     separators = f"[,{os.pathsep}]" if foreign else os.pathsep if paths else ","
-    return [part.strip() for part in re.split(separators, text) if part.strip()]
+    return [part.strip() for part in re.split(separators, text) if part.strip()] or text
 
 
 def read_overrides(

@@ -48,9 +48,15 @@ def test_a_category_may_be_spelled_as_people_do(spelling: str) -> None:
 def test_nothing_chosen_is_everything_and_what_is_taken_away_stays_away() -> None:
     everything = {each.name for each in SPECS}
 
-    assert set(chosen("")) == everything
+    assert {each.name for each in SPECS if read_patterns(()).fit(each)} == everything
     assert set(chosen("-shell")) == everything - {"bash", "execute_command"}
     assert chosen("bash,-shell") == []
+
+
+@pytest.mark.parametrize("words", ["", " ", ",", " , ,", [""], [",", " "]])
+def test_a_text_without_a_word_is_refused_and_does_not_show_everything(words: str | list[str]) -> None:
+    with pytest.raises(ToolreeveError, match="names nothing\n  fix: name categories"):
+        read_patterns(words)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Which tools does a list of words choose? Categories, servers, names and globs; `-word` takes away.
 
-A word that chooses nothing is a mistake and is said to be one: a toolset with a typo must not quietly be another.
+A word that chooses nothing is a mistake and is said to be one, and so is a text without a word, such as `,` or what an
+unset variable leaves: a toolset with a typo must not quietly be another.
 """
 
 import difflib
@@ -64,9 +65,13 @@ EVERYTHING = Patterns()
 
 
 def read_patterns(words: str | Iterable[str]) -> Patterns:
-    """From `file,web,-delete_file` or a list of such."""
-    parts = [part.strip() for text in ([words] if isinstance(words, str) else words) for part in text.split(",")]
-    named = [part for part in parts if part]
+    """From `file,web,-delete_file` or a list of such; an empty list chooses nothing. Raises ConfigError for a text that
+    holds no word."""
+    texts = [words] if isinstance(words, str) else list(words)
+    named = [part.strip() for text in texts for part in text.split(",") if part.strip()]
+    if texts and not named:
+        fix = "name categories, servers, tools or globs, such as file,web; leave it out to show every tool"
+        raise ConfigError(f"{','.join(texts)[:60]!r} names nothing", source="toolset", fix=fix)
     removed = tuple(Word(part[1:].strip()) for part in named if part.startswith("-"))
     return Patterns(tuple(Word(part) for part in named if not part.startswith("-")), removed)
 
