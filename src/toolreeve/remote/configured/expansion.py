@@ -1,6 +1,7 @@
 """What does `${…}` in a server's configuration stand for? A variable, a secret, the workspace or the home.
 
-One pass, and no guesses: what is looked up is never looked into again, and what is not there is an error.
+One pass, and no guesses: what is looked up is never looked into again, and what is not there is an error. A default may
+be a reference itself, as in `${A:-${B}}`, but no further down.
 """
 
 import re
@@ -8,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-_REFERENCE = re.compile(r"\$\{([^{}]*)\}?")
+_REFERENCE = re.compile(r"\$\{((?:[^{}$]|\$(?!\{)|\$\{[^{}]*\})*)(\})?")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PLACES = ("workspaceFolder", "userHome")
 
@@ -46,8 +47,8 @@ class Expander:
 
     def _resolve(self, found: re.Match[str]) -> str:
         inside = found[1]
-        if not found[0].endswith("}"):
-            raise Unresolved(f"{found[0][:60]!r} is not closed", "write ${NAME}")
+        if found[2] is None:
+            raise Unresolved(_open(found[0], found.string[found.end() :]), "write ${NAME}, or ${NAME:-${OTHER}}")
         if inside in _PLACES:
             return self.surroundings.workspace if inside == "workspaceFolder" else self.surroundings.home
         kind, colon, name = inside.partition(":")
@@ -63,7 +64,7 @@ class Expander:
         _require_name(name, reference)
         value = self.surroundings.environ.get(name)
         if has_default and not value:
-            return default
+            return self.expand(default)
         if value is None:
             raise Unresolved(f"the variable {name} is not set", f"export {name}, or write ${{{name}:-default}}")
         return self.pass_on(name)
@@ -95,6 +96,12 @@ def references(value: Any) -> Iterator[str]:
     elif isinstance(value, (list, tuple)):
         for each in value:
             yield from references(each)
+
+
+def _open(reference: str, rest: str) -> str:
+    if rest.startswith("${"):
+        return f"{reference[:60] + rest[:20]!r} holds a reference in a reference in a reference"
+    return f"{reference[:60]!r} is not closed"
 
 
 def _require_name(name: str, reference: str) -> None:
