@@ -1,6 +1,7 @@
 """The runtime: everything a program does with Toolreeve starts here, and every call it makes takes the road."""
 
 import asyncio
+import logging
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -40,6 +41,8 @@ from toolreeve.standing import StandingPolicy
 
 if TYPE_CHECKING:
     from toolreeve.portal import SyncToolreeve
+
+logger = logging.getLogger(__name__)
 
 Approve = Callable[..., Any] | Channel | Sequence[Channel]
 McpServers = Mapping[str, Any] | Sequence[Mapping[str, Any]] | str | Path
@@ -156,9 +159,12 @@ class Toolreeve:
         return (*self._catalogue.problems, *self._server_problems)
 
     def reload(self) -> Sequence[Change]:
-        """Read files of tools again that have changed. Done by itself every second while the runtime runs."""
+        """Read files of tools again that have changed. Done by itself every second while the runtime runs; whoever runs
+        the program is told what is wrong with them, once for each change."""
         changes = self._catalogue.look()
         for change in changes:
+            for problem in change.problems:
+                logger.warning("the tools stay as they were: %s", problem)
             for name in (*change.changed, *change.removed):
                 self._parts.gate.forget(name)
             self._parts.teller.tools_changed(change.to_dict())
