@@ -114,6 +114,27 @@ def test_deep_nesting_is_refused_rather_than_followed() -> None:
     assert not judged("echo " + "$(echo " * 200 + ")" * 200).known
 
 
+@pytest.mark.parametrize("before", ["", "(ls); ", "ls # all\n"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat a | sort | echo\nrm -rf x 2>&1",
+        "ls | cat | xargs echo b\nrm -rf x 2>&1",
+        "cat a | sort | echo b\n\n  rm -rf x 2>/dev/null",
+        "cat a | sort | cat <<<b\nrm -rf x 2>&1",
+        "cat a | sort | ! echo b\nrm -rf x 2>&1",
+        "cat a | sort | export A=b\nrm -rf x 2>&1",
+        "cat a | sort | A=b\nrm -rf x 2>&1",
+    ],
+)
+def test_a_command_ends_with_its_line_also_where_the_parser_reads_on(before: str, command: str) -> None:
+    assert not runs_unasked(before + command)
+
+
+def test_a_line_may_be_continued_after_an_operator_or_a_backslash() -> None:
+    assert runs_unasked("(ls); cat a |\n sort &&\n echo \\\n b 2>&1")
+
+
 def test_a_heredoc_ends_where_bash_ends_it() -> None:
     assert not runs_unasked("cat <<E\nbody\nE\ntouch x")
     assert runs_unasked("cat <<'E'\n$(touch x)\nE")

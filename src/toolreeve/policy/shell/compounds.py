@@ -36,7 +36,7 @@ def group(reader: Reader, node: "Branching") -> Node:
 
 
 def negated(reader: Reader, node: "Branching") -> Node:
-    _, *inner = reader.children(node)
+    _, *inner = reader.line(node)
     if len(inner) != 1:
         raise Unreadable("a negation that is not plain")
     return reader.statement(inner[0])
@@ -115,7 +115,7 @@ def _inert(reader: Reader, node: "Branching") -> None:
 
 
 def test(reader: Reader, node: "Branching") -> Node:
-    children = reader.children(node)
+    children = reader.line(node)
     words: list[RawWord] = []
     operators: list[str] = []
     if children[0].type not in ("[", "[["):
@@ -134,7 +134,7 @@ def _expression(reader: Reader, node: "Branching", words: list[RawWord], operato
     if kind in WORDS:
         words.append(reader.word(node))
     elif kind in ("unary_expression", "binary_expression", "parenthesized_expression", "negated_expression"):
-        for child in reader.children(node):
+        for child in reader.line(node):
             _expression(reader, child, words, operators)
     elif kind in ("regex", "extglob_pattern"):
         _inert_pattern(reader, node)

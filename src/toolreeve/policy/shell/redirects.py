@@ -18,7 +18,7 @@ from toolreeve.policy.shell.syntax import (
     Step,
     Template,
 )
-from toolreeve.policy.shell.tree import WORDS, Reader
+from toolreeve.policy.shell.tree import LINE, WORDS, Reader
 
 if TYPE_CHECKING:
     from tree_sitter import Node as Branching
@@ -33,7 +33,7 @@ def redirected(reader: Reader, node: "Branching") -> Node:
     redirects: list[Redirect] = []
     extra: list[RawWord] = []
     following: list[Step] = []
-    for child in reader.children(node):
+    for child in reader.line(node):
         if child.type in REDIRECTS:
             following.extend(add_redirect(reader, child, redirects, extra))
         else:
@@ -53,12 +53,12 @@ def add_redirect(reader: Reader, node: "Branching", redirects: list[Redirect], w
             raise Unreadable("a redirection that is not plain")
     operator = children[0].type
     if node.type == "herestring_redirect":
-        (word,) = reader.covered(children[1:], children[0].end_byte, node.end_byte)
+        (word,) = reader.covered(children[1:], children[0].end_byte, node.end_byte, LINE)
         redirects.append(Redirect("<<<", descriptor, reader.word(word)))
         return []
     if operator not in _OUTPUTS or len(children) < 2:
         raise Unreadable(f"the redirection `{operator}`")
-    target, *rest = reader.covered(children[1:], children[0].end_byte, node.end_byte)
+    target, *rest = reader.covered(children[1:], children[0].end_byte, node.end_byte, LINE)
     if any(left.end_byte == right.start_byte for left, right in pairwise((target, *rest))):
         raise Unreadable("words that the parser tore apart")
     redirects.append(Redirect(operator, descriptor, reader.word(target)))
@@ -70,8 +70,12 @@ def _heredoc(reader: Reader, node: "Branching", redirects: list[Redirect], words
     following: list[Step] = []
     quoted = False
     _check_end(reader, node)
+    ended = node.start_byte
     for child in reader.children(node):
         kind = child.type
+        if kind in WORDS or kind in REDIRECTS or kind in reader.forms:
+            reader.check_blank(ended, child.start_byte, LINE)
+        ended = child.end_byte
         if kind == "heredoc_start":
             quoted = not re.fullmatch(r"\w+", reader.source(child))
         elif kind == "heredoc_body":

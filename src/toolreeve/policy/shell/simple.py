@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from toolreeve.policy.shell.redirects import REDIRECTS, add_redirect
 from toolreeve.policy.shell.scan import Unreadable
 from toolreeve.policy.shell.syntax import Assignment, Declaration, Node, Opaque, RawWord, Redirect, Simple
-from toolreeve.policy.shell.tree import WORDS, Reader
+from toolreeve.policy.shell.tree import LINE, WORDS, Reader
 
 if TYPE_CHECKING:
     from tree_sitter import Node as Branching
@@ -20,7 +20,7 @@ def command(reader: Reader, node: "Branching") -> Node:
     assignments: list[Assignment] = []
     redirects: list[Redirect] = []
     ended = -1
-    for child in reader.children(node):
+    for child in reader.line(node):
         kind = child.type
         # Bash ends a word only at a blank or an operator; the parser sometimes sees two words in one.
         if child.start_byte == ended and kind not in REDIRECTS:
@@ -44,7 +44,7 @@ def command(reader: Reader, node: "Branching") -> Node:
 
 
 def _assignment(reader: Reader, node: "Branching") -> Assignment:
-    name, *rest = reader.children(node)
+    name, *rest = reader.line(node)
     plain = name.type == "variable_name" and _NAME.fullmatch(reader.source(name)) is not None
     if not plain or not rest or rest[0].type != "=" or name.start_byte != node.start_byte:
         raise Unreadable("an assignment that is not plain")
@@ -59,14 +59,14 @@ def _assignment(reader: Reader, node: "Branching") -> Assignment:
 
 
 def bare_assignments(reader: Reader, node: "Branching") -> Node:
-    found = node.children if node.type == "variable_assignments" else [node]
+    found = reader.line(node) if node.type == "variable_assignments" else [node]
     return Simple((), tuple(_assignment(reader, child) for child in found), (), reader.source(node))
 
 
 def declaration(reader: Reader, node: "Branching") -> Node:
     flags: list[str] = []
     assignments: list[Assignment] = []
-    for child in reader.covered(node.children[1:], node.children[0].end_byte, node.end_byte):
+    for child in reader.covered(node.children[1:], node.children[0].end_byte, node.end_byte, LINE):
         if child.type == "variable_assignment":
             assignments.append(_assignment(reader, child))
         else:
@@ -78,6 +78,6 @@ def declaration(reader: Reader, node: "Branching") -> Node:
 
 
 def unset(reader: Reader, node: "Branching") -> Node:
-    found = reader.children(node)[1:]
+    found = reader.line(node)[1:]
     names = (reader.source(child) if child.type == "variable_name" else reader.word(child) for child in found)
     return Simple(("unset", *names), (), (), reader.source(node))

@@ -27,6 +27,8 @@ WORDS = frozenset(
 _EXPANSIONS = frozenset(
     "expansion simple_expansion command_substitution process_substitution arithmetic_expansion".split()
 )
+LINE, LINES = " \t", " \t\n"
+"""What may stand between words: within a line, and where a new line ends nothing."""
 _DEEPEST = 40
 _OPERATORS = frozenset((";", "&", "\n"))
 _BEFORE_COMMENT = frozenset(("", " ", "\t", "\n", ";", "|", "&", "(", ")"))
@@ -63,21 +65,27 @@ class Reader:
     def children(self, node: "Branching") -> list["Branching"]:
         return list(self.covered(node.children, node.start_byte, node.end_byte))
 
-    def covered(self, children: Iterable["Branching"], start: int, end: int) -> Iterator["Branching"]:
+    def line(self, node: "Branching") -> list["Branching"]:
+        """The children of what ends with its line for bash, though the parser sometimes reads on."""
+        return list(self.covered(node.children, node.start_byte, node.end_byte, LINE))
+
+    def covered(
+        self, children: Iterable["Branching"], start: int, end: int, blanks: str = LINES
+    ) -> Iterator["Branching"]:
         """The children, once it is sure that nothing but blanks stands between them."""
         for child in children:
             begins = child.start_byte
-            self.check_blank(start, begins)
+            self.check_blank(start, begins, blanks)
             if child.type == "comment" and self.text[begins - 1 : begins] not in _BEFORE_COMMENT:
                 raise Unreadable("a `#` inside a word")
             start = child.end_byte
             yield child
-        self.check_blank(start, end)
+        self.check_blank(start, end, blanks)
 
-    def check_blank(self, start: int, end: int) -> None:
-        if end - start > 1 or (end > start and self.text[start] not in " \n\t"):
+    def check_blank(self, start: int, end: int, blanks: str) -> None:
+        if end - start > 1 or (end > start and self.text[start] not in blanks):
             gap = self.text[start:end].replace("\\\n", "")
-            if gap.strip(" \t\n"):
+            if gap.strip(blanks):
                 raise Unreadable("text that the parser passed over")
 
     def statements(self, children: Iterable["Branching"], start: int, end: int) -> Script:
