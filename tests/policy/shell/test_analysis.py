@@ -112,6 +112,21 @@ def test_a_cd_that_may_have_failed_leaves_both_places_possible() -> None:
     assert effects("cd src; rm a") == ["read:/project/src", "delete:/project/a", "delete:/project/src/a"]
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cd none && ls; cat a",
+        "cd none && ls || cat a",
+        "cd none && ls\ncat a",
+        "cd none && ls > /dev/null; cat a",
+        "cd none && cd other && ls; cat a",
+        "{ cd none && ls; }; cat a",
+    ],
+)
+def test_a_chain_whose_cd_fails_leaves_the_rest_where_it_was(command: str) -> None:
+    assert {"read:/project/a", "read:/project/none/a"} <= set(effects(command))
+
+
 def test_a_cd_in_a_subshell_or_pipeline_does_not_last() -> None:
     assert effects("(cd src && ls); cat a")[-1] == "read:/project/a"
     assert effects("cd src | ls; cat a")[-1] == "read:/project/a"

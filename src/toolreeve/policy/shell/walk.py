@@ -46,12 +46,13 @@ class Walk(Runner):
     def script(self, script: Script, scope: Scope, piped: Printed = ()) -> Printed:
         """Walks the steps in order in one scope; answers what the last one prints, if it is the only one that does."""
         printed: Printed = None
-        for index, (node, operator) in enumerate(script.steps):
-            before = scope.directories
+        been = scope.directories
+        for node, operator in script.steps:
             printed = self.node(node, scope.copy() if operator == "&" else scope, piped)
-            if operator != "&&" and scope.directories != before and index + 1 < len(script.steps):
-                # The `cd` may have failed and the script gone on where it was.
-                scope.directories = _either(before, scope.directories)
+            if scope.directories is not been:
+                # Any `cd` since the last `;` or `||` may have failed, and the script gone on where it was.
+                been = _either(been, scope.directories)
+                scope.directories = scope.directories if operator == "&&" else been
         return printed if len(script.steps) == 1 else None
 
     def node(self, node: Node, scope: Scope, piped: Printed = ()) -> Printed:
