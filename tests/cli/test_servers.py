@@ -50,6 +50,44 @@ def test_a_server_is_shown_and_tested(shell: Shell) -> None:
     assert "says it is: light 1" in tested.out
 
 
+def test_a_server_that_cannot_be_used_as_it_is_written_down_is_listed_with_the_reason(shell: Shell) -> None:
+    own = shell.home / ".config" / "toolreeve" / "toolreeve.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text(
+        '[mcp_servers.web]\nurl = "https://a/"\nheaders = { Authorization = "Bearer ${NOT_SET_HERE}" }\n\n'
+        '[mcp_servers.lost]\ncommand = "true"\ncwd = "/nonexistent/here"\n'
+    )
+
+    listed = {each["name"]: each for each in shell.run("servers", "--json").json}
+    table = shell.run("servers", "list").out
+    shown = shell.run("servers", "show", "web")
+
+    assert (listed["web"]["state"], listed["web"]["source"]) == ("not configured", f"{own}:1")
+    assert "the variable NOT_SET_HERE is not set (export NOT_SET_HERE" in listed["web"]["problem"]
+    assert "not configured" in table
+    assert listed["lost"]["problem"] == (
+        f"the folder '/nonexistent/here' does not exist, where 'lost' is to start ({own}:5)"
+    )
+    assert shown.status == 2
+    assert "the server 'web' cannot be used" in shown.err
+
+
+def test_a_secret_in_an_entry_is_veiled_wherever_a_server_is_shown(shell: Shell) -> None:
+    own = shell.home / ".config" / "toolreeve" / "toolreeve.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text(
+        '[mcp_servers.s]\ncommand = "/bin/sh"\n'
+        'args = ["-c", "echo $0 $2 $API_TOKEN >&2", "--token=hunter-two-2", "--key", "hunter-two-2"]\n'
+        'env = { API_TOKEN = "hunter-three" }\n'
+    )
+
+    printed = [shell.run("servers", *words) for words in ((), ("--json",), ("show", "s"), ("test", "s"))]
+
+    told = "".join(each.out + each.err for each in printed)
+    assert "--token=[redacted]" in told
+    assert "hunter" not in told
+
+
 @pytest.mark.usefixtures("offer")
 def test_an_unknown_server_is_answered_with_the_nearest(shell: Shell) -> None:
     answered = shell.run("servers", "show", "goood")

@@ -78,7 +78,7 @@ def test_lists_in_variables_are_parted_or_json(user: User) -> None:
 @pytest.mark.parametrize("variable", ["TOOLREEVE_MCP_TOOLS", "TOOLREEVE_POLICY_DENIED_TOOLS", "COMMAND_ALLOWLIST"])
 def test_a_list_of_nothing_but_separators_is_refused(user: User, variable: str) -> None:
     with pytest.raises(ConfigErrors, match=f"{variable}: expected array"):
-        user.load(**{variable: " , ,"})
+        user.load(None, **{variable: " , ,"})
 
 
 def test_denied_tools_of_all_sources_add_up(user: User) -> None:

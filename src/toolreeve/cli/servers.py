@@ -12,7 +12,7 @@ import click
 
 from toolreeve.cli.invocation import Group, Invocation, current
 from toolreeve.cli.output import note, say, say_json, say_table
-from toolreeve.core.errors import ErrorCode, ExitStatus, ToolError
+from toolreeve.core.errors import ConfigError, ErrorCode, ExitStatus, ToolError
 from toolreeve.core.visible import one_line, visible
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from toolreeve.remote.status import ServerStatus
     from toolreeve.runtime import Toolreeve
 
+LEFT_OUT = "not configured"
 COLUMNS = ("server", "kind", "state", "tools", "era", "problems")
 
 
@@ -31,7 +32,7 @@ def servers(context: click.Context) -> int:
     """List the MCP servers and how they are; show one, test it, log in to it or out, or accept what it changed."""
     if context.invoked_subcommand is not None:
         return ExitStatus.OK
-    found = asyncio.run(_look(current(), current().configuration().mcp_servers))[0]
+    found = [*asyncio.run(_look(current(), current().configuration().mcp_servers))[0], *_left_out(current())]
     if current().json:
         say_json([status.to_dict() for status in found])
     elif found:
@@ -112,10 +113,25 @@ def _find(invocation: Invocation, name: str) -> "ServerSpec":
 
     known = {spec.name: spec for spec in invocation.configuration().mcp_servers}
     if name not in known:
+        for left_out in (each for each in _left_out(invocation) if each.name == name):
+            raise ConfigError(f"the server {name!r} cannot be used: {left_out.problem}", source=left_out.source)
         near = difflib.get_close_matches(name, known, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"configured are: {', '.join(known) or 'none'}"
         raise ToolError(ErrorCode.TOOL_NOT_FOUND, f"no MCP server is called {name!r}; {hint}")
     return known[name]
+
+
+def _left_out(invocation: Invocation) -> "Iterator[ServerStatus]":
+    """Those that are written down and cannot be used as they stand there."""
+    from toolreeve.remote.configured.reading import LeftOut
+    from toolreeve.remote.status import ServerStatus
+
+    found = invocation.configuration()
+    known = {spec.name for spec in found.mcp_servers}
+    for problem in found.mcp_problems:
+        if isinstance(problem, LeftOut) and problem.server not in known:
+            reason = f"{problem.key}: {problem.problem}" + (f" ({problem.fix})" if problem.fix else "")
+            yield ServerStatus(name=problem.server, source=problem.place, state=LEFT_OUT, problem=reason)
 
 
 def _runtime(invocation: Invocation, specs: "Sequence[ServerSpec]") -> "Toolreeve":
@@ -136,7 +152,7 @@ def _row(status: "ServerStatus") -> tuple[str, ...]:
     problems = [one_line(each) for each in told if each]
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     shown = problems[0] + more if problems else ""
-    return status.name, status.kind, status.state, str(status.tools), status.era or "", shown
+    return one_line(status.name), status.kind, status.state, str(status.tools), status.era or "", shown
 
 
 def _facts(status: "ServerStatus") -> Iterator[str]:

@@ -182,7 +182,8 @@ class Keeper:
             async with asyncio.timeout(self.spec.connect_timeout):
                 await self._list(session)
         except Exception as problem:  # the tools stay as they were
-            logger.warning("the server %r could not be listed again: %s", self.spec.name, _told(problem, self.spec))
+            told = self._veil.text(_told(problem, self.spec))
+            logger.warning("the server %r could not be listed again: %s", self.spec.name, told)
 
     async def _rest(self) -> None:
         with contextlib.suppress(TimeoutError):

@@ -18,8 +18,9 @@ CONNECT_TIMEOUT = 30.0
 class ServerSpec:
     """One configured server, with every reference in its values resolved.
 
-    `place` is the command line or URL as it was written, without the values of variables and secrets: fit to be shown.
-    `env` is what a stdio server is given besides the plain base, `secret_values` what must not come back from it.
+    `place` is the command line or URL as it was written, without the values of variables and without what looks like a
+    secret: fit to be shown. `env` is what a stdio server is given besides the plain base, `secret_values` what must not
+    come back from it.
     `allow` is None where every tool is offered. `prefix` stands before the names of its tools; "" for none.
     """
 

@@ -1,7 +1,7 @@
 """How is a server? What people and programs are told of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -10,17 +10,17 @@ class ServerStatus:
     """How a server is. `place` is where it leads, without secrets; `problem` is why it is not there."""
 
     name: str
-    kind: str
-    place: str
     source: str
     state: str
-    trusted: bool
-    era: str | None
-    tools: int
-    changed: tuple[str, ...]
-    problem: str
-    problems: tuple[str, ...]
-    info: Mapping[str, Any]
+    kind: str = ""
+    place: str = ""
+    trusted: bool = False
+    era: str | None = None
+    tools: int = 0
+    changed: tuple[str, ...] = ()
+    problem: str = ""
+    problems: tuple[str, ...] = ()
+    info: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         return {

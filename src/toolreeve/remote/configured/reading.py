@@ -13,6 +13,7 @@ from typing import Any
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.errors import ConfigError
 from toolreeve.core.schema import Problem, Schema, nearest
+from toolreeve.remote.configured.concealed import veiled
 from toolreeve.remote.configured.declared import SERVER
 from toolreeve.remote.configured.dialects import OWN, SECTIONS, plain
 from toolreeve.remote.configured.expansion import Expander, Surroundings
@@ -28,6 +29,9 @@ _SCHEMA = Schema(SERVER)
 # An `@` behind the host is no end of a user's name: what is shown as the host must be the host.
 _AUTHORITY = re.compile(r"([^/?#\\]*)(.*)", re.DOTALL)
 _QUERY = re.compile(r"[?#]")
+_QUOTED = frozenset({"args", "env", "headers", "oauth", "url"})
+"""Where secrets may stand: what is wrong there is said without the value."""
+_QUOTE = re.compile(r"(, got [a-z]+) .*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +52,15 @@ class Origin:
     def error(self, problem: str, *, path: KeyPath, fix: str = "") -> ConfigError:
         key = ".".join(map(str, path))
         return ConfigError(problem, source=self.source, line=self.line_of(path), key=key, fix=fix)
+
+
+class LeftOut(ConfigError):
+    """A server that is written down and cannot be used as it stands there. `place` is where that is."""
+
+    def __init__(self, server: str, place: str, problem: ConfigError) -> None:
+        where = {"source": problem.source, "line": problem.line, "key": problem.key}
+        super().__init__(problem.problem, fix=problem.fix, **where)  # type: ignore[arg-type]
+        self.server, self.place = server, place
 
 
 @dataclass(slots=True)
@@ -124,7 +137,8 @@ def _read(entry: Entry, origin: Origin, surroundings: Surroundings, found: Serve
     try:
         spec = _parse(entry, origin, surroundings, found.notices)
     except Rejected as problem:
-        found.problems.append(origin.error(str(problem), path=(*entry.path, *problem.key), fix=problem.fix))
+        error = origin.error(str(problem), path=(*entry.path, *problem.key), fix=problem.fix)
+        found.problems.append(LeftOut(str(entry.path[-1]), origin.place(entry.path), error) if entry.path else error)
         return
     if spec is None:
         return
@@ -152,7 +166,7 @@ def _parse(entry: Entry, origin: Origin, surroundings: Surroundings, notices: li
         told += [
             f"{here}: {key} of a project's own server is ignored: only your own file may say it" for key in withheld
         ]
-    spec = resolve(name, own, Expander(surroundings), base=origin.base, source=here, place=place(own))
+    spec = resolve(name, own, Expander(surroundings), base=origin.base, source=here, place=shown(own))
     _check_login(spec)
     notices += told
     return _placed(spec, origin, surroundings)
@@ -207,8 +221,10 @@ def _checked(raw: Mapping[str, Any], origin: Origin) -> dict[str, Any]:
             f"unknown key{nearest(found.unknown[0], known)}", f"known are {', '.join(known)}", found.unknown[:1]
         )
     for problem in _problems(found.entry):
-        key, *_ = (*problem.pointer.split("/")[1:], "")
-        raise Rejected(problem.text, _described(key), (key,) if key else ())
+        key, *inner = (*problem.pointer.split("/")[1:], "")
+        if key not in _QUOTED:
+            raise Rejected(problem.text, _described(key), (key,) if key else ())
+        raise Rejected(_QUOTE.sub(r"\1", problem.text), _described(key), (key, *inner[:1]) if inner[0] else (key,))
     return dict(found.entry)
 
 
@@ -241,8 +257,15 @@ def _without_self_praise(entry: dict[str, Any]) -> tuple[dict[str, Any], Sequenc
     return {key: value for key, value in entry.items() if key not in praise}, praise
 
 
+def shown(entry: Mapping[str, Any]) -> str:
+    """Where it leads, without what looks like a secret."""
+    args = entry.get("args")
+    return place({**entry, "args": veiled([*map(str, args)])} if isinstance(args, list) else entry)
+
+
 def place(entry: Mapping[str, Any]) -> str:
-    """The command line, or the URL without what may be a credential, as written."""
+    """The command line, or the URL without what may be a credential, as written: whoever decides whether it may run
+    sees all of it."""
     if "command" in entry:
         args = entry.get("args")
         return shlex.join(map(str, [entry["command"], *(args if isinstance(args, list) else ())]))

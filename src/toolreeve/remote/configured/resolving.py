@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from toolreeve.core.danger import DangerLevel
+from toolreeve.remote.configured.concealed import concealed, without
 from toolreeve.remote.configured.expansion import Expander, Unresolved
 from toolreeve.remote.configured.titles import server_name
 from toolreeve.remote.servers import CONNECT_TIMEOUT, Kind, ServerSpec
@@ -33,17 +34,21 @@ def resolve(
     """`entry` fits the schema. One that is turned off is resolved as far as it can be. Raises Rejected."""
     kind = _kind(entry)
     values = _Values(entry, expander, base, lenient=entry.get("enabled") is False)
+    args, oauth, headers = values.texts("args"), values.oauth(), values.headers()
+    env = values.env() if kind == "stdio" else {}
+    url = values.url() if kind != "stdio" else None
+    unsaid = concealed((*args, url or ""), env, headers, oauth or {})
     return ServerSpec(
         name=name,
         kind=kind,
-        place=place,
+        place=without(place, unsaid),
         source=source,
         command=values.command() if kind == "stdio" else None,
-        args=values.texts("args"),
-        env=values.env() if kind == "stdio" else {},
+        args=args,
+        env=env,
         cwd=values.path("cwd"),
-        url=values.url() if kind != "stdio" else None,
-        headers=values.headers(),
+        url=url,
+        headers=headers,
         timeout=_seconds(entry.get("timeout")),
         connect_timeout=_seconds(entry.get("connect_timeout")) or CONNECT_TIMEOUT,
         allow=tuple(entry["allow"]) if "allow" in entry else None,
@@ -52,10 +57,10 @@ def resolve(
         trusted=entry.get("trusted", False),
         prefix=_prefix(entry.get("prefix")),
         sandbox=entry.get("sandbox"),
-        oauth=values.oauth(),
+        oauth=oauth,
         enabled=entry.get("enabled", True),
         secrets=tuple(expander.secrets),
-        secret_values=tuple(expander.secrets.values()),
+        secret_values=tuple(dict.fromkeys((*expander.secrets.values(), *unsaid))),
     )
 
 

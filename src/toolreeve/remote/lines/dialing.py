@@ -44,6 +44,10 @@ class Dialing:
     def _piped(self, spec: ServerSpec) -> Line:
         if spec.command is None:
             raise ServerAway("it has no command")
+        directory = spec.cwd or self._workspace
+        if not Path(directory).is_dir():
+            where = f"where {spec.name!r} is to start ({spec.source})"
+            raise ServerAway(f"the folder {directory!r} does not exist, {where}")
         place = None
         if spec.sandbox is not None:
             try:
@@ -54,6 +58,6 @@ class Dialing:
         return StdioLine(
             (spec.command, *spec.args),
             environment=spec.env if place else {**self._base, **spec.env},  # the sandbox has a base of its own
-            directory=spec.cwd or self._workspace,
+            directory=directory,
             place=place,
         )
