@@ -307,3 +307,12 @@ def test_the_whole_answer_is_one_line_of_json_on_a_pipe(shell: Shell) -> None:
 
     assert out.count("\n") == 1
     json.loads(out)
+
+
+def test_a_call_that_nobody_can_be_asked_about_says_what_a_shell_user_can_do(shell: Shell) -> None:
+    refused = shell.spawn("call", "write_file", "path=a", "content=b")
+
+    assert refused.status == 3
+    assert "approve=" not in refused.err, "that is for programs in Python"
+    assert "run it in a terminal, where the question can be asked" in refused.err
+    assert "toolreeve policy explain TOOL" in refused.err

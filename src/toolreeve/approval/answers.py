@@ -18,11 +18,19 @@ from toolreeve.core.errors import ErrorCode, ToolError
 
 WITHDRAWAL = 1.0
 """How long a channel may take to take its question back; one that will not is left behind."""
-WAYS = (
-    "pass `approve=` (an async function, or a channel) to Toolreeve",
-    "run it in a terminal, where the question can be asked",
-    "allow it beforehand: add the tool to `allowed_tools`, or a rule to policy.yaml",
-)
+PASSED = "pass `approve=` (an async function, or a channel) to Toolreeve"
+TERMINAL = "run it in a terminal, where the question can be asked"
+BEFOREHAND = "allow it beforehand: add the tool to `allowed_tools`, or a rule to policy.yaml"
+EXPLAINED = "see what decides: toolreeve policy explain TOOL"
+_WAYS: Mapping[str, tuple[str, ...]] = {
+    "python": (PASSED, TERMINAL, BEFOREHAND),
+    "cli": (TERMINAL, BEFOREHAND, EXPLAINED),
+}
+
+
+def ways(origin: str) -> tuple[str, ...]:
+    """What whoever called from there can do, so that the question can be answered."""
+    return _WAYS.get(origin, (BEFOREHAND,))
 
 
 async def first_answer(request: Request, channels: Sequence[Channel], timeout: float) -> Answer:
@@ -40,14 +48,14 @@ async def first_answer(request: Request, channels: Sequence[Channel], timeout: f
         raise ToolError(
             ErrorCode.APPROVAL_TIMEOUT,
             f"{request.heading} requires approval, and nobody answered within {timeout:g} s",
-            suggestions=("ask again when somebody is there", *WAYS[2:]),
+            suggestions=("ask again when somebody is there", BEFOREHAND),
         ) from None
     finally:
         await _withdraw(asking)
     raise ToolError(
         ErrorCode.PERMISSION,
         f"{request.heading} requires approval but no channel gave a usable answer: {'; '.join(failures)}",
-        suggestions=WAYS,
+        suggestions=ways(request.origin),
     )
 
 
@@ -87,7 +95,7 @@ async def brought_answer(request: Request, result: Any) -> Answer:
         answer = elicitation.read_answer(request, result)
     except NoAnswer as problem:
         message = f"{request.heading} requires approval but the client gave no usable answer: {problem}"
-        raise ToolError(ErrorCode.PERMISSION, message, suggestions=WAYS[2:]) from None
+        raise ToolError(ErrorCode.PERMISSION, message, suggestions=(BEFOREHAND,)) from None
     return _signed(answer, PeerChannel.name, request)
 
 

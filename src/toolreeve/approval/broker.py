@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from toolreeve.approval.answers import WAYS, brought_answer, first_answer, noted_answer
+from toolreeve.approval.answers import brought_answer, first_answer, noted_answer, ways
 from toolreeve.approval.channel import Channel
 from toolreeve.approval.channels.peer import PeerChannel
 from toolreeve.approval.docket import Docket, Matter, holder_of, write_question
@@ -67,7 +67,7 @@ class Broker:
         channels = [channel for channel in self.channels if channel.available()]
         peer = action.call.peer
         if peer is None and not channels:
-            raise ToolError(ErrorCode.PERMISSION, _nobody(action), suggestions=WAYS)
+            raise ToolError(ErrorCode.PERMISSION, _nobody(action), suggestions=ways(action.call.origin))
         request = await self._pose(action, verdict, version)
         if peer is None:
             return await self._ask(action, request, channels, version)
@@ -120,7 +120,7 @@ class Broker:
     async def _look_up(self, action: Action, request: Request, version: str, *, holder: str) -> Approval:
         """Whether somebody has answered on the docket; if not, the question is left there."""
         if self._docket is None:
-            raise ToolError(ErrorCode.PERMISSION, _nobody(action), suggestions=WAYS)
+            raise ToolError(ErrorCode.PERMISSION, _nobody(action), suggestions=ways(action.call.origin))
         asking = {"binding": request.binding, "holder": holder}
         if (decided := await self._docket.take(**asking)) is not None:
             return await self._decide_by(decided, action, request, version)
