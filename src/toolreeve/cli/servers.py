@@ -144,6 +144,7 @@ def _runtime(invocation: Invocation, specs: "Sequence[ServerSpec]") -> "Toolreev
 async def _look(invocation: Invocation, specs: "Sequence[ServerSpec]") -> "tuple[list[ServerStatus], list[ToolSpec]]":
     async with _runtime(invocation, specs) as runtime:
         tools = [bound.spec for bound in runtime.tools.list() if bound.spec.server is not None]
+        await runtime.fleet.resources()  # two servers may have the same, which their status then says
         return runtime.fleet.status(), tools
 
 

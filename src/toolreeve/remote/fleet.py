@@ -15,7 +15,7 @@ from toolreeve.remote.lines.line import RemoteError, ServerAway
 from toolreeve.remote.offers.listing import Listed
 from toolreeve.remote.offers.names import SEPARATOR, NameRefused, check_server
 from toolreeve.remote.offers.pins import Pins
-from toolreeve.remote.offers.shelf import ToolShelf
+from toolreeve.remote.offers.shelf import MOST_PROBLEMS, ToolShelf
 from toolreeve.remote.servers import ServerSpec
 from toolreeve.remote.status import ServerStatus
 from toolreeve.remote.upstream import Upstream
@@ -106,9 +106,10 @@ class Fleet:
         return found
 
     def status(self) -> list[ServerStatus]:
-        return [self._status(each, self._shelves[each.name]) for each in self._upstreams.values()]
+        owners: dict[str, str] = {}
+        return [self._status(each, self._shelves[each.name], owners) for each in self._upstreams.values()]
 
-    def _status(self, upstream: Upstream, shelf: ToolShelf) -> ServerStatus:
+    def _status(self, upstream: Upstream, shelf: ToolShelf, owners: dict[str, str]) -> ServerStatus:
         spec, main = upstream.spec, upstream.keeper.main
         return ServerStatus(
             name=spec.name,
@@ -121,7 +122,7 @@ class Fleet:
             tools=len(shelf.names),
             changed=tuple(shelf.changed),
             problem=upstream.problem,
-            problems=shelf.problems,
+            problems=(*shelf.problems, *_shadowed(upstream, owners)),
             info={} if main is None else main.server_info,
         )
 
@@ -223,6 +224,17 @@ def _refuse_name(upstream: Upstream) -> None:
             check_server(upstream.spec.prefix)
     except NameRefused as problem:
         upstream.keeper.turn_off(str(problem))
+
+
+def _shadowed(upstream: Upstream, owners: dict[str, str]) -> Sequence[str]:
+    """Its resources that another server has as well: `owners` are those that were configured before, and answer."""
+    if upstream.state is not State.UP:
+        return ()
+    told = []
+    for uri in upstream.uris():
+        if (owner := owners.setdefault(uri, upstream.name)) != upstream.name:
+            told.append(f"the resource {uri[:200]!a} is left out: that of {owner!r}, configured before it, is used")
+    return told[:MOST_PROBLEMS]
 
 
 def prefix_of(spec: ServerSpec) -> str:

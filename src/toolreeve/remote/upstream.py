@@ -123,6 +123,11 @@ class Upstream:
         """Whether the server has listed this very resource."""
         return any(isinstance(each, Mapping) and each.get("uri") == uri for each in self._lists.get("resources", ()))
 
+    def uris(self) -> Sequence[str]:
+        """Of its resources, as it has last listed them."""
+        listed = [each.get("uri") for each in self._lists.get("resources", ()) if isinstance(each, Mapping)]
+        return [uri for uri in listed if isinstance(uri, str)]
+
     async def offers(self, listed: Listed) -> Sequence[Any]:
         """Its resources, templates or prompts, as it lists them. Raises RemoteError, ServerAway, TimeoutError."""
         main = self.keeper.main

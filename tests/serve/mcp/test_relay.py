@@ -35,7 +35,7 @@ async def test_what_several_servers_offer_is_one_offer(world: World) -> None:
         prompts = (await client.ask("prompts/list"))["result"]["prompts"]
 
     assert set(greeted) == {"tools", "resources", "prompts", "completions", "logging"}
-    assert [each["uri"] for each in resources] == ["one://book/1", "shared://book", "two://book/1", "shared://book"]
+    assert [each["uri"] for each in resources] == ["one://book/1", "shared://book", "two://book/1"]
     assert resources[0]["annotations"] == {"audience": ["user"]}
     assert [each["uriTemplate"] for each in templates] == ["one://shelf/{n}/book/{m}", "two://shelf/{n}/book/{m}"]
     assert [each["name"] for each in prompts] == ["one__tell", "two__tell"]
@@ -52,6 +52,15 @@ async def test_a_resource_is_read_where_it_is_and_by_the_first_where_several_hav
     assert [*known, expanded] == ["read by one", "read by two", "read by one", "read by two"]
     assert whole == {"contents": [{"uri": "two://book/1", "text": "read by two", "_meta": {"kept": True}}]}
     assert unknown["error"] == {"code": -32002, "message": "Resource not found", "data": {"uri": "three://book"}}
+
+
+async def test_a_resource_that_two_servers_have_is_said_in_the_status_of_the_second(world: World) -> None:
+    async with libraries(world, "one", "two") as reeve:
+        await reeve.fleet.resources()
+        one, two = reeve.fleet.status()
+
+    assert one.problems == ()
+    assert two.problems == ("the resource 'shared://book' is left out: that of 'one', configured before it, is used",)
 
 
 async def test_the_only_server_is_asked_for_what_it_did_not_list(world: World) -> None:

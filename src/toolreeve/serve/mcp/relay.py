@@ -1,12 +1,12 @@
 """What do the servers behind us offer besides tools? Their resources, prompts and completions, under one roof.
 
 Lists are merged; whatever is then asked of a server is a call of a hidden tool and takes the road like any other.
-Where two servers know a URI, the first that was configured answers.
+Where two servers know a URI, it is listed once, and the first that was configured answers.
 """
 
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -176,11 +176,11 @@ class Relay:
 
     async def _resources(self, caller: Caller) -> Offered:
         await self._fleet.settled(PATIENCE)
-        return list(self._seen(await self._fleet.resources(), "resources/read", caller))
+        return _once("uri", self._seen(await self._fleet.resources(), "resources/read", caller))
 
     async def _templates(self, caller: Caller) -> Offered:
         await self._fleet.settled(PATIENCE)
-        return list(self._seen(await self._fleet.templates(), "resources/read", caller))
+        return _once("uriTemplate", self._seen(await self._fleet.templates(), "resources/read", caller))
 
     def _seen(self, offered: Offered, method: str, caller: Caller) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Without what the client could not ask for anyway."""
@@ -213,6 +213,19 @@ def refused(failure: Failure) -> WireError:
 
 def _taken(params: Params, *keys: str, **given: Any) -> dict[str, Any]:
     return {key: params[key] for key in keys if params.get(key) is not None} | given
+
+
+def _once(key: str, offered: Iterable[tuple[str, Mapping[str, Any]]]) -> Offered:
+    """Of those with the same place the first, which is the one that answers there."""
+    places: set[Any] = set()
+    kept = []
+    for server, definition in offered:
+        place = definition.get(key)
+        if not isinstance(place, str) or place not in places:
+            kept.append((server, definition))
+        if isinstance(place, str):
+            places.add(place)
+    return kept
 
 
 def _items(offered: Offered) -> list[Mapping[str, Any]]:
