@@ -210,6 +210,7 @@ def test_a_server_that_is_turned_off_needs_none_of_its_variables() -> None:
         {"command": "toolreeve", "args": ["mcp"]},
         {"command": "/opt/venv/bin/toolreeve", "args": ["mcp", "--search"]},
         {"command": "python3", "args": ["-m", "toolreeve", "mcp"]},
+        {"command": "python3", "args": ["-P", "-m", "toolreeve", "mcp", "--search"]},
         {"transport": {"type": "builtin"}},
     ],
 )

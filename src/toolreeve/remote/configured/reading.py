@@ -203,7 +203,8 @@ def is_ourselves(raw: Mapping[str, Any]) -> bool:
     command, args = entry.get("command"), entry.get("args")
     words = [command, *args] if isinstance(args, list) else [command]
     program = Path(command).name if isinstance(command, str) else ""
-    return (program == "toolreeve" and words[1:2] == ["mcp"]) or words[1:4] == ["-m", "toolreeve", "mcp"]
+    behind = [word for word in words[1:5] if word not in ("-P", "-I")]
+    return (program == "toolreeve" and words[1:2] == ["mcp"]) or behind[:3] == ["-m", "toolreeve", "mcp"]
 
 
 def _name(given: str) -> str:
