@@ -9,18 +9,18 @@ import uvicorn
 from starlette.responses import PlainTextResponse
 
 from toolreeve.serve.app import bind
-from toolreeve.serve.corking import CorkedProtocol
+from toolreeve.serve.quick import QuickProtocol
 
 BEGUN = b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 
 
-class Hasty(CorkedProtocol):
+class Hasty(QuickProtocol):
     seconds = 0.3
 
 
 @asynccontextmanager
 async def connected(
-    protocol: type[CorkedProtocol] = CorkedProtocol,
+    protocol: type[QuickProtocol] = QuickProtocol,
 ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     config = uvicorn.Config(PlainTextResponse("done"), http=protocol, lifespan="off", log_config=None)
     server = uvicorn.Server(config)

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -14,7 +13,7 @@ from starlette.responses import PlainTextResponse
 from tests.serve.mcp.house import serving
 from tests.world import World
 from toolreeve.serve.app import bind
-from toolreeve.serve.neighbours import NeighbourProtocol, owner
+from toolreeve.serve.neighbours import NeighbourProtocol
 
 SOMEBODY_ELSE = os.getuid() + 1
 
@@ -56,19 +55,6 @@ async def test_a_stranger_is_refused_request_by_request() -> None:
         writer.close()
 
     assert said.count(b"HTTP/1.1") == said.count(b"403 Forbidden") == 3
-
-
-def test_who_has_gone_is_nobody() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        far = socket.create_connection(listening.getsockname())
-        near, _ = listening.accept()
-        ends = near.getpeername(), near.getsockname()
-        with near:
-            before = owner(socket.AF_INET, *ends)
-            far.close()
-            after = owner(socket.AF_INET, *ends)
-
-    assert (before, after) == (os.getuid(), None)
 
 
 async def test_the_door_without_tokens_is_open_to_its_own_user(world: World) -> None:

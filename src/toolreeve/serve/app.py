@@ -7,23 +7,23 @@ import logging
 import signal
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable, Generator, Mapping
+from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 from uvicorn import Config, Server
 
 from toolreeve.core.errors import ConfigError
-from toolreeve.serve.corking import CorkedProtocol
 from toolreeve.serve.gate import Gate, Refused, is_loopback
 from toolreeve.serve.mcp.door import new_desk
 from toolreeve.serve.mcp.http import HttpDoor, Views
 from toolreeve.serve.mcp.sdk import CREDENTIAL
 from toolreeve.serve.neighbours import NeighbourProtocol
 from toolreeve.serve.pages import answer_question, is_question, readable_by
-from toolreeve.serve.tokens import Tokens
+from toolreeve.serve.quick import Header, QuickProtocol, Take
+from toolreeve.serve.tokens import Credential, Tokens
 
 if TYPE_CHECKING:
     from toolreeve.runtime import Toolreeve
@@ -34,15 +34,33 @@ MOST_CONNECTIONS = 4096
 MCP = "/mcp"
 
 
+class Door(Protocol):
+    """An ASGI application that may answer some requests the short way."""
+
+    def recognise(self, headers: Sequence[Header], credential: Credential) -> Take | None: ...
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
+
+
 class Application:
     """`stop` is called when no more requests are to come, so that those which listen end by themselves."""
 
-    def __init__(self, gate: Gate, doors: Mapping[str, ASGIApp], stop: Callable[[], None]) -> None:
+    def __init__(self, gate: Gate, doors: Mapping[str, Door], stop: Callable[[], None]) -> None:
         self._gate, self._doors, self.stop = gate, doors, stop
 
     @property
     def asks_for_tokens(self) -> bool:
         return bool(self._gate.tokens)
+
+    def recognise(self, target: bytes, headers: Sequence[Header]) -> Take | None:
+        """Who takes what is posted there; None for all that is not as plain as can be, and for who is refused."""
+        door = self._doors.get(target.decode("latin-1"))
+        if door is None or any(name == b"origin" for name, _ in headers):
+            return None
+        try:
+            return door.recognise(headers, self._gate.admit(headers))
+        except Refused:
+            return None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -70,7 +88,7 @@ class HttpServer(Server):
         super().__init__(
             Config(
                 application,
-                http=CorkedProtocol if application.asks_for_tokens else NeighbourProtocol,
+                http=QuickProtocol if application.asks_for_tokens else NeighbourProtocol,
                 lifespan="off",
                 log_config=None,
                 access_log=False,

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import httpx2
@@ -91,19 +91,3 @@ async def serving(
 def _spelled_out(tokens: Sequence[Mapping[str, Any]]) -> Any:
     left = [str(each["token"]) for each in tokens]
     return lambda _: left.pop(0)
-
-
-@dataclass(slots=True)
-class Told:
-    """What an ASGI application answered to a request that was made up."""
-
-    status: int = 0
-    headers: dict[str, str] = field(default_factory=dict)
-    body: bytes = b""
-
-    async def send(self, message: Any) -> None:
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-            self.headers = {name.decode(): value.decode() for name, value in message["headers"]}
-        else:
-            self.body += message.get("body", b"")

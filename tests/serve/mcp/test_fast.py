@@ -10,7 +10,8 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.serve.mcp.house import HEADERS, VERSION, House, Told, request, serving
+from tests.serve.mcp.house import HEADERS, VERSION, House, request, serving
+from tests.serve.raw import Answer, Header, connection, post
 from tests.world import World
 from toolreeve import DangerLevel, tool
 from toolreeve.serve.mcp.sdk import CREDENTIAL
@@ -39,13 +40,17 @@ class Stage:
     def __init__(self, portal: BlockingPortal, house: House) -> None:
         self._portal, self._house = portal, house
 
-    def both(self, headers: list[tuple[bytes, bytes]], body: bytes) -> tuple[Told, Told]:
+    def both(self, headers: list[Header], body: bytes) -> tuple[Answer, Answer]:
         """What the short way and the long way answer."""
         return self._portal.call(self._both, headers, body)
 
-    async def _both(self, headers: list[tuple[bytes, bytes]], body: bytes) -> tuple[Told, Told]:
-        door = self._house.door
-        return await told(door, headers, body), await told(door.through_sdk, headers, body)
+    def recognises(self, headers: list[Header]) -> bool:
+        return self._house.door.recognise(headers, UNASKED) is not None
+
+    async def _both(self, headers: list[Header], body: bytes) -> tuple[Answer, Answer]:
+        async with connection(self._house.url) as line:
+            await line.send(post(headers, body))
+            return await line.answer(), await told(self._house.door, headers, body)
 
 
 @pytest.fixture(scope="module")
@@ -55,12 +60,9 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         yield Stage(portal, house)
 
 
-async def told(application: Any, headers: list[tuple[bytes, bytes]], body: bytes) -> Told:
-    half = len(body) // 2
-    messages = [
-        {"type": "http.request", "body": body[:half], "more_body": True},
-        {"type": "http.request", "body": body[half:], "more_body": False},
-    ]
+async def told(application: Any, headers: list[Header], body: bytes) -> Answer:
+    """The long way: what stands behind the gate, asked by itself."""
+    messages = [{"type": "http.request", "body": body, "more_body": False}]
     never = asyncio.Event()
 
     async def receive() -> Any:
@@ -83,13 +85,19 @@ async def told(application: Any, headers: list[tuple[bytes, bytes]], body: bytes
         "asgi": {"version": "3.0"},
         CREDENTIAL: UNASKED,
     }
-    answer = Told()
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
     async with asyncio.timeout(10):
-        await application(scope, receive, answer.send)
-    return answer
+        await application(scope, receive, send)
+    start, *parts = sent
+    shown = {name.decode(): value.decode() for name, value in start["headers"]}
+    return Answer(start["status"], shown, b"".join(each.get("body", b"") for each in parts))
 
 
-def shown(**changes: str | None) -> list[tuple[bytes, bytes]]:
+def shown(**changes: str | None) -> list[Header]:
     headers: dict[str, str | None] = {
         "host": "127.0.0.1",
         **HEADERS,
@@ -100,7 +108,7 @@ def shown(**changes: str | None) -> list[tuple[bytes, bytes]]:
     return [(name.encode(), value.encode("latin-1")) for name, value in headers.items() if value is not None]
 
 
-def alike(pair: tuple[Told, Told]) -> None:
+def alike(pair: tuple[Answer, Answer]) -> None:
     short, long = pair
     assert short.status == long.status
     assert short.headers.get("content-type") == long.headers.get("content-type")
@@ -144,6 +152,11 @@ REQUESTS = st.fixed_dictionaries(
         "other": VALUES,
     },
 )
+
+
+def test_a_plain_call_is_recognised_and_one_that_is_not_plain_is_left_alone(stage: Stage) -> None:
+    assert stage.recognises(shown())
+    assert not stage.recognises(shown(accept="application/json"))
 
 
 @settings(max_examples=150)

@@ -5,21 +5,22 @@ stream. Whatever is in doubt is not plain. The SDK then gets the request byte fo
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import orjson
 from mcp.shared.inbound import x_mcp_header_map
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from toolreeve.serve.mcp.caller import Caller
 from toolreeve.serve.mcp.desk import Desk
 from toolreeve.serve.mcp.replies import Reply
-from toolreeve.serve.mcp.sdk import CREDENTIAL, NOWHERE, ViewOf, new_modern_client
+from toolreeve.serve.mcp.sdk import NOWHERE, ViewOf, new_modern_client
 from toolreeve.serve.mcp.views import View
 from toolreeve.serve.mcp.wire import CAPABILITIES_KEY, CLIENT_KEY, LOG_LEVEL_KEY, MODERN_VERSIONS, VERSION_KEY, Envelope
+from toolreeve.serve.quick import Exchange, Header, Take
+from toolreeve.serve.tokens import Credential
 
-LARGEST = 4 * 1024 * 1024
 _VERSION = MODERN_VERSIONS[-1]
 _REQUEST = {"jsonrpc", "id", "method", "params"}
 _PARAMS = {"name", "arguments", "_meta"}
@@ -32,24 +33,25 @@ Headers = Mapping[bytes, bytes]
 
 
 class FastPath:
-    def __init__(self, desk: Desk, view_of: ViewOf, slow: ASGIApp, silence: float) -> None:
-        self._desk, self._view_of, self._slow, self._silence = desk, view_of, slow, silence
+    def __init__(self, desk: Desk, view_of: ViewOf, silence: float) -> None:
+        self._desk, self._view_of, self._silence = desk, view_of, silence
         self._mirroring: dict[str, bool] = {}
         self._version = -1
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        name = _plain_name(scope)
-        if name is None or not self._knows(name, view := self._view_of(scope[CREDENTIAL])):
-            await self._slow(scope, receive, send)
-            return
-        seen: list[Message] = []
-        request = _plain_request(await _body(receive, seen), name)
+    def recognise(self, headers: Sequence[Header], credential: Credential) -> Take | None:
+        """Who takes the body of a POST with these headers; None if they are not those of a plain call."""
+        name = _plain_name(headers)
+        return None if name is None else partial(self._take, name, credential, self._view_of(credential))
+
+    def _take(
+        self, name: str, credential: Credential, view: View, body: bytes, exchange: Exchange
+    ) -> Coroutine[Any, Any, None] | None:
+        request = _plain_request(body, name) if self._knows(name, view) else None
         if request is None:
-            await self._slow(scope, _replay(seen, receive), send)
-            return
-        client = new_modern_client(scope[CREDENTIAL], view, _envelope(request["params"]["_meta"]))
+            return None
+        client = new_modern_client(credential, view, _envelope(request["params"]["_meta"]))
         caller = Caller(client, NOWHERE, request_id=request["id"])
-        await Reply(self._desk, caller, receive, send, silence=self._silence).give(request["params"])
+        return Reply(self._desk, caller, exchange, silence=self._silence).give(request["params"])
 
     def _knows(self, name: str, view: View) -> bool:
         """Whether it is a tool that the client sees, and none of its arguments must be repeated in headers."""
@@ -63,10 +65,10 @@ class FastPath:
         return not mirrors
 
 
-def _plain_name(scope: Scope) -> str | None:
+def _plain_name(shown: Sequence[Header]) -> str | None:
     """The tool that the headers name, if all that they say is usual."""
-    headers: Headers = dict(scope["headers"])
-    if scope["method"] != "POST" or len(headers) != len(scope["headers"]) or b"content-encoding" in headers:
+    headers: Headers = dict(shown)
+    if len(headers) != len(shown) or b"content-encoding" in headers:
         return None
     if headers.get(b"mcp-protocol-version") != _VERSION.encode() or headers.get(b"mcp-method") != b"tools/call":
         return None
@@ -80,8 +82,8 @@ def _accepts(headers: Headers) -> bool:
     return both and headers.get(b"content-type", b"").partition(b";")[0].strip() == b"application/json"
 
 
-def _plain_request(body: bytes | None, name: str) -> dict[str, Any] | None:
-    if body is None or _ROUNDED.search(body):
+def _plain_request(body: bytes, name: str) -> dict[str, Any] | None:
+    if _ROUNDED.search(body):
         return None
     try:
         request = orjson.loads(body)
@@ -116,23 +118,3 @@ def _is_quiet(meta: Mapping[str, Any]) -> bool:
 
 def _envelope(meta: Mapping[str, Any]) -> Envelope:
     return Envelope(version=_VERSION, info=meta.get(CLIENT_KEY, {}), capabilities=meta[CAPABILITIES_KEY])
-
-
-async def _body(receive: Receive, seen: list[Message]) -> bytes | None:
-    """The whole body; None if it is too large or does not come. What was received is in `seen` either way."""
-    size = 0
-    while True:
-        message = await receive()
-        seen.append(message)
-        size += len(message.get("body", b""))
-        if message["type"] != "http.request" or size > LARGEST:
-            return None
-        if not message.get("more_body", False):
-            return b"".join(each.get("body", b"") for each in seen) if len(seen) > 1 else message.get("body", b"")
-
-
-def _replay(seen: list[Message], receive: Receive) -> Callable[[], Any]:
-    async def again() -> Message:
-        return seen.pop(0) if seen else await receive()
-
-    return again

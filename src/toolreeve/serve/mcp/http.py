@@ -19,15 +19,17 @@ from starlette.types import Receive, Scope, Send
 from toolreeve.core.tool import ToolSpec
 from toolreeve.serve.mcp.desk import Desk
 from toolreeve.serve.mcp.events import Events
-from toolreeve.serve.mcp.fast import LARGEST, FastPath
+from toolreeve.serve.mcp.fast import FastPath
 from toolreeve.serve.mcp.patterns import EVERYTHING, Patterns, check_patterns, read_patterns
 from toolreeve.serve.mcp.replies import SILENCE
 from toolreeve.serve.mcp.sdk import CREDENTIAL, new_server
 from toolreeve.serve.mcp.views import View
+from toolreeve.serve.quick import Header, Take
 from toolreeve.serve.tokens import Credential
 
 MOST_SESSIONS = 1000
 IDLE = 30 * 60.0
+LARGEST = 4 * 1024 * 1024
 RECONNECT_MS = 1000
 
 _viewing: ContextVar[View] = ContextVar("viewing")
@@ -97,17 +99,17 @@ class HttpDoor:
             max_request_body_size=LARGEST,
             max_sessions=most_sessions,
         )
-        self._fast = FastPath(desk, views.of, self.through_sdk, silence)
+        self._fast = FastPath(desk, views.of, silence)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         async with self._sessions.run():
             yield
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._fast(scope, receive, send)
+    def recognise(self, headers: Sequence[Header], credential: Credential) -> Take | None:
+        return self._fast.recognise(headers, credential)
 
-    async def through_sdk(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The long way, which every request could take."""
         credential: Credential = scope[CREDENTIAL]
         # The SDK ties a session to the client id of its user; it never sees the token.

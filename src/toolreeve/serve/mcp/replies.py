@@ -10,46 +10,40 @@ from collections.abc import Mapping
 from typing import Any
 
 from mcp.shared.inbound import ERROR_CODE_HTTP_STATUS
-from starlette.types import Receive, Send
 
 from toolreeve.serve.mcp.caller import Caller
 from toolreeve.serve.mcp.desk import Desk
 from toolreeve.serve.mcp.wire import INTERNAL_ERROR, WireError
 from toolreeve.serve.mcp.writing import writable, write
+from toolreeve.serve.quick import Exchange
 
-GLANCE = 0.02
-"""Seconds that a call gets before anybody watches over it: most have ended by then."""
 SILENCE = 15.0
-_JSON = (b"content-type", b"application/json")
-_STREAM = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache, no-transform")]
 
 _logger = logging.getLogger(__name__)
 
 
 class Reply:
-    def __init__(self, desk: Desk, caller: Caller, receive: Receive, send: Send, *, silence: float) -> None:
-        self._desk, self._caller, self._receive, self._send = desk, caller, receive, send
-        self._silence = silence
-        self._over = self._gone = self._streams = False
-        self._watch: asyncio.Task[None] | None = None
+    def __init__(self, desk: Desk, caller: Caller, exchange: Exchange, *, silence: float) -> None:
+        self._desk, self._caller, self._exchange, self._silence = desk, caller, exchange, silence
+        self._streams = False
+        self._task: asyncio.Task[Any] | None = None
+        self._reminder: asyncio.TimerHandle | None = None
 
     async def give(self, params: Mapping[str, Any]) -> None:
         """Make the call and send what comes of it."""
-        timer = asyncio.get_running_loop().call_later(GLANCE, self._start_watching, asyncio.current_task())
+        self._task, self._exchange.left = asyncio.current_task(), self._leave
+        self._remind()
         try:
             status, body = await self._outcome(params)
         except asyncio.CancelledError:
-            if not self._gone:
+            if not self._exchange.disconnected:
                 raise
             return
         finally:
-            self._over = self._caller.closed = True
-            timer.cancel()
-            if self._watch is not None:
-                self._watch.cancel()
-                await asyncio.wait({self._watch})
-        if not self._gone:
-            await self._finish(status, body)
+            self._caller.closed, self._exchange.left = True, None
+            if self._reminder is not None:
+                self._reminder.cancel()
+        self._finish(status, body)
 
     async def _outcome(self, params: Mapping[str, Any]) -> tuple[int, bytes]:
         try:
@@ -66,35 +60,23 @@ class Reply:
     def _refusal(self, problem: WireError) -> tuple[int, bytes]:
         return ERROR_CODE_HTTP_STATUS.get(problem.code, 200), self._message("error", problem.to_dict())
 
-    async def _finish(self, status: int, body: bytes) -> None:
+    def _finish(self, status: int, body: bytes) -> None:
         if self._streams:
-            event = b"event: message\r\ndata: " + body + b"\r\n\r\n"
-            await self._send({"type": "http.response.body", "body": event})
-            return
-        headers = [_JSON, (b"content-length", str(len(body)).encode())]
-        await self._send({"type": "http.response.start", "status": status, "headers": headers})
-        await self._send({"type": "http.response.body", "body": body})
+            self._exchange.part(b"event: message\r\ndata: " + body + b"\r\n\r\n")
+            self._exchange.end()
+        else:
+            self._exchange.answer(status, b"application/json", body)
 
-    def _start_watching(self, task: "asyncio.Task[Any] | None") -> None:
-        self._watch = asyncio.get_running_loop().create_task(self._watch_over(task))
+    def _remind(self) -> None:
+        self._reminder = asyncio.get_running_loop().call_later(self._silence, self._say_something)
 
-    async def _watch_over(self, task: "asyncio.Task[Any] | None") -> None:
-        while not await self._leaves():
-            if not self._streams:
-                await self._send({"type": "http.response.start", "status": 200, "headers": _STREAM})
-                self._streams = True
-            await self._send({"type": "http.response.body", "body": b": still at it\r\n\r\n", "more_body": True})
-        if not self._over:
-            self._gone = True
-            if not self._desk.cancel(self._caller) and task is not None:
-                task.cancel()
+    def _say_something(self) -> None:
+        if not self._streams:
+            self._streams = True
+            self._exchange.stream(b"text/event-stream")
+        self._exchange.part(b": still at it\r\n\r\n")
+        self._remind()
 
-    async def _leaves(self) -> bool:
-        """Whether the client goes away; False if it is still there after a while."""
-        try:
-            async with asyncio.timeout(self._silence):
-                while (await self._receive())["type"] != "http.disconnect":
-                    pass
-        except TimeoutError:
-            return False
-        return True
+    def _leave(self) -> None:
+        if not self._desk.cancel(self._caller) and self._task is not None:
+            self._task.cancel()

@@ -1,0 +1,206 @@
+"""What is recognised is answered at once; everything else, and everything in between, as if nobody had looked."""
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+import uvicorn
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+
+from tests.serve.raw import Header, connection, post
+from toolreeve.serve.app import bind
+from toolreeve.serve.quick import LARGEST, Exchange, QuickProtocol, Take
+
+HOST = (b"host", b"here")
+DOZE = post([HOST], b"doze", target=b"/quick")
+
+
+class Application:
+    """Recognises what is posted to /quick, unless its body is `leave`. `doze` waits to be woken."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.dozes, self.woken, self.left = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    def recognise(self, target: bytes, headers: Sequence[Header]) -> Take | None:
+        self.asked += 1
+        named = dict(headers).get(b"name", b"?")
+        return (lambda body, exchange: self._take(named, body, exchange)) if target == b"/quick" else None
+
+    def _take(self, name: bytes, body: bytes, exchange: Exchange) -> Coroutine[Any, Any, None] | None:
+        return None if body == b"leave" else self._answer(name, body, exchange)
+
+    async def _answer(self, name: bytes, body: bytes, exchange: Exchange) -> None:
+        if body == b"crash":
+            raise ZeroDivisionError
+        if body == b"doze":
+            exchange.left = self.left.set
+            self.dozes.set()
+            await self.woken.wait()
+        exchange.answer(200, b"text/plain", b"quick %s %s" % (name, body))
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        body = await Request(scope, receive).body()
+        await PlainTextResponse(b"usual " + body)(scope, receive, send)
+
+
+@asynccontextmanager
+async def served(limit: int | None = None) -> AsyncIterator[tuple[str, Application, uvicorn.Server]]:
+    application = Application()
+    usual: dict[str, Any] = {"lifespan": "off", "log_config": None, "proxy_headers": False}
+    server = uvicorn.Server(uvicorn.Config(application, http=QuickProtocol, limit_concurrency=limit, **usual))
+    with bind("127.0.0.1", 0) as place:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(server.serve([place]))
+            host, port = place.getsockname()
+            yield f"http://{host}:{port}", application, server
+            application.woken.set()
+            server.should_exit = True
+
+
+async def answers(*requests: bytes, pieces: int | None = None) -> list[bytes]:
+    """What one connection hears when it says all this at once, or so many bytes at a time."""
+    said = b"".join(requests)
+    async with served() as (url, _, _), connection(url) as line:
+        for start in range(0, len(said), pieces or len(said)):
+            await line.send(said[start : start + (pieces or len(said))])
+        return [(await line.answer()).body for _ in requests]
+
+
+def quick(body: bytes, *headers: Header) -> bytes:
+    return post([HOST, *headers], body, target=b"/quick")
+
+
+async def test_what_is_recognised_is_answered_the_short_way_and_dated_like_any_answer() -> None:
+    async with served() as (url, _, _), connection(url) as line:
+        await line.send(quick(b"hello"))
+        short = await line.answer()
+        await line.send(post([HOST], b"hello", target=b"/other"))
+        usual = await line.answer()
+
+    assert (short.body, usual.body) == (b"quick ? hello", b"usual hello")
+    assert "date" in short.headers
+    assert "date" in usual.headers
+
+
+@pytest.mark.parametrize("pieces", [None, 1, 7])
+async def test_requests_that_come_together_are_answered_in_their_order(pieces: int | None) -> None:
+    told = await answers(
+        quick(b"one"), quick(b"leave"), post([HOST], b"three"), quick(b"four"), quick(b"five"), pieces=pieces
+    )
+
+    assert [each.split()[-1] for each in told] == [b"one", b"leave", b"three", b"four", b"five"]
+
+
+async def test_a_request_behind_one_that_takes_long_waits_its_turn() -> None:
+    async with served() as (url, application, _), connection(url) as line:
+        await line.send(DOZE)
+        await application.dozes.wait()
+        await line.send(quick(b"second") + quick(b"third"))
+        application.woken.set()
+        told = [(await line.answer()).body.split()[-1] for _ in range(3)]
+
+    assert told == [b"doze", b"second", b"third"]
+
+
+@pytest.mark.parametrize("pieces", [None, 4096])
+async def test_a_body_that_the_door_leaves_alone_arrives_whole(pieces: int | None) -> None:
+    large = b"x" * (LARGEST + 1)
+
+    assert await answers(quick(large), quick(b"leave"), pieces=pieces) == [b"usual " + large, b"usual leave"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"GET /quick HTTP/1.1\r\nhost: here\r\n\r\n",
+        b"POST /quick HTTP/1.0\r\nhost: here\r\ncontent-length: 0\r\n\r\n",
+        b"POST /quick?more HTTP/1.1\r\nhost: here\r\ncontent-length: 0\r\n\r\n",
+        b"POST /quick HTTP/1.1\r\nhost: here\r\nconnection: close\r\ncontent-length: 0\r\n\r\n",
+        b"POST /quick HTTP/1.1\r\nhost: here\r\nconnection: upgrade\r\nupgrade: h2c\r\ncontent-length: 0\r\n\r\n",
+    ],
+)
+async def test_what_is_unusual_goes_the_usual_way(said: bytes) -> None:
+    assert await answers(said) == [b"usual "]
+
+
+async def test_a_body_without_a_length_and_one_that_waits_to_be_wanted_arrive() -> None:
+    chunked = (
+        b"POST /quick HTTP/1.1\r\nhost: here\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n"
+    )
+    async with served() as (url, _, _), connection(url) as line:
+        await line.send(chunked)
+        first = await line.answer()
+        await line.send(b"POST /quick HTTP/1.1\r\nhost: here\r\nexpect: 100-continue\r\ncontent-length: 2\r\n\r\n")
+        wanted = await line.answer()
+        await line.send(b"hi")
+        second = await line.answer()
+
+    assert (first.body, wanted.status, second.body) == (b"quick ? hello", 100, b"usual hi")
+
+
+async def test_a_head_that_says_the_same_is_read_once_and_one_that_differs_again() -> None:
+    async with served() as (url, application, _), connection(url) as line:
+        told = []
+        for body, name in ((b"a", b"ada"), (b"longer", b"ada"), (b"b", b"bob"), (b"c", b"ada")):
+            await line.send(quick(body, (b"name", name)))
+            told.append((await line.answer()).body)
+
+    assert told == [b"quick ada a", b"quick ada longer", b"quick bob b", b"quick ada c"]
+    assert application.asked == 3
+
+
+async def test_what_one_connection_said_counts_for_no_other() -> None:
+    async with served() as (url, application, _):
+        for _ in range(2):
+            async with connection(url) as line:
+                await line.send(quick(b"a", (b"name", b"ada")))
+                await line.answer()
+
+    assert application.asked == 2
+
+
+@pytest.mark.parametrize("behind", [b"", quick(b"next")], ids=["alone", "with another behind it"])
+async def test_a_client_that_goes_away_is_noticed_while_it_is_being_answered(behind: bytes) -> None:
+    async with served() as (url, application, _):
+        async with connection(url) as line:
+            await line.send(DOZE)
+            await application.dozes.wait()
+        await asyncio.wait_for(application.left.wait(), 20)
+        application.woken.set()
+        async with connection(url) as line:
+            await line.send(quick(b"still here") + behind)
+            assert (await line.answer()).body == b"quick ? still here"
+
+
+async def test_an_answer_that_fails_ends_its_connection_and_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    async with served() as (url, _, _), connection(url) as line, connection(url) as other:
+        await line.send(quick(b"crash"))
+        assert await line.rest() == b""
+        await other.send(quick(b"hello"))
+        assert (await other.answer()).body == b"quick ? hello"
+
+    assert "could not be answered" in caplog.text
+
+
+async def test_a_server_that_stops_lets_an_answer_end_and_closes_behind_it() -> None:
+    async with served() as (url, application, server), connection(url) as line:
+        await line.send(DOZE)
+        await application.dozes.wait()
+        server.should_exit = True
+        while server.servers and server.servers[0].is_serving():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        application.woken.set()
+        answer = await line.answer()
+        assert (answer.body, answer.headers["connection"]) == (b"quick ? doze", "close")
+        assert await line.rest() == b""
+
+
+async def test_beyond_what_can_be_served_at_once_the_short_way_is_closed_too() -> None:
+    async with served(limit=2) as (url, _, _), connection(url), connection(url) as second:
+        await second.send(quick(b"hello"))
+
+        assert (await second.answer()).status == 503
