@@ -10,6 +10,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -150,14 +151,13 @@ class OverStdio:
 
 
 class OverHttp:
-    """A server at /mcp, spoken to in the stateless era over kept connections."""
+    """A server at /mcp, spoken to in the stateless era over connections that stay open."""
 
     def __init__(self, command: Sequence[str], port: int, *, env: Mapping[str, str] | None = None) -> None:
         self.process = subprocess.Popen(
             command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=dict(env or environment())
         )
         self._port = port
-        self._connections: list[socket.socket] = []
         self._await_listener()
         params = {"name": "echo", "arguments": {"text": "hello"}, "_meta": MODERN_META}
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
@@ -180,10 +180,15 @@ class OverHttp:
         raise TimeoutError("the server does not listen")
 
     def exchange(self, calls: int, together: int) -> None:
-        while len(self._connections) < together:
-            self._connections.append(socket.create_connection(("127.0.0.1", self._port)))
-        busy = dict.fromkeys(self._connections[:together], b"")
-        sent = min(together, calls)
+        """Over connections of its own: servers close what has been idle for some seconds."""
+        with ExitStack() as closing:
+            place = "127.0.0.1", self._port
+            connections = [closing.enter_context(socket.create_connection(place)) for _ in range(together)]
+            self._exchange(connections, calls)
+
+    def _exchange(self, connections: Sequence[socket.socket], calls: int) -> None:
+        busy = dict.fromkeys(connections, b"")
+        sent = min(len(connections), calls)
         for connection in list(busy)[:sent]:
             connection.sendall(self._request)
         done = 0
@@ -192,7 +197,7 @@ class OverHttp:
             if not ready:
                 raise TimeoutError("the server does not answer")
             for connection in ready:
-                busy[connection] += connection.recv(1 << 16)
+                busy[connection] += _received(connection)
                 if not _whole(busy[connection]):
                     continue
                 busy[connection] = b""
@@ -202,10 +207,14 @@ class OverHttp:
                     sent += 1
 
     def close(self) -> None:
-        for connection in self._connections:
-            connection.close()
         self.process.terminate()
         self.process.wait()
+
+
+def _received(connection: socket.socket) -> bytes:
+    if not (data := connection.recv(1 << 16)):
+        raise RuntimeError("the server closed the connection")
+    return data
 
 
 def _whole(answer: bytes) -> bool:
