@@ -71,7 +71,7 @@ class Worker:
         credential: str = "token-1",
         session: str = "s",
         capabilities: Mapping[str, Any] = FORMS,
-        tools: str = "",
+        tools: str = "*",
         **brought: Any,
     ) -> dict[str, Any]:
         client = Client(
