@@ -69,7 +69,7 @@ def test_a_server_that_cannot_be_used_as_it_is_written_down_is_listed_with_the_r
         f"the folder '/nonexistent/here' does not exist, where 'lost' is to start ({own}:5)"
     )
     assert shown.status == 2
-    assert "the server 'web' cannot be used" in shown.err
+    assert "web is not configured: mcp_servers.web.headers.Authorization: the variable NOT_SET_HERE" in shown.err
 
 
 def test_a_secret_in_an_entry_is_veiled_wherever_a_server_is_shown(shell: Shell) -> None:
@@ -129,8 +129,11 @@ def test_only_the_named_tools_are_accepted(shell: Shell, offer: Path) -> None:
     offer.write_text(json.dumps({"tools": [tool("one", title="1"), tool("two", title="2")]}))
     assert shell.run("servers", "test", "good").status == 0
 
-    accepted = shell.run("servers", "accept", "good", "two", "--yes", "--json").json
+    unknown = shell.run("servers", "accept", "good", "two", "three", "--yes")
+    accepted = shell.run("servers", "accept", "good", "good__two", "--yes", "--json").json
 
+    assert unknown.status == 5
+    assert "no change of 'three' waits to be accepted; what waits: one, two" in unknown.err
     assert accepted == {"server": "good", "accepted": ["two"], "changed_again": []}
     assert shell.run("servers", "--json").json[0]["changed"] == ["one"]
 

@@ -10,7 +10,7 @@ import getpass
 import os
 import shlex
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -66,7 +66,8 @@ def show(number: str) -> int:
     if current().json:
         say_json(matter.to_dict())
     else:
-        say(f"{describe(read_question(matter.id, matter.question), whole=True)}\n  State: {_state(matter)}")
+        say(describe(read_question(matter.id, matter.question), whole=True))
+        say("\n".join(_facts(matter)))
     return ExitStatus.OK
 
 
@@ -233,9 +234,19 @@ def _me() -> str:
 
 
 def _row(matter: "Matter") -> tuple[str, ...]:
-    told = matter.to_dict()
-    asked = datetime.fromtimestamp(matter.asked, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    return tuple(str((told | {"asked": asked})[column]) for column in COLUMNS)
+    told = matter.to_dict() | {"asked": _time(matter.asked)}
+    return tuple(str(told[column]) for column in COLUMNS)
+
+
+def _facts(matter: "Matter") -> Iterator[str]:
+    yield f"  Asked: {_time(matter.asked)}"
+    yield f"  State: {_state(matter)}"
+    if matter.state == "pending":
+        yield f"  Waits until {_time(matter.expires)} for `toolreeve approvals allow {matter.id}` or `deny {matter.id}`"
+
+
+def _time(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def _state(matter: "Matter") -> str:

@@ -4,7 +4,9 @@ What servers say about themselves may be made to deceive: it is shown with every
 """
 
 import asyncio
+import logging
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -113,9 +115,10 @@ def _find(invocation: Invocation, name: str) -> "ServerSpec":
 
     known = {spec.name: spec for spec in invocation.configuration().mcp_servers}
     if name not in known:
-        for left_out in (each for each in _left_out(invocation) if each.name == name):
-            raise ConfigError(f"the server {name!r} cannot be used: {left_out.problem}", source=left_out.source)
-        near = difflib.get_close_matches(name, known, n=1)
+        left_out = {each.name: each for each in _left_out(invocation)}
+        if name in left_out:
+            raise ConfigError(f"{name} is not configured: {left_out[name].problem}", source=left_out[name].source)
+        near = difflib.get_close_matches(name, [*known, *left_out], n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"configured are: {', '.join(known) or 'none'}"
         raise ToolError(ErrorCode.TOOL_NOT_FOUND, f"no MCP server is called {name!r}; {hint}")
     return known[name]
@@ -141,7 +144,26 @@ def _runtime(invocation: Invocation, specs: "Sequence[ServerSpec]") -> "Toolreev
     return Toolreeve(settings=replace(invocation.configuration(), mcp_servers=tuple(specs)), origin="cli")
 
 
+@contextmanager
+def _unnoticed() -> Iterator[None]:
+    """Without the notice that a tool changed: what is shown says so itself."""
+    notices = logging.getLogger("toolreeve.remote.offers.shelf")
+    before = notices.level
+    notices.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        notices.setLevel(before)
+
+
 async def _look(invocation: Invocation, specs: "Sequence[ServerSpec]") -> "tuple[list[ServerStatus], list[ToolSpec]]":
+    with _unnoticed():
+        return await _connect(invocation, specs)
+
+
+async def _connect(
+    invocation: Invocation, specs: "Sequence[ServerSpec]"
+) -> "tuple[list[ServerStatus], list[ToolSpec]]":
     async with _runtime(invocation, specs) as runtime:
         tools = [bound.spec for bound in runtime.tools.list() if bound.spec.server is not None]
         await runtime.fleet.resources()  # two servers may have the same, which their status then says
@@ -149,7 +171,8 @@ async def _look(invocation: Invocation, specs: "Sequence[ServerSpec]") -> "tuple
 
 
 def _row(status: "ServerStatus") -> tuple[str, ...]:
-    told = [status.problem, *(f"changed: {tool}" for tool in status.changed), *status.problems]
+    see = f" (see `toolreeve servers show {status.name}`)"
+    told = [status.problem, *(f"changed: {tool}{see}" for tool in status.changed), *status.problems]
     problems = [one_line(each) for each in told if each]
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     shown = problems[0] + more if problems else ""
@@ -164,6 +187,8 @@ def _facts(status: "ServerStatus") -> Iterator[str]:
         known = " ".join(str(status.info[key]) for key in ("name", "version") if status.info.get(key))
         tools = "1 tool" if status.tools == 1 else f"{status.tools} tools"
         yield f"  says it is: {one_line(known) or 'nothing'}, speaks {status.era}, {tools}"
+    if status.state == "off" and not status.problem:
+        yield "  problem:    it is turned off by `enabled = false`"
     for problem in filter(None, (status.problem, *status.problems)):
         yield f"  problem:    {one_line(problem)}"
     for tool in status.changed:
@@ -185,7 +210,7 @@ def _tool(spec: "ToolSpec", status: "ServerStatus") -> dict[str, str]:
 async def _accept(invocation: Invocation, spec: "ServerSpec", tools: Sequence[str], *, yes: bool) -> int:
     home = _home(spec)
     async with _runtime(invocation, ()) as runtime:
-        waiting = [each for each in (await runtime.pins.changed(spec.name)).get(home, ()) if _meant(each, tools)]
+        waiting = _meant((await runtime.pins.changed(spec.name)).get(home, ()), spec, tools)
         if not waiting:
             note(f"nothing waits to be accepted; `toolreeve servers test {spec.name}` looks whether something changed")
             return ExitStatus.OK
@@ -196,8 +221,17 @@ async def _accept(invocation: Invocation, spec: "ServerSpec", tools: Sequence[st
         return _accepted(home, waiting, await runtime.pins.accept(home, waiting))
 
 
-def _meant(change: "Changed", tools: Sequence[str]) -> bool:
-    return not tools or change.tool in tools
+def _meant(changes: "Sequence[Changed]", spec: "ServerSpec", tools: Sequence[str]) -> "Sequence[Changed]":
+    """The changes of these tools, by the server's name for them or by ours; all of them, if none is named."""
+    from toolreeve.remote.fleet import prefix_of
+
+    wanted = {tool.removeprefix(f"{prefix_of(spec)}__") for tool in tools}
+    if missing := sorted(wanted - {change.tool for change in changes}):
+        waiting = ", ".join(one_line(change.tool) for change in changes) or "nothing"
+        raise ToolError(
+            ErrorCode.TOOL_NOT_FOUND, f"no change of {missing[0]!r} waits to be accepted; what waits: {waiting}"
+        )
+    return [change for change in changes if not tools or change.tool in wanted]
 
 
 async def _confirmed(server: str, changes: "Sequence[Changed]") -> bool:
@@ -222,7 +256,7 @@ def _home(spec: "ServerSpec") -> "Home":
 
 def _show_changes(changes: "Sequence[Changed]") -> None:
     for change in changes:
-        note(f"{visible(change.tool)}\n{_difference(change)}")
+        note(f"{visible(change.tool)} changed (- as it was, + as offered now)\n{_difference(change)}")
 
 
 def _difference(change: "Changed") -> str:
