@@ -223,6 +223,23 @@ async def test_a_client_is_greeted_before_the_tools_are_there_and_served_after(w
     assert later["structuredContent"]["result"] == 2
 
 
+async def test_a_client_of_the_modern_era_is_told_the_same_before_the_tools_are_there_and_after(world: World) -> None:
+    reeve = world.reeve(tools=TOOLS)
+    porter, client = Porter(servers=False, search=True), Room()
+    client.talk = Conversation(porter, client, session="one")
+    early = await client.modern("server/discover")
+    async with reeve:
+        desk, view = new_desk(reeve), new_view(reeve, search=True)
+        client.talk.hand_over(desk, view)
+        porter.open(desk, view)
+        later = await client.modern("server/discover")
+        await client.talk.finish(0)
+        desk.close()
+
+    assert early["result"] == later["result"]
+    assert early["result"]["supportedVersions"] == ["2026-07-28"]
+
+
 async def test_who_came_too_early_to_a_server_that_cannot_start_is_told_why() -> None:
     porter, client = Porter(servers=False, search=True), Room()
     client.talk = Conversation(porter, client, session="one")

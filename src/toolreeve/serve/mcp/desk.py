@@ -12,7 +12,7 @@ from toolreeve.core.peer import Era
 from toolreeve.serve.mcp.asking import Asking
 from toolreeve.serve.mcp.caller import Caller, Client
 from toolreeve.serve.mcp.calls import Calls
-from toolreeve.serve.mcp.greeting import BEYOND_TOOLS, SEARCHING, greet, introduce, own_info, told_capabilities
+from toolreeve.serve.mcp.greeting import BEYOND_TOOLS, discovered, greet, introduce, own_info, told_capabilities
 from toolreeve.serve.mcp.levels import Levels
 from toolreeve.serve.mcp.listening import listen
 from toolreeve.serve.mcp.news import News, Tell
@@ -20,7 +20,6 @@ from toolreeve.serve.mcp.relay import PATIENCE, Fleet, Relay
 from toolreeve.serve.mcp.views import as_fragment
 from toolreeve.serve.mcp.wire import (
     METHOD_NOT_FOUND,
-    MODERN_VERSIONS,
     Params,
     WireError,
     read_log_level,
@@ -132,8 +131,7 @@ class Desk:
         return greet(caller.client, self.info, self.capabilities(), search=caller.view.search)
 
     async def _discover(self, _: Params, caller: Caller) -> dict[str, Any]:
-        told = {"supportedVersions": list(MODERN_VERSIONS), "capabilities": self.capabilities()}
-        return told | {"instructions": SEARCHING} if caller.view.search else told
+        return discovered(self.capabilities(), search=caller.view.search)
 
     async def _tools(self, params: Params, caller: Caller) -> dict[str, Any]:
         await self._await_servers()

@@ -8,7 +8,7 @@ from typing import Any
 
 import toolreeve
 from toolreeve.serve.mcp.caller import Client
-from toolreeve.serve.mcp.wire import HANDSHAKE_VERSIONS, INVALID_PARAMS, Params, WireError, read_text
+from toolreeve.serve.mcp.wire import HANDSHAKE_VERSIONS, INVALID_PARAMS, MODERN_VERSIONS, Params, WireError, read_text
 
 SEARCHING = "Not all tools are listed: find more with `search_tools`, call them with `call_tool`."
 BEYOND_TOOLS: Mapping[str, Mapping[str, Any]] = {
@@ -42,6 +42,12 @@ def introduce(params: Params, client: Client) -> None:
 def greet(client: Client, info: Mapping[str, Any], capabilities: Mapping[str, Any], *, search: bool) -> dict[str, Any]:
     """The answer to `initialize`."""
     told = {"protocolVersion": client.version, "capabilities": capabilities, "serverInfo": info}
+    return told | {"instructions": SEARCHING} if search else told
+
+
+def discovered(capabilities: Mapping[str, Any], *, search: bool) -> dict[str, Any]:
+    """The answer to `server/discover`."""
+    told = {"supportedVersions": list(MODERN_VERSIONS), "capabilities": capabilities}
     return told | {"instructions": SEARCHING} if search else told
 
 

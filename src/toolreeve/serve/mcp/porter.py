@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from toolreeve.core.peer import Era
 from toolreeve.serve.mcp.caller import Caller, Client
 from toolreeve.serve.mcp.conversation import Answering
-from toolreeve.serve.mcp.greeting import BEYOND_TOOLS, greet, introduce, own_info, told_capabilities
-from toolreeve.serve.mcp.wire import INTERNAL_ERROR, Params, WireError
+from toolreeve.serve.mcp.greeting import BEYOND_TOOLS, discovered, greet, introduce, own_info, told_capabilities
+from toolreeve.serve.mcp.wire import INTERNAL_ERROR, Params, WireError, stamp
 
 if TYPE_CHECKING:
     from toolreeve.serve.mcp.views import View
@@ -42,6 +42,8 @@ class Porter:
         return greet(caller.client, own_info(), told_capabilities(self._beyond), search=self._search)
 
     async def answer(self, method: str, params: Params, caller: Caller) -> dict[str, Any]:
+        if method == "server/discover" and caller.era is Era.MODERN and not self._opened.done():
+            return stamp(method, discovered(told_capabilities(self._beyond), search=self._search), own_info())
         desk = await self._desk_for(caller)
         return await desk.answer(method, params, caller)
 

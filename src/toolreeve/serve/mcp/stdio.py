@@ -51,7 +51,7 @@ class Service:
         outlet.pressed, outlet.relieved = self._source.pause_reading, self._relieve
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop)
-        for _ in range(3):  # turns of the loop: the reading, the answer, the writing
+        for _ in range(4):  # turns of the loop: the reading, the answering, the answer, the writing
             await asyncio.sleep(0)
 
     async def end(self) -> None:
