@@ -1,59 +1,125 @@
-"""Which commands need no grammar? Those of plain words and whole quoted ones, joined by `|`, `&&`, `||`, `;` and lines.
+"""Which commands need no grammar? Simple ones made of what is written most, joined by `|`, `&&`, `||`, `;` and lines.
 
+Words may be quoted, patterns, variables and commands one level deep; redirections stand at the end.
 Whatever has more to it is left to the grammar, which must read all of these the same way.
 """
 
 import re
 
-from toolreeve.policy.shell.syntax import Node, Pipeline, Script, Simple, Step
+from toolreeve.policy.shell.scan import PLAIN, Unreadable, scan
+from toolreeve.policy.shell.syntax import Assignment, Node, Pipeline, RawWord, Redirect, Script, Simple, Step
 
-_SEGMENT = re.compile(r"""((?:[A-Za-z0-9_./:=,@%+\-^ \t]++|'[^'\n]*+'|"[^"$`\\!\n]*+")*+)(\|\||&&|[|;\n]|\Z)""")
-_WORD = re.compile(r"""[ \t]*+(?:([^ \t'"]++)|'([^']*+)'|"([^"]*+)")(?=[ \t]|\Z)""")
-_NAMES = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:,@%+-^")
+_BARE = r"A-Za-z0-9_./:=,@%+\-^"
+_FIXED = r"""'[^'\n]*+'|"[^"$`\\!\n]*+\""""
+_INSIDE = rf"(?:[A-Za-z0-9_./:=,+\- \t|;&<>*?]++|\$(?=\w)|{_FIXED})*+"
+_HOLE = rf"\$[A-Za-z_]\w*+|\$\{{[A-Za-z_]\w*+\}}|\$\({_INSIDE}\)"
+_PIECE = (
+    rf"""[{_BARE}*?]++|'[^'\n]*+'|"(?:[^"$`\\!\n]++|{_HOLE})*+"|{_HOLE}"""
+    r"|\[[A-Za-z0-9_.^-]++\]|\{[A-Za-z0-9_/,-]*+\}|~(?=/)"
+)
+_ALONE = rf"[<>]\({_INSIDE}\)|\\[();!]"
+_ENDED = r"(\|\||&&|[|;\n]|\Z)"
+# What is no segment is taken to the end at once: to look for one again at every place would take for ever.
+_SEGMENT = re.compile(rf"(?:([{_BARE} \t]*+)|((?:[ \t]++|{_PIECE}|{_ALONE}|>&|&>|[<>])++)){_ENDED}|(?s:.++)")
+_TOKEN = re.compile(rf"(?:([0-9]?)(>&(?=[0-9])|>>?|<|&>>?)[ \t]*+)?((?:{_PIECE})++|{_ALONE})(?=[ \t]|\Z)|(\S)")
+_INNER = re.compile(rf"[$<>]\(({_INSIDE})\)")
+_FIXED_WORDS = re.compile(rf"(?:(?:[{_BARE}]++|{_FIXED})(?:[ \t]++|\Z))++")
+_WHOLE = re.compile(_FIXED)
+_NAME = re.compile(r"[A-Za-z_./][A-Za-z0-9_./+-]*+")
+_ANY_NAME = re.compile(r"[A-Za-z0-9_./:,@%+\-^]++")
+_ASSIGNED = re.compile(r"([A-Za-z_]\w*+)=")
 _OF_THE_GRAMMAR = frozenset(
     "if then elif else fi for while until do done case esac in select function coproc time declare typeset export "
     "readonly local unset unsetenv let".split()
 )
 
 
+class _Beyond(Exception):
+    """Only the grammar can tell."""
+
+
 def plain(command: str) -> Script | None:
     """The command, or None where only the grammar can tell."""
+    try:
+        return _script(command, _ANY_NAME)
+    except (_Beyond, Unreadable):
+        return None
+
+
+def _script(command: str, names: re.Pattern[str]) -> Script:
     steps: list[Step] = []
     stages: list[Node] = []
-    at, size, joined = 0, len(command), False
-    while at <= size:
-        segment = _SEGMENT.match(command, at)
-        if segment is None:
-            return None
-        text, operator = segment[1].strip(" \t"), segment[2]
-        at = segment.end() + (not operator)
+    read, joined = 0, False
+    for bare, mixed, operator in _SEGMENT.findall(command):
+        text = bare or mixed
+        read += len(text) + len(operator)
+        text = text.strip(" \t")
         if not text:
             if operator not in ("\n", "") or (joined and not operator):
-                return None
+                raise _Beyond
             continue
-        words = _words(text)
-        if words is None:
-            return None
-        stages.append(Simple(words, (), (), text))
+        if bare:
+            stages.append(_bare(text, names))
+        elif _FIXED_WORDS.fullmatch(text):
+            stages.append(_mixed(text, names))
+        elif "==" in command:
+            raise _Beyond
+        else:
+            stages.append(_mixed(text, _NAME))
         joined = operator in ("|", "&&", "||")
         if operator != "|":
             steps.append(Step(stages[0] if len(stages) == 1 else Pipeline(tuple(stages)), operator if joined else ";"))
             stages = []
-    return Script(tuple(steps)) if steps else None
+    if read != len(command) or not steps:
+        raise _Beyond
+    return Script(tuple(steps))
 
 
-def _words(text: str) -> tuple[str, ...] | None:
-    first, *more = text.split()
-    if first in _OF_THE_GRAMMAR or not _NAMES.issuperset(first):
-        return None
-    if "'" not in text and '"' not in text:
-        return (first, *more)
-    words: list[str] = []
-    at = 0
-    while at < len(text):
-        word = _WORD.match(text, at)
-        if word is None:
-            return None
-        words.append(word[word.lastindex or 0])
-        at = word.end()
-    return tuple(words)
+def _bare(text: str, names: re.Pattern[str]) -> Simple:
+    words = tuple(text.split())
+    if words[0] in _OF_THE_GRAMMAR:
+        raise _Beyond
+    return Simple(words, (), (), text) if names.fullmatch(words[0]) else _mixed(text, _NAME)
+
+
+def _mixed(text: str, names: re.Pattern[str]) -> Simple:
+    """Assignments, then words, then redirections."""
+    words: list[RawWord] = []
+    assignments: list[Assignment] = []
+    redirects: list[Redirect] = []
+    source = text
+    for token in _TOKEN.finditer(text):
+        descriptor, operator, word, stray = token.groups()
+        if stray or (operator and not words) or (redirects and not operator):
+            raise _Beyond
+        if operator:
+            source = source if redirects else text[: token.start()].rstrip(" \t")
+            redirects.append(Redirect(operator, descriptor, _word(word)))
+        elif words:
+            if word == "-" and names is _NAME:
+                raise _Beyond
+            words.append(_word(word))
+        elif (assigned := _ASSIGNED.match(word)) and assigned.end() < len(word):
+            assignments.append(Assignment(assigned[1], (_word(word[assigned.end() :]),)))
+        elif word in _OF_THE_GRAMMAR or not names.fullmatch(word):
+            raise _Beyond
+        else:
+            words.append(word)
+    return Simple(tuple(words), tuple(assignments), tuple(redirects), source)
+
+
+def _word(text: str) -> RawWord:
+    if PLAIN.fullmatch(text):
+        return text
+    if _WHOLE.fullmatch(text):
+        return text[1:-1]
+    if not text.isascii():
+        raise _Beyond
+
+    def inner(at: int, form: str) -> tuple[int, Script | None]:
+        found = _INNER.match(text, at)
+        if found is None:
+            raise _Beyond
+        return found.end(), _script(found[1], _NAME)
+
+    return scan(text, 0, inner)

@@ -11,8 +11,8 @@ from itertools import pairwise
 from toolreeve.policy.shell.syntax import Hole, Part, RawWord, Script, Template
 
 PLAIN = re.compile(r"[A-Za-z0-9_./:=,@%+\-^\x80-\xff]+")
-_RUN = re.compile(r"""[^\\'"$`*?\[\]{}~!()<>|&;\s]+""")
-_QUOTED_RUN = re.compile(r'[^\\"$`]+')
+_COMMON = re.compile(r"""([^\\'"$`*?\[\]{}~!()<>|&;\s]+)|([*?\[])|'([^']*)'|\$([A-Za-z_][A-Za-z0-9_]*)""")
+_COMMON_IN_QUOTES = re.compile(r'([^\\"$`]+)|\$([A-Za-z_][A-Za-z0-9_]*)')
 _NAME = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-])")
 _PARAMETER = re.compile(
     r"\$\{(#?)([A-Za-z_][A-Za-z0-9_]*|[0-9@*#?]+)(\[(?:@|\*|[0-9]+)\])?"
@@ -20,6 +20,8 @@ _PARAMETER = re.compile(
 )
 _ARITHMETIC = re.compile(r"\$\(\([0-9\s+*/%()<>=&|^~!?:-]*\)\)")
 _BRACED = re.compile(r"[A-Za-z0-9_./:=,@%+\-^{}*?~]+")
+_VARIABLE = Hole.VARIABLE  # looked up once: a member of an enumeration is dear to name
+_WILD = {char: Part(Hole.GLOB, char) for char in "*?["}
 _RANGE = re.compile(r"(-?\d{1,6})\.\.(-?\d{1,6})|([A-Za-z])\.\.([A-Za-z])")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b", "E": "\x1b"}
 _ANSI = re.compile(
@@ -47,9 +49,10 @@ def scan(text: str, offset: int, inner: Inner) -> RawWord:
         words = tuple(word if PLAIN.fullmatch(word) else scan(word, offset, inner) for word in found)
         return Template((Part(Hole.BRACES, text, words=words),), text)
     parts = _Scanner(text, offset, inner).parts()
-    if all(part.kind is None for part in parts):
-        return restore("".join(part.text for part in parts))
-    return Template(tuple(parts), restore(text))
+    for part in parts:
+        if part[0] is not None:
+            return Template(tuple(parts), restore(text))
+    return restore("".join([part[1] for part in parts]))
 
 
 class _Scanner:
@@ -61,15 +64,23 @@ class _Scanner:
         self._found: list[Part] = []
 
     def parts(self) -> list[Part]:
-        text = self._text
-        while self._at < len(text):
-            if run := _RUN.match(text, self._at):
-                if self._at and run.group()[0] == "#":
-                    raise Unreadable("a `#` after a quote")
-                self._literal(run.group(), run.end())
-            else:
+        text, size, found = self._text, len(self._text), self._found
+        while self._at < size:
+            common = _COMMON.match(text, self._at)
+            if common is None:
                 self._special(text[self._at])
-        return self._found
+                continue
+            run, wild, quoted, name = common.groups()
+            if run:
+                if run[0] == "#" and self._at:
+                    raise Unreadable("a `#` after a quote")
+                found.append(Part(None, run))
+            elif wild:
+                found.append(_WILD[wild])
+            else:
+                found.append(Part(_VARIABLE, name) if name else Part(None, quoted, True))  # noqa: FBT003
+            self._at = common.end()
+        return found
 
     def _literal(self, value: str, end: int, *, quoted: bool = False) -> None:
         self._found.append(Part(None, value, quoted))
@@ -78,16 +89,13 @@ class _Scanner:
     def _special(self, char: str) -> None:
         match char:
             case "'":
-                self._single()
+                raise Unreadable("a quote is not closed")
             case '"':
                 self._double()
             case "\\":
                 self._escape()
             case "$" | "`":
                 self._expansion(quoted=False)
-            case "*" | "?" | "[":
-                self._found.append(Part(Hole.GLOB, char))
-                self._at += 1
             case "~":
                 self._tilde()
             case "<" | ">":
@@ -96,12 +104,6 @@ class _Scanner:
                 self._literal(char, self._at + 1)
             case _:
                 raise Unreadable(f"{char!r} inside a word")
-
-    def _single(self) -> None:
-        end = self._text.find("'", self._at + 1)
-        if end < 0:
-            raise Unreadable("a quote is not closed")
-        self._literal(self._text[self._at + 1 : end], end + 1, quoted=True)
 
     def _escape(self) -> None:
         following = self._text[self._at + 1 : self._at + 2]
@@ -114,8 +116,10 @@ class _Scanner:
         self._literal("", self._at, quoted=True)
         text = self._text
         while self._at < len(text):
-            if run := _QUOTED_RUN.match(text, self._at):
-                self._literal(run.group(), run.end(), quoted=True)
+            if common := _COMMON_IN_QUOTES.match(text, self._at):
+                run, name = common.groups()
+                self._found.append(Part(None, run, True) if run else Part(_VARIABLE, name, True))  # noqa: FBT003
+                self._at = common.end()
             elif text[self._at] == '"':
                 self._at += 1
                 return
