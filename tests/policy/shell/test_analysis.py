@@ -3,6 +3,7 @@ import pytest
 from tests.policy.shell.world import effects, judged, runs_unasked
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect, EffectKind, Reach
+from toolreeve.policy.shell.specs import program
 
 
 @pytest.mark.parametrize(
@@ -208,6 +209,26 @@ def test_a_command_that_repeats_elsewhere_is_judged_again() -> None:
 
     assert "/project/x" in targets
     assert "/project/sub/x" in targets
+
+
+def test_commands_that_look_alike_are_read_each_for_itself() -> None:
+    assert effects("head -n 3 a") == ["read:/project/a"]
+    assert effects("head -n b c") == ["read:/project/c"]
+    assert effects("head -n 3 a c") == ["read:/project/a", "read:/project/c"]
+    assert effects("sort -o a b")[:2] == ["write:/project/a", "read:/project/b"]
+    assert effects("sort -o c d")[:2] == ["write:/project/c", "read:/project/d"]
+    assert not judged("sort -o").known
+    assert not judged("sort --compress-program=x a").known
+
+
+def test_no_name_that_is_asked_for_is_kept_for_ever() -> None:
+    for number in range(3000):
+        judged(f"unheard-of-{number} a; aws of-nothing-{number} list; git unheard-of-{number}")
+
+    aws = program("aws")
+    assert aws is not None
+    assert len(aws.subs) <= 256
+    assert program.cache_info().currsize <= 1024
 
 
 def test_what_a_wrapper_runs_is_told_with_its_wrapper() -> None:

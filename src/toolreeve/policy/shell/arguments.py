@@ -4,10 +4,13 @@ Read as GNU and POSIX programs read them, without abbreviations. A word that may
 is refused, except for programs that no flag can make do harm.
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Open, Word, may_be_flag, shown
+
+_LONGEST_SHAPE = 32
 
 
 class NotKnown(Exception):
@@ -16,6 +19,13 @@ class NotKnown(Exception):
 
 class RunsCode(NotKnown):
     """Its words are understood; what it does is decided by code or settings that lie in the workspace."""
+
+
+class Reading(NamedTuple):
+    """Where among the words the flags' values and the operands stand; a value may also be part of its flag's word."""
+
+    flags: list[tuple[str, int | str | None]]
+    operands: list[int]
 
 
 class Arguments(NamedTuple):
@@ -31,21 +41,32 @@ class Arguments(NamedTuple):
 
 def read(program: Program, words: list[Word]) -> Arguments:
     """Raises `NotKnown` for a flag that is not listed or a value that is missing."""
-    reader = _Reader(program, words)
-    reader.run()
-    return Arguments(reader.flags, reader.operands)
+    # How words are read depends on those that look like flags, not on what the others say.
+    shape = tuple([word if type(word) is not str or word[:1] == "-" else "" for word in words])
+    flags, operands = (_remembered if len(shape) <= _LONGEST_SHAPE else _read)(program, shape)
+    return Arguments(
+        [(flag, words[value] if type(value) is int else value) for flag, value in flags],  # type: ignore[misc]
+        [words[at] for at in operands],
+    )
+
+
+def _read(program: Program, shape: tuple[Word, ...]) -> Reading:
+    return _Reader(program, shape).run()
+
+
+_remembered = lru_cache(maxsize=512)(_read)
 
 
 class _Reader:
     __slots__ = ("_at", "_program", "_table", "_words", "flags", "operands")
 
-    def __init__(self, program: Program, words: list[Word]) -> None:
+    def __init__(self, program: Program, words: tuple[Word, ...]) -> None:
         self._program, self._words, self._table = program, words, program.flags
         self._at = 0
-        self.flags: list[tuple[str, Word | None]] = []
-        self.operands: list[Word] = []
+        self.flags: list[tuple[str, int | str | None]] = []
+        self.operands: list[int] = []
 
-    def run(self) -> None:
+    def run(self) -> Reading:
         words, count = self._words, len(self._words)
         while self._at < count:
             word = words[self._at]
@@ -53,7 +74,7 @@ class _Reader:
             if type(word) is not str:
                 self._loose(word)
             elif word[:1] != "-" or word == "-" or word in self._program.dashed:
-                self.operands.append(word)
+                self.operands.append(self._at - 1)
                 if self._program.stops:
                     break
             elif word == "--" and not self._program.single:
@@ -64,18 +85,18 @@ class _Reader:
                 self._long(word)
             else:
                 self._cluster(word)
-        self.operands.extend(words[self._at :])
-        self._at = count
+        self.operands.extend(range(self._at, count))
+        return Reading(self.flags, self.operands)
 
     def _loose(self, word: Word) -> None:
         if may_be_flag(word) and not self._program.harmless:
             raise NotKnown(f"`{shown(word)}` may turn out to be a flag")
-        self.operands.append(word)
+        self.operands.append(self._at - 1)
         if self._program.stops:
-            self.operands.extend(self._words[self._at :])
+            self.operands.extend(range(self._at, len(self._words)))
             self._at = len(self._words)
 
-    def _value(self, flag: str) -> Word:
+    def _value(self, flag: str) -> int:
         if self._at >= len(self._words):
             raise NotKnown(f"{flag} without its value")
         value = self._words[self._at]
@@ -83,7 +104,7 @@ class _Reader:
         several = not isinstance(value, str) and not (isinstance(value, Open) and value.single)
         if several and not self._program.harmless:
             raise NotKnown(f"the value of {flag} may be several words")
-        return value
+        return self._at - 1
 
     def _long(self, word: str) -> None:
         name, equals, value = word.partition("=")

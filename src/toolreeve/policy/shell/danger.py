@@ -10,7 +10,7 @@ from toolreeve.core.effects import Effect, EffectKind, Reach
 from toolreeve.policy.shell.paths import any_secret, secret, secret_glob, secrets_below, under
 from toolreeve.policy.shell.site import Findings
 
-_HISTORY = (".git", ".hg", ".svn")
+_HISTORY = frozenset((".git", ".hg", ".svn"))
 _SYSTEM_ROOTS = frozenset(
     "/ /bin /boot /dev /etc /home /lib /lib64 /opt /proc /root /sbin /srv /sys /usr /var /Users /System "
     "/Library".split()
@@ -23,7 +23,7 @@ def assess(findings: Findings, *, home: str, root: str) -> Judgement:
     """The level, and the reason for the worst thing found."""
     worst = _SAFE
     for part in findings.parts:
-        if not part.known:
+        if part.why:
             worst = DangerLevel.HIGH, f"not known: {part.why}"
             break
     for judged in findings.alarms:
@@ -91,7 +91,8 @@ def _writing(effect: Effect, root: str) -> Judgement:
         return DangerLevel.CRITICAL, f"writes to the device {path}"
     if not under(path, root):
         return DangerLevel.HIGH, f"writes {path}, outside the workspace"
-    if any(name in _HISTORY for name in _inside(path, root).split("/")) or secret(_inside(path, root)):
+    inside = _inside(path, root)
+    if not _HISTORY.isdisjoint(inside.split("/")) or secret(inside):
         return DangerLevel.HIGH, f"writes {path}, a protected place"
     return DangerLevel.MEDIUM, f"writes {path}"
 

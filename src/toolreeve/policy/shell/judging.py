@@ -26,6 +26,14 @@ def by_specification(spec: Program, words: list[Word], site: Site) -> Printed:
 
 def conclude(spec: Program, arguments: Arguments, site: Site) -> Printed:
     """What follows from the command as a whole once its words are read."""
+    if spec.follows:
+        _follow(spec, arguments, site)
+    if spec.prints:
+        return printed(arguments.operands if spec.prints == "paths" else [], site)
+    return site.piped if spec.filters and not _names_files(spec, arguments) else None
+
+
+def _follow(spec: Program, arguments: Arguments, site: Site) -> None:
     _conditions(spec, arguments)
     if not spec.calm or not any(flag in spec.calm for flag, _ in arguments.flags):
         for flag, _ in arguments.flags:
@@ -38,9 +46,6 @@ def conclude(spec: Program, arguments: Arguments, site: Site) -> Printed:
         site.findings.effects.append(Effect(EffectKind.NET, spec.net))
     if sends := spec.data.get("sends"):
         site.findings.effects.append(Effect(EffectKind.SEND, sends))
-    if spec.prints:
-        return printed(arguments.operands if spec.prints == "paths" else [], site)
-    return site.piped if spec.filters and not _names_files(spec, arguments) else None
 
 
 def housekeeping(spec: Program, site: Site) -> None:
@@ -62,8 +67,7 @@ def _conditions(spec: Program, arguments: Arguments) -> None:
 
 def _names_files(spec: Program, arguments: Arguments) -> bool:
     """Whether a filter reads files that it was given rather than what is piped into it."""
-    given = sum(1 for word in arguments.operands if word != "-")
-    return given > sum(1 for role in spec.operands if role == "text")
+    return len(arguments.operands) - arguments.operands.count("-") > spec.operands.count("text")
 
 
 def _alarm(data: Any, site: Site) -> None:

@@ -4,7 +4,7 @@ Symbolic links are not followed here; what a link leads to is the sandbox's busi
 """
 
 import re
-from fnmatch import fnmatchcase
+from fnmatch import filter as matching
 from posixpath import normpath
 
 QUIET = frozenset(
@@ -38,6 +38,7 @@ _SECRET = re.compile(
 )
 _ACCOUNT = re.compile(r"service[-_]account[^/]*\.json$", re.MULTILINE)
 _UNTIDY = ("/.", "//", "/\n", "\n.", "\n\n")
+_MANY = 8
 _WITNESSES = (
     ".env .env.local prod.env secret.env id_rsa id_ed25519 server.pem private.key .netrc .npmrc .pgpass "
     ".git-credentials .bash_history credentials .ssh .aws .gnupg .kube shadow environ"
@@ -58,6 +59,8 @@ def resolve(path: str, directory: str) -> str:
 
 def resolve_all(paths: list[str], directory: str) -> list[str]:
     """The same of many at once."""
+    if len(paths) < _MANY:
+        return [resolve(path, directory) for path in paths]
     together = "\n".join(["", *paths, ""])
     if any(sign in together for sign in _UNTIDY):
         return [resolve(path, directory) for path in paths]
@@ -89,7 +92,7 @@ def secret_glob(pattern: str) -> bool:
     if secret(pattern.replace("*", "x").replace("?", "x")):
         return True
     names = [name for name in pattern.split("/") if name not in _BROAD and any(char in name for char in "*?[")]
-    return any(fnmatchcase(witness, name) for name in names for witness in _WITNESSES)
+    return any(matching(_WITNESSES, name) for name in names)
 
 
 def secrets_below(path: str, home: str) -> bool:

@@ -1,6 +1,7 @@
 """What does a program do with a value in a given role? One effect a role."""
 
 import re
+from functools import lru_cache
 
 from toolreeve.core.effects import EffectKind, Reach
 from toolreeve.policy.shell.arguments import Arguments, NotKnown
@@ -137,21 +138,22 @@ def settle(program: Program, arguments: Arguments, site: Site) -> None:
 def _operands(program: Program, roles: tuple[str, ...], absent: tuple[str, ...], words: list[Word], site: Site) -> None:
     assigned = _assign(roles, len(words))
     if assigned is None and program.harmless and any(isinstance(word, Open) and not word.single for word in words):
-        assigned = [roles[-1].rstrip("*?+")] * len(words) if roles else None
+        assigned = (roles[-1].rstrip("*?+"),) * len(words) if roles else None
     if assigned is None:
         extra = shown(words[-1]) if words else ""
         raise NotKnown(f"the operand `{extra}`" if words else "an operand is missing")
     if assigned.count("read") == len(words):
         site.read_all(words)
-        assigned = []
-    for role, word in zip(assigned, words, strict=False):
-        if role != "text":
-            apply(role, word, site)
+    else:
+        for role, word in zip(assigned, words, strict=False):
+            if role != "text":
+                apply(role, word, site)
     if absent and len(words) <= sum(1 for role in roles if role[-1] not in "*?"):
         apply(absent[0], absent[1], site)
 
 
-def _assign(roles: tuple[str, ...], count: int) -> list[str] | None:
+@lru_cache(maxsize=512)
+def _assign(roles: tuple[str, ...], count: int) -> tuple[str, ...] | None:
     """A role for each operand: `x` one, `x?` one or none, `x*` any number, `x+` at least one."""
     fixed = sum(1 for role in roles if role[-1] not in "*?+")
     spare = count - fixed
@@ -168,4 +170,4 @@ def _assign(roles: tuple[str, ...], count: int) -> list[str] | None:
                 spare = 0
             case _:
                 found.append(role)
-    return found if len(found) == count else None
+    return tuple(found) if len(found) == count else None

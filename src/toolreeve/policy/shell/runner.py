@@ -14,9 +14,10 @@ from toolreeve.policy.shell.judging import by_specification
 from toolreeve.policy.shell.scan import Unreadable
 from toolreeve.policy.shell.site import Findings, PartOf, Printed, Site
 from toolreeve.policy.shell.specs import Program, program
-from toolreeve.policy.shell.words import Scope, Word, shown
+from toolreeve.policy.shell.words import Scope, Word, shown, shown_all
 
 MOST_COMMANDS = 400
+_EXEC = EffectKind.EXEC  # looked up once: a member of an enumeration is dear to name
 _SYSTEM = re.compile(r"/(?:usr/(?:local/)?)?s?bin/([A-Za-z0-9_.+\[-]+)")
 _PROJECT = re.compile(r"(?:\./)?(?:(?!\.\./)[\w.-]+/)*?(?:\.?venv/bin|node_modules/\.bin)/([A-Za-z0-9_.+-]+)")
 
@@ -48,10 +49,10 @@ class Runner(ABC):
         return printed
 
     def _run(self, words: list[Word], scope: Scope, piped: Printed) -> Printed:
-        argv, name, by = tuple(map(shown, words)), _program(words[0]), self._by
+        argv, name, by = shown_all(words), _program(words[0]), self._by
         parts, place = self.findings.parts, len(self.findings.parts)
-        parts.append(PartOf(argv, "", name, by, depth=self._depth))
-        self.findings.effects.append(Effect(EffectKind.EXEC, " ".join(argv)))
+        parts.append(PartOf(argv, "", name, by, False, self._depth))  # noqa: FBT003 - by name it would cost twice
+        self.findings.effects.append(Effect(_EXEC, " ".join(argv)))
         self._by, self._depth = name, self._depth + 1
         try:
             return self._judge(name, words, scope, piped)

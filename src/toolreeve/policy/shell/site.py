@@ -11,6 +11,7 @@ from toolreeve.policy.shell.paths import QUIET, resolve, resolve_all
 from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Glob, Open, Scope, Word, shown
 
+_READ, _EXACT = EffectKind.READ, Reach.EXACT  # looked up once: a member of an enumeration is dear to name
 _UNREAD = QUIET | {"", "-"}
 _WILD = re.compile(r"[*?\[]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -93,18 +94,17 @@ class Site:
         """By the program's own judge where it has one, else by its specification."""
         return self.runner.judge(spec, words, self)
 
-    def touch(self, kind: EffectKind, word: Word, reach: Reach = Reach.EXACT) -> None:
+    def touch(self, kind: EffectKind, word: Word, reach: Reach = _EXACT) -> None:
         """An effect on the path that `word` names; a path that only the run decides must at least have known bounds."""
         effects = self.findings.effects
         match word:
             case str():
-                if word in QUIET or word == "":
-                    return
-                for directory in self.scope.directories:
-                    effects.append(Effect(kind, resolve(word, directory), reach))
+                if word not in QUIET and word:
+                    for directory in self.scope.directories:
+                        effects.append(Effect(kind, resolve(word, directory), reach))
             case Glob(text):
                 self._touch_glob(kind, text, reach)
-            case Open() if word.below is not None and (word.below or kind is EffectKind.READ):
+            case Open() if word.below is not None and (word.below or kind is _READ):
                 effects.extend(_somewhere(kind, root, reach) for root in word.below)
             case Open() if reach is not Reach.NAMES:
                 raise NotKnown(f"{_DOING[kind]} `{shown(word)}`, a path decided only when it runs")
@@ -113,15 +113,17 @@ class Site:
         """As many files as are named, `-` being the standard input: there may be hundreds."""
         plain = [word for word in words if type(word) is str and word not in _UNREAD]
         for directory in self.scope.directories:
-            self.findings.effects.extend([Effect(EffectKind.READ, path) for path in resolve_all(plain, directory)])
+            self.findings.effects.extend([Effect(_READ, path) for path in resolve_all(plain, directory)])
+        if len(plain) == len(words):
+            return
         for word in words:
             if type(word) is not str:
-                self.touch(EffectKind.READ, word)
+                self.touch(_READ, word)
 
     def _touch_glob(self, kind: EffectKind, text: str, reach: Reach) -> None:
         for directory in self.scope.directories:
             pattern = resolve(text, directory)
-            if reach is Reach.EXACT:
+            if reach is _EXACT:
                 self.findings.effects.append(Effect(kind, pattern, Reach.MATCHING))
             else:
                 stem = pattern[: _WILD.search(pattern).start()].rpartition("/")[0] or "/"  # type: ignore[union-attr]

@@ -7,7 +7,7 @@ a few milliseconds. A flag that is not listed is not known: there are no abbrevi
 import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, lru_cache
 from pkgutil import get_data
 from typing import Any
 
@@ -25,6 +25,9 @@ FIELDS = ROLES | frozenset(
     "listing matches maybe modes modules net never not_matches nouns number objects operands places prefixes prints "
     "reading reason refused requires runs sends single skip statement stops sub unlike verbs".split()
 )
+_FOLLOWING = frozenset("danger does keeps modes requires runs sends unlike".split())
+"""What a specification says of the command as a whole, besides its flags and operands."""
+_MOST_SUBS = 256
 _SHORTS = re.compile(r"-[A-Za-z0-9?#@%]+")
 
 
@@ -41,6 +44,7 @@ class Program:
         "everywhere",
         "filters",
         "flags",
+        "follows",
         "harmless",
         "judge",
         "keeps",
@@ -91,7 +95,8 @@ class Program:
         self.keeps: tuple[str, ...] = tuple(data.get("keeps", "").split())
         self.runs: tuple[str, ...] = tuple(data.get("runs", "").split())
         self.modes = {flag: mode for key, mode in data.get("modes", {}).items() for flag in self._names(key)}
-        self.subs: dict[str, Program | None] = {}
+        self.follows = bool(self.net) or not _FOLLOWING.isdisjoint(data)
+        self.subs: dict[str, Program] = {}
         self.dashed = frozenset(name for key in data.get("sub", ()) for name in key.split() if name[0] == "-")
 
     def _read_flags(self, data: Mapping[str, Any]) -> None:
@@ -114,9 +119,10 @@ class Program:
 
     def sub(self, name: str) -> "Program | None":
         """The subcommand of that name, by exact name first, then by pattern."""
-        if name not in self.subs:
-            self.subs[name] = self._find_sub(name)
-        return self.subs[name]
+        found = self.subs.get(name) or self._find_sub(name)
+        if found is not None and len(self.subs) < _MOST_SUBS:
+            self.subs[name] = found
+        return found
 
     def _find_sub(self, name: str) -> "Program | None":
         patterns: list[tuple[str, Any]] = []
@@ -140,7 +146,7 @@ def _table() -> Mapping[str, Mapping[str, Any]]:
     return table
 
 
-@cache
+@lru_cache(maxsize=1024)
 def program(name: str) -> Program | None:
     data = _table().get(name)
     return None if data is None else Program(name, data)

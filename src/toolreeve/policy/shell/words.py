@@ -11,6 +11,7 @@ from typing import NamedTuple
 from toolreeve.policy.shell.scan import Unreadable
 from toolreeve.policy.shell.syntax import Hole, Part, RawWord, Script, Template
 
+_GLOB, _VARIABLE, _BRACES = Hole.GLOB, Hole.VARIABLE, Hole.BRACES  # looked up once: to name them is dear
 _GLOB_CHARS = re.compile(r"[*?\[]")
 _SPLITS = re.compile(r"[\s*?\[\\]")
 _SECRET_NAME = re.compile(r"TOKEN|SECRET|PASS(WORD|WD|PHRASE)?$|API_?KEY|CREDENTIAL|PRIVATE|ACCESS_KEY", re.IGNORECASE)
@@ -83,9 +84,9 @@ def expand(words: tuple[RawWord, ...], scope: Scope, substitute: Substitute) -> 
 
 def _expand(template: Template, scope: Scope, substitute: Substitute) -> list[Word]:
     first = template.parts[0]
-    if first.kind is Hole.BRACES:
+    if first.kind is _BRACES:
         return expand(first.words, scope, substitute)
-    pieces = [_piece(part, scope, substitute) for part in template.parts]
+    pieces = [part.text if part.kind is None else _piece(part, scope, substitute) for part in template.parts]
     if len(pieces) == 1:
         return [pieces[0]]
     return [_join(pieces)]
@@ -93,10 +94,11 @@ def _expand(template: Template, scope: Scope, substitute: Substitute) -> list[Wo
 
 def _join(pieces: list[Word]) -> Word:
     """Several pieces side by side make one word: text as far as it is known."""
-    if not any(isinstance(piece, Open) for piece in pieces):
-        if all(isinstance(piece, str) for piece in pieces):
+    kinds = set(map(type, pieces))
+    if Open not in kinds:
+        if Glob not in kinds:
             return "".join(pieces)  # type: ignore[arg-type]
-        return Glob("".join(piece.text if isinstance(piece, Glob) else _literal(str(piece)) for piece in pieces))
+        return Glob("".join([piece.text if isinstance(piece, Glob) else _literal(str(piece)) for piece in pieces]))
     prefix = ""
     solid = [piece for piece in pieces if piece != ""]
     for piece in solid:
@@ -118,15 +120,14 @@ def _literal(text: str) -> str:
 
 
 def _piece(part: Part, scope: Scope, substitute: Substitute) -> Word:
-    match part.kind:
-        case None:
-            return part.text
-        case Hole.GLOB:
-            return Glob(part.text)
+    kind = part.kind
+    if kind is _GLOB:
+        return Glob(part.text)
+    if kind is _VARIABLE:
+        return _variable(scope.value(part.text), quoted=part.quoted and part.text != "@")
+    match kind:
         case Hole.TILDE:
             return f"/home/{part.text}" if part.text else scope.home
-        case Hole.VARIABLE:
-            return _variable(scope.value(part.text), quoted=part.quoted and part.text != "@")
         case Hole.PARAMETER:
             if part.text:
                 scope.value(part.text)
@@ -160,6 +161,10 @@ def shown(word: Word) -> str:
             return text
         case Open(prefix):
             return f"{prefix}…"
+
+
+def shown_all(words: list[Word]) -> tuple[str, ...]:
+    return tuple([word if type(word) is str else shown(word) for word in words])
 
 
 def may_be_flag(word: Word) -> bool:
