@@ -29,6 +29,38 @@ LONG = "grep -n '" + "some pattern|" * 740 + "' src/file.py | sort -u && ls"
 WORDS = "cat " + " ".join(f"src/file{number}.py" for number in range(700))
 CHAIN = "grep -n foo src/file.py | sort -u && " * 150 + "ls"
 DIFFERENT = "".join(f"grep -n foo{number} src/file{number}.py | sort -u && " for number in range(150)) + "ls"
+KINDS = (
+    "cat -n src/part{0}.py docs/pages/page{0}.md",
+    "head -n {0} logs/archive/day{0}.log",
+    "grep -rn 'name {0}' src/modules/dir{0}",
+    "git log --oneline -{0} src/file{0}.py",
+    "find libraries/lib{0} -name '*.c' -type f",
+    "sed -n '{0}p' docs/chapters/page{0}.md",
+    "sort -k{0} -t, data/tables/t{0}.csv",
+    "wc -l src/left{0}.py src/right{0}.py",
+    "ls -la build/objects/{0}/out",
+    "diff -u before/{0}.txt after/{0}.txt",
+    "stat -c %s bin/programs/tool{0}",
+    "jq '.items[{0}]' data/exports/{0}.json",
+    "cut -d: -f{0} data/people/users{0}",
+    "git show HEAD:src/module{0}.py",
+    "awk '{{print ${0}}}' tables/table{0}.txt",
+    "rg -l word{0} src/searched/s{0}",
+    "mkdir -p out/results/run{0}",
+    "kubectl get pods -n space{0}",
+)
+ALL_DIFFERENT = " && ".join(KINDS[number % len(KINDS)].format(number) for number in range(300))
+MIXTURES = (
+    "grep -n 'needle number {0}' src/package/*/module{0}*.py > reports/findings-{0}.txt 2>&1",
+    'size{0}=$(wc -l < docs/chapters/page-{0}.md); echo "chapter {0} has $size{0} lines of ${{total}}"',
+    "ls -l build/objects/*{0}/[a-c]?.o 2>/dev/null | sort -k5 -n | tail -n {0}",
+    'head -n {0} "$HOME"/notes/2024/day{0}.txt | sort -u >> collected/everything.txt',
+    "cat data/exports/table-{0}-*.csv | cut -d, -f{0} | uniq -c > summaries/table-{0}.txt",
+    "diff <(sort before/names-{0}.txt) <(sort after/names-{0}.txt)",
+    "cp configuration/{{development,production}}-{0}.toml deployed/settings/",
+    'echo "checked $(basename src/package/module{0}.py) in $PWD" >> logs/progress.log',
+)
+MIXED = "; ".join(MIXTURES[number % len(MIXTURES)].format(number) for number in range(128))
 
 
 async def knowing() -> list[Row]:
@@ -45,6 +77,8 @@ async def knowing() -> list[Row]:
         _long("… 10 KB in 700 words", WORDS),
         _long("… 5.5 KB in 301 commands", CHAIN),
         Row(name="… 6 KB in 301 commands of which half differ", value=f"{_seconds(DIFFERENT) * 1000:.2f} ms"),
+        _long(f"… {len(ALL_DIFFERENT) / 1000:.0f} KB in 300 commands that all differ", ALL_DIFFERENT),
+        _long(f"… {len(MIXED) / 1000:.0f} KB of patterns, variables, redirections and substitutions", MIXED),
         Row(name="… longer than 64 KB", value=micros(_seconds("a" * 70_000)), target="at once"),
         Row(name="loading the specifications", value=f"{loaded * 1000:.1f} ms", target="≤ 30 ms", met=loaded <= 0.03),
     ]  # fmt: skip
