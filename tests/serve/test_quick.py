@@ -15,15 +15,17 @@ from toolreeve.serve.app import bind
 from toolreeve.serve.quick import LARGEST, Exchange, QuickProtocol, Take
 
 HOST = (b"host", b"here")
+MUCH = 4 * 1024 * 1024
 DOZE = post([HOST], b"doze", target=b"/quick")
 
 
 class Application:
-    """Recognises what is posted to /quick, unless its body is `leave`. `doze` waits to be woken."""
+    """Recognises what is posted to /quick, unless its body is `leave`. `doze` waits to be woken, `much` gets a long
+    answer."""
 
     def __init__(self) -> None:
         self.asked = 0
-        self.dozes, self.woken, self.left = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self.dozes, self.woken, self.left, self.answered = (asyncio.Event() for _ in range(4))
 
     def recognise(self, target: bytes, headers: Sequence[Header]) -> Take | None:
         self.asked += 1
@@ -40,7 +42,8 @@ class Application:
             exchange.left = self.left.set
             self.dozes.set()
             await self.woken.wait()
-        exchange.answer(200, b"text/plain", b"quick %s %s" % (name, body))
+        exchange.answer(200, b"text/plain", b"quick %s %s" % (name, body * (MUCH if body == b"much" else 1)))
+        self.answered.set()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         body = await Request(scope, receive).body()
@@ -104,6 +107,17 @@ async def test_a_request_behind_one_that_takes_long_waits_its_turn() -> None:
         told = [(await line.answer()).body.split()[-1] for _ in range(3)]
 
     assert told == [b"doze", b"second", b"third"]
+
+
+async def test_who_does_not_read_what_was_answered_is_not_answered_more_until_they_do() -> None:
+    async with served() as (url, application, _), connection(url) as line:
+        await line.send(quick(b"much"))
+        await application.answered.wait()
+        await line.send(quick(b"more"))
+        first, second = await line.answer(), await line.answer()
+
+    assert len(first.body) > MUCH
+    assert second.body == b"usual more"
 
 
 @pytest.mark.parametrize("pieces", [None, 4096])

@@ -105,7 +105,9 @@ class QuickProtocol(HeadProtocol):
 
     def _is_usual(self) -> bool:
         parser, limit = self.parser, self.limit_concurrency
-        if (self.cycle is not None and not self.cycle.response_complete) or self.expect_100_continue:
+        if self.cycle is not None and not self.cycle.response_complete:
+            return False
+        if self.expect_100_continue or self.flow.write_paused:  # what was answered before must be read first
             return False
         if parser.get_method() != b"POST" or parser.get_http_version() != "1.1" or not parser.should_keep_alive():
             return False

@@ -31,6 +31,8 @@ class Reply:
 
     async def give(self, params: Mapping[str, Any]) -> None:
         """Make the call and send what comes of it."""
+        if self._exchange.disconnected:
+            return
         self._task, self._exchange.left = asyncio.current_task(), self._leave
         self._remind()
         try:
