@@ -189,19 +189,177 @@ def test_undo_brings_every_byte_back(installed: Shell) -> None:
     assert installed.run("adopt", "--no-count", "--undo").status == 2
 
 
-def test_undo_refuses_a_file_that_changed_since_unless_forced(installed: Shell) -> None:
+def test_undo_keeps_what_was_changed_since(installed: Shell) -> None:
     installed.run("adopt", "--no-count")
     changed = installed.home / ".cursor/mcp.json"
-    changed.write_text("{}")
+    changed.write_bytes(
+        changed.read_bytes().replace(b"\r\n\t}\r\n}", b',\r\n\t\t"new": {"command": "n"} // mine\r\n\t}\r\n}')
+    )
+    rewritten = installed.home / ".claude.json"
+    rewritten.write_text(json.dumps({**json.loads(rewritten.read_text()), "numStartups": 4}, indent=2))
+    user_file = installed.home / ".config/toolreeve/toolreeve.toml"
+    user_file.write_text(user_file.read_text().replace('command = "zc"', 'command = "zc"\nallow = []') + "\n# mine\n")
 
-    refused = installed.run("adopt", "--no-count", "--undo")
+    done = installed.run("adopt", "--undo")
+
+    assert done.status == 0
+    assert f"{changed}: taken back, and what was changed since is still there" in done.out
+    assert f"{user_file}: 'z' was changed since and stays as it is now" in done.err
+    files = json.loads(changed.read_text(encoding="utf-8-sig").replace("// mine", ""))["mcpServers"]
+    assert list(files) == ["files", "github", "new"]
+    assert "// mine" in changed.read_text()
+    assert json.loads(rewritten.read_text()) == {**json.loads(CLAUDE), "numStartups": 4}
+    assert user_file.read_text() == '[mcp_servers.z]\ncommand = "zc"\nallow = []\n\n# mine\n'
+    assert installed.run("adopt", "--undo").status == 2
+
+
+def test_undo_leaves_no_client_without_its_servers(installed: Shell) -> None:
+    installed.run("adopt", "--no-count")
+    changed = installed.home / ".cursor/mcp.json"
+    broken = changed.read_bytes() + b"}"
+    changed.write_bytes(broken)
+    servers = own(installed)
+
+    refused = installed.run("adopt", "--undo")
 
     assert refused.status == 1
-    assert "was changed since" in refused.out
-    assert changed.read_text() == "{}"
+    assert "was changed since, and is not valid JSON" in refused.out
+    assert f"stays as it is, for {changed} still needs it" in refused.out
+    assert changed.read_bytes() == broken
+    assert own(installed) == servers
     assert (installed.home / ".claude.json").read_text() == CLAUDE
-    assert installed.run("adopt", "--no-count", "--undo", "--force").status == 0
+    assert installed.run("adopt", "--undo", "--force").status == 0
     assert changed.read_bytes().decode() == CURSOR
+    assert not (installed.home / ".config/toolreeve/toolreeve.toml").exists()
+
+
+COMMENTED = """{
+    // what we use
+    "mcpServers": {
+        // reads the wiki
+        "wiki": { "command": "wiki" /* not the old one */ }, // ask Ann
+        // needs a key
+        "near": { "command": "./near" }
+        // "old": { "command": "old" }
+    }
+}
+"""
+
+
+def test_comments_go_with_the_servers_they_are_about(shell: Shell) -> None:
+    path = put(shell.home / ".cursor/mcp.json", COMMENTED)
+
+    shell.run("adopt", "--no-count")
+
+    assert (shell.home / ".config/toolreeve/toolreeve.toml").read_text() == (
+        '# reads the wiki\n# not the old one\n# ask Ann\n[mcp_servers.wiki]\ncommand = "wiki"\n'
+    )
+    assert [line.strip() for line in path.read_text().splitlines() if "//" in line] == [
+        "// what we use",
+        "// needs a key",
+        '// "old": { "command": "old" }',
+    ]
+    shell.run("adopt", "--undo")
+    assert path.read_text() == COMMENTED
+
+
+def test_comments_about_a_server_that_is_there_already_join_it(shell: Shell) -> None:
+    user_file = put(shell.home / ".config/toolreeve/toolreeve.toml", '# mine\n[mcp_servers.w]\ncommand = "wiki"\n')
+    client = put(shell.home / ".cursor/mcp.json", COMMENTED)
+    joined = '# mine\n# reads the wiki\n# not the old one\n# ask Ann\n[mcp_servers.w]\ncommand = "wiki"\n'
+
+    shell.run("adopt", "--no-count")
+    assert user_file.read_text() == joined
+    client.write_text(COMMENTED)
+    shell.run("adopt", "--no-count")
+    assert user_file.read_text() == joined
+
+
+def test_no_comment_of_a_workspace_becomes_a_setting(shell: Shell) -> None:
+    attack = "/* x\n[policy]\nmode = 'bypass'\n */ // \r[policy]"
+    put(shell.workspace / ".mcp.json", '{"mcpServers": {"a": {"command": "a"} ' + attack + "\n}}")
+
+    assert shell.run("adopt", "--no-count", "--project").status == 0
+
+    assert list(own(shell)) == ["mcp_servers"]
+    assert list(own(shell)["mcp_servers"]) == ["a"]
+
+
+def test_servers_that_a_client_got_since_are_adopted_beside_our_entry(installed: Shell) -> None:
+    installed.run("adopt", "--no-count")
+    path = installed.home / ".gemini/settings.json"
+    before = path.read_text()
+    path.write_text(before.replace('"mcpServers":{', '"mcpServers":{"new": {"command": "n"}, '))
+
+    done = installed.run("adopt", "--no-count", "--json")
+
+    assert done.json["added"] == ["new"]
+    assert path.read_text() == before
+    installed.run("adopt", "--undo")
+    assert list(json.loads(path.read_text())["mcpServers"]) == ["new", "toolreeve"]
+    installed.run("adopt", "--undo")
+    assert path.read_text().count("toolreeve") == 0
+
+
+def test_a_file_that_is_read_only_stays_and_so_do_its_servers(installed: Shell) -> None:
+    path = installed.home / ".cursor/mcp.json"
+    path.chmod(0o444)
+
+    done = installed.run("adopt", "--no-count")
+
+    assert done.status == 1
+    assert "left alone: is read-only; chmod u+w" in done.out
+    assert path.read_bytes().decode() == CURSOR
+    assert "github-cursor" not in own(installed)["mcp_servers"]
+
+
+def test_a_file_that_a_link_leads_to_is_changed_where_it_is(shell: Shell) -> None:
+    target = put(shell.home / "dotfiles/mcp.json", COMMENTED)
+    target.chmod(0o640)
+    link = shell.home / ".cursor/mcp.json"
+    link.parent.mkdir()
+    link.symlink_to("../dotfiles/mcp.json")
+
+    shell.run("adopt", "--no-count")
+
+    assert link.is_symlink()
+    assert "toolreeve" in target.read_text()
+    assert target.stat().st_mode & 0o777 == 0o640
+    shell.run("adopt", "--undo")
+    assert (link.is_symlink(), target.read_text(), target.stat().st_mode & 0o777) == (True, COMMENTED, 0o640)
+
+
+def test_a_file_that_cannot_be_changed_has_one_row_and_gives_no_servers(shell: Shell) -> None:
+    put(shell.home / ".codex/config.toml", 'mcp_servers = { a = { command = "a" } }\n')
+
+    done = shell.run("adopt", "--no-count", "--json")
+
+    assert done.status == 1
+    assert [row["adopted"] for row in done.json["clients"]] == [{}]
+    assert "cannot be changed safely; write servers as tables" in done.json["clients"][0]["problem"]
+    assert not (shell.home / ".config/toolreeve/toolreeve.toml").exists()
+
+
+def test_servers_of_codex_are_found_in_either_kind_of_table(shell: Shell) -> None:
+    text = '[mcp_servers.a]\ncommand = "a"\n\n[mcp_servers]\nb = { command = "b" } # inline\n'
+    path = put(shell.home / ".codex/config.toml", text)
+
+    done = shell.run("adopt", "--no-count", "--json")
+
+    assert [row["adopted"] for row in done.json["clients"]] == [{"a": "a", "b": "b"}]
+    assert list(tomllib.loads(path.read_text())["mcp_servers"]) == ["toolreeve"]
+
+
+def test_half_a_character_is_not_taken_over(shell: Shell) -> None:
+    path = put(
+        shell.home / ".claude.json", r'{"projects": {"/\ud800": {"mcpServers": {"a": {"url": "http://localhost/"}}}}}'
+    )
+    before = path.read_bytes()
+
+    done = shell.run("adopt", "--no-count")
+
+    assert "it holds text that is not Unicode" in done.err
+    assert path.read_bytes() == before
 
 
 def test_what_the_user_wrote_stays_as_it_was_written(installed: Shell) -> None:
@@ -341,14 +499,20 @@ def test_nothing_is_claimed_about_tokens_that_was_not_measured(installed: Shell)
 
 def test_tokens_are_measured_on_the_lists_of_servers_that_answer(shell: Shell) -> None:
     server = put(shell.home / "server.py", SERVER)
-    servers = {"good": {"command": sys.executable, "args": [str(server)]}, "away": {"command": "/none/such"}}
-    put(shell.home / ".cursor/mcp.json", json.dumps({"mcpServers": servers}))
+    good, away = {"command": sys.executable, "args": [str(server)]}, {"command": "/none/such"}
+    put(shell.home / ".cursor/mcp.json", json.dumps({"mcpServers": {"good": good, "away": away}}))
+    put(shell.home / ".claude.json", json.dumps({"mcpServers": {"good": good}}))
+    put(shell.home / ".gemini/settings.json", json.dumps({"mcpServers": {"away": away}}))
 
     done = shell.spawn("adopt")
 
-    row = next(line for line in done.out.splitlines() if "Cursor" in line)
-    before, after = (int(number) for number in re.search(r"(\d+)\? → (\d+)", row).groups())  # type: ignore[union-attr]
+    told = {line.split("  ")[0]: line for line in done.out.splitlines()}
+    before, after = (int(number) for number in re.search(r"(\d+) → (\d+)", told["Claude Code"]).groups())  # type: ignore[union-attr]
     assert before > 1000 > after
+    assert f" {before} → {after}, 1 not counted " in told["Cursor"]
+    assert " not counted " in told["Gemini CLI"]
+    assert "→" not in told["Gemini CLI"]
+    assert f" {2 * before} → {2 * after}" in told["all that was counted"]
     assert "'away' could not be listed and is not counted" in done.err
 
 

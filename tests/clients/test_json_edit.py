@@ -5,41 +5,98 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolreeve.clients.json_edit import without_servers
+from toolreeve.clients.json_edit import Swap, swapped
+from toolreeve.clients.json_layout import Fresh
 from toolreeve.config.jsonc import parse_jsonc, plain
 
 ENTRY = {"command": "/bin/toolreeve", "args": ["mcp"]}
+OURS = (Fresh(key="toolreeve", value=ENTRY),)
 
 
-def test_only_the_section_changes_and_it_is_laid_out_like_the_rest() -> None:
+def exchanged(text: str, *gone: str) -> str:
+    return swapped(text, [Swap(section=("mcpServers",), out=gone, new=OURS)])[0]
+
+
+def test_only_what_goes_is_touched_and_what_comes_is_laid_out_like_the_rest() -> None:
     text = """\
 // settings of ours
 {
     "theme": "dark", // not light
-    "mcpServers": {
-        "a": { "command": "a" },
-        "b": { "command": "b" },
+    "mcpServers": { // all of them
+
+        // apart
+
+        // about a
+        "a": { "command": "a" /* inside */ }, // behind a
+
+        // about b
+        "b": { "command": "b" }, // behind b
+
+        // about c
+        "c": { "command": "c" },
+        // at the end
     },
     /* the end */ "z": [1,2,],
 }
 """
+    changed, comments = swapped(text, [Swap(section=("mcpServers",), out=("a", "c"), new=OURS)])
+
     assert (
-        without_servers(text, ("mcpServers",), ["a"], ENTRY)
+        changed
         == """\
 // settings of ours
 {
     "theme": "dark", // not light
-    "mcpServers": {
+    "mcpServers": { // all of them
+
+        // apart
+
         "toolreeve": {
             "command": "/bin/toolreeve",
             "args": ["mcp"]
         },
-        "b": { "command": "b" }
+
+        // about b
+        "b": { "command": "b" }, // behind b
+
+        // at the end
     },
     /* the end */ "z": [1,2,],
 }
 """
     )
+    assert comments == {
+        (("mcpServers",), "a"): ("// about a", "/* inside */", "// behind a"),
+        (("mcpServers",), "c"): ("// about c",),
+    }
+
+
+def test_on_a_line_with_others_a_comment_is_about_what_follows_it() -> None:
+    text = '{"mcpServers": {/* a */ "a": 1 /* a, too */, /* b */ "b": 2, /* c */ "c": 3 /* c, too */}}'
+
+    changed, comments = swapped(text, [Swap(section=("mcpServers",), out=("b",))])
+
+    assert changed == '{"mcpServers": {/* a */ "a": 1 /* a, too */, /* c */ "c": 3 /* c, too */}}'
+    assert comments == {(("mcpServers",), "b"): ("/* b */",)}
+
+
+def test_commas_that_lead_are_understood() -> None:
+    text = '{"mcpServers": {\n  "a": 1\n  // stays\n, "b": 2\n}}'
+
+    assert swapped(text, [Swap(section=("mcpServers",), out=("a",))])[0] == ('{"mcpServers": {\n  // stays\n"b": 2\n}}')
+
+
+@pytest.mark.parametrize(
+    ("text", "changed"),
+    [
+        ('{\n  // dark\n  "theme": 1\n}', '{\n  "mcpServers": {\n    "toolreeve"'),
+        ("{\n  // nothing yet\n}", '{\n  // nothing yet\n  "mcpServers": {\n    "toolreeve"'),
+        ("{ /* nothing */ }", '{ /* nothing */ "mcpServers": {"toolreeve"'),
+        ('{"mcpServers": { // none\n}}', '{"mcpServers": { // none\n  "toolreeve"'),
+    ],
+)
+def test_a_comment_does_not_come_to_stand_above_what_it_is_not_about(text: str, changed: str) -> None:
+    assert exchanged(text).startswith(changed)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +113,7 @@ def test_only_the_section_changes_and_it_is_laid_out_like_the_rest() -> None:
     ],
 )
 def test_an_entry_finds_its_place_in_any_file(text: str, changed: str) -> None:
-    after = without_servers(text, ("mcpServers",), ["a"], ENTRY)
+    after = exchanged(text, "a")
 
     assert after.startswith(changed)
     assert plain(parse_jsonc(after, ""))["mcpServers"] == {"toolreeve": ENTRY}
@@ -65,7 +122,7 @@ def test_an_entry_finds_its_place_in_any_file(text: str, changed: str) -> None:
 def test_a_section_deep_in_the_file_can_be_emptied() -> None:
     text = '{"projects": {"/p": {"x": 1, "mcpServers": {"a": {}}}}}'
 
-    after = without_servers(text, ("projects", "/p", "mcpServers"), ["a"], None)
+    after, _ = swapped(text, [Swap(section=("projects", "/p", "mcpServers"), out=("a",))])
 
     assert after == '{"projects": {"/p": {"x": 1, "mcpServers": {}}}}'
 
@@ -92,7 +149,7 @@ def test_whatever_is_in_a_file_stays_in_it(
     text = text.replace("\n", "\r\n") if crlf else text
     taken = [*gone, *list(servers)[:1]]
 
-    after = without_servers(text, ("mcpServers",), taken, ENTRY)
+    after = exchanged(text, *taken)
 
     kept = {name: value for name, value in servers.items() if name not in taken}
     assert json.loads(after) == {**others, "mcpServers": {"toolreeve": ENTRY, **kept}}

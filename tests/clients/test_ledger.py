@@ -5,6 +5,7 @@ import pytest
 
 from toolreeve.clients.ledger import Ledger, Outcome
 from toolreeve.clients.plan import Change
+from toolreeve.clients.reversal import Added, Taken
 from toolreeve.core.errors import ConfigError
 
 
@@ -50,21 +51,94 @@ def test_adoptions_are_taken_back_one_after_the_other(tmp_path: Path, ledger: Le
     assert not path.exists()
 
 
-def test_what_was_changed_since_is_restored_only_by_force(tmp_path: Path, ledger: Ledger) -> None:
-    path, other = tmp_path / "a", tmp_path / "b"
-    for each in (path, other):
-        each.write_text("before")
-    ledger.apply([change(path, "after"), change(other, "after")])
+BEFORE = '{"mcpServers": {"a": {"command": "a"}}}'
+AFTER = '{"mcpServers": {"toolreeve": {"command": "toolreeve", "args": ["mcp"]}}}'
+TAKEN = Taken(format="json", servers=((("mcpServers",), ("a",)),), entry=("mcpServers",))
+BLOCK = '[mcp_servers.a]\ncommand = "a"\n'
+
+
+def adopted(tmp_path: Path, ledger: Ledger) -> tuple[Path, Path, Path]:
+    """The user's own file and two clients, whose servers were taken over."""
+    own, one, other = tmp_path / "toolreeve.toml", tmp_path / "one", tmp_path / "other"
+    for client in (one, other):
+        client.write_text(BEFORE)
+    clients = [Change(path=path, before=BEFORE, after=AFTER, reversal=TAKEN) for path in (one, other)]
+    ledger.apply([Change(path=own, before=None, after=BLOCK, reversal=Added(blocks=(BLOCK,))), *clients])
+    return own, one, other
+
+
+def test_what_was_changed_since_stays_when_the_servers_return(tmp_path: Path, ledger: Ledger) -> None:
+    own, one, other = adopted(tmp_path, ledger)
+    one.write_text(AFTER[:-1] + ', "theme": "dark"}')
+    own.write_text(BLOCK + "\n[limits]\ntimeout = 5\n")
+
+    assert ledger.undo(force=False) == [
+        Outcome(path=other),
+        Outcome(path=one, merged=True),
+        Outcome(path=own, merged=True),
+    ]
+    assert one.read_text() == BEFORE[:-1] + ', "theme": "dark"}'
+    assert own.read_text() == "[limits]\ntimeout = 5\n"
+    assert ledger.undo(force=False) is None
+
+
+def test_a_client_that_cannot_be_given_its_servers_back_keeps_ours(tmp_path: Path, ledger: Ledger) -> None:
+    own, one, other = adopted(tmp_path, ledger)
+    one.write_text(AFTER + "}")
+
+    first, second, third = ledger.undo(force=False) or []
+
+    assert first == Outcome(path=other)
+    assert "was changed since, and is not valid JSON" in second.problem
+    assert "so it stays and still leads here; mend that and undo again, or --force" in second.problem
+    assert third == Outcome(path=own, problem=f"stays as it is, for {one} still needs it")
+    assert (one.read_text(), other.read_text(), own.read_text()) == (AFTER + "}", BEFORE, BLOCK)
+
+    one.write_text(AFTER + "// mended\n")
+    other.write_text("mine by now")
+    assert ledger.undo(force=False) == [Outcome(path=one, merged=True), Outcome(path=own)]
+    assert (one.read_text(), other.read_text(), own.exists()) == (BEFORE + "// mended\n", "mine by now", False)
+
+
+def test_by_force_a_file_is_as_it_was_and_what_it_held_is_kept(tmp_path: Path, ledger: Ledger) -> None:
+    own, one, other = adopted(tmp_path, ledger)
+    one.write_text("by hand")
+    other.unlink()
+
+    assert ledger.undo(force=True) == [Outcome(path=other), Outcome(path=one), Outcome(path=own)]
+    assert (one.read_text(), other.read_text(), own.exists()) == (BEFORE, BEFORE, False)
+    kept = [path for path in (tmp_path / "state").rglob("*-one") if path.read_text() == "by hand"]
+    assert [path.stat().st_mode & 0o777 for path in kept] == [0o600]
+
+
+def test_a_file_that_is_gone_is_not_brought_back_unasked(tmp_path: Path, ledger: Ledger) -> None:
+    own, one, _ = adopted(tmp_path, ledger)
+    one.unlink()
+
+    outcomes = ledger.undo(force=False) or []
+
+    assert [outcome.problem for outcome in outcomes if outcome.path == one] == ["is gone; --force restores it"]
+    assert own.read_text() == BLOCK
+
+
+def test_what_nobody_wrote_down_is_not_guessed(tmp_path: Path, ledger: Ledger) -> None:
+    path = tmp_path / "a"
+    path.write_text("before")
+    ledger.apply([change(path, "after")])
     path.write_text("by hand")
 
-    refused = ledger.undo(force=False)
-
-    assert refused == [
-        Outcome(path=other),
-        Outcome(path=path, problem="was changed since; --force restores it all the same"),
-    ]
+    assert "was not written down" in (ledger.undo(force=False) or [])[0].problem
     assert path.read_text() == "by hand"
-    assert ledger.undo(force=True) == [Outcome(path=other), Outcome(path=path)]
+
+
+def test_a_file_that_its_owner_made_read_only_is_not_replaced(tmp_path: Path, ledger: Ledger) -> None:
+    path = tmp_path / "a"
+    path.write_text("before")
+    path.chmod(0o444)
+
+    _, outcomes = ledger.apply([change(path, "after")])
+
+    assert outcomes == [Outcome(path=path, problem=f"is read-only: chmod u+w {path}")]
     assert path.read_text() == "before"
 
 
@@ -91,7 +165,7 @@ def test_a_file_that_changed_while_we_looked_is_not_written_over(tmp_path: Path,
 
     _, outcomes = ledger.apply([planned])
 
-    assert outcomes == [Outcome(path=path, problem="was changed by somebody else just now")]
+    assert outcomes == [Outcome(path=path, problem="was changed by somebody else just now: run it again")]
     assert path.read_text() == "meanwhile"
     assert sorted(each.name for each in tmp_path.iterdir()) == ["a", "state"]
 

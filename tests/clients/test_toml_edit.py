@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolreeve.clients.toml_edit import with_tables, without_tables
+from toolreeve.clients.toml_edit import with_tables, without_blocks, without_tables
 from toolreeve.core.errors import ConfigError
 
 ENTRY = {"command": "/bin/toolreeve", "args": ["mcp"]}
@@ -37,7 +37,7 @@ name = "a"
 
 
 def test_tables_are_cut_out_and_everything_else_stays() -> None:
-    after = without_tables(CODEX, "mcp_servers", ["docs"], ENTRY)
+    after, comments = without_tables(CODEX, "mcp_servers", ["docs"], ENTRY)
 
     assert (
         after
@@ -47,7 +47,6 @@ model = "o5" # the best
 [mcp_servers.toolreeve]
 command = "/bin/toolreeve"
 args = ["mcp"]
-
 
 # how it looks
 [tui]
@@ -60,10 +59,11 @@ command = "kept"
 name = "a"
 """
     )
+    assert comments == {"docs": ("# ]",)}
 
 
 def test_line_ends_are_kept() -> None:
-    after = without_tables('a = 1\r\n[mcp_servers.x]\r\ncommand = "x"\r\n', "mcp_servers", ["x"], ENTRY)
+    after, _ = without_tables('a = 1\r\n[mcp_servers.x]\r\ncommand = "x"\r\n', "mcp_servers", ["x"], ENTRY)
 
     assert after == 'a = 1\r\n[mcp_servers.toolreeve]\r\ncommand = "/bin/toolreeve"\r\nargs = ["mcp"]\r\n'
 
@@ -72,9 +72,7 @@ def test_line_ends_are_kept() -> None:
     "text",
     [
         'mcp_servers = { x = { command = "x" } }\n',
-        'mcp_servers.x.command = "x"\n',
-        '[mcp_servers]\nx = { command = "x" }\n',
-        '[mcp_servers]\nx.command = "x"\n',
+        'mcp_servers = { x = { command = "x" }, y = 1 } # not by tables\n',
     ],
 )
 def test_what_cannot_be_cut_is_refused_rather_than_guessed(text: str) -> None:
@@ -82,12 +80,56 @@ def test_what_cannot_be_cut_is_refused_rather_than_guessed(text: str) -> None:
         without_tables(text, "mcp_servers", ["x"], ENTRY)
 
 
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ('mcp_servers.x.command = "x"\na = 1\n', "a = 1\n\n@"),
+        ('[mcp_servers]\nx = { command = "x" }\n', "[mcp_servers]\n@"),
+        ('[mcp_servers]\nx.command = "x"\nx.args = []\n[t]\n', "[mcp_servers]\n@[t]\n"),
+        ('[mcp_servers]\nx.command = "x"\ny.command = "y"', '[mcp_servers]\ny.command = "y"\n\n@'),
+        ('[mcp_servers."x"]\ncommand = """\n[t]\\"""#"""\n[t]\n', "@[t]\n"),
+        ('[mcp_servers."\\U00000078"]\ncommand = "x"\n', "@"),
+    ],
+)
+def test_servers_are_found_however_they_are_written(text: str, left: str) -> None:
+    after, _ = without_tables(text, "mcp_servers", ["x"], ENTRY)
+
+    assert after == left.replace("@", '[mcp_servers.toolreeve]\ncommand = "/bin/toolreeve"\nargs = ["mcp"]\n')
+
+
+def test_a_comment_belongs_to_the_table_that_it_touches() -> None:
+    text = """\
+[a]
+# below a
+
+# apart
+
+# above x
+[mcp_servers.x]
+# in x
+
+command = "x"
+# below x
+
+# apart, too
+
+# above b
+[b]
+"""
+    after, comments = without_tables(text, "mcp_servers", ["x"], None)
+
+    assert after == "[a]\n# below a\n\n# apart\n\n# apart, too\n\n# above b\n[b]\n"
+    assert comments == {"x": ("# above x", "# in x", "# below x")}
+
+
 def test_tables_are_added_behind_what_is_there() -> None:
     text = '# mine\n[limits]\ntimeout = 5 # s\n\n[mcp_servers.a]\ncommand = "a"'
 
     after = with_tables(text, "mcp_servers", {"b": {"command": "b", "env": {"K-1": 'q"\\\x7f\n'}, "x y": True}})
 
-    assert after == text + '\n\n[mcp_servers.b]\ncommand = "b"\nenv = { K-1 = "q\\"\\\\\\u007f\\n" }\n"x y" = true\n'
+    assert (
+        after.text == text + '\n\n[mcp_servers.b]\ncommand = "b"\nenv = { K-1 = "q\\"\\\\\\u007f\\n" }\n"x y" = true\n'
+    )
 
 
 def test_tables_are_not_added_to_an_inline_one() -> None:
@@ -105,7 +147,42 @@ _VALUES = st.recursive(
 
 @given(st.dictionaries(_TEXT, st.dictionaries(_TEXT, _VALUES, min_size=1, max_size=3), min_size=1, max_size=3))
 def test_what_is_written_is_read_back_and_can_be_cut_again(tables: dict[str, dict[str, Any]]) -> None:
-    text = with_tables("[limits]\ntimeout = 5\n", "mcp_servers", tables)
+    extended = with_tables("[limits]\ntimeout = 5\n", "mcp_servers", tables)
 
-    assert tomllib.loads(text) == {"limits": {"timeout": 5}, "mcp_servers": tables}
-    assert tomllib.loads(without_tables(text, "mcp_servers", list(tables), None)) == {"limits": {"timeout": 5}}
+    assert tomllib.loads(extended.text) == {"limits": {"timeout": 5}, "mcp_servers": tables}
+    cut, _ = without_tables(extended.text, "mcp_servers", list(tables), None)
+    assert tomllib.loads(cut) == {"limits": {"timeout": 5}}
+    assert without_blocks(extended.text, "mcp_servers", extended.blocks) == ("[limits]\ntimeout = 5\n", [])
+
+
+OWN = '# mine\n[mcp_servers.a] # my own\ncommand = "a"\n'
+
+
+def test_comments_come_above_the_tables_they_are_about() -> None:
+    said: dict[str, list[tuple[str, ...]]] = {"a": [("# one", "# two")], "b": [("# three",), ("# three",), ("# four",)]}
+
+    extended = with_tables(OWN, "mcp_servers", {"b": {"command": "b"}}, said)
+
+    assert extended.text == (
+        '# mine\n# one\n# two\n[mcp_servers.a] # my own\ncommand = "a"\n\n'
+        '# three\n# four\n[mcp_servers.b]\ncommand = "b"\n'
+    )
+    assert without_blocks(extended.text, "mcp_servers", extended.blocks) == (OWN, [])
+    again = with_tables(extended.text, "mcp_servers", {}, {"a": [("# one", "# two")]})
+    assert (again.text, again.blocks) == (extended.text, ())
+
+
+def test_a_comment_about_what_is_no_table_comes_to_the_end() -> None:
+    text = 'mcp_servers = { a = { command = "a" } }'
+
+    assert with_tables(text, "mcp_servers", {}, {"a": [("# one",)]}).text == text + "\n# one\n"
+
+
+def test_a_table_that_was_changed_since_stays() -> None:
+    extended = with_tables(OWN, "mcp_servers", {"b": {"command": "b"}, "c": {"command": "c"}})
+    now = extended.text.replace('command = "b"', 'command = "mine"') + "\n[limits]\ntimeout = 5\n"
+
+    after, stay = without_blocks(now, "mcp_servers", extended.blocks)
+
+    assert after == OWN + '\n[mcp_servers.b]\ncommand = "mine"\n\n[limits]\ntimeout = 5\n'
+    assert stay == ["b"]

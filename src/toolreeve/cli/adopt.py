@@ -30,7 +30,7 @@ NAMES = ("claude-code", "claude-desktop", "cursor", "vscode", "codex", "gemini",
 @click.command(cls=Command)
 @click.option("--dry-run", is_flag=True, help="Show what would change, as a difference, and change nothing.")
 @click.option("--undo", is_flag=True, help="Take the last adoption back.")
-@click.option("--force", is_flag=True, help="With --undo, also where a file was changed since.")
+@click.option("--force", is_flag=True, help="With --undo, restore whole files, whatever was changed in them since.")
 @click.option("--client", "names", multiple=True, type=click.Choice(NAMES), help="Only this client; may be repeated.")
 @click.option("--project", is_flag=True, help="Also the workspace's own files, such as .mcp.json.")
 @click.option(
@@ -133,13 +133,23 @@ class _Saving:
         self._after: int = 0 if tokens is None else tokens["search" if search else "one_entry"]
 
     def told(self, row: "Row") -> str:
-        """`1166 → 264`, in tokens; with a question mark where a server could not be listed."""
+        """`1166 → 264`, in tokens, of the servers that could be listed."""
         if self.tokens is None or not row.adopted:
             return ""
-        names = {settled.name for _, settled in row.adopted}
-        known = [self.tokens["servers"][name] for name in names if name in self.tokens["servers"]]
-        doubt = "?" if len(known) < len(names) else ""
-        return f"{sum(known)}{doubt} → {self._after}"
+        names, counted = _names(row), self._counted(row)
+        if not counted:
+            return "not counted"
+        missing = len(names) - len(counted)
+        return f"{sum(counted)} → {self._after}" + (f", {missing} not counted" if missing else "")
+
+    def total(self, rows: Sequence["Row"]) -> str:
+        """All that was counted, once for each client that reads it; empty where that says no more than a row."""
+        counted = [sum(numbers) for row in rows if (numbers := self._counted(row))]
+        return f"{sum(counted)} → {self._after * len(counted)}" if len(counted) > 1 else ""
+
+    def _counted(self, row: "Row") -> list[int]:
+        known: Mapping[str, int] = {} if self.tokens is None else self.tokens["servers"]
+        return [known[name] for name in _names(row) if name in known]
 
     def remarks(self) -> Iterator[str]:
         if self.tokens is None:
@@ -149,6 +159,10 @@ class _Saving:
         yield f"tokens are estimates; all tools through one entry take {listed}, searching for them {found}"
         for name, why in self.tokens["not_listed"].items():
             yield f"{name!r} could not be listed and is not counted: {why or 'it did not answer in time'}"
+
+
+def _names(row: "Row") -> set[str]:
+    return {settled.name for _, settled in row.adopted}
 
 
 def _show(
@@ -170,6 +184,8 @@ def _show(
         (row.client, str(row.path), str(len(row.adopted)), saving.told(row), _became(row, failures, dry_run=dry_run))
         for row in plan.rows
     ]
+    if total := saving.total(plan.rows):
+        rows.append(("all that was counted", "", "", total, ""))
     say_table(invocation, ("client", "file", "servers", "tokens", "result"), rows)
     for row in plan.rows:
         for text in _remarks(row):
@@ -255,5 +271,11 @@ def _undo(invocation: Invocation, *, force: bool) -> int:
         say_json({str(outcome.path): outcome.problem or "restored" for outcome in outcomes})
     else:
         for outcome in outcomes:
-            say(f"{outcome.path}: {outcome.problem or 'as it was'}")
+            say(f"{outcome.path}: {outcome.problem or _restored(outcome)}")
+            for name in outcome.theirs:
+                note(f"{outcome.path}: {name!r} was changed since and stays as it is now")
     return ExitStatus.TOOL_ERROR if any(outcome.problem for outcome in outcomes) else ExitStatus.OK
+
+
+def _restored(outcome: "Outcome") -> str:
+    return "taken back, and what was changed since is still there" if outcome.merged else "as it was"

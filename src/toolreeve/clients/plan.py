@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from toolreeve.clients.json_edit import without_servers
-from toolreeve.clients.known import Client, KeyPath, Place
+from toolreeve.clients.exchange import Left, take_servers
+from toolreeve.clients.files import require_writable
+from toolreeve.clients.known import Client, Place
 from toolreeve.clients.naming import Names, Settled
+from toolreeve.clients.reversal import Added, Reversal
 from toolreeve.clients.sections import Adoptable, ClientFile, read_client_file
-from toolreeve.clients.toml_edit import with_tables, without_tables
-from toolreeve.config.jsonc import parse_jsonc, plain
+from toolreeve.clients.toml_edit import with_tables
 from toolreeve.core.documents import Document
 from toolreeve.core.errors import ConfigError
 from toolreeve.remote.configured.dialects import plain as in_our_words
@@ -26,11 +27,13 @@ SECTION = "mcp_servers"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One file, before and after; `before` is None where there was none."""
+    """One file, before and after; `before` is None where there was none. `reversal` takes it back out of a file that
+    somebody changed since."""
 
     path: Path
     before: str | None = field(repr=False)
     after: str = field(repr=False)
+    reversal: Reversal | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,29 +72,65 @@ def new_plan(
 ) -> Plan:
     """`own` is the user's toolreeve.toml, `command` starts us; `shared` takes the workspace's own files as well.
     `workspace` is for clients that start us nowhere in particular; None where the user's file says it for all."""
+    drafts = [_draft(client, place, command, workspace, shared=shared) for client, place in places]
     names = Names(_known(own))
+    comments: dict[str, list[Sequence[str]]] = {}
     rows: list[Row] = []
     changes: list[Change] = []
     personal: list[str] = []
-    for client, place in places:
-        try:
-            found = read_client_file(client, place)
-            if found is None:
-                continue
-            given = None if client.has_folder or found.ours else workspace
-            row = _row(found, names, given, taken=shared or not place.shared)
-            rows.append(row)
-            if not place.shared:
-                personal += [settled.name for _, settled in row.adopted]
-            if row.adopted and (change := _change(found, [*command, *_in(row.workspace)])):
-                changes.append(change)
-        except ConfigError as problem:
-            rows.append(Row(client=client.title, path=place.path, problem=_told(problem)))
-    if names.added:
-        after = with_tables(own_text or "", SECTION, names.added)
-        changes.insert(0, Change(path=Path(own.source), before=own_text, after=after))
+    for draft in drafts:
+        if isinstance(draft, Row):
+            rows.append(draft)
+        elif draft is not None:
+            rows.append(_row(draft, names, comments))
+            changes.append(draft.change)
+            personal += [] if draft.found.place.shared else [settled.name for _, settled in rows[-1].adopted]
+    if own_change := _own_change(own, own_text, names, comments):
+        changes.insert(0, own_change)
     taken = {name: names.entries[name] for name in personal}
     return Plan(rows=tuple(rows), changes=tuple(changes), added=names.added, servers=taken)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Draft:
+    """A client's file that servers can be taken out of, and the text without them."""
+
+    found: ClientFile
+    left: Left
+    workspace: Path | None
+
+    @property
+    def change(self) -> Change:
+        path, before = self.found.place.path, self.found.text
+        return Change(path=path, before=before, after=self.left.text, reversal=self.left.reversal)
+
+
+def _draft(
+    client: Client, place: Place, command: Sequence[str], workspace: Path | None, *, shared: bool
+) -> Row | _Draft | None:
+    """None where there is no file, a row where it stays as it is. That a file can be changed is known before any of its
+    servers is given a name: what cannot leave there does not come here."""
+    try:
+        found = read_client_file(client, place)
+        if found is None:
+            return None
+        if not found.adoptable or (place.shared and not shared):
+            return _row_left(found)
+        require_writable(place.path)
+        given = None if client.has_folder or found.ours else workspace
+        return _Draft(found=found, left=take_servers(found, [*command, *_in(given)]), workspace=given)
+    except ConfigError as problem:
+        return Row(client=client.title, path=place.path, problem=_told(problem))
+
+
+def _own_change(
+    own: Document, text: str | None, names: Names, comments: Mapping[str, Sequence[Sequence[str]]]
+) -> Change | None:
+    extended = with_tables(text or "", SECTION, names.added, comments)
+    if not extended.blocks:
+        return None
+    added = Added(blocks=extended.blocks)
+    return Change(path=Path(own.source), before=text, after=extended.text, reversal=added)
 
 
 def _known(own: Document) -> dict[str, Mapping[str, Any]]:
@@ -106,22 +145,38 @@ def _known(own: Document) -> dict[str, Mapping[str, Any]]:
 
 def _told(problem: ConfigError) -> str:
     line = "" if problem.line is None else f"line {problem.line}: "
-    return f"{line}{problem.problem}"
+    return f"{line}{problem.problem}" + (f"; {problem.fix}" if problem.fix else "")
 
 
 def _in(workspace: Path | None) -> tuple[str, ...]:
     return () if workspace is None else ("--workspace", str(workspace))
 
 
-def _row(found: ClientFile, names: Names, workspace: Path | None, *, taken: bool) -> Row:
-    title, path = found.client.title, found.place.path
-    kept = tuple((each.key, each.why) for each in found.kept)
-    if not taken:
-        others = tuple((each.key, "it came with the workspace; --project adopts it") for each in found.adoptable)
-        return Row(client=title, path=path, kept=(*others, *kept))
-    adopted = tuple((each.key, names.settle(each.key, each.entry, found.client.name)) for each in found.adoptable)
-    lost = tuple(_lost(found.adoptable))
-    return Row(client=title, path=path, adopted=adopted, lost=lost, kept=kept, workspace=workspace if adopted else None)
+def _row_left(found: ClientFile) -> Row:
+    others = tuple((each.key, "it came with the workspace; --project adopts it") for each in found.adoptable)
+    return Row(client=found.client.title, path=found.place.path, kept=(*others, *_kept(found)))
+
+
+def _row(draft: _Draft, names: Names, comments: dict[str, list[Sequence[str]]]) -> Row:
+    """What becomes of a file whose servers are given their names here, and whose comments go with them."""
+    found, adopted = draft.found, []
+    for each in found.adoptable:
+        settled = names.settle(each.key, each.entry, found.client.name)
+        adopted.append((each.key, settled))
+        if said := draft.left.comments.get((each.section, each.key)):
+            comments.setdefault(settled.name, []).append(said)
+    return Row(
+        client=found.client.title,
+        path=found.place.path,
+        adopted=tuple(adopted),
+        lost=tuple(_lost(found.adoptable)),
+        kept=_kept(found),
+        workspace=draft.workspace,
+    )
+
+
+def _kept(found: ClientFile) -> tuple[tuple[str, str], ...]:
+    return tuple((each.key, each.why) for each in found.kept)
 
 
 def _lost(adopted: Sequence[Adoptable]) -> Iterator[tuple[str, str]]:
@@ -130,57 +185,3 @@ def _lost(adopted: Sequence[Adoptable]) -> Iterator[tuple[str, str]]:
             yield each.key, f"{', '.join(each.lost)} means nothing here and did not come along"
         for word in each.unasked:
             yield each.key, f"{word} allows nothing here: only the policy does"
-
-
-def _change(found: ClientFile, command: Sequence[str]) -> Change | None:
-    """One entry of ours in the file, and none of the servers that were taken over."""
-    home = found.client.sections[0]
-    text = found.text
-    for section, gone in _gone(found.adoptable).items():
-        entry = None if found.ours or section != home else _entry(found, section, command)
-        text = _without(found, text, section, gone, entry)
-    if not found.ours and home not in _gone(found.adoptable):
-        text = _without(found, text, home, (), _entry(found, home, command))
-    return None if text == found.text else Change(path=found.place.path, before=found.text, after=text)
-
-
-def _gone(adoptable: Sequence[Adoptable]) -> dict[KeyPath, tuple[str, ...]]:
-    gone: dict[KeyPath, tuple[str, ...]] = {}
-    for each in adoptable:
-        gone[each.section] = (*gone.get(each.section, ()), each.key)
-    return gone
-
-
-def _entry(found: ClientFile, section: KeyPath, command: Sequence[str]) -> dict[str, Any]:
-    entry = {**found.client.entry, "command": command[0], "args": list(command[1:])}
-    siblings = _at(found.value, section)
-    named = any("source" in each for each in siblings.values() if isinstance(each, Mapping))
-    return {key: value for key, value in entry.items() if key != "source" or named}
-
-
-def _without(
-    found: ClientFile, text: str, section: KeyPath, gone: Sequence[str], entry: Mapping[str, Any] | None
-) -> str:
-    try:
-        if found.client.format == "toml":
-            return without_tables(text, section[0], gone, entry)
-        before, changed = plain(parse_jsonc(text, "")), without_servers(text, section, gone, entry)
-    except ConfigError as problem:
-        raise ConfigError(problem.problem, source=found.place.path, fix=problem.fix) from None
-    servers = {key: value for key, value in _at(before or {}, section).items() if key not in gone}
-    wanted = _put(before or {}, section, servers if entry is None else {**servers, "toolreeve": dict(entry)})
-    if plain(parse_jsonc(changed, "")) != wanted:
-        raise ConfigError("is written in a way that cannot be changed safely", source=found.place.path)
-    return changed
-
-
-def _at(value: Mapping[str, Any], path: KeyPath) -> Mapping[str, Any]:
-    for key in path:
-        value = value.get(key, {})
-    return value
-
-
-def _put(value: Mapping[str, Any], path: KeyPath, inner: Any) -> Mapping[str, Any]:
-    if not path:
-        return inner  # type: ignore[no-any-return]
-    return {**value, path[0]: _put(value.get(path[0], {}), path[1:], inner)}

@@ -1,5 +1,6 @@
 """Which servers does a client's file name, and in which words of ours? Read only; nothing here changes a file."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -75,6 +76,11 @@ def read_client_file(client: Client, place: Place) -> ClientFile | None:
     except UnicodeDecodeError as problem:
         line = content[: problem.start].count(b"\n") + 1
         raise ConfigError("is not UTF-8 text", source=place.path, line=line) from None
+    return parse_client_file(client, place, text)
+
+
+def parse_client_file(client: Client, place: Place, text: str) -> ClientFile:
+    """Raises ConfigError for a text that is malformed."""
     return _sorted(client, place, text, _parsed(client, place, text))
 
 
@@ -142,6 +148,7 @@ def _adoptable(client: Client, place: Place, section: KeyPath, key: str, raw: An
     if "url" in entry and "type" not in entry and "httpUrl" not in raw and client.url_kind != "http":
         entry["type"] = client.url_kind
     entry = _anchored(entry, _root(place, section))
+    _require_unicode([*section, key, entry])
     _require_usable(key, entry)
     return Adoptable(section=section, key=key, entry=entry, lost=words.unknown, unasked=words.unasked)
 
@@ -200,6 +207,14 @@ class _Anything(dict[str, str]):
 
     def __missing__(self, _: str) -> str:
         return "x"
+
+
+def _require_unicode(values: Any) -> None:
+    """JSON can name half a character, which no file of ours can hold."""
+    try:
+        json.dumps(values, ensure_ascii=False, default=str).encode()
+    except UnicodeEncodeError:
+        raise Unfit("it holds text that is not Unicode") from None
 
 
 def _require_usable(key: str, entry: Mapping[str, Any]) -> None:
