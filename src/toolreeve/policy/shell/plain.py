@@ -1,7 +1,7 @@
 """Which commands need no grammar? Simple ones made of what is written most, joined by `|`, `&&`, `||`, `;` and lines.
 
 Words may be quoted, patterns, variables and commands one level deep; redirections stand at the end.
-Whatever has more to it is left to the grammar, which must read all of these the same way.
+Whatever has more to it is left to the grammar, which must read all of these the same way where it reads them.
 """
 
 import re
@@ -58,14 +58,7 @@ def _script(command: str, names: re.Pattern[str]) -> Script:
             if operator not in ("\n", "") or (joined and not operator):
                 raise _Beyond
             continue
-        if bare:
-            stages.append(_bare(text, names))
-        elif _FIXED_WORDS.fullmatch(text):
-            stages.append(_mixed(text, names))
-        elif "==" in command:
-            raise _Beyond
-        else:
-            stages.append(_mixed(text, _NAME))
+        stages.append(_bare(text, names) if bare else _mixed(text, names if _FIXED_WORDS.fullmatch(text) else _NAME))
         joined = operator in ("|", "&&", "||")
         if operator != "|":
             steps.append(Step(stages[0] if len(stages) == 1 else Pipeline(tuple(stages)), operator if joined else ";"))
@@ -96,16 +89,18 @@ def _mixed(text: str, names: re.Pattern[str]) -> Simple:
             source = source if redirects else text[: token.start()].rstrip(" \t")
             redirects.append(Redirect(operator, descriptor, _word(word)))
         elif words:
-            if word == "-" and names is _NAME:
-                raise _Beyond
             words.append(_word(word))
         elif (assigned := _ASSIGNED.match(word)) and assigned.end() < len(word):
             assignments.append(Assignment(assigned[1], (_word(word[assigned.end() :]),)))
-        elif word in _OF_THE_GRAMMAR or not names.fullmatch(word):
-            raise _Beyond
         else:
-            words.append(word)
+            words.append(_program(word, names))
     return Simple(tuple(words), tuple(assignments), tuple(redirects), source)
+
+
+def _program(word: str, names: re.Pattern[str]) -> str:
+    if word in _OF_THE_GRAMMAR or not names.fullmatch(word):
+        raise _Beyond
+    return word
 
 
 def _word(text: str) -> RawWord:
