@@ -208,3 +208,14 @@ def test_tables_return_to_a_file_that_was_changed_since() -> None:
     assert tomllib.loads(back) == {**tomllib.loads(CODEX), "tui": {"x": 1}}
     lines = ["# Codex", "one", "two", "three", "four", "five", "six", "seven", "# mine", "# all"]
     assert all(line in back for line in lines)
+
+
+def test_a_file_full_of_comments_and_servers_is_still_sorted_out() -> None:
+    said = "/**/" * 200_000
+    servers = ",".join(f'{said if key == 7 else ""}"{key}": {{"command": "/{key}"}}' for key in range(500))
+
+    left = take(f'{{"mcpServers": {{{servers}, // {"/" * 100_000}\n}}}}')
+
+    assert len(left.comments[("mcpServers",), "7"]) == 200_000
+    with pytest.raises(ConfigError, match="more than 500 servers"):
+        take(f'{{"mcpServers": {{{servers}, "more": {{"command": "m"}}}}}}')

@@ -24,3 +24,12 @@ def test_names_are_made_fit_and_stay_short() -> None:
 
     assert names.settle("My Files", FS, "zed").name == "My-Files"
     assert len(names.settle("x" * 48, {"command": "other"}, "claude-desktop").name) <= 48
+
+
+def test_names_never_run_out() -> None:
+    names = Names({})
+
+    settled = {names.settle("x" * 48, {"command": str(number)}, "claude-desktop").name for number in range(600)}
+
+    assert len(settled) == 600
+    assert max(map(len, settled)) <= 48

@@ -61,34 +61,29 @@ class _Gap:
     """What stands between two parts, or a part and a bracket: blanks, comments and at most one comma."""
 
     def __init__(self, text: str, start: int, end: int) -> None:
-        self._text, self._start, self._end = text, start, end
+        self._text, self._end = text, end
         words = list(_words(text, start, end))
         self.comma = next((word.start for word in words if text[word.start] == ","), None)
         self._comments = [word for word in words if text[word.start] == "/"]
-        behind = start if self.comma is None else self.comma + 1
-        self._behind = [word for word in self._comments if word.start >= behind]
-
-    @property
-    def _ends_line(self) -> bool:
-        return "\n" in self._text[self._start : self._end]
-
-    def _first_line(self) -> list[Span]:
-        return [word for word in self._comments if "\n" not in self._text[self._start : word.start]]
+        self._behind = start if self.comma is None else self.comma + 1
+        line_end = text.find("\n", start, end)
+        self._ends_line = line_end >= 0
+        self._first_line = [word for word in self._comments if not self._ends_line or word.start < line_end]
 
     def tail(self, *, is_last: bool) -> tuple[Span, ...]:
         """The comments that end the line of the part before. On a line with the next part, what stands behind the comma
         is about that one."""
         if self._ends_line or is_last:
-            return tuple(self._first_line())
-        return tuple(word for word in self._first_line() if word not in self._behind)
+            return tuple(self._first_line)
+        return tuple(word for word in self._first_line if word.start < self._behind)
 
     @property
     def lead(self) -> int:
         """Where the comments directly above the part behind begin."""
         lead = self._end
-        taken = set(self._first_line()) if self._ends_line else set()
-        for word in reversed(self._behind):
-            if word in taken or self._text[word.end : lead].count("\n") > 1:
+        taken = set(self._first_line) if self._ends_line else set()
+        for word in reversed(self._comments):
+            if word.start < self._behind or word in taken or self._text[word.end : lead].count("\n") > 1:
                 break
             lead = word.start
         return lead

@@ -3,6 +3,7 @@
 What the user already has keeps its name. A server that is there already, whatever it is called, is not added again.
 """
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,11 +37,12 @@ class Names:
 
     def _free(self, wanted: str, client: str) -> str:
         """The name, or with the client's behind it, or with a number behind that."""
-        room = MAX_LENGTH - len(client) - 4
+        room = MAX_LENGTH - len(client) - len("--9999")
         others = (
-            f"{wanted[:room].rstrip('._-')}-{client}" + (f"-{count}" if count > 1 else "") for count in range(1, 500)
+            f"{wanted[:room].rstrip('._-')}-{client}" + (f"-{count}" if count > 1 else "")
+            for count in itertools.count(1)
         )
-        return next(name for name in (wanted, *others) if name not in self.entries)
+        return next(name for name in itertools.chain([wanted], others) if name not in self.entries)
 
 
 def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

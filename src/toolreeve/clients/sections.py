@@ -14,7 +14,7 @@ from toolreeve.core.documents import Document, parse_toml
 from toolreeve.core.errors import ConfigError
 from toolreeve.remote.configured.dialects import plain
 from toolreeve.remote.configured.expansion import Surroundings
-from toolreeve.remote.configured.reading import Origin, is_ourselves, parse_servers
+from toolreeve.remote.configured.reading import MAX_SERVERS, Origin, is_ourselves, parse_servers
 
 MAX_BYTES = 64 * 1024 * 1024
 _BARE = re.compile(r"\$(?=[A-Za-z_])([A-Za-z0-9_]+)")
@@ -100,6 +100,8 @@ def _sorted(client: Client, place: Place, text: str, document: Document) -> Clie
     for section, servers in _sections(client, value):
         if not isinstance(servers, Mapping):
             raise document.error("is not a table of servers", path=section)
+        if len(adoptable) + len(servers) > MAX_SERVERS:
+            raise document.error(f"holds more than {MAX_SERVERS} servers", path=section)
         for key, raw in servers.items():
             if isinstance(raw, Mapping) and is_ourselves(raw):
                 ours.append(section)
