@@ -105,6 +105,23 @@ def test_a_command_longer_than_the_limit_is_not_even_parsed() -> None:
     assert parse("a" * 70_000) == Script((Step(Opaque("longer than 64 KB", "a" * 70_000), ";"),))
 
 
+@pytest.mark.parametrize(
+    "senseless",
+    ["ls " + ">" * 60_000, "a|" * 30_000 + "(", "x=(" * 20_000, "a`>~" * 15_000 + "|", "(" + "|-" * 30_000 + "}"],
+)
+def test_what_would_keep_the_parser_busy_for_minutes_is_not_read(senseless: str) -> None:
+    (step,) = parse(senseless).steps
+
+    assert isinstance(step.node, Opaque)
+    assert step.node.why == "too much in one command to be read with certainty"
+
+
+def test_a_long_file_that_is_written_in_a_command_is_read() -> None:
+    (step,) = parse("cat > a.py <<'END'\n" + "print('a rather usual line')  # of a program\n" * 200 + "END").steps
+
+    assert not isinstance(step.node, Opaque)
+
+
 def test_a_list_as_long_as_the_limit_allows_is_read_without_recursion() -> None:
     assert len(commands(parse("a && " * 5000 + "b"))) == 5001
 

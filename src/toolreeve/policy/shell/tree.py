@@ -30,6 +30,8 @@ _EXPANSIONS = frozenset(
 LINE, LINES = " \t", " \t\n"
 """What may stand between words: within a line, and where a new line ends nothing."""
 _DEEPEST = 40
+_MOST_TOKENS = 3_000
+_TOKEN = re.compile(r"\w++|[^\w\s]")
 _OPERATORS = frozenset((";", "&", "\n"))
 _BEFORE_COMMENT = frozenset(("", " ", "\t", "\n", ";", "|", "&", "(", ")"))
 
@@ -42,12 +44,19 @@ def _parser() -> "Parser":
     return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
 
 
+def _is_much(command: str) -> bool:
+    """Whether the parser, which takes ever longer to make sense of what makes none, could be kept busy by it."""
+    return len(command) > _MOST_TOKENS and sum(1 for _ in _TOKEN.finditer(command)) > _MOST_TOKENS
+
+
 class Reader:
     """`text` has one character a byte, so that the places of the tree are indexes into it."""
 
     __slots__ = ("_depth", "_root", "forms", "text")
 
     def __init__(self, command: str, forms: Mapping[str, Form]) -> None:
+        if _is_much(command):
+            raise Unreadable("too much in one command to be read with certainty")
         source = command.encode()
         self._root = _parser().parse(masked(source)).root_node
         if self._root.has_error:
