@@ -64,6 +64,7 @@ _REASONS = {
         "vi vim nvim nano emacs ed ex less more man top htop",
     "it looks into other processes": "gdb lldb strace ltrace perf bpftrace",
     "it ends processes": "kill killall pkill skill",
+    "it is a person's, who decides with it what tools may do": "toolreeve",
 }  # fmt: skip
 BLOCKED: Mapping[str, str] = {name: reason for reason, names in _REASONS.items() for name in names.split()}
 """What is refused with its reason, so that a model does not look for another spelling of it."""
