@@ -2,8 +2,13 @@
 
 import asyncio
 import os
+import socket
+import struct
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -12,10 +17,13 @@ from starlette.responses import PlainTextResponse
 
 from tests.serve.mcp.house import serving
 from tests.world import World
+from toolreeve.serve import owners
 from toolreeve.serve.app import bind
 from toolreeve.serve.neighbours import NeighbourProtocol
 
 SOMEBODY_ELSE = os.getuid() + 1
+AT_ONCE = struct.pack("ii", 1, 0)
+"""So that a socket which is closed does not take its leave."""
 
 
 class Foreign(NeighbourProtocol):
@@ -24,10 +32,21 @@ class Foreign(NeighbourProtocol):
     welcome = frozenset({SOMEBODY_ELSE})
 
 
+class Application:
+    def __init__(self) -> None:
+        self.ran: list[str] = []
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        self.ran.append(scope["path"])
+        await PlainTextResponse("let in")(scope, receive, send)
+
+
 @asynccontextmanager
-async def served(protocol: type[NeighbourProtocol], host: str) -> AsyncIterator[str]:
-    ran = PlainTextResponse("let in")
-    server = uvicorn.Server(uvicorn.Config(ran, http=protocol, lifespan="off", log_config=None))
+async def served(
+    protocol: type[NeighbourProtocol], host: str, application: Application | None = None
+) -> AsyncIterator[str]:
+    config = uvicorn.Config(application or Application(), http=protocol, lifespan="off", log_config=None)
+    server = uvicorn.Server(config)
     with bind(host, 0) as place:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(server.serve([place]))
@@ -55,6 +74,38 @@ async def test_a_stranger_is_refused_request_by_request() -> None:
         writer.close()
 
     assert said.count(b"HTTP/1.1") == said.count(b"403 Forbidden") == 3
+
+
+async def test_what_a_stranger_sent_before_breaking_off_is_not_done() -> None:
+    application = Application()
+    async with served(Foreign, "127.0.0.1", application) as url, httpx2.AsyncClient() as client:
+        await client.get(url)
+        # Gone before the loop comes round to greet it; what it sent is still there to be read.
+        with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2]))) as stranger:
+            stranger.send(b"POST /blind HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 0\r\n\r\n")
+            stranger.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
+        async with httpx2.AsyncClient() as another:
+            await another.get(url)
+
+    assert application.ran == []
+
+
+@pytest.mark.parametrize(("platform", "status"), [("linux", 403), ("darwin", 200)])
+async def test_where_nobody_tells_whose_a_socket_is_linux_lets_nobody_in(
+    platform: str, status: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delattr(socket, "AF_NETLINK")
+    monkeypatch.setattr(owners, "TABLES", dict.fromkeys(owners.TABLES, tmp_path / "missing"))
+    monkeypatch.setattr(sys, "platform", platform)
+    async with served(NeighbourProtocol, "127.0.0.1") as url, httpx2.AsyncClient() as client:
+        assert (await client.get(url)).status_code == status
+
+
+async def test_where_the_table_may_not_be_read_nobody_comes_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delattr(socket, "AF_NETLINK")
+    monkeypatch.setattr(owners, "TABLES", dict.fromkeys(owners.TABLES, tmp_path))
+    async with served(NeighbourProtocol, "127.0.0.1") as url, httpx2.AsyncClient() as client:
+        assert (await client.get(url)).status_code == 403
 
 
 async def test_the_door_without_tokens_is_open_to_its_own_user(world: World) -> None:

@@ -1,16 +1,18 @@
 """Whose program is at the other end of a connection from this machine? Everybody who is logged in reaches loopback.
 
-Where no token is asked for, only programs of the user who serves come in. Linux tells whose a socket is; elsewhere
-nobody does, and all of this machine come in.
+Where no token is asked for, only programs of the user who serves come in. Linux tells whose a socket is, and whoever it
+does not tell of is refused; elsewhere nobody tells, and all of this machine come in.
 """
 
 import asyncio
 import os
+import socket
+import sys
 from collections.abc import Collection
 
 from starlette.responses import PlainTextResponse
 
-from toolreeve.serve.owners import Address, owner
+from toolreeve.serve.owners import owner
 from toolreeve.serve.quick import QuickProtocol
 
 _REFUSAL = PlainTextResponse(
@@ -24,13 +26,16 @@ class NeighbourProtocol(QuickProtocol):
     welcome: Collection[int] = frozenset({0, os.getuid()})
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        # What a client sent before it broke off is still read: nothing that fails here may leave the door open.
+        door, self.app = self.app, _REFUSAL
         super().connection_made(transport)
-        near = transport.get_extra_info("socket")
-        if not self._is_welcome(near.family, near.getpeername(), near.getsockname()):
-            self.app = _REFUSAL
+        if self._is_welcome(transport.get_extra_info("socket")):
+            self.app = door
 
-    def _is_welcome(self, family: int, far: Address, near: Address) -> bool:
+    def _is_welcome(self, near: socket.socket) -> bool:
         try:
-            return owner(family, far, near) in self.welcome
+            return owner(near.family, near.getpeername()[:2], near.getsockname()[:2]) in self.welcome
         except FileNotFoundError:
-            return True
+            return sys.platform != "linux"
+        except OSError:
+            return False
