@@ -83,6 +83,14 @@ def sleepers() -> list[int]:
     return found
 
 
+async def begun() -> list[int]:
+    """A program that was just started has, for a moment, no name yet."""
+    async with asyncio.timeout(PATIENCE):
+        while not (found := sleepers()):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    return found
+
+
 async def test_a_server_in_the_sandbox_answers_and_reaches_nothing_else(sandbox: Sandbox, workspace: Path) -> None:
     (workspace.parent / "secret").write_text("ours")
     listener = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
@@ -91,7 +99,7 @@ async def test_a_server_in_the_sandbox_answers_and_reaches_nothing_else(sandbox:
     await session.open(Era.LEGACY, PATIENCE)
 
     found = await session.request("tools/call", {"home": str(workspace.parent), "port": port}, timeout=PATIENCE)
-    left = sleepers()
+    left = await begun()
     await session.close()
     listener.close()
 
