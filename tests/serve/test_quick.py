@@ -1,67 +1,14 @@
 """What is recognised is answered at once; everything else, and everything in between, as if nobody had looked."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Sequence
-from contextlib import asynccontextmanager
-from typing import Any
 
 import pytest
-import uvicorn
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse
 
-from tests.serve.raw import Header, connection, post
-from toolreeve.serve.app import bind
-from toolreeve.serve.quick import LARGEST, Exchange, QuickProtocol, Take
+from tests.serve.answering import DOZE, HOST, MUCH, quick, served
+from tests.serve.raw import connection, post
+from toolreeve.serve.quick import LARGEST
 
-HOST = (b"host", b"here")
-MUCH = 4 * 1024 * 1024
-DOZE = post([HOST], b"doze", target=b"/quick")
-
-
-class Application:
-    """Recognises what is posted to /quick, unless its body is `leave`. `doze` waits to be woken, `much` gets a long
-    answer."""
-
-    def __init__(self) -> None:
-        self.asked = 0
-        self.dozes, self.woken, self.left, self.answered = (asyncio.Event() for _ in range(4))
-
-    def recognise(self, target: bytes, headers: Sequence[Header]) -> Take | None:
-        self.asked += 1
-        named = dict(headers).get(b"name", b"?")
-        return (lambda body, exchange: self._take(named, body, exchange)) if target == b"/quick" else None
-
-    def _take(self, name: bytes, body: bytes, exchange: Exchange) -> Coroutine[Any, Any, None] | None:
-        return None if body == b"leave" else self._answer(name, body, exchange)
-
-    async def _answer(self, name: bytes, body: bytes, exchange: Exchange) -> None:
-        if body == b"crash":
-            raise ZeroDivisionError
-        if body == b"doze":
-            exchange.left = self.left.set
-            self.dozes.set()
-            await self.woken.wait()
-        exchange.answer(200, b"text/plain", b"quick %s %s" % (name, body * (MUCH if body == b"much" else 1)))
-        self.answered.set()
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        body = await Request(scope, receive).body()
-        await PlainTextResponse(b"usual " + body)(scope, receive, send)
-
-
-@asynccontextmanager
-async def served(limit: int | None = None) -> AsyncIterator[tuple[str, Application, uvicorn.Server]]:
-    application = Application()
-    usual: dict[str, Any] = {"lifespan": "off", "log_config": None, "proxy_headers": False}
-    server = uvicorn.Server(uvicorn.Config(application, http=QuickProtocol, limit_concurrency=limit, **usual))
-    with bind("127.0.0.1", 0) as place:
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(server.serve([place]))
-            host, port = place.getsockname()
-            yield f"http://{host}:{port}", application, server
-            application.woken.set()
-            server.should_exit = True
+BEGUN = quick(b"next")[:-2]
 
 
 async def answers(*requests: bytes, pieces: int | None = None) -> list[bytes]:
@@ -71,10 +18,6 @@ async def answers(*requests: bytes, pieces: int | None = None) -> list[bytes]:
         for start in range(0, len(said), pieces or len(said)):
             await line.send(said[start : start + (pieces or len(said))])
         return [(await line.answer()).body for _ in requests]
-
-
-def quick(body: bytes, *headers: Header) -> bytes:
-    return post([HOST, *headers], body, target=b"/quick")
 
 
 async def test_what_is_recognised_is_answered_the_short_way_and_dated_like_any_answer() -> None:
@@ -134,7 +77,6 @@ async def test_a_body_that_the_door_leaves_alone_arrives_whole(pieces: int | Non
         b"POST /quick HTTP/1.0\r\nhost: here\r\ncontent-length: 0\r\n\r\n",
         b"POST /quick?more HTTP/1.1\r\nhost: here\r\ncontent-length: 0\r\n\r\n",
         b"POST /quick HTTP/1.1\r\nhost: here\r\nconnection: close\r\ncontent-length: 0\r\n\r\n",
-        b"POST /quick HTTP/1.1\r\nhost: here\r\nconnection: upgrade\r\nupgrade: h2c\r\ncontent-length: 0\r\n\r\n",
     ],
 )
 async def test_what_is_unusual_goes_the_usual_way(said: bytes) -> None:
@@ -177,16 +119,16 @@ async def test_what_one_connection_said_counts_for_no_other() -> None:
     assert application.asked == 2
 
 
-@pytest.mark.parametrize("behind", [b"", quick(b"next")], ids=["alone", "with another behind it"])
+@pytest.mark.parametrize("behind", [b"", quick(b"next"), BEGUN], ids=["alone", "before another", "before half of one"])
 async def test_a_client_that_goes_away_is_noticed_while_it_is_being_answered(behind: bytes) -> None:
     async with served() as (url, application, _):
         async with connection(url) as line:
-            await line.send(DOZE)
+            await line.send(DOZE + behind)
             await application.dozes.wait()
         await asyncio.wait_for(application.left.wait(), 20)
         application.woken.set()
         async with connection(url) as line:
-            await line.send(quick(b"still here") + behind)
+            await line.send(quick(b"still here"))
             assert (await line.answer()).body == b"quick ? still here"
 
 

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
-from toolreeve.serve.heads import HeadProtocol
+from toolreeve.serve.arrivals import ArrivalProtocol, Part
 
 LARGEST = 64 * 1024
 
@@ -86,28 +86,28 @@ class Exchange:
             self._protocol.on_response_complete()
 
 
-class QuickProtocol(HeadProtocol):
+class QuickProtocol(ArrivalProtocol):
     """Asks the application's `recognise`, if it has one. A head that says the same as the one before it on its
     connection, but for the length of what follows, is recognised without being read again."""
 
     _take: Take | None = None
-    _exchange: Exchange | None = None
+    _body: bytes | bytearray = b""
     _before: tuple[bytes, list[Header]] | None = None
     _taken_before: Take | None = None
 
     def on_headers_complete(self) -> None:
-        self._body = b""
         self._take = self._recognised() if self._is_usual() else None
         if self._take is None:
             super().on_headers_complete()
         else:
-            self._in_head = False
+            self._body = b""
+            self._take_head()
 
     def _is_usual(self) -> bool:
         parser, limit = self.parser, self.limit_concurrency
-        if self.cycle is not None and not self.cycle.response_complete:
+        if self.is_answering or self.expect_100_continue:
             return False
-        if self.expect_100_continue or self.flow.write_paused:  # what was answered before must be read first
+        if self.flow.write_paused:  # what was answered before must be read first
             return False
         if parser.get_method() != b"POST" or parser.get_http_version() != "1.1" or not parser.should_keep_alive():
             return False
@@ -126,22 +126,33 @@ class QuickProtocol(HeadProtocol):
         if self._take is None:
             super().on_body(body)
             return
-        self._body = self._body + body if self._body else body
+        self._lacks = Part.BODY
+        self._collect(body)
         if len(self._body) > LARGEST:
             self._go_the_usual_way()
+
+    def _collect(self, piece: bytes) -> None:
+        """Most bodies are one piece. One of very many is not copied for each of them."""
+        if not self._body:
+            self._body = piece
+        elif isinstance(self._body, bytearray):
+            self._body += piece
+        else:
+            self._body = bytearray(self._body + piece)
 
     def on_message_complete(self) -> None:
         if self._take is None:
             super().on_message_complete()
             return
+        self._lacks = None
         exchange = Exchange(self)
-        answering = self._take(self._body, exchange)
+        answering = self._take(bytes(self._body), exchange)
         if answering is None:
             self._go_the_usual_way()
             super().on_message_complete()
             return
-        self._take, self._exchange = None, exchange
-        self.cycle = cast(RequestResponseCycle, exchange)
+        self._take = None
+        self.cycle = self._answering = cast(RequestResponseCycle, exchange)
         task = self.loop.create_task(answering)
         self.tasks.add(task)
         task.add_done_callback(partial(self._answered, exchange))
@@ -150,7 +161,7 @@ class QuickProtocol(HeadProtocol):
         self._take = None
         super().on_headers_complete()
         if self._body:
-            super().on_body(self._body)
+            super().on_body(bytes(self._body))
 
     def _answered(self, exchange: Exchange, task: "asyncio.Task[None]") -> None:
         self.tasks.discard(task)
@@ -158,9 +169,3 @@ class QuickProtocol(HeadProtocol):
             _logger.error("a request could not be answered", exc_info=problem)
         if not exchange.response_complete:
             self.transport.close()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
-        if self._exchange is not None and not self._exchange.response_complete:
-            self._exchange.disconnected = True
-            self._exchange.set()

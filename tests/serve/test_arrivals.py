@@ -1,0 +1,159 @@
+"""Whoever has not said who they are can hold up nothing and fill nothing."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+import uvicorn
+from starlette.responses import PlainTextResponse
+
+from tests.serve.answering import DOZE, quick, served
+from tests.serve.raw import connection
+from toolreeve.serve.app import bind
+from toolreeve.serve.arrivals import MOST_BYTES, MOST_HEADERS
+from toolreeve.serve.quick import QuickProtocol
+
+BEGUN = b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+
+
+class Hasty(QuickProtocol):
+    head_seconds = body_seconds = 0.3
+
+
+@asynccontextmanager
+async def connected(
+    protocol: type[QuickProtocol] = QuickProtocol,
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    config = uvicorn.Config(PlainTextResponse("done"), http=protocol, lifespan="off", log_config=None)
+    server = uvicorn.Server(config)
+    with bind("127.0.0.1", 0) as place:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(server.serve([place]))
+            reader, writer = await asyncio.open_connection(*place.getsockname())
+            try:
+                yield reader, writer
+            finally:
+                writer.close()
+                server.should_exit = True
+
+
+async def flood(writer: asyncio.StreamWriter, line: bytes) -> None:
+    for _ in range(10_000):
+        writer.write(line)
+        await writer.drain()
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("begun", [BEGUN, BEGUN + b"Transfer-Encoding: chunked\r\n\r\n0\r\n"], ids=["head", "trailer"])
+@pytest.mark.parametrize("line", [b"X: %s\r\n" % (b"a" * 10_000), b"a" * 10_000, b"a:\r\n" * 100])
+async def test_what_a_request_says_of_itself_is_cut_off_before_it_fills_the_memory(begun: bytes, line: bytes) -> None:
+    async with connected() as (_, writer):
+        writer.write(begun)
+
+        with pytest.raises(ConnectionError):
+            await flood(writer, line)
+
+
+async def test_a_head_of_very_many_lines_is_refused_even_if_it_comes_at_once() -> None:
+    async with connected() as (reader, writer):
+        writer.write(BEGUN + b"a:\r\n" * MOST_HEADERS + b"\r\n")
+
+        said = await asyncio.wait_for(reader.read(), 10)
+
+    assert said.startswith(b"HTTP/1.1 400")
+    assert b"headers at most" in said
+
+
+@pytest.mark.parametrize("said", [b"", BEGUN, b"\r\n"])
+async def test_a_head_that_does_not_come_is_not_waited_for(said: bytes) -> None:
+    async with connected(Hasty) as (reader, writer):
+        writer.write(said)
+
+        assert await asyncio.wait_for(reader.read(), 10) == b""
+
+
+@pytest.mark.parametrize("more", [BEGUN, b"\r\n"])
+async def test_a_head_that_stops_after_an_answered_request_is_not_waited_for_either(more: bytes) -> None:
+    async with connected(Hasty) as (reader, writer):
+        writer.write(BEGUN + b"\r\n")
+        await asyncio.wait_for(reader.readuntil(b"done"), 10)
+        writer.write(more)
+
+        assert await asyncio.wait_for(reader.read(), 10) == b""
+
+
+async def test_a_request_in_many_pieces_is_answered() -> None:
+    async with connected() as (reader, writer):
+        for byte in BEGUN + b"\r\n":
+            writer.write(bytes([byte]))
+            await writer.drain()
+
+        assert (await asyncio.wait_for(reader.readline(), 10)).startswith(b"HTTP/1.1 200")
+
+
+async def test_a_body_that_comes_after_its_answer_holds_up_no_further_request() -> None:
+    async with connected(Hasty) as (reader, writer):
+        writer.write(BEGUN + b"Content-Length: 4\r\n\r\n")
+        await asyncio.wait_for(reader.readuntil(b"done"), 10)
+        for byte in b"body":
+            writer.write(bytes([byte]))
+            await writer.drain()
+        writer.write(BEGUN + b"\r\n")
+
+        assert (await asyncio.wait_for(reader.readline(), 10)).startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"Content-Length: 9\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n0\r\n"],
+)
+async def test_who_has_been_answered_cannot_stay_by_sending_the_rest_of_a_body_slowly(body: bytes) -> None:
+    async with connected(Hasty) as (reader, writer):
+        writer.write(BEGUN + body)
+        await asyncio.wait_for(reader.readuntil(b"done"), 10)
+        writer.write(b"1")
+
+        assert await asyncio.wait_for(reader.read(), 10) == b""
+
+
+@pytest.mark.parametrize("target", [b"/quick", b"/usual"])
+async def test_a_body_that_stops_is_not_waited_for(target: bytes) -> None:
+    async with served(protocol=Hasty) as (url, _, _), connection(url) as line:
+        await line.send(b"POST %s HTTP/1.1\r\nhost: here\r\ncontent-length: 9\r\n\r\nabc" % target)
+
+        assert await line.rest() == b""
+
+
+@pytest.mark.parametrize("behind", [BEGUN, quick(b"next") + BEGUN, quick(b"next")[:-1]], ids=["head", "second", "body"])
+async def test_half_a_request_behind_one_that_takes_long_does_not_cost_the_answer(behind: bytes) -> None:
+    async with served(protocol=Hasty) as (url, application, _), connection(url) as line:
+        await line.send(DOZE + behind)
+        await application.dozes.wait()
+        asyncio.get_running_loop().call_later(3 * Hasty.head_seconds, application.woken.set)
+
+        assert (await line.answer()).body == b"quick ? doze"
+
+
+async def test_requests_whose_heads_are_cut_again_and_again_all_arrive() -> None:
+    request = quick(b"a" * 5000)
+    said, cut, times = request * 100, 20, 100
+    assert len(said) > MOST_BYTES
+    async with served() as (url, _, _), connection(url) as line:
+        await line.send(said[:cut])
+        for start in range(cut, len(said), len(request)):
+            await line.send(said[start : start + len(request)])
+            if start + len(request) <= len(said):
+                assert (await line.answer()).status == 200
+                times -= 1
+
+        assert times == 1
+        assert (await line.answer()).status == 200
+
+
+async def test_what_follows_a_body_is_no_header_of_its_request() -> None:
+    told = b"POST /told HTTP/1.1\r\nhost: here\r\ntransfer-encoding: chunked\r\n\r\n0\r\nauthorization: me\r\n\r\n"
+    async with served() as (url, _, _), connection(url) as line:
+        await line.send(told)
+
+        assert (await line.answer()).body == b"usual host transfer-encoding"
