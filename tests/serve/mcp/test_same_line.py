@@ -1,7 +1,7 @@
 """What a connection was allowed a moment ago counts for nothing: each of its requests is judged as if it came alone."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
@@ -13,9 +13,9 @@ from tests.serve.raw import Header, connection, post
 from tests.world import World
 from toolreeve import DangerLevel, tool
 
-ADA = {"token": "ada-comes-in-with-this", "user": "ada", "role": "operator", "tools": ["echo"]}
-BOB = {"token": "bob-comes-in-with-this", "user": "bob", "role": "operator", "tools": ["other"]}
-CAL = {"token": "cal-comes-in-with-this", "user": "cal", "role": "viewer"}
+ADA: Mapping[str, object] = {"token": "ada-comes-in-with-this", "user": "ada", "role": "operator", "tools": ["echo"]}
+BOB: Mapping[str, object] = {"token": "bob-comes-in-with-this", "user": "bob", "role": "operator", "tools": ["other"]}
+CAL: Mapping[str, object] = {"token": "cal-comes-in-with-this", "user": "cal", "role": "viewer"}
 USUAL = [*((name.encode(), value.encode()) for name, value in HEADERS.items()), (b"mcp-method", b"tools/call")]
 NAMED = (b"mcp-name", b"echo")
 HOST = (b"host", b"127.0.0.1")
@@ -38,7 +38,7 @@ def other(text: str) -> str:
     return f"ran {text}"
 
 
-def bearer(who: dict[str, object], scheme: str = "Bearer") -> Header:
+def bearer(who: Mapping[str, object], scheme: str = "Bearer") -> Header:
     return b"authorization", f"{scheme} {who['token']}".encode()
 
 
