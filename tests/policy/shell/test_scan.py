@@ -2,8 +2,9 @@ import pytest
 
 from toolreeve.policy.shell.grammar import parse
 from toolreeve.policy.shell.scan import Unreadable, ansi
+from toolreeve.policy.shell.scope import Scope
 from toolreeve.policy.shell.syntax import Simple
-from toolreeve.policy.shell.words import Glob, Open, Scope, Word, expand
+from toolreeve.policy.shell.words import Glob, Open, Word, expand
 
 
 def words(command: str, **variables: Word) -> list[Word]:

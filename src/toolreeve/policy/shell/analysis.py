@@ -13,10 +13,10 @@ from toolreeve.policy.shell import grammar
 from toolreeve.policy.shell.arguments import NotKnown
 from toolreeve.policy.shell.danger import assess
 from toolreeve.policy.shell.scan import Unreadable
+from toolreeve.policy.shell.scope import Scope
 from toolreeve.policy.shell.site import Alarm, PartOf
 from toolreeve.policy.shell.syntax import Pipeline, Script, Simple, Step
 from toolreeve.policy.shell.walk import Walk
-from toolreeve.policy.shell.words import Scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from toolreeve.policy.shell.words import Open, Word, shown
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _QUIET_OPTIONS = frozenset("errexit nounset xtrace pipefail noglob verbose noclobber emacs vi".split())
 _QUIET_SHOPTS = frozenset(
-    "globstar nullglob dotglob nocaseglob failglob nocasematch lastpipe cdspell dirspell checkwinsize histappend "
+    "globstar nullglob nocasematch cdspell dirspell checkwinsize histappend "
     "cmdhist no_empty_cmd_completion autocd checkjobs direxpand login_shell".split()
 )
 
@@ -92,6 +92,12 @@ def _number(words: list[Word], site: Site) -> None:
             raise NotKnown(f"`{shown(word)}` where a number is expected")
 
 
+def _shift(words: list[Word], site: Site) -> None:
+    """What was `$2` is `$1` now."""
+    _number(words, site)
+    site.scope.forget(name for name in tuple(site.scope.variables) if not name.isidentifier())
+
+
 def _refuse(words: list[Word], site: Site) -> None:
     raise NotKnown("runs text or files as commands of this shell")
 
@@ -112,7 +118,7 @@ BUILTINS: Mapping[str, Callable[[list[Word], Site], None]] = {
     "break": _number,
     "continue": _number,
     "wait": _number,
-    "shift": _number,
+    "shift": _shift,
     "logout": _number,
     "eval": _refuse,
     "source": _refuse,

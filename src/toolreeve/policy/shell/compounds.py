@@ -3,20 +3,39 @@
 import re
 from typing import TYPE_CHECKING
 
+from toolreeve.policy.shell.redirects import attach
 from toolreeve.policy.shell.scan import Unreadable
-from toolreeve.policy.shell.syntax import Branch, Group, Loop, Node, Pipeline, RawWord, Script, Step, Test
+from toolreeve.policy.shell.syntax import (
+    Branch,
+    Group,
+    Hole,
+    Loop,
+    Node,
+    Part,
+    Pipeline,
+    RawWord,
+    Redirect,
+    Script,
+    Step,
+    Template,
+    Test,
+)
 from toolreeve.policy.shell.tree import WORDS, Reader
 
 if TYPE_CHECKING:
     from tree_sitter import Node as Branching
 
+_PARAMETERS = Template((Part(Hole.VARIABLE, "@", quoted=True),), '"$@"')
+"""What a `for` without `in` goes through."""
 _AFTER_TEST = frozenset(("", " ", "\t", "\n", ";", "|", "&", ")", ">", "<"))
 
 
 def pipeline(reader: Reader, node: "Branching") -> Node:
     stages: list[Node] = []
     for child in reader.children(node):
-        if child.type not in ("|", "|&", "comment", "\n"):
+        if child.type == "|&":
+            stages[-1] = attach(stages[-1], (Redirect(">&", "2", "1"),), ())
+        elif child.type not in ("|", "comment", "\n"):
             stages.append(reader.statement(child))
     return Pipeline(tuple(stages))
 
@@ -43,7 +62,8 @@ def negated(reader: Reader, node: "Branching") -> Node:
 
 
 def loop(reader: Reader, node: "Branching") -> Node:
-    variable, values, condition = "", [], None
+    variable, condition = "", None
+    values: list[RawWord] = [_PARAMETERS]
     head: list[Branching] = []
     children = node.children
     if children[0].type == "select":
@@ -55,7 +75,9 @@ def loop(reader: Reader, node: "Branching") -> Node:
             values.append(reader.word(child))
         elif child.type == "do_group":
             body = reader.between(child.children)
-        elif child.type not in ("in", ";", "\n"):
+        elif child.type == "in":
+            values = []
+        elif child.type not in (";", "\n"):
             head.append(child)
     if not variable:
         condition = reader.statements(head, head[0].start_byte, head[-1].end_byte) if len(head) == 1 else None

@@ -83,7 +83,7 @@ def _mixed(text: str, names: re.Pattern[str]) -> Simple:
     source = text
     for token in _TOKEN.finditer(text):
         descriptor, operator, word, stray = token.groups()
-        if stray or (operator and not words) or (redirects and not operator):
+        if stray or (operator and not words) or (redirects and not operator) or (descriptor and operator[0] == "&"):
             raise _Beyond
         if operator:
             source = source if redirects else text[: token.start()].rstrip(" \t")

@@ -38,7 +38,7 @@ def redirected(reader: Reader, node: "Branching") -> Node:
             following.extend(add_redirect(reader, child, redirects, extra))
         else:
             body = reader.statement(child)
-    joined = _attach(body or Simple(()), tuple(redirects), tuple(extra))
+    joined = attach(body or Simple(()), tuple(redirects), tuple(extra))
     return Script((Step(joined, ";"), *following)) if following else joined
 
 
@@ -113,16 +113,16 @@ def _heredoc_body(reader: Reader, node: "Branching") -> RawWord:
     return Template((Part(Hole.PARAMETER, ""),), "") if "$" in body else ""
 
 
-def _attach(body: Node, redirects: tuple[Redirect, ...], words: tuple[RawWord, ...]) -> Node:
+def attach(body: Node, redirects: tuple[Redirect, ...], words: tuple[RawWord, ...]) -> Node:
     """Give redirections, and words written after them, to the command that bash gives them to: the last one."""
     match body:
         case Simple():
             return Simple(body.words + words, body.assignments, body.redirects + redirects, body.source)
         case Pipeline():
-            return Pipeline((*body.stages[:-1], _attach(body.stages[-1], redirects, words)))
+            return Pipeline((*body.stages[:-1], attach(body.stages[-1], redirects, words)))
         case Script():
             last = body.steps[-1]
-            return Script((*body.steps[:-1], Step(_attach(last.node, redirects, words), last.operator)))
+            return Script((*body.steps[:-1], Step(attach(last.node, redirects, words), last.operator)))
         case _ if words:
             raise Unreadable("words after a redirection")
         case _:

@@ -12,9 +12,10 @@ from toolreeve.policy.shell.builtins import BUILTINS
 from toolreeve.policy.shell.judges import JUDGES
 from toolreeve.policy.shell.judging import by_specification
 from toolreeve.policy.shell.scan import Unreadable
+from toolreeve.policy.shell.scope import Scope
 from toolreeve.policy.shell.site import Findings, PartOf, Printed, Site
 from toolreeve.policy.shell.specs import Program, program
-from toolreeve.policy.shell.words import Scope, Word, shown, shown_all
+from toolreeve.policy.shell.words import Word, shown, shown_all
 
 MOST_COMMANDS = 400
 _EXEC = EffectKind.EXEC  # looked up once: a member of an enumeration is dear to name

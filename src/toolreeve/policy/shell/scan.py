@@ -14,12 +14,16 @@ PLAIN = re.compile(r"[A-Za-z0-9_./:=,@%+\-^\x80-\xff]+")
 _COMMON = re.compile(r"""([^\\'"$`*?\[\]{}~!()<>|&;\s]+)|([*?\[])|'([^']*)'|\$([A-Za-z_][A-Za-z0-9_]*)""")
 _COMMON_IN_QUOTES = re.compile(r'([^\\"$`]+)|\$([A-Za-z_][A-Za-z0-9_]*)')
 _NAME = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-])")
+_NUMBER = "(?:0|[1-9][0-9]{0,17})"
+# An expansion that fails ends the line, and with it assignments that were counted on: those that may fail are left out.
 _PARAMETER = re.compile(
-    r"\$\{(#?)([A-Za-z_][A-Za-z0-9_]*|[0-9@*#?]+)(\[(?:@|\*|[0-9]+)\])?"
-    r"(?:(?:##?|%%?|//?|\^\^?|,,?|:?[-+])[^$`(){}'\"\\]*|: ?-?[0-9]+(?: ?: ?-?[0-9]+)?)?\}"
+    r"\$\{(#(?=\w+(?:\[[@*0-9]+\])?\}|[@*#?]\}))?([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?])"
+    rf"(\[(?:@|\*|{_NUMBER})\])?"
+    rf"(?:(?:##?|%%?|//?|\^\^?|,,?|:?[-+])[^$`(){{}}'\"\\]*|:(?: ?| -){_NUMBER}(?: ?: ?{_NUMBER})?)?\}}"
 )
-_ARITHMETIC = re.compile(r"\$\(\([0-9\s+*/%()<>=&|^~!?:-]*\)\)")
-_BRACED = re.compile(r"[A-Za-z0-9_./:=,@%+\-^{}*?~]+")
+_ARITHMETIC = re.compile(rf"\$\(\([ \t]*{_NUMBER}(?:[ \t]*(?:[-+*]|[/%](?=[ \t]*[1-9]))[ \t]*{_NUMBER})*[ \t]*\)\)")
+_ASSIGNED = re.compile(r"[A-Za-z_]\w*\+?=")
+_HOME = re.compile(r"~((?:[A-Za-z_][A-Za-z0-9_-]*)?)(?=/|\Z)")
 _VARIABLE = Hole.VARIABLE  # looked up once: a member of an enumeration is dear to name
 _WILD = {char: Part(Hole.GLOB, char) for char in "*?["}
 _RANGE = re.compile(r"(-?\d{1,6})\.\.(-?\d{1,6})|([A-Za-z])\.\.([A-Za-z])")
@@ -135,10 +139,13 @@ class _Scanner:
         self._literal(value, self._at + 2, quoted=True)
 
     def _tilde(self) -> None:
-        if self._at:
-            self._literal("~", self._at + 1)
+        text, at = self._text, self._at
+        if at and not _ASSIGNED.fullmatch(text, 0, at):
+            if _ASSIGNED.match(text) and text[at - 1] == ":":
+                raise Unreadable("a tilde inside a value")
+            self._literal("~", at + 1)
             return
-        user = re.match(r"~([A-Za-z0-9_-]*)(?=/|$)", self._text)
+        user = _HOME.match(text, at)
         if user is None:
             raise Unreadable("a tilde that is not a home directory")
         self._found.append(Part(Hole.TILDE, user.group(1)))

@@ -8,8 +8,9 @@ from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect, EffectKind, Reach
 from toolreeve.policy.shell.arguments import NotKnown
 from toolreeve.policy.shell.paths import QUIET, resolve, resolve_all
+from toolreeve.policy.shell.scope import Scope
 from toolreeve.policy.shell.specs import Program
-from toolreeve.policy.shell.words import Glob, Open, Scope, Word, shown
+from toolreeve.policy.shell.words import Glob, Open, Word, shown
 
 _READ, _EXACT = EffectKind.READ, Reach.EXACT  # looked up once: a member of an enumeration is dear to name
 _UNREAD = QUIET | {"", "-"}

@@ -14,12 +14,14 @@ from toolreeve.policy.shell.environment import may_assign, may_export
 from toolreeve.policy.shell.paths import QUIET
 from toolreeve.policy.shell.runner import MOST_COMMANDS, Runner
 from toolreeve.policy.shell.scan import Unreadable
+from toolreeve.policy.shell.scope import Scope
 from toolreeve.policy.shell.site import PartOf, Printed, Site
 from toolreeve.policy.shell.syntax import (
     Assignment,
     Branch,
     Declaration,
     Group,
+    Hole,
     Loop,
     Node,
     Opaque,
@@ -29,34 +31,74 @@ from toolreeve.policy.shell.syntax import (
     Redirected,
     Script,
     Simple,
+    Step,
     Test,
 )
-from toolreeve.policy.shell.words import Glob, Open, Scope, Word, expand
+from toolreeve.policy.shell.words import Glob, Open, Word, expand
 
 _NUMERIC_TESTS = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"))
+_LASTING = frozenset(
+    ": . break continue eval exec exit export readonly return set shift source times trap unset".split()
+)
+"""Before these a POSIX shell keeps an assignment after the command."""
 _MOST_PASSES = 16
-_MOST_DIRECTORIES = 4
+_MOST_NODES = 4000
 
 
 class Walk(Runner):
     """`findings` grow with every step."""
 
-    __slots__ = ()
+    __slots__ = ("_nodes",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._nodes = 0
 
     def script(self, script: Script, scope: Scope, piped: Printed = ()) -> Printed:
         """Walks the steps in order in one scope; answers what the last one prints, if it is the only one that does."""
         printed: Printed = None
-        been = scope.directories
-        for node, operator in script.steps:
-            printed = self.node(node, scope.copy() if operator == "&" else scope, piped)
-            if scope.directories is not been:
-                # Any `cd` since the last `;` or `||` may have failed, and the script gone on where it was.
-                been = _either(been, scope.directories)
-                scope.directories = scope.directories if operator == "&&" else been
+        chain: list[Step] = []
+        for step in script.steps:
+            if step[1] in ("&&", "||"):
+                chain.append(step)
+            elif chain:
+                printed, chain = self._chain([*chain, step], scope, piped), []
+            else:
+                printed = self._alone(step, scope, piped)
+        if chain:
+            printed = self._chain(chain, scope, piped)
         return printed if len(script.steps) == 1 else None
 
+    def _alone(self, step: Step, scope: Scope, piped: Printed) -> Printed:
+        if step.operator == "&":
+            return self.node(step.node, scope.copy(), piped)
+        start = scope.directories
+        printed = self.node(step.node, scope, piped)
+        if scope.directories is not start:
+            scope.may_be_in(start)  # a `cd` may have failed, and the script gone on where it was
+        return printed
+
+    def _chain(self, steps: list[Step], scope: Scope, piped: Printed) -> Printed:
+        """`a && b || c`: the first runs, others may; a step after `||` is reached whichever of those before it ran."""
+        inner = scope.copy() if steps[-1].operator == "&" else scope
+        start, been, skipping = inner.directories, None, False
+        for node, operator in steps:
+            printed = self.node(node, inner, piped)
+            if been is None:
+                been = inner.copy()
+                been.may_be_in(start)
+            else:
+                been.may_be(inner)
+            skipping = skipping or operator == "||"
+            if skipping:
+                inner.become(been)
+        if been is not None:
+            inner.become(been)
+        return printed
+
     def node(self, node: Node, scope: Scope, piped: Printed = ()) -> Printed:
-        if len(self.findings.parts) > MOST_COMMANDS:
+        self._nodes += 1
+        if self._nodes > _MOST_NODES or len(self.findings.parts) > MOST_COMMANDS:
             raise Unreadable("too many commands")
         match node:
             case Simple():
@@ -70,8 +112,7 @@ class Walk(Runner):
             case Group():
                 return self.script(node.body, scope.copy() if node.subshell else scope, piped)
             case Redirected():
-                self._guarded(lambda: self._redirects(node.redirects, scope), "a redirection")
-                return self.node(node.body, scope, piped)
+                return self._redirected(node, scope, piped)
             case Loop():
                 self._loop(node, scope, piped)
             case Branch():
@@ -103,7 +144,7 @@ class Walk(Runner):
     def _expand(self, words: tuple[RawWord, ...], scope: Scope) -> list[Word]:
         for word in words:
             if type(word) is not str:
-                return expand(words, scope, lambda script: self.script(script, scope.copy()))
+                return expand(words, scope, lambda script: self.script(script, scope.copy(), None))
         return list(words)  # type: ignore[arg-type]
 
     def _simple(self, node: Simple, scope: Scope, piped: Printed) -> Printed:
@@ -111,8 +152,7 @@ class Walk(Runner):
             words = self._expand(node.words, scope)
             if node.redirects:
                 self._redirects(node.redirects, scope)
-                if any(redirect.operator in ("<", "<<", "<<<") for redirect in node.redirects):
-                    piped = None
+                piped = None if _feeds(node.redirects) else piped
             if node.assignments:
                 self._assign(node.assignments, scope, words[0] if words else None)
         except (NotKnown, Unreadable) as problem:
@@ -121,10 +161,19 @@ class Walk(Runner):
         if not words:
             self.findings.parts.append(PartOf((node.source,), ""))
             return None
-        return self.run(words, scope, piped)
+        printed = self.run(words, scope, piped)
+        return None if node.redirects and _mixes(node.redirects) else printed
+
+    def _redirected(self, node: Redirected, scope: Scope, piped: Printed) -> Printed:
+        """A group, a loop or a branch; where a file cannot be opened, bash leaves it out."""
+        self._guarded(lambda: self._redirects(node.redirects, scope), "a redirection")
+        inner = scope.copy()
+        printed = self.node(node.body, inner, None if _feeds(node.redirects) else piped)
+        scope.may_be(inner)
+        return None if _mixes(node.redirects) else printed
 
     def run_text(self, text: str, scope: Scope) -> Printed:
-        return self.script(grammar.parse(text), scope)
+        return self.script(grammar.parse(text), scope, None)
 
     def _redirects(self, redirects: tuple[Redirect, ...], scope: Scope) -> None:
         site = Site(self.findings, scope, None, self)
@@ -138,27 +187,38 @@ class Walk(Runner):
 
     def _assign(self, assignments: tuple[Assignment, ...], scope: Scope, command: Word | None) -> None:
         """A shell variable, or the environment of `command` when there is one."""
-        for name, values, array in assignments:
-            words = self._expand(values, scope)
+        for assignment in assignments:
+            name, value = assignment.name, self._assigned_value(assignment, scope)
             if command is None:
                 allowed = may_assign(name)
-                scope.variables[name] = words[0] if len(words) == 1 and not array else Open()
+                scope.variables[name] = value
             else:
-                allowed = may_export(name, words[0]) or (name == "IFS" and command == "read")
+                allowed = may_export(name, value) or (name == "IFS" and command == "read")
+                if command in _LASTING:
+                    scope.forget((name,))
             if not allowed:
                 raise NotKnown(f"sets {name}, which changes what programs do")
 
+    def _assigned_value(self, assignment: Assignment, scope: Scope) -> Word:
+        words = self._expand(assignment.values, scope)
+        if assignment.array or len(words) != 1:
+            return Open()
+        source = assignment.values[0] if isinstance(assignment.values[0], str) else assignment.values[0].source
+        if ":~" in source or _is_braced(assignment.values[0]):
+            raise Unreadable("a value that bash expands otherwise than a word")
+        return words[0]
+
     def _declare(self, node: Declaration, scope: Scope) -> None:
-        if node.keyword not in ("export", "local", "readonly", "declare"):
+        if node.keyword not in ("export", "declare"):
             raise NotKnown(f"`{node.keyword}`")
         names = [flag for flag in node.flags if not flag.startswith("-")]
-        if any(flag not in ("-x", "-r", "-a", "-p") for flag in node.flags if flag.startswith("-")):
+        if any(flag not in ("-x", "-a", "-p") for flag in node.flags if flag.startswith("-")):
             raise NotKnown(f"`{node.keyword}` with flags")
-        local = node.keyword == "local"
         for name in names:
-            if not may_export(name, "") and not (local and may_assign(name)):
+            if not may_export(name, ""):
                 raise NotKnown(f"exports {name}")
-        self._assign(node.assignments, scope, None if local else node.keyword)
+        self._assign(node.assignments, scope, node.keyword)
+        scope.forget(assignment.name for assignment in node.assignments)
         self.findings.parts.append(PartOf((node.source,), ""))
 
     def _test(self, node: Test, scope: Scope) -> None:
@@ -171,66 +231,70 @@ class Walk(Runner):
         self.findings.parts.append(PartOf((node.source,), ""))
 
     def _loop(self, node: Loop, scope: Scope, piped: Printed) -> None:
-        inner = scope.copy()
-        # A variable that the body changes may have either value on the next pass.
-        changed = _assigned(node.body)
-        for name in changed:
-            inner.variables[name] = Open()
-        if node.condition is not None:
-            self.script(node.condition, inner, piped)
-            self.script(node.body, inner)
-        else:
-            self._guarded(lambda: self._passes(node, inner), "for")
-        for name in changed:
-            scope.variables[name] = Open()
-        scope.directories = _either(scope.directories, inner.directories)
+        """A variable that the loop sets may have any value when a pass begins, and after the last one."""
+        changed = _set_by(node)
+        scope.forget(changed)
+        self._guarded(lambda: self._passes(node, scope, piped), "a loop")
 
-    def _passes(self, node: Loop, scope: Scope) -> None:
-        values = self._expand(node.values, scope)
-        if len(values) > _MOST_PASSES:
-            values = [Open()]
-        start = scope.directories
-        for value in values:
-            scope.variables[node.variable] = value
-            self.script(node.body, scope)
-            if scope.directories != start:
+    def _passes(self, node: Loop, scope: Scope, piped: Printed) -> None:
+        for value in self._values(node, scope):
+            inner = scope.copy()
+            if node.condition is not None:
+                self.script(node.condition, inner, piped)
+            else:
+                inner.variables[node.variable] = value
+            self.script(node.body, inner, piped)
+            if inner.directories != scope.directories:
                 raise NotKnown("a loop that changes the directory")
+            if any(type(scope.variables.get(name)) is not Open for name in scope.differing(inner)):
+                raise NotKnown("a loop that changes variables unseen")
+
+    def _values(self, node: Loop, scope: Scope) -> list[Word]:
+        if node.condition is not None:
+            return [Open()]
+        if not may_assign(node.variable):
+            raise NotKnown(f"sets {node.variable}, which changes what programs do")
+        values = self._expand(node.values, scope)
+        return values if len(values) <= _MOST_PASSES else [Open()]
 
     def _branch(self, node: Branch, scope: Scope, piped: Printed) -> None:
+        """Every arm may run, also after another: the conditions are arms, and a `case` may fall through."""
         self._guarded(lambda: self._expand(node.words, scope), "case")
-        reached = scope.directories
         for arm in node.arms:
             inner = scope.copy()
             self.script(arm, inner, piped)
-            reached = _either(reached, inner.directories)
-            for name, value in inner.variables.items():
-                if scope.variables.get(name) != value:
-                    scope.variables[name] = Open()
-        scope.directories = reached
+            scope.may_be(inner)
 
 
-def _assigned(script: Script) -> set[str]:
-    """The variables that a loop's body sets, wherever in it."""
+def _set_by(loop: Loop) -> set[str]:
+    """The variables that a loop is seen to set, wherever in it."""
     names: set[str] = set()
-    pending: list[object] = [script]
+    pending: list[object] = [loop]
     while pending:
         item = pending.pop()
         if isinstance(item, Assignment):
             names.add(item.name)
-        if isinstance(item, Loop):
+        if isinstance(item, Loop) and item.variable:
             names.add(item.variable)
-        if isinstance(item, Simple) and item.words[:1] in (("read",), ("mapfile",), ("readarray",)):
-            names.update(word for word in item.words[1:] if isinstance(word, str))
+        if isinstance(item, Simple) and "read" in item.words:
+            names.update(("REPLY", *(word for word in item.words if isinstance(word, str) and word.isidentifier())))
         if isinstance(item, tuple):
             pending.extend(item)
     return names
 
 
-def _either(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
-    both = tuple(dict.fromkeys(one + other))
-    if len(both) > _MOST_DIRECTORIES:
-        raise Unreadable("too many directories it might be in")
-    return both
+def _is_braced(word: RawWord) -> bool:
+    return not isinstance(word, str) and word.parts[0].kind is Hole.BRACES
+
+
+def _feeds(redirects: tuple[Redirect, ...]) -> bool:
+    """Whether the input is another than what is piped in."""
+    return any(redirect.operator.startswith("<") for redirect in redirects)
+
+
+def _mixes(redirects: tuple[Redirect, ...]) -> bool:
+    """Whether messages may be among what is printed."""
+    return any(redirect.operator == ">&" for redirect in redirects)
 
 
 def _redirect(operator: str, target: Word, site: Site) -> None:

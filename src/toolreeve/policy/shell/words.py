@@ -6,15 +6,18 @@ decides it. An `Open` word may be anything: also a flag, unless it says that it 
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from toolreeve.policy.shell.paths import resolve
 from toolreeve.policy.shell.scan import Unreadable
 from toolreeve.policy.shell.syntax import Hole, Part, RawWord, Script, Template
+
+if TYPE_CHECKING:
+    from toolreeve.policy.shell.scope import Scope
 
 _GLOB, _VARIABLE, _BRACES = Hole.GLOB, Hole.VARIABLE, Hole.BRACES  # looked up once: to name them is dear
 _GLOB_CHARS = re.compile(r"[*?\[]")
 _SPLITS = re.compile(r"[\s*?\[\\]")
-_SECRET_NAME = re.compile(r"TOKEN|SECRET|PASS(WORD|WD|PHRASE)?$|API_?KEY|CREDENTIAL|PRIVATE|ACCESS_KEY", re.IGNORECASE)
 
 
 class Glob(NamedTuple):
@@ -22,57 +25,23 @@ class Glob(NamedTuple):
 
 
 class Open(NamedTuple):
-    """`below`: the directories under which it names a path, where that is known."""
+    """`below`: the directories under which it names a path, where that is known. `solid`: it never has blanks."""
 
     prefix: str = ""
     single: bool = False
     below: tuple[str, ...] | None = None
     flagless: bool = False
+    solid: bool = False
 
 
 Word = str | Glob | Open
-
-
-class Scope:
-    """What the shell knows at one point: where it is, which variables it has set."""
-
-    __slots__ = ("directories", "home", "root", "start", "variables")
-
-    def __init__(
-        self,
-        directories: tuple[str, ...],
-        home: str,
-        root: str,
-        variables: dict[str, Word] | None = None,
-        start: str = "",
-    ) -> None:
-        self.directories = directories
-        self.start = start or directories[0]
-        self.home = home
-        self.root = root
-        self.variables = {} if variables is None else variables
-
-    def copy(self) -> "Scope":
-        return Scope(self.directories, self.home, self.root, dict(self.variables), self.start)
-
-    def value(self, name: str) -> Word:
-        known = self.variables.get(name)
-        if known is not None:
-            return known
-        if name == "HOME":
-            return self.home
-        if name == "PWD" and len(self.directories) == 1:
-            return self.directories[0]
-        if _SECRET_NAME.search(name):
-            raise Unreadable(f"${name} may hold a secret")
-        return Open(flagless=name in ("PWD", "OLDPWD", "PATH", "$", "#", "?"), single=name in ("$", "#", "?"))
 
 
 Substitute = Callable[[Script], tuple[str, ...] | None]
 """Judges the inner command; answers under which directories the paths lie that it prints."""
 
 
-def expand(words: tuple[RawWord, ...], scope: Scope, substitute: Substitute) -> list[Word]:
+def expand(words: tuple[RawWord, ...], scope: "Scope", substitute: Substitute) -> list[Word]:
     found: list[Word] = []
     for word in words:
         if type(word) is str:
@@ -82,7 +51,7 @@ def expand(words: tuple[RawWord, ...], scope: Scope, substitute: Substitute) -> 
     return found
 
 
-def _expand(template: Template, scope: Scope, substitute: Substitute) -> list[Word]:
+def _expand(template: Template, scope: "Scope", substitute: Substitute) -> list[Word]:
     first = template.parts[0]
     if first.kind is _BRACES:
         return expand(first.words, scope, substitute)
@@ -119,21 +88,21 @@ def _literal(text: str) -> str:
     return _GLOB_CHARS.sub(lambda found: f"[{found.group()}]", text)
 
 
-def _piece(part: Part, scope: Scope, substitute: Substitute) -> Word:
+def _piece(part: Part, scope: "Scope", substitute: Substitute) -> Word:
     kind = part.kind
     if kind is _GLOB:
         return Glob(part.text)
     if kind is _VARIABLE:
-        return _variable(scope.value(part.text), quoted=part.quoted and part.text != "@")
+        return _variable(scope.value(part.text), scope, quoted=part.quoted and part.text != "@")
     match kind:
         case Hole.TILDE:
-            return f"/home/{part.text}" if part.text else scope.home
+            return scope.home if not part.text else "/root" if part.text == "root" else f"/home/{part.text}"
         case Hole.PARAMETER:
             if part.text:
                 scope.value(part.text)
             return Open(single=part.quoted and part.text != "@")
         case Hole.ARITHMETIC:
-            return Open(single=True)
+            return Open(single=True, solid=True)
         case Hole.SUBSTITUTION if part.script is not None:
             below = substitute(part.script)
             return Open(single=part.quoted, below=below, flagless=below is not None and part.quoted)
@@ -144,13 +113,25 @@ def _piece(part: Part, scope: Scope, substitute: Substitute) -> Word:
             raise Unreadable("an expansion that is not plain")
 
 
-def _variable(value: Word, *, quoted: bool) -> Word:
+def _variable(value: Word, scope: "Scope", *, quoted: bool) -> Word:
+    """What nothing quotes is split at its blanks and read as a pattern, whatever stood where it was assigned."""
     if isinstance(value, Open):
-        # A value that never has blanks stays one word even where nothing quotes it.
-        return value._replace(single=quoted or value.single, flagless=value.flagless)
-    if isinstance(value, str) and not quoted and (not value or _SPLITS.search(value)):
+        return value._replace(single=quoted or value.solid)
+    if quoted:
+        return value
+    if isinstance(value, Glob):
+        return Open(below=_around(value.text, scope))
+    if not value or _SPLITS.search(value):
         return Open(flagless=not value.lstrip().startswith("-") and " -" not in value and bool(value))
     return value
+
+
+def _around(pattern: str, scope: "Scope") -> tuple[str, ...]:
+    """Where the pieces lie of a name that has blanks: beside what the pattern matches, or where the shell is."""
+    stem = pattern[: _GLOB_CHARS.search(pattern).start()].rpartition("/")[0]  # type: ignore[union-attr]
+    if pattern[0] == "/":
+        return (resolve(stem or "/", "/"), *scope.directories)
+    return tuple(dict.fromkeys((*(resolve(stem, here) for here in scope.directories if stem), *scope.directories)))
 
 
 def shown(word: Word) -> str:

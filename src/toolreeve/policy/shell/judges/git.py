@@ -4,9 +4,10 @@ from toolreeve.core.effects import EffectKind, Reach
 from toolreeve.policy.shell.arguments import NotKnown, RunsCode, read
 from toolreeve.policy.shell.judging import conclude, subcommand
 from toolreeve.policy.shell.paths import resolve, under
+from toolreeve.policy.shell.scope import Scope
 from toolreeve.policy.shell.site import Printed, Site
 from toolreeve.policy.shell.specs import Program
-from toolreeve.policy.shell.words import Scope, Word
+from toolreeve.policy.shell.words import Word
 
 
 def judge(spec: Program, words: list[Word], site: Site) -> Printed:

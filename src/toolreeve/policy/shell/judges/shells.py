@@ -6,9 +6,13 @@ from toolreeve.policy.shell.arguments import NotKnown, read
 from toolreeve.policy.shell.judging import settle_flags
 from toolreeve.policy.shell.site import Printed, Site
 from toolreeve.policy.shell.specs import Program
-from toolreeve.policy.shell.words import Word
+from toolreeve.policy.shell.words import Open, Word
 
 _SAME_IN_ALL = re.compile(r"[\w./-][\w\s./:,@%+'-]*")
+_OF_BASH = re.compile(
+    r"""\$['"\[]|(?<!\$)\{(?!\s|\}(?:[\s'"\\;+]|\Z))|&>|>&(?![\d-])|[<>=]\(|\[\[|<<<|\|&|;;?&|[=:]~"""
+)
+"""What a POSIX shell reads otherwise."""
 
 
 def shell(spec: Program, words: list[Word], site: Site) -> Printed:
@@ -22,15 +26,29 @@ def shell(spec: Program, words: list[Word], site: Site) -> Printed:
     text = arguments.operands[0]
     if not isinstance(text, str):
         raise NotKnown(f"`{spec.name} -c` with text decided only when it runs")
-    if spec.name in ("zsh", "ksh") and not _SAME_IN_ALL.fullmatch(text):
-        raise NotKnown(f"text that {spec.name} may read otherwise than bash")
+    _check_dialect(spec.name, text, posix=arguments.has("--posix", "-o") or spec.name in ("sh", "dash"))
     scope = site.scope.copy()
-    scope.variables = {}
-    for index, value in enumerate(arguments.operands[1:10]):
-        scope.variables[str(index)] = value
-    if len(arguments.operands) > 2:
-        scope.variables["@"] = scope.variables["*"] = arguments.operands[2]
+    scope.variables = _positional(arguments.operands[1:])
     return site.run_text(text, scope)
+
+
+def _check_dialect(name: str, text: str, *, posix: bool) -> None:
+    if (name in ("zsh", "ksh") and not _SAME_IN_ALL.fullmatch(text)) or (posix and _OF_BASH.search(text)):
+        raise NotKnown(f"text that {name} may read otherwise than bash")
+
+
+def _positional(words: list[Word]) -> dict[str, Word]:
+    """`$0`, `$1` and so on, as far as it is certain which word is which."""
+    found: dict[str, Word] = {}
+    for index, word in enumerate(words[:10]):
+        certain = isinstance(word, str) or (isinstance(word, Open) and word.single)
+        if certain or (isinstance(word, Open) and index == len(words) - 1):
+            found[str(index)] = word
+        if not certain:
+            break
+    if len(words) == 2 and "1" in found:
+        found["@"] = found["*"] = found["1"]
+    return found
 
 
 def watch(spec: Program, words: list[Word], site: Site) -> Printed:
@@ -43,4 +61,6 @@ def watch(spec: Program, words: list[Word], site: Site) -> Printed:
     texts = [word for word in arguments.operands if isinstance(word, str)]
     if len(texts) != len(arguments.operands):
         raise NotKnown("`watch` with words decided only when it runs")
-    return site.run_text(" ".join(texts), site.scope.copy())
+    text = " ".join(texts)
+    _check_dialect("sh", text, posix=True)
+    return site.run_text(text, site.scope.copy())

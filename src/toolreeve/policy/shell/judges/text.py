@@ -5,9 +5,10 @@ from toolreeve.policy.shell.arguments import NotKnown, read
 from toolreeve.policy.shell.judging import by_specification, conclude, housekeeping, printed, settle_flags
 from toolreeve.policy.shell.paths import resolve
 from toolreeve.policy.shell.roles import apply
+from toolreeve.policy.shell.scope import Scope
 from toolreeve.policy.shell.site import Printed, Site
 from toolreeve.policy.shell.specs import Program
-from toolreeve.policy.shell.words import Open, Scope, Word, may_be_flag, shown
+from toolreeve.policy.shell.words import Open, Word, may_be_flag, shown
 
 _PAIRS = frozenset(("--arg", "--argjson", "--slurpfile", "--rawfile", "--argfile"))
 _EXECUTES = frozenset(("-x", "--exec", "-X", "--exec-batch"))

@@ -8,7 +8,10 @@ from toolreeve.policy.shell.judging import conclude, settle_flags
 from toolreeve.policy.shell.roles import apply
 from toolreeve.policy.shell.site import Printed, Site
 from toolreeve.policy.shell.specs import Program
-from toolreeve.policy.shell.words import Open, Word
+from toolreeve.policy.shell.words import Glob, Open, Word, shown
+
+_WITHOUT_MARKER = frozenset(("-n", "--max-args", "-L", "-l", "--max-lines"))
+_AGREEING = frozenset((("-n", "1"), ("--max-args", "1")))
 
 
 def wrapper(spec: Program, words: list[Word], site: Site) -> Printed:
@@ -18,10 +21,18 @@ def wrapper(spec: Program, words: list[Word], site: Site) -> Printed:
     own = len(spec.operands)
     conclude(spec, arguments._replace(operands=[]), site)
     for role, operand in zip(spec.operands, arguments.operands, strict=False):
+        _check_one_word(operand)
         apply(role, operand, site)
     if len(arguments.operands) <= own:
         return _bare(spec, arguments)
-    return site.run(arguments.operands[own:], site.scope, site.piped)
+    # Only the shell's own keyword runs in the shell itself, where a `cd` lasts.
+    scope = site.scope if spec.name == "time" else site.scope.copy()
+    return site.run(arguments.operands[own:], scope, site.piped)
+
+
+def _check_one_word(operand: Word) -> None:
+    if isinstance(operand, Glob) or (isinstance(operand, Open) and not operand.single):
+        raise NotKnown(f"`{shown(operand)}`, which may be several words")
 
 
 def _bare(spec: Program, arguments: Arguments) -> Printed:
@@ -41,7 +52,7 @@ def env(spec: Program, words: list[Word], site: Site) -> Printed:
             loaded = name
         elif not may_export(name, value):
             raise NotKnown(f"sets {name}, which changes what programs do")
-    printed = site.run(command, site.scope, site.piped) if command else None
+    printed = site.run(command, site.scope.copy(), site.piped) if command else None
     if loaded:
         raise RunsCode(f"sets {loaded}, from which programs load code")
     return printed
@@ -94,16 +105,22 @@ def xargs(spec: Program, words: list[Word], site: Site) -> Printed:
         inner.append(given)
     else:
         inner = [_replaced(word, marker, given) for word in inner]
-    return site.run(inner, site.scope, None)
+    return site.run(inner, site.scope.copy(), None)
 
 
 def _marker(arguments: Arguments) -> str | None:
+    """What stands for a word of the input; the last flag that speaks of it counts."""
+    marker: str | None = None
     for flag, value in arguments.flags:
         if flag in ("-I", "-J"):
-            return value if isinstance(value, str) else "{}"
-        if flag in ("-i", "--replace"):
-            return value if isinstance(value, str) and value else "{}"
-    return None
+            marker = value if isinstance(value, str) else ""
+        elif flag in ("-i", "--replace"):
+            marker = value if isinstance(value, str) and value else "{}"
+        elif marker is not None and flag in _WITHOUT_MARKER and (flag, value) not in _AGREEING:
+            raise NotKnown(f"{flag} after a flag that it undoes")
+        if marker == "":
+            raise NotKnown(f"{flag} without a fixed text")
+    return marker
 
 
 def _replaced(word: Word, marker: str, given: Open) -> Word:

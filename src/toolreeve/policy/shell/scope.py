@@ -1,0 +1,72 @@
+"""What does the shell know at one point? Where it is, and which variables it has set to what.
+
+A value counts as known only if the assignment surely ran: where two ways meet, what differs between them is open.
+"""
+
+import re
+from collections.abc import Iterable
+
+from toolreeve.policy.shell.scan import Unreadable
+from toolreeve.policy.shell.words import Open, Word
+
+_SECRET_NAME = re.compile(r"TOKEN|SECRET|PASS(WORD|WD|PHRASE)?$|API_?KEY|CREDENTIAL|PRIVATE|ACCESS_KEY", re.IGNORECASE)
+_MOST_DIRECTORIES = 4
+
+
+class Scope:
+    __slots__ = ("directories", "home", "root", "start", "variables")
+
+    def __init__(
+        self,
+        directories: tuple[str, ...],
+        home: str,
+        root: str,
+        variables: dict[str, Word] | None = None,
+        start: str = "",
+    ) -> None:
+        self.directories = directories
+        self.start = start or directories[0]
+        self.home = home
+        self.root = root
+        self.variables = {} if variables is None else variables
+
+    def copy(self) -> "Scope":
+        return Scope(self.directories, self.home, self.root, dict(self.variables), self.start)
+
+    def value(self, name: str) -> Word:
+        known = self.variables.get(name)
+        if known is not None and type(known) is not Open:
+            return known
+        if name == "HOME":
+            return self.home
+        if name == "PWD" and len(self.directories) == 1:
+            return self.directories[0]
+        if _SECRET_NAME.search(name):
+            raise Unreadable(f"${name} may hold a secret")
+        if known is not None:
+            return known
+        number = name in ("$", "#", "?")
+        return Open(flagless=number or name in ("PWD", "OLDPWD", "PATH"), single=number, solid=number)
+
+    def forget(self, names: Iterable[str]) -> None:
+        """They may have any value from here on."""
+        self.variables.update(dict.fromkeys(names, Open()))
+
+    def may_be_in(self, directories: tuple[str, ...]) -> None:
+        if directories is not self.directories:
+            self.directories = tuple(dict.fromkeys(directories + self.directories))
+        if len(self.directories) > _MOST_DIRECTORIES:
+            raise Unreadable("too many directories it might be in")
+
+    def may_be(self, other: "Scope") -> None:
+        """The script may also have come here another way."""
+        self.may_be_in(other.directories)
+        if other.variables != self.variables:
+            self.forget(self.differing(other))
+
+    def differing(self, other: "Scope") -> list[str]:
+        names = {**self.variables, **other.variables}
+        return [name for name in names if self.variables.get(name) != other.variables.get(name)]
+
+    def become(self, other: "Scope") -> None:
+        self.directories, self.variables = other.directories, dict(other.variables)
