@@ -1,6 +1,7 @@
 import json
 import os
 import re
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -327,6 +328,57 @@ def test_a_file_that_a_link_leads_to_is_changed_where_it_is(shell: Shell) -> Non
     assert target.stat().st_mode & 0o777 == 0o640
     shell.run("adopt", "--undo")
     assert (link.is_symlink(), target.read_text(), target.stat().st_mode & 0o777) == (True, COMMENTED, 0o640)
+
+
+def test_a_file_that_two_clients_share_by_links_is_adopted_once(shell: Shell) -> None:
+    shared = put(shell.home / "dotfiles/mcp.json", '{"mcpServers":{"a":{"command":"a"},"b":{"command":"b"}}}')
+    before = shared.read_bytes()
+    for name in (".cursor/mcp.json", ".gemini/settings.json"):
+        (shell.home / name).parent.mkdir()
+        (shell.home / name).symlink_to(shared)
+
+    done = shell.run("adopt", "--no-count", "--json")
+
+    assert done.status == 0
+    assert [row["client"] for row in done.json["clients"]] == ["Cursor"]
+    assert shell.run("adopt", "--undo").status == 0
+    assert shared.read_bytes() == before
+
+
+def test_a_workspace_cannot_make_a_users_own_file_look_like_its_own(shell: Shell) -> None:
+    own_file = put(shell.home / ".cursor/mcp.json", '{"mcpServers":{"a":{"command":"a"}}}')
+    (shell.workspace / ".mcp.json").symlink_to(own_file)
+
+    done = shell.run("adopt", "--no-count", "--json")
+
+    assert [(row["client"], row["adopted"]) for row in done.json["clients"]] == [("Cursor", {"a": "a"})]
+
+
+def test_several_who_adopt_at_once_all_do(installed: Shell) -> None:
+    before = everything(installed)
+    program = [sys.executable, "-m", "toolreeve", "adopt", "--no-count", "--client"]
+    running = [
+        subprocess.Popen([*program, name], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        for name in ("cursor", "gemini", "zed", "codex")
+    ]
+    said = [process.communicate(timeout=60)[0].decode() for process in running]
+
+    assert [process.returncode for process in running] == [0, 0, 0, 0], said
+    assert set(own(installed)["mcp_servers"]) == {"files", "github", "g", "z", "docs"}
+    for _ in running:
+        assert installed.run("adopt", "--undo").status == 0
+    assert {path: text for path, text in everything(installed).items() if "/state/" not in path} == before
+
+
+def test_a_folder_that_cannot_be_made_is_told_and_changes_nothing(shell: Shell) -> None:
+    put(shell.home / ".config/Claude/claude_desktop_config.json", '{"mcpServers": {"a": {"command": "a"}}}')
+    put(shell.home / "toolreeve", "in the way")
+
+    done = shell.run("adopt", "--no-count")
+
+    assert done.status == 2
+    assert "Claude Desktop needs a folder to work in, and it cannot be made: File exists" in done.err
+    assert "toolreeve.toml" not in str(everything(shell))
 
 
 def test_a_file_that_cannot_be_changed_has_one_row_and_gives_no_servers(shell: Shell) -> None:

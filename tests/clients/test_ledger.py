@@ -1,3 +1,4 @@
+import fcntl
 import json
 from pathlib import Path
 
@@ -13,6 +14,12 @@ def change(path: Path, after: str) -> Change:
     return Change(path=path, before=path.read_text() if path.exists() else None, after=after)
 
 
+def done(ledger: Ledger, changes: list[Change]) -> tuple[Path, list[Outcome]]:
+    folder, outcomes = ledger.apply(changes)
+    assert folder is not None
+    return folder, outcomes
+
+
 @pytest.fixture
 def ledger(tmp_path: Path) -> Ledger:
     return Ledger(tmp_path / "state")
@@ -23,7 +30,7 @@ def test_files_are_backed_up_replaced_and_restored(tmp_path: Path, ledger: Ledge
     old.write_text("before")
     old.chmod(0o640)
 
-    folder, outcomes = ledger.apply([change(new, "made"), change(old, "after")])
+    folder, outcomes = done(ledger, [change(new, "made"), change(old, "after")])
 
     assert outcomes == [Outcome(path=new), Outcome(path=old)]
     assert (new.read_text(), old.read_text()) == ("made", "after")
@@ -182,6 +189,71 @@ def test_without_the_users_own_file_no_client_is_changed(tmp_path: Path, ledger:
     assert client.read_text() == "before"
 
 
+def test_what_could_not_be_changed_is_no_adoption_to_take_back(tmp_path: Path, ledger: Ledger) -> None:
+    own, client = tmp_path / "toolreeve.toml", tmp_path / "client"
+    ledger.apply([change(own, "first")], private=[own])
+    planned = [change(own, "second"), Change(path=client, before=None, after="x")]
+    own.write_text("meanwhile")
+
+    folder, outcomes = ledger.apply(planned, private=[own])
+
+    assert folder is None
+    assert [bool(outcome.problem) for outcome in outcomes] == [True]
+    own.write_text("first")
+    assert ledger.undo(force=False) == [Outcome(path=own)]
+    assert not own.exists()
+
+
+def test_only_what_was_changed_is_taken_back(tmp_path: Path, ledger: Ledger) -> None:
+    own, one, other = tmp_path / "toolreeve.toml", tmp_path / "one", tmp_path / "other"
+    for client in (one, other):
+        client.write_text(BEFORE)
+    clients = [Change(path=path, before=BEFORE, after=AFTER, reversal=TAKEN) for path in (one, other)]
+    other.write_text('{"mcpServers": {}}')
+
+    ledger.apply([Change(path=own, before=None, after=BLOCK, reversal=Added(blocks=(BLOCK,))), *clients])
+
+    assert ledger.undo(force=False) == [Outcome(path=one), Outcome(path=own)]
+    assert (one.read_text(), other.read_text()) == (BEFORE, '{"mcpServers": {}}')
+
+
+def test_without_room_for_backups_nothing_is_changed_and_earlier_ones_can_be_taken_back(
+    tmp_path: Path, ledger: Ledger
+) -> None:
+    path, blocked = tmp_path / "a", tmp_path / ("n" * 254)
+    path.write_text("before")
+    blocked.write_text("before")  # a name of its own, and none for its backup, which is longer
+    ledger.apply([change(path, "after")])
+
+    with pytest.raises(ConfigError, match="no backups could be made there, so nothing was changed"):
+        ledger.apply([change(path, "again"), change(blocked, "after")])
+
+    assert (path.read_text(), blocked.read_text()) == ("after", "before")
+    assert ledger.undo(force=False) == [Outcome(path=path)]
+    assert path.read_text() == "before"
+
+
+def test_a_link_that_led_nowhere_leads_nowhere_again(tmp_path: Path, ledger: Ledger) -> None:
+    target, link = tmp_path / "dotfiles/toolreeve.toml", tmp_path / "toolreeve.toml"
+    link.symlink_to(target)
+
+    ledger.apply([change(link, "made")])
+    assert target.read_text() == "made"
+    ledger.undo(force=False)
+
+    assert link.is_symlink()
+    assert not target.exists()
+
+
+def test_whoever_adopts_is_alone_and_keeps_the_state_private(tmp_path: Path, ledger: Ledger) -> None:
+    with ledger.alone():
+        other = (tmp_path / "state/adopted/lock").open("w")
+        with other, pytest.raises(BlockingIOError):
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    assert {path.stat().st_mode & 0o777 for path in (tmp_path / "state", tmp_path / "state/adopted")} == {0o700}
+
+
 def test_the_users_own_file_is_private_from_then_on(tmp_path: Path, ledger: Ledger) -> None:
     own = tmp_path / "toolreeve.toml"
     own.write_text("")
@@ -195,7 +267,7 @@ def test_the_users_own_file_is_private_from_then_on(tmp_path: Path, ledger: Ledg
 @pytest.mark.parametrize("content", ["", "[1]", '{"path": 1}', '[{"path": "/x"}]'])
 def test_a_damaged_manifest_restores_nothing(tmp_path: Path, ledger: Ledger, content: str) -> None:
     path = tmp_path / "a"
-    folder, _ = ledger.apply([change(path, "after")])
+    folder, _ = done(ledger, [change(path, "after")])
     (folder / "manifest.json").write_text(content)
 
     with pytest.raises(ConfigError, match="cannot be read"):
@@ -206,7 +278,7 @@ def test_a_damaged_manifest_restores_nothing(tmp_path: Path, ledger: Ledger, con
 def test_a_backup_that_was_tampered_with_is_not_restored(tmp_path: Path, ledger: Ledger) -> None:
     path = tmp_path / "a"
     path.write_text("before")
-    folder, _ = ledger.apply([change(path, "after")])
+    folder, _ = done(ledger, [change(path, "after")])
     (folder / "0-a").write_text("evil")
 
     assert ledger.undo(force=True) == [Outcome(path=path, problem="its backup is not what it was")]

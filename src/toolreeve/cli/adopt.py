@@ -9,6 +9,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from toolreeve.cli.output import note, say, say_json, say_table
 from toolreeve.core.errors import ConfigError, ExitStatus
 
 if TYPE_CHECKING:
-    from toolreeve.clients.ledger import Outcome
+    from toolreeve.clients.ledger import Ledger, Outcome
     from toolreeve.clients.plan import Change, Plan, Row
     from toolreeve.config import Configuration
 
@@ -58,14 +59,10 @@ def _adopt(
     from toolreeve.clients.ledger import Ledger
 
     found = invocation.configuration()
-    plan = _plan(found, names, project=project, search=search)
-    outcomes: Sequence[Outcome] = ()
-    folder = None
-    if plan.changes and not dry_run:
-        for row in plan.rows:
-            if row.workspace is not None:
-                row.workspace.mkdir(mode=0o700, exist_ok=True)
-        folder, outcomes = Ledger(Path(found.settings.state.dir)).apply(plan.changes, private=[found.user_file])
+    ledger = Ledger(Path(found.settings.state.dir))
+    with nullcontext() if dry_run else ledger.alone():
+        plan = _plan(found, names, project=project, search=search)
+        folder, outcomes = (None, []) if dry_run or not plan.changes else _written(ledger, plan, found.user_file)
     tokens = _measured(invocation, plan) if count and plan.servers else None
     if invocation.json:
         say_json(_as_json(plan, outcomes, folder, tokens, dry_run=dry_run))
@@ -76,6 +73,17 @@ def _adopt(
     for outcome in failed:
         note(f"{outcome.path}: {outcome.problem}")
     return ExitStatus.TOOL_ERROR if failed or any(row.problem for row in plan.rows) else ExitStatus.OK
+
+
+def _written(ledger: "Ledger", plan: "Plan", user_file: Path) -> "tuple[Path | None, list[Outcome]]":
+    for row in plan.rows:
+        if row.workspace is not None:
+            try:
+                row.workspace.mkdir(mode=0o700, exist_ok=True)
+            except OSError as problem:
+                why = f"{row.client} needs a folder to work in, and it cannot be made: {problem.strerror}"
+                raise ConfigError(why, source=row.workspace, fix="name another with --workspace DIR") from None
+    return ledger.apply(plan.changes, private=[user_file])
 
 
 def _plan(found: "Configuration", names: Sequence[str], *, project: bool, search: bool) -> "Plan":
@@ -264,7 +272,9 @@ def _as_json(
 def _undo(invocation: Invocation, *, force: bool) -> int:
     from toolreeve.clients.ledger import Ledger
 
-    outcomes = Ledger(Path(invocation.configuration().settings.state.dir)).undo(force=force)
+    ledger = Ledger(Path(invocation.configuration().settings.state.dir))
+    with ledger.alone():
+        outcomes = ledger.undo(force=force)
     if outcomes is None:
         raise click.UsageError("there is no adoption to take back")
     if invocation.json:

@@ -3,6 +3,7 @@
 A file that came with a workspace is not its user's word: such places are marked, and adopted only when asked for.
 """
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,10 +112,18 @@ CLIENTS: Mapping[str, Client] = {
 def places_of(
     clients: Mapping[str, Client], environ: Mapping[str, str], workspace: Path, platform: str
 ) -> Iterator[tuple[Client, Place]]:
-    """Every place once: where the workspace is the home, a file is its user's own."""
-    seen: set[Path] = set()
-    for client in clients.values():
-        for place in client.places(environ, workspace, platform):
-            if place.path not in seen:
-                seen.add(place.path)
-                yield client, place
+    """Every file once, whichever links lead to it. One that is its user's own is that and nothing else, also where the
+    workspace is the home or links to it."""
+    found = [(client, place) for client in clients.values() for place in client.places(environ, workspace, platform)]
+    own = {_target(place.path) for _, place in found if not place.shared}
+    seen: set[str] = set()
+    for client, place in found:
+        target = _target(place.path)
+        if target not in seen and not (place.shared and target in own):
+            seen.add(target)
+            yield client, place
+
+
+def _target(path: Path) -> str:
+    """Where links lead, and no error where they lead round in a circle: whoever reads the file tells that."""
+    return os.path.realpath(path)

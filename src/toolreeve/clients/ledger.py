@@ -1,10 +1,14 @@
 """How are files changed so that it can be taken back? Backups and a list of what was done come first, then the changes.
 
-A file that was changed since keeps those changes: the servers go back into it as it is now. Where that cannot be done,
-it stays as it is, and the user's own file keeps the servers that it leads to. No client is left without its servers.
+The list is written as a whole or not at all, and in the end names what was changed and nothing else. A file that was
+changed since keeps those changes: the servers go back into it as it is now. Where that cannot be done, it stays as it
+is, and the user's own file keeps the servers that it leads to. No client is left without its servers.
 """
 
-from collections.abc import Sequence
+import fcntl
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +24,7 @@ from toolreeve.core.errors import ConfigError
 
 FOLDER = "adopted"
 MANIFEST = "manifest.json"
+LOCK = "lock"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,11 +60,26 @@ class Ledger:
     """The adoptions of one user, in the state directory."""
 
     def __init__(self, state: Path) -> None:
-        self._folder = state / FOLDER
+        self._state, self._folder = state, state / FOLDER
 
-    def apply(self, changes: Sequence[Change], *, private: Sequence[Path] = ()) -> tuple[Path, list[Outcome]]:
-        """Write the changes, and say where the backups are. Files in `private` are for their owner only from now on."""
-        folder = self._record(changes)
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Nobody else adopts or undoes meanwhile: what was planned in here still holds when it is written. Raises
+        ConfigError where the state directory cannot be written."""
+        try:
+            for folder in (self._state, self._folder):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            lock = (self._folder / LOCK).open("w")
+        except OSError as problem:
+            raise ConfigError(f"cannot be written: {problem.strerror}", source=self._folder) from None
+        with lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def apply(self, changes: Sequence[Change], *, private: Sequence[Path] = ()) -> tuple[Path | None, list[Outcome]]:
+        """Write the changes, and say where the backups are; None where nothing could be changed. Files in `private` are
+        for their owner only from now on. Raises ConfigError, with nothing changed, where no backup can be made."""
+        folder, lines = self._record(changes)
         outcomes = []
         for change in changes:
             try:
@@ -69,27 +89,20 @@ class Ledger:
                 outcomes.append(Outcome(path=change.path, problem=_why(problem)))
                 if change.path in private:
                     break
-        return folder, outcomes
+        done = {outcome.path for outcome in outcomes if not outcome.problem}
+        return _settle(folder, lines, tuple(line for line in lines if line.path in done)), outcomes
 
-    def _record(self, changes: Sequence[Change]) -> Path:
+    def _record(self, changes: Sequence[Change]) -> tuple[Path, Sequence[Line]]:
         folder = self._folder / _moment()
-        folder.mkdir(mode=0o700, parents=True)
-        lines = []
-        for number, change in enumerate(changes):
-            backup = None if change.before is None else f"{number}-{change.path.name.lstrip('.')}"
-            if backup is not None and change.before is not None:
-                write_new(folder / backup, change.before.encode())
-            lines.append(
-                Line(
-                    path=change.path,
-                    backup=backup,
-                    before=digest(change.before),
-                    after=str(digest(change.after)),
-                    reversal=change.reversal,
-                )
-            )
-        write_new(folder / MANIFEST, _LINES.dump_json(tuple(lines), indent=2))
-        return folder
+        try:
+            folder.mkdir(mode=0o700, parents=True)
+            lines = [_backed_up(folder, number, change) for number, change in enumerate(changes)]
+            _write_manifest(folder / MANIFEST, lines, expected=None)
+        except OSError as problem:
+            shutil.rmtree(folder, ignore_errors=True)
+            why = f"no backups could be made there, so nothing was changed: {problem.strerror}"
+            raise ConfigError(why, source=folder) from None
+        return folder, lines
 
     def undo(self, *, force: bool) -> list[Outcome] | None:
         """Take the last adoption back that has not been; None if there is none. A refused file stays to be undone."""
@@ -98,6 +111,31 @@ class Ledger:
             if manifest.is_file():
                 return _undo(manifest, force=force)
         return None
+
+
+def _backed_up(folder: Path, number: int, change: Change) -> Line:
+    backup = None
+    if change.before is not None:
+        backup = f"{number}-{change.path.name.lstrip('.')}"
+        write_new(folder / backup, change.before.encode())
+    before, after = digest(change.before), str(digest(change.after))
+    return Line(path=change.path, backup=backup, before=before, after=after, reversal=change.reversal)
+
+
+def _settle(folder: Path, lines: Sequence[Line], done: Sequence[Line]) -> Path | None:
+    """What was not changed need not be taken back."""
+    if not done:
+        shutil.rmtree(folder, ignore_errors=True)
+        return None
+    if len(done) < len(lines):
+        # A list that names too much is better than none: nothing may be left that cannot be taken back.
+        with suppress(OSError):
+            _write_manifest(folder / MANIFEST, done, expected=(folder / MANIFEST).read_bytes())
+    return folder
+
+
+def _write_manifest(path: Path, lines: Sequence[Line], *, expected: bytes | None) -> None:
+    replace(path, _LINES.dump_json(tuple(lines), indent=2), expected=expected, private=True)
 
 
 def _undo(manifest: Path, *, force: bool) -> list[Outcome]:
@@ -120,7 +158,7 @@ def _keep_what_is_left(manifest: Path, lines: Sequence[Line], outcomes: Sequence
     if not left:
         manifest.rename(manifest.with_name("undone.json"))
     elif len(left) < len(lines):
-        replace(manifest, _LINES.dump_json(left, indent=2), expected=manifest.read_bytes(), private=True)
+        _write_manifest(manifest, left, expected=manifest.read_bytes())
 
 
 def _read_manifest(path: Path) -> tuple[Line, ...]:
@@ -148,7 +186,7 @@ def _as_it_was(line: Line, folder: Path, now: bytes | None) -> Outcome:
     if now is not None and digest(now) != line.after:
         write_new(folder / f"{_moment()}-{line.path.name.lstrip('.')}", now)
     if backup is None:
-        line.path.unlink(missing_ok=True)
+        line.path.resolve().unlink(missing_ok=True)
     else:
         replace(line.path, backup, expected=now, private=False)
     return Outcome(path=line.path)
@@ -176,7 +214,7 @@ def _merged(line: Line, folder: Path, now: bytes | None) -> Outcome:
         told = f"was changed since, and {why}, so it stays and still leads here; mend that and undo again, or {force}"
         raise ConfigError(told, source=line.path) from None
     if backup is None and not text.strip():
-        line.path.unlink()
+        line.path.resolve().unlink()
     elif text.encode() != now:
         replace(line.path, text.encode(), expected=now, private=False)
     return Outcome(path=line.path, merged=True, theirs=tuple(theirs))

@@ -145,7 +145,8 @@ def _known(own: Document) -> dict[str, Mapping[str, Any]]:
 
 def _told(problem: ConfigError) -> str:
     line = "" if problem.line is None else f"line {problem.line}: "
-    return f"{line}{problem.problem}" + (f"; {problem.fix}" if problem.fix else "")
+    what = f"{problem.key} {problem.problem}".strip()
+    return f"{line}{what}" + (f"; {problem.fix}" if problem.fix else "")
 
 
 def _in(workspace: Path | None) -> tuple[str, ...]:
