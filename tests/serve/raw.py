@@ -44,6 +44,11 @@ class Connection:
         await self._reader.readline()
         return body
 
+    async def until(self, said: bytes) -> None:
+        """Read up to this, whatever it is part of."""
+        async with asyncio.timeout(PATIENCE):
+            await self._reader.readuntil(said)
+
     async def rest(self) -> bytes:
         """All that comes until the other side closes."""
         async with asyncio.timeout(PATIENCE):

@@ -28,7 +28,7 @@ from toolreeve.serve.tokens import Credential, Tokens
 if TYPE_CHECKING:
     from toolreeve.runtime import Toolreeve
 
-PATIENCE = 5
+PATIENCE = 5.0
 """Seconds that requests under way get to end when the server stops."""
 MOST_CONNECTIONS = 4096
 MCP = "/mcp"
@@ -83,7 +83,7 @@ class Application:
 class HttpServer(Server):
     """Stops at SIGTERM and SIGINT. Uvicorn would raise them again afterwards, before anything else is put away."""
 
-    def __init__(self, application: Application) -> None:
+    def __init__(self, application: Application, *, patience: float = PATIENCE) -> None:
         self._application = application
         super().__init__(
             Config(
@@ -96,7 +96,7 @@ class HttpServer(Server):
                 proxy_headers=False,
                 server_header=False,
                 limit_concurrency=MOST_CONNECTIONS,
-                timeout_graceful_shutdown=PATIENCE,
+                timeout_graceful_shutdown=patience,  # type: ignore[arg-type]  # parts of a second do as well
             )
         )
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import httpx2
 
-from toolreeve import Toolreeve
+from toolreeve import DangerLevel, Toolreeve, tool
 from toolreeve.core.peer import Era
-from toolreeve.serve.app import MCP, Application, HttpServer, bind
+from toolreeve.serve.app import MCP, PATIENCE, Application, HttpServer, bind
 from toolreeve.serve.gate import new_gate
 from toolreeve.serve.mcp.door import new_desk, new_view
 from toolreeve.serve.mcp.http import HttpDoor, Views
@@ -49,6 +49,26 @@ class House:
         return dict(answer.json()["result"])
 
 
+class Sleeper:
+    """A tool that says when it runs and when it is ended."""
+
+    def __init__(self) -> None:
+        self.runs, self.ended = asyncio.Event(), asyncio.Event()
+
+    def tool(self) -> Any:
+        @tool(name="sleep", danger=DangerLevel.SAFE)
+        async def sleep() -> str:
+            """Sleep until somebody ends it."""
+            self.runs.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self.ended.set()
+            return "woken"
+
+        return sleep
+
+
 HEADERS = {
     "mcp-protocol-version": VERSION,
     "accept": "application/json, text/event-stream",
@@ -71,6 +91,7 @@ async def serving(
     tools: str | None = None,
     search: bool | None = None,
     origins: Sequence[str] = (),
+    patience: float = PATIENCE,
     **options: Any,
 ) -> AsyncIterator[House]:
     """Tokens are spelled out here as `token`, which nobody should do elsewhere."""
@@ -82,7 +103,8 @@ async def serving(
         with bind("127.0.0.1", 0) as place:
             host, port = place.getsockname()
             async with door.open(), httpx2.AsyncClient(timeout=20) as client, asyncio.TaskGroup() as tasks:
-                server = HttpServer(Application(new_gate(host, known, origins=origins), {MCP: door}, desk.close))
+                application = Application(new_gate(host, known, origins=origins), {MCP: door}, desk.close)
+                server = HttpServer(application, patience=patience)
                 tasks.create_task(server.serve([place]))
                 yield House(f"http://{host}:{port}{MCP}", door, reeve, client)
                 server.should_exit = True

@@ -10,7 +10,7 @@ import pytest
 from mcp.client.client import Client
 from mcp_types import ElicitResult, ToolListChangedNotification
 
-from tests.serve.mcp.house import HEADERS, House, request, serving
+from tests.serve.mcp.house import HEADERS, House, Sleeper, request, serving
 from tests.world import World
 from toolreeve import DangerLevel, tool
 from toolreeve.config import Policy
@@ -46,26 +46,6 @@ def erase(text: str) -> str:
 def odd() -> Output:
     """Answer in a shape that no model of the protocol knows."""
     return Output(data={}, raw=ODD)
-
-
-class Sleeper:
-    """A tool that says when it runs and when it is ended."""
-
-    def __init__(self) -> None:
-        self.runs, self.ended = asyncio.Event(), asyncio.Event()
-
-    def tool(self) -> Any:
-        @tool(name="sleep", danger=DangerLevel.SAFE)
-        async def sleep() -> str:
-            """Sleep until somebody ends it."""
-            self.runs.set()
-            try:
-                await asyncio.Event().wait()
-            finally:
-                self.ended.set()
-            return "woken"
-
-        return sleep
 
 
 def bearer(token: dict[str, str]) -> dict[str, str]:

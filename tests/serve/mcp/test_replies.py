@@ -1,0 +1,110 @@
+"""However a plain call ends, its client is answered or its connection closed, and the record says what became of it."""
+
+import asyncio
+import json
+from contextlib import AsyncExitStack
+from typing import Any
+
+import pytest
+
+from tests.serve.mcp.house import HEADERS, Sleeper, request, serving
+from tests.serve.raw import connection, post
+from tests.world import World
+from toolreeve import DangerLevel, tool
+
+TIMES = 20
+
+
+@tool(danger=DangerLevel.SAFE)
+def echo(text: str) -> str:
+    """Say it again."""
+    return text
+
+
+@tool(danger=DangerLevel.SAFE, inline=True)
+def stray() -> str:
+    """Cancel itself, as nobody asked."""
+    raise asyncio.CancelledError
+
+
+@tool(danger=DangerLevel.HIGH)
+def erase() -> str:
+    """Do something that must be asked about."""
+    return "erased"
+
+
+def call(name: str, **arguments: Any) -> bytes:
+    shown = {"host": "127.0.0.1", **HEADERS, "mcp-method": "tools/call", "mcp-name": name}
+    headers = [(name.encode(), value.encode()) for name, value in shown.items()]
+    return post(headers, json.dumps(request("tools/call", {"name": name, "arguments": arguments})).encode())
+
+
+async def codes(world: World, name: str) -> list[str]:
+    """What the record says of the calls of a tool."""
+    async with world.reeve() as later:
+        return [each["code"] for each in await later.audit.recent(last_n=TIMES, filters={"tool": name})]
+
+
+async def test_a_tool_that_cancels_itself_costs_nobody_the_connection(world: World) -> None:
+    async with serving(world.reeve(tools=[stray, echo])) as house, connection(house.url) as line:
+        await line.send(call("stray"))
+        first = await line.answer()
+        await line.send(call("echo", text="still here"))
+
+        assert b"cancelled itself" in first.body
+        assert b"still here" in (await line.answer()).body
+
+
+async def test_who_leaves_while_somebody_is_asked_takes_the_question_and_the_call_along(world: World) -> None:
+    asked, dropped = asyncio.Event(), asyncio.Event()
+
+    async def approve(_: Any) -> bool:
+        asked.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            dropped.set()
+        return True
+
+    async with serving(world.reeve(tools=[erase], approve=approve)) as house:
+        async with connection(house.url) as line:
+            await line.send(call("erase"))
+            await asyncio.wait_for(asked.wait(), TIMES)
+        await asyncio.wait_for(dropped.wait(), TIMES)
+
+    assert await codes(world, "erase") == ["E_CANCELLED"]
+
+
+@pytest.mark.parametrize("silence", [0.02, 20.0], ids=["as a stream", "at once"])
+@pytest.mark.parametrize("behind", [b"", call("echo", text="next"), b"GARBAGE"], ids=["alone", "before one", "garbage"])
+async def test_who_leaves_in_the_midst_of_a_call_ends_it(world: World, silence: float, behind: bytes) -> None:
+    sleeper = Sleeper()
+    async with serving(world.reeve(tools=[sleeper.tool(), echo]), silence=silence) as house:
+        async with connection(house.url) as line:
+            await line.send(call("sleep") + behind)
+            await asyncio.wait_for(sleeper.runs.wait(), TIMES)
+            if silence < 1:
+                await line.until(b": still at it")
+        await asyncio.wait_for(sleeper.ended.wait(), TIMES)
+
+    assert await codes(world, "sleep") == ["E_CANCELLED"]
+    assert await codes(world, "echo") == []
+
+
+@pytest.mark.parametrize("silence", [0.02, 20.0], ids=["as a stream", "at once"])
+@pytest.mark.parametrize("behind", [b"", call("echo", text="next")], ids=["alone", "before another"])
+async def test_a_server_that_stops_ends_what_does_not_end_and_closes(
+    world: World, silence: float, behind: bytes
+) -> None:
+    sleeper = Sleeper()
+    async with asyncio.timeout(TIMES), AsyncExitStack() as outside:
+        async with serving(world.reeve(tools=[sleeper.tool(), echo]), silence=silence, patience=0.2) as house:
+            line = await outside.enter_async_context(connection(house.url))
+            await line.send(call("sleep") + behind)
+            await sleeper.runs.wait()
+        said = await line.rest()
+
+    assert (b"HTTP/1.1" in said) is (silence < 1)
+    assert b"\r\n0\r\n\r\n" not in said
+    assert await codes(world, "sleep") == ["E_CANCELLED"]
+    assert await codes(world, "echo") == []
