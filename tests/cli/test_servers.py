@@ -240,3 +240,15 @@ def test_cases_may_be_about_tools_elsewhere(shell: Shell) -> None:
     assert shell.run("policy", "test", str(cases)).status == 1
     cases.write_text("- {tool: good__echo, args: {a: 1}, expect: ask}\n")
     assert shell.run("policy", "test", str(cases)).status == 0
+
+
+def test_a_wrapper_that_starts_us_as_our_own_server_does_not_go_on_without_end(shell: Shell) -> None:
+    own = shell.home / ".config" / "toolreeve" / "toolreeve.toml"
+    own.parent.mkdir(parents=True)
+    command = f"exec {shlex.quote(sys.executable)} -m toolreeve --workspace {shlex.quote(str(shell.workspace))} mcp"
+    own.write_text(f'[mcp_servers.again]\ncommand = "/bin/sh"\nargs = ["-c", {json.dumps(command)}]\n')
+
+    names = {each["name"] for each in shell.run("tools", "--servers", "--json").json}
+
+    assert "again__read_file" in names
+    assert not [name for name in names if name.startswith("again__again")]

@@ -4,6 +4,8 @@ Only the protocol goes to stdout; what is wrong is said on stderr. Nobody is ask
 or whoever the configuration names. The client is greeted before the tools are there: they take longer to bring.
 """
 
+import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -29,10 +31,22 @@ def mcp(tools: str | None, search: bool | None) -> None:  # noqa: FBT001
     from toolreeve.serve.mcp.stdio import run
 
     pipes = claim()
-    configuration = current().configuration()
+    configuration = _without_ourselves(current().configuration())
     check_workspace(configuration)
     searches = configuration.settings.mcp.search if search is None else search
     run(_serve(configuration, pipes, tools=tools, search=searches))
+
+
+def _without_ourselves(configuration: "Configuration") -> "Configuration":
+    """Started as a server of our own, we serve our tools alone: our servers may be what started us."""
+    from toolreeve.remote.servers import BEHIND
+
+    if not os.environ.get(BEHIND) or not configuration.mcp_servers:
+        return configuration
+    note(
+        f"started behind another toolreeve, so no servers are started here; set {BEHIND} to nothing if they are others"
+    )
+    return replace(configuration, mcp_servers=())
 
 
 async def _serve(configuration: "Configuration", pipes: "Pipes", *, tools: str | None, search: bool) -> None:

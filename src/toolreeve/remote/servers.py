@@ -12,6 +12,9 @@ from toolreeve.core.danger import DangerLevel
 
 Kind = Literal["stdio", "http", "sse"]
 CONNECT_TIMEOUT = 30.0
+BEHIND = "BEHIND_TOOLREEVE"
+"""Set for every server that runs freely. One of our own programs that finds it starts no servers in its turn: behind
+whatever wrapper it was started, it might be one of them itself, and they would go on without end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

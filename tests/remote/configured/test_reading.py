@@ -347,6 +347,38 @@ def test_whatever_a_file_holds_becomes_servers_and_problems_but_never_a_crash(va
     assert len(found.specs) + len(found.problems) + len(ours) == len(value)
 
 
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["toolreeve", "mcp"],
+        ["/opt/bin/toolreeve", "mcp", "--search"],
+        ["toolreeve", "--workspace", "/home/ada/project", "mcp"],
+        ["toolreeve", "--workspace=/p", "--mode", "plan", "-v", "mcp"],
+        ["python", "-P", "-m", "toolreeve", "--workspace", "/p", "mcp"],
+        ["uvx", "toolreeve", "mcp"],
+        ["uvx", "toolreeve@0.2.0", "mcp"],
+        ["uv", "run", "--with", "toolreeve", "toolreeve", "mcp"],
+        ["env", "A=b", "toolreeve", "mcp"],
+    ],
+)
+def test_an_entry_that_starts_us_is_no_server(argv: list[str]) -> None:
+    assert is_ourselves({"command": argv[0], "args": argv[1:]})
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["toolreeve", "serve", "--mcp"],
+        ["toolreeve-system-info"],
+        ["toolreeve", "--workspace", "mcp"],
+        ["files", "/home/ada/toolreeve", "--verbose"],
+        ["files", "--root", "/home/ada/toolreeve", "stdio", "mcp"],
+    ],
+)
+def test_an_entry_that_only_looks_like_us_is_a_server(argv: list[str]) -> None:
+    assert not is_ourselves({"command": argv[0], "args": argv[1:]})
+
+
 def test_only_a_projects_own_server_is_started_in_the_workspace() -> None:
     entry = {"command": "python", "args": ["-m", "server"]}
     code = parse_servers({"mcpServers": {"x": entry}}, Origin(source="code", base=Path("/cwd"), own=True), KNOWN)

@@ -7,7 +7,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from toolreeve.core.danger import DangerLevel
@@ -23,6 +23,7 @@ from toolreeve.remote.login.settings import OAuthSettings
 from toolreeve.remote.servers import ServerSpec
 
 KeyPath = tuple[str | int, ...]
+_OURSELVES = re.compile(r"toolreeve(?:\[[^\]]*\])?(?:(?:@|==).*)?")
 MAX_SERVERS = 500
 UNTRUSTED = DangerLevel.HIGH
 _SCHEMA = Schema(SERVER)
@@ -196,15 +197,29 @@ def _remarks(entry: Entry, origin: Origin) -> Iterator[str]:
 
 
 def is_ourselves(raw: Mapping[str, Any]) -> bool:
-    """Whether the entry would start us: the one that `toolreeve adopt` writes, or the builtin tools, which are here."""
+    """Whether the entry would start us, by itself or with `uvx`, `python -m` and the like, or asks for the builtin
+    tools, which are here."""
     entry = plain(raw, own=True).entry
     if entry.get("type") == "builtin":
         return True
-    command, args = entry.get("command"), entry.get("args")
-    words = [command, *args] if isinstance(args, list) else [command]
-    program = Path(command).name if isinstance(command, str) else ""
-    behind = [word for word in words[1:5] if word not in ("-P", "-I")]
-    return (program == "toolreeve" and words[1:2] == ["mcp"]) or behind[:3] == ["-m", "toolreeve", "mcp"]
+    args = entry.get("args")
+    words = [entry.get("command"), *(args if isinstance(args, list) else ())]
+    texts = [word if isinstance(word, str) else "" for word in words]
+    return any(
+        _OURSELVES.fullmatch(PurePosixPath(text).name) and _command(texts[index:]) == "mcp"
+        for index, text in enumerate(texts)
+    )
+
+
+def _command(words: Sequence[str]) -> str | None:
+    """Which of our commands is meant, past the options that stand before it."""
+    rest = iter(words[1:])
+    for word in rest:
+        if not word.startswith("-"):
+            return word
+        if word in ("--workspace", "--mode"):
+            next(rest, None)
+    return None
 
 
 def _name(given: str) -> str:

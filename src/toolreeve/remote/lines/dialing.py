@@ -8,7 +8,7 @@ from toolreeve.remote.lines import child
 from toolreeve.remote.lines.enclosed import Enclosure, Place, read_grant
 from toolreeve.remote.lines.line import Line, ServerAway
 from toolreeve.remote.lines.stdio import StdioLine
-from toolreeve.remote.servers import ServerSpec
+from toolreeve.remote.servers import BEHIND, ServerSpec
 from toolreeve.remote.veil import Veil
 
 Authorize = Callable[[str], Awaitable[None]]
@@ -30,7 +30,7 @@ class Dialing:
         authorize: Authorize | None = None,
     ) -> None:
         self._http, self._state, self._workspace = http, state, workspace
-        self._base = child.inherited(environ)
+        self._base = {**child.inherited(environ), BEHIND: "1"}
         self._enclosure, self._authorize = enclosure, authorize
 
     def __call__(self, spec: ServerSpec, veil: Veil) -> Line:
