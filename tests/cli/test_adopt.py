@@ -177,6 +177,30 @@ def test_a_dry_run_shows_the_difference_and_changes_nothing(installed: Shell) ->
     assert "would become one entry" in done.out
 
 
+def test_a_dry_run_shows_no_secret_and_takes_nothing_else_out(shell: Shell) -> None:
+    put(
+        shell.home / ".claude.json",
+        """{
+  "primaryApiKey": "sk-ant-api03-0123456789abcdef",
+  "mcpServers": {
+    "db": {"command": "db", "args": ["--dsn", "postgres://u:hunter-two@h/db"], "env": {"API_TOKEN": "quo\\"te-hunter"}},
+    "web": {"url": "https://a.example/mcp", "headers": {"Authorization": "Bearer hunter-three", "X": "${KEY}"}}
+  }
+}
+""",
+    )
+
+    done = shell.run("adopt", "--no-count", "--dry-run")
+
+    for secret in ("hunter-two", "te-hunter", "hunter-three", "0123456789abcdef"):
+        assert secret not in done.out + done.err
+    assert '+args = ["--dsn", "postgres://u:[redacted]@h/db"]' in done.out
+    assert '+headers = { Authorization = "Bearer [redacted]", X = "${KEY}" }' in done.out
+    assert "it would be taken over as it is" in done.err
+    shell.run("adopt", "--no-count")
+    assert own(shell)["mcp_servers"]["db"]["env"] == {"API_TOKEN": 'quo"te-hunter'}
+
+
 def test_undo_brings_every_byte_back(installed: Shell) -> None:
     put(installed.home / ".config/toolreeve/toolreeve.toml", "# mine\n[limits]\ntimeout = 5\n")
     before = everything(installed)

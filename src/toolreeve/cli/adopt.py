@@ -8,7 +8,7 @@ import difflib
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -187,7 +187,7 @@ def _show(
         return
     if dry_run:
         for change in plan.changes:
-            say("".join(_difference(change)))
+            say(_veiled("".join(_difference(change)), plan.secrets))
     rows = [
         (row.client, str(row.path), str(len(row.adopted)), saving.told(row), _became(row, failures, dry_run=dry_run))
         for row in plan.rows
@@ -198,6 +198,8 @@ def _show(
     for row in plan.rows:
         for text in _remarks(row):
             note(f"{row.path}: {text}")
+    if dry_run and plan.secrets:
+        note("[redacted] stands for what looks like a secret; it would be taken over as it is")
     if plan.servers:
         for text in saving.remarks():
             note(text)
@@ -209,6 +211,15 @@ def _difference(change: "Change") -> Iterator[str]:
     before, after = (text.splitlines(keepends=True) for text in (change.before or "", change.after))
     for line in difflib.unified_diff(before, after, str(change.path), str(change.path)):
         yield line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"
+
+
+def _veiled(difference: str, secrets: Collection[str]) -> str:
+    """Without the secrets of what is taken over, and without what looks like one in the lines around it."""
+    from toolreeve.remote.configured.concealed import concealed, without
+    from toolreeve.remote.veil import Veil
+
+    lines = Veil(secrets).text(difference).splitlines(keepends=True)
+    return "".join(without(line, concealed([line[1:].strip()])) for line in lines)
 
 
 def _became(row: "Row", failures: Mapping[Path, str], *, dry_run: bool) -> str:

@@ -18,6 +18,7 @@ from toolreeve.clients.sections import Adoptable, ClientFile, read_client_file
 from toolreeve.clients.toml_edit import with_tables
 from toolreeve.core.documents import Document
 from toolreeve.core.errors import ConfigError
+from toolreeve.remote.configured.concealed import concealed_in
 from toolreeve.remote.configured.dialects import plain as in_our_words
 from toolreeve.remote.configured.reading import entries, sections
 from toolreeve.remote.configured.titles import server_name
@@ -53,12 +54,13 @@ class Row:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """`added` are the servers that are new to the user's file, `servers` all that we took over of the user's own files:
-    those of a workspace may not be started before somebody trusts it."""
+    those of a workspace may not be started before somebody trusts it. `secrets` are what must not be shown of them."""
 
     rows: tuple[Row, ...]
     changes: tuple[Change, ...]
     added: Mapping[str, Mapping[str, Any]]
     servers: Mapping[str, Mapping[str, Any]]
+    secrets: frozenset[str] = field(repr=False)
 
 
 def new_plan(
@@ -88,7 +90,8 @@ def new_plan(
     if own_change := _own_change(own, own_text, names, comments):
         changes.insert(0, own_change)
     taken = {name: names.entries[name] for name in personal}
-    return Plan(rows=tuple(rows), changes=tuple(changes), added=names.added, servers=taken)
+    secrets = frozenset(secret for draft in drafts if isinstance(draft, _Draft) for secret in _secrets(draft.found))
+    return Plan(rows=tuple(rows), changes=tuple(changes), added=names.added, servers=taken, secrets=secrets)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +124,11 @@ def _draft(
         return _Draft(found=found, left=take_servers(found, [*command, *_in(given)]), workspace=given)
     except ConfigError as problem:
         return Row(client=client.title, path=place.path, problem=_told(problem))
+
+
+def _secrets(found: ClientFile) -> Iterator[str]:
+    for each in found.adoptable:
+        yield from concealed_in(each.entry)
 
 
 def _own_change(

@@ -30,6 +30,13 @@ def concealed(args: Sequence[str], *tables: Mapping[str, Any]) -> tuple[str, ...
     return tuple(dict.fromkeys(each for each in found if len(each) >= SHORTEST and "${" not in each))
 
 
+def concealed_in(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    """The secrets of an entry as it is written, references aside."""
+    args, tables = entry.get("args"), (entry.get(key) for key in ("env", "headers", "oauth"))
+    texts = [*map(str, args if isinstance(args, list) else ()), str(entry.get("url", ""))]
+    return concealed(texts, *(table for table in tables if isinstance(table, Mapping)))
+
+
 def veiled(args: Sequence[str]) -> list[str]:
     """The arguments as they may be shown."""
     return [without(arg, secrets) for arg, secrets in _each(args)]
