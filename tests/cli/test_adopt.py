@@ -527,6 +527,34 @@ def test_what_could_not_work_here_stays_where_it_is(shell: Shell, entry: Any, wh
     assert path.read_text() == before
 
 
+def test_what_a_client_does_not_start_is_not_started_here(shell: Shell) -> None:
+    servers = '"mcpServers": {"on": {"command": "a"}, "off": {"command": "b"}, "other": {"command": "c"}}'
+    lists = '"mcp": {"allowed": ["On", "off", "toolreeve"], "excluded": ["OFF"]}'
+    put(shell.home / ".gemini/settings.json", f"{{{servers}, {lists}}}")
+
+    [row] = shell.run("adopt", "--no-count", "--json").json["clients"]
+
+    assert row["adopted"] == {"on": "on"}
+    assert row["kept"] == {
+        "off": "Gemini CLI does not start it: mcp.excluded names it",
+        "other": "Gemini CLI does not start it: mcp.allowed does not name it",
+    }
+
+
+def test_a_client_that_would_not_start_us_keeps_its_servers(shell: Shell) -> None:
+    text = '{"mcpServers": {"a": {"command": "a"}}, "mcp": {"allowed": ["a"]}}'
+    path = put(shell.home / ".gemini/settings.json", text)
+
+    done = shell.run("adopt", "--no-count", "--json")
+
+    assert done.status == 1
+    assert done.json["clients"][0]["problem"] == (
+        "would not start 'toolreeve': mcp.allowed does not name it; change that and run it again"
+    )
+    assert path.read_text() == text
+    assert not (shell.home / ".config/toolreeve/toolreeve.toml").exists()
+
+
 def test_a_list_of_tools_that_lets_nothing_through_still_does_not(shell: Shell) -> None:
     put(shell.home / ".codex/config.toml", '[mcp_servers.a]\ncommand = "a"\nenabled_tools = []\n')
 

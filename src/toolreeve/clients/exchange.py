@@ -13,7 +13,7 @@ from toolreeve.clients.json_layout import Fresh
 from toolreeve.clients.known import KeyPath
 from toolreeve.clients.remarks import toml_lines
 from toolreeve.clients.reversal import Taken
-from toolreeve.clients.sections import Adoptable, ClientFile
+from toolreeve.clients.sections import Adoptable, ClientFile, starts
 from toolreeve.clients.toml_edit import with_tables_back, without_tables
 from toolreeve.config.jsonc import BOM, json_document, parse_jsonc, plain
 from toolreeve.core.documents import parse_toml
@@ -41,6 +41,10 @@ def take_servers(found: ClientFile, command: Sequence[str]) -> Left:
     entry = None if home in found.ours else _entry(found, home, command)
     if entry is not None and any(kept.section == home and kept.key == OURS for kept in found.kept):
         raise ConfigError(f"has another server called {OURS!r} that cannot be taken over", source=found.place.path)
+    if why := starts(found.client, found.value, OURS):
+        raise ConfigError(
+            f"would not start {OURS!r}: {why}", source=found.place.path, fix="change that and run it again"
+        )
     reversal = Taken(format=found.client.format, servers=tuple(gone.items()), entry=None if entry is None else home)
     try:
         text, comments = _without(found, gone, home, entry)

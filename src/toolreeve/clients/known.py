@@ -31,7 +31,8 @@ Paths = Callable[[Path, Path, str], tuple[Place, ...]]
 class Client:
     """`sections` are where in its files servers stand, the first being where ours goes. `url_kind` is what a bare
     `url` means to it, `bare_variables` whether `$NAME` is a variable, `entry` what it wants beside command and args.
-    `has_folder` is off where it starts its servers in `/`, having no folder of its own to work in."""
+    `has_folder` is off where it starts its servers in `/`, having no folder of its own to work in. `allowed` and
+    `excluded` are where its files list the only servers that it starts, and those that it does not."""
 
     name: str
     title: str
@@ -41,6 +42,8 @@ class Client:
     url_kind: Literal["http", "sse"] = "http"
     bare_variables: bool = False
     has_folder: bool = True
+    allowed: tuple[KeyPath, ...] = ()
+    excluded: tuple[KeyPath, ...] = ()
     entry: Mapping[str, Any]
 
     def places(self, environ: Mapping[str, str], workspace: Path, platform: str) -> tuple[Place, ...]:
@@ -96,6 +99,8 @@ CLIENTS: Mapping[str, Client] = {
             paths=_own_and_shared(".gemini/settings.json", ".gemini/settings.json"),
             url_kind="sse",
             bare_variables=True,
+            allowed=(("mcp", "allowed"), ("allowMCPServers",)),
+            excluded=(("mcp", "excluded"), ("excludeMCPServers",)),
             entry={},
         ),
         Client(

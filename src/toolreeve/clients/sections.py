@@ -107,6 +107,7 @@ def _sorted(client: Client, place: Place, text: str, document: Document) -> Clie
                 ours.append(section)
                 continue
             try:
+                _require_started(client, value, key)
                 adoptable.append(_adoptable(client, place, section, key, raw))
             except Unfit as problem:
                 kept.append(Kept(section=section, key=key, why=str(problem)))
@@ -119,6 +120,29 @@ def _sorted(client: Client, place: Place, text: str, document: Document) -> Clie
         kept=tuple(kept),
         ours=tuple(ours),
     )
+
+
+def starts(client: Client, value: Mapping[str, Any], key: str) -> str:
+    """Empty if the client starts a server of this name; else which list of its file is against it."""
+    for path in client.allowed:
+        if (names := _listed(value, path)) and key.casefold() not in names:
+            return f"{'.'.join(path)} does not name it"
+    for path in client.excluded:
+        if key.casefold() in _listed(value, path):
+            return f"{'.'.join(path)} names it"
+    return ""
+
+
+def _listed(value: Mapping[str, Any], path: KeyPath) -> frozenset[str]:
+    """The names in a list, whose case counts for nothing; an empty list is none."""
+    found = next((found for _, found in _below(value, path, ())), None)
+    return frozenset(str(name).casefold() for name in found) if isinstance(found, list) else frozenset()
+
+
+def _require_started(client: Client, value: Mapping[str, Any], key: str) -> None:
+    """What its user turned off there is not turned on here."""
+    if why := starts(client, value, key):
+        raise Unfit(f"{client.title} does not start it: {why}")
 
 
 def _sections(client: Client, value: Mapping[str, Any]) -> Iterator[tuple[KeyPath, Any]]:
