@@ -190,6 +190,8 @@ def _kept(found: ClientFile) -> tuple[tuple[str, str], ...]:
 
 def _lost(adopted: Sequence[Adoptable]) -> Iterator[tuple[str, str]]:
     for each in adopted:
+        if each.section[0] == "projects":
+            yield each.key, f"it was for {each.section[1]} alone, and is for every folder here"
         if each.lost:
             yield each.key, f"{', '.join(each.lost)} means nothing here and did not come along"
         for word in each.unasked:
