@@ -19,6 +19,7 @@ class Scripted:
         self.sent: asyncio.Queue[tuple[Message, Mapping[str, str] | None]] = asyncio.Queue()
         self.closed = False
         self.words = ""
+        self.unspoken = False
 
     @property
     def kind(self) -> Kind:

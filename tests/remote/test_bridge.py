@@ -18,6 +18,7 @@ class Scripted:
     """A line to a server of the modern era that answers each call of a tool with the next of `answers`."""
 
     kind = "stdio"
+    unspoken = False
 
     def __init__(self, answers: list[dict[str, Any]]) -> None:
         self.answers, self.heard = answers, list[Mapping[str, Any]]()

@@ -8,7 +8,7 @@ not be reached in it is asked again after the next reconnect.
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from toolreeve.core.peer import Era
@@ -27,6 +27,9 @@ CAPABILITIES: Mapping[str, Any] = {
 }
 """What a server of the legacy era may ask of whoever called; who cannot be asked answers so when it comes to it."""
 
+
+OLDER_SECONDS = 10.0
+"""How long a server that knows nothing of streamable HTTP may take to begin in the older way."""
 
 WISH_SECONDS = 5.0
 """How long a server may take to note how much it is to log; it is not waited for any longer."""
@@ -55,6 +58,7 @@ class Connections:
     ) -> None:
         self._spec, self._dial, self._identity, self._hear, self._lost = spec, dial, identity, hear, lost
         self._veil = veil
+        self._kind = spec.kind
         self._sessions: dict[Era, Session] = {}
         self._refused: set[Era] = set()
         self._unmet: set[Era] = set()
@@ -79,9 +83,9 @@ class Connections:
         await self.drop_main()
         self._unmet.clear()
         if self._spec.kind == "http":
-            self.main = await self._open(None, timeout, self._lost)
+            self.main = await self._open_newer_first(timeout)
         elif self._spec.kind == "sse":
-            self.main = await self._open(Era.LEGACY, timeout, self._lost)
+            self.main = await self._open_older(timeout)
         else:
             self.main = await self._open_older_first(timeout)
         other, self._sessions[self.main.era] = self._sessions.get(self.main.era), self.main
@@ -102,6 +106,25 @@ class Connections:
         self._ending.add(ending)
         ending.add_done_callback(self._ending.discard)
         await asyncio.shield(ending)
+
+    async def _open_newer_first(self, timeout: float) -> Session:
+        """A URL alone does not say which of the two kinds on the web it leads to, and most clients' files do not."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + timeout
+        self._kind = "http"
+        try:
+            return await self._open(None, timeout, self._lost)
+        except Refused as refusal:
+            if not refusal.unspoken:
+                raise
+            try:
+                return await self._open_older(min(max(end - loop.time(), 0.1), OLDER_SECONDS))
+            except ServerAway:
+                raise refusal from None
+
+    async def _open_older(self, timeout: float) -> Session:
+        self._kind = "sse"
+        return await self._open(Era.LEGACY, timeout, self._lost)
 
     async def _open_older_first(self, timeout: float) -> Session:
         loop = asyncio.get_running_loop()
@@ -133,7 +156,7 @@ class Connections:
 
     async def _try(self, era: Era, timeout: float) -> Session | None:
         try:
-            return None if self._spec.kind == "sse" else await self._open(era, timeout, None)
+            return None if self._kind == "sse" else await self._open(era, timeout, None)
         except Refused:
             self._refused.add(era)
         except ServerAway:
@@ -142,7 +165,7 @@ class Connections:
 
     async def _open(self, era: Era | None, timeout: float, lost: Callable[[str], None] | None) -> Session:
         session = Session(
-            self._dial(self._spec, self._veil),
+            self._dial(replace(self._spec, kind=self._kind), self._veil),
             client_info=self._identity.info,
             capabilities=CAPABILITIES,
             on_notice=self._hear,

@@ -17,6 +17,7 @@ from tests.network import Answer, Received, listening, web_server
 from tests.remote.people import Person
 from tests.remote.servers import official
 from tests.remote.webs import by_hand, chunk, conversation, head, line_to, listening_on, request, served
+from tests.world import World
 from toolreeve.core.peer import Era
 from toolreeve.remote.lines.line import MAX_MESSAGE, ServerAway
 from toolreeve.remote.talk.session import Session
@@ -61,6 +62,35 @@ async def test_many_calls_at_once_each_get_their_own_answer(origin: str, tmp_pat
         answers = await asyncio.gather(*calls)
 
     assert [answer["content"][0]["text"] for answer in answers] == [str(n) for n in range(30)]
+
+
+async def test_a_url_that_does_not_say_so_is_spoken_to_in_the_older_way(origin: str, world: World) -> None:
+    async with world.reeve(mcp_servers={"old": {"url": f"{origin}/sse", "danger": "safe"}}) as reeve:
+        answer = await reeve.call("old__echo", text="hello")
+        [status] = reeve.fleet.status()
+
+    assert (status.state, answer.output) == ("up", "hello")
+
+
+async def test_what_speaks_in_neither_way_is_told_of_once(world: World) -> None:
+    nothing = Answer(status=404, body=b"nothing here", headers={"content-type": "text/plain"})
+    async with (
+        web_server(lambda _: nothing) as server,
+        world.reeve(mcp_servers={"gone": {"url": server.url()}}) as reeve,
+    ):
+        [status] = reeve.fleet.status()
+
+    assert status.problem == "the server refused to begin: the server answered with HTTP 404: nothing here"
+
+
+async def test_an_error_of_the_protocol_is_no_reason_to_try_the_older_way(world: World) -> None:
+    body = b'{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"not today"}}'
+    refusal = Answer(status=400, body=body, headers={"content-type": "application/json"})
+    async with web_server(lambda _: refusal) as server, world.reeve(mcp_servers={"no": {"url": server.url()}}) as reeve:
+        [status] = reeve.fleet.status()
+
+    assert status.problem == "the server refused to begin: not today"
+    assert {got.method for got in server.received} == {"POST"}
 
 
 async def test_a_stream_that_ends_loses_the_line(tmp_path: Path) -> None:

@@ -22,7 +22,12 @@ class ServerAway(Exception):
 
 
 class Refused(ServerAway):
-    """The server answers, and does not begin to speak in the way it was asked to."""
+    """The server answers, and does not begin to speak in the way it was asked to. `unspoken`: what it answers is none
+    of the protocol's words."""
+
+    def __init__(self, message: str, *, unspoken: bool = False) -> None:
+        super().__init__(message)
+        self.unspoken = unspoken
 
 
 class RemoteError(RpcError):
@@ -48,6 +53,11 @@ class Line(Protocol):
 
     async def close(self) -> None:
         """When it returns, nothing of the server is left that was ours to end. Once more does nothing."""
+        ...
+
+    @property
+    def unspoken(self) -> bool:
+        """Whether what was answered last is none of the protocol's words: nobody there may know it."""
         ...
 
     def last_words(self) -> str:

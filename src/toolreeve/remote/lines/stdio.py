@@ -22,6 +22,7 @@ class StdioLine:
     """`environment` is all that the server finds in its own; `place` is where it runs, if not freely."""
 
     kind: Literal["stdio"] = "stdio"
+    unspoken: Literal[False] = False
 
     def __init__(
         self,

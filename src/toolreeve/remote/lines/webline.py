@@ -21,6 +21,7 @@ PARSE_ERROR, METHOD_NOT_FOUND, INTERNAL_ERROR, CONNECTION_CLOSED = -32700, -3260
 VERSION = "io.modelcontextprotocol/protocolVersion"
 NOTICE_SECONDS = 30.0
 MAX_ERRANDS = 1000
+UNKNOWN_HERE = frozenset({httpx2.codes.BAD_REQUEST, httpx2.codes.NOT_FOUND, httpx2.codes.METHOD_NOT_ALLOWED})
 JSON_BODY: Mapping[str, str] = {"content-type": "application/json"}
 
 
@@ -63,6 +64,7 @@ class WebLine(ABC):
         self._gone: str | None = None
         self._is_lost = False
         self._words = ""
+        self.unspoken = False
 
     @property
     @abstractmethod
@@ -223,10 +225,13 @@ class WebLine(ABC):
         body = await response.aread()
         if status == httpx2.codes.UNAUTHORIZED:
             raise ServerAway(f"the server refuses what it was given to authorize us (HTTP {status}){_said(body)}")
+        self.unspoken = False
         if media_type(response) == "application/json" and (error := _error(body)):
             raise RemoteError(*error)
-        self._words = f"HTTP {status}{_said(body)}"
-        raise RemoteError(INTERNAL_ERROR, unfollowed(response) or f"the server answered with {self._words}")
+        self.unspoken = status in UNKNOWN_HERE
+        raise RemoteError(
+            INTERNAL_ERROR, unfollowed(response) or f"the server answered with HTTP {status}{_said(body)}"
+        )
 
 
 def _encode(message: Message) -> bytes:

@@ -93,7 +93,8 @@ class Session:
         except RemoteError as problem:
             await self.close()
             why = one_line(problem.message[:_SHOWN])
-            raise Refused(self._with_words(f"the server refused to begin: {why}")) from None
+            told = self._with_words(f"the server refused to begin: {why}")
+            raise Refused(told, unspoken=self._line.unspoken) from None
         except BaseException:
             await self.close()
             raise
