@@ -5,7 +5,7 @@ is refused may not keep their place either.
 """
 
 import asyncio
-from enum import Enum, auto
+from typing import Literal
 
 from toolreeve.serve.turns import TurnProtocol, Unreadable
 
@@ -13,19 +13,15 @@ MOST_BYTES = 256 * 1024
 MOST_HEADERS = 256
 
 
-class Part(Enum):
-    """What of a request is on its way. What may follow the last part of a body is like a head."""
-
-    HEAD = auto()
-    BODY = auto()
-
-
 class ArrivalProtocol(TurnProtocol):
-    """Most requests arrive in one piece, and cost nothing here."""
+    """Most requests arrive in one piece, and cost nothing here.
+
+    `_lacks` is what is still on its way; what may follow the last part of a body counts as a head.
+    """
 
     head_seconds = 10.0
     body_seconds = 60.0
-    _lacks: Part | None = Part.HEAD
+    _lacks: Literal["head", "body"] | None = "head"
     _size = 0
     _last_moment: asyncio.TimerHandle | None = None
 
@@ -38,7 +34,7 @@ class ArrivalProtocol(TurnProtocol):
         super().connection_lost(exc)
 
     def on_message_begin(self) -> None:
-        self._lacks = Part.HEAD
+        self._lacks = "head"
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
@@ -48,15 +44,16 @@ class ArrivalProtocol(TurnProtocol):
     def _take_head(self) -> None:
         if len(self.headers) > MOST_HEADERS:
             raise Unreadable(f"a request may have {MOST_HEADERS} headers at most")
-        self._lacks = Part.BODY
-        self._arrived()
+        self._lacks = "body"
+        if self._last_moment is not None:
+            self._arrived()
         self.headers = []  # for what follows a body: it is not part of the head that was judged
 
     def on_chunk_header(self) -> None:
-        self._lacks = Part.HEAD
+        self._lacks = "head"
 
     def on_body(self, body: bytes) -> None:
-        self._lacks = Part.BODY
+        self._lacks = "body"
         super().on_body(body)
 
     def on_message_complete(self) -> None:
@@ -65,11 +62,11 @@ class ArrivalProtocol(TurnProtocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        if self._lacks is Part.HEAD or (self._lacks is None and not self.is_answering):
-            self._count(len(data))
-        elif self._lacks is Part.BODY:
+        if self._lacks == "body":
             self._wait()
-        else:
+        elif self._lacks == "head" or not self.is_answering:
+            self._count(len(data))
+        elif self._last_moment is not None:
             self._arrived()
 
     def _count(self, more: int) -> None:
@@ -81,7 +78,7 @@ class ArrivalProtocol(TurnProtocol):
 
     def _wait(self) -> None:
         if self._last_moment is None:
-            seconds = self.body_seconds if self._lacks is Part.BODY else self.head_seconds
+            seconds = self.body_seconds if self._lacks == "body" else self.head_seconds
             self._last_moment = self.loop.call_later(seconds, self._lose_patience)
 
     def _lose_patience(self) -> None:
@@ -93,9 +90,10 @@ class ArrivalProtocol(TurnProtocol):
 
     def _waits_for_us(self) -> bool:
         """Whether the rest could not come, or need not have come yet: something before it is still being answered."""
-        return self.flow.read_paused or bool(self.pipeline) or (self._lacks is not Part.BODY and self.is_answering)
+        return self.flow.read_paused or bool(self.pipeline) or (self._lacks != "body" and self.is_answering)
 
     def _arrived(self) -> None:
+        """There is a last moment whenever something has been counted."""
         self._size = 0
         if self._last_moment is not None:
             self._last_moment.cancel()

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
-from toolreeve.serve.arrivals import ArrivalProtocol, Part
+from toolreeve.serve.arrivals import ArrivalProtocol
 
 LARGEST = 64 * 1024
 
@@ -126,19 +126,15 @@ class QuickProtocol(ArrivalProtocol):
         if self._take is None:
             super().on_body(body)
             return
-        self._lacks = Part.BODY
-        self._collect(body)
+        self._lacks = "body"
+        if not self._body:
+            self._body = body
+        elif isinstance(self._body, bytearray):
+            self._body += body
+        else:  # in many pieces perhaps, and not to be copied for each
+            self._body = bytearray(self._body + body)
         if len(self._body) > LARGEST:
             self._go_the_usual_way()
-
-    def _collect(self, piece: bytes) -> None:
-        """Most bodies are one piece. One of very many is not copied for each of them."""
-        if not self._body:
-            self._body = piece
-        elif isinstance(self._body, bytearray):
-            self._body += piece
-        else:
-            self._body = bytearray(self._body + piece)
 
     def on_message_complete(self) -> None:
         if self._take is None:

@@ -42,7 +42,7 @@ class TurnProtocol(ReaderProtocol):
                 unread = self._parse(unread)
         except httptools.HttpParserError as problem:
             reason = problem.__context__ or problem
-            self.logger.warning("%s %r", _UNREADABLE, reason)
+            self.logger.warning("%s %.200s", _UNREADABLE, repr(reason))
             self._refuse(str(reason) if isinstance(reason, Unreadable) else _UNREADABLE)
 
     def _parse(self, data: bytes | memoryview) -> memoryview | None:
