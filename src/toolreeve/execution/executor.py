@@ -116,6 +116,10 @@ def timed_out(seconds: float, remark: str = "") -> ToolError:
     return ToolError(ErrorCode.TIMEOUT, f"the tool did not finish within {seconds:g} s{remark}")
 
 
+def _self_cancelled() -> ToolError:
+    return ToolError(ErrorCode.CANCELLED, "the tool cancelled itself")
+
+
 def _wake(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
@@ -123,7 +127,7 @@ def _wake(future: asyncio.Future[None]) -> None:
 
 def _answer(task: asyncio.Task[Output]) -> Output:
     if task.cancelled():
-        raise ToolError(ErrorCode.CANCELLED, "the tool cancelled itself")
+        raise _self_cancelled()
     problem = task.exception()
     if problem is not None and not isinstance(problem, ToolError):  # not even an Exception leaves a tool
         raise ToolError(ErrorCode.TOOL_EXEC, describe_crash(problem)) from problem
@@ -132,18 +136,22 @@ def _answer(task: asyncio.Task[Output]) -> Output:
 
 async def _within(running: Coroutine[Any, Any, Output], deadline: Deadline) -> Output:
     """In the caller's task. The first step is taken without a timer: most inline tools end in it."""
+    task: asyncio.Task[Any] = asyncio.current_task()  # type: ignore[assignment]
+    cancelled_before = task.cancelling()
     try:
         waiting = running.send(None)
     except StopIteration as ended:
         return ended.value  # type: ignore[no-any-return]
-    task: asyncio.Task[Any] = asyncio.current_task()  # type: ignore[assignment]
-    cancelled_before = task.cancelling()
+    except asyncio.CancelledError:
+        raise _self_cancelled() from None
     deadline.start(task.cancel)
     try:
         return await _Resumed(running, waiting)
     except asyncio.CancelledError:
         if deadline.has_passed and task.cancelling() == cancelled_before + 1:  # it was nobody else
             raise timed_out(deadline.seconds) from None
+        if task.cancelling() == cancelled_before:
+            raise _self_cancelled() from None
         raise
     finally:
         deadline.stop()

@@ -48,10 +48,6 @@ class Reply:
             return 200, self._message("result", await self._desk.call(params, self._caller))
         except WireError as problem:
             return self._refusal(writable(problem))
-        except asyncio.CancelledError:
-            if self._task is not None and self._task.cancelling():
-                raise
-            return self._refusal(WireError(INTERNAL_ERROR, "the tool cancelled itself"))
         except Exception:
             _logger.exception("a call failed in the door itself")
             return self._refusal(WireError(INTERNAL_ERROR, "Internal server error"))
