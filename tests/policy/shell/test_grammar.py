@@ -94,6 +94,21 @@ def test_a_command_inside_a_substitution_is_found() -> None:
         "[l]s",
         "[[abc]]",
         "grep [:a]{2}\\(x\\){3} y",
+        "grep -e {x}<f -e credentials b",
+        "[ a ]; grep -e 0<f -e credentials b #",
+        "cat a\\ \\\n.env",
+        'echo a <<"E""E"\nEE\nrm x\nE',
+        "echo hi >&'`touch x`'",
+        "x='$(touch x)'; echo hi 1>&\"$x\"",
+        'echo >&"a\\$x"',
+        "head {{a,{b,c}}",
+        "head a{b{c,d}}",
+        "head {a\\,b},c}",
+        "head {Z..a}",
+        "cat <(ls {a,b}) c",
+        "head x=~/h{a,b}",
+        "head $'\\u00e9'",
+        "head $'\\xe9'",
     ],
 )
 def test_what_is_outside_the_grammar_is_opaque_and_never_runs_unasked(command: str) -> None:
@@ -150,6 +165,15 @@ def test_a_command_ends_with_its_line_also_where_the_parser_reads_on(before: str
 
 def test_a_line_may_be_continued_after_an_operator_or_a_backslash() -> None:
     assert runs_unasked("(ls); cat a |\n sort &&\n echo \\\n b 2>&1")
+
+
+def test_a_digit_before_both_outputs_is_no_descriptor() -> None:
+    assert not judged("echo x | tee 1&>/dev/null").known
+
+
+def test_a_command_wrapped_over_and_over_is_not_followed() -> None:
+    assert not judged("xargs " * 5000 + "ls").known
+    assert not judged("env " * 5000 + "ls").known
 
 
 def test_a_heredoc_ends_where_bash_ends_it() -> None:

@@ -56,6 +56,8 @@ def _analyse(command: str, script: Script, scope: Scope) -> Analysis:
         walk.script(script, scope)
     except (NotKnown, Unreadable) as problem:
         found.parts.append(PartOf((command,), str(problem)))
+    except RecursionError:
+        found.parts.append(PartOf((command,), "nested too deeply"))
     if not found.parts:
         found.parts.append(PartOf((), "" if command.strip() else "an empty command"))
     danger, reason = assess(found, home=scope.home, root=scope.root)

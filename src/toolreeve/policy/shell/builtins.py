@@ -13,9 +13,12 @@ from toolreeve.policy.shell.words import Open, Word, shown
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _QUIET_OPTIONS = frozenset("errexit nounset xtrace pipefail noglob verbose noclobber emacs vi".split())
 _QUIET_SHOPTS = frozenset(
-    "globstar nullglob nocasematch cdspell dirspell checkwinsize histappend "
-    "cmdhist no_empty_cmd_completion autocd checkjobs direxpand login_shell".split()
+    "globstar nullglob nocasematch cdspell dirspell checkwinsize checkhash execfail gnu_errfmt histappend histreedit "
+    "histverify cmdhist lithist hostcomplete huponexit mailwarn progcomp promptvars no_empty_cmd_completion autocd "
+    "checkjobs direxpand complete_fullquote force_fignore login_shell".split()
 )
+_OFF_ANYWAY = frozenset("dotglob nocaseglob failglob lastpipe extdebug cdable_vars".split())
+"""What these change must not be turned on; a script's shell begins without them."""
 
 
 def _cd(words: list[Word], site: Site) -> None:
@@ -60,9 +63,10 @@ def _set(words: list[Word], site: Site) -> None:
 
 def _shopt(words: list[Word], site: Site) -> None:
     changes = any(word in ("-s", "-u") for word in words)
+    allowed = _QUIET_SHOPTS if "-s" in words else _QUIET_SHOPTS | _OFF_ANYWAY
     for word in words:
         if word not in ("-s", "-u", "-p", "-q", "-o") and (
-            word not in _QUIET_SHOPTS if changes else not isinstance(word, str)
+            word not in allowed if changes else not isinstance(word, str)
         ):
             raise NotKnown(f"`shopt {shown(word)}`")
     if changes and "-o" in words:

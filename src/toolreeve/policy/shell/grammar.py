@@ -16,7 +16,7 @@ LONGEST_BYTES = 64 * 1024
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f\x80-\xa0\xad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u2064\u3000\ufeff\ud800-\udfff]"
 )
-_JOINED_LINES = re.compile(r"(?<![ \t\n])\\\n|#[^\n]*\\\n")
+_JOINED_LINES = re.compile(r"(?<![ \t\n])\\\n|\\[ \t]\\\n|#[^\n]*\\\n")
 
 FORMS: Mapping[str, Form] = {
     "command": simple.command,

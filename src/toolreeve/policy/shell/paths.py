@@ -43,7 +43,7 @@ _WITNESSES = (
     ".env .env.local prod.env secret.env id_rsa id_ed25519 server.pem private.key .netrc .npmrc .pgpass "
     ".git-credentials .bash_history credentials .ssh .aws .gnupg .kube shadow environ"
 ).split()
-_BROAD = frozenset(("*", "*.*", "?*", "**", "*/", ".*", "./*"))
+_BROAD = frozenset(("*", "*.*", "?*", "**", "*/", "./*"))
 _VAULTS = re.compile(r"/(?:etc|root|home|home/[^/]+|proc|dev|boot|run|var|var/lib|Users|Users/[^/]+)?$")
 """Directories that hold secrets somewhere below: reading all of one is reading them."""
 

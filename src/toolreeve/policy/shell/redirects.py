@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 REDIRECTS = frozenset(("file_redirect", "heredoc_redirect", "herestring_redirect"))
 _BEFORE_DESCRIPTOR = frozenset(("", " ", "\t", "\n", ";", "|", "&", "(", ")", "}", ">", "<"))
+_AFTER_MARK = frozenset(" \t\n;|&<>()")
+_TAKEN_FOR_WORD = re.compile(r"(?:\d|\{\w+\}|\{\w+\[[^\s]*\]\})\Z")
+_LONGEST_DESCRIPTOR = 64
 _OUTPUTS = frozenset((">", ">>", "<", "&>", "&>>", ">&", "<&", ">|"))
 
 
@@ -43,6 +46,8 @@ def redirected(reader: Reader, node: "Branching") -> Node:
 
 
 def add_redirect(reader: Reader, node: "Branching", redirects: list[Redirect], words: list[RawWord]) -> list[Step]:
+    if _TAKEN_FOR_WORD.search(reader.text, max(0, node.start_byte - _LONGEST_DESCRIPTOR), node.start_byte):
+        raise Unreadable("a redirection whose descriptor looks like a word")
     if node.type == "heredoc_redirect":
         return _heredoc(reader, node, redirects, words)
     children = node.children
@@ -102,6 +107,8 @@ def _check_end(reader: Reader, node: "Branching") -> None:
     lines = reader.text[body.start_byte : end.start_byte].split("\n") if body is not None else []
     line = reader.text[reader.text.rfind("\n", 0, end.start_byte) + 1 :].partition("\n")[0]
     indent = "\t" if "<<-" in parts else ""
+    if reader.text[start.end_byte] not in _AFTER_MARK:
+        raise Unreadable("a heredoc whose end the parser took for another word")
     if name is None or line.lstrip(indent) != name or any(text.lstrip("\t") == name for text in lines):
         raise Unreadable("a heredoc whose end is not clear")
 

@@ -18,6 +18,7 @@ from toolreeve.policy.shell.specs import Program, program
 from toolreeve.policy.shell.words import Word, shown, shown_all
 
 MOST_COMMANDS = 400
+_MOST_WRAPPED = 16
 _EXEC = EffectKind.EXEC  # looked up once: a member of an enumeration is dear to name
 _SYSTEM = re.compile(r"/(?:usr/(?:local/)?)?s?bin/([A-Za-z0-9_.+\[-]+)")
 _PROJECT = re.compile(r"(?:\./)?(?:(?!\.\./)[\w.-]+/)*?(?:\.?venv/bin|node_modules/\.bin)/([A-Za-z0-9_.+-]+)")
@@ -38,6 +39,8 @@ class Runner(ABC):
         parts = self.findings.parts
         if len(parts) > MOST_COMMANDS:
             raise Unreadable("too many commands")
+        if self._depth > _MOST_WRAPPED:
+            raise Unreadable("a command wrapped in too many others")
         if self._by or scope.variables:
             return self._run(words, scope, piped)
         place, key = len(parts), (tuple(words), scope.directories, piped)

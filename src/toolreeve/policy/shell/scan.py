@@ -27,6 +27,7 @@ _HOME = re.compile(r"~((?:[A-Za-z_][A-Za-z0-9_-]*)?)(?=/|\Z)")
 _VARIABLE = Hole.VARIABLE  # looked up once: a member of an enumeration is dear to name
 _WILD = {char: Part(Hole.GLOB, char) for char in "*?["}
 _RANGE = re.compile(r"(-?\d{1,6})\.\.(-?\d{1,6})|([A-Za-z])\.\.([A-Za-z])")
+_QUOTED = re.compile(r"""'[^']*'|"(?:[^"\\$`]|\\.|\$\w+|\$\{\w+\})*"|\\.|\$\{[^{}]*\}""", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b", "E": "\x1b"}
 _ANSI = re.compile(
     r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|c(.)|(.))", re.DOTALL
@@ -50,13 +51,28 @@ def restore(text: str) -> str:
 def scan(text: str, offset: int, inner: Inner) -> RawWord:
     """The word in `text`, which starts at byte `offset` of the source."""
     if "{" in text and text != "{}" and (found := _braces(text)) is not None:
-        words = tuple(word if PLAIN.fullmatch(word) else scan(word, offset, inner) for word in found)
-        return Template((Part(Hole.BRACES, text, words=words),), text)
+        if "=~" in text:
+            raise Unreadable("a tilde and braces in one word")
+        words = tuple(restore(word) if PLAIN.fullmatch(word) else scan(word, offset, inner) for word in found)
+        return Template((Part(Hole.BRACES, text, words=words),), restore(text))
     parts = _Scanner(text, offset, inner).parts()
     for part in parts:
         if part[0] is not None:
-            return Template(tuple(parts), restore(text))
-    return restore("".join([part[1] for part in parts]))
+            plain = text.isascii() and "$'" not in text
+            return Template(tuple(parts if plain else map(_restored, parts)), restore(text))
+    return _exactly("".join([part[1] for part in parts]))
+
+
+def _restored(part: Part) -> Part:
+    return part._replace(text=_exactly(part.text)) if part.kind is None else part
+
+
+def _exactly(text: str) -> str:
+    """Text that a program will be given must be text: bytes that are none would be shown as something else."""
+    try:
+        return text if text.isascii() else text.encode("latin-1").decode()
+    except UnicodeError:
+        raise Unreadable("bytes that are not UTF-8") from None
 
 
 class _Scanner:
@@ -200,22 +216,23 @@ class _Scanner:
 
 
 def ansi(body: str) -> str:
-    """What `$'body'` stands for, up to the NUL at which bash would cut it."""
+    """What `$'body'` stands for, up to the NUL at which bash would cut it; a character for every byte."""
 
     def one(found: re.Match[str]) -> str:
-        for index, base in ((1, 16), (2, 16), (3, 16), (4, 8)):
-            if digits := found.group(index):
-                return chr(min(int(digits, base), 0xFF if index in (1, 4) else 0x10FFFF))
+        if digits := found.group(1):
+            return chr(int(digits, 16))
+        if digits := found.group(4):
+            return chr(int(digits, 8) & 0xFF)
+        if digits := found.group(2) or found.group(3):
+            if int(digits, 16) > 0x7F:
+                raise Unreadable("a character that is written differently in every locale")
+            return chr(int(digits, 16))
         if control := found.group(5):
             return chr(ord(control) & 0x1F)
         char = found.group(6)
         return _ESCAPES.get(char, char if char in "\\'\"?" else "\\" + char)
 
-    value = _ANSI.sub(one, body).split("\0")[0]
-    if any(0xD800 <= ord(char) <= 0xDFFF for char in value):
-        raise Unreadable("a surrogate in a quoted string")
-    # The caller restores one-byte characters; what the escapes named is already a character.
-    return value.encode("utf-8").decode("latin-1") if any(ord(char) > 0xFF for char in value) else value
+    return _ANSI.sub(one, body).split("\0")[0]
 
 
 def _braces(text: str) -> list[str] | None:
@@ -223,9 +240,9 @@ def _braces(text: str) -> list[str] | None:
     start, depth = -1, 0
     commas: list[int] = []
     for index, char in enumerate(text):
-        if char in "'\"\\$`":
+        if char in "'\"\\$`(":
             if "," in text or ".." in text:
-                return _quoted_braces(text)
+                _quoted_braces(text)
             return None
         if char == "{":
             depth += 1
@@ -237,13 +254,15 @@ def _braces(text: str) -> list[str] | None:
             depth -= 1
             if depth == 0 and (choices := _choices(text, start, commas, index)) is not None:
                 return _expand(text[:start], choices, text[index + 1 :])
+    if depth and ("," in text or ".." in text):
+        raise Unreadable("braces of which one is not closed")
     return None
 
 
-def _quoted_braces(text: str) -> list[str] | None:
-    if re.search(r"\{[^{}'\"]*(?:,|\.\.)[^{}]*\}", re.sub(r"'[^']*'|\"[^\"$`]*\"|\\.|\$\{[^{}]*\}", "", text)):
+def _quoted_braces(text: str) -> None:
+    unquoted = _QUOTED.sub("", text)
+    if "{" in unquoted and "}" in unquoted and ("," in unquoted or ".." in unquoted):
         raise Unreadable("braces together with quotes")
-    return None
 
 
 def _choices(text: str, start: int, commas: list[int], end: int) -> list[str] | None:
@@ -252,23 +271,26 @@ def _choices(text: str, start: int, commas: list[int], end: int) -> list[str] | 
         return [text[left + 1 : right] for left, right in pairwise(edges)]
     if found := _RANGE.fullmatch(text, start + 1, end):
         return _range(found)
-    if ".." in text[start:end]:
+    if ".." in text[start:end] or ("{" in text[start + 1 : end] and "," in text[start:end]):
         raise Unreadable("a brace range that is not plain")
     return None
 
 
 def _range(found: re.Match[str]) -> list[str]:
-    if found.group(1) is None:
-        low, high = sorted((ord(found.group(3)), ord(found.group(4))))
-        return [chr(code) for code in range(low, high + 1)]
-    if found.group(1).lstrip("-").startswith("0") or found.group(2).lstrip("-").startswith("0"):
-        width = max(len(found.group(1)), len(found.group(2)))
-    else:
-        width = 0
-    low, high = sorted((int(found.group(1)), int(found.group(2))))
-    if high - low > _MOST_WORDS:
+    first, last, start, end = found.groups()
+    if first is None and start.islower() != end.islower():
+        raise Unreadable("a brace range over more than letters")
+    if first is None:
+        return [chr(code) for code in _between(ord(start), ord(end))]
+    padded = any(number.lstrip("-").startswith("0") and number.lstrip("-") != "0" for number in (first, last))
+    width = max(len(first), len(last)) if padded else 0
+    return [str(number).zfill(width) for number in _between(int(first), int(last))]
+
+
+def _between(first: int, last: int) -> range:
+    if abs(last - first) > _MOST_WORDS:
         raise Unreadable("a brace range of too many words")
-    return [str(number).zfill(width) for number in range(low, high + 1)]
+    return range(first, last + 1) if first <= last else range(first, last - 1, -1)
 
 
 def _expand(before: str, choices: list[str], after: str) -> list[str]:

@@ -10,11 +10,10 @@ from toolreeve.policy.shell.arguments import NotKnown
 from toolreeve.policy.shell.paths import QUIET, resolve, resolve_all
 from toolreeve.policy.shell.scope import Scope
 from toolreeve.policy.shell.specs import Program
-from toolreeve.policy.shell.words import Glob, Open, Word, shown
+from toolreeve.policy.shell.words import Glob, Open, Word, shown, stem_of
 
 _READ, _EXACT = EffectKind.READ, Reach.EXACT  # looked up once: a member of an enumeration is dear to name
 _UNREAD = QUIET | {"", "-"}
-_WILD = re.compile(r"[*?\[]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
@@ -127,8 +126,7 @@ class Site:
             if reach is _EXACT:
                 self.findings.effects.append(Effect(kind, pattern, Reach.MATCHING))
             else:
-                stem = pattern[: _WILD.search(pattern).start()].rpartition("/")[0] or "/"  # type: ignore[union-attr]
-                self.findings.effects.append(Effect(kind, stem, reach))
+                self.findings.effects.append(Effect(kind, stem_of(pattern), reach))
 
     def keep(self, path: str) -> None:
         """A program's own cache, log or temporary file: a write that harms nobody."""

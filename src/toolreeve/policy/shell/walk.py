@@ -41,6 +41,8 @@ _LASTING = frozenset(
     ": . break continue eval exec exit export readonly return set shift source times trap unset".split()
 )
 """Before these a POSIX shell keeps an assignment after the command."""
+_DESCRIPTOR = re.compile(r"\d+|-|\d+-")
+_STABLE = re.compile(r"[\w./+,@%=:-]+", re.ASCII)
 _MOST_PASSES = 16
 _MOST_NODES = 4000
 
@@ -298,8 +300,12 @@ def _mixes(redirects: tuple[Redirect, ...]) -> bool:
 
 
 def _redirect(operator: str, target: Word, site: Site) -> None:
-    if operator in (">&", "<&") and isinstance(target, str) and re.fullmatch(r"\d+|-|\d+-", target):
-        return
+    if operator in (">&", "<&"):
+        if isinstance(target, str) and _DESCRIPTOR.fullmatch(target):
+            return
+        # Bash expands this word twice: what was quoted the first time would run the second time.
+        if not isinstance(target, str) or not _STABLE.fullmatch(target):
+            raise NotKnown(f"`{operator}` to a name that bash expands again")
     if isinstance(target, str) and target.startswith(("/dev/tcp", "/dev/udp")):
         raise NotKnown("a redirection to the network")
     if isinstance(target, Glob):

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _GLOB, _VARIABLE, _BRACES = Hole.GLOB, Hole.VARIABLE, Hole.BRACES  # looked up once: to name them is dear
 _GLOB_CHARS = re.compile(r"[*?\[]")
+_ODD_CLASS = re.compile(r"\[(?!!?[\w.,~+-]+\]|[*?\[]\])[^/]*\]")
+"""`[^a]`, `[[:alpha:]]` and the like, which other matchers read otherwise: taken for anything at all."""
 _SPLITS = re.compile(r"[\s*?\[\\]")
 
 
@@ -67,7 +69,8 @@ def _join(pieces: list[Word]) -> Word:
     if Open not in kinds:
         if Glob not in kinds:
             return "".join(pieces)  # type: ignore[arg-type]
-        return Glob("".join([piece.text if isinstance(piece, Glob) else _literal(str(piece)) for piece in pieces]))
+        text = "".join([piece.text if isinstance(piece, Glob) else _literal(str(piece)) for piece in pieces])
+        return Glob(_ODD_CLASS.sub("*", text) if "[" in text else text)
     prefix = ""
     solid = [piece for piece in pieces if piece != ""]
     for piece in solid:
@@ -128,10 +131,15 @@ def _variable(value: Word, scope: "Scope", *, quoted: bool) -> Word:
 
 def _around(pattern: str, scope: "Scope") -> tuple[str, ...]:
     """Where the pieces lie of a name that has blanks: beside what the pattern matches, or where the shell is."""
-    stem = pattern[: _GLOB_CHARS.search(pattern).start()].rpartition("/")[0]  # type: ignore[union-attr]
-    if pattern[0] == "/":
-        return (resolve(stem or "/", "/"), *scope.directories)
-    return tuple(dict.fromkeys((*(resolve(stem, here) for here in scope.directories if stem), *scope.directories)))
+    stem = stem_of(pattern)
+    return tuple(dict.fromkeys((*(resolve(stem, here) for here in scope.directories), *scope.directories)))
+
+
+def stem_of(pattern: str) -> str:
+    """The directory below which everything lies that the pattern matches."""
+    wild = _GLOB_CHARS.search(pattern)
+    stem = (pattern[: wild.start()] if wild else pattern).rpartition("/")[0]
+    return stem or ("/" if pattern[:1] == "/" else ".")
 
 
 def shown(word: Word) -> str:
