@@ -10,7 +10,7 @@ from toolreeve.policy.shell.paths import resolve
 from toolreeve.policy.shell.roles import apply, settle
 from toolreeve.policy.shell.site import Printed, Site
 from toolreeve.policy.shell.specs import Program
-from toolreeve.policy.shell.words import Glob, Word, shown
+from toolreeve.policy.shell.words import Glob, Open, Word, shown, stem_of
 
 _PLAIN_NAME = re.compile(r"[a-z][a-z0-9-]*")
 _RUNS_OTHERS = frozenset("run exec x dlx start attach tool create debug ssh rsh shell".split())
@@ -28,9 +28,16 @@ def conclude(spec: Program, arguments: Arguments, site: Site) -> Printed:
     """What follows from the command as a whole once its words are read."""
     if spec.follows:
         _follow(spec, arguments, site)
-    if spec.prints:
-        return printed(arguments.operands if spec.prints == "paths" else [], site)
+    if spec.rewrites and arguments.has(*spec.rewrites):
+        return None
+    if spec.prints or (spec.modes and _lists(spec, arguments)):
+        return printed(arguments.operands, site)
     return site.piped if spec.filters and not _names_files(spec, arguments) else None
+
+
+def _lists(spec: Program, arguments: Arguments) -> bool:
+    """Whether a flag makes it print paths and nothing else."""
+    return any("prints" in spec.modes.get(flag, ()) for flag, _ in arguments.flags)
 
 
 def _follow(spec: Program, arguments: Arguments, site: Site) -> None:
@@ -80,12 +87,16 @@ def _do(does: tuple[str, ...], site: Site) -> None:
         apply(role, target, site)
 
 
-def printed(words: list[Word], site: Site) -> tuple[str, ...]:
-    """The directories under which the paths lie that a lister prints."""
+def printed(words: list[Word], site: Site) -> Printed:
+    """The directories under which the paths lie that a lister prints: as named, and bare names where the shell is."""
     found = dict.fromkeys(site.scope.directories)
     for word in words:
-        text = word.text.split("*")[0].rpartition("/")[0] if isinstance(word, Glob) else word
-        if isinstance(text, str):
+        if isinstance(word, Open):
+            if word.below is None:
+                return None
+            found.update(dict.fromkeys(word.below))
+        else:
+            text = stem_of(word.text) if isinstance(word, Glob) else word
             found.update((resolve(text, directory), None) for directory in site.scope.directories)
     return tuple(found)
 

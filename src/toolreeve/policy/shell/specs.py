@@ -23,7 +23,7 @@ ROLES = frozenset(
 FIELDS = ROLES | frozenset(
     "absent also asks calm changing code danger default does everywhere filters flags harmless help judge keeps "
     "listing matches maybe modes modules net never not_matches nouns number objects operands places prefixes prints "
-    "reading reason refused requires runs sends single skip statement stops sub unlike verbs".split()
+    "reading reason refused requires rewrites runs sends single skip statement stops sub unlike verbs".split()
 )
 _FOLLOWING = frozenset("danger does keeps modes requires runs sends unlike".split())
 """What a specification says of the command as a whole, besides its flags and operands."""
@@ -58,6 +58,7 @@ class Program:
         "prints",
         "refused",
         "requires",
+        "rewrites",
         "runs",
         "single",
         "stops",
@@ -92,6 +93,7 @@ class Program:
         self.judge: str = data.get("judge", "")
         self.prints: str = data.get("prints", "")
         self.filters: bool = data.get("filters", False)
+        self.rewrites: tuple[str, ...] = tuple(self._names(data.get("rewrites", "")))
         self.keeps: tuple[str, ...] = tuple(data.get("keeps", "").split())
         self.runs: tuple[str, ...] = tuple(data.get("runs", "").split())
         self.modes = {flag: mode for key, mode in data.get("modes", {}).items() for flag in self._names(key)}

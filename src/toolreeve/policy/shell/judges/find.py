@@ -8,7 +8,7 @@ from toolreeve.policy.shell.judging import printed
 from toolreeve.policy.shell.paths import resolve
 from toolreeve.policy.shell.site import Printed, Site
 from toolreeve.policy.shell.specs import Program
-from toolreeve.policy.shell.words import Glob, Open, Word, may_be_flag, shown
+from toolreeve.policy.shell.words import Glob, Open, Word, may_be_flag, shown, stem_of
 
 _TESTS = frozenset(
     "-print -print0 -ls -prune -quit -depth -d -mount -xdev -x -X -E -s -f -empty -readable -writable -executable "
@@ -23,6 +23,8 @@ _VALUED = frozenset(
 _COMPARED = re.compile(r"-(?:a|c|)newer|-newer[aBcm][aBcmt]|-samefile")
 _RUNS = frozenset(("-exec", "-execdir"))
 _LISTS = {"-fprint": 1, "-fprint0": 1, "-fls": 1, "-fprintf": 2}
+_OTHER_OUTPUT = _RUNS.union(_LISTS, ("-ls",))
+_PATHS = re.compile(r"(?:%[pfPh]|\\n|\\0|\s)*")
 _BEFORE = re.compile(r"-[HLPEXdsx]+|-O\d|-D")
 
 
@@ -34,7 +36,13 @@ def judge(spec: Program, words: list[Word], site: Site) -> Printed:
     below = _bounds(roots, site)
     while at < len(words):
         at = _primary(words, at, below, site)
-    return printed(roots, site) if roots else site.scope.directories
+    return printed(roots, site) if _prints_paths(words) else None
+
+
+def _prints_paths(words: list[Word]) -> bool:
+    """Whether it prints the paths that it finds and nothing else."""
+    formats = [shown(_following(words, at)) for at, word in enumerate(words) if word == "-printf"]
+    return not any(word in _OTHER_OUTPUT for word in words) and all(map(_PATHS.fullmatch, formats))
 
 
 def _options(words: list[Word]) -> int:
@@ -66,12 +74,7 @@ def _bounds(roots: list[Word], site: Site) -> Printed:
                 return None
             bounds.extend(root.below)
             continue
-        text = (
-            root.text.split("*")[0].split("?")[0].split("[")[0].rpartition("/")[0] or "."
-            if isinstance(root, Glob)
-            else root
-        )
-        text = "/" if isinstance(root, Glob) and root.text.startswith("/") and text == "." else text
+        text = stem_of(root.text) if isinstance(root, Glob) else root
         bounds.extend(resolve(text, directory) for directory in site.scope.directories)
     return tuple(dict.fromkeys(bounds))
 

@@ -15,6 +15,7 @@ _LABEL = re.compile(r"[ \t]*[^\s;}]*")
 _REST_OF_LINE = re.compile(r"[^\n]*(?:\\\n[^\n]*)*")
 _FLAGS = re.compile(r"[gpiImM0-9]*")
 _ALONE = frozenset("pPdDhHgGxnN=FlzqQ")
+_CHOOSES_LINES = re.compile(r"(?:(?:\d+|\$|/[^/\\]*/)(?:,(?:\d+|\$|/[^/\\]*/))?)?!?[pdq]")
 _NUMBERED = frozenset("qQlL")
 
 
@@ -41,7 +42,8 @@ def judge(spec: Program, words: list[Word], site: Site) -> Printed:
             apply("write", operand, site)
     if in_place and any(value and "/" in str(value) for flag, value in arguments.flags if flag in ("-i", "--in-place")):
         raise NotKnown("sed keeps its backup in another directory")
-    return conclude(spec, arguments, site)
+    found = conclude(spec, arguments, site)
+    return found if all(map(_CHOOSES_LINES.fullmatch, texts)) else None
 
 
 class _Script:

@@ -1,5 +1,7 @@
 """Text tools whose words depend on each other: patterns that a flag may already have given, values in pairs."""
 
+import re
+
 from toolreeve.core.effects import EffectKind, Reach
 from toolreeve.policy.shell.arguments import NotKnown, read
 from toolreeve.policy.shell.judging import by_specification, conclude, housekeeping, printed, settle_flags
@@ -11,6 +13,8 @@ from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Open, Word, may_be_flag, shown
 
 _PAIRS = frozenset(("--arg", "--argjson", "--slurpfile", "--rawfile", "--argfile"))
+_READ_AGAIN = re.compile(r"""["'\\*?\[]""")
+"""What a shell or xargs makes something else of when it reads the text again."""
 _EXECUTES = frozenset(("-x", "--exec", "-X", "--exec-batch"))
 
 
@@ -21,7 +25,7 @@ def anything(spec: Program, words: list[Word], site: Site) -> Printed:
 
 def _names_only(words: list[Word], site: Site) -> Printed:
     """The paths that fixed words name, when they are printed and given on."""
-    if not all(isinstance(word, str) and not word.startswith("-") for word in words):
+    if not all(isinstance(word, str) and not word.startswith("-") and not _READ_AGAIN.search(word) for word in words):
         return None
     paths = (part for word in words for part in str(word).split())
     return tuple(dict.fromkeys(resolve(part, here) for part in paths for here in site.scope.directories))
@@ -44,15 +48,8 @@ def grep(spec: Program, words: list[Word], site: Site) -> Printed:
         apply("deep" if tree else "read", operand, site)
     housekeeping(spec, site)
     if arguments.has("-l", "-L", "--files-with-matches", "--files-without-match"):
-        return _listed(operands, site)
-    return None if operands or tree else site.piped
-
-
-def _listed(operands: list[Word], site: Site) -> Printed:
-    for operand in operands:
-        if isinstance(operand, Open):
-            return operand.below
-    return printed(operands, site)
+        return printed(operands, site)
+    return None if operands or tree or arguments.has(*spec.rewrites) else site.piped
 
 
 def jq(spec: Program, words: list[Word], site: Site) -> Printed:
@@ -94,13 +91,14 @@ def fd(spec: Program, words: list[Word], site: Site) -> Printed:
     at = next((index for index, word in enumerate(words) if isinstance(word, str) and word in _EXECUTES), len(words))
     arguments = read(spec, words[:at])
     settle_flags(spec, arguments, site)
-    roots = arguments.operands[1:]
+    named = [value for flag, value in arguments.flags if flag == "--search-path" and value is not None]
+    roots = [*arguments.operands[1:], *named]
     for root in roots or ["."]:
         site.touch(EffectKind.READ, root, Reach.NAMES)
-    below = printed(roots, site)
+    below = None if arguments.has("--base-directory") else printed(roots, site)
     if at < len(words):
         _run_each(words[at + 1 :], Open(single=True, below=below, flagless=True), site.scope, site)
-    return below
+    return None if at < len(words) or arguments.has(*spec.rewrites) else below
 
 
 def _run_each(command: list[Word], found: Open, scope: Scope, site: Site) -> None:

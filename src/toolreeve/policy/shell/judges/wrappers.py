@@ -11,6 +11,7 @@ from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Glob, Open, Word, shown
 
 _WITHOUT_MARKER = frozenset(("-n", "--max-args", "-L", "-l", "--max-lines"))
+_WHOLE_LINES = frozenset(("\n", "\\n", "\\0"))
 _AGREEING = frozenset((("-n", "1"), ("--max-args", "1")))
 
 
@@ -98,8 +99,10 @@ def xargs(spec: Program, words: list[Word], site: Site) -> Printed:
     if not arguments.operands and not arguments.has("--help", "--version", "-a", "--arg-file"):
         raise NotKnown("`xargs` without a command")
     inner = list(arguments.operands) or ["echo"]
-    from_file = arguments.has("-a", "--arg-file")
-    given = Open(below=None if from_file else site.piped)
+    other = arguments.has("-a", "--arg-file") or any(
+        flag in ("-d", "--delimiter") and value not in _WHOLE_LINES for flag, value in arguments.flags
+    )
+    given = Open(below=None if other else site.piped)
     marker = _marker(arguments)
     if marker is None:
         inner.append(given)
