@@ -11,9 +11,10 @@ from tests.conformance.gateway import FIXTURE, gateway
 from tests.peers.programs import NODE, PACKAGES
 
 INSPECTOR = PACKAGES / "inspector" / "clients" / "launcher" / "build" / "index.js"
+TOOL_FAILED = 5
 
 
-def inspect(place: Path, *words: str) -> Any:
+def inspect(place: Path, *words: str, status: int = 0) -> Any:
     home = place / "home"
     home.mkdir(exist_ok=True)
     done = subprocess.run(
@@ -25,7 +26,7 @@ def inspect(place: Path, *words: str) -> Any:
         text=True,
         timeout=120,
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == status, done.stderr
     return json.loads(done.stdout)
 
 
@@ -33,12 +34,13 @@ def test_the_inspector_lists_and_calls_over_stdio(tmp_path: Path) -> None:
     door = (sys.executable, "-m", "toolreeve", "mcp")
 
     listed = inspect(tmp_path, *door, "--method", "tools/list")
-    called = inspect(
-        tmp_path, *door, "--method", "tools/call", "--tool-name", "calculate", "--tool-arg", "expression=6*7"
-    )
+    call = ("--method", "tools/call", "--tool-name")
+    called = inspect(tmp_path, *door, *call, "calculate", "--tool-arg", "expression=6*7")
+    failed = inspect(tmp_path, *door, *call, "read_file", "--tool-arg", "path=nothing", status=TOOL_FAILED)
 
     assert {"read_file", "bash", "calculate"} <= {each["name"] for each in listed["tools"]}
     assert called["structuredContent"] == {"expression": "6*7", "result": 42}
+    assert failed["structuredContent"]["error"]["code"] == "E_FILE_NOT_FOUND"
 
 
 def test_the_inspector_lists_and_calls_over_http_through_the_gateway(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 from toolreeve.core.tool import ToolSpec
 from toolreeve.formats.gemini import gemini_schema
 from toolreeve.formats.names import Provider, wire_name
+from toolreeve.formats.promises import answer_schema
 
 
 def tools_for(provider: str, specs: Iterable[ToolSpec]) -> list[dict[str, Any]]:
@@ -27,7 +28,7 @@ def _declare(provider: Provider, spec: ToolSpec, name: str) -> dict[str, Any]:
         case Provider.ANTHROPIC:
             return named | {"input_schema": _object(spec.input)}
         case Provider.MCP:
-            output = {} if spec.output is None else {"outputSchema": dict(spec.output)}
+            output = {} if spec.output is None else {"outputSchema": answer_schema(spec.output)}
             return named | {"inputSchema": _object(spec.input)} | output
         case Provider.GEMINI:
             parameters = gemini_schema(spec.input)

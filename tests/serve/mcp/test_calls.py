@@ -1,4 +1,5 @@
 import asyncio
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -171,6 +172,19 @@ async def test_the_tool_that_waits_is_for_clients_that_cannot_be_asked(world: Wo
             listed[name] = [tool["name"] for tool in tools if tool["name"] == "wait_for_approval"]
 
     assert listed == {"asks": [], "waits": ["wait_for_approval"]}
+
+
+async def test_a_refusal_of_ours_is_not_held_against_what_a_server_elsewhere_promised(world: World) -> None:
+    promised = {"type": "object", "properties": {"degrees": {"type": "number"}}, "required": ["degrees"]}
+    tool = {"name": "t", "inputSchema": {"type": "object"}, "outputSchema": promised}
+    servers = {"far": {"command": sys.executable, "args": [LIGHT, json.dumps({"tools": [tool]})]}}
+    async with room(world.reeve(mcp_servers=servers)) as client:
+        await client.greet()
+        told = await client.call("far__t")
+
+    assert told["isError"] is True
+    assert "structuredContent" not in told
+    assert told["_meta"]["toolreeve_error"]["error"]["code"] == "E_APPROVAL_PENDING"
 
 
 def _fresh(world: World, name: str) -> Path:

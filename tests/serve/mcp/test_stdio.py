@@ -103,6 +103,17 @@ def test_what_a_tool_answers_fits_the_schema_it_declared(server: Child, place: P
         jsonschema_rs.validate(declared[name]["outputSchema"], told["structuredContent"])
 
 
+def test_a_failure_fits_the_schema_that_its_tool_declared_too(server: Child) -> None:
+    server.greet()
+    declared = {each["name"]: each for each in server.ask("tools/list")["result"]["tools"]}
+
+    failing: dict[str, dict[str, Any]] = {"read_file": {"path": "nothing"}, "write_file": {"path": "a", "content": "b"}}
+    for name, args in failing.items():
+        told = server.call(name, **args)
+        assert told["isError"] is True
+        jsonschema_rs.validate(declared[name]["outputSchema"], told["structuredContent"])
+
+
 def test_wrong_arguments_are_a_result_and_an_unknown_tool_is_an_error(server: Child) -> None:
     server.greet()
 

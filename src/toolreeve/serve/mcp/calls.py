@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolreeve.core.call import ToolCall
 from toolreeve.core.result import ToolResult
-from toolreeve.core.tool import BoundTool
+from toolreeve.core.tool import BoundTool, ToolSpec
 from toolreeve.serve.mcp import meta_tools
 from toolreeve.serve.mcp.asking import WAIT, WAIT_TOOL, Asking
 from toolreeve.serve.mcp.caller import Caller
@@ -61,7 +61,7 @@ class Calls:
             origin="mcp",
             peer=caller,
         )
-        return await self._run(call, params, caller)
+        return await self._run(call, params, caller, tool.spec)
 
     async def _wait(self, asking: Asking, params: Params, args: Any, caller: Caller) -> dict[str, Any]:
         """What somebody has allowed by now runs, as it was asked for, if the client may still see the tool."""
@@ -73,14 +73,17 @@ class Calls:
             raise WireError(INVALID_PARAMS, f"Unknown tool: {waited.tool}")
         return await self._run(waited, params, caller)
 
-    async def _run(self, call: ToolCall, params: Params, caller: Caller) -> dict[str, Any]:
+    async def _run(
+        self, call: ToolCall, params: Params, caller: Caller, spec: ToolSpec | None = None
+    ) -> dict[str, Any]:
+        """`spec` is of the tool that the client called by its own name."""
         caller.call_id = call.id
         result = await self._reeve.run(call)
         if self._asking is not None and (caller.question is not None or result.meta.raw is not None):
             required = self._asking.required("tools/call", params, caller, result)
             if required is not None:
                 return required
-        return _told(result)
+        return _told(result, spec)
 
     async def _awaited(self, name: str, view: View) -> BoundTool:
         """A tool of a server that is still being connected to is worth waiting for."""
@@ -91,11 +94,14 @@ class Calls:
         raise WireError(INVALID_PARAMS, f"Unknown tool: {name[:200]}")
 
 
-def _told(result: ToolResult) -> dict[str, Any]:
+def _told(result: ToolResult, spec: ToolSpec | None = None) -> dict[str, Any]:
     error = result.error
     if error is not None and isinstance(error.detail, Mapping) and "jsonrpc" in error.detail:
         raise refused(error)
     told = result.to_mcp()
     if diagnostics := result.meta.diagnostics:
         told["_meta"] = {**(told.get("_meta") or {}), "toolreeve_diagnostics": dict(diagnostics)}
+    if error is not None and result.meta.raw is None and spec is not None and "outputSchema" in (spec.declared or ()):
+        # A server elsewhere said what its tool answers, and clients hold our own refusals against that, too.
+        told["_meta"] = {**(told.get("_meta") or {}), "toolreeve_error": told.pop("structuredContent")}
     return told
