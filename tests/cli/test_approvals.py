@@ -128,7 +128,7 @@ def test_without_a_terminal_nobody_answers_unless_they_say_yes(shell: Shell, com
 
     assert (refused.status, refused.out, state) == (2, "", "pending")
     assert "there is no terminal here, and only a person may answer this" in refused.err
-    assert f"toolreeve approvals {command} {number} --yes" in refused.err
+    assert "--yes" not in refused.err
 
 
 @pytest.mark.parametrize(

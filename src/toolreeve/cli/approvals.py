@@ -157,10 +157,8 @@ async def _confirmed(request: "Request", answer: "Answer") -> bool:
     from toolreeve.approval.prompt import describe
     from toolreeve.cli.confirming import confirmed
 
-    command = "allow" if answer.granted else "deny"
     question = QUESTIONS[answer.scope] if answer.granted else "Refuse it?"
-    instead = f"toolreeve approvals {command} {request.id} --yes"
-    return await confirmed(question, shown=describe(request, whole=True), instead=instead)
+    return await confirmed(question, shown=describe(request, whole=True))
 
 
 def _said(request: "Request", scope: "Scope | None", remark: str) -> "Answer":

@@ -8,15 +8,13 @@ import click
 from toolreeve.core.errors import ErrorCode, ToolError
 
 
-async def confirmed(question: str, *, shown: str = "", instead: str) -> bool:
-    """Raises UsageError where nobody can be asked; `instead` is the command line that says yes there."""
+async def confirmed(question: str, *, shown: str = "") -> bool:
+    """Raises UsageError where nobody can be asked. Who reads that may be a model: it is not told how to do without."""
     from toolreeve.approval.channels.console import Hangup, find_terminal, open_console
 
     device = find_terminal(None)
     if device is None:
-        raise click.UsageError(
-            f"there is no terminal here, and only a person may answer this: run it in one, or say `{instead}`"
-        )
+        raise click.UsageError("there is no terminal here, and only a person may answer this: run it in one")
     with open_console(device) as console:
         await console.say(f"\n{shown}\n" if shown else "")
         console.discard_typed()

@@ -240,7 +240,7 @@ async def _confirmed(server: str, changes: "Sequence[Changed]") -> bool:
 
     tools = f"the tool {one_line(changes[0].tool)!r}" if len(changes) == 1 else f"these {len(changes)} tools"
     question = f"Use {tools} of {server} as offered now?"
-    return await confirmed(question, instead=f"toolreeve servers accept {server} --yes")
+    return await confirmed(question)
 
 
 async def _changes(invocation: Invocation, spec: "ServerSpec") -> "Sequence[Changed]":
