@@ -1,5 +1,6 @@
 """Every attack is made twice: on a runtime that is root, and on one that is an ordinary user."""
 
+import atexit
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -11,8 +12,9 @@ from tests.sandbox.runner import WHO, Runner
 
 
 def open_folder() -> Path:
-    """A folder that any user can reach, as pytest's own cannot be."""
+    """A folder that any user can reach, as pytest's own cannot be. It goes with the tests."""
     folder = Path(tempfile.mkdtemp(prefix="toolreeve-test-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     folder.chmod(0o755)
     return folder
 
