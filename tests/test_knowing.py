@@ -1,11 +1,16 @@
 """The shell tools know what a command would do: known reads run unasked, and rules see through commands."""
 
+import tracemalloc
 from typing import Any
 
 import pytest
 
 from tests.world import World
 from toolreeve import ErrorCode, PermissionRule, ToolreeveError
+from toolreeve.core.danger import DangerLevel
+from toolreeve.core.tool import bind
+from toolreeve.knowing import knowing
+from toolreeve.tools.shell import bash
 
 NO_SECRETS = PermissionRule(effect="read", target={"glob": ["**/secret.txt"]}, decision="deny", reason="secrets stay")
 
@@ -114,3 +119,16 @@ async def test_plan_mode_lets_a_command_look_and_not_touch(world: World) -> None
     assert looked.success
     assert touched.error is not None
     assert touched.error.message == "Plan mode: Only read-only tools allowed"
+
+
+def test_long_commands_are_not_kept_for_later() -> None:
+    (knows,) = knowing([bash], root="/project", home="/home/me")
+    names = " ".join(f"file{number}" for number in range(5000))
+    tracemalloc.start()
+
+    for number in range(30):
+        assert bind(knows).danger({"command": f"cat {number} {names}"}) is DangerLevel.SAFE
+
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 12 * 1024 * 1024

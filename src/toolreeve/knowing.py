@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from toolreeve.policy.shell.analysis import Analysis
 
 Look = Callable[[Arguments], "Analysis"]
-REMEMBERED = 256
+REMEMBERED, REMEMBERED_LONG = 256, 4
+LONG = 4096
+"""A longer command's analysis is large, and is remembered only while its call is on the way."""
 OWN_SCRATCH = Effect(EffectKind.WRITE, "/tmp", Reach.BELOW)  # noqa: S108 - a name to compare with
 """Programs that keep files of their own there: in the sandbox, /tmp is private to the command."""
 
@@ -33,31 +35,31 @@ OWN_SCRATCH = Effect(EffectKind.WRITE, "/tmp", Reach.BELOW)  # noqa: S108 - a na
 def knowing(tools: Iterable[FunctionTool], *, root: str, home: str) -> list[FunctionTool]:
     """The tools, with those that run commands knowing what each would do in the workspace at `root`."""
 
-    @lru_cache(maxsize=REMEMBERED)
+    @_remembering
     def script(command: str, directory: str) -> "Analysis":
         from toolreeve.policy.shell.analysis import analyse
 
         return analyse(command, cwd=normpath(join(root, directory)), home=home, root=root)
 
-    @lru_cache(maxsize=REMEMBERED)
-    def programs(command: str) -> "Analysis":
+    @_remembering
+    def programs(command: str, directory: str) -> "Analysis":
         from toolreeve.policy.shell.analysis import analyse_programs
 
-        return analyse_programs(split(command), cwd=root, home=home, root=root)
+        return analyse_programs(split(command), cwd=normpath(join(root, directory)), home=home, root=root)
 
     def look_at_script(args: Arguments) -> "Analysis":
         return script(str(args["command"]), str(args.get("working_dir") or "."))
 
     def look_at_programs(args: Arguments) -> "Analysis":
         try:
-            return programs(str(args["command"]))
+            return programs(str(args["command"]), ".")
         except ToolError:  # it is not a list of programs, and will be refused as that
             return script(str(args["command"]), ".")
 
     def screen(args: Arguments, ctx: Context) -> None:
         from toolreeve.policy.shell.starting import refusal as reason_against
 
-        found = programs(str(args["command"]))
+        found = programs(str(args["command"]), ".")
         if reason := reason_against(found, role_of(args, ctx), ctx.commands, root=root):
             raise refusal(reason)
         seconds_allowed(args.get("timeout"), ctx.commands.timeout)
@@ -67,6 +69,17 @@ def knowing(tools: Iterable[FunctionTool], *, root: str, home: str) -> list[Func
         execute_command.name: lambda tool: replace(_informed(tool, look_at_programs), screen=screen),
     }
     return [informed[each.name](each) if each.name in informed else each for each in tools]
+
+
+def _remembering(analyse: Callable[[str, str], "Analysis"]) -> Callable[[str, str], "Analysis"]:
+    """Each call asks several times what its command would do."""
+    brief = lru_cache(maxsize=REMEMBERED)(analyse)
+    lengthy = lru_cache(maxsize=REMEMBERED_LONG)(analyse)
+
+    def remembered(command: str, directory: str) -> "Analysis":
+        return (brief if len(command) <= LONG else lengthy)(command, directory)
+
+    return remembered
 
 
 def _informed(tool: FunctionTool, look: Look) -> FunctionTool:

@@ -40,6 +40,12 @@ def test_what_cannot_be_taken_back_is_critical(command: str, danger: DangerLevel
     assert bind(bash).danger({"command": command}) is danger
 
 
+@pytest.mark.parametrize("repeated", ["rm ", "dd ", "git push ", "curl x|a=", "curl | a=b ", "git clean -a ", "find -"])
+def test_a_long_script_is_assessed_at_once(repeated: str) -> None:
+    assert bash.assess is not None
+    assert bash.assess({"command": repeated * (200_000 // len(repeated))}) is DangerLevel.HIGH
+
+
 @pytest.mark.parametrize(
     ("command", "danger"),
     [

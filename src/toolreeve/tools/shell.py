@@ -24,19 +24,25 @@ from toolreeve.tools.words import Pipeline, refusal, split
 _LONGEST_ARGUMENT = 100_000
 _BETWEEN_STAGES_KB = 64 * 1024
 _ALARMING = re.compile(
-    r"""\brm\b[^|;&\n]*\s(?:-[a-zA-Z]*[rR]|--rec)   # deletes whole trees
+    r"""(?:^|(?<=[|;&\n]))(?:                          # a command, and the first time it names one of these
+        (?>[^|;&\n]*?\brm\b)[^|;&\n]*\s(?:-[a-zA-Z]*[rR]|--rec)   # deletes whole trees
+      | (?>[^|;&\n]*?\bdd\b)[^|;&\n]*\bof=            # writes raw
+      | (?>[^|;&\n]*?\bgit\b)(?:
+            (?>[^|;&\n]*?\spush\b)[^|;&\n]*\s(?:-f\b|--force)
+          | (?>[^|;&\n]*?\sreset\b)[^|;&\n]*--hard
+          | (?>[^|;&\n]*?\sclean\b)[^|;&\n]*\s-[a-zA-Z]*f
+          | (?>[^|;&\n]*?\sbranch\b)[^|;&\n]*\s-[a-zA-Z]*D
+          | [^|;&\n]*\sstash\s+(?:drop|clear))
+      | (?>[^|;&\n]*?\brsync\b)[^|;&\n]*\s--(?:delete|remove-source)
+      | (?>[^|;&\n]*?\bcurl\b)[^|;&\n]*\s(?:-X|--request)[\s=]*DELETE
+      | (?>[^|;&\n]*?\bfind\b)[^|;&\n]*\s-delete\b
+      | (?>[^|;&\n]*?\bchmod\b)[^|;&\n]*\s-[a-zA-Z]*R)
+    | (?:^|(?<=[;&\n]))(?>[^;&\n]*?\b(?:curl|wget)\b)[^;&\n]*   # runs what it downloads
+        \|\s*(?:\w+=[^\s|]+\s+)*(?:sudo\s+)?[^\s|]*(?:sh|python3?|perl|node)\b
     | \b(?:mkfs|wipefs|shred|fdisk|parted|mkswap)\b   # works on devices
-    | \bdd\b[^|;&\n]*\bof=                            # writes raw
     | >\s*/dev/(?:[sv]d|nvme|mmc|mem)
     | \b(?:shutdown|reboot|halt|poweroff)\b
     | :\s*\(\s*\)\s*\{                                # a function that calls itself
-    | \b(?:curl|wget)\b[^;&\n]*\|\s*(?:\w+=\S+\s+)*(?:sudo\s+)?\S*(?:sh|python3?|perl|node)\b   # runs what it downloads
-    | \bgit\b[^|;&\n]*\s(?:push\b[^|;&\n]*\s(?:-f\b|--force)|reset\b[^|;&\n]*--hard
-        |clean\b[^|;&\n]*\s-[a-zA-Z]*f|branch\b[^|;&\n]*\s-[a-zA-Z]*D|stash\s+(?:drop|clear))
-    | \brsync\b[^|;&\n]*\s--(?:delete|remove-source)
-    | \bcurl\b[^|;&\n]*\s(?:-X|--request)[\s=]*DELETE
-    | \bfind\b[^|;&\n]*\s-delete\b
-    | \bchmod\b[^|;&\n]*\s-[a-zA-Z]*R
     | \bsudo\b""",
     re.VERBOSE,
 )

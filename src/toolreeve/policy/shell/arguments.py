@@ -10,7 +10,7 @@ from typing import NamedTuple
 from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Open, Word, may_be_flag, shown
 
-_LONGEST_SHAPE = 32
+_LONGEST_SHAPE, _LONGEST_FLAG = 32, 128
 
 
 class NotKnown(Exception):
@@ -43,7 +43,8 @@ def read(program: Program, words: list[Word]) -> Arguments:
     """Raises `NotKnown` for a flag that is not listed or a value that is missing."""
     # How words are read depends on those that look like flags, not on what the others say.
     shape = tuple([word if type(word) is not str or word[:1] == "-" else "" for word in words])
-    flags, operands = (_remembered if len(shape) <= _LONGEST_SHAPE else _read)(program, shape)
+    brief = len(shape) <= _LONGEST_SHAPE and max(map(len, shape), default=0) <= _LONGEST_FLAG
+    flags, operands = (_remembered if brief else _read)(program, shape)
     return Arguments(
         [(flag, words[value] if type(value) is int else value) for flag, value in flags],  # type: ignore[misc]
         [words[at] for at in operands],

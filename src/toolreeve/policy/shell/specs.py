@@ -148,10 +148,13 @@ def _table() -> Mapping[str, Mapping[str, Any]]:
     return table
 
 
-@lru_cache(maxsize=1024)
 def program(name: str) -> Program | None:
-    data = _table().get(name)
-    return None if data is None else Program(name, data)
+    return _program(name) if name in _table() else None
+
+
+@lru_cache(maxsize=1024)
+def _program(name: str) -> Program:
+    return Program(name, _table()[name])
 
 
 def names() -> list[str]:
