@@ -5,6 +5,7 @@ Whatever has more to it is left to the grammar, which must read all of these the
 """
 
 import re
+from itertools import islice
 
 from toolreeve.policy.shell.scan import PLAIN, Unreadable, scan
 from toolreeve.policy.shell.syntax import Assignment, Node, Pipeline, RawWord, Redirect, Script, Simple, Step
@@ -22,6 +23,9 @@ _ENDED = r"(\|\||&&|[|;\n]|\Z)"
 # What is no segment is taken to the end at once: to look for one again at every place would take for ever.
 _SEGMENT = re.compile(rf"(?:([{_BARE} \t]*+)|((?:[ \t]++|{_PIECE}|{_ALONE}|>&|&>|[<>])++)){_ENDED}|(?s:.++)")
 _TOKEN = re.compile(rf"(?:([0-9]?)(>&(?=[0-9])|>>?|<|&>>?)[ \t]*+)?((?:{_PIECE})++|{_ALONE})(?=[ \t]|\Z)|(\S)")
+_Token = tuple[str, str, str, str]
+"""A redirection's descriptor and operator, if it is one, a word, and what stands where none is understood."""
+_JOINS = ("|", "&&", "||")
 _INNER = re.compile(rf"[$<>]\(({_INSIDE})\)")
 _FIXED_WORDS = re.compile(rf"(?:(?:[{_BARE}]++|{_FIXED})(?:[ \t]++|\Z))++")
 _WHOLE = re.compile(_FIXED)
@@ -49,23 +53,30 @@ def plain(command: str) -> Script | None:
 def _script(command: str, names: re.Pattern[str]) -> Script:
     steps: list[Step] = []
     stages: list[Node] = []
+    for text, bare, operator in _segments(command):
+        stages.append(_bare(text, names) if bare else _mixed(text, names if _FIXED_WORDS.fullmatch(text) else _NAME))
+        if operator != "|":
+            node = stages[0] if len(stages) == 1 else Pipeline(tuple(stages))
+            steps.append(Step(node, operator if operator in _JOINS else ";"))
+            stages = []
+    return Script(tuple(steps))
+
+
+def _segments(command: str) -> list[tuple[str, bool, str]]:
+    """What stands between operators, whether it is bare words, and the operator after it; nothing is passed over."""
+    found: list[tuple[str, bool, str]] = []
     read, joined = 0, False
     for bare, mixed, operator in _SEGMENT.findall(command):
         text = bare or mixed
         read += len(text) + len(operator)
-        text = text.strip(" \t")
-        if not text:
-            if operator not in ("\n", "") or (joined and not operator):
-                raise _Beyond
-            continue
-        stages.append(_bare(text, names) if bare else _mixed(text, names if _FIXED_WORDS.fullmatch(text) else _NAME))
-        joined = operator in ("|", "&&", "||")
-        if operator != "|":
-            steps.append(Step(stages[0] if len(stages) == 1 else Pipeline(tuple(stages)), operator if joined else ";"))
-            stages = []
-    if read != len(command) or not steps:
+        if text := text.strip(" \t"):
+            found.append((text, bool(bare), operator))
+            joined = operator in _JOINS
+        elif operator not in ("\n", "") or (joined and not operator):
+            raise _Beyond
+    if read != len(command) or not found:
         raise _Beyond
-    return Script(tuple(steps))
+    return found
 
 
 def _bare(text: str, names: re.Pattern[str]) -> Simple:
@@ -77,24 +88,30 @@ def _bare(text: str, names: re.Pattern[str]) -> Simple:
 
 def _mixed(text: str, names: re.Pattern[str]) -> Simple:
     """Assignments, then words, then redirections."""
-    words: list[RawWord] = []
+    tokens: list[_Token] = _TOKEN.findall(text)
+    at, count = 0, len(tokens)
     assignments: list[Assignment] = []
-    redirects: list[Redirect] = []
-    source = text
-    for token in _TOKEN.finditer(text):
-        descriptor, operator, word, stray = token.groups()
-        if stray or (operator and not words) or (redirects and not operator) or (descriptor and operator[0] == "&"):
-            raise _Beyond
-        if operator:
-            source = source if redirects else text[: token.start()].rstrip(" \t")
-            redirects.append(Redirect(operator, descriptor, _word(word)))
-        elif words:
-            words.append(_word(word))
-        elif (assigned := _ASSIGNED.match(word)) and assigned.end() < len(word):
-            assignments.append(Assignment(assigned[1], (_word(word[assigned.end() :]),)))
-        else:
-            words.append(_program(word, names))
-    return Simple(tuple(words), tuple(assignments), tuple(redirects), source)
+    while at < count and (assignment := _assignment(tokens[at])) is not None:
+        assignments.append(assignment)
+        at += 1
+    words: list[RawWord] = []
+    while at < count and not tokens[at][1]:
+        words.append(_word(tokens[at][2]) if words else _program(tokens[at][2], names))
+        at += 1
+    if at == count:
+        return Simple(tuple(words), tuple(assignments), (), text)
+    if not words:
+        raise _Beyond
+    source = text[: next(islice(_TOKEN.finditer(text), at, None)).start()].rstrip(" \t")
+    return Simple(tuple(words), tuple(assignments), tuple(map(_redirect, tokens[at:])), source)
+
+
+def _assignment(token: _Token) -> Assignment | None:
+    _, operator, word, _ = token
+    assigned = None if operator else _ASSIGNED.match(word)
+    if assigned is None or assigned.end() == len(word):
+        return None
+    return Assignment(assigned[1], (_word(word[assigned.end() :]),))
 
 
 def _program(word: str, names: re.Pattern[str]) -> str:
@@ -103,7 +120,17 @@ def _program(word: str, names: re.Pattern[str]) -> str:
     return word
 
 
+def _redirect(token: _Token) -> Redirect:
+    descriptor, operator, word, _ = token
+    # `2&>file` is the word 2 and a redirection of both outputs.
+    if not operator or (descriptor and operator[0] == "&"):
+        raise _Beyond
+    return Redirect(operator, descriptor, _word(word))
+
+
 def _word(text: str) -> RawWord:
+    if not text:
+        raise _Beyond
     if PLAIN.fullmatch(text):
         return text
     if _WHOLE.fullmatch(text):
