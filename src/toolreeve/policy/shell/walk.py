@@ -7,15 +7,14 @@ not known, never skipped.
 import re
 from collections.abc import Callable
 
-from toolreeve.core.effects import EffectKind
 from toolreeve.policy.shell import grammar
 from toolreeve.policy.shell.arguments import NotKnown
 from toolreeve.policy.shell.environment import may_assign, may_export
-from toolreeve.policy.shell.paths import QUIET
 from toolreeve.policy.shell.runner import MOST_COMMANDS, Runner
 from toolreeve.policy.shell.scan import Unreadable
 from toolreeve.policy.shell.scope import Scope
 from toolreeve.policy.shell.site import PartOf, Printed, Site
+from toolreeve.policy.shell.streams import feeds, mixes, redirect
 from toolreeve.policy.shell.syntax import (
     Assignment,
     Branch,
@@ -34,15 +33,13 @@ from toolreeve.policy.shell.syntax import (
     Step,
     Test,
 )
-from toolreeve.policy.shell.words import Glob, Open, Word, expand
+from toolreeve.policy.shell.words import Open, Word, expand
 
 _NUMERIC_TESTS = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"))
 _LASTING = frozenset(
     ": . break continue eval exec exit export readonly return set shift source times trap unset".split()
 )
 """Before these a POSIX shell keeps an assignment after the command."""
-_DESCRIPTOR = re.compile(r"\d+|-|\d+-")
-_STABLE = re.compile(r"[\w./+,@%=:-]+", re.ASCII)
 _MOST_PASSES = 16
 _MOST_NODES = 4000
 
@@ -154,7 +151,7 @@ class Walk(Runner):
             words = self._expand(node.words, scope)
             if node.redirects:
                 self._redirects(node.redirects, scope)
-                piped = None if _feeds(node.redirects) else piped
+                piped = None if feeds(node.redirects) else piped
             if node.assignments:
                 self._assign(node.assignments, scope, words[0] if words else None)
         except (NotKnown, Unreadable) as problem:
@@ -164,15 +161,15 @@ class Walk(Runner):
             self.findings.parts.append(PartOf((node.source,), ""))
             return None
         printed = self.run(words, scope, piped)
-        return None if node.redirects and _mixes(node.redirects) else printed
+        return None if node.redirects and mixes(node.redirects) else printed
 
     def _redirected(self, node: Redirected, scope: Scope, piped: Printed) -> Printed:
         """A group, a loop or a branch; where a file cannot be opened, bash leaves it out."""
         self._guarded(lambda: self._redirects(node.redirects, scope), "a redirection")
         inner = scope.copy()
-        printed = self.node(node.body, inner, None if _feeds(node.redirects) else piped)
+        printed = self.node(node.body, inner, None if feeds(node.redirects) else piped)
         scope.may_be(inner)
-        return None if _mixes(node.redirects) else printed
+        return None if mixes(node.redirects) else printed
 
     def run_text(self, text: str, scope: Scope) -> Printed:
         return self.script(grammar.parse(text), scope, None)
@@ -185,7 +182,7 @@ class Walk(Runner):
                 continue
             if len(words) != 1:
                 raise NotKnown("a redirection to several words")
-            _redirect(operator, words[0], site)
+            redirect(operator, words[0], site)
 
     def _assign(self, assignments: tuple[Assignment, ...], scope: Scope, command: Word | None) -> None:
         """A shell variable, or the environment of `command` when there is one."""
@@ -287,29 +284,3 @@ def _set_by(loop: Loop) -> set[str]:
 
 def _is_braced(word: RawWord) -> bool:
     return not isinstance(word, str) and word.parts[0].kind is Hole.BRACES
-
-
-def _feeds(redirects: tuple[Redirect, ...]) -> bool:
-    """Whether the input is another than what is piped in."""
-    return any(redirect.operator.startswith("<") for redirect in redirects)
-
-
-def _mixes(redirects: tuple[Redirect, ...]) -> bool:
-    """Whether messages may be among what is printed."""
-    return any(redirect.operator == ">&" for redirect in redirects)
-
-
-def _redirect(operator: str, target: Word, site: Site) -> None:
-    if operator in (">&", "<&"):
-        if isinstance(target, str) and _DESCRIPTOR.fullmatch(target):
-            return
-        # Bash expands this word twice: what was quoted the first time would run the second time.
-        if not isinstance(target, str) or not _STABLE.fullmatch(target):
-            raise NotKnown(f"`{operator}` to a name that bash expands again")
-    if isinstance(target, str) and target.startswith(("/dev/tcp", "/dev/udp")):
-        raise NotKnown("a redirection to the network")
-    if isinstance(target, Glob):
-        raise NotKnown("a redirection to a pattern")
-    if isinstance(target, str) and target in QUIET:
-        return
-    site.touch(EffectKind.READ if operator == "<" else EffectKind.WRITE, target)
