@@ -66,7 +66,7 @@ def test_patterns_variables_redirections_and_commands_one_level_deep_need_none_e
 
 
 @pytest.mark.parametrize("start", ["", "ls ", "ls *", 'echo "', "echo $(", "cat <(", "x=", "find \\( "])
-@pytest.mark.parametrize("filling", ["a", "a ", "*a", "$a", "[a", "{a", "a;", "'", '"$(', ">f "])
+@pytest.mark.parametrize("filling", ["a", "a ", "*a", "$a", "[a", "{a", "a;", "'", '"$(', ">f ", '<f>g 1 "a$x"'])
 def test_a_long_text_that_turns_out_not_to_be_plain_is_given_up_at_once(start: str, filling: str) -> None:
     assert plain(start + filling * (60_000 // len(filling)) + "(") is None
 

@@ -20,9 +20,9 @@ _PIECE = (
 )
 _ALONE = rf"[<>]\({_INSIDE}\)|\\[();!]"
 _ENDED = r"(\|\||&&|[|;\n]|\Z)"
-# What is no segment is taken to the end at once: to look for one again at every place would take for ever.
+# What is no segment or token is taken to the end at once: to look for one again at every place would take for ever.
 _SEGMENT = re.compile(rf"(?:([{_BARE} \t]*+)|((?:[ \t]++|{_PIECE}|{_ALONE}|>&|&>|[<>])++)){_ENDED}|(?s:.++)")
-_TOKEN = re.compile(rf"(?:([0-9]?)(>&(?=[0-9])|>>?|<|&>>?)[ \t]*+)?((?:{_PIECE})++|{_ALONE})(?=[ \t]|\Z)|(\S)")
+_TOKEN = re.compile(rf"(?:([0-9]?)(>&(?=[0-9])|>>?|<|&>>?)[ \t]*+)?((?:{_PIECE})++|{_ALONE})(?=[ \t]|\Z)|(\S(?s:.*+))")
 _Token = tuple[str, str, str, str]
 """A redirection's descriptor and operator, if it is one, a word, and what stands where none is understood."""
 _JOINS = ("|", "&&", "||")
