@@ -15,7 +15,7 @@ from toolreeve.policy.shell.analysis import Analysis, analyse
 
 RECORDING = """
 enable -n echo test [ true false pwd kill type
-command_not_found_handle() { printf '%s\\0' "$PWD" "$#" "$@" >> "$LOG"; echoed; return $((RANDOM % 2)); }
+command_not_found_handle() { printf '%s\\0' "$PWD" "$#" "$@" >&"$LOG"; echoed; return $((RANDOM % 2)); }
 echoed() { case $((RANDOM % 4)) in 0) printf 'a\\n';; 1) printf '%s b\\n' -n;; 2) printf 'rm\\n';; esac; }
 """
 PROGRAMS = "ls cat echo grep head wc tee rm".split()
@@ -67,19 +67,21 @@ def furnish(root: Path) -> None:
 
 
 def run(text: str, root: Path, setting: Path) -> list[tuple[str, list[str]]]:
-    """Where and with which words bash would have run programs."""
-    log = setting.with_name("log")
-    log.write_bytes(b"")
-    subprocess.run(
-        ["/bin/bash", "--norc", "--noprofile", "-c", text],
-        cwd=root,
-        env={"PATH": str(root / "nowhere"), "HOME": str(root / "home"), "BASH_ENV": str(setting), "LOG": str(log)},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=20,
-        check=False,
-    )
-    fields = log.read_bytes().decode().split("\0")
+    """Where and with which words bash would have run programs, those it leaves behind included."""
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb") as log:
+        subprocess.run(
+            ["/bin/bash", "--norc", "--noprofile", "-c", text],
+            cwd=root,
+            env={"PATH": "/nowhere", "HOME": str(root / "home"), "BASH_ENV": str(setting), "LOG": str(writing)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            pass_fds=[writing],
+            timeout=20,
+            check=False,
+        )
+        os.close(writing)
+        fields = log.read().decode().split("\0")
     found = []
     while len(fields) > 1:
         count = int(fields[1])
