@@ -4,9 +4,9 @@ import asyncio
 import os
 import socket
 import struct
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,9 @@ from starlette.responses import PlainTextResponse
 
 from tests.serve.mcp.house import serving
 from tests.world import World
-from toolreeve.serve import owners
 from toolreeve.serve.app import bind
 from toolreeve.serve.neighbours import NeighbourProtocol
+from toolreeve.serve.owners import TABLES, search
 
 SOMEBODY_ELSE = os.getuid() + 1
 AT_ONCE = struct.pack("ii", 1, 0)
@@ -90,21 +90,23 @@ async def test_what_a_stranger_sent_before_breaking_off_is_not_done() -> None:
     assert application.ran == []
 
 
-@pytest.mark.parametrize(("platform", "status"), [("linux", 403), ("darwin", 200)])
+def searching(table: Path, *, tells: bool = True) -> type[NeighbourProtocol]:
+    """For a machine with this table, and no other way to be asked."""
+    found = {"whose": staticmethod(partial(search, tables=dict.fromkeys(TABLES, table))), "tells": tells}
+    return type("Searching", (NeighbourProtocol,), found)
+
+
+@pytest.mark.parametrize(("tells", "status"), [(True, 403), (False, 200)], ids=["Linux", "elsewhere"])
 async def test_where_nobody_tells_whose_a_socket_is_linux_lets_nobody_in(
-    platform: str, status: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    tells: bool, status: int, tmp_path: Path
 ) -> None:
-    monkeypatch.delattr(socket, "AF_NETLINK")
-    monkeypatch.setattr(owners, "TABLES", dict.fromkeys(owners.TABLES, tmp_path / "missing"))
-    monkeypatch.setattr(sys, "platform", platform)
-    async with served(NeighbourProtocol, "127.0.0.1") as url, httpx2.AsyncClient() as client:
+    protocol = searching(tmp_path / "missing", tells=tells)
+    async with served(protocol, "127.0.0.1") as url, httpx2.AsyncClient() as client:
         assert (await client.get(url)).status_code == status
 
 
-async def test_where_the_table_may_not_be_read_nobody_comes_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.delattr(socket, "AF_NETLINK")
-    monkeypatch.setattr(owners, "TABLES", dict.fromkeys(owners.TABLES, tmp_path))
-    async with served(NeighbourProtocol, "127.0.0.1") as url, httpx2.AsyncClient() as client:
+async def test_where_the_table_may_not_be_read_nobody_comes_in(tmp_path: Path) -> None:
+    async with served(searching(tmp_path), "127.0.0.1") as url, httpx2.AsyncClient() as client:
         assert (await client.get(url)).status_code == 403
 
 

@@ -6,9 +6,10 @@ which takes the longer the more there are. Elsewhere than on Linux nobody tells.
 
 import socket
 import struct
+from collections.abc import Mapping
 from pathlib import Path
 
-TABLES = {socket.AF_INET: Path("/proc/net/tcp"), socket.AF_INET6: Path("/proc/net/tcp6")}
+TABLES: Mapping[int, Path] = {socket.AF_INET: Path("/proc/net/tcp"), socket.AF_INET6: Path("/proc/net/tcp6")}
 _ESTABLISHED = 1
 _NETLINK_SOCK_DIAG, _SOCK_DIAG_BY_FAMILY, _REQUEST = 4, 20, 1
 _ANY = 0xFFFFFFFF
@@ -41,10 +42,10 @@ def ask(family: int, far: Address, near: Address) -> int | None:
     return int(user) if state == _ESTABLISHED else None
 
 
-def search(family: int, far: Address, near: Address) -> int | None:
+def search(family: int, far: Address, near: Address, tables: Mapping[int, Path] = TABLES) -> int | None:
     """Raises FileNotFoundError where there is no table."""
     ends = f": {_written(family, far)} {_written(family, near)} ".encode()
-    _, found, rest = TABLES[socket.AddressFamily(family)].read_bytes().partition(ends)
+    _, found, rest = tables[family].read_bytes().partition(ends)
     state, _, _, _, user = rest.split(None, 5)[:5] if found else (b"0", b"", b"", b"", b"-1")
     return int(user) if int(state, 16) == _ESTABLISHED else None
 
