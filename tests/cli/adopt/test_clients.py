@@ -1,0 +1,87 @@
+"""Which clients are adopted, and what stays with them."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.cli.adopt.homes import CLAUDE, own, put
+from tests.cli.conftest import Shell
+from toolreeve.cli.adopt import NAMES
+from toolreeve.clients.known import CLIENTS
+
+
+def test_every_client_can_be_named() -> None:
+    assert tuple(CLIENTS) == NAMES
+
+
+def test_one_client_can_be_chosen(installed: Shell) -> None:
+    installed.run("adopt", "--no-count", "--client", "codex", "--client", "zed")
+
+    assert list(own(installed)["mcp_servers"]) == ["docs", "z"]
+    assert (installed.home / ".claude.json").read_text() == CLAUDE
+
+
+def test_no_client_at_all_is_said(shell: Shell) -> None:
+    done = shell.run("adopt", "--no-count")
+
+    assert (done.status, done.out) == (0, "no client's file was found\n")
+
+
+@pytest.mark.parametrize("content", ["", "\ufeff", "// nothing\n", "{}", '{"mcpServers": {}}', "null"])
+def test_a_client_without_servers_is_left_as_it_is(shell: Shell, content: str) -> None:
+    path = put(shell.home / ".cursor/mcp.json", content)
+
+    done = shell.run("adopt", "--no-count")
+
+    assert done.status == 0
+    assert "nothing to do" in done.out
+    assert path.read_text() == content
+    assert not (shell.home / ".config/toolreeve").exists()
+
+
+@pytest.mark.parametrize(
+    ("entry", "why"),
+    [
+        ({"command": "./here"}, "relative to wherever the client starts"),
+        ({"command": "x", "sandboxEnabled": True}, "confined in the client's own way"),
+        ({"command": "x", "env": {"A": "${command:pick}"}}, "nothing that can be looked up"),
+        ("x", "it is not a table"),
+    ],
+)
+def test_what_could_not_work_here_stays_where_it_is(shell: Shell, entry: Any, why: str) -> None:
+    path = put(shell.home / ".cursor/mcp.json", json.dumps({"mcpServers": {"a": entry}}))
+    before = path.read_text()
+
+    done = shell.run("adopt", "--no-count")
+
+    assert why in done.err
+    assert path.read_text() == before
+
+
+def test_what_a_client_does_not_start_is_not_started_here(shell: Shell) -> None:
+    servers = '"mcpServers": {"on": {"command": "a"}, "off": {"command": "b"}, "other": {"command": "c"}}'
+    lists = '"mcp": {"allowed": ["On", "off", "toolreeve"], "excluded": ["OFF"]}'
+    put(shell.home / ".gemini/settings.json", f"{{{servers}, {lists}}}")
+
+    [row] = shell.run("adopt", "--no-count", "--json").json["clients"]
+
+    assert row["adopted"] == {"on": "on"}
+    assert row["kept"] == {
+        "off": "Gemini CLI does not start it: mcp.excluded names it",
+        "other": "Gemini CLI does not start it: mcp.allowed does not name it",
+    }
+
+
+def test_a_client_that_would_not_start_us_keeps_its_servers(shell: Shell) -> None:
+    text = '{"mcpServers": {"a": {"command": "a"}}, "mcp": {"allowed": ["a"]}}'
+    path = put(shell.home / ".gemini/settings.json", text)
+
+    done = shell.run("adopt", "--no-count", "--json")
+
+    assert done.status == 1
+    assert done.json["clients"][0]["problem"] == (
+        "would not start 'toolreeve': mcp.allowed does not name it; change that and run it again"
+    )
+    assert path.read_text() == text
+    assert not (shell.home / ".config/toolreeve/toolreeve.toml").exists()
