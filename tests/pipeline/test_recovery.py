@@ -1,0 +1,50 @@
+"""What is tried again, what rests, and what is never repeated."""
+
+from tests.world import World
+from toolreeve import CircuitBreaker, DangerLevel, ErrorCode, Retry, ToolError, tool
+
+
+async def test_a_failing_tool_is_tried_again_as_often_as_it_says(world: World) -> None:
+    tries = []
+
+    @tool(danger=DangerLevel.SAFE, retry=Retry(attempts=3, initial_delay=0.001))
+    async def flaky() -> str:
+        """Fail twice."""
+        tries.append(1)
+        if len(tries) == 1:
+            raise ToolError(ErrorCode.UPSTREAM, "away")
+        if len(tries) == 2:
+            raise ConnectionError("reset")
+        return "there"
+
+    async with world.reeve(tools=[flaky]) as reeve:
+        result = await reeve.call("flaky")
+
+    assert (result.output, result.meta.attempts) == ("there", 3)
+
+
+async def test_what_may_have_happened_is_never_repeated(world: World) -> None:
+    tries = []
+
+    @tool(danger=DangerLevel.LOW, read_only=False, retry=Retry(attempts=3, initial_delay=0.001))
+    async def pay() -> None:
+        """Pay, and fail afterwards."""
+        tries.append(1)
+        raise ToolError(ErrorCode.UPSTREAM, "no answer")
+
+    async with world.reeve(tools=[pay]) as reeve:
+        await reeve.call("pay")
+
+    assert len(tries) == 1
+
+
+async def test_a_tool_that_keeps_failing_rests(world: World) -> None:
+    @tool(danger=DangerLevel.SAFE, circuit_breaker=CircuitBreaker(failure_threshold=2))
+    async def broken() -> None:
+        """Fail."""
+        raise ToolError(ErrorCode.UPSTREAM, "away")
+
+    async with world.reeve(tools=[broken]) as reeve:
+        codes = [(await reeve.call("broken")).error for _ in range(3)]
+
+    assert [error.code for error in codes if error] == [ErrorCode.UPSTREAM, ErrorCode.UPSTREAM, ErrorCode.CIRCUIT_OPEN]
