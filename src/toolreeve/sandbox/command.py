@@ -7,6 +7,7 @@ import asyncio
 import json
 import os
 import socket
+import stat
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ _IN_A_MESSAGE = 100_000
 _LAST_WORDS = 1.0
 _LOOK_EVERY = 0.2
 _MEGABYTE = 1 << 20
+_BY_NAME = (0o644, 0o622, 0o622)
 
 
 class Outcome(NamedTuple):
@@ -185,6 +187,7 @@ def _holding(data: bytes) -> int:
 
 def send_order(slot: Slot, message: bytes, descriptors: Sequence[int]) -> None:
     """The first three descriptors are the streams. Raises OSError where the slot is gone."""
+    _let_open(descriptors)
     if len(message) <= _IN_A_MESSAGE:
         socket.send_fds(slot.commands, [message], descriptors)
         return
@@ -193,6 +196,14 @@ def send_order(slot: Slot, message: bytes, descriptors: Sequence[int]) -> None:
         socket.send_fds(slot.commands, [b"@"], [large, *descriptors])
     finally:
         os.close(large)
+
+
+def _let_open(streams: Sequence[int]) -> None:
+    """A program that runs as somebody else may open its pipes as /dev/stdin, /dev/stdout and /dev/stderr, each in its
+    own direction. They have no name but in /proc, where nobody finds them who may not look into the program."""
+    for descriptor, rights in zip(streams, _BY_NAME, strict=False):  # files may follow
+        if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+            os.fchmod(descriptor, rights)
 
 
 def to_message(request: ProcessRequest, environment: Mapping[str, str]) -> bytes:
