@@ -1,0 +1,44 @@
+"""Tools whose calls a conversation can watch: one answers, one never ends, one reports, one asks the client."""
+
+import asyncio
+from typing import Any
+
+from toolreeve import Context, DangerLevel, tool
+from toolreeve.core.peer import PeerError
+
+
+@tool(danger=DangerLevel.SAFE)
+async def echo(text: str) -> str:
+    """Say it again."""
+    return text
+
+
+@tool(danger=DangerLevel.SAFE, timeout=600)
+async def wait(context: Context) -> str:
+    """Never end by itself."""
+    context.progress("waiting")
+    await asyncio.Event().wait()
+    return "never"
+
+
+@tool(danger=DangerLevel.SAFE)
+async def steps(context: Context) -> str:
+    """Report three steps."""
+    for number in range(3):
+        context.progress(f"step {number}")
+        await asyncio.sleep(0)
+    return "done"
+
+
+@tool(danger=DangerLevel.SAFE)
+async def roots(context: Context) -> dict[str, Any]:
+    """Ask the client for its roots."""
+    peer = context.call.peer
+    assert peer is not None
+    try:
+        return await peer.request("roots/list", {})
+    except PeerError as problem:
+        return {"refused": problem.to_dict()}
+
+
+TOOLS = [echo, wait, steps, roots]
