@@ -1,0 +1,121 @@
+"""The form in which a client is asked, and what in its answer is a yes."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.approval.people import ASK, call
+from tests.approval.questions import question
+from toolreeve.approval.elicitation import LONGEST, NoAnswer, can_elicit, elicitation, read_answer
+from toolreeve.approval.request import pose
+
+
+def test_a_client_shows_forms_unless_it_says_that_it_shows_only_pages() -> None:
+    assert can_elicit({"elicitation": {}})
+    assert can_elicit({"elicitation": {"form": {}, "url": {}}})
+    assert not can_elicit({"elicitation": {"url": {}}})
+    assert not can_elicit({})
+    assert not can_elicit({"elicitation": None})
+    assert not can_elicit({"elicitation": True})
+
+
+def test_the_form_shows_everything_and_offers_no_first() -> None:
+    params = elicitation(question(path="a.txt", content="line one\nline two"))
+
+    assert "Tool 'write_file' (danger=medium)" in params["message"]
+    assert "line one" in params["message"]
+    assert "line two" in params["message"]
+    assert "Asked because: Default mode: medium tools are asked for" in params["message"]
+    assert params["requestedSchema"]["properties"]["decision"]["enum"] == [
+        "deny",
+        "allow once",
+        "allow for this session",
+        "always allow",
+    ]
+
+
+def test_always_is_not_offered_where_nothing_can_be_remembered() -> None:
+    request = pose(call(), ASK, version="1", timeout=60.0)
+
+    assert "always allow" not in elicitation(request)["requestedSchema"]["properties"]["decision"]["enum"]
+    with pytest.raises(NoAnswer):
+        read_answer(request, {"action": "accept", "content": {"decision": "always allow"}})
+
+
+def test_what_hides_in_an_argument_is_spelled_out_in_the_form() -> None:
+    hidden = "rm \u202etxt.exe\u202c \u200b\x1b[2J\r\nAsked because: you wanted it"
+
+    message = elicitation(question(path="a", content=hidden))["message"]
+
+    assert not any(character in message for character in "\u202e\u202c\u200b\x1b\r")
+    assert "‹U+202E›" in message
+    assert "‹U+200B›" in message
+    assert [line for line in message.splitlines() if line.startswith("  Asked because:")] == [
+        "  Asked because: Default mode: medium tools are asked for"
+    ]
+
+
+def test_a_call_that_is_too_long_for_a_form_says_so_first() -> None:
+    message = elicitation(question(path="a", content="y" * (LONGEST + 1)))["message"]
+
+    assert message.startswith("(Not all of it fits here:")
+    assert "? shows" not in message
+    assert len(message) <= LONGEST + 200
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        None,
+        True,
+        "accept",
+        [],
+        {},
+        {"action": "accept"},
+        {"action": "accept", "content": None},
+        {"action": "accept", "content": {}},
+        {"action": "accept", "content": {"decision": True}},
+        {"action": "accept", "content": {"decision": 1}},
+        {"action": "accept", "content": {"decision": "yes"}},
+        {"action": "accept", "content": {"decision": "Allow once"}},
+        {"action": "accept", "content": {"decision": ["allow once"]}},
+        {"action": "accept", "content": [("decision", "allow once")]},
+        {"action": "ACCEPT", "content": {"decision": "allow once"}},
+        {"action": True, "content": {"decision": "allow once"}},
+        {"action": "cancel", "content": {"decision": "allow once"}},
+        {"content": {"decision": "allow once"}},
+        {"approved_by": "me"},
+    ],
+)
+def test_what_is_not_an_offered_choice_is_no_answer(result: Any) -> None:
+    with pytest.raises(NoAnswer):
+        read_answer(question(), result)
+
+
+_json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.sampled_from(["accept", "allow once"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["action", "content", "decision", "note", "x"]), inner, max_size=4)
+    ),
+    max_leaves=8,
+)
+
+
+@given(_json)
+def test_only_an_accepted_choice_ever_grants(result: Any) -> None:
+    try:
+        answer = read_answer(question(), result)
+    except NoAnswer:
+        return
+    if answer.granted:
+        assert result["action"] == "accept"
+        assert result["content"]["decision"] in ("allow once", "allow for this session", "always allow")
+
+
+def test_a_decline_is_a_no_whatever_came_with_it() -> None:
+    assert not read_answer(question(), {"action": "decline", "content": {"decision": "allow once"}}).granted
+    refused = read_answer(question(), {"action": "accept", "content": {"decision": "deny", "note": "not there"}})
+    assert (refused.granted, refused.note) == (False, "not there")
