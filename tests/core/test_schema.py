@@ -1,5 +1,7 @@
 """Arguments against a schema: all problems at once, hostile shapes included."""
 
+import socket
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -115,14 +117,91 @@ def test_keys_that_are_no_strings_are_refused() -> None:
     assert "not a string" in refusal({"path": "a", "deep": {1: 2}}).message
 
 
+def fault(document: Mapping[Any, Any], *, linear: bool = False) -> str:
+    with pytest.raises(ToolreeveError) as refused:
+        Schema(document, linear=linear).check()
+    before, _, told = str(refused.value).partition("not a usable JSON Schema: ")
+    assert before == ""
+    return told
+
+
 def test_a_schema_cannot_reach_the_network() -> None:
-    with pytest.raises(ToolreeveError, match="not a usable JSON Schema"):
-        Schema({"type": "object", "properties": {"x": {"$ref": "http://127.0.0.1:9/schema.json"}}}).check()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setblocking(False)
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/schema.json"
+
+        told = fault({"type": "object", "properties": {"x": {"$ref": url}}})
+
+        assert (
+            told
+            == f"/properties/x/$ref: '{url}' cannot be resolved; fix: define it below $defs, for nothing is fetched"
+        )
+        with pytest.raises(BlockingIOError):
+            listener.accept()
 
 
-def test_a_broken_schema_is_refused() -> None:
-    with pytest.raises(ToolreeveError, match="not a usable JSON Schema"):
-        Schema({"type": "objekt"}).check()
+NESTED: dict[str, Any] = {}
+for _ in range(300):
+    NESTED = {"not": NESTED}
+TYPES = '["array","boolean","integer","null","number","object","string"]'
+DRAFT_7 = "http://json-schema.org/draft-07/schema#"
+
+
+@pytest.mark.parametrize(
+    ("document", "told"),
+    [
+        ({"type": "objekt"}, f"/type: must be one of {TYPES}, got \"objekt\" (did you mean 'object'?)"),
+        (
+            {"properties": {"a/b": {"type": ["null", "q"]}}},
+            f'/properties/a~1b/type/1: must be one of {TYPES}, got "q"',
+        ),
+        ({"$schema": DRAFT_7, "items": [{"type": 5}]}, f"/items/0/type: must be one of {TYPES}, got 5"),
+        ({"properties": {"a": {"required": True}}}, "/properties/a/required: expected array, got boolean true"),
+        ({"properties": {"a": {"minLength": -1}}}, "/properties/a/minLength: -1 is less than the minimum of 0"),
+        (
+            {"properties": {"a": {"pattern": "("}}},
+            '/properties/a/pattern: "(" is no regular expression; fix: correct it',
+        ),
+        (
+            {"allOf": [{"$ref": "#/$defs/gone"}]},
+            "/allOf/0/$ref: '#/$defs/gone' cannot be resolved; fix: define it below $defs, for nothing is fetched",
+        ),
+        ({"$schema": "urn:x"}, "/$schema: 'urn:x' cannot be resolved; fix: leave it out, or name a published draft"),
+        ({"$id": "::x"}, "/$id: '::x' cannot be resolved; fix: leave it out, or give a URI"),
+        ({"title": "\ud800"}, "/title: is not valid UTF-8 text (it holds a lone surrogate)"),
+        ({"x": {1, 2}}, "/x: is not a JSON value: Object of type set is not JSON serializable"),
+        (NESTED, f"{'/not' * 20}: is nested deeper than 64 levels"),
+    ],
+)
+def test_a_broken_schema_is_refused_with_the_place_and_what_is_expected_there(document: Any, told: str) -> None:
+    assert fault(document) == told
+
+
+def test_a_pattern_that_may_take_for_ever_is_refused_where_it_must_not() -> None:
+    told = fault({"properties": {"a": {"pattern": "(?=a)b"}}}, linear=True)
+
+    assert told.endswith("is no regular expression; fix: correct it, without look-around and references back")
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"properties": {"a\nb\x1b[2J": {"type": "x\ny"}}},
+        {"properties": {"a" * 9000: {"type": "x"}}},
+        {"properties": {"a": {"type": "x" * 9000}}},
+        {"properties": {"a": {"pattern": "(" * 9000}}},
+        {"properties": {"a": {"$ref": "#/" + "x" * 9000}}},
+        {"properties": {"a": {"$ref": "#/x\ny"}}},
+        {"properties": {"a": {"$ref": "#/it's 'quoted'"}}},
+        {"$id": "\n" * 9000},
+        {1: 2},
+    ],
+)
+def test_whatever_is_wrong_with_a_schema_is_told_in_one_short_line(document: Any) -> None:
+    told = fault(document)
+
+    assert told.isprintable()
+    assert 0 < len(told) <= 600
 
 
 JSON = st.recursive(

@@ -15,12 +15,15 @@ import jsonschema_rs
 
 from toolreeve.core import json
 from toolreeve.core.errors import ErrorCode, ToolError, ToolreeveError
+from toolreeve.core.references import misreferred
+from toolreeve.core.visible import one_line
 
 MAX_DEPTH = 64
 MAX_CHARACTERS = 16 * 1024 * 1024
 SHOWN_PROBLEMS = 20
 SMALL = 64 * 1024
 MAX_PLAIN = 64
+LONGEST_POINTER, LONGEST_FAULT = 200, 600
 _PLAIN = frozenset({int, float, bool, type(None)})
 
 
@@ -54,7 +57,12 @@ class Schema:
             patterns = jsonschema_rs.RegexOptions() if self._linear else None
             return jsonschema_rs.validator_for(dict(self.document), offline=True, pattern_options=patterns)
         except (ValueError, TypeError) as problem:
-            raise ToolreeveError(f"not a usable JSON Schema: {problem}") from None
+            raise self._unusable(problem) from None
+
+    def _unusable(self, problem: Exception) -> ToolreeveError:
+        fault = _fault(self.document, problem, linear=self._linear)
+        told = one_line(str(Problem(fault.pointer[:LONGEST_POINTER], fault.text)))
+        return ToolreeveError(f"not a usable JSON Schema: {told[:LONGEST_FAULT]}")
 
     def check(self) -> None:
         """Raise ToolreeveError now rather than at the first call if the schema cannot be compiled."""
@@ -195,6 +203,28 @@ def _explain(error: Any, document: Mapping[str, Any], depth: int = 0) -> Problem
             return Problem(pointer, f"fits none of the allowed forms; the closest says: {inner}")
         case _:
             return Problem(pointer, error.message if len(error.message) < 300 else error.message[:300] + "…")
+
+
+def _fault(document: Mapping[str, Any], problem: Exception, *, linear: bool) -> Problem:
+    """What makes a schema unusable; `pointer` leads into the schema."""
+    if not isinstance(problem, jsonschema_rs.ValidationError):
+        found = _oversized(document) or _unsayable(document)[0]
+        return found if found.pointer else Problem("", str(problem))
+    if problem.kind.name == "$ref":
+        path, text = misreferred(document, problem.message)
+        return Problem(_pointer(path), text)
+    error = _innermost(problem)
+    if error.kind.name == "format":
+        mend = "correct it, without look-around and references back" if linear else "correct it"
+        return Problem(_pointer(error.instance_path), f"{_short(error.instance)} is no regular expression; fix: {mend}")
+    return _explain(error, document)
+
+
+def _innermost(error: Any) -> Any:
+    """Of what has several forms, the problem with the one that was followed furthest."""
+    while branches := [branch for branch in getattr(error.kind, "context", None) or () if branch]:
+        error = max(branches, key=lambda branch: len(branch[0].instance_path))[0]
+    return error
 
 
 def _pointer(path: Sequence[str | int]) -> str:

@@ -73,7 +73,7 @@ def _terms(parameter: Mapping[str, Any]) -> Terms:
 def _problems(parameter: Mapping[str, Any], index: int) -> Iterator[Wrong]:
     schema = Schema({"type": "object", "properties": {"value": _schema(parameter)}})
     try:
-        schema.check()
+        Schema(_schema(parameter)).check()
     except ToolreeveError as problem:
         yield Wrong(str(problem), ("parameters", index), "correct the pattern")
         return
