@@ -18,9 +18,9 @@ import click
 from toolreeve.builtin import TOOLS
 from toolreeve.cli.invocation import common_options
 from toolreeve.cli.main import COMMANDS, toolreeve
+from toolreeve.config.about import Project
 from toolreeve.config.layers import ALIASES
 from toolreeve.config.leaves import Leaf, leaves
-from toolreeve.config.settings import Project
 from toolreeve.config.tables import TOKENS
 from toolreeve.core.errors import TRAITS, ErrorCode
 from toolreeve.core.tool import FunctionTool

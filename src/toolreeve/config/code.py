@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from toolreeve.config.about import Project
 from toolreeve.config.layers import Layer
 from toolreeve.config.leaves import leaves
 from toolreeve.config.programs import entries_shown, programs_within
-from toolreeve.config.settings import Project
 from toolreeve.config.trust import TrustedFolders, digest_of
 from toolreeve.core.documents import Document
 

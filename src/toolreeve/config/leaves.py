@@ -11,8 +11,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, cast, get_args, get_origin
 
+from toolreeve.config.about import About
 from toolreeve.config.places import expand
-from toolreeve.config.settings import About, Settings
+from toolreeve.config.settings import Settings
 from toolreeve.config.tables import REFERENCE
 from toolreeve.core.schema import Problem, Schema
 from toolreeve.core.signature import plain_schema

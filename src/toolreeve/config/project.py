@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from toolreeve.config.about import Project
 from toolreeve.config.layers import Given, Layer
 from toolreeve.config.leaves import KeyPath, Leaf, leaves
-from toolreeve.config.settings import Project
 from toolreeve.core.errors import ConfigError
 
 

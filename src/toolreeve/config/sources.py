@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from toolreeve.config import places
+from toolreeve.config.about import Project
 from toolreeve.config.code import ProjectCode, project_code
 from toolreeve.config.files import present
 from toolreeve.config.layers import Given, Layer, read_environment, read_file_layer, read_overrides
@@ -17,7 +18,7 @@ from toolreeve.config.leaves import KeyPath, build, leaves, value_at
 from toolreeve.config.project import tighten
 from toolreeve.config.secrets import SecretSource, secret_values
 from toolreeve.config.servers import WorkspaceServers, configured, read_servers, servers_from_code, surroundings
-from toolreeve.config.settings import Project, Settings
+from toolreeve.config.settings import Settings
 from toolreeve.config.trust import TrustedFolders
 from toolreeve.core.documents import Document, read_document
 from toolreeve.core.errors import ConfigError, ConfigErrors

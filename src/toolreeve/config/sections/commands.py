@@ -1,0 +1,121 @@
+"""Which programs are started, where do they run, and how much may they use?"""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from toolreeve.config.about import About, Project
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sandbox:
+    """Where programs run."""
+
+    mode: Annotated[
+        Literal["local", "docker", "none"],
+        About(
+            "local: confined by this machine's kernel. docker: in a container. none: not confined at all, a choice of "
+            "your own that every result shows.",
+            Project.NEVER,
+        ),
+    ] = "local"
+    require: Annotated[
+        Literal["full", "landlock", "limits"],
+        About(
+            "The least that is good enough; where the machine offers less, no program runs. full: namespaces, Landlock "
+            "and filtered system calls. landlock: without namespaces. limits: resource limits only.",
+            Project.STRICTER,
+        ),
+    ] = "landlock"
+    concurrency: Annotated[
+        int,
+        About("Programs that may run at the same time.", Project.LOWER, at_least=1),
+    ] = 16
+    readable: Annotated[
+        tuple[str, ...],
+        About(
+            "Toolchains and data outside the workspace that programs may read, besides the system's own.",
+            Project.NEVER,
+            paths=True,
+        ),
+    ] = ()
+    image: Annotated[
+        str,
+        About("The image that containers are made of in docker mode.", Project.NEVER),
+    ] = "debian:stable-slim"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commands:
+    """Which programs the shell tools start, and how much they may use."""
+
+    allowlist: Annotated[
+        tuple[str, ...],
+        About(
+            "The programs that execute_command may start, instead of the shipped list (`toolreeve tools "
+            "execute_command` names the guide). A role still may start only what it may.",
+            Project.NEVER,
+        ),
+    ] = ()
+    blocklist: Annotated[
+        tuple[str, ...],
+        About(
+            "Programs that execute_command never starts, besides those it ships with; `git push` blocks only that. "
+            "The lists of all sources add up.",
+            Project.ADD,
+        ),
+    ] = ()
+    timeout: Annotated[
+        float,
+        About("Seconds that a command may take where the call does not say.", Project.LOWER, above=0),
+    ] = 30.0
+    network: Annotated[
+        Literal["none", "guarded", "host"],
+        About(
+            "What commands of the shell tools reach: nothing, what the network guard lets through, or all that this "
+            "machine does.",
+            Project.NEVER,
+        ),
+    ] = "none"
+    memory_mb: Annotated[
+        int,
+        About("Memory that a command with all it starts may use.", Project.LOWER, at_least=16),
+    ] = 2048
+    processes: Annotated[
+        int,
+        About("Processes and threads that a command may have at once.", Project.LOWER, at_least=1),
+    ] = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quality:
+    """What run_tests and its like run, where it should not be detected. Each entry is a command, as for
+    execute_command but with any program."""
+
+    tests: Annotated[
+        tuple[str, ...],
+        About("The commands of run_tests.", Project.WHEN_TRUSTED),
+    ] = ()
+    lint: Annotated[
+        tuple[str, ...],
+        About("The commands of run_lint.", Project.WHEN_TRUSTED),
+    ] = ()
+    format: Annotated[
+        tuple[str, ...],
+        About("The commands of run_format when it changes files.", Project.WHEN_TRUSTED),
+    ] = ()
+    format_check: Annotated[
+        tuple[str, ...],
+        About("The commands of run_format when it only checks.", Project.WHEN_TRUSTED),
+    ] = ()
+    typecheck: Annotated[
+        tuple[str, ...],
+        About("The commands of run_typecheck.", Project.WHEN_TRUSTED),
+    ] = ()
+    build: Annotated[
+        tuple[str, ...],
+        About("The commands of run_build.", Project.WHEN_TRUSTED),
+    ] = ()
+    timeout: Annotated[
+        float,
+        About("Seconds that one of these tools may take.", Project.LOWER, above=0),
+    ] = 600.0
