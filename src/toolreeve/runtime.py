@@ -2,29 +2,31 @@
 
 import asyncio
 import logging
-import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from toolreeve import flows, formats
-from toolreeve.approval.channel import Channel
-from toolreeve.approval.channels.callback import CallbackChannel
 from toolreeve.assembly import Assembly
-from toolreeve.builtin import TOOLS
-from toolreeve.config import Configuration, Settings, from_settings, load
-from toolreeve.config.servers import servers_from_code
+from toolreeve.config import Configuration, Settings
 from toolreeve.core.action import Action
 from toolreeve.core.call import LOCAL, Principal, ToolCall, new_id
 from toolreeve.core.errors import ConfigError, ErrorCode, ToolreeveError
 from toolreeve.core.names import BUILTIN_SERVER, server_of
 from toolreeve.core.result import ToolResult
-from toolreeve.knowing import knowing
-from toolreeve.permissions import PermissionPolicy
+from toolreeve.given import (
+    Approve,
+    McpServers,
+    Policy,
+    channels_of,
+    new_catalogue,
+    new_configuration,
+    new_registry,
+    servers_of,
+)
 from toolreeve.policy.explanation import Explanation, explain, refused
 from toolreeve.policy.mode import PermissionMode
-from toolreeve.policy.rules import PermissionRule
 from toolreeve.record.approvals import Approvals
 from toolreeve.record.audit import Audit
 from toolreeve.record.bus import Bus
@@ -34,9 +36,7 @@ from toolreeve.remote.fleet import Fleet
 from toolreeve.remote.lines.dialing import Authorize
 from toolreeve.remote.offers.discovery import discover
 from toolreeve.remote.offers.pins import Pins
-from toolreeve.remote.servers import ServerSpec
-from toolreeve.scripted.catalogue import Catalogue, Change
-from toolreeve.scripted.modules import load_tools
+from toolreeve.scripted.catalogue import Change
 from toolreeve.standing import StandingPolicy
 
 if TYPE_CHECKING:
@@ -44,9 +44,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-Approve = Callable[..., Any] | Channel | Sequence[Channel]
-McpServers = Mapping[str, Any] | Sequence[Mapping[str, Any]] | str | Path
-Policy = PermissionPolicy | Sequence[PermissionRule]
 PATIENCE = 5.0
 """How many seconds the calls under way get to end when the runtime is closed."""
 LOOK_EVERY = 1.0
@@ -87,16 +84,13 @@ class Toolreeve:
         principal: Principal = LOCAL,
         origin: str = "python",
     ) -> None:
-        self.configuration = _configuration(settings, workspace, mode, tool_files)
-        files = self.configuration.settings.tool_files
-        found = [bound for path in files if path.endswith(".py") for bound in load_tools(Path(path))]
-        place = {"root": self.configuration.settings.workspace.dir, "home": self.configuration.home}
-        self.tools = ToolRegistry([*knowing(TOOLS, **place), *found, *tools])
-        self._catalogue = _catalogue(self.configuration, self.tools)
+        self.configuration = new_configuration(settings, workspace, mode, tool_files)
+        self.tools = new_registry(self.configuration, tools)
+        self._catalogue = new_catalogue(self.configuration, self.tools)
         standing = StandingPolicy(self.configuration, policy)
-        servers, self._server_problems = _servers(self.configuration, mcp_servers)
+        servers, self._server_problems = servers_of(self.configuration, mcp_servers)
         self._parts = Assembly(
-            self.configuration, self.tools, standing, _channels(approve), servers, authorize=mcp_authorize
+            self.configuration, self.tools, standing, channels_of(approve), servers, authorize=mcp_authorize
         )
         self._await_servers = await_servers
         self._running: dict[str, asyncio.Task[Any]] = {}
@@ -319,60 +313,11 @@ class Toolreeve:
         return self._parts.files
 
 
-def _catalogue(configuration: Configuration, registry: ToolRegistry) -> Catalogue:
-    return Catalogue(
-        configuration.settings.tool_files,
-        registry,
-        profile=configuration.settings.error_profile,
-        secret=configuration.secret_source.find,
-        trusted=configuration.code.files if configuration.code is not None else (),
-    )
-
-
 def _this_task() -> asyncio.Task[Any]:
     task = asyncio.current_task()
     if task is None:
         raise ToolreeveError("calls are made from inside a task of an asyncio event loop")
     return task
-
-
-def _configuration(
-    settings: Settings | Configuration | None,
-    workspace: str | Path | None,
-    mode: PermissionMode | str | None,
-    tool_files: Iterable[str | Path],
-) -> Configuration:
-    if isinstance(settings, Configuration):
-        return settings
-    named = {
-        "workspace.dir": None if workspace is None else str(workspace),
-        "policy.mode": mode.value if isinstance(mode, PermissionMode) else mode,
-        "tool_files": tuple(map(str, tool_files)) or None,
-    }
-    if settings is None:
-        return load(named)
-    if any(value is not None for value in named.values()):
-        raise ToolreeveError("pass either `settings`, or workspace, mode and tool_files; not both")
-    return from_settings(settings)
-
-
-def _channels(approve: Approve | None) -> Sequence[Channel]:
-    if approve is None:
-        return ()
-    if isinstance(approve, Sequence):
-        return approve
-    return (approve,) if isinstance(approve, Channel) else (CallbackChannel(approve),)
-
-
-def _servers(
-    configuration: Configuration, given: McpServers | None
-) -> tuple[Sequence[ServerSpec], Sequence[ConfigError]]:
-    if given is None:
-        return configuration.mcp_servers, ()
-    found = servers_from_code(given, configuration.known, base=Path.cwd())
-    for problem in found.problems:
-        warnings.warn(f"a server is left out: {problem}", stacklevel=3)
-    return tuple(found.specs), tuple(found.problems)
 
 
 def _check_server(name: str, tools: ToolRegistry, fleet: Fleet) -> None:
