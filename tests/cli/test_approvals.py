@@ -169,7 +169,7 @@ ATTACKS = (
     "HOME={home} {python} -m toolreeve approvals allow {number} --yes",
     "{python} -m toolreeve approvals allow {number} --yes",
     "HOME={home} {python} -m toolreeve approvals --json",
-    "HOME={home} {python} -m toolreeve trust",
+    "HOME={home} {python} -m toolreeve trust --yes",
     f'{{python}} -c "{READ}"',
     "cat {state}/toolreeve.db",
     "rm -rf {state}",

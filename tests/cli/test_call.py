@@ -155,7 +155,7 @@ def test_the_projects_own_tools_can_be_called_once_trusted(shell: Shell) -> None
     (shell.workspace / "toolreeve.toml").write_text('tool_files = ["mine.py"]\n')
 
     before = shell.run("call", "shout", "text=hi")
-    shell.run("trust")
+    shell.run("trust", "--yes")
     after = shell.run("call", "shout", "text=hi")
 
     assert (before.status, after.status, after.out) == (5, 0, "HI\n")
@@ -168,7 +168,7 @@ def test_no_tool_changes_what_governs_it_in_any_mode(shell: Shell, name: str, tr
     (shell.workspace / "toolreeve.toml").write_text('tool_files = ["mine.py"]\n')
     (shell.workspace / "link.py").symlink_to("mine.py")
     if trusted:
-        shell.run("trust")
+        shell.run("trust", "--yes")
 
     printed = shell.run("--mode", "bypass", "call", "write_file", f"path={name}", "content=import os", "--json")
 

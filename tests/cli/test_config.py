@@ -94,13 +94,13 @@ def test_trust_lets_the_projects_code_run_until_it_changes(shell: Shell) -> None
         return shell.run("config", "show", "--json").json["tool_files"]["value"]
 
     assert tool_files() == []
-    trusted = shell.run("trust")
+    trusted = shell.run("trust", "--yes")
     assert (trusted.status, trusted.out) == (0, f"{shell.workspace}: trusted as it is now\n")
     assert f"will run as code: {code}" in trusted.err
     assert tool_files() == [str(code)]
     code.write_text("import os\n")
     assert tool_files() == []
-    shell.run("trust")
+    shell.run("trust", "--yes")
     assert shell.run("trust", "--revoke", "--json").json == {"folder": str(shell.workspace), "trusted": False}
     assert tool_files() == []
 

@@ -22,7 +22,7 @@ def offer(shell: Shell, tmp_path: Path) -> Path:
     table = from_file(path, {"tools": [tool("echo"), tool("reаd")]})
     configured = shell.workspace / ".mcp.json"
     configured.write_text(json.dumps({"mcpServers": {"good": table, "bad": {"command": "/nonexistent"}}}))
-    assert shell.run("trust").status == 0
+    assert shell.run("trust", "--yes").status == 0
     return path
 
 
@@ -195,7 +195,7 @@ def test_a_call_of_a_local_tool_starts_no_server(shell: Shell, tmp_path: Path) -
     mark = tmp_path / "started"
     table = {"command": "/bin/sh", "args": ["-c", f"touch {mark}"]}
     (shell.workspace / ".mcp.json").write_text(json.dumps({"mcpServers": {"s": table, "t": light()}}))
-    assert shell.run("trust").status == 0
+    assert shell.run("trust", "--yes").status == 0
 
     assert shell.run("call", "calculate", "expression=1+1").status == 0
     assert not mark.exists()

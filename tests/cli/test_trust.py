@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Shell
+from tests.cli.terminal import on_terminal
+
+QUESTION = " now? [y/n]: "
 
 
 @pytest.fixture
@@ -47,7 +50,7 @@ def test_an_untrusted_project_file_starts_no_server_either(shell: Shell, marker:
 def test_trust_names_what_it_lets_run_and_ends_with_the_next_change(shell: Shell, marker: Path) -> None:
     wants(shell, marker)
 
-    trusted = shell.spawn("trust")
+    trusted = shell.spawn("trust", "--yes")
 
     assert f"will be used as a server: evil: /bin/sh -c 'touch {marker}; exit 1'" in trusted.err
     use(shell)
@@ -57,6 +60,92 @@ def test_trust_names_what_it_lets_run_and_ends_with_the_next_change(shell: Shell
     wants(shell, marker, also="true; ")
 
     assert "not trusted" in use(shell)
+    assert not marker.exists()
+
+
+def test_without_a_terminal_nobody_trusts_unless_they_say_yes(shell: Shell, marker: Path) -> None:
+    wants(shell, marker)
+
+    refused = shell.spawn("trust", stdin=b"y\ny\n")
+
+    assert (refused.status, refused.out) == (2, "")
+    assert "there is no terminal here, and only a person may answer this" in refused.err
+    assert "--yes" not in refused.err
+    assert "not trusted" in use(shell)
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize(("typed", "status"), [("y", 0), ("yes", 0), ("n", 3), ("", 3), ("sure", 3)])
+def test_on_a_terminal_it_is_shown_what_would_run_and_the_person_asked(
+    shell: Shell, marker: Path, typed: str, status: int
+) -> None:
+    wants(shell, marker)
+
+    with on_terminal(shell, "trust") as terminal:
+        shown = terminal.shows(f"Let this run as it is{QUESTION}")
+        terminal.types(f"{typed}\n")
+
+        assert terminal.ends() == status
+    assert f"{shell.workspace}, once it is trusted:" in shown
+    assert f"will be used as a server: evil: /bin/sh -c 'touch {marker}; exit 1'" in shown
+    use(shell)
+    assert marker.exists() is (status == 0)
+
+
+def test_what_was_typed_before_the_question_trusts_nothing(shell: Shell, marker: Path) -> None:
+    wants(shell, marker)
+
+    with on_terminal(shell, "trust", typed="y\ny\ny\n") as terminal:
+        terminal.shows(QUESTION)
+        terminal.types("n\n")
+
+        assert terminal.ends() == 3
+    use(shell)
+    assert not marker.exists()
+
+
+def test_what_changes_while_the_person_is_asked_is_not_trusted(shell: Shell, marker: Path) -> None:
+    wants(shell, marker)
+
+    with on_terminal(shell, "trust") as terminal:
+        terminal.shows(QUESTION)
+        wants(shell, marker, also="true; ")
+        terminal.types("y\n")
+        terminal.shows("nothing was trusted: the files changed while you were asked")
+
+        assert terminal.ends() == 3
+    wants(shell, marker)
+    assert "not trusted" in use(shell)
+    assert not marker.exists()
+
+
+def test_no_entry_can_hide_itself_or_another_from_the_person(shell: Shell) -> None:
+    entries = {
+        "a": {"command": "rm", "args": ["-r", "\x1b[2K\rnothing", "x\nwill run as code: harmless.py"]},
+        "b\x1b[8m": {"command": "true", "cwd": "else\u202ewhere", "env": {"LD_PRELOAD": "./evil.so"}},
+    }
+    (shell.workspace / ".mcp.json").write_text(json.dumps({"mcpServers": entries}))
+
+    with on_terminal(shell, "trust") as terminal:
+        shown = terminal.shows(f"Let these 2 run as they are{QUESTION}")
+        terminal.types("n\n")
+
+        assert terminal.ends() == 3
+    _, _, listed = shown.partition(", once it is trusted:")
+    assert listed.splitlines()[1:] == [
+        "  will be used as a server: a: rm -r '‹U+001B›[2K‹U+000D›nothing' 'x⏎will run as code: harmless.py'",
+        "  will be used as a server: b‹U+001B›[8m: true (in else‹U+202E›where) (with LD_PRELOAD=./evil.so)",
+    ]
+
+
+def test_to_end_the_trust_nobody_is_asked(shell: Shell, marker: Path) -> None:
+    wants(shell, marker)
+    assert shell.spawn("trust", "--yes").status == 0
+
+    ended = shell.spawn("trust", "--revoke")
+
+    assert (ended.status, ended.out) == (0, f"{shell.workspace}: no longer trusted\n")
+    use(shell)
     assert not marker.exists()
 
 

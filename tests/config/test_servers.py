@@ -336,7 +336,8 @@ def test_whoever_trusts_a_folder_is_told_what_its_servers_are_given(user: User) 
         "url": "https://a.example/mcp?key=${secret:PROD}",
         "headers": {"Authorization": "Bearer ${GITHUB_TOKEN}", "X-Folder": "${workspaceFolder}"},
     }
-    shared(user, s=entry, t={"command": "t", "env_pass": ["AWS_SECRET_ACCESS_KEY"]})
+    steered = {"command": "u", "cwd": "sub", "env": {"NODE_OPTIONS": "-r ./x.js", "API_KEY": "sk-12345678", "N": 1}}
+    shared(user, s=entry, t={"command": "t", "env_pass": ["AWS_SECRET_ACCESS_KEY"]}, u=steered)
 
     code = user.load().code
 
@@ -344,6 +345,7 @@ def test_whoever_trusts_a_folder_is_told_what_its_servers_are_given(user: User) 
     assert code.servers == (
         "s: https://a.example/mcp (is given ${secret:PROD}, ${GITHUB_TOKEN})",
         "t: t (is given ${AWS_SECRET_ACCESS_KEY})",
+        "u: u (in sub) (with NODE_OPTIONS=-r ./x.js, API_KEY=[redacted], N=1)",
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from toolreeve.config import places
 from toolreeve.core.documents import Document
+from toolreeve.remote.configured.concealed import veiled
 from toolreeve.remote.configured.dialects import plain
 from toolreeve.remote.configured.expansion import Expander, Surroundings, Unresolved, references
 from toolreeve.remote.configured.reading import entries, is_ourselves, place, sections
@@ -22,7 +23,15 @@ def entries_shown(document: Document) -> Iterator[str]:
     """What a file would have started or connected to, for a person who decides whether it may."""
     for name, said in _entries(document):
         given = dict.fromkeys((*references([*said.values()]), *(f"${{{each}}}" for each in _texts(said, "env_pass"))))
-        yield f"{name}: {place(said)}" + (f" (is given {', '.join(given)})" if given else "")
+        told = {"in": [str(said["cwd"])] if "cwd" in said else [], "with": _variables(said), "is given": given}
+        yield f"{name}: {place(said)}" + "".join(f" ({how} {', '.join(each)})" for how, each in told.items() if each)
+
+
+def _variables(said: Said) -> list[str]:
+    """What steers a program as much as its arguments do, without what looks like a secret."""
+    environment = said.get("env")
+    named = environment.items() if isinstance(environment, Mapping) else ()
+    return veiled([f"{name}={value}" for name, value in named])
 
 
 def programs_within(document: Document, folder: Path, environ: Mapping[str, str]) -> Iterator[str]:
