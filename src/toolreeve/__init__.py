@@ -1,7 +1,7 @@
 """Toolreeve: the tool runtime for AI agents. Every tool call travels one road.
 
-Run as `python -m toolreeve…`, it imports nothing from the folder that it is started in: that is the workspace, and what
-lies there is not ours. That must be settled before anything else is imported.
+Started with `python -m`, it imports nothing from the folder that it is started in: that is the workspace, and what lies
+there is not ours. That must be settled before anything else is imported.
 """
 
 from toolreeve import apart as _apart  # isort: skip  # noqa: F401

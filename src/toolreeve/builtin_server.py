@@ -1,4 +1,4 @@
-"""`python -m toolreeve.builtin_server`: the documented builtin tools, and nothing else, as an MCP server on stdio.
+"""`python -P -m toolreeve.builtin_server`: the documented builtin tools, and nothing else, as an MCP server on stdio.
 
 They are called by their documented names, and every call takes the road of a runtime for the current directory.
 """

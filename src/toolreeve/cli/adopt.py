@@ -6,7 +6,6 @@ taken back with `--undo`.
 
 import difflib
 import os
-import shutil
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -119,10 +118,10 @@ def _folder_for_others(found: "Configuration") -> Path | None:
 
 
 def ourselves() -> list[str]:
-    """How a client starts us, wherever it stands itself."""
+    """How a client starts us, and nothing else of that name, wherever it stands itself: neither what a search finds
+    first, nor what lies in its folder."""
     beside = Path(sys.executable).with_name("toolreeve")
-    program = str(beside) if beside.is_file() else shutil.which("toolreeve")
-    return [os.path.abspath(program), "mcp"] if program else [sys.executable, "-m", "toolreeve", "mcp"]  # noqa: PTH100
+    return [str(beside.absolute()), "mcp"] if beside.is_file() else [sys.executable, "-P", "-m", "toolreeve", "mcp"]
 
 
 def _measured(invocation: Invocation, plan: "Plan") -> Mapping[str, Any]:
