@@ -33,9 +33,11 @@ _SECONDS = 3
 
 
 class Observed(NamedTuple):
-    """What a run really did: paths it changed, programs it started, whether it used the network."""
+    """What a run really did: paths it changed, files of the tree that it read (but git: all are its own), programs
+    it started, whether it used the network."""
 
     changed: frozenset[str]
+    read: frozenset[str]
     started: frozenset[str]
     contacted: bool
 
@@ -86,7 +88,9 @@ def observe(command: str, root: Path) -> Observed | None:
 
 def _read(text: str, root: Path) -> Observed:
     places: dict[str, Path] = {}
+    programs: dict[str, str] = {}
     changed: set[str] = set()
+    looked_at: set[str] = set()
     started: set[str] = set()
     contacted = False
     for line in text.splitlines():
@@ -102,14 +106,23 @@ def _read(text: str, root: Path) -> Observed:
         elif name == "chdir" and paths:
             places[process] = here / paths[0]
         elif name == "execve" and paths:
-            started.add(paths[0].rpartition("/")[2])
+            programs[process] = paths[0].rpartition("/")[2]
+            started.add(programs[process])
         elif name == "connect" and "AF_INET" in arguments:
             contacted = True
         elif name in _MAKING or (
             name in ("open", "openat") and re.search(r"O_WRONLY|O_RDWR|O_CREAT|O_TRUNC", arguments)
         ):
             changed.update(_resolved(name, arguments, here))
-    return Observed(frozenset(changed), frozenset(started), contacted)
+        elif name in ("open", "openat") and "O_DIRECTORY" not in arguments and programs.get(process) != "git":
+            looked_at.update(_resolved(name, arguments, here))
+    around = {path for path in looked_at if _is_content(path, root.parent)}
+    return Observed(frozenset(changed), frozenset(around), frozenset(started), contacted)
+
+
+def _is_content(path: str, around: Path) -> bool:
+    """Whether it is a file of the tree or beside it, and not the repository's own."""
+    return Path(path).is_relative_to(around) and not Path(path).is_dir() and "/.git/" not in path
 
 
 def _resolved(name: str, arguments: str, here: Path) -> Iterator[str]:
@@ -128,7 +141,10 @@ def unpredicted(analysis: Analysis, seen: Observed) -> list[str]:
         if effect.kind is EffectKind.EXEC
         for word in effect.target.split()
     }
+    reading = [effect for effect in analysis.effects if effect.kind is EffectKind.READ]
     surprises = [f"changed {path}" for path in seen.changed if not any(_covers(effect, path) for effect in writing)]
+    handled = (*reading, *writing)
+    surprises += [f"read {path}" for path in seen.read if not any(effect.touches(path) for effect in handled)]
     surprises += [f"started {name}" for name in seen.started - running - {"bash", "sh"}]
     if seen.contacted and not any(effect.kind in (EffectKind.NET, EffectKind.SEND) for effect in analysis.effects):
         surprises.append("used the network")

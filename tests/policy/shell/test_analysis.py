@@ -13,7 +13,7 @@ from toolreeve.policy.shell.specs import program
         "git log --oneline -5 | head",
         "ls -la && pwd",
         "cat README.md | grep -i foo | sort | uniq -c | sort -rn",
-        "find . -name '*.py' -not -path './.git/*' | xargs grep -n TODO",
+        "find . -name '*.py' -not -path './.git/*' -print0 | xargs -0 grep -n TODO",
         'for f in *.md; do wc -l "$f"; done',
         "if [ -f x ]; then cat x; else echo none; fi",
         'while IFS= read -r line; do echo "$line"; done < notes.txt',

@@ -19,7 +19,7 @@ COMMANDS = [
     "diff a.txt b.txt",
     "comm -12 <(sort a.txt) <(sort b.txt)",
     'for f in *.txt; do wc -l "$f"; done',
-    "find . -type f | xargs grep -l one",
+    "find . -type f -print0 | xargs -0 grep -l one",
     "du -sh . && df -h .",
     "cut -c1-3 file.txt > /dev/null",
     "touch new.txt",

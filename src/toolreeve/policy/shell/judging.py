@@ -7,8 +7,9 @@ from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.policy.shell.arguments import Arguments, NotKnown, read
 from toolreeve.policy.shell.paths import resolve
+from toolreeve.policy.shell.printing import Apart, Paths, Printed
 from toolreeve.policy.shell.roles import apply, settle
-from toolreeve.policy.shell.site import Printed, Site
+from toolreeve.policy.shell.site import Site
 from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Glob, Open, Word, shown, stem_of
 
@@ -30,14 +31,27 @@ def conclude(spec: Program, arguments: Arguments, site: Site) -> Printed:
         _follow(spec, arguments, site)
     if spec.rewrites and arguments.has(*spec.rewrites):
         return None
-    if spec.prints or (spec.modes and _lists(spec, arguments)):
-        return printed(arguments.operands, site)
-    return site.piped if spec.filters and not _names_files(spec, arguments) else None
+    nuls = arguments.has(*spec.nuls)
+    match _prints(spec, arguments):
+        case "paths":
+            return printed(arguments.operands, site, nuls=nuls)
+        case "word":
+            return word_of(site)
+    if not spec.filters or site.piped is None or _names_files(spec, arguments):
+        return None
+    return site.piped.through(spec.filters, nuls=nuls)
 
 
-def _lists(spec: Program, arguments: Arguments) -> bool:
-    """Whether a flag makes it print paths and nothing else."""
-    return any("prints" in spec.modes.get(flag, ()) for flag, _ in arguments.flags)
+def _prints(spec: Program, arguments: Arguments) -> str:
+    """Whether it prints `paths` or a `word` and nothing else; a flag may make it."""
+    if spec.prints or not spec.modes:
+        return spec.prints
+    return next((mode["prints"] for flag, _ in arguments.flags if "prints" in (mode := spec.modes.get(flag, {}))), "")
+
+
+def word_of(site: Site) -> Printed:
+    """A name or a number: as a path, something where the shell is."""
+    return Paths(site.scope.directories, Apart.WORD, flagless=True)
 
 
 def _follow(spec: Program, arguments: Arguments, site: Site) -> None:
@@ -87,14 +101,23 @@ def _do(does: tuple[str, ...], site: Site) -> None:
         apply(role, target, site)
 
 
-def printed(words: list[Word], site: Site) -> Printed:
-    """The directories under which the paths lie that a lister prints: as named, and bare names where the shell is."""
-    found = dict.fromkeys(site.scope.directories)
+def printed(words: list[Word], site: Site, *, nuls: bool) -> Printed:
+    """The paths that a lister prints: as named, and bare names where the shell is."""
+    named = roots(words, site)
+    if named is None:
+        return None
+    below = tuple(dict.fromkeys((*site.scope.directories, *named)))
+    return Paths(below, Apart.NULS if nuls else Apart.LINES)
+
+
+def roots(words: list[Word], site: Site) -> tuple[str, ...] | None:
+    """The directories under which everything lies that the words name, as far as that is known."""
+    found: dict[str, None] = {}
     for word in words:
         if isinstance(word, Open):
-            if word.below is None:
+            if word.roots is None:
                 return None
-            found.update(dict.fromkeys(word.below))
+            found.update(dict.fromkeys(word.roots))
         else:
             text = stem_of(word.text) if isinstance(word, Glob) else word
             found.update((resolve(text, directory), None) for directory in site.scope.directories)

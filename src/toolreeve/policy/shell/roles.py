@@ -7,7 +7,7 @@ from toolreeve.core.effects import EffectKind, Reach
 from toolreeve.policy.shell.arguments import Arguments, NotKnown
 from toolreeve.policy.shell.site import Site
 from toolreeve.policy.shell.specs import Program
-from toolreeve.policy.shell.words import Glob, Open, Word, shown
+from toolreeve.policy.shell.words import Glob, Open, Word, several, shown
 
 _MOVES = re.compile(
     r"(?:abort|accept|backward-|beginning-of-line|cancel|clear-|delete-char|deselect|disable-search|enable-search|down|up|"
@@ -16,6 +16,7 @@ _MOVES = re.compile(
     r"[a-z-]*|(?:put|pos|change-(?:header|prompt|query|nth|multi|border-label|list-label|input-label|pointer|ghost))\([^()]*\)"
 )
 
+_FILES = ("read*",)
 _STREAM = re.compile(r"-$|/dev/|/proc/")
 
 
@@ -136,20 +137,32 @@ def settle(program: Program, arguments: Arguments, site: Site) -> None:
 
 
 def _operands(program: Program, roles: tuple[str, ...], absent: tuple[str, ...], words: list[Word], site: Site) -> None:
+    loose = [index for index, word in enumerate(words) if type(word) is not str and several(word)]
     assigned = _assign(roles, len(words))
-    if assigned is None and program.harmless and any(isinstance(word, Open) and not word.single for word in words):
-        assigned = (roles[-1].rstrip("*?+"),) * len(words) if roles else None
-    if assigned is None:
-        extra = shown(words[-1]) if words else ""
-        raise NotKnown(f"the operand `{extra}`" if words else "an operand is missing")
-    if assigned.count("read") == len(words):
+    if assigned is not None and assigned.count("read") == len(words) and (not loose or roles == _FILES):
         site.read_all(words)
-    else:
-        for role, word in zip(assigned, words, strict=False):
+    elif not loose and assigned is not None:
+        for role, word in zip(assigned, words, strict=True):
             if role != "text":
                 apply(role, word, site)
-    if absent and len(words) <= sum(1 for role in roles if role[-1] not in "*?"):
+    elif loose and (pairs := _any_of(roles, words, loose)):
+        for role, word in pairs:
+            apply(role, word, site)
+    else:
+        raise NotKnown(f"the operand `{shown(words[-1])}`" if words else "an operand is missing")
+    if absent and len(words) - len(loose) <= sum(1 for role in roles if role[-1] != "*"):
         apply(absent[0], absent[1], site)
+
+
+def _any_of(roles: tuple[str, ...], words: list[Word], loose: list[int]) -> dict[tuple[str, Word], None]:
+    """Every role that each word may have, where those at `loose` may be none, one or several."""
+    found: dict[tuple[str, Word], None] = {}
+    for times in range(4):
+        lengthened = [word for index, word in enumerate(words) for _ in range(times if index in loose else 1)]
+        assigned = _assign(roles, len(lengthened))
+        if assigned is not None:
+            found.update(dict.fromkeys(zip(assigned, lengthened, strict=True)))
+    return found
 
 
 @lru_cache(maxsize=512)

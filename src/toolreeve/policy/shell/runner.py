@@ -11,9 +11,10 @@ from toolreeve.policy.shell.arguments import NotKnown, RunsCode
 from toolreeve.policy.shell.builtins import BUILTINS
 from toolreeve.policy.shell.judges import JUDGES
 from toolreeve.policy.shell.judging import by_specification
+from toolreeve.policy.shell.printing import Printed
 from toolreeve.policy.shell.scan import Unreadable
 from toolreeve.policy.shell.scope import Scope
-from toolreeve.policy.shell.site import Findings, PartOf, Printed, Site
+from toolreeve.policy.shell.site import Findings, PartOf, Site
 from toolreeve.policy.shell.specs import Program, program
 from toolreeve.policy.shell.words import Word, shown, shown_all
 

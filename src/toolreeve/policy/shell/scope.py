@@ -10,6 +10,8 @@ from toolreeve.policy.shell.scan import Unreadable
 from toolreeve.policy.shell.words import Open, Word
 
 _SECRET_NAME = re.compile(r"TOKEN|SECRET|PASS(WORD|WD|PHRASE)?$|API_?KEY|CREDENTIAL|PRIVATE|ACCESS_KEY", re.IGNORECASE)
+_PLAIN = frozenset("$ # ? UID EUID PPID BASHPID RANDOM SECONDS LINENO USER LOGNAME HOSTNAME".split())
+"""Numbers, and names that have no blanks."""
 _MOST_DIRECTORIES = 4
 
 
@@ -45,8 +47,8 @@ class Scope:
             raise Unreadable(f"${name} may hold a secret")
         if known is not None:
             return known
-        number = name in ("$", "#", "?")
-        return Open(flagless=number or name in ("PWD", "OLDPWD", "PATH"), single=number, solid=number)
+        plain = name in _PLAIN
+        return Open(flagless=plain or name in ("PWD", "OLDPWD", "PATH"), single=plain, solid=plain)
 
     def forget(self, names: Iterable[str]) -> None:
         """They may have any value from here on."""

@@ -8,6 +8,7 @@ from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect, EffectKind, Reach
 from toolreeve.policy.shell.arguments import NotKnown
 from toolreeve.policy.shell.paths import QUIET, resolve, resolve_all
+from toolreeve.policy.shell.printing import Printed
 from toolreeve.policy.shell.scope import Scope
 from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Glob, Open, Word, shown, stem_of
@@ -15,10 +16,6 @@ from toolreeve.policy.shell.words import Glob, Open, Word, shown, stem_of
 _READ, _EXACT = EffectKind.READ, Reach.EXACT  # looked up once: a member of an enumeration is dear to name
 _UNREAD = QUIET | {"", "-"}
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-
-
-Printed = tuple[str, ...] | None
-"""Under which directories the paths lie that a command prints: none at all, some, or not known."""
 
 
 class Judging(Protocol):
@@ -104,10 +101,10 @@ class Site:
                         effects.append(Effect(kind, resolve(word, directory), reach))
             case Glob(text):
                 self._touch_glob(kind, text, reach)
-            case Open() if word.below is not None and (word.below or kind is _READ):
-                effects.extend(_somewhere(kind, root, reach) for root in word.below)
+            case Open() if (roots := _roots(word, reach)) is not None and (roots or kind is _READ):
+                effects.extend(_somewhere(kind, root, reach) for root in roots)
             case Open() if reach is not Reach.NAMES:
-                raise NotKnown(f"{_DOING[kind]} `{shown(word)}`, a path decided only when it runs")
+                raise NotKnown(f"{_DOING[kind]} `{shown(word)}`, {word.why or 'a path decided only when it runs'}")
 
     def read_all(self, words: list[Word]) -> None:
         """As many files as are named, `-` being the standard input: there may be hundreds."""
@@ -142,6 +139,11 @@ class Site:
         if not isinstance(address, str):
             raise NotKnown(f"contacts `{shown(address)}`, an address decided only when it runs")
         self.findings.effects.append(Effect(kind, host_of(address)))
+
+
+def _roots(word: Open, reach: Reach) -> tuple[str, ...] | None:
+    """What `..` names can be touched itself without harm; what lies below it may be anything."""
+    return word.below if word.strays and reach is not Reach.BELOW else word.roots
 
 
 def _somewhere(kind: EffectKind, root: str, reach: Reach) -> Effect:

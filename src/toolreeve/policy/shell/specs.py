@@ -22,8 +22,8 @@ ROLES = frozenset(
 
 FIELDS = ROLES | frozenset(
     "absent also asks calm changing code danger default does everywhere filters flags harmless help judge keeps "
-    "listing matches maybe modes modules net never not_matches nouns number objects operands places prefixes prints "
-    "reading reason refused requires rewrites runs sends single skip statement stops sub unlike verbs".split()
+    "listing matches maybe modes modules net never not_matches nouns nuls number objects operands places prefixes "
+    "prints reading reason refused requires rewrites runs sends single skip statement stops sub unlike verbs".split()
 )
 _FOLLOWING = frozenset("danger does keeps modes requires runs sends unlike".split())
 """What a specification says of the command as a whole, besides its flags and operands."""
@@ -52,6 +52,7 @@ class Program:
         "modes",
         "name",
         "net",
+        "nuls",
         "number",
         "operands",
         "prefixes",
@@ -92,7 +93,8 @@ class Program:
         self.stops: bool = data.get("stops", "sub" in data)
         self.judge: str = data.get("judge", "")
         self.prints: str = data.get("prints", "")
-        self.filters: bool = data.get("filters", False)
+        self.filters: str = data.get("filters", "")
+        self.nuls: tuple[str, ...] = tuple(self._names(data.get("nuls", "")))
         self.rewrites: tuple[str, ...] = tuple(self._names(data.get("rewrites", "")))
         self.keeps: tuple[str, ...] = tuple(data.get("keeps", "").split())
         self.runs: tuple[str, ...] = tuple(data.get("runs", "").split())

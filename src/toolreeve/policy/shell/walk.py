@@ -10,10 +10,11 @@ from collections.abc import Callable
 from toolreeve.policy.shell import grammar
 from toolreeve.policy.shell.arguments import NotKnown
 from toolreeve.policy.shell.environment import may_assign, may_export
+from toolreeve.policy.shell.printing import NOTHING, Printed
 from toolreeve.policy.shell.runner import MOST_COMMANDS, Runner
 from toolreeve.policy.shell.scan import Unreadable
 from toolreeve.policy.shell.scope import Scope
-from toolreeve.policy.shell.site import PartOf, Printed, Site
+from toolreeve.policy.shell.site import PartOf, Site
 from toolreeve.policy.shell.streams import feeds, mixes, redirect
 from toolreeve.policy.shell.syntax import (
     Assignment,
@@ -33,7 +34,7 @@ from toolreeve.policy.shell.syntax import (
     Step,
     Test,
 )
-from toolreeve.policy.shell.words import Open, Word, expand
+from toolreeve.policy.shell.words import Open, Word, expand, several
 
 _NUMERIC_TESTS = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"))
 _LASTING = frozenset(
@@ -53,7 +54,7 @@ class Walk(Runner):
         super().__init__()
         self._nodes = 0
 
-    def script(self, script: Script, scope: Scope, piped: Printed = ()) -> Printed:
+    def script(self, script: Script, scope: Scope, piped: Printed = NOTHING) -> Printed:
         """Walks the steps in order in one scope; answers what the last one prints, if it is the only one that does."""
         printed: Printed = None
         chain: list[Step] = []
@@ -95,7 +96,7 @@ class Walk(Runner):
             inner.become(been)
         return printed
 
-    def node(self, node: Node, scope: Scope, piped: Printed = ()) -> Printed:
+    def node(self, node: Node, scope: Scope, piped: Printed = NOTHING) -> Printed:
         self._nodes += 1
         if self._nodes > _MOST_NODES or len(self.findings.parts) > MOST_COMMANDS:
             raise Unreadable("too many commands")
@@ -253,7 +254,7 @@ class Walk(Runner):
             return [Open()]
         if not may_assign(node.variable):
             raise NotKnown(f"sets {node.variable}, which changes what programs do")
-        values = self._expand(node.values, scope)
+        values = [_one_of(value) for value in self._expand(node.values, scope)]
         return values if len(values) <= _MOST_PASSES else [Open()]
 
     def _branch(self, node: Branch, scope: Scope, piped: Printed) -> None:
@@ -280,6 +281,11 @@ def _set_by(loop: Loop) -> set[str]:
         if isinstance(item, tuple):
             pending.extend(item)
     return names
+
+
+def _one_of(value: Word) -> Word:
+    """What stands for one of the words that a value is split into."""
+    return Open(why=value.why) if isinstance(value, Open) and several(value) and not value.each else value
 
 
 def _is_braced(word: RawWord) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolreeve.policy.shell.paths import resolve
+from toolreeve.policy.shell.printing import Apart, Printed
 from toolreeve.policy.shell.scan import Unreadable
 from toolreeve.policy.shell.syntax import Hole, Part, RawWord, Script, Template
 
@@ -19,6 +20,7 @@ _GLOB, _VARIABLE, _BRACES = Hole.GLOB, Hole.VARIABLE, Hole.BRACES  # looked up o
 _GLOB_CHARS = re.compile(r"[*?\[]")
 _ODD_CLASS = re.compile(r"\[(?!!?[\w.,~+-]+\]|[*?\[]\])[^/]*\]")
 """`[^a]`, `[[:alpha:]]` and the like, which other matchers read otherwise: taken for anything at all."""
+_LEADS_UP = re.compile(r"[*?\[].*/\.\.(?:/|\Z)", re.DOTALL)
 _SPLITS = re.compile(r"[\s*?\[\\]")
 
 
@@ -27,20 +29,33 @@ class Glob(NamedTuple):
 
 
 class Open(NamedTuple):
-    """`below`: the directories under which it names a path, where that is known. `solid`: it never has blanks."""
+    """`single`: it is one word; `each`: it is any number of them, and what is said here holds for every one.
+
+    `below`: the directories under which it names a path, where that is known. `flagless`: it does not begin with a
+    dash. `solid`: it never has blanks. `strays`: a piece of it may be `..`. `why`: what makes it open, for people.
+    """
 
     prefix: str = ""
     single: bool = False
     below: tuple[str, ...] | None = None
     flagless: bool = False
     solid: bool = False
+    each: bool = False
+    strays: bool = False
+    why: str = ""
+
+    @property
+    def roots(self) -> tuple[str, ...] | None:
+        """The directories under which everything lies that it turns out to name."""
+        return self.below if (self.single or self.each) and not self.strays else None
 
 
 Word = str | Glob | Open
 
 
-Substitute = Callable[[Script], tuple[str, ...] | None]
-"""Judges the inner command; answers under which directories the paths lie that it prints."""
+Substitute = Callable[[Script], Printed]
+"""Judges the inner command; answers which paths it prints."""
+_IN_PIECES = "which a name with blanks would be several of (quote it)"
 
 
 def expand(words: tuple[RawWord, ...], scope: "Scope", substitute: Substitute) -> list[Word]:
@@ -70,6 +85,8 @@ def _join(pieces: list[Word]) -> Word:
         if Glob not in kinds:
             return "".join(pieces)  # type: ignore[arg-type]
         text = "".join([piece.text if isinstance(piece, Glob) else _literal(str(piece)) for piece in pieces])
+        if _LEADS_UP.search(text):
+            return Open(why="a pattern that leads up again")
         return Glob(_ODD_CLASS.sub("*", text) if "[" in text else text)
     prefix = ""
     solid = [piece for piece in pieces if piece != ""]
@@ -107,8 +124,7 @@ def _piece(part: Part, scope: "Scope", substitute: Substitute) -> Word:
         case Hole.ARITHMETIC:
             return Open(single=True, solid=True)
         case Hole.SUBSTITUTION if part.script is not None:
-            below = substitute(part.script)
-            return Open(single=part.quoted, below=below, flagless=below is not None and part.quoted)
+            return _substituted(substitute(part.script), quoted=part.quoted)
         case Hole.PROCESS if part.script is not None and part.text == "<":
             substitute(part.script)
             return "/dev/fd/63"
@@ -116,21 +132,33 @@ def _piece(part: Part, scope: "Scope", substitute: Substitute) -> Word:
             raise Unreadable("an expansion that is not plain")
 
 
+def _substituted(printed: Printed, *, quoted: bool) -> Open:
+    """Bash splits what it puts in at blanks, unless it is quoted, and leaves out every NUL."""
+    if printed is None or printed.apart is Apart.NULS:
+        return Open(single=quoted)
+    one, each = printed.apart is Apart.WORD, printed.apart is Apart.WORDS and not quoted
+    return Open("", quoted or one, printed.below, printed.flagless, solid=one, each=each, why=_IN_PIECES)
+
+
 def _variable(value: Word, scope: "Scope", *, quoted: bool) -> Word:
     """What nothing quotes is split at its blanks and read as a pattern, whatever stood where it was assigned."""
     if isinstance(value, Open):
-        return value._replace(single=quoted or value.solid)
+        return value._replace(single=quoted or value.solid, each=value.each and not quoted)
     if quoted:
         return value
     if isinstance(value, Glob):
-        return Open(below=_around(value.text, scope))
+        return Open(each=True, below=_around(value.text, scope), strays=True, why=_IN_PIECES)
     if not value or _SPLITS.search(value):
         return Open(flagless=not value.lstrip().startswith("-") and " -" not in value and bool(value))
     return value
 
 
-def _around(pattern: str, scope: "Scope") -> tuple[str, ...]:
+def _around(pattern: str, scope: "Scope") -> tuple[str, ...] | None:
     """Where the pieces lie of a name that has blanks: beside what the pattern matches, or where the shell is."""
+    wild = _GLOB_CHARS.search(pattern)
+    # Of `x /etc/shadow`, which a pattern over directories may match, one piece leads elsewhere.
+    if wild is None or "/" in pattern[wild.start() :]:
+        return None
     stem = stem_of(pattern)
     return tuple(dict.fromkeys((*(resolve(stem, here) for here in scope.directories), *scope.directories)))
 
@@ -163,4 +191,9 @@ def may_be_flag(word: Word) -> bool:
         case Glob(text):
             return text[:1] in "*?[-"
         case Open():
-            return not (word.flagless and word.single)
+            return not (word.flagless and (word.single or word.each))
+
+
+def several(word: Word) -> bool:
+    """Whether it may turn out to be more words than one, or none."""
+    return type(word) is not str and not (isinstance(word, Open) and word.single)

@@ -17,7 +17,8 @@ from toolreeve.policy.shell.judges import (
     text,
     wrappers,
 )
-from toolreeve.policy.shell.site import Printed, Site
+from toolreeve.policy.shell.printing import Printed
+from toolreeve.policy.shell.site import Site
 from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Word
 
@@ -42,6 +43,7 @@ JUDGES: Mapping[str, Judge] = {
     "git_branch": git.branch,
     "git_config": git.config,
     "grep": text.grep,
+    "here": text.here,
     "ip": filters.ip,
     "jq": text.jq,
     "kubectl_get": filters.kubectl_get,

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.policy.shell.arguments import NotKnown
+from toolreeve.policy.shell.printing import Printed
 from toolreeve.policy.shell.roles import apply
-from toolreeve.policy.shell.site import Printed, Site
+from toolreeve.policy.shell.site import Site
 from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Glob, Open, Word, may_be_flag, shown
 

@@ -5,6 +5,7 @@ import re
 from toolreeve.core.effects import EffectKind
 from toolreeve.policy.shell.arguments import NotKnown, read
 from toolreeve.policy.shell.judging import conclude
+from toolreeve.policy.shell.printing import Printed
 from toolreeve.policy.shell.roles import apply, settle
 from toolreeve.policy.shell.site import Site
 from toolreeve.policy.shell.specs import Program
@@ -18,7 +19,7 @@ _BODIES = frozenset(
 )
 
 
-def curl(spec: Program, words: list[Word], site: Site) -> tuple[str, ...] | None:
+def curl(spec: Program, words: list[Word], site: Site) -> Printed:
     arguments = read(spec, words)
     if arguments.has("--help", "-h", "--version", "-V", "-M", "--manual") and not arguments.operands:
         return None
@@ -77,7 +78,7 @@ def _from_file(flag: str, value: str, site: Site) -> None:
         raise NotKnown(f"{flag} writes a file")
 
 
-def wget(spec: Program, words: list[Word], site: Site) -> tuple[str, ...] | None:
+def wget(spec: Program, words: list[Word], site: Site) -> Printed:
     """Writes what it fetches into the directory, unless told to print it or only to look."""
     arguments = read(spec, words)
     settle(spec, arguments, site)
@@ -87,7 +88,7 @@ def wget(spec: Program, words: list[Word], site: Site) -> tuple[str, ...] | None
     return None
 
 
-def dig(spec: Program, words: list[Word], site: Site) -> tuple[str, ...] | None:
+def dig(spec: Program, words: list[Word], site: Site) -> Printed:
     arguments = read(spec, words)
     for operand in arguments.operands:
         if not isinstance(operand, str):
@@ -97,7 +98,7 @@ def dig(spec: Program, words: list[Word], site: Site) -> tuple[str, ...] | None:
     return None
 
 
-def gh_api(spec: Program, words: list[Word], site: Site) -> tuple[str, ...] | None:
+def gh_api(spec: Program, words: list[Word], site: Site) -> Printed:
     arguments = read(spec, words)
     methods = [value for flag, value in arguments.flags if flag in ("-X", "--method")]
     if any(method not in ("GET", "HEAD") for method in methods):

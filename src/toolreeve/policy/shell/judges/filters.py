@@ -5,12 +5,14 @@ import re
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import EffectKind, Reach
 from toolreeve.policy.shell.arguments import NotKnown, read
-from toolreeve.policy.shell.judging import by_specification, conclude, settle_flags
+from toolreeve.policy.shell.judging import by_specification, conclude, settle_flags, word_of
+from toolreeve.policy.shell.printing import NOTHING, Printed
 from toolreeve.policy.shell.roles import apply
-from toolreeve.policy.shell.site import Printed, Site
+from toolreeve.policy.shell.site import Site
 from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Word, shown
 
+_STAMP = re.compile(r"\+%[FTYmdHMSsjuVN](?:%[FTYmdHMSsjuVN]|[-_.:])*")
 _LISTING = frozenset("show list ls lst get sh s li l monitor".split())
 
 
@@ -21,7 +23,7 @@ def date(spec: Program, words: list[Word], site: Site) -> Printed:
         if not isinstance(operand, str) or not operand.startswith("+"):
             raise NotKnown(f"`date {shown(operand)}` may set the clock")
     settle_flags(spec, arguments, site)
-    return None
+    return word_of(site) if len(arguments.operands) == 1 and _STAMP.fullmatch(str(arguments.operands[0])) else None
 
 
 def dd(spec: Program, words: list[Word], site: Site) -> Printed:
@@ -96,7 +98,7 @@ def second_verb(spec: Program, words: list[Word], site: Site) -> Printed:
 
 def unfed(spec: Program, words: list[Word], site: Site) -> Printed:
     """Sends whatever it is given as input, so it must be given none."""
-    if site.piped != ():
+    if site.piped != NOTHING:
         raise NotKnown(f"`{spec.name}` sends what is piped into it")
     return by_specification(spec, words, site)
 

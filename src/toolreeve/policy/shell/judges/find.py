@@ -5,10 +5,11 @@ import re
 from toolreeve.core.effects import EffectKind, Reach
 from toolreeve.policy.shell.arguments import NotKnown
 from toolreeve.policy.shell.judging import printed
-from toolreeve.policy.shell.paths import resolve
-from toolreeve.policy.shell.site import Printed, Site
+from toolreeve.policy.shell.judging import roots as named
+from toolreeve.policy.shell.printing import Apart, Printed
+from toolreeve.policy.shell.site import Site
 from toolreeve.policy.shell.specs import Program
-from toolreeve.policy.shell.words import Glob, Open, Word, may_be_flag, shown, stem_of
+from toolreeve.policy.shell.words import Glob, Open, Word, may_be_flag, shown
 
 _TESTS = frozenset(
     "-print -print0 -ls -prune -quit -depth -d -mount -xdev -x -X -E -s -f -empty -readable -writable -executable "
@@ -24,7 +25,8 @@ _COMPARED = re.compile(r"-(?:a|c|)newer|-newer[aBcm][aBcmt]|-samefile")
 _RUNS = frozenset(("-exec", "-execdir"))
 _LISTS = {"-fprint": 1, "-fprint0": 1, "-fls": 1, "-fprintf": 2}
 _OTHER_OUTPUT = _RUNS.union(_LISTS, ("-ls",))
-_PATHS = re.compile(r"(?:%[pfPh]|\\n|\\0|\s)*")
+_PATH = re.compile(r"%([pfP])(\\n|\\0|\n)")
+_ENDS = {"-print": Apart.LINES, "-print0": Apart.NULS, "\\n": Apart.LINES, "\n": Apart.LINES, "\\0": Apart.NULS}
 _BEFORE = re.compile(r"-[HLPEXdsx]+|-O\d|-D")
 
 
@@ -33,16 +35,25 @@ def judge(spec: Program, words: list[Word], site: Site) -> Printed:
     roots, at = _roots(words, start)
     for root in roots or ["."]:
         site.touch(EffectKind.READ, root, Reach.NAMES)
-    below = _bounds(roots, site)
+    below = named(roots or ["."], site)
     while at < len(words):
         at = _primary(words, at, below, site)
-    return printed(roots, site) if _prints_paths(words) else None
+    return _printed(words, roots, site)
 
 
-def _prints_paths(words: list[Word]) -> bool:
-    """Whether it prints the paths that it finds and nothing else."""
-    formats = [shown(_following(words, at)) for at, word in enumerate(words) if word == "-printf"]
-    return not any(word in _OTHER_OUTPUT for word in words) and all(map(_PATHS.fullmatch, formats))
+def _printed(words: list[Word], roots: list[Word], site: Site) -> Printed:
+    """The paths that it finds, where it prints those and nothing else, and ends all of them alike."""
+    if any(word in _OTHER_OUTPUT for word in words):
+        return None
+    formats = [_following(words, at) for at, word in enumerate(words) if word == "-printf"]
+    forms = [_PATH.fullmatch(shown(form)) for form in formats]
+    ends = {_ENDS[word] for word in words if word in ("-print", "-print0")}
+    ends.update(_ENDS[form[2]] for form in forms if form)
+    if not all(forms) or len(ends) > 1:
+        return None
+    found = printed(roots, site, nuls=Apart.NULS in ends)
+    whole = all(form[1] == "p" for form in forms if form)
+    return found._replace(flagless=whole) if found else None
 
 
 def _options(words: list[Word]) -> int:
@@ -65,20 +76,6 @@ def _roots(words: list[Word], at: int) -> tuple[list[Word], int]:
     return roots, at
 
 
-def _bounds(roots: list[Word], site: Site) -> Printed:
-    """Under which directories everything lies that is found, where all starting points are known."""
-    bounds: list[str] = []
-    for root in roots or ["."]:
-        if isinstance(root, Open):
-            if root.below is None:
-                return None
-            bounds.extend(root.below)
-            continue
-        text = stem_of(root.text) if isinstance(root, Glob) else root
-        bounds.extend(resolve(text, directory) for directory in site.scope.directories)
-    return tuple(dict.fromkeys(bounds))
-
-
 def _primary(words: list[Word], at: int, below: tuple[str, ...] | None, site: Site) -> int:
     word = words[at]
     if not isinstance(word, str):
@@ -95,7 +92,7 @@ def _primary(words: list[Word], at: int, below: tuple[str, ...] | None, site: Si
     if word == "-delete":
         narrowed = any(isinstance(other, str) and other in _VALUED for other in words)
         everything = Reach.EXACT if narrowed else Reach.BELOW
-        site.touch(EffectKind.DELETE, Open(below=below), everything)
+        site.touch(EffectKind.DELETE, Open(each=True, below=below), everything)
         return at + 1
     if word in _LISTS:
         site.touch(EffectKind.WRITE, _following(words, at))
@@ -128,13 +125,10 @@ def _run(words: list[Word], at: int, below: tuple[str, ...] | None, site: Site) 
     end = next((index for index in range(at + 1, len(words)) if _ends(words, index)), None)
     if end is None:
         raise NotKnown(f"{shown(words[at])} without its end")
-    found = Open(single=words[end] == ";", below=below, flagless=below is not None)
+    found = Open(single=words[end] == ";", each=words[end] == "+", below=below, flagless=True)
     command = [_filled(word, found) for word in words[at + 1 : end]]
     if not command:
         raise NotKnown(f"{shown(words[at])} without a command")
-    if words[end] == "+" and any(isinstance(word, Open) for word in command):
-        # Several words, but each is a path below the starting points: none of them can be a flag.
-        command = [word._replace(single=True) if word is found else word for word in command]
     site.run(command, site.scope.copy(), None)
     return end + 1
 

@@ -4,8 +4,9 @@ from toolreeve.core.effects import EffectKind, Reach
 from toolreeve.policy.shell.arguments import NotKnown, RunsCode, read
 from toolreeve.policy.shell.judging import conclude, subcommand
 from toolreeve.policy.shell.paths import resolve, under
+from toolreeve.policy.shell.printing import Printed
 from toolreeve.policy.shell.scope import Scope
-from toolreeve.policy.shell.site import Printed, Site
+from toolreeve.policy.shell.site import Site
 from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Word
 
@@ -24,7 +25,8 @@ def judge(spec: Program, words: list[Word], site: Site) -> Printed:
         return None
     printed = subcommand(spec, arguments.operands, site.at(scope))
     _check_home(scope)
-    return printed
+    # What it prints from another directory means something else in this one.
+    return printed if scope is site.scope else None
 
 
 def _check_home(scope: Scope) -> None:

@@ -2,8 +2,9 @@
 
 from toolreeve.policy.shell.arguments import NotKnown, RunsCode, read
 from toolreeve.policy.shell.judging import settle_flags
+from toolreeve.policy.shell.printing import Printed
 from toolreeve.policy.shell.roles import apply
-from toolreeve.policy.shell.site import Printed, Site
+from toolreeve.policy.shell.site import Site
 from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Word, shown
 

@@ -5,8 +5,9 @@ import re
 from toolreeve.core.effects import EffectKind
 from toolreeve.policy.shell.arguments import NotKnown, read
 from toolreeve.policy.shell.judging import conclude
+from toolreeve.policy.shell.printing import Printed
 from toolreeve.policy.shell.roles import apply
-from toolreeve.policy.shell.site import Printed, Site
+from toolreeve.policy.shell.site import Site
 from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Word
 

@@ -4,9 +4,10 @@ import re
 
 from toolreeve.policy.shell.arguments import NotKnown, read
 from toolreeve.policy.shell.judging import settle_flags
-from toolreeve.policy.shell.site import Printed, Site
+from toolreeve.policy.shell.printing import Printed
+from toolreeve.policy.shell.site import Site
 from toolreeve.policy.shell.specs import Program
-from toolreeve.policy.shell.words import Open, Word
+from toolreeve.policy.shell.words import Open, Word, several
 
 _SAME_IN_ALL = re.compile(r"[\w./-][\w\s./:,@%+'-]*")
 _OF_BASH = re.compile(
@@ -41,8 +42,8 @@ def _positional(words: list[Word]) -> dict[str, Word]:
     """`$0`, `$1` and so on, as far as it is certain which word is which."""
     found: dict[str, Word] = {}
     for index, word in enumerate(words[:10]):
-        certain = isinstance(word, str) or (isinstance(word, Open) and word.single)
-        if certain or (isinstance(word, Open) and index == len(words) - 1):
+        certain = not several(word)
+        if certain or (isinstance(word, Open) and word.each and index == len(words) - 1):
             found[str(index)] = word
         if not certain:
             break

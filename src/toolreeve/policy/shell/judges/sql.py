@@ -6,8 +6,9 @@ from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import EffectKind
 from toolreeve.policy.shell.arguments import Arguments, NotKnown, read
 from toolreeve.policy.shell.judging import conclude, settle_flags
+from toolreeve.policy.shell.printing import Printed
 from toolreeve.policy.shell.roles import apply
-from toolreeve.policy.shell.site import Printed, Site
+from toolreeve.policy.shell.site import Site
 from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Word
 

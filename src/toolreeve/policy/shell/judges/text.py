@@ -6,15 +6,17 @@ from toolreeve.core.effects import EffectKind, Reach
 from toolreeve.policy.shell.arguments import NotKnown, read
 from toolreeve.policy.shell.judging import by_specification, conclude, housekeeping, printed, settle_flags
 from toolreeve.policy.shell.paths import resolve
+from toolreeve.policy.shell.printing import Apart, Paths, Printed
 from toolreeve.policy.shell.roles import apply
 from toolreeve.policy.shell.scope import Scope
-from toolreeve.policy.shell.site import Printed, Site
+from toolreeve.policy.shell.site import Site
 from toolreeve.policy.shell.specs import Program
-from toolreeve.policy.shell.words import Open, Word, may_be_flag, shown
+from toolreeve.policy.shell.words import Open, Word, may_be_flag, several, shown
 
 _PAIRS = frozenset(("--arg", "--argjson", "--slurpfile", "--rawfile", "--argfile"))
 _READ_AGAIN = re.compile(r"""["'\\*?\[]""")
 """What a shell or xargs makes something else of when it reads the text again."""
+_PLAIN = re.compile(r"[\w./+,@%=:-]+")
 _EXECUTES = frozenset(("-x", "--exec", "-X", "--exec-batch"))
 
 
@@ -27,8 +29,17 @@ def _names_only(words: list[Word], site: Site) -> Printed:
     """The paths that fixed words name, when they are printed and given on."""
     if not all(isinstance(word, str) and not word.startswith("-") and not _READ_AGAIN.search(word) for word in words):
         return None
-    paths = (part for word in words for part in str(word).split())
-    return tuple(dict.fromkeys(resolve(part, here) for part in paths for here in site.scope.directories))
+    text = " ".join(map(str, words))
+    paths = text.split()
+    below = dict.fromkeys(resolve(path, here) for path in (*paths, text) if path for here in site.scope.directories)
+    return Paths(tuple(below), Apart.WORDS, not any(path.startswith("-") for path in paths))
+
+
+def here(spec: Program, words: list[Word], site: Site) -> Printed:
+    """Prints the directory that the shell is in."""
+    by_specification(spec, words, site)
+    places = site.scope.directories
+    return Paths(places, Apart.WORD if all(map(_PLAIN.fullmatch, places)) else Apart.LINES, flagless=True)
 
 
 def printf(spec: Program, words: list[Word], site: Site) -> Printed:
@@ -40,16 +51,22 @@ def printf(spec: Program, words: list[Word], site: Site) -> Printed:
 def grep(spec: Program, words: list[Word], site: Site) -> Printed:
     arguments = read(spec, words)
     settle_flags(spec, arguments, site)
-    operands = arguments.operands
-    if not arguments.has("-e", "--regexp", "-f", "--file"):
-        operands = operands[1:]
+    given = arguments.has("-e", "--regexp", "-f", "--file")
+    files = arguments.operands if given else _after_first(arguments.operands)
     tree = arguments.has("-r", "-R", "--recursive", "--dereference-recursive")
-    for operand in operands or (["."] if tree else []):
-        apply("deep" if tree else "read", operand, site)
+    for file in files if not tree else [*files, "."] if all(map(several, files)) else files:
+        apply("deep" if tree else "read", file, site)
     housekeeping(spec, site)
+    if arguments.has(*spec.rewrites):
+        return None
     if arguments.has("-l", "-L", "--files-with-matches", "--files-without-match"):
-        return printed(operands, site)
-    return None if operands or tree or arguments.has(*spec.rewrites) else site.piped
+        return printed(files, site, nuls=arguments.has("-Z", "--null"))
+    return None if files or tree or not site.piped else site.piped.through(spec.filters, nuls=arguments.has(*spec.nuls))
+
+
+def _after_first(operands: list[Word]) -> list[Word]:
+    """The operands after a pattern; one that turns out to be several words is a pattern and files."""
+    return operands if operands and several(operands[0]) else operands[1:]
 
 
 def jq(spec: Program, words: list[Word], site: Site) -> Printed:
@@ -69,7 +86,7 @@ def jq(spec: Program, words: list[Word], site: Site) -> Printed:
         at += 1
     arguments = read(spec, plain)
     settle_flags(spec, arguments, site)
-    files = arguments.operands if arguments.has("-f", "--from-file") else arguments.operands[1:]
+    files = arguments.operands if arguments.has("-f", "--from-file") else _after_first(arguments.operands)
     if not arguments.has("--args", "--jsonargs"):
         for operand in files:
             apply("read", operand, site)
@@ -95,10 +112,11 @@ def fd(spec: Program, words: list[Word], site: Site) -> Printed:
     roots = [*arguments.operands[1:], *named]
     for root in roots or ["."]:
         site.touch(EffectKind.READ, root, Reach.NAMES)
-    below = None if arguments.has("--base-directory") else printed(roots, site)
+    found = None if arguments.has("--base-directory") else printed(roots, site, nuls=arguments.has(*spec.nuls))
     if at < len(words):
-        _run_each(words[at + 1 :], Open(single=True, below=below, flagless=True), site.scope, site)
-    return None if at < len(words) or arguments.has(*spec.rewrites) else below
+        one = words[at] in ("-x", "--exec")
+        _run_each(words[at + 1 :], Open(single=one, each=not one, below=found and found.below), site.scope, site)
+    return None if at < len(words) or arguments.has(*spec.rewrites) else found
 
 
 def _run_each(command: list[Word], found: Open, scope: Scope, site: Site) -> None:

@@ -5,13 +5,15 @@ import re
 from toolreeve.policy.shell.arguments import Arguments, NotKnown, RunsCode, read
 from toolreeve.policy.shell.environment import may_export, names_code
 from toolreeve.policy.shell.judging import conclude, settle_flags
+from toolreeve.policy.shell.printing import Apart, Printed
 from toolreeve.policy.shell.roles import apply
-from toolreeve.policy.shell.site import Printed, Site
+from toolreeve.policy.shell.site import Site
 from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Glob, Open, Word, shown
 
 _WITHOUT_MARKER = frozenset(("-n", "--max-args", "-L", "-l", "--max-lines"))
-_WHOLE_LINES = frozenset(("\n", "\\n", "\\0"))
+_WHOLE: frozenset[Word | None] = frozenset(("\n", "\\n", "\\0"))
+_IN_PIECES = "which a name with blanks would be several of (end names in NUL: find … -print0 | xargs -0)"
 _AGREEING = frozenset((("-n", "1"), ("--max-args", "1")))
 
 
@@ -99,16 +101,25 @@ def xargs(spec: Program, words: list[Word], site: Site) -> Printed:
     if not arguments.operands and not arguments.has("--help", "--version", "-a", "--arg-file"):
         raise NotKnown("`xargs` without a command")
     inner = list(arguments.operands) or ["echo"]
-    other = arguments.has("-a", "--arg-file") or any(
-        flag in ("-d", "--delimiter") and value not in _WHOLE_LINES for flag, value in arguments.flags
-    )
-    given = Open(below=None if other else site.piped)
+    given = _given(arguments, site.piped)
     marker = _marker(arguments)
     if marker is None:
         inner.append(given)
     else:
         inner = [_replaced(word, marker, given) for word in inner]
     return site.run(inner, site.scope.copy(), None)
+
+
+def _given(arguments: Arguments, piped: Printed) -> Open:
+    """Any number of words; what each of them is, is known if xargs tells them apart as they were printed."""
+    ends = {value for flag, value in arguments.flags if flag in ("-d", "--delimiter")}
+    if arguments.has("-0", "--null"):
+        ends.add("\\0")
+    if piped is None or arguments.has("-a", "--arg-file") or len(ends) > 1 or not ends <= _WHOLE:
+        return Open()
+    if piped.apart is Apart.WORDS or (piped.apart is Apart.NULS and "\\0" in ends):
+        return Open(each=True, below=piped.below, flagless=piped.flagless)
+    return Open(why=_IN_PIECES)
 
 
 def _marker(arguments: Arguments) -> str | None:
@@ -128,7 +139,7 @@ def _marker(arguments: Arguments) -> str | None:
 
 def _replaced(word: Word, marker: str, given: Open) -> Word:
     if word == marker:
-        return given._replace(single=True)
+        return given._replace(single=True, each=False)
     if isinstance(word, str) and marker in word:
         prefix = word.partition(marker)[0]
         return Open(prefix=prefix, single=True, flagless=bool(prefix) and prefix[0] != "-")

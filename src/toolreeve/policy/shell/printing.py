@@ -1,0 +1,41 @@
+"""Which paths does a command print, and can they be told apart again by what reads them?
+
+A name may hold blanks and line ends: the pieces of `x /etc/shadow` lead elsewhere. Paths that end in NUL can be told
+apart, lines cannot: of those it is certain only where the first begins.
+"""
+
+from enum import Enum, auto
+from typing import NamedTuple
+
+
+class Apart(Enum):
+    WORD = auto()
+    """One word, without blanks or anything that a shell reads as more than text."""
+    WORDS = auto()
+    """Any number of such."""
+    NULS = auto()
+    LINES = auto()
+
+
+class Paths(NamedTuple):
+    """`below`: the directories under which they lie. `flagless`: none begins with a dash."""
+
+    below: tuple[str, ...]
+    apart: Apart = Apart.LINES
+    flagless: bool = False
+
+    def through(self, filters: str, *, nuls: bool) -> "Paths | None":
+        """What is left of them behind a program that passes on the `whole`, the `start`, or some `records` of it."""
+        if filters == "whole":
+            return self
+        if self.apart in (Apart.WORD, Apart.WORDS):
+            return self._replace(apart=Apart.WORDS)
+        if self.apart is Apart.NULS:
+            return self if nuls else None
+        return self if filters == "start" and not nuls else None
+
+
+Printed = Paths | None
+"""None: it may print anything."""
+
+NOTHING = Paths((), Apart.WORDS)
