@@ -28,7 +28,7 @@ print(time.process_time() - start)
 LONG = "grep -n '" + "some pattern|" * 740 + "' src/file.py | sort -u && ls"
 WORDS = "cat " + " ".join(f"src/file{number}.py" for number in range(700))
 CHAIN = "grep -n foo src/file.py | sort -u && " * 150 + "ls"
-DIFFERENT = "".join(f"grep -n foo{number} src/file{number}.py | sort -u && " for number in range(150)) + "ls"
+HEREDOC = "cat > src/new.py <<'EOF'\n" + "def function(value):\n    return f'$x {value}'\n" * 220 + "EOF\n"
 KINDS = (
     "cat -n src/part{0}.py docs/pages/page{0}.md",
     "head -n {0} logs/archive/day{0}.log",
@@ -49,7 +49,13 @@ KINDS = (
     "mkdir -p out/results/run{0}",
     "kubectl get pods -n space{0}",
 )
-ALL_DIFFERENT = " && ".join(KINDS[number % len(KINDS)].format(number) for number in range(300))
+
+
+def different(count: int) -> str:
+    """So many commands that all differ."""
+    return " && ".join(KINDS[number % len(KINDS)].format(number) for number in range(count))
+
+
 MIXTURES = (
     "grep -n 'needle number {0}' src/package/*/module{0}*.py > reports/findings-{0}.txt 2>&1",
     'size{0}=$(wc -l < docs/chapters/page-{0}.md); echo "chapter {0} has $size{0} lines of ${{total}}"',
@@ -60,7 +66,7 @@ MIXTURES = (
     "cp configuration/{{development,production}}-{0}.toml deployed/settings/",
     'echo "checked $(basename src/package/module{0}.py) in $PWD" >> logs/progress.log',
 )
-MIXED = "; ".join(MIXTURES[number % len(MIXTURES)].format(number) for number in range(128))
+MANY_PARTS = "; ".join(MIXTURES[number % len(MIXTURES)].format(number) for number in range(128))
 
 
 async def knowing() -> list[Row]:
@@ -76,9 +82,10 @@ async def knowing() -> list[Row]:
         _long("… 10 KB in one long pattern", LONG),
         _long("… 10 KB in 700 words", WORDS),
         _long("… 5.5 KB in 301 commands", CHAIN),
-        Row(name="… 6 KB in 301 commands of which half differ", value=f"{_seconds(DIFFERENT) * 1000:.2f} ms"),
-        _long(f"… {len(ALL_DIFFERENT) / 1000:.0f} KB in 300 commands that all differ", ALL_DIFFERENT),
-        _long(f"… {len(MIXED) / 1000:.0f} KB of patterns, variables, redirections and substitutions", MIXED),
+        _long("… 10 KB, a file in a heredoc", HEREDOC),
+        _long("… 11 KB in 300 commands that all differ (not known)", different(300)),
+        _long("… 10 KB of patterns, variables, redirections and substitutions (not known)", MANY_PARTS),
+        Row(name="… 4 KB in 108 commands that all differ", value=f"{_seconds(different(108)) * 1000:.2f} ms"),
         Row(name="… longer than 64 KB", value=micros(_seconds("a" * 70_000)), target="at once"),
         Row(name="loading the specifications", value=f"{loaded * 1000:.1f} ms", target="≤ 30 ms", met=loaded <= 0.03),
     ]  # fmt: skip

@@ -116,7 +116,7 @@ def test_nothing_of_ours_starts_or_recommends_us_without_the_option() -> None:
     places = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "Makefile"]
     for folder in ("docs", "examples", ".ci", "src/toolreeve"):
         places += [path for path in (ROOT / folder).rglob("*") if path.is_file() and path.suffix != ".pyc"]
-    judged = ROOT / "src/toolreeve/policy/shell"  # commands of others are told apart there
+    judged = ROOT / "src/toolreeve/policy/shell/programs"  # commands of others are told apart there
     started = re.compile(r"""(-P|-I)?[\s"',]+-m[\s"',]*toolreeve""")
 
     found = [

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 
 class EffectKind(StrEnum):
+    __hash__ = str.__hash__  # that of an enumeration is far slower, and effects are hashed by the hundred
+
     READ = "read"
     WRITE = "write"
     DELETE = "delete"
@@ -17,6 +19,8 @@ class EffectKind(StrEnum):
 
 class Reach(StrEnum):
     """How far an effect on a path goes."""
+
+    __hash__ = str.__hash__
 
     EXACT = "exact"
     """The target itself."""
@@ -49,6 +53,12 @@ class Effect(NamedTuple):
                 return self.target in ("/", path) or path.startswith(self.target + "/")
             case Reach.MATCHING:
                 return _matches(self.target, path)
+
+
+def reads(paths: list[str]) -> list[Effect]:
+    """A plain read of each; there may be hundreds, so they are made as bare tuples are."""
+    new, read, exact = tuple.__new__, EffectKind.READ, Reach.EXACT
+    return [new(Effect, (read, path, exact)) for path in paths]
 
 
 def _matches(pattern: str, path: str) -> bool:

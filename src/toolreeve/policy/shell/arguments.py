@@ -68,8 +68,10 @@ class _Reader:
         self.operands: list[int] = []
 
     def run(self) -> Reading:
+        """Up to the last word that may be a flag; what stands after it, and is no flag's value, are operands."""
         words, count = self._words, len(self._words)
-        while self._at < count:
+        last = next((at for at in range(count, 0, -1) if words[at - 1] != ""), 0)
+        while self._at < last:
             word = words[self._at]
             self._at += 1
             if type(word) is not str:

@@ -1,7 +1,7 @@
 """How do the specifications become what is loaded? The YAML files are checked and written as one JSON file.
 
-    python -m toolreeve.policy.shell.compiling          writes programs/compiled.json
-    python -m toolreeve.policy.shell.compiling --check  fails when it is out of date or an example does not hold
+    python -P -m toolreeve.policy.shell.compiling          writes programs/compiled.json
+    python -P -m toolreeve.policy.shell.compiling --check  fails when it is out of date or an example does not hold
 
 `matches` are commands that must be known; `not_matches` are commands that must not run unasked.
 """
@@ -107,7 +107,7 @@ def main() -> int:
         return 0
     problems = broken_examples()
     if COMPILED.read_text() != text():
-        problems.append("compiled.json is out of date: python -m toolreeve.policy.shell.compiling")
+        problems.append("compiled.json is out of date: python -P -m toolreeve.policy.shell.compiling")
     print(*problems, sep="\n")
     return 1 if problems else 0
 

@@ -40,11 +40,9 @@ def _notable(effects: list[Effect], root: str) -> list[Effect]:
     """Without the files that are plainly read, of which there may be hundreds, if none of them is a secret."""
     read, exact = EffectKind.READ, Reach.EXACT
     ordinary = [target for kind, target, reach in effects if kind is read and reach is exact]
-    inside, start = root.rstrip("/") + "/", len(root.rstrip("/"))
-    relative = [path[start:] if path.startswith(inside) else path for path in ordinary]
-    if any_secret(relative):
+    if any_secret(ordinary, root):
         return effects
-    return [effect for effect in effects if effect.kind is not read or effect.reach is not exact]
+    return [effect for effect in effects if effect[0] is not read or effect[2] is not exact]
 
 
 def _worse(one: Judgement, other: Judgement) -> Judgement:

@@ -44,12 +44,10 @@ class _Spelling(NamedTuple):
 def deny_words(command: str) -> frozenset[str]:
     """Every word that the command, or a command in its text, may run or name; paths also by their last part."""
     found: set[str] = set()
-    for variant in _variants(command[:_MOST_CHARS]):
-        for word in _SEPARATORS.split(variant):
-            if word:
-                found.add(word)
-                found.add(word.rstrip("/").rpartition("/")[2] or word)
-    return frozenset(found)
+    for variant in dict.fromkeys(_variants(command[:_MOST_CHARS])):
+        found.update(_SEPARATORS.split(variant))
+    found.update([word.rstrip("/").rpartition("/")[2] for word in found if "/" in word])
+    return frozenset(found - {""})
 
 
 def may_name(command: str, word: str) -> bool:
@@ -77,7 +75,9 @@ def _holed(text: str) -> set[str]:
     """The words with a `*` for every expansion, pattern or pair of braces in them."""
     text = _ANSI.sub(lambda quoted: _decoded(quoted.group(1)), text)
     for _ in range(_DEEPEST):
-        text = _INNERMOST.sub("*", text)
+        text, inside = _INNERMOST.subn("*", text)
+        if not inside:
+            break
     text = _MANY_STARS.sub("*", _QUOTES.sub("", _ANYTHING.sub("*", text)))
     return {word.rpartition("/")[2] for word in _BETWEEN.split(text) if "*" in word}
 

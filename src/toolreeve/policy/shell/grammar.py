@@ -7,10 +7,12 @@ import re
 from collections.abc import Mapping
 
 from toolreeve.policy.shell import compounds, redirects, simple
+from toolreeve.policy.shell.heredocs import take_out
 from toolreeve.policy.shell.plain import plain
 from toolreeve.policy.shell.scan import Unreadable
 from toolreeve.policy.shell.syntax import Opaque, Script, Step
 from toolreeve.policy.shell.tree import Form, Reader
+from toolreeve.policy.shell.weighing import HEAVIEST, HEAVIEST_PLAIN, weigh
 
 LONGEST_BYTES = 64 * 1024
 _UNSEEN = re.compile(
@@ -42,7 +44,12 @@ def parse(command: str) -> Script:
     """The command's forms; what cannot be read at all is a script of one `Opaque`."""
     try:
         _check(command)
-        return plain(command) or Reader(command, FORMS).script()
+        text = take_out(command) if "<<" in command else command
+        weight = weigh(text)
+        script = plain(text) if weight <= HEAVIEST_PLAIN else None
+        if script is None and weight > HEAVIEST:
+            raise Unreadable("too much in one command to be read with certainty")
+        return script or Reader(command, FORMS).script()
     except Unreadable as problem:
         return Script((Step(Opaque(str(problem), command), ";"),))
     except RecursionError:

@@ -14,7 +14,7 @@ QUIET = frozenset(
 """Device files that keep nothing and tell nothing."""
 
 _SECRET = re.compile(
-    r"""\.env$ | (?<!/)\.(?:pem|key|p12|pfx|jks|keystore|kdbx|keytab|ovpn|ppk)$
+    r"""\.env$ | \.(?<!/\.)(?:pem|key|p12|pfx|jks|keystore|kdbx|keytab|ovpn|ppk)$
     | /(?:
         \.(?:
           env(?!\.(?:example|sample|template|dist)$)(?:\.[^/]*|rc)?$
@@ -77,10 +77,13 @@ def secret(path: str) -> bool:
     return "\n" in path or _may_tell(path.lower())
 
 
-def any_secret(paths: list[str]) -> bool:
-    """The same of many at once."""
-    together = "\n".join(paths)
-    return together.count("\n") >= len(paths) or _may_tell(together.lower())
+def any_secret(paths: list[str], root: str) -> bool:
+    """The same of many at once; of those inside the workspace, by the part below its root."""
+    together = "\n".join(["", *paths])
+    if together.count("\n") > len(paths):
+        return True
+    inside = together if root == "/" else together.replace(f"\n{root}/", "\n/")
+    return _may_tell(inside.lower())
 
 
 def _may_tell(text: str) -> bool:

@@ -1,34 +1,28 @@
 """Which commands need no grammar? Simple ones made of what is written most, joined by `|`, `&&`, `||`, `;` and lines.
 
-Words may be quoted, patterns, variables and commands one level deep; redirections stand at the end.
+Words may be quoted, patterns, variables and commands one level deep; redirections stand at the end. A heredoc whose
+text is not looked at was taken out before.
 Whatever has more to it is left to the grammar, which must read all of these the same way where it reads them.
 """
 
 import re
 from itertools import islice
 
+from toolreeve.policy.shell.heredocs import HEREDOCS
+from toolreeve.policy.shell.pieces import ALONE, BARE, FIXED, INSIDE, PIECE
 from toolreeve.policy.shell.scan import PLAIN, Unreadable, scan
 from toolreeve.policy.shell.syntax import Assignment, Node, Pipeline, RawWord, Redirect, Script, Simple, Step
 
-_BARE = r"A-Za-z0-9_./:=,@%+\-^"
-_FIXED = r"""'[^'\n]*+'|"[^"$`\\!\n]*+\""""
-_INSIDE = rf"(?:[A-Za-z0-9_./:=,+\- \t|;&<>*?]++|\$(?=\w)|{_FIXED})*+"
-_HOLE = rf"\$[A-Za-z_]\w*+|\$\{{[A-Za-z_]\w*+\}}|\$\({_INSIDE}\)"
-_PIECE = (
-    rf"""[{_BARE}*?]++|'[^'\n]*+'|"(?:[^"$`\\!\n]++|{_HOLE})*+"|{_HOLE}"""
-    r"|\[[A-Za-z0-9_.^-]++\]|\{[A-Za-z0-9_/,-]*+\}|~(?=/)"
-)
-_ALONE = rf"[<>]\({_INSIDE}\)|\\[();!]"
 _ENDED = r"(\|\||&&|[|;\n]|\Z)"
 # What is no segment or token is taken to the end at once: to look for one again at every place would take for ever.
-_SEGMENT = re.compile(rf"(?:([{_BARE} \t]*+)|((?:[ \t]++|{_PIECE}|{_ALONE}|>&|&>|[<>])++)){_ENDED}|(?s:.++)")
-_TOKEN = re.compile(rf"(?:([0-9]?)(>&(?=[0-9])|>>?|<|&>>?)[ \t]*+)?((?:{_PIECE})++|{_ALONE})(?=[ \t]|\Z)|(\S(?s:.*+))")
+_SEGMENT = re.compile(rf"(?:([{BARE} \t]*+)|((?:[ \t]++|{PIECE}|{ALONE}|>&|&>|[<>])++)){_ENDED}|(?s:.++)")
+_TOKEN = re.compile(rf"(?:([0-9]?)(>&(?=[0-9])|>>?|<|&>>?)[ \t]*+)?((?:{PIECE})++|{ALONE})(?=[ \t]|\Z)|(\S(?s:.*+))")
 _Token = tuple[str, str, str, str]
 """A redirection's descriptor and operator, if it is one, a word, and what stands where none is understood."""
 _JOINS = ("|", "&&", "||")
-_INNER = re.compile(rf"[$<>]\(({_INSIDE})\)")
-_FIXED_WORDS = re.compile(rf"(?:(?:[{_BARE}]++|{_FIXED})(?:[ \t]++|\Z))++")
-_WHOLE = re.compile(_FIXED)
+_INNER = re.compile(rf"[$<>]\(({INSIDE})\)")
+_FIXED_WORDS = re.compile(rf"(?:(?:[{BARE}]++|{FIXED})(?:[ \t]++|\Z))++")
+_WHOLE = re.compile(FIXED)
 _NAME = re.compile(r"[A-Za-z_./][A-Za-z0-9_./+-]*+")
 _ANY_NAME = re.compile(r"[A-Za-z0-9_./:,@%+\-^]++")
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*+)=")
@@ -43,7 +37,7 @@ class _Beyond(Exception):
 
 
 def plain(command: str) -> Script | None:
-    """The command, or None where only the grammar can tell."""
+    """The command, without the text of its heredocs, or None where only the grammar can tell."""
     try:
         return _script(command, _ANY_NAME)
     except (_Beyond, Unreadable):
@@ -95,7 +89,7 @@ def _mixed(text: str, names: re.Pattern[str]) -> Simple:
         assignments.append(assignment)
         at += 1
     words: list[RawWord] = []
-    while at < count and not tokens[at][1]:
+    while at < count and not tokens[at][1] and tokens[at][2] not in HEREDOCS:
         words.append(_word(tokens[at][2]) if words else _program(tokens[at][2], names))
         at += 1
     if at == count:
@@ -103,7 +97,8 @@ def _mixed(text: str, names: re.Pattern[str]) -> Simple:
     if not words:
         raise _Beyond
     source = text[: next(islice(_TOKEN.finditer(text), at, None)).start()].rstrip(" \t")
-    return Simple(tuple(words), tuple(assignments), tuple(map(_redirect, tokens[at:])), source)
+    redirects = sorted(map(_redirect, tokens[at:]), key=_is_heredoc)
+    return Simple(tuple(words), tuple(assignments), tuple(redirects), source)
 
 
 def _assignment(token: _Token) -> Assignment | None:
@@ -122,14 +117,20 @@ def _program(word: str, names: re.Pattern[str]) -> str:
 
 def _redirect(token: _Token) -> Redirect:
     descriptor, operator, word, _ = token
+    if not operator and word in HEREDOCS:
+        return Redirect("<<", "", HEREDOCS[word])
     # `2&>file` is the word 2 and a redirection of both outputs.
     if not operator or (descriptor and operator[0] == "&"):
         raise _Beyond
     return Redirect(operator, descriptor, _word(word))
 
 
+def _is_heredoc(redirect: Redirect) -> bool:
+    return redirect.operator == "<<"
+
+
 def _word(text: str) -> RawWord:
-    if not text:
+    if not text or text in HEREDOCS:
         raise _Beyond
     if PLAIN.fullmatch(text):
         return text

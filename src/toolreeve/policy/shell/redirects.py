@@ -4,20 +4,9 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from toolreeve.policy.shell.heredocs import filled
 from toolreeve.policy.shell.scan import Unreadable
-from toolreeve.policy.shell.syntax import (
-    Hole,
-    Node,
-    Part,
-    Pipeline,
-    RawWord,
-    Redirect,
-    Redirected,
-    Script,
-    Simple,
-    Step,
-    Template,
-)
+from toolreeve.policy.shell.syntax import Node, Pipeline, RawWord, Redirect, Redirected, Script, Simple, Step
 from toolreeve.policy.shell.tree import LINE, WORDS, Reader
 
 if TYPE_CHECKING:
@@ -84,7 +73,8 @@ def _heredoc(reader: Reader, node: "Branching", redirects: list[Redirect], words
         if kind == "heredoc_start":
             quoted = not re.fullmatch(r"\w+", reader.source(child))
         elif kind == "heredoc_body":
-            redirects.append(Redirect("<<", "", "" if quoted else _heredoc_body(reader, child)))
+            body = reader.text[child.start_byte : child.end_byte]
+            redirects.append(Redirect("<<", "", "" if quoted else filled(body)))
         elif kind in REDIRECTS:
             following.extend(add_redirect(reader, child, redirects, words))
         elif kind in WORDS:
@@ -111,13 +101,6 @@ def _check_end(reader: Reader, node: "Branching") -> None:
         raise Unreadable("a heredoc whose end the parser took for another word")
     if name is None or line.lstrip(indent) != name or any(text.lstrip("\t") == name for text in lines):
         raise Unreadable("a heredoc whose end is not clear")
-
-
-def _heredoc_body(reader: Reader, node: "Branching") -> RawWord:
-    body = re.sub(r"\\[\\$`]", "", reader.text[node.start_byte : node.end_byte])
-    if "`" in body or "$(" in body or "${" in body or "$[" in body:
-        raise Unreadable("an expansion in a heredoc")
-    return Template((Part(Hole.PARAMETER, ""),), "") if "$" in body else ""
 
 
 def attach(body: Node, redirects: tuple[Redirect, ...], words: tuple[RawWord, ...]) -> Node:

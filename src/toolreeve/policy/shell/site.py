@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from toolreeve.core.danger import DangerLevel
-from toolreeve.core.effects import Effect, EffectKind, Reach
+from toolreeve.core.effects import Effect, EffectKind, Reach, reads
 from toolreeve.policy.shell.arguments import NotKnown
 from toolreeve.policy.shell.paths import QUIET, resolve, resolve_all
 from toolreeve.policy.shell.printing import Printed
@@ -110,7 +110,7 @@ class Site:
         """As many files as are named, `-` being the standard input: there may be hundreds."""
         plain = [word for word in words if type(word) is str and word not in _UNREAD]
         for directory in self.scope.directories:
-            self.findings.effects.extend([Effect(_READ, path) for path in resolve_all(plain, directory)])
+            self.findings.effects.extend(reads(resolve_all(plain, directory)))
         if len(plain) == len(words):
             return
         for word in words:

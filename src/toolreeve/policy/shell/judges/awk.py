@@ -8,6 +8,7 @@ from toolreeve.policy.shell.printing import Printed
 from toolreeve.policy.shell.roles import apply
 from toolreeve.policy.shell.site import Site
 from toolreeve.policy.shell.specs import Program
+from toolreeve.policy.shell.weighing import LONGEST_PROGRAM
 from toolreeve.policy.shell.words import Word
 
 _PIECE = re.compile(
@@ -35,6 +36,8 @@ def judge(spec: Program, words: list[Word], site: Site) -> Printed:
     operands = arguments.operands
     if not operands or not isinstance(operands[0], str):
         raise NotKnown("an awk program that is not shown")
+    if len(operands[0]) > LONGEST_PROGRAM:
+        raise NotKnown(f"an awk program of more than {LONGEST_PROGRAM:,} characters")
     check(operands[0])
     for operand in operands[1:]:
         if isinstance(operand, str) and _ASSIGNMENT.match(operand):

@@ -9,6 +9,7 @@ from toolreeve.policy.shell.printing import Printed
 from toolreeve.policy.shell.roles import apply
 from toolreeve.policy.shell.site import Site
 from toolreeve.policy.shell.specs import Program
+from toolreeve.policy.shell.weighing import LONGEST_PROGRAM
 from toolreeve.policy.shell.words import Word
 
 _ADDRESS = re.compile(r"\s*(?:\d+(?:~\d+)?|\$|[+~]\d+)\s*")
@@ -35,6 +36,8 @@ def judge(spec: Program, words: list[Word], site: Site) -> Printed:
     texts = [script for script in scripts if isinstance(script, str)]
     if len(texts) != len(scripts):
         raise NotKnown("a sed script decided only when it runs")
+    if sum(map(len, texts)) > LONGEST_PROGRAM:
+        raise NotKnown(f"a sed script of more than {LONGEST_PROGRAM:,} characters")
     _Script("\n".join(texts), site).read()
     in_place = arguments.has("-i", "--in-place")
     for operand in operands:
