@@ -40,6 +40,7 @@ class Observed(NamedTuple):
     read: frozenset[str]
     started: frozenset[str]
     contacted: bool
+    around: str
 
 
 def scratch(root: Path) -> Path:
@@ -117,7 +118,7 @@ def _read(text: str, root: Path) -> Observed:
         elif name in ("open", "openat") and "O_DIRECTORY" not in arguments and programs.get(process) != "git":
             looked_at.update(_resolved(name, arguments, here))
     around = {path for path in looked_at if _is_content(path, root.parent)}
-    return Observed(frozenset(changed), frozenset(around), frozenset(started), contacted)
+    return Observed(frozenset(changed), frozenset(around), frozenset(started), contacted, str(root.parent))
 
 
 def _is_content(path: str, around: Path) -> bool:
@@ -135,6 +136,9 @@ def _resolved(name: str, arguments: str, here: Path) -> Iterator[str]:
 def unpredicted(analysis: Analysis, seen: Observed) -> list[str]:
     """What happened that no effect says."""
     writing = [effect for effect in analysis.effects if effect.kind in (EffectKind.WRITE, EffectKind.DELETE)]
+    own = [effect for effect in writing if effect in analysis.kept and effect.touches(seen.around)]
+    writing = [effect for effect in writing if effect not in own]
+    changed = {path for path in seen.changed if path.startswith(seen.around) or not any(map(_covers, own, [path]))}
     running = {
         word.rpartition("/")[2]
         for effect in analysis.effects
@@ -142,7 +146,7 @@ def unpredicted(analysis: Analysis, seen: Observed) -> list[str]:
         for word in effect.target.split()
     }
     reading = [effect for effect in analysis.effects if effect.kind is EffectKind.READ]
-    surprises = [f"changed {path}" for path in seen.changed if not any(_covers(effect, path) for effect in writing)]
+    surprises = [f"changed {path}" for path in changed if not any(_covers(effect, path) for effect in writing)]
     handled = (*reading, *writing)
     surprises += [f"read {path}" for path in seen.read if not any(effect.touches(path) for effect in handled)]
     surprises += [f"started {name}" for name in seen.started - running - {"bash", "sh"}]

@@ -28,7 +28,7 @@ def words(command: str, **variables: Word) -> list[Word]:
         ('"a\\"b"', 'a"b'),
         ('"a\\b"', "a\\b"),
         ("~/x", "/home/me/x"),
-        ("~bob/x", "/home/bob/x"),
+        ("~root/x", "/root/x"),
         ("a~", "a~"),
         ("{}", "{}"),
         ("{a}", "{a}"),

@@ -35,23 +35,23 @@ def conclude(spec: Program, arguments: Arguments, site: Site) -> Printed:
     match _prints(spec, arguments):
         case "paths":
             return printed(arguments.operands, site, nuls=nuls)
-        case "word":
-            return word_of(site)
+        case "name":
+            return name_of(site)
     if not spec.filters or site.piped is None or _names_files(spec, arguments):
         return None
     return site.piped.through(spec.filters, nuls=nuls)
 
 
 def _prints(spec: Program, arguments: Arguments) -> str:
-    """Whether it prints `paths` or a `word` and nothing else; a flag may make it."""
+    """Whether it prints `paths` or a `name` and nothing else; a flag may make it."""
     if spec.prints or not spec.modes:
         return spec.prints
     return next((mode["prints"] for flag, _ in arguments.flags if "prints" in (mode := spec.modes.get(flag, {}))), "")
 
 
-def word_of(site: Site) -> Printed:
-    """A name or a number: as a path, something where the shell is."""
-    return Paths(site.scope.directories, Apart.WORD, flagless=True)
+def name_of(site: Site) -> Printed:
+    """A name or a number, or several, or none: as a path, something where the shell is."""
+    return Paths(site.scope.directories, Apart.WORDS, flagless=True)
 
 
 def _follow(spec: Program, arguments: Arguments, site: Site) -> None:
@@ -115,9 +115,9 @@ def roots(words: list[Word], site: Site) -> tuple[str, ...] | None:
     found: dict[str, None] = {}
     for word in words:
         if isinstance(word, Open):
-            if word.roots is None:
+            if word.trees is None:
                 return None
-            found.update(dict.fromkeys(word.roots))
+            found.update(dict.fromkeys(word.trees))
         else:
             text = stem_of(word.text) if isinstance(word, Glob) else word
             found.update((resolve(text, directory), None) for directory in site.scope.directories)

@@ -9,10 +9,8 @@ from typing import NamedTuple
 
 
 class Apart(Enum):
-    WORD = auto()
-    """One word, without blanks or anything that a shell reads as more than text."""
     WORDS = auto()
-    """Any number of such."""
+    """Fixed or plain text: its words, of which there may be none, are the paths."""
     NULS = auto()
     LINES = auto()
 
@@ -26,10 +24,8 @@ class Paths(NamedTuple):
 
     def through(self, filters: str, *, nuls: bool) -> "Paths | None":
         """What is left of them behind a program that passes on the `whole`, the `start`, or some `records` of it."""
-        if filters == "whole":
+        if filters == "whole" or self.apart is Apart.WORDS:
             return self
-        if self.apart in (Apart.WORD, Apart.WORDS):
-            return self._replace(apart=Apart.WORDS)
         if self.apart is Apart.NULS:
             return self if nuls else None
         return self if filters == "start" and not nuls else None

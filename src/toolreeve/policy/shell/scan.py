@@ -203,7 +203,8 @@ class _Scanner:
         # Only a bare `${name}` has the variable's own value.
         if kind is Hole.PARAMETER and found.group() == "${" + name + "}":
             kind = Hole.VARIABLE
-        self._found.append(Part(kind, name, quoted))
+        several = kind is Hole.PARAMETER and found.group(3) == "[@]"
+        self._found.append(Part(kind, name, quoted and not several))
         self._at = found.end()
 
     def _ansi(self) -> None:

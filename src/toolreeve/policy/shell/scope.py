@@ -10,8 +10,8 @@ from toolreeve.policy.shell.scan import Unreadable
 from toolreeve.policy.shell.words import Open, Word
 
 _SECRET_NAME = re.compile(r"TOKEN|SECRET|PASS(WORD|WD|PHRASE)?$|API_?KEY|CREDENTIAL|PRIVATE|ACCESS_KEY", re.IGNORECASE)
-_PLAIN = frozenset("$ # ? UID EUID PPID BASHPID RANDOM SECONDS LINENO USER LOGNAME HOSTNAME".split())
-"""Numbers, and names that have no blanks."""
+_NUMBERS = ("$", "#", "?")
+"""Set in every shell, whatever the script does."""
 _MOST_DIRECTORIES = 4
 
 
@@ -47,8 +47,8 @@ class Scope:
             raise Unreadable(f"${name} may hold a secret")
         if known is not None:
             return known
-        plain = name in _PLAIN
-        return Open(flagless=plain or name in ("PWD", "OLDPWD", "PATH"), single=plain, solid=plain)
+        number = name in _NUMBERS
+        return Open(flagless=number or name in ("PWD", "OLDPWD", "PATH"), single=number, solid=number)
 
     def forget(self, names: Iterable[str]) -> None:
         """They may have any value from here on."""

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect, EffectKind, Reach, reads
 from toolreeve.policy.shell.arguments import NotKnown
-from toolreeve.policy.shell.paths import QUIET, resolve, resolve_all
+from toolreeve.policy.shell.paths import QUIET, resolve, resolve_all, under
 from toolreeve.policy.shell.printing import Printed
 from toolreeve.policy.shell.scope import Scope
 from toolreeve.policy.shell.specs import Program
@@ -15,6 +15,9 @@ from toolreeve.policy.shell.words import Glob, Open, Word, shown, stem_of
 
 _READ, _EXACT = EffectKind.READ, Reach.EXACT  # looked up once: a member of an enumeration is dear to name
 _UNREAD = QUIET | {"", "-"}
+_CLIMBING = re.compile(r"(?:\.\./)+|\.\.\Z")
+_UP = re.compile(r"(?:\A|/)\.\.(?:/|\Z)")
+_MAY_BE_UP = re.compile(r"(?:\A|/)\.\.?[*?\[][^/]*\Z")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
@@ -98,27 +101,46 @@ class Site:
             case str():
                 if word not in QUIET and word:
                     for directory in self.scope.directories:
+                        if ".." in word:
+                            self._check_way(word, directory)
                         effects.append(Effect(kind, resolve(word, directory), reach))
             case Glob(text):
                 self._touch_glob(kind, text, reach)
-            case Open() if (roots := _roots(word, reach)) is not None and (roots or kind is _READ):
-                effects.extend(_somewhere(kind, root, reach) for root in roots)
+            case Open() if (places := word.trees if reach is Reach.BELOW else word.places) is not None and (
+                places or kind is _READ
+            ):
+                effects.extend(_somewhere(kind, place, reach) for place in places)
             case Open() if reach is not Reach.NAMES:
                 raise NotKnown(f"{_DOING[kind]} `{shown(word)}`, {word.why or 'a path decided only when it runs'}")
 
     def read_all(self, words: list[Word]) -> None:
         """As many files as are named, `-` being the standard input: there may be hundreds."""
-        plain = [word for word in words if type(word) is str and word not in _UNREAD]
+        plain = [word for word in words if type(word) is str and word not in _UNREAD and ".." not in word]
         for directory in self.scope.directories:
             self.findings.effects.extend(reads(resolve_all(plain, directory)))
         if len(plain) == len(words):
             return
         for word in words:
-            if type(word) is not str:
+            if type(word) is not str or ".." in word:
                 self.touch(_READ, word)
 
+    def _check_way(self, path: str, directory: str) -> None:
+        """`..` leads back the way that was written only in the workspace: elsewhere the system has links."""
+        climbed = _CLIMBING.match(path)
+        known = climbed is None or directory == self.scope.start or under(directory, self.scope.root)
+        down = _UP.search(path, climbed.end() if climbed else 0)
+        if known and down is not None:
+            before = resolve(path[: down.start()] or "/", directory)
+            known = before == "/" or under(before, self.scope.root)
+        if not known:
+            raise NotKnown(f"`{path}`, which may lead another way than it reads")
+
     def _touch_glob(self, kind: EffectKind, text: str, reach: Reach) -> None:
+        if reach is Reach.BELOW and _MAY_BE_UP.search(text):
+            raise NotKnown(f"everything below `{text}`, which may be `..`")
         for directory in self.scope.directories:
+            if ".." in text:
+                self._check_way(text, directory)
             pattern = resolve(text, directory)
             if reach is _EXACT:
                 self.findings.effects.append(Effect(kind, pattern, Reach.MATCHING))
@@ -139,11 +161,6 @@ class Site:
         if not isinstance(address, str):
             raise NotKnown(f"contacts `{shown(address)}`, an address decided only when it runs")
         self.findings.effects.append(Effect(kind, host_of(address)))
-
-
-def _roots(word: Open, reach: Reach) -> tuple[str, ...] | None:
-    """What `..` names can be touched itself without harm; what lies below it may be anything."""
-    return word.below if word.strays and reach is not Reach.BELOW else word.roots
 
 
 def _somewhere(kind: EffectKind, root: str, reach: Reach) -> Effect:

@@ -58,6 +58,8 @@ class Walk(Runner):
         """Walks the steps in order in one scope; answers what the last one prints, if it is the only one that does."""
         printed: Printed = None
         chain: list[Step] = []
+        if len(script.steps) > 1:
+            piped = _left(piped)
         for step in script.steps:
             if step[1] in ("&&", "||"):
                 chain.append(step)
@@ -223,6 +225,8 @@ class Walk(Runner):
 
     def _test(self, node: Test, scope: Scope) -> None:
         words = self._expand(node.words, scope)
+        if not node.double:
+            _check_operands(words, node.operators)
         # Bash evaluates the operands of numeric tests as arithmetic, and arithmetic can run commands.
         if (node.double and _NUMERIC_TESTS.intersection(node.operators)) or "-v" in node.operators:
             plain = (isinstance(word, str) and re.fullmatch(r"-?\d+", word) for word in words)
@@ -232,6 +236,7 @@ class Walk(Runner):
 
     def _loop(self, node: Loop, scope: Scope, piped: Printed) -> None:
         """A variable that the loop sets may have any value when a pass begins, and after the last one."""
+        piped = _left(piped)
         changed = _set_by(node)
         scope.forget(changed)
         self._guarded(lambda: self._passes(node, scope, piped), "a loop")
@@ -260,6 +265,7 @@ class Walk(Runner):
     def _branch(self, node: Branch, scope: Scope, piped: Printed) -> None:
         """Every arm may run, also after another: the conditions are arms, and a `case` may fall through."""
         self._guarded(lambda: self._expand(node.words, scope), "case")
+        piped = _left(piped)
         for arm in node.arms:
             inner = scope.copy()
             self.script(arm, inner, piped)
@@ -281,6 +287,20 @@ def _set_by(loop: Loop) -> set[str]:
         if isinstance(item, tuple):
             pending.extend(item)
     return names
+
+
+def _left(piped: Printed) -> Printed:
+    """What one command leaves of it for the next may begin anywhere."""
+    return piped if piped is NOTHING else None
+
+
+def _check_operands(words: list[Word], operators: tuple[str, ...]) -> None:
+    """A word of `[ … ]` that turns out to be `-v` makes bash evaluate the next one: operators must be written out."""
+    if any(map(several, words)):
+        raise NotKnown("a test that may evaluate a variable's name (quote its words)")
+    joined = len(words) > 2 or (len(words) == 2 and not operators) or not {"-a", "-o", "("}.isdisjoint(operators)
+    if joined and any(isinstance(word, Open) for word in words):
+        raise NotKnown("a test whose operators are decided only when it runs")
 
 
 def _one_of(value: Word) -> Word:

@@ -20,19 +20,24 @@ _GLOB, _VARIABLE, _BRACES = Hole.GLOB, Hole.VARIABLE, Hole.BRACES  # looked up o
 _GLOB_CHARS = re.compile(r"[*?\[]")
 _ODD_CLASS = re.compile(r"\[(?!!?[\w.,~+-]+\]|[*?\[]\])[^/]*\]")
 """`[^a]`, `[[:alpha:]]` and the like, which other matchers read otherwise: taken for anything at all."""
-_LEADS_UP = re.compile(r"[*?\[].*/\.\.(?:/|\Z)", re.DOTALL)
+_LEADS_UP = re.compile(r"[*?\[].*/\.\.(?:/|\Z)|(?:\A|/)\.\.?[*?\[][^/]*/", re.DOTALL)
+"""`*/..`, and `.*/x`, of which some shells make `../x`."""
 _SPLITS = re.compile(r"[\s*?\[\\]")
 
 
 class Glob(NamedTuple):
+    """`single`: one of the names that the pattern matches."""
+
     text: str
+    single: bool = False
 
 
 class Open(NamedTuple):
     """`single`: it is one word; `each`: it is any number of them, and what is said here holds for every one.
 
     `below`: the directories under which it names a path, where that is known. `flagless`: it does not begin with a
-    dash. `solid`: it never has blanks. `strays`: a piece of it may be `..`. `why`: what makes it open, for people.
+    dash. `solid`: it has no blanks and is no pattern. `strays`: it, or a piece of it, may be `..`. `why`: what makes it
+    open, for people.
     """
 
     prefix: str = ""
@@ -45,9 +50,14 @@ class Open(NamedTuple):
     why: str = ""
 
     @property
-    def roots(self) -> tuple[str, ...] | None:
-        """The directories under which everything lies that it turns out to name."""
-        return self.below if (self.single or self.each) and not self.strays else None
+    def places(self) -> tuple[str, ...] | None:
+        """The directories under which everything lies that it turns out to name, `..` aside."""
+        return self.below if self.single or self.each else None
+
+    @property
+    def trees(self) -> tuple[str, ...] | None:
+        """The same of what lies below that."""
+        return None if self.strays else self.places
 
 
 Word = str | Glob | Open
@@ -87,7 +97,8 @@ def _join(pieces: list[Word]) -> Word:
         text = "".join([piece.text if isinstance(piece, Glob) else _literal(str(piece)) for piece in pieces])
         if _LEADS_UP.search(text):
             return Open(why="a pattern that leads up again")
-        return Glob(_ODD_CLASS.sub("*", text) if "[" in text else text)
+        single = all(piece.single for piece in pieces if isinstance(piece, Glob))
+        return Glob(_ODD_CLASS.sub("*", text) if "[" in text else text, single)
     prefix = ""
     solid = [piece for piece in pieces if piece != ""]
     for piece in solid:
@@ -99,9 +110,9 @@ def _join(pieces: list[Word]) -> Word:
     )
     if len(solid) == 1 and isinstance(solid[0], Open):
         return solid[0]
-    first = solid[0]
-    flagless = (bool(prefix) and prefix[0] != "-") or (isinstance(first, Open) and first.flagless)
-    return Open(prefix=prefix, single=single, flagless=flagless)
+    # A number is always there; anything else may turn out to be nothing, and the word begin with what follows it.
+    number = isinstance(solid[0], Open) and solid[0].solid and solid[0].single and solid[0].flagless
+    return Open(prefix=prefix, single=single, flagless=number or (prefix != "" and prefix[0] != "-"))
 
 
 def _literal(text: str) -> str:
@@ -113,10 +124,13 @@ def _piece(part: Part, scope: "Scope", substitute: Substitute) -> Word:
     if kind is _GLOB:
         return Glob(part.text)
     if kind is _VARIABLE:
-        return _variable(scope.value(part.text), scope, quoted=part.quoted and part.text != "@")
+        value = scope.value(part.text)
+        return value if part.quoted and part.text == "@" else _variable(value, scope, quoted=part.quoted)
     match kind:
         case Hole.TILDE:
-            return scope.home if not part.text else "/root" if part.text == "root" else f"/home/{part.text}"
+            if part.text not in ("", "root"):
+                raise Unreadable("another user's home, which may be anywhere")
+            return "/root" if part.text else scope.home
         case Hole.PARAMETER:
             if part.text:
                 scope.value(part.text)
@@ -136,16 +150,26 @@ def _substituted(printed: Printed, *, quoted: bool) -> Open:
     """Bash splits what it puts in at blanks, unless it is quoted, and leaves out every NUL."""
     if printed is None or printed.apart is Apart.NULS:
         return Open(single=quoted)
-    one, each = printed.apart is Apart.WORD, printed.apart is Apart.WORDS and not quoted
-    return Open("", quoted or one, printed.below, printed.flagless, solid=one, each=each, why=_IN_PIECES)
+    words = printed.apart is Apart.WORDS
+    return Open(
+        single=quoted,
+        each=words and not quoted,
+        solid=words and not quoted,
+        below=printed.below,
+        flagless=printed.flagless,
+        strays=not words,
+        why=_IN_PIECES,
+    )
 
 
 def _variable(value: Word, scope: "Scope", *, quoted: bool) -> Word:
     """What nothing quotes is split at its blanks and read as a pattern, whatever stood where it was assigned."""
     if isinstance(value, Open):
-        return value._replace(single=quoted or value.solid, each=value.each and not quoted)
+        if quoted:
+            return value._replace(single=True, each=False, solid=value.solid and not value.each)
+        return value if value.solid else value._replace(single=False, each=False)
     if quoted:
-        return value
+        return value._replace(single=True) if isinstance(value, Glob) else value
     if isinstance(value, Glob):
         return Open(each=True, below=_around(value.text, scope), strays=True, why=_IN_PIECES)
     if not value or _SPLITS.search(value):
@@ -157,7 +181,7 @@ def _around(pattern: str, scope: "Scope") -> tuple[str, ...] | None:
     """Where the pieces lie of a name that has blanks: beside what the pattern matches, or where the shell is."""
     wild = _GLOB_CHARS.search(pattern)
     # Of `x /etc/shadow`, which a pattern over directories may match, one piece leads elsewhere.
-    if wild is None or "/" in pattern[wild.start() :]:
+    if wild is None or "/" in pattern[wild.start() :] or "**" in pattern:
         return None
     stem = stem_of(pattern)
     return tuple(dict.fromkeys((*(resolve(stem, here) for here in scope.directories), *scope.directories)))
@@ -196,4 +220,4 @@ def may_be_flag(word: Word) -> bool:
 
 def several(word: Word) -> bool:
     """Whether it may turn out to be more words than one, or none."""
-    return type(word) is not str and not (isinstance(word, Open) and word.single)
+    return not isinstance(word, str) and not word.single

@@ -5,7 +5,7 @@ import re
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import EffectKind, Reach
 from toolreeve.policy.shell.arguments import NotKnown, read
-from toolreeve.policy.shell.judging import by_specification, conclude, settle_flags, word_of
+from toolreeve.policy.shell.judging import by_specification, conclude, name_of, settle_flags
 from toolreeve.policy.shell.printing import NOTHING, Printed
 from toolreeve.policy.shell.roles import apply
 from toolreeve.policy.shell.site import Site
@@ -23,7 +23,7 @@ def date(spec: Program, words: list[Word], site: Site) -> Printed:
         if not isinstance(operand, str) or not operand.startswith("+"):
             raise NotKnown(f"`date {shown(operand)}` may set the clock")
     settle_flags(spec, arguments, site)
-    return word_of(site) if len(arguments.operands) == 1 and _STAMP.fullmatch(str(arguments.operands[0])) else None
+    return name_of(site) if len(arguments.operands) == 1 and _STAMP.fullmatch(str(arguments.operands[0])) else None
 
 
 def dd(spec: Program, words: list[Word], site: Site) -> Printed:

@@ -29,7 +29,7 @@ def shell(spec: Program, words: list[Word], site: Site) -> Printed:
         raise NotKnown(f"`{spec.name} -c` with text decided only when it runs")
     _check_dialect(spec.name, text, posix=arguments.has("--posix", "-o") or spec.name in ("sh", "dash"))
     scope = site.scope.copy()
-    scope.variables = _positional(arguments.operands[1:])
+    scope.variables = {**dict.fromkeys(scope.variables, Open()), **_positional(arguments.operands[1:])}
     return site.run_text(text, scope)
 
 

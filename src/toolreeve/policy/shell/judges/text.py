@@ -39,7 +39,7 @@ def here(spec: Program, words: list[Word], site: Site) -> Printed:
     """Prints the directory that the shell is in."""
     by_specification(spec, words, site)
     places = site.scope.directories
-    return Paths(places, Apart.WORD if all(map(_PLAIN.fullmatch, places)) else Apart.LINES, flagless=True)
+    return Paths(places, Apart.WORDS if all(map(_PLAIN.fullmatch, places)) else Apart.LINES, flagless=True)
 
 
 def printf(spec: Program, words: list[Word], site: Site) -> Printed:
