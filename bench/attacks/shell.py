@@ -84,7 +84,7 @@ def _bypasses(corpora: Path) -> Iterator[Row]:
     met = [row for row in denied if may_name(_filled(row["command"]), row["policy"].removeprefix("deny "))]
     missed = tuple(row["command"] for row in denied if row not in met)
     yield Row(
-        suite="agent_bypass: deny rows met by a deny on the word",
+        suite="agent_bypass: deny rows, counted where a deny on the word meets them",
         total=len(denied),
         allowed=len(met),
         target="reported; the rest ask",

@@ -120,7 +120,8 @@ def test_names_that_are_told_apart_are_known(command: str) -> None:
 
 def test_the_reason_says_how_to_tell_names_apart() -> None:
     assert "-print0 | xargs -0" in judged("find . | xargs cat").reason
-    assert "quote it" in judged("cat $(ls)").reason
+    assert "find -exec" in judged("cat $(ls)").reason
+    assert "quote it" in judged("for f in */*/*; do cat $f; done").reason
 
 
 @pytest.mark.parametrize(

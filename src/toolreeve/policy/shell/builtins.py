@@ -109,8 +109,11 @@ def _shift(words: list[Word], site: Site) -> None:
     site.scope.forget(name for name in tuple(site.scope.variables) if not name.isidentifier())
 
 
-def _refuse(words: list[Word], site: Site) -> None:
-    raise NotKnown("runs text or files as commands of this shell")
+def _refused(why: str) -> Callable[[list[Word], Site], None]:
+    def refuse(words: list[Word], site: Site) -> None:
+        raise NotKnown(why)
+
+    return refuse
 
 
 BUILTINS: Mapping[str, Callable[[list[Word], Site], None]] = {
@@ -131,16 +134,16 @@ BUILTINS: Mapping[str, Callable[[list[Word], Site], None]] = {
     "wait": _number,
     "shift": _shift,
     "logout": _number,
-    "eval": _refuse,
-    "source": _refuse,
-    ".": _refuse,
-    "exec": _refuse,
-    "trap": _refuse,
-    "let": _refuse,
-    "alias": _refuse,
-    "coproc": _refuse,
-    "enable": _refuse,
-    "declare": _refuse,
-    "typeset": _refuse,
-    "export": _refuse,
+    "eval": _refused("`eval` runs text that only the run decides"),
+    "source": _refused("`source` runs a file in this shell"),
+    ".": _refused("`.` runs a file in this shell"),
+    "exec": _refused("`exec` puts a program in the place of this shell"),
+    "trap": _refused("`trap` runs text later"),
+    "let": _refused("`let` evaluates its words, and so may run commands"),
+    "alias": _refused("`alias` changes what commands mean"),
+    "coproc": _refused("`coproc` runs a command beside this shell"),
+    "enable": _refused("`enable` changes the shell's own commands"),
+    "declare": _refused("`declare` where its words are not plain"),
+    "typeset": _refused("`typeset`"),
+    "export": _refused("`export` where its words are not plain"),
 }

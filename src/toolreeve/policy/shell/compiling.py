@@ -1,6 +1,6 @@
 """How do the specifications become what is loaded? The YAML files are checked and written as one JSON file.
 
-    python -P -m toolreeve.policy.shell.compiling          writes programs/compiled.json
+    python -P -m toolreeve.policy.shell.compiling          writes programs/compiled.json, if every example holds
     python -P -m toolreeve.policy.shell.compiling --check  fails when it is out of date or an example does not hold
 
 `matches` are commands that must be known; `not_matches` are commands that must not run unasked.
@@ -102,11 +102,14 @@ def text() -> str:
 
 
 def main() -> int:
+    before, now = COMPILED.read_text(), text()
     if "--check" not in sys.argv:
-        COMPILED.write_text(text())
-        return 0
+        COMPILED.write_text(now)
     problems = broken_examples()
-    if COMPILED.read_text() != text():
+    if problems and "--check" not in sys.argv:
+        COMPILED.write_text(before)
+        problems.append("nothing was written")
+    elif now != COMPILED.read_text():
         problems.append("compiled.json is out of date: python -P -m toolreeve.policy.shell.compiling")
     print(*problems, sep="\n")
     return 1 if problems else 0

@@ -26,13 +26,13 @@ def assess(findings: Findings, *, home: str, root: str) -> Judgement:
         if part.why:
             worst = DangerLevel.HIGH, f"not known: {part.why}"
             break
-    for judged in findings.alarms:
-        worst = _worse(worst, judged)
     for effect in _notable(findings.effects, root):
         if findings.kept and effect in findings.kept:
             worst = _worse(worst, (DangerLevel.LOW, f"keeps files of its own in {effect.target}"))
         elif effect.kind is not EffectKind.EXEC:
             worst = _worse(worst, _of(effect, home, root))
+    for judged in findings.alarms:
+        worst = _worse(worst, judged)
     return worst if worst[1] else (worst[0], "only reads")
 
 

@@ -60,7 +60,7 @@ class Reader:
         source = command.encode()
         self._root = _parser().parse(masked(source)).root_node
         if self._root.has_error:
-            raise Unreadable("not a complete bash command")
+            raise Unreadable("not complete, or a form of bash that is not read")
         self.text = source.decode("latin-1")
         self.forms = forms
         self._depth = 0

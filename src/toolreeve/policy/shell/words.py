@@ -65,7 +65,8 @@ Word = str | Glob | Open
 
 Substitute = Callable[[Script], Printed]
 """Judges the inner command; answers which paths it prints."""
-_IN_PIECES = "which a name with blanks would be several of (quote it)"
+_IN_PIECES = "and names with blanks fall apart here (quote it)"
+_TORN = "and names with blanks fall apart here (use find -exec, or -print0 | xargs -0)"
 
 
 def expand(words: tuple[RawWord, ...], scope: "Scope", substitute: Substitute) -> list[Word]:
@@ -158,7 +159,7 @@ def _substituted(printed: Printed, *, quoted: bool) -> Open:
         below=printed.below,
         flagless=printed.flagless,
         strays=not words,
-        why=_IN_PIECES,
+        why=_TORN,
     )
 
 

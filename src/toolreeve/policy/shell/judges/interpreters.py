@@ -1,5 +1,7 @@
 """Which code does an interpreter run? A file or a listed module of the workspace's; never text or standard input."""
 
+import re
+
 from toolreeve.policy.shell.arguments import NotKnown, RunsCode, read
 from toolreeve.policy.shell.judging import settle_flags
 from toolreeve.policy.shell.printing import Printed
@@ -11,6 +13,8 @@ from toolreeve.policy.shell.words import Word, shown
 
 def python(spec: Program, words: list[Word], site: Site) -> Printed:
     """What follows `-m module` or the name of a file is for that module or file."""
+    if any(isinstance(word, str) and re.match(r"-[A-Za-z]*c", word) for word in words[: _first_operand(words)]):
+        raise NotKnown(f"`{spec.name} -c` runs code that is given as text")
     at = words.index("-m") if "-m" in words else len(words)
     arguments = read(spec, words[:at])
     settle_flags(spec, arguments, site)
@@ -22,6 +26,10 @@ def python(spec: Program, words: list[Word], site: Site) -> Printed:
     if not arguments.has("-V", "--version", "-h", "--help"):
         raise NotKnown(f"`{spec.name}` would run code from its input; name a file")
     return None
+
+
+def _first_operand(words: list[Word]) -> int:
+    return next((at for at, word in enumerate(words) if not isinstance(word, str) or word[:1] != "-"), len(words))
 
 
 def _module(spec: Program, words: list[Word], site: Site) -> Printed:

@@ -23,7 +23,9 @@ def shell(spec: Program, words: list[Word], site: Site) -> Printed:
     if arguments.has("--version", "--help") and not arguments.operands:
         return None
     if not arguments.has("-c") or not arguments.operands:
-        raise NotKnown(f"`{spec.name}` runs commands that are not shown")
+        raise NotKnown(
+            f"`{spec.name}` runs what it is fed with or a file; write `{spec.name} -c '…'`, or the commands themselves"
+        )
     text = arguments.operands[0]
     if not isinstance(text, str):
         raise NotKnown(f"`{spec.name} -c` with text decided only when it runs")

@@ -13,7 +13,7 @@ from toolreeve.policy.shell.words import Glob, Open, Word, shown
 
 _WITHOUT_MARKER = frozenset(("-n", "--max-args", "-L", "-l", "--max-lines"))
 _WHOLE: frozenset[Word | None] = frozenset(("\n", "\\n", "\\0"))
-_IN_PIECES = "which a name with blanks would be several of (end names in NUL: find … -print0 | xargs -0)"
+_IN_PIECES = "and names with blanks fall apart here (end them in NUL: find … -print0 | xargs -0)"
 _AGREEING = frozenset((("-n", "1"), ("--max-args", "1")))
 
 
