@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from posixpath import join, normpath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from toolreeve.core.context import Context
 from toolreeve.core.danger import DangerLevel
@@ -24,7 +24,15 @@ from toolreeve.tools.words import refusal, split
 if TYPE_CHECKING:
     from toolreeve.policy.shell.analysis import Analysis
 
-Look = Callable[[Arguments], "Analysis"]
+
+class Looked(NamedTuple):
+    """What was found of a command, and how it is told."""
+
+    analysis: "Analysis"
+    grounds: Grounds
+
+
+Look = Callable[[Arguments], Looked]
 REMEMBERED, REMEMBERED_LONG = 256, 4
 LONG = 4096
 """A longer command's analysis is large, and is remembered only while its call is on the way."""
@@ -47,10 +55,10 @@ def knowing(tools: Iterable[FunctionTool], *, root: str, home: str) -> list[Func
 
         return analyse_programs(split(command), cwd=normpath(join(root, directory)), home=home, root=root)
 
-    def look_at_script(args: Arguments) -> "Analysis":
+    def look_at_script(args: Arguments) -> Looked:
         return script(str(args["command"]), str(args.get("working_dir") or "."))
 
-    def look_at_programs(args: Arguments) -> "Analysis":
+    def look_at_programs(args: Arguments) -> Looked:
         try:
             return programs(str(args["command"]), ".")
         except ToolError:  # it is not a list of programs, and will be refused as that
@@ -59,7 +67,7 @@ def knowing(tools: Iterable[FunctionTool], *, root: str, home: str) -> list[Func
     def screen(args: Arguments, ctx: Context) -> None:
         from toolreeve.policy.shell.starting import refusal as reason_against
 
-        found = programs(str(args["command"]), ".")
+        found = programs(str(args["command"]), ".").analysis
         if reason := reason_against(found, role_of(args, ctx), ctx.commands, root=root):
             raise refusal(reason)
         seconds_allowed(args.get("timeout"), ctx.commands.timeout)
@@ -71,12 +79,17 @@ def knowing(tools: Iterable[FunctionTool], *, root: str, home: str) -> list[Func
     return [informed[each.name](each) if each.name in informed else each for each in tools]
 
 
-def _remembering(analyse: Callable[[str, str], "Analysis"]) -> Callable[[str, str], "Analysis"]:
+def _remembering(analyse: Callable[[str, str], "Analysis"]) -> Callable[[str, str], Looked]:
     """Each call asks several times what its command would do."""
-    brief = lru_cache(maxsize=REMEMBERED)(analyse)
-    lengthy = lru_cache(maxsize=REMEMBERED_LONG)(analyse)
 
-    def remembered(command: str, directory: str) -> "Analysis":
+    def look(command: str, directory: str) -> Looked:
+        found = analyse(command, directory)
+        return Looked(found, Grounds(found.reason, tuple((" ".join(part.argv), part.why) for part in found.parts)))
+
+    brief = lru_cache(maxsize=REMEMBERED)(look)
+    lengthy = lru_cache(maxsize=REMEMBERED_LONG)(look)
+
+    def remembered(command: str, directory: str) -> Looked:
         return (brief if len(command) <= LONG else lengthy)(command, directory)
 
     return remembered
@@ -85,17 +98,13 @@ def _remembering(analyse: Callable[[str, str], "Analysis"]) -> Callable[[str, st
 def _informed(tool: FunctionTool, look: Look) -> FunctionTool:
     def assess(args: Arguments) -> DangerLevel:
         """What is known is as dangerous as it is; of what is not, the graver opinion counts."""
-        found = look(args)
+        found = look(args).analysis
         if found.known or tool.assess is None:
             return found.danger
         return max(found.danger, tool.assess(args))
 
     def list_effects(args: Arguments, files: Files) -> Sequence[Effect]:
         own = tool.list_effects(args, files) if tool.list_effects else ()
-        return tuple(dict.fromkeys((*own, *(each for each in look(args).effects if each != OWN_SCRATCH))))
+        return tuple(dict.fromkeys((*own, *(each for each in look(args).analysis.effects if each != OWN_SCRATCH))))
 
-    def find_grounds(args: Arguments) -> Grounds:
-        found = look(args)
-        return Grounds(found.reason, tuple((" ".join(part.argv), part.why) for part in found.parts))
-
-    return replace(tool, assess=assess, list_effects=list_effects, grounds=find_grounds)
+    return replace(tool, assess=assess, list_effects=list_effects, grounds=lambda args: look(args).grounds)

@@ -161,8 +161,11 @@ def _regex(pattern: Any, purpose: Purpose) -> Test:
     return lambda value, _: _matched(search, value)
 
 
-def linear(pattern: Any, *, dot_matches_newline: bool = False) -> Any:
-    """Compile for matching in linear time, whatever the pattern. Raises ConditionProblem."""
+def linear(pattern: Any, *, dot_matches_newline: bool = False, of_lines: bool = False) -> Any:
+    """Compile for matching in linear time, whatever the pattern. Raises ConditionProblem.
+
+    One `of_lines` searches bytes, and whatever it says no match crosses the end of a line.
+    """
     import re2
 
     if not isinstance(pattern, str) or not pattern:
@@ -170,8 +173,9 @@ def linear(pattern: Any, *, dot_matches_newline: bool = False) -> Any:
     options = re2.Options()
     options.log_errors = False
     options.dot_nl = dot_matches_newline
+    options.never_nl = of_lines
     try:
-        return re2.compile(pattern, options)
+        return re2.compile(pattern.encode("utf-8", "replace") if of_lines else pattern, options)
     except re2.error as problem:
         reason = problem.args[0].decode(errors="replace") if problem.args else "not understood"
         fix = "use RE2 syntax (no look-around, no back-references)"

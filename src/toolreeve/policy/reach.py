@@ -44,20 +44,60 @@ def _parts(path: str, root: str) -> list[str]:
 
 def _overlap(one: Sequence[str], other: Sequence[str]) -> bool:
     """Whether some path fits both patterns; `**` stands for any number of components."""
-    if not one or not other:
-        return all(part == ANY_DEPTH for part in (*one, *other))
-    if one[0] == ANY_DEPTH:
-        return _overlap(one[1:], other) or _overlap(one, other[1:])
-    if other[0] == ANY_DEPTH:
-        return _overlap(one, other[1:]) or _overlap(one[1:], other)
-    return _may_be_same(one[0], other[0]) and _overlap(one[1:], other[1:])
+    fits = _overlaps_from_end(other)
+    for part in reversed(one):
+        fits = _with_part(part, other, fits)
+    return fits[0]
 
 
-def _may_be_same(one: str, other: str) -> bool:
+def _overlaps_from_end(other: Sequence[str]) -> list[bool]:
+    """For each tail of the pattern, whether it fits nothing at all."""
+    fits = [True]
+    for part in reversed(other):
+        fits.append(fits[-1] and part == ANY_DEPTH)
+    return fits[::-1]
+
+
+def _with_part(part: str, other: Sequence[str], rest: list[bool]) -> list[bool]:
+    """For each tail of the other pattern, whether it may fit `part` and what follows; `rest` answers for that alone."""
+    fits = [False] * len(rest)
+    fits[-1] = part == ANY_DEPTH and rest[-1]
+    for at in range(len(other) - 1, -1, -1):
+        if part == ANY_DEPTH:
+            fits[at] = rest[at] or fits[at + 1]
+        elif other[at] == ANY_DEPTH:
+            fits[at] = fits[at + 1] or rest[at]
+        else:
+            fits[at] = rest[at + 1] and may_be_same(part, other[at])
+    return fits
+
+
+def may_be_same(one: str, other: str) -> bool:
+    """Whether one name may fit both globs."""
     if not _is_pattern(one):
         return fnmatchcase(one, other) if _is_pattern(other) else one == other
-    return True if _is_pattern(other) else fnmatchcase(other, one)
+    if not _is_pattern(other):
+        return fnmatchcase(other, one)
+    return _may_begin_alike(one, other) and _may_begin_alike(_mirrored(one), _mirrored(other))
+
+
+def _may_begin_alike(one: str, other: str) -> bool:
+    """Whether what is written out before the first wildcard of either agrees."""
+    for mine, its in zip(one, other, strict=False):
+        if mine in WILD or its in WILD:
+            return True
+        if mine != its:
+            return False
+    return True
+
+
+def _mirrored(pattern: str) -> str:
+    return pattern[::-1].translate(_MIRROR)
+
+
+WILD = "*?[{"
+_MIRROR = str.maketrans("[]{}", "][}{")
 
 
 def _is_pattern(part: str) -> bool:
-    return any(character in part for character in "*?[{")
+    return any(character in part for character in WILD)

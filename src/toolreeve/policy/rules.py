@@ -20,6 +20,7 @@ from toolreeve.policy.known import names_of, suspects_of
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.reach import may_touch
 from toolreeve.policy.selection import Steps, judge, parse_steps
+from toolreeve.policy.suspicion import Suspicion, commands_of
 
 Condition = Mapping[str, Any]
 CHANGES = frozenset((EffectKind.WRITE, EffectKind.DELETE))
@@ -93,6 +94,7 @@ class Matcher:
         "_programs",
         "_purpose",
         "_roles",
+        "_suspicion",
         "_target",
         "decision",
         "fixed",
@@ -118,6 +120,7 @@ class Matcher:
         problems += self._contradictions()
         if problems:
             raise RuleProblems(rule, problems)
+        self._suspicion = self._suspect(root)
         self.fixed = not (
             self._conditions
             or self._kinds
@@ -129,6 +132,13 @@ class Matcher:
             or rule.origin
             or rule.expires is not None
         )
+
+    def _suspect(self, root: str) -> Suspicion | None:
+        """What a deny about targets makes of commands that are not known."""
+        target, rule = self._target, self.rule
+        if target is None or rule.target is None or rule.only_certain or self.decision is not Decision.DENY:
+            return None
+        return Suspicion(rule.target, target, self._kinds, root)
 
     def _contradictions(self) -> list[ConditionProblem]:
         """What makes the rule one that can never match."""
@@ -215,7 +225,10 @@ class Matcher:
             return True
         if not action.effects:
             return False
-        return self._purpose.combine([self._judge_effect(effect, action) for effect in action.effects])
+        truth = self._purpose.combine([self._judge_effect(effect, action) for effect in action.effects])
+        if truth is False and self._suspicion is not None:
+            return any(self._suspicion.meets(command, action) for command in commands_of(action))
+        return truth
 
     def _judge_effect(self, effect: Effect, action: Action) -> Truth:
         """An effect that reaches further than one path proves nothing; it is suspected of all that it may touch."""

@@ -1,7 +1,8 @@
 """Which words could a command be said to contain? For denies: too many rather than too few.
 
 Quotes, escapes and plain concatenation are folded away, text inside strings is read again as commands, globs,
-braces and expansions stand for anything. Works on anything, also on what cannot be parsed, in linear time.
+braces and expansions stand for anything. Works on anything, also on what cannot be parsed, in linear time. What is too
+long to be read is said to contain everything.
 """
 
 import re
@@ -11,7 +12,7 @@ from typing import NamedTuple
 
 from toolreeve.policy.shell.scan import Unreadable, ansi, restore
 
-_SEPARATORS = re.compile(r"[\s;&|<>(){}\[\]`$\"'=,:!]+")
+_SEPARATORS = str.maketrans(dict.fromkeys(";&|<>(){}[]`$\"'=,:!", " "))
 _ANSI = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
 _ESCAPED = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|0?([0-7]{3})|u([0-9a-fA-F]{4}))")
 _EMPTY_QUOTES = re.compile(r"''|\"\"|\\\n|\\(?=[A-Za-z0-9_./-])|(?<=[A-Za-z0-9_./-])[\"'](?=[A-Za-z0-9_./-])")
@@ -25,11 +26,15 @@ _ANYTHING = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9@*#?!$-])|\[[^\[\]\s]*\]+|[*?\[\]
 _QUOTES = re.compile(r"\\\n|\$(?=[\"'])|[\"'\\]")
 _BETWEEN = re.compile(r"[\s;&|<>(){}`=,:!]+")
 _MANY_STARS = re.compile(r"\*\*+")
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
+_SHELLS = frozenset(("eval", "source", "sh", "bash", "dash", "zsh", "ksh", "busybox"))
+_MOVING = frozenset(("cd", "pushd", "popd", "chdir", "os.chdir", "-execdir", "-okdir"))
+_MOVING_FLAGS = ("-C", "--chdir", "--cd", "--directory", "--cwd", "--work-tree", "--working-dir")
 _DEEPEST = 4
 _LONGEST_PATTERN = 1000
 _LONGEST_VALUE = 128
 """A longer one is met where it is written; put in wherever it is named, it would fill the memory."""
-_MOST_CHARS = 64 * 1024
+LONGEST = 64 * 1024
 _SHORT = 1000
 
 
@@ -41,17 +46,46 @@ class _Spelling(NamedTuple):
     holed: frozenset[str]
 
 
+class Named(NamedTuple):
+    """What a command may name as files. `patterns` have a `*` wherever a glob or an expansion stands. One that `moves`
+    may be in any directory when it names them."""
+
+    words: frozenset[str]
+    patterns: frozenset[str]
+    moves: bool
+
+
 def deny_words(command: str) -> frozenset[str]:
     """Every word that the command, or a command in its text, may run or name; paths also by their last part."""
-    found: set[str] = set()
-    for variant in dict.fromkeys(_variants(command[:_MOST_CHARS])):
-        found.update(_SEPARATORS.split(variant))
+    found = _words(command[:LONGEST])
     found.update([word.rstrip("/").rpartition("/")[2] for word in found if "/" in word])
     return frozenset(found - {""})
 
 
+def _words(text: str) -> set[str]:
+    found: set[str] = set()
+    for variant in dict.fromkeys(_variants(text)):
+        found.update(variant.translate(_SEPARATORS).split())
+    return found
+
+
+def named_files(command: str) -> Named:
+    """Every word that may be the name of a file; of a command longer than LONGEST, those of its beginning."""
+    text = command[:LONGEST]
+    words = _words(text)
+    loose = text if not words.isdisjoint(_SHELLS) else _QUOTED.sub(" ", text)
+    globs = {found for found in _UNQUOTED.findall(loose) if not _WILD.isdisjoint(found)}
+    holed = {word for word in _holed_words(text) if word.strip("*/.")}
+    tildes = {f"*/{word.partition('/')[2]}" for word in words if word[0] == "~" and word.strip("~/")}
+    words.update([word[1:] for word in words if word[0] == "@"])
+    moves = not words.isdisjoint(_MOVING) or any(word.startswith(_MOVING_FLAGS) for word in words)
+    return Named(frozenset(words), frozenset(globs | holed | tildes), moves)
+
+
 def may_name(command: str, word: str) -> bool:
     """Whether a deny on `word` meets the command: literally, or through what may turn out to be it."""
+    if len(command) > LONGEST:
+        return True
     words, globs, holed = (_spelled_shortly if len(command) <= _SHORT else _spelled_at_length)(command)
     return (
         word in words
@@ -61,7 +95,7 @@ def may_name(command: str, word: str) -> bool:
 
 
 def _spelled(command: str) -> _Spelling:
-    text = command[:_MOST_CHARS]
+    text = command[:LONGEST]
     globs = {found.rpartition("/")[2] for found in _UNQUOTED.findall(text) if not _WILD.isdisjoint(found)}
     return _Spelling(deny_words(text), frozenset(globs), frozenset(_holed(text)))
 
@@ -72,14 +106,21 @@ _spelled_at_length = lru_cache(maxsize=2)(_spelled)
 
 
 def _holed(text: str) -> set[str]:
+    return {word.rpartition("/")[2] for word in _holed_words(text)}
+
+
+def _holed_words(text: str) -> list[str]:
     """The words with a `*` for every expansion, pattern or pair of braces in them."""
     text = _ANSI.sub(lambda quoted: _decoded(quoted.group(1)), text)
     for _ in range(_DEEPEST):
         text, inside = _INNERMOST.subn("*", text)
         if not inside:
             break
-    text = _MANY_STARS.sub("*", _QUOTES.sub("", _ANYTHING.sub("*", text)))
-    return {word.rpartition("/")[2] for word in _BETWEEN.split(text) if "*" in word}
+    text = _ANYTHING.sub("*", text)
+    if "*" not in text:
+        return []
+    text = _MANY_STARS.sub("*", _QUOTES.sub("", text))
+    return [word for word in _BETWEEN.split(text) if "*" in word]
 
 
 def _may_become(pattern: str, word: str) -> bool:
