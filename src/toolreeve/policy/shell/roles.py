@@ -35,6 +35,9 @@ def apply(role: str, word: Word, site: Site) -> None:
         case "write":
             if word != "-":
                 site.touch(EffectKind.WRITE, word)
+        case "tree":
+            if word != "-":
+                site.touch(EffectKind.WRITE, word, Reach.BELOW)
         case "delete":
             site.touch(EffectKind.DELETE, word)
         case "deltree":

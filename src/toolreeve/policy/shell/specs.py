@@ -16,13 +16,13 @@ from toolreeve.core.errors import ToolreeveError
 
 ROLES = frozenset(
     "text many read list deep script write delete deltree url host upload revision cloud move bind database replace "
-    "parents".split()
+    "parents tree".split()
 )
 """What a value can be: see `roles` for the effect of each."""
 
 FIELDS = ROLES | frozenset(
-    "absent also asks calm changing code danger default does everywhere filters flags harmless help judge keeps "
-    "listing matches maybe modes modules net never not_matches nouns nuls number objects operands places prefixes "
+    "absent also asks calm changing code contents danger default does everywhere filters flags harmless help judge "
+    "keeps listing matches maybe modes modules net never not_matches nouns nuls number objects operands places prefixes "
     "prints reading reason refused requires rewrites runs sends single skip statement stops sub unlike verbs".split()
 )
 _FOLLOWING = frozenset("danger does keeps modes requires runs sends unlike".split())

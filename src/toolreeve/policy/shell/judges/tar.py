@@ -8,7 +8,7 @@ from toolreeve.policy.shell.printing import Printed
 from toolreeve.policy.shell.roles import apply
 from toolreeve.policy.shell.site import Site
 from toolreeve.policy.shell.specs import Program
-from toolreeve.policy.shell.words import Word
+from toolreeve.policy.shell.words import Open, Word, shown
 
 _BUNDLE = re.compile(r"[A-Za-z]+")
 
@@ -29,6 +29,7 @@ def judge(spec: Program, words: list[Word], site: Site) -> Printed:
             apply("read", archive, site)
     elif arguments.has("-x", "--extract", "--get"):
         _extract(arguments.flags, archives, site, to_output=arguments.has("-O", "--to-stdout"))
+        _name_members(arguments.operands, site)
     elif arguments.has("-c", "--create", "-r", "--append", "-u", "--update"):
         for archive in archives:
             apply("write", archive, site)
@@ -50,6 +51,14 @@ def _dashed(words: list[Word]) -> list[Word]:
     if any(letter in "fCbTXIFgKNVL" for letter in first[:-1]):
         raise NotKnown(f"the bundle `{first}`")
     return ["-" + first, *words[1:]]
+
+
+def _name_members(members: list[Word], site: Site) -> None:
+    """What is called like a secret may well be one, also in an archive."""
+    for member in members:
+        if isinstance(member, Open):
+            raise NotKnown(f"unpacks `{shown(member)}`, a name decided only when it runs")
+        apply("read", member, site)
 
 
 def _extract(flags: list[tuple[str, Word | None]], archives: list[Word], site: Site, *, to_output: bool) -> None:
