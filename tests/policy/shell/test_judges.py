@@ -164,3 +164,27 @@ def test_secrets_of_a_cluster_are_listed_but_not_shown() -> None:
     assert runs_unasked("kubectl get secrets")
     assert not runs_unasked("kubectl get secret x -o yaml")
     assert not runs_unasked("kubectl get pods,secrets -o json")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "env -u HOME bash -c 'cat $HOME/etc/shadow'",
+        "env -i sh -c 'cat $HOME/etc/shadow'",
+        "f=/x; watch 'cat $f/etc/shadow'",
+        "sh -c 'grep -r secret .*'",
+    ],
+)
+def test_a_shell_that_is_started_knows_less_than_the_one_that_starts_it(command: str) -> None:
+    assert not runs_unasked(command)
+
+
+def test_a_shell_that_misses_nothing_is_judged_by_its_text() -> None:
+    assert runs_unasked("env -u LANG bash -c 'ls | head'")
+    assert runs_unasked("watch 'df -h | head'")
+    assert runs_unasked("sh -c \"grep 'a.*b' x\"")
+
+
+def test_what_expr_computes_is_not_one_of_its_words() -> None:
+    assert runs_unasked("expr 1 + 2")
+    assert not runs_unasked("cat $(expr substr x/etc/shadow 2 11)")

@@ -26,6 +26,11 @@ def date(spec: Program, words: list[Word], site: Site) -> Printed:
     return name_of(site) if len(arguments.operands) == 1 and _STAMP.fullmatch(str(arguments.operands[0])) else None
 
 
+def computes(spec: Program, words: list[Word], site: Site) -> Printed:
+    """Whatever its words are, it only prints what it makes of them."""
+    return None
+
+
 def dd(spec: Program, words: list[Word], site: Site) -> Printed:
     for word in words:
         if not isinstance(word, str):

@@ -1,6 +1,7 @@
 """What does `find` do with what it finds? Its expression says: list, run a command on each, delete, write a list."""
 
 import re
+from fnmatch import fnmatchcase
 
 from toolreeve.core.effects import EffectKind, Reach
 from toolreeve.policy.shell.arguments import NotKnown
@@ -24,9 +25,22 @@ _VALUED = frozenset(
 _COMPARED = re.compile(r"-(?:a|c|)newer|-newer[aBcm][aBcmt]|-samefile")
 _RUNS = frozenset(("-exec", "-execdir"))
 _LISTS = {"-fprint": 1, "-fprint0": 1, "-fls": 1, "-fprintf": 2}
-_OTHER_OUTPUT = _RUNS.union(_LISTS, ("-ls",))
+_OTHER_OUTPUT = _RUNS.union(_LISTS, "-ls -help --help -version --version -D".split())
+_OPERATORS = ("(", ")", "!", ",")
+_EXPRESSION = _TESTS.union(
+    _VALUED,
+    _RUNS,
+    _LISTS,
+    "-delete -ok -okdir -files0-from -newer -anewer -cnewer -samefile".split(),
+    (f"-newer{this}{that}" for this in "abcm" for that in "abcmt"),
+)
+"""Every word that an expression can go on with, in small letters."""
+_NOWHERE = "/*"
+"""Where `-execdir` runs its command: a directory that no relative name may be believed to lie in."""
 _PATH = re.compile(r"%([pfP])(\\n|\\0|\n)")
 _ENDS = {"-print": Apart.LINES, "-print0": Apart.NULS, "\\n": Apart.LINES, "\n": Apart.LINES, "\\0": Apart.NULS}
+_ENDINGS = frozenset((";", "+"))
+_OF_FILES = (EffectKind.READ, EffectKind.WRITE, EffectKind.DELETE)
 _BEFORE = re.compile(r"-[HLPEXdsx]+|-O\d|-D")
 
 
@@ -36,29 +50,33 @@ def judge(spec: Program, words: list[Word], site: Site) -> Printed:
     for root in roots or ["."]:
         site.touch(EffectKind.READ, root, Reach.NAMES)
     below = named(roots or ["."], site)
+    primaries: list[int] = []
     while at < len(words):
+        primaries.append(at)
         at = _primary(words, at, below, site)
-    return _printed(words, roots, site)
+    return None if any(word in _OTHER_OUTPUT for word in words) else _printed(words, primaries, roots, site)
 
 
-def _printed(words: list[Word], roots: list[Word], site: Site) -> Printed:
+def _printed(words: list[Word], primaries: list[int], roots: list[Word], site: Site) -> Printed:
     """The paths that it finds, where it prints those and nothing else, and ends all of them alike."""
-    if any(word in _OTHER_OUTPUT for word in words):
-        return None
-    formats = [_following(words, at) for at, word in enumerate(words) if word == "-printf"]
-    forms = [_PATH.fullmatch(shown(form)) for form in formats]
-    ends = {_ENDS[word] for word in words if word in ("-print", "-print0")}
+    forms = [_PATH.fullmatch(shown(_following(words, at))) for at in primaries if words[at] == "-printf"]
+    ends = {_ENDS[shown(words[at])] for at in primaries if words[at] in ("-print", "-print0")}
     ends.update(_ENDS[form[2]] for form in forms if form)
     if not all(forms) or len(ends) > 1:
         return None
-    found = printed(roots, site, nuls=Apart.NULS in ends)
     whole = all(form[1] == "p" for form in forms if form)
+    # The last part of the name of a starting point may be `..`, which means another directory elsewhere.
+    if not whole and any(not isinstance(root, str) or root.rstrip("/").endswith("..") for root in roots):
+        return None
+    found = printed(roots, site, nuls=Apart.NULS in ends)
     return found._replace(flagless=whole) if found else None
 
 
 def _options(words: list[Word]) -> int:
     at = 0
     while at < len(words) and isinstance(words[at], str) and _BEFORE.fullmatch(str(words[at])):
+        if words[at] == "-D" and not isinstance(_following(words, at), str):
+            raise NotKnown("the value of -D may be several words")
         at += 2 if words[at] == "-D" else 1
     return at
 
@@ -67,7 +85,7 @@ def _roots(words: list[Word], at: int) -> tuple[list[Word], int]:
     roots: list[Word] = []
     while at < len(words):
         word = words[at]
-        if isinstance(word, str) and (word[:1] in ("-", ",") or word in ("(", ")", "!")):
+        if isinstance(word, str) and (word[:1] in ("-", ",") or word in _OPERATORS):
             break
         if not isinstance(word, str) and may_be_flag(word):
             raise NotKnown(f"`{shown(word)}` may turn out to be part of the expression")
@@ -83,8 +101,10 @@ def _primary(words: list[Word], at: int, below: tuple[str, ...] | None, site: Si
     if word in _TESTS:
         return at + 1
     if word in _VALUED:
-        return _valued(words, at)
+        _check_value(words, at)
+        return at + 2
     if _COMPARED.fullmatch(word):
+        _check_value(words, at)
         site.touch(EffectKind.READ, _following(words, at), Reach.NAMES)
         return at + 2
     if word in _RUNS:
@@ -102,17 +122,19 @@ def _primary(words: list[Word], at: int, below: tuple[str, ...] | None, site: Si
     raise NotKnown(f"`{word}` in the expression of find")
 
 
-def _valued(words: list[Word], at: int) -> int:
+def _check_value(words: list[Word], at: int) -> None:
+    """An unquoted pattern becomes all the names it matches: an error of find, unless one of them is an expression."""
     value = _following(words, at)
     if isinstance(value, Open) and not value.single:
         raise NotKnown(f"the value of {shown(words[at])} may be several words")
-    if isinstance(value, Glob) and "/" not in value.text and words[at] not in ("-name", "-iname", "-path"):
-        raise NotKnown(f"an unquoted pattern after {shown(words[at])}")
-    # An unquoted `-name *.c` is replaced by the names it matches: more than one is an error of find, and none of them
-    # may begin like an expression.
-    if isinstance(value, Glob) and len(words) > at + 2 and value.text.startswith("-"):
-        raise NotKnown(f"`{shown(value)}` may turn out to be part of the expression")
-    return at + 2
+    if isinstance(value, Glob) and _may_be_any(value, _EXPRESSION):
+        raise NotKnown(f"`{shown(value)}` may turn out to be part of the expression (quote it)")
+
+
+def _may_be_any(pattern: Glob, words: frozenset[str]) -> bool:
+    """Whether a name that the pattern matches may be one of the words; of a bracket anything is believed."""
+    wide = re.sub(r"\[[^]]+\]", "?", pattern.text.lower())
+    return any(fnmatchcase(word, wide) for word in words)
 
 
 def _following(words: list[Word], at: int) -> Word:
@@ -125,12 +147,43 @@ def _run(words: list[Word], at: int, below: tuple[str, ...] | None, site: Site) 
     end = next((index for index in range(at + 1, len(words)) if _ends(words, index)), None)
     if end is None:
         raise NotKnown(f"{shown(words[at])} without its end")
+    for index in range(at + 1, end):
+        _check_ends_nothing(words, index)
     found = Open(single=words[end] == ";", each=words[end] == "+", below=below, flagless=True)
     command = [_filled(word, found) for word in words[at + 1 : end]]
     if not command:
         raise NotKnown(f"{shown(words[at])} without a command")
-    site.run(command, site.scope.copy(), None)
+    if words[at] == "-execdir":
+        _run_elsewhere(command, below or (), site)
+    else:
+        site.run(command, site.scope.copy(), None)
     return end + 1
+
+
+def _check_ends_nothing(words: list[Word], index: int) -> None:
+    """A word that turns out to be `;` ends the command, and what follows it would be an expression."""
+    word, following = words[index], words[index + 1]
+    if isinstance(word, Glob):
+        if _may_be_any(word, _ENDINGS):
+            raise NotKnown(f"`{shown(word)}` may turn out to end the command of find")
+    elif isinstance(word, Open) and (
+        not word.single or not isinstance(following, str) or following[:1] == "-" or following in _OPERATORS
+    ):
+        raise NotKnown(f"`{shown(word)}` may turn out to end the command of find")
+
+
+def _run_elsewhere(command: list[Word], below: tuple[str, ...], site: Site) -> None:
+    """In the directory of each file that is found: only that file itself can be told."""
+    scope = site.scope.copy()
+    scope.directories = (_NOWHERE,)
+    before = len(site.findings.effects)
+    site.run(command, scope, None)
+    certain = {(root, Reach.BELOW) for root in below} | {(f"{root.rstrip('/')}/**", Reach.MATCHING) for root in below}
+    for kind, target, reach in site.findings.effects[before:]:
+        if kind in _OF_FILES and reach is not Reach.NAMES and (target, reach) not in certain:
+            raise NotKnown("-execdir with a command that does more than look at what was found")
+    if any(isinstance(word, str) and ".." in word for word in command):
+        raise NotKnown("-execdir with a command that leads up")
 
 
 def _ends(words: list[Word], index: int) -> bool:
@@ -140,6 +193,9 @@ def _ends(words: list[Word], index: int) -> bool:
 def _filled(word: Word, found: Open) -> Word:
     if word == "{}":
         return found
+    if isinstance(word, Glob):
+        # A name that it matches may hold a `{}` itself.
+        return Open(why="a pattern, in which find may replace a part")
     if isinstance(word, str) and "{}" in word:
         prefix = word.partition("{}")[0]
         return Open(prefix=prefix, single=True, flagless=bool(prefix) and prefix[0] != "-")

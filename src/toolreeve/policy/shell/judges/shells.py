@@ -11,7 +11,7 @@ from toolreeve.policy.shell.words import Open, Word, several
 
 _SAME_IN_ALL = re.compile(r"[\w./-][\w\s./:,@%+'-]*")
 _OF_BASH = re.compile(
-    r"""\$['"\[]|(?<!\$)\{(?!\s|\}(?:[\s'"\\;+]|\Z))|&>|>&(?![\d-])|[<>=]\(|\[\[|<<<|\|&|;;?&|[=:]~"""
+    r"""\$['"\[]|(?<!\$)\{(?!\s|\}(?:[\s'"\\;+]|\Z))|&>|>&(?![\d-])|[<>=]\(|\[\[|<<<|\|&|;;?&|[=:]~|(?:^|[\s/=])\.[*?\[]"""
 )
 """What a POSIX shell reads otherwise."""
 
@@ -66,4 +66,6 @@ def watch(spec: Program, words: list[Word], site: Site) -> Printed:
         raise NotKnown("`watch` with words decided only when it runs")
     text = " ".join(texts)
     _check_dialect("sh", text, posix=True)
-    return site.run_text(text, site.scope.copy())
+    scope = site.scope.copy()
+    scope.variables = {}
+    return site.run_text(text, scope)

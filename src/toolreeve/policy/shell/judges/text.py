@@ -2,7 +2,7 @@
 
 import re
 
-from toolreeve.core.effects import EffectKind, Reach
+from toolreeve.core.effects import Effect, EffectKind, Reach
 from toolreeve.policy.shell.arguments import NotKnown, read
 from toolreeve.policy.shell.judging import by_specification, conclude, housekeeping, printed, settle_flags
 from toolreeve.policy.shell.paths import resolve
@@ -16,6 +16,8 @@ from toolreeve.policy.shell.words import Open, Word, may_be_flag, several, shown
 _PAIRS = frozenset(("--arg", "--argjson", "--slurpfile", "--rawfile", "--argfile"))
 _READ_AGAIN = re.compile(r"""["'\\*?\[]""")
 """What a shell or xargs makes something else of when it reads the text again."""
+_ODD_BLANK = re.compile(r"[^\S \t\n]")
+"""What Python takes for a blank and a shell does not."""
 _PLAIN = re.compile(r"[\w./+,@%=:-]+")
 _EXECUTES = frozenset(("-x", "--exec", "-X", "--exec-batch"))
 
@@ -30,6 +32,8 @@ def _names_only(words: list[Word], site: Site) -> Printed:
     if not all(isinstance(word, str) and not word.startswith("-") and not _READ_AGAIN.search(word) for word in words):
         return None
     text = " ".join(map(str, words))
+    if _ODD_BLANK.search(text):
+        return None
     paths = text.split()
     below = dict.fromkeys(resolve(path, here) for path in (*paths, text) if path for here in site.scope.directories)
     return Paths(tuple(below), Apart.WORDS, not any(path.startswith("-") for path in paths))
@@ -109,23 +113,33 @@ def fd(spec: Program, words: list[Word], site: Site) -> Printed:
     arguments = read(spec, words[:at])
     settle_flags(spec, arguments, site)
     named = [value for flag, value in arguments.flags if flag == "--search-path" and value is not None]
-    roots = [*arguments.operands[1:], *named]
+    roots = [*_after_first(arguments.operands), *named]
     for root in roots or ["."]:
         site.touch(EffectKind.READ, root, Reach.NAMES)
     found = None if arguments.has("--base-directory") else printed(roots, site, nuls=arguments.has(*spec.nuls))
     if at < len(words):
+        if arguments.has("--base-directory"):
+            raise NotKnown("fd that runs a command in another directory")
         one = words[at] in ("-x", "--exec")
         _run_each(words[at + 1 :], Open(single=one, each=not one, below=found and found.below), site.scope, site)
+    if arguments.has("-l", "--list-details"):
+        site.findings.effects.append(Effect(EffectKind.EXEC, "ls"))
     return None if at < len(words) or arguments.has(*spec.rewrites) else found
 
 
 def _run_each(command: list[Word], found: Open, scope: Scope, site: Site) -> None:
     if not command or any(word == ";" for word in command[:-1]):
         raise NotKnown("fd without a plain command to run")
-    filled = [found if word in ("{}", "{/}", "{//}", "{.}", "{/.}") else word for word in command if word != ";"]
+    if not all(isinstance(word, str) for word in command):
+        raise NotKnown("fd with a command that may turn out to end early")
+    # Without its extension, the name `...x` is `..`.
+    cut = found._replace(below=None)
+    places = {"{}": found, "{/}": found, "{//}": found, "{.}": cut, "{/.}": cut}
+    filled = [places.get(shown(word), word) for word in command if word != ";"]
     if any(isinstance(word, str) and "{" in word for word in filled):
         raise NotKnown("fd with a placeholder inside a word")
-    site.run(filled if any(word is found for word in filled) else [*filled, found], scope.copy(), None)
+    given = any(isinstance(word, Open) for word in filled)
+    site.run(filled if given else [*filled, found], scope.copy(), None)
 
 
 def variables(spec: Program, words: list[Word], site: Site) -> Printed:

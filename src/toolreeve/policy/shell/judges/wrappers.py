@@ -5,7 +5,7 @@ import re
 from toolreeve.policy.shell.arguments import Arguments, NotKnown, RunsCode, read
 from toolreeve.policy.shell.environment import may_export, names_code
 from toolreeve.policy.shell.judging import conclude, settle_flags
-from toolreeve.policy.shell.printing import Apart, Printed
+from toolreeve.policy.shell.printing import NOTHING, Apart, Printed
 from toolreeve.policy.shell.roles import apply
 from toolreeve.policy.shell.site import Site
 from toolreeve.policy.shell.specs import Program
@@ -14,6 +14,8 @@ from toolreeve.policy.shell.words import Glob, Open, Word, shown
 _WITHOUT_MARKER = frozenset(("-n", "--max-args", "-L", "-l", "--max-lines"))
 _WHOLE: frozenset[Word | None] = frozenset(("\n", "\\n", "\\0"))
 _IN_PIECES = "and names with blanks fall apart here (end them in NUL: find … -print0 | xargs -0)"
+_SHELLS = frozenset("sh bash dash zsh ksh busybox env".split())
+_UNMISSED: frozenset[Word | None] = frozenset("LANG LANGUAGE LC_ALL TERM DISPLAY CI DEBUG".split())
 _AGREEING = frozenset((("-n", "1"), ("--max-args", "1")))
 
 
@@ -55,10 +57,18 @@ def env(spec: Program, words: list[Word], site: Site) -> Printed:
             loaded = name
         elif not may_export(name, value):
             raise NotKnown(f"sets {name}, which changes what programs do")
+    if command and command[0] in _SHELLS and _bereft(arguments):
+        raise NotKnown("a shell without the variables that tell where it is")
     printed = site.run(command, site.scope.copy(), site.piped) if command else None
     if loaded:
         raise RunsCode(f"sets {loaded}, from which programs load code")
     return printed
+
+
+def _bereft(arguments: Arguments) -> bool:
+    """Whether variables are taken away by which a shell finds the home or the directory it is in."""
+    unset = [value for flag, value in arguments.flags if flag in ("-u", "--unset")]
+    return arguments.has("-i", "--ignore-environment") or any(name not in _UNMISSED for name in unset)
 
 
 def _split(arguments: Arguments) -> list[Word]:
@@ -117,7 +127,8 @@ def _given(arguments: Arguments, piped: Printed) -> Open:
         ends.add("\\0")
     if piped is None or arguments.has("-a", "--arg-file") or len(ends) > 1 or not ends <= _WHOLE:
         return Open()
-    if piped.apart is Apart.WORDS or (piped.apart is Apart.NULS and "\\0" in ends):
+    # With NUL as the end, the words of a line are one name, and its line end belongs to it.
+    if piped == NOTHING or piped.apart is (Apart.NULS if "\\0" in ends else Apart.WORDS):
         return Open(each=True, below=piped.below, flagless=piped.flagless)
     return Open(why=_IN_PIECES)
 
@@ -143,4 +154,7 @@ def _replaced(word: Word, marker: str, given: Open) -> Word:
     if isinstance(word, str) and marker in word:
         prefix = word.partition(marker)[0]
         return Open(prefix=prefix, single=True, flagless=bool(prefix) and prefix[0] != "-")
+    if not isinstance(word, str):
+        # What it turns out to be may hold the marker.
+        return Open(why="in which xargs may replace a part")
     return word
