@@ -13,6 +13,7 @@ from toolreeve.approval.channels.callback import CallbackChannel
 from toolreeve.builtin import TOOLS
 from toolreeve.config import Configuration, Settings, from_settings, load
 from toolreeve.config.servers import servers_from_code
+from toolreeve.confinement import command_rules
 from toolreeve.core.errors import ConfigError, ToolreeveError
 from toolreeve.knowing import knowing
 from toolreeve.permissions import PermissionPolicy
@@ -53,7 +54,8 @@ def new_registry(configuration: Configuration, tools: Iterable[Any]) -> ToolRegi
     files = configuration.settings.tool_files
     found = [bound for path in files if path.endswith(".py") for bound in load_tools(Path(path))]
     place = {"root": configuration.settings.workspace.dir, "home": configuration.home}
-    return ToolRegistry([*knowing(TOOLS, **place), *found, *tools])
+    builtin = knowing(TOOLS, **place, quality=command_rules(configuration).quality)
+    return ToolRegistry([*builtin, *found, *tools])
 
 
 def new_catalogue(configuration: Configuration, registry: ToolRegistry) -> Catalogue:

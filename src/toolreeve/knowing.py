@@ -5,7 +5,7 @@ only is SAFE and runs unasked; its reads, writes and hosts are effects that rule
 is what the analysis knows, for the role that the call has.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from posixpath import join, normpath
@@ -17,6 +17,7 @@ from toolreeve.core.effects import Effect, EffectKind, Reach
 from toolreeve.core.errors import ToolError
 from toolreeve.core.files import Files
 from toolreeve.core.tool import Arguments, FunctionTool, Grounds
+from toolreeve.tools.quality import QUALITY_TOOLS, told_of
 from toolreeve.tools.running import seconds_allowed
 from toolreeve.tools.shell import bash, execute_command, role_of
 from toolreeve.tools.words import refusal, split
@@ -33,6 +34,7 @@ class Looked(NamedTuple):
 
 
 Look = Callable[[Arguments], Looked]
+NO_COMMANDS: Mapping[str, Sequence[str]] = {}
 REMEMBERED, REMEMBERED_LONG = 256, 4
 LONG = 4096
 """A longer command's analysis is large, and is remembered only while its call is on the way."""
@@ -40,8 +42,11 @@ OWN_SCRATCH = Effect(EffectKind.WRITE, "/tmp", Reach.BELOW)  # noqa: S108 - a na
 """Programs that keep files of their own there: in the sandbox, /tmp is private to the command."""
 
 
-def knowing(tools: Iterable[FunctionTool], *, root: str, home: str) -> list[FunctionTool]:
-    """The tools, with those that run commands knowing what each would do in the workspace at `root`."""
+def knowing(
+    tools: Iterable[FunctionTool], *, root: str, home: str, quality: Mapping[str, Sequence[str]] = NO_COMMANDS
+) -> list[FunctionTool]:
+    """The tools, with those that run commands knowing what each would do in the workspace at `root`, and those that
+    check a project knowing the commands that a person set for it."""
 
     @_remembering
     def script(command: str, directory: str) -> "Analysis":
@@ -72,7 +77,8 @@ def knowing(tools: Iterable[FunctionTool], *, root: str, home: str) -> list[Func
             raise refusal(reason)
         seconds_allowed(args.get("timeout"), ctx.commands.timeout)
 
-    informed = {
+    informed: dict[str, Callable[[FunctionTool], FunctionTool]] = {
+        **{each.name: lambda tool: told_of(tool, quality) for each in QUALITY_TOOLS},
         bash.name: lambda tool: _informed(tool, look_at_script),
         execute_command.name: lambda tool: replace(_informed(tool, look_at_programs), screen=screen),
     }

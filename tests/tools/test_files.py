@@ -35,6 +35,7 @@ def test_effects_name_resolved_paths_and_never_raise(desk: Desk) -> None:
     assert desk.effects("move_file", source="a", destination="../b") == [
         f"delete:{desk.root}/a",
         f"write:{desk.root.parent}/b",
+        f"read:{desk.root}/a",
     ]
     assert desk.effects("read_file", path="a\0b") == [f"read:{desk.root}/a\0b"]
 

@@ -42,7 +42,9 @@ class Grants:
 
 def _key(action: Action, version: str) -> str:
     call = action.call
-    same = sorted(map(str, action.effects)) if only_touches_files(action) else action.args
+    same = (
+        sorted(f"{effect} {effect.reach}" for effect in action.effects) if only_touches_files(action) else action.args
+    )
     return fingerprint(
         definition(action.spec),
         action.danger.value,

@@ -7,6 +7,7 @@ from typing import Any
 from toolreeve.approval.grants import only_touches_files
 from toolreeve.core import json
 from toolreeve.core.action import Action
+from toolreeve.core.effects import Reach
 
 Lasting = Mapping[str, Any]
 """A rule as a policy file writes it."""
@@ -23,7 +24,7 @@ def lasting_rule(action: Action) -> Lasting:
         "max_danger": action.danger.value,
         "priority": PRIORITY,
     }
-    if only_touches_files(action):
+    if only_touches_files(action) and all(effect.reach is Reach.EXACT for effect in action.effects):
         narrow["effect"] = sorted({str(effect.kind) for effect in action.effects})
         narrow["target"] = {"one_of": sorted({effect.target for effect in action.effects})}
     else:

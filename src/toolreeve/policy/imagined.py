@@ -11,7 +11,7 @@ from toolreeve.core.action import Action
 from toolreeve.core.call import LOCAL, Principal, ToolCall
 from toolreeve.core.context import Context
 from toolreeve.core.danger import DangerLevel
-from toolreeve.core.effects import Effect, EffectKind
+from toolreeve.core.effects import Effect, EffectKind, Reach
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Files
 from toolreeve.core.result import Output
@@ -74,7 +74,7 @@ def imagined_tool(name: str) -> BoundTool:
         run=_refuse,
         input=Schema(_ANYTHING),
         assess=_ASSESSMENTS.get(name),
-        list_effects=functools.partial(_list_effects, known.effects),
+        list_effects=functools.partial(_request_effects if name == "http_request" else _list_effects, known.effects),
     )
 
 
@@ -95,11 +95,19 @@ _ASSESSMENTS = {"http_request": _assess_request, "run_format": _assess_format}
 
 def _list_effects(effects: Effects, args: Mapping[str, Any], files: Files) -> Sequence[Effect]:
     found = []
-    for kind, parameters in effects:
-        unnamed = files.root if kind is EffectKind.READ else None
+    for kind, parameters, reach in effects:
+        unnamed = files.root if kind is EffectKind.READ or reach is not Reach.EXACT else None
         value = next((args[name] for name in parameters if args.get(name) is not None), unnamed)
-        found += [Effect(kind, _target(kind, each, files.root)) for each in _each(value)]
+        found += [Effect(kind, _target(kind, each, files.root), reach) for each in _each(value)]
     return found
+
+
+def _request_effects(effects: Effects, args: Mapping[str, Any], files: Files) -> Sequence[Effect]:
+    """A request that only asks sends nothing."""
+    found = _list_effects(effects, args, files)
+    if _assess_request(args) is not DangerLevel.SAFE:
+        return found
+    return [effect for effect in found if effect.kind is not EffectKind.SEND]
 
 
 def _each(value: Any) -> list[str]:
@@ -111,7 +119,7 @@ def _target(kind: EffectKind, value: str, root: str) -> str:
     match kind:
         case EffectKind.READ | EffectKind.WRITE | EffectKind.DELETE:
             return absolute(value, root)
-        case EffectKind.NET:
+        case EffectKind.NET | EffectKind.SEND if kind is EffectKind.NET or "://" in value:
             return host_of(value) or value
         case _:
             return value

@@ -8,16 +8,25 @@ word may be the name of somebody's custom tool.
 import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from toolreeve.core import names
 from toolreeve.core.danger import DangerLevel
-from toolreeve.core.effects import EffectKind
+from toolreeve.core.effects import EffectKind, Reach
 
 SPELLED_OUT = "mcp__"
 
-Effects = tuple[tuple[EffectKind, tuple[str, ...]], ...]
-"""For each effect, the arguments that may name its target: the first one present does. What reads without a path reads
-the workspace."""
+
+class Foreseen(NamedTuple):
+    """An effect, and the arguments that may name its target: the first one present does. What reads or reaches further
+    than one path without naming one does so to the workspace."""
+
+    kind: EffectKind
+    named_by: tuple[str, ...] = ()
+    reach: Reach = Reach.EXACT
+
+
+Effects = tuple[Foreseen, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +42,27 @@ class Known:
 _PATH = ("path", "file_path", "absolute_path", "target_file", "notebook_path", "dir_path", "base")
 _URL = ("url", "uri")
 _COMMAND = ("command", "cmd")
-READS: Effects = ((EffectKind.READ, _PATH),)
-WRITES: Effects = ((EffectKind.WRITE, _PATH),)
-DELETES: Effects = ((EffectKind.DELETE, _PATH),)
+_MOVED = ("source", "src", "from", "path")
+READS: Effects = (Foreseen(EffectKind.READ, _PATH),)
+LISTS: Effects = (Foreseen(EffectKind.READ, _PATH, Reach.NAMES),)
+SEARCHES: Effects = (Foreseen(EffectKind.READ, _PATH, Reach.BELOW),)
+WRITES: Effects = (Foreseen(EffectKind.WRITE, _PATH),)
+EDITS: Effects = (*WRITES, *READS)
+DELETES: Effects = (Foreseen(EffectKind.DELETE, _PATH),)
 MOVES: Effects = (
-    (EffectKind.DELETE, ("source", "src", "from", "path")),
-    (EffectKind.WRITE, ("destination", "dst", "to")),
+    Foreseen(EffectKind.DELETE, _MOVED),
+    Foreseen(EffectKind.WRITE, ("destination", "dst", "to")),
+    Foreseen(EffectKind.READ, _MOVED),
 )
-RUNS: Effects = ((EffectKind.EXEC, _COMMAND),)
-FETCHES: Effects = ((EffectKind.NET, _URL),)
-SENDS: Effects = ((EffectKind.SEND, ("to", "attendees")),)
+RUNS: Effects = (Foreseen(EffectKind.EXEC, _COMMAND),)
+CHECKS: Effects = (
+    Foreseen(EffectKind.READ, reach=Reach.BELOW),
+    Foreseen(EffectKind.WRITE, reach=Reach.BELOW),
+    Foreseen(EffectKind.DELETE, reach=Reach.BELOW),
+)
+FETCHES: Effects = (Foreseen(EffectKind.NET, _URL),)
+POSTS: Effects = (*FETCHES, Foreseen(EffectKind.SEND, _URL))
+SENDS: Effects = (Foreseen(EffectKind.SEND, ("to", "attendees")),)
 
 
 def _safe(listed: str, category: str, effects: Effects = ()) -> dict[str, Known]:
@@ -54,22 +74,26 @@ def _risky(listed: str, danger: DangerLevel, category: str, effects: Effects = (
 
 
 KNOWN: Mapping[str, Known] = {
-    **_safe("read_file file_exists list_directory search_files search_text search_directory", "file", READS),
-    **_risky("write_file edit_file", DangerLevel.MEDIUM, "file", WRITES),
+    **_safe("read_file", "file", READS),
+    **_safe("file_exists list_directory search_files search_directory", "file", LISTS),
+    **_safe("search_text", "file", SEARCHES),
+    **_risky("write_file", DangerLevel.MEDIUM, "file", WRITES),
+    **_risky("edit_file", DangerLevel.MEDIUM, "file", EDITS),
     **_risky("move_file", DangerLevel.MEDIUM, "file", MOVES),
     **_risky("delete_file", DangerLevel.HIGH, "file", DELETES),
     **_risky("undo", DangerLevel.MEDIUM, "file"),
     **_risky("bash", DangerLevel.HIGH, "shell", RUNS),
     **_risky("execute_command", DangerLevel.MEDIUM, "shell", RUNS),
     **_safe("http_get", "http", FETCHES),
-    **_risky("http_post http_put", DangerLevel.MEDIUM, "http", FETCHES),
-    **_risky("http_delete http_request", DangerLevel.HIGH, "http", FETCHES),
+    **_risky("http_post http_put", DangerLevel.MEDIUM, "http", POSTS),
+    **_risky("http_delete http_request", DangerLevel.HIGH, "http", POSTS),
     **_safe("fetch_url extract_links", "web", FETCHES),
     **_safe("get_system_info list_llm_models get_audit_log", "system"),
     **_safe("calculate get_datetime", "utility"),
     **_safe("search_tools", "meta"),
-    **_safe("git_status git_diff", "quality"),
-    **_risky("run_tests run_lint run_typecheck run_build run_format", DangerLevel.MEDIUM, "quality"),
+    **_safe("git_status", "quality", LISTS),
+    **_safe("git_diff", "quality", SEARCHES),
+    **_risky("run_tests run_lint run_typecheck run_build run_format", DangerLevel.MEDIUM, "quality", CHECKS),
     **_safe("gmail_search gmail_read", "mail"),
     **_risky("gmail_send", DangerLevel.HIGH, "mail", SENDS),
     **_safe("calendar_list_events calendar_get_event", "calendar"),
@@ -78,14 +102,15 @@ KNOWN: Mapping[str, Known] = {
     **_safe("anthropic_usage", "usage"),
     **_safe("system-info__system_info system-info__disk_info system-info__network_info", "system"),
     # What agent clients have beside these, under their own names.
-    **_safe("NotebookRead read_many_files list_dir view_image", "client", READS),
-    **_safe("glob search_file_content grep_search file_search codebase_search fetch_rules", "client", READS),
+    **_safe("NotebookRead read_many_files view_image", "client", READS),
+    **_safe("list_dir glob file_search", "client", LISTS),
+    **_safe("search_file_content grep_search codebase_search fetch_rules", "client", SEARCHES),
     **_safe("WebSearch google_web_search web_search", "client"),
     **_safe("web_fetch", "client", FETCHES),
     **_safe("BashOutput TodoRead TodoWrite todo_write write_todos update_plan", "client"),
     **_safe("ExitPlanMode AskUserQuestion ListMcpResourcesTool ReadMcpResourceTool", "client"),
-    **_risky("NotebookEdit", DangerLevel.MEDIUM, "client", WRITES),
-    **_risky("replace search_replace apply_patch reapply", DangerLevel.MEDIUM, "client", WRITES),
+    **_risky("NotebookEdit", DangerLevel.MEDIUM, "client", EDITS),
+    **_risky("replace search_replace apply_patch reapply", DangerLevel.MEDIUM, "client", EDITS),
     **_risky("Task Agent Skill SlashCommand KillShell KillBash save_memory", DangerLevel.MEDIUM, "client"),
     **_risky(
         "run_shell_command run_terminal_cmd local_shell exec_command write_stdin", DangerLevel.HIGH, "client", RUNS

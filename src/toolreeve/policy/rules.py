@@ -225,20 +225,34 @@ class Matcher:
             return True
         if not action.effects:
             return False
-        truth = self._purpose.combine([self._judge_effect(effect, action) for effect in action.effects])
+        truth = self._purpose.combine([self._judge_effect(effect, action) for effect in self._in_question(action)])
         if truth is False and self._suspicion is not None:
             return any(self._suspicion.meets(command, action) for command in commands_of(action))
         return truth
 
+    def _in_question(self, action: Action) -> Sequence[Effect]:
+        """Who may change a file may see it: an allow to write need not speak of what the change itself reads."""
+        if not self._purpose.proof or EffectKind.READ in self._kinds:
+            return action.effects
+        changed = {effect.target for effect in action.effects if effect.kind in CHANGES}
+        return [
+            effect for effect in action.effects if effect.kind is not EffectKind.READ or effect.target not in changed
+        ]
+
     def _judge_effect(self, effect: Effect, action: Action) -> Truth:
-        """An effect that reaches further than one path proves nothing; it is suspected of all that it may touch."""
+        """One that reaches further than one path proves nothing, unless all of it lies in a place that the rule names;
+        it is suspected of all that it may touch. Asking for names is suspected where the thing itself is asked for."""
         if self._kinds and effect.kind not in self._kinds:
             return False
         if self._target is None:
             return True
-        if effect.reach is Reach.EXACT or self.rule.only_certain:
+        if effect.reach in (Reach.EXACT, Reach.NAMES) or self.rule.only_certain or self._encloses(effect):
             return self._target(effect.target, action)
         return None if may_touch(effect, self.rule.target or {}, self._purpose.root) else False
+
+    def _encloses(self, effect: Effect) -> bool:
+        """Whether the rule is about places, so that all below a path in one of them lies in it too."""
+        return self._purpose.proof and effect.reach is Reach.BELOW and [*(self.rule.target or {})] == ["under"]
 
 
 def mentions(patterns: Sequence[str], action: Action, *, proof: bool) -> bool:

@@ -15,6 +15,7 @@ from toolreeve.core.danger import DangerLevel
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.result import Output
 from toolreeve.core.tool import tool
+from toolreeve.tools.spoken import nothing
 
 if TYPE_CHECKING:
     from simpleeval import SimpleEval
@@ -30,6 +31,7 @@ SHOWN_CHARACTERS = 60
 @tool(
     danger=DangerLevel.SAFE,
     category="utility",
+    effects=nothing,
     inline=True,
     examples=({"expression": "(2 + 3) * 4 ** 2"},),
     source="toolreeve",

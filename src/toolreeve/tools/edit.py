@@ -17,7 +17,7 @@ from toolreeve.core.threads import run_interruptibly
 from toolreeve.core.tool import Arguments, tool
 from toolreeve.tools import text
 from toolreeve.tools.replacing import Edit, replace_all, unified_diff
-from toolreeve.tools.spoken import deleting, target, writing
+from toolreeve.tools.spoken import removing, target, writing
 
 LARGEST_EDITED = 16 * 1024 * 1024
 LONGEST_DIFF = 64 * 1024
@@ -62,6 +62,13 @@ def _encode(content: str, encoding: str) -> bytes:
         ) from None
 
 
+def _editing(args: Arguments, files: Files) -> Sequence[Effect]:
+    """What surrounds the edits is read and shown."""
+    path = target(args, "path", files)
+    read, write = Effect(EffectKind.READ, path), Effect(EffectKind.WRITE, path)
+    return (read,) if args.get("dry_run") is True else (write, read)
+
+
 _EDIT_SCHEMA: Mapping[str, Any] = {
     "type": "object",
     "properties": {
@@ -87,7 +94,7 @@ _EDIT_SCHEMA: Mapping[str, Any] = {
 }
 
 
-@tool(danger=DangerLevel.MEDIUM, category="file", effects=writing(), inline=True, input_schema=_EDIT_SCHEMA)
+@tool(danger=DangerLevel.MEDIUM, category="file", effects=_editing, inline=True, input_schema=_EDIT_SCHEMA)
 async def edit_file(ctx: Context, path: str, edits: list[dict[str, str]], *, dry_run: bool = False) -> Output:
     """Replace exact, unique pieces of a text file. All edits are made, or none."""
     replacements = [Edit(old=edit["old"], new=edit["new"]) for edit in edits]
@@ -137,7 +144,11 @@ def _edited(draft: _Draft, *, edits: int, dry_run: bool, undoable: bool) -> Outp
     return Output(data=data | ({"truncated": True} if cut else {}), main=shown, truncated=cut)
 
 
-@tool(danger=DangerLevel.HIGH, category="file", effects=deleting(), inline=True, idempotent=True)
+def _deleting(args: Arguments, files: Files) -> Sequence[Effect]:
+    return removing(args, "path", files)
+
+
+@tool(danger=DangerLevel.HIGH, category="file", effects=_deleting, inline=True, idempotent=True)
 async def delete_file(ctx: Context, path: str) -> Output:
     """Delete a file, or a link (never what it points to). A file that is not there is no error.
 
@@ -150,10 +161,10 @@ async def delete_file(ctx: Context, path: str) -> Output:
 
 
 def _moving(args: Arguments, files: Files) -> Sequence[Effect]:
-    return (
-        Effect(EffectKind.DELETE, target(args, "source", files)),
-        Effect(EffectKind.WRITE, target(args, "destination", files)),
-    )
+    """What is moved can be read under its new name, so rules about reading it hold as well."""
+    gone = removing(args, "source", files)
+    arriving = Effect(EffectKind.WRITE, target(args, "destination", files), gone[0].reach)
+    return (*gone, arriving, *(Effect(EffectKind.READ, each.target, each.reach) for each in gone))
 
 
 @tool(danger=DangerLevel.MEDIUM, category="file", effects=_moving, inline=True)

@@ -13,7 +13,7 @@ from toolreeve.core.result import Output
 from toolreeve.core.threads import run_interruptibly
 from toolreeve.core.tool import tool
 from toolreeve.tools import documents, text
-from toolreeve.tools.spoken import next_call, reading, shown_name
+from toolreeve.tools.spoken import naming, next_call, reading, shown_name
 
 MOST_ENTRIES = 1000
 
@@ -93,7 +93,7 @@ def _show_page(page: text.Page, path: str, resolved: str, size: int, limit: int 
     return Output(data={**output.data, "truncated": True, "next": following}, main=page.text, truncated=True)
 
 
-@tool(danger=DangerLevel.SAFE, category="file", effects=reading(), inline=True)
+@tool(danger=DangerLevel.SAFE, category="file", effects=naming(), inline=True)
 async def file_exists(ctx: Context, path: str) -> Output:
     """Say whether something exists at a path, and whether it is a file or a directory.
 
@@ -110,7 +110,7 @@ async def file_exists(ctx: Context, path: str) -> Output:
     return Output(data=data, main="true" if found else "false")
 
 
-@tool(danger=DangerLevel.SAFE, category="file", effects=reading())
+@tool(danger=DangerLevel.SAFE, category="file", effects=naming())
 def list_directory(
     ctx: Context, path: str = ".", *, recursive: bool = False, include_hidden: bool = False, after: str = ""
 ) -> Output:

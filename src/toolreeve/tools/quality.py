@@ -5,17 +5,17 @@ the sandbox, and what is only to be looked at cannot be changed. A non-zero exit
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from toolreeve.core.context import Context
 from toolreeve.core.danger import DangerLevel
-from toolreeve.core.effects import Effect, EffectKind
+from toolreeve.core.effects import Effect, EffectKind, Reach
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Files
 from toolreeve.core.process import Ended, ProcessLimits, ProcessRequest
 from toolreeve.core.result import Output
-from toolreeve.core.tool import Arguments, FunctionTool, tool
+from toolreeve.core.tool import Arguments, FunctionTool, ListEffects, tool
 from toolreeve.tools import projects, running
 from toolreeve.tools.counting import Counts, count, told
 from toolreeve.tools.gitconfig import NEUTRAL
@@ -143,11 +143,32 @@ def _why(purpose: Purpose, step: Step, ended: Ended, counts: Counts) -> str:
     return f"{step.tool}: {told(counts) or running.how_it_exited(ended)}"
 
 
-def _executing(purpose: Purpose) -> Any:
-    def effects(args: Arguments, _: Files) -> Sequence[Effect]:
-        return (Effect(EffectKind.EXEC, f"{purpose} of {args.get('target', 'all')}"),)
+def effects_of(purpose_of: Callable[[Arguments], Purpose], commands: Mapping[str, Sequence[str]]) -> ListEffects:
+    """Programs that do what the project's own files say: they may look at all of the workspace, and unless it is
+    unchangeable to them they may change all of it. `commands` are those that a person set."""
+
+    def effects(args: Arguments, files: Files) -> Sequence[Effect]:
+        purpose = purpose_of(args)
+        kinds = (EffectKind.READ,) if purpose == "format_check" else _KINDS
+        started = commands.get(purpose) or _detected(files, purpose, str(args.get("target", "all")))
+        return (
+            *(Effect(EffectKind.EXEC, command) for command in started),
+            *(Effect(kind, files.root, Reach.BELOW) for kind in kinds),
+        )
 
     return effects
+
+
+_KINDS = (EffectKind.READ, EffectKind.WRITE, EffectKind.DELETE)
+
+
+def _detected(files: Files, purpose: Purpose, target: str) -> Sequence[str]:
+    """The commands; what is to be done, in words, where none is found and the call will be refused."""
+    try:
+        found = [step for project in projects.find(files, target) for step in steps(purpose, project)]
+    except ToolError:
+        found = []
+    return [running.shown(step.argv) for step in found] or [f"{purpose} of {target}"]
 
 
 def _quality(purpose: Purpose, summary: str) -> FunctionTool:
@@ -160,7 +181,7 @@ def _quality(purpose: Purpose, summary: str) -> FunctionTool:
         danger=DangerLevel.MEDIUM,
         category="quality",
         timeout=running.LONGEST + running.MARGIN,
-        effects=_executing(purpose),
+        effects=effects_of(lambda _: purpose, {}),
         screen=lambda args, ctx: _screen(purpose, args, ctx),
         source="toolreeve",
     )(run)
@@ -190,7 +211,7 @@ def _assess_format(args: Arguments) -> DangerLevel:
     danger=_assess_format,
     category="quality",
     timeout=running.LONGEST + running.MARGIN,
-    effects=_executing("format"),
+    effects=effects_of(_purpose, {}),
     screen=lambda args, ctx: _screen(_purpose(args), args, ctx),
     source="toolreeve",
 )
@@ -207,3 +228,15 @@ async def run_format(ctx: Context, target: str = "all", *, check_only: bool = Tr
 run_format = dataclasses.replace(run_format, spec=dataclasses.replace(run_format.spec, danger=DangerLevel.MEDIUM))
 
 QUALITY_TOOLS = (run_tests, run_lint, run_format, run_typecheck, run_build)
+
+
+def told_of(each: FunctionTool, commands: Mapping[str, Sequence[str]]) -> FunctionTool:
+    """The tool, knowing the commands that a person set, so that rules see them."""
+    purposes: Mapping[str, Callable[[Arguments], Purpose]] = {
+        run_tests.name: lambda _: "tests",
+        run_lint.name: lambda _: "lint",
+        run_typecheck.name: lambda _: "typecheck",
+        run_build.name: lambda _: "build",
+        run_format.name: _purpose,
+    }
+    return dataclasses.replace(each, list_effects=effects_of(purposes[each.name], commands))

@@ -5,14 +5,16 @@ program overridden: those of git by name, the drivers that a repository adds as 
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from toolreeve.core.context import Context
 from toolreeve.core.danger import DangerLevel
-from toolreeve.core.effects import Effect, EffectKind
+from toolreeve.core.effects import Effect, EffectKind, Reach
+from toolreeve.core.files import Files
 from toolreeve.core.process import Ended, ProcessRequest
 from toolreeve.core.result import Output
-from toolreeve.core.tool import tool
+from toolreeve.core.tool import Arguments, Grounds, tool
 from toolreeve.tools import running
 from toolreeve.tools.gitconfig import NEUTRAL, neutral_for
 
@@ -43,8 +45,16 @@ async def _neutral(ctx: Context) -> dict[str, str]:
     return neutral_for(key for key in running.text_of(listed.stdout).split("\0") if key)
 
 
-def _reads(_: Any, files: Any) -> tuple[Effect, ...]:
-    return (Effect(EffectKind.READ, files.root),)
+def _status_effects(_: Arguments, files: Files) -> tuple[Effect, ...]:
+    return Effect(EffectKind.EXEC, running.shown(("git", *_STATUS))), Effect(EffectKind.READ, files.root, Reach.NAMES)
+
+
+def _diff_effects(_: Arguments, files: Files) -> tuple[Effect, ...]:
+    return Effect(EffectKind.EXEC, running.shown(("git", *_DIFF))), Effect(EffectKind.READ, files.root, Reach.BELOW)
+
+
+def _grounds(_: Arguments) -> Grounds:
+    return Grounds("only reads the repository")
 
 
 def _answer(ended: Ended, command: tuple[str, ...], counts: dict[str, Any]) -> Output:
@@ -59,7 +69,7 @@ def _answer(ended: Ended, command: tuple[str, ...], counts: dict[str, Any]) -> O
     )
 
 
-@tool(danger=DangerLevel.SAFE, category="quality", effects=_reads, timeout=4 * _SECONDS, source="toolreeve")
+@tool(danger=DangerLevel.SAFE, category="quality", effects=_status_effects, timeout=4 * _SECONDS, source="toolreeve")
 async def git_status(ctx: Context) -> Output:
     """Show the state of the workspace's git repository: its branch, and what is changed, staged or untracked."""
     neutral = await _neutral(ctx)
@@ -105,7 +115,7 @@ def _branch(words: list[str]) -> dict[str, Any]:
             return {}
 
 
-@tool(danger=DangerLevel.SAFE, category="quality", effects=_reads, timeout=4 * _SECONDS, source="toolreeve")
+@tool(danger=DangerLevel.SAFE, category="quality", effects=_diff_effects, timeout=4 * _SECONDS, source="toolreeve")
 async def git_diff(ctx: Context, *, staged: bool = False) -> Output:
     """Show what is changed in the workspace's git repository, as a unified diff.
 
@@ -126,4 +136,4 @@ def read_numbers(text: str) -> dict[str, int]:
     return {"files": len(rows), "insertions": added, "deletions": deleted}
 
 
-REPOSITORY_TOOLS = (git_status, git_diff)
+REPOSITORY_TOOLS = tuple(replace(each, grounds=_grounds) for each in (git_status, git_diff))

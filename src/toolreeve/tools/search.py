@@ -13,7 +13,7 @@ from toolreeve.core.files import Bounds, Files, Kind, Reader
 from toolreeve.core.result import Output
 from toolreeve.core.tool import tool
 from toolreeve.tools.globs import compile_glob, compile_regex, wants_hidden
-from toolreeve.tools.spoken import next_call, reading, shown_name
+from toolreeve.tools.spoken import naming, next_call, reading_below, shown_name
 
 MOST_FILES = 100
 MOST_LINES = 200
@@ -27,7 +27,7 @@ SKIPPED = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".ven
 _PIECE = 4 * 1024 * 1024
 
 
-@tool(danger=DangerLevel.SAFE, category="file", effects=reading())
+@tool(danger=DangerLevel.SAFE, category="file", effects=naming())
 def search_files(ctx: Context, pattern: str, path: str = ".", after: str = "") -> Output:
     """Find files by a glob pattern such as `*.py` (at any depth) or `src/**/*.json`. Shallow matches come first.
 
@@ -77,7 +77,7 @@ def _bounded(data: dict[str, Any], main: Any, following: str, cut: str) -> Outpu
     return Output(data=data, main=main, truncated="truncated" in data)
 
 
-@tool(danger=DangerLevel.SAFE, category="file", effects=reading())
+@tool(danger=DangerLevel.SAFE, category="file", effects=reading_below())
 def search_text(
     ctx: Context,
     pattern: str,
@@ -206,7 +206,7 @@ def _shown_line(line: bytes) -> str:
     return text if len(text) <= LONGEST_LINE else f"{text[:LONGEST_LINE]}…"
 
 
-@tool(danger=DangerLevel.SAFE, category="file", effects=reading("base"))
+@tool(danger=DangerLevel.SAFE, category="file", effects=naming("base"))
 def search_directory(ctx: Context, name: str, base: str = ".", max_depth: int = DEEPEST) -> Output:
     """Find directories by name or part of it, at most three levels below an allowed base. Exact names come first.
 

@@ -3,24 +3,38 @@
 import difflib
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from toolreeve.core import json
 from toolreeve.core.context import Context
 from toolreeve.core.danger import DangerLevel
+from toolreeve.core.effects import Effect, EffectKind, Reach
 from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.files import Files
 from toolreeve.core.result import Output
-from toolreeve.core.tool import tool
+from toolreeve.core.tool import Arguments, tool
 from toolreeve.tools.calculate import calculate
+from toolreeve.tools.spoken import nothing
 
 MAX_ENTRIES = 500
 MAX_AUDIT_BYTES = 256 * 1024
 _GIB = 1024**3
+_KERNEL_FACTS = ("/proc/meminfo", "/proc/loadavg")
 
 
-@tool(danger=DangerLevel.SAFE, category="system", source="toolreeve")
+def _machine_effects(_: Arguments, files: Files) -> Sequence[Effect]:
+    """Facts that the kernel tells, and how full the disk of the workspace is."""
+    looked_at = (*_KERNEL_FACTS, files.root)
+    return tuple(Effect(EffectKind.READ, path, Reach.NAMES) for path in looked_at)
+
+
+def _take(_: Arguments, __: Context) -> None:
+    """Every call is taken. What it looks at is not asked for by path, so the guard of paths has no say in it."""
+
+
+@tool(danger=DangerLevel.SAFE, category="system", effects=_machine_effects, screen=_take, source="toolreeve")
 def get_system_info(context: Context) -> Output:
     """Tell the operating system, processors, memory, disk, Python version and workspace of this machine."""
     import psutil
@@ -51,7 +65,7 @@ def _gib(size: int) -> float:
     return round(size / _GIB, 2)
 
 
-@tool(danger=DangerLevel.SAFE, category="utility", inline=True, source="toolreeve")
+@tool(danger=DangerLevel.SAFE, category="utility", effects=nothing, inline=True, source="toolreeve")
 async def get_datetime(context: Context, timezone: str | None = None) -> Output:
     """Tell the current date and time, as ISO 8601 with its offset, in parts, and as a Unix timestamp.
 
@@ -113,7 +127,7 @@ def categorise(model: str) -> str:
     return GENERAL
 
 
-@tool(danger=DangerLevel.SAFE, category="system", source="toolreeve")
+@tool(danger=DangerLevel.SAFE, category="system", effects=nothing, source="toolreeve")
 async def list_llm_models(context: Context) -> Output:
     """List the language models of the configured providers, grouped as general, code, vision, embedding and cloud."""
     listed = await context.models.list()
@@ -143,6 +157,7 @@ _AUDIT_FILTERS = {
 @tool(
     danger=DangerLevel.SAFE,
     category="system",
+    effects=nothing,  # the record is no file to a tool: no path leads to it
     source="toolreeve",
     input_schema={
         "type": "object",

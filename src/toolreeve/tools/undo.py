@@ -4,11 +4,12 @@ from collections.abc import Sequence
 
 from toolreeve.core.context import Context
 from toolreeve.core.danger import DangerLevel
-from toolreeve.core.effects import Effect, EffectKind
+from toolreeve.core.effects import Effect, EffectKind, Reach
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Files
 from toolreeve.core.result import Output
 from toolreeve.core.tool import Arguments, tool
+from toolreeve.tools.spoken import touching
 
 
 def _list_effects(args: Arguments, files: Files) -> Sequence[Effect]:
@@ -16,9 +17,11 @@ def _list_effects(args: Arguments, files: Files) -> Sequence[Effect]:
     effects: dict[Effect, None] = {}
     for change in files.changes(call_id=args.get("call_id"), session=args.get("session")):
         gone = change.before is None and not change.to
-        effects[Effect(EffectKind.DELETE if gone else EffectKind.WRITE, change.path)] = None
+        back = EffectKind.DELETE if gone else EffectKind.WRITE
+        moved = touching(EffectKind.WRITE if change.before else EffectKind.DELETE, change.to, files)
+        effects[Effect(back, change.path, moved.reach if change.to else Reach.EXACT)] = None
         if change.to:
-            effects[Effect(EffectKind.WRITE if change.before else EffectKind.DELETE, change.to)] = None
+            effects[moved] = None
     return tuple(effects)
 
 
