@@ -17,6 +17,7 @@ from toolreeve.policy.shell.scope import Scope
 from toolreeve.policy.shell.site import Alarm, PartOf
 from toolreeve.policy.shell.syntax import Pipeline, Script, Simple, Step
 from toolreeve.policy.shell.walk import Walk
+from toolreeve.policy.shell.weighing import SHORT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +51,7 @@ def analyse_programs(pipelines: Iterable[Iterable[tuple[str, ...]]], *, cwd: str
 
 
 def _analyse(command: str, script: Script, scope: Scope) -> Analysis:
-    walk = Walk()
+    walk = Walk(long=len(command) > SHORT)
     found = walk.findings
     try:
         walk.script(script, scope)

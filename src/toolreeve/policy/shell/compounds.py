@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 _PARAMETERS = Template((Part(Hole.VARIABLE, "@", quoted=True),), '"$@"')
 """What a `for` without `in` goes through."""
+_OPERATORS = re.compile(r"-[A-Za-z]|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)|==?|!=?")
+_OPERATORS_OF_BASH = re.compile(rf"{_OPERATORS.pattern}|=~|&&|\|\||[<>()]")
+_PROCESS = re.compile(r"[<>]\(")
 _AFTER_TEST = frozenset(("", " ", "\t", "\n", ";", "|", "&", ")", ">", "<"))
 
 
@@ -34,6 +37,8 @@ def pipeline(reader: Reader, node: "Branching") -> Node:
     stages: list[Node] = []
     for child in reader.children(node):
         if child.type == "|&":
+            if not stages:
+                raise Unreadable("a pipe from nowhere")
             stages[-1] = attach(stages[-1], (Redirect(">&", "2", "1"),), ())
         elif child.type not in ("|", "comment", "\n"):
             stages.append(reader.statement(child))
@@ -48,6 +53,8 @@ def group(reader: Reader, node: "Branching") -> Node:
     children = node.children
     if children[0].type not in ("{", "("):
         raise Unreadable("an arithmetic command")
+    if children[0].type == "{" and not reader.text[children[0].end_byte].isspace():
+        raise Unreadable("a brace that begins a name")
     body = reader.between(children)
     if not body.steps:
         raise Unreadable("a group without a command")
@@ -148,6 +155,9 @@ def test(reader: Reader, node: "Branching") -> Node:
         raise Unreadable("a pattern where a command is expected")
     for child in children[1:-1]:
         _expression(reader, child, words, operators)
+    allowed = _OPERATORS_OF_BASH if children[0].type == "[[" else _OPERATORS
+    if not all(map(allowed.fullmatch, operators)) or _PROCESS.search(reader.text, node.start_byte, node.end_byte):
+        raise Unreadable("a test that is not plain")
     return Test(tuple(words), tuple(operators), children[0].type == "[[", reader.source(node))
 
 

@@ -13,6 +13,7 @@ _EXPORTABLE = re.compile(
     r"LOG_LEVEL|APP_ENV|RAILS_ENV|FLASK_ENV|PYTHONHASHSEED|RUST_BACKTRACE|RUST_LOG|GOOS|GOARCH|CGO_ENABLED|HOST|PORT|TEST|"
     r"SOURCE_DATE_EPOCH"
 )
+_SECRET_NAME = re.compile(r"TOKEN|SECRET|PASS(WORD|WD|PHRASE)?$|API_?KEY|CREDENTIAL|PRIVATE|ACCESS_KEY", re.IGNORECASE)
 _CODE = frozenset(("PYTHONPATH", "DJANGO_SETTINGS_MODULE", "FLASK_APP"))
 _PLAIN_VALUE = re.compile(r"(?![./:~])[\w/+@=.:, -]*")
 _LOOKED_FOR = re.compile(
@@ -32,6 +33,11 @@ def may_export(name: str, value: object) -> bool:
     return (
         _EXPORTABLE.fullmatch(name) is not None and isinstance(value, str) and _PLAIN_VALUE.fullmatch(value) is not None
     )
+
+
+def may_be_secret(name: str) -> bool:
+    """Whether the variable's value is likely to be a secret."""
+    return _SECRET_NAME.search(name) is not None
 
 
 def names_code(name: str) -> bool:

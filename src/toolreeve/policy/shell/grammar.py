@@ -7,12 +7,12 @@ import re
 from collections.abc import Mapping
 
 from toolreeve.policy.shell import compounds, redirects, simple
-from toolreeve.policy.shell.heredocs import take_out
+from toolreeve.policy.shell.heredocs import take_out, without
 from toolreeve.policy.shell.plain import plain
 from toolreeve.policy.shell.scan import Unreadable
 from toolreeve.policy.shell.syntax import Opaque, Script, Step
 from toolreeve.policy.shell.tree import Form, Reader
-from toolreeve.policy.shell.weighing import HEAVIEST, HEAVIEST_PLAIN, weigh
+from toolreeve.policy.shell.weighing import HEAVIEST, HEAVIEST_PLAIN, SHORT, weigh
 
 LONGEST_BYTES = 64 * 1024
 _UNSEEN = re.compile(
@@ -40,16 +40,16 @@ FORMS: Mapping[str, Form] = {
 }
 
 
-def parse(command: str) -> Script:
-    """The command's forms; what cannot be read at all is a script of one `Opaque`."""
+def parse(command: str, *, short: int = SHORT) -> Script:
+    """The command's forms; what cannot be read at all is a script of one `Opaque`. What is `short` is not weighed."""
     try:
         _check(command)
         text = take_out(command) if "<<" in command else command
-        weight = weigh(text)
+        weight = weigh(text) if len(text) > short else 0
         script = plain(text) if weight <= HEAVIEST_PLAIN else None
         if script is None and weight > HEAVIEST:
             raise Unreadable("too much in one command to be read with certainty")
-        return script or Reader(command, FORMS).script()
+        return script or Reader(without(text), FORMS).script()
     except Unreadable as problem:
         return Script((Step(Opaque(str(problem), command), ";"),))
     except RecursionError:

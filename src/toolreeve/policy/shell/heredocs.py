@@ -1,35 +1,32 @@
-"""Which heredocs can be taken out before a command is read? Those whose text nothing is found in but variables.
+"""Which heredocs are only text? They are taken out before a command is read; with any other it is not known.
 
-They are most of what long commands are made of. One is taken out only where it is certain that no quote is open before
-its mark, that its line ends after it, and where its text ends.
+They are most of what long commands are made of, and what parsers read worst. One is taken out only where it is certain
+that no quote is open before its mark, that its line ends after it, where its text ends, and that bash puts in no more
+than variables.
 """
 
 import re
 
-from toolreeve.policy.shell.pieces import ALONE, FILLED, PIECE, TEXT
+from toolreeve.policy.shell.environment import may_be_secret
+from toolreeve.policy.shell.pieces import ALONE, FILLED, FIXED, PIECE, TEXT
 from toolreeve.policy.shell.scan import Unreadable
 from toolreeve.policy.shell.syntax import Hole, Part, RawWord, Template
 
 _VARIABLES = Template((Part(Hole.PARAMETER, ""),), "")
 HEREDOCS: dict[str, RawWord] = {TEXT: "", FILLED: _VARIABLES}
 """What stands for a heredoc that was taken out, and what that heredoc is."""
-_CLOSED = rf"(?:(?!<<)(?:[ \t;|&<>]|{PIECE}|{ALONE}))"
+_CLOSED = rf"(?:(?!<<)(?:[ \t;|&<>\[\]{{}}!~]|{PIECE}|{ALONE}))"
 _HEREDOC = re.compile(
-    rf"((?:{_CLOSED}|\n)*+)(?<![\w}}])<<(?:(['\"])(\w++)\2|([A-Za-z_]\w*+))(?=[ \t\n;|&<>])({_CLOSED}*+)(?=\n)"
+    rf"((?:{_CLOSED}|\n)*+)(?<![0-9}}])<<(?:(['\"])(\w++)\2|([A-Za-z_]\w*+))(?=[ \t\n;|&<>])({_CLOSED}*+)(?=\n)"
 )
 _ESCAPED = re.compile(r"\\[\\$`]")
-
-
-def filled(body: str) -> RawWord:
-    """The text of a heredoc in which bash puts in what variables hold; commands in it are not read."""
-    body = _ESCAPED.sub("", body)
-    if "`" in body or "$(" in body or "${" in body or "$[" in body:
-        raise Unreadable("an expansion in a heredoc")
-    return _VARIABLES if "$" in body else ""
+_NAMED = re.compile(r"\$(\w+)")
+_ANOTHER = re.compile(r"(?<!<)<<(?!<)")
+_FIXED = re.compile(FIXED)
 
 
 def take_out(command: str) -> str:
-    """The command without the heredocs at its beginning, up to the first that must be looked at more closely."""
+    """The command without the text of the heredocs at its beginning, up to the first that is more than text."""
     kept: list[str] = []
     at = 0
     while (found := _HEREDOC.match(command, at)) is not None:
@@ -38,13 +35,28 @@ def take_out(command: str) -> str:
         ends = command.find(f"{mark}\n", start)
         if ends < 0 and command.endswith(mark, start):
             ends = len(command) - len(mark)
-        # Bash joins a line that ends in a backslash with the next one, also with one that looks like the mark.
-        if ends < 0 or "\n" in after or (bare and "\\\n" in command[start : ends + 1]):
+        sign = _sign(command[start : ends + 1], fixed=bool(quoted)) if ends >= 0 and "\n" not in after else None
+        if sign is None:
             break
-        try:
-            text = "" if quoted else filled(command[start:ends])
-        except Unreadable:
-            break
-        kept += (before, FILLED if text else TEXT, after)
+        kept += (before, sign, after)
         at = ends + len(mark)
     return "".join(kept) + command[at:]
+
+
+def _sign(body: str, *, fixed: bool) -> str | None:
+    """What stands for a heredoc of that text, or None where bash does more with it than to put in variables."""
+    if fixed:
+        return TEXT
+    text = _ESCAPED.sub("", body)
+    # Bash joins a line that ends in a backslash with the next one, also with one that looks like the mark.
+    if "`" in text or "$(" in text or "${" in text or "$[" in text or "\\\n" in body:
+        return None
+    names = _NAMED.findall(text)
+    return None if any(map(may_be_secret, names)) else FILLED if "$" in text else TEXT
+
+
+def without(text: str) -> str:
+    """What the grammar is shown in the place of heredocs that were taken out: it must see no other."""
+    if "<<" in text and _ANOTHER.search(_FIXED.sub("_", text)):
+        raise Unreadable("a heredoc that is more than text, or not plainly placed")
+    return text.replace(TEXT, "</dev/stdin").replace(FILLED, "</dev/stdin")

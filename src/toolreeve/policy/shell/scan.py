@@ -32,7 +32,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v
 _ANSI = re.compile(
     r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|c(.)|(.))", re.DOTALL
 )
-_MOST_WORDS = 256
+_MOST_WORDS, _MOST_CHARS = 256, 16_384
 
 
 class Unreadable(Exception):
@@ -299,6 +299,6 @@ def _expand(before: str, choices: list[str], after: str) -> list[str]:
     for choice in choices:
         word = before + choice + after
         words.extend(_braces(word) or [word] if "{" in word else [word])
-        if len(words) > _MOST_WORDS:
+        if len(words) > _MOST_WORDS or len(words) * len(word) > _MOST_CHARS:
             raise Unreadable("braces that make too many words")
     return [word for word in words if word]

@@ -3,13 +3,12 @@
 A value counts as known only if the assignment surely ran: where two ways meet, what differs between them is open.
 """
 
-import re
 from collections.abc import Iterable
 
+from toolreeve.policy.shell.environment import may_be_secret
 from toolreeve.policy.shell.scan import Unreadable
 from toolreeve.policy.shell.words import Open, Word
 
-_SECRET_NAME = re.compile(r"TOKEN|SECRET|PASS(WORD|WD|PHRASE)?$|API_?KEY|CREDENTIAL|PRIVATE|ACCESS_KEY", re.IGNORECASE)
 _NUMBERS = ("$", "#", "?")
 """Set in every shell, whatever the script does."""
 _MOST_DIRECTORIES = 4
@@ -43,7 +42,7 @@ class Scope:
             return self.home
         if name == "PWD" and len(self.directories) == 1:
             return self.directories[0]
-        if _SECRET_NAME.search(name):
+        if may_be_secret(name):
             raise Unreadable(f"${name} may hold a secret")
         if known is not None:
             return known

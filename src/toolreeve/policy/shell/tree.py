@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from toolreeve.core.bash import masked
+from toolreeve.policy.shell.pieces import FIXED
 from toolreeve.policy.shell.scan import PLAIN, Unreadable, restore, scan
 from toolreeve.policy.shell.syntax import Node, Opaque, RawWord, Script, Step
 
@@ -30,10 +31,12 @@ _EXPANSIONS = frozenset(
 LINE, LINES = " \t", " \t\n"
 """What may stand between words: within a line, and where a new line ends nothing."""
 _DEEPEST = 40
-_MOST_TOKENS = 3_000
+_MOST_TOKENS, _MOST_SIGNS = 3_000, 700
 _TOKEN = re.compile(r"\w++|[^\w\s]")
+_SIGN = re.compile(r"[^\w\s]")
+_FIXED = re.compile(FIXED)
 _OPERATORS = frozenset((";", "&", "\n"))
-_BEFORE_COMMENT = frozenset(("", " ", "\t", "\n", ";", "|", "&", "(", ")"))
+_BEFORE_COMMENT = frozenset(("", " ", "\t", "\n", ";", "|", "&", "("))
 
 
 @cache
@@ -46,7 +49,10 @@ def _parser() -> "Parser":
 
 def _is_much(command: str) -> bool:
     """Whether the parser, which takes ever longer to make sense of what makes none, could be kept busy by it."""
-    return len(command) > _MOST_TOKENS and sum(1 for _ in _TOKEN.finditer(command)) > _MOST_TOKENS
+    if len(command) <= _MOST_SIGNS:
+        return False
+    bare = _FIXED.sub("_", command)
+    return sum(1 for _ in _TOKEN.finditer(bare)) > _MOST_TOKENS or sum(1 for _ in _SIGN.finditer(bare)) > _MOST_SIGNS
 
 
 class Reader:
@@ -82,12 +88,18 @@ class Reader:
         self, children: Iterable["Branching"], start: int, end: int, blanks: str = LINES
     ) -> Iterator["Branching"]:
         """The children, once it is sure that nothing but blanks stands between them."""
+        before = ""
         for child in children:
-            begins = child.start_byte
+            kind, begins, ends = child.type, child.start_byte, child.end_byte
             self.check_blank(start, begins, blanks)
-            if child.type == "comment" and self.text[begins - 1 : begins] not in _BEFORE_COMMENT:
+            if kind == "comment" and self.text[begins - 1 : begins] not in _BEFORE_COMMENT:
                 raise Unreadable("a `#` inside a word")
-            start = child.end_byte
+            # Bash ends a word only at a blank or an operator; the parser sometimes sees two words in one.
+            if kind in WORDS and before in WORDS and begins == start:
+                raise Unreadable("words that the parser tore apart")
+            if not child.is_named and kind != "\n" and self.text[begins:ends] != kind:
+                raise Unreadable("an operator that the parser read more into")
+            before, start = kind, ends
             yield child
         self.check_blank(start, end, blanks)
 
@@ -155,18 +167,23 @@ class Reader:
             return restore(text[1:-1])
         if kind not in WORDS:
             raise Unreadable(f"`{kind}` as a word")
-        return scan(text, start, lambda at, form: self._expansion(node, at, form))
+        expansions: dict[int, Branching] = {}
 
-    def _expansion(self, node: "Branching", at: int, form: str) -> tuple[int, Script | None]:
-        for found in _expansions(node):
-            if found.start_byte == at and found.type == form:
-                return found.end_byte, self._inside(found)
-        raise Unreadable("an expansion that the parser did not see")
+        def inside(at: int, form: str) -> tuple[int, Script | None]:
+            expansions.update({} if expansions else {found.start_byte: found for found in _expansions(node)})
+            found = expansions.get(at)
+            if found is None or found.type != form:
+                raise Unreadable("an expansion that the parser did not see")
+            return found.end_byte, self._inside(found)
+
+        return scan(text, start, inside)
 
     def _inside(self, node: "Branching") -> Script:
         children = node.children
-        if children[0].type == "`" and re.search(r"\\[\\$`]", self.text[node.start_byte : node.end_byte]):
-            raise Unreadable("an escape inside backticks")
+        text = self.text[node.start_byte : node.end_byte]
+        # Bash ends them at the next backtick, whatever it stands in.
+        if children[0].type == "`" and (text.count("`") != 2 or re.search(r"\\[\\$]", text)):
+            raise Unreadable("an escape or another backtick inside backticks")
         if children[0].type not in ("$(", "`", "<(", ">("):
             raise Unreadable("a substitution that is not plain")
         return self.between(children)

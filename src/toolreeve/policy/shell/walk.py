@@ -34,6 +34,7 @@ from toolreeve.policy.shell.syntax import (
     Step,
     Test,
 )
+from toolreeve.policy.shell.weighing import SHORT
 from toolreeve.policy.shell.words import Open, Word, expand, several
 
 _NUMERIC_TESTS = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"))
@@ -46,13 +47,14 @@ _MOST_NODES = 4000
 
 
 class Walk(Runner):
-    """`findings` grow with every step."""
+    """`findings` grow with every step. Inside a long command every text is weighed, and each is read once."""
 
-    __slots__ = ("_nodes",)
+    __slots__ = ("_nodes", "_read", "_short")
 
-    def __init__(self) -> None:
+    def __init__(self, *, long: bool = False) -> None:
         super().__init__()
-        self._nodes = 0
+        self._nodes, self._short = 0, 0 if long else SHORT
+        self._read: dict[str, Script] = {}
 
     def script(self, script: Script, scope: Scope, piped: Printed = NOTHING) -> Printed:
         """Walks the steps in order in one scope; answers what the last one prints, if it is the only one that does."""
@@ -175,7 +177,9 @@ class Walk(Runner):
         return None if mixes(node.redirects) else printed
 
     def run_text(self, text: str, scope: Scope) -> Printed:
-        return self.script(grammar.parse(text), scope, None)
+        if text not in self._read:
+            self._read[text] = grammar.parse(text, short=self._short)
+        return self.script(self._read[text], scope, None)
 
     def _redirects(self, redirects: tuple[Redirect, ...], scope: Scope) -> None:
         site = Site(self.findings, scope, None, self)

@@ -12,22 +12,20 @@ LONGEST_PROGRAM = 2_000
 """Characters of a language inside a word, each of which is looked at."""
 HEAVIEST_PLAIN, HEAVIEST = 300, 120
 """What a plain command may weigh, and what any other may, which takes several times as long."""
-_SHORT = 4_096
+SHORT = 4_096
 _COMMAND, _HOLE = 8, 2
 """What a command weighs that no other is equal to, and what a hole in its words does."""
-_WORDS, _REPEATED = 3, 2
-"""How many words weigh one, and how many commands that are read already."""
+_WORDS, _QUOTES, _REPEATED = 3, 8, 2
+"""How many words weigh one, how many quotes, and how many commands that are read already."""
 _FIXED = re.compile(FIXED)
 _HOLES = "$*?[{`(<>~\\"
 
 
 def weigh(text: str) -> int:
-    """Of the text without its heredocs; nothing if it is short."""
-    if len(text) <= _SHORT:
-        return 0
-    bare = _FIXED.sub("_", text) if "'" in text or '"' in text else text
+    """Of the text without its heredocs."""
+    bare, quotes = _FIXED.subn("_", text) if "'" in text or '"' in text else (text, 0)
     commands = bare.replace("|", "\n").replace(";", "\n").replace("&", "\n").split("\n")
     different = set(commands)
     once = " ".join(different)
-    weight = _COMMAND * len(different) + _HOLE * sum(map(once.count, _HOLES))
+    weight = _COMMAND * len(different) + _HOLE * (sum(map(once.count, _HOLES)) + once.count("://")) + quotes // _QUOTES
     return weight + len(once.split()) // _WORDS + len(commands) // _REPEATED

@@ -11,7 +11,7 @@ from toolreeve.policy.shell.words import Open, Word, several
 
 _SAME_IN_ALL = re.compile(r"[\w./-][\w\s./:,@%+'-]*")
 _OF_BASH = re.compile(
-    r"""\$['"\[]|(?<!\$)\{(?!\s|\}(?:[\s'"\\;+]|\Z))|&>|>&(?![\d-])|[<>=]\(|\[\[|<<<|\|&|;;?&|[=:]~|(?:^|[\s/=])\.[*?\[]"""
+    r"""\$['"\[]|(?<!\$)\{(?!\s|\}(?:[\s'"\\;+]|\Z))|&>|>&(?![\d-])|[<>=]\(|\[\[|<<<|\|&|;;?&|[=:]~|(?:^|[\s/=])\.[*?\[]|\d\d[<>]"""
 )
 """What a POSIX shell reads otherwise."""
 
