@@ -45,6 +45,9 @@ def test_what_only_looks_like_a_form_is_not_known(command: str) -> None:
         "x=a; cat <<-E && x=b\nE\nrm $x",
         "cat <<E\n$API_KEY\nE",
         "((1 <<E\n)); rm x\nE",
+        "a[1 <<E\n]=5; rm x\nE",
+        "a[1<<E\n]=5; rm x\nE",
+        "echo ${a[1 <<E\n]}; rm x\nE",
         "cat <(cat <<E\nrm x\n)\nE",
     ],
 )

@@ -15,7 +15,8 @@ from toolreeve.policy.shell.syntax import Hole, Part, RawWord, Template
 _VARIABLES = Template((Part(Hole.PARAMETER, ""),), "")
 HEREDOCS: dict[str, RawWord] = {TEXT: "", FILLED: _VARIABLES}
 """What stands for a heredoc that was taken out, and what that heredoc is."""
-_CLOSED = rf"(?:(?!<<)(?:[ \t;|&<>\[\]{{}}!~]|{PIECE}|{ALONE}))"
+_KEYWORD = r"(?<![^\s;|&])(?:\[\[?|\]\]?|[{}!])(?=[ \t\n;])"
+_CLOSED = rf"(?:(?!<<)(?:[ \t;|&<>]|{PIECE}|{ALONE}|{_KEYWORD}))"
 _HEREDOC = re.compile(
     rf"((?:{_CLOSED}|\n)*+)(?<![0-9}}])<<(?:(['\"])(\w++)\2|([A-Za-z_]\w*+))(?=[ \t\n;|&<>])({_CLOSED}*+)(?=\n)"
 )
