@@ -137,3 +137,110 @@ def test_named_paths_narrow_down_what_git_prints(command: str) -> None:
 
 def test_what_a_pathspec_leaves_out_is_no_secret_that_is_read() -> None:
     assert runs_unasked("git diff -- . ':!.env'")
+
+
+INTO_A_DIRECTORY = [
+    "cp sub/a.ledger books/",
+    "cp sub/a.ledger books",
+    "cp -t books sub/a.ledger",
+    "cp --target-directory=books sub/a.ledger sub/b",
+    "cp sub/*.ledger books",
+    "cp sub/* books",
+    "cp -r sub/. books",
+    "cp -a other/books .",
+    "cp --parents books/a.ledger ../project",
+    "cp -b x books/a.ledger",
+    "find sub -type f -exec cp {} books \\;",
+    "mv sub/a.ledger books",
+    "mv -t books sub/a.ledger",
+    "mv sub/books .",
+    "mv sub books",
+    "install sub/a.ledger books",
+    "install -t books sub/a.ledger",
+    "ln -sf ../sub/a.ledger books",
+    "ln -sf -t books ../sub/a.ledger",
+    "cd books && ln -sf ../sub/a.ledger",
+    "git mv sub/a.ledger books",
+]
+WHOLE_TREES = [
+    "unzip a.zip",
+    "unzip -d books a.zip",
+    "tar xf a.tar -C books",
+    "rsync -a sub/ books/",
+    "wget -P books https://example.com/a.ledger",
+    "wget -r https://example.com/",
+    "cd books && wget https://example.com/a.ledger",
+    "chmod -R 644 books",
+    "chown -R me books",
+    "chgrp --recursive me .",
+    "patch -p1 -i x.patch",
+    "patch -d books -p1 -i x.patch",
+    "black .",
+    "ruff format .",
+    "ruff check --fix",
+    "isort books",
+    "prettier --write .",
+    "gofmt -w books",
+    "split -l 5 x books/a.",
+    "cd books && split -l 5 x a",
+    "gzip -r books",
+    "git checkout .",
+    "git checkout work",
+    "git switch work",
+    "git restore .",
+    "git reset --hard",
+    "git stash",
+    "git stash pop",
+    "git pull",
+    "git merge work",
+    "git rebase main",
+    "git cherry-pick abc1234",
+    "git apply x.patch",
+    "git am x.patch",
+]
+
+
+@pytest.mark.parametrize("command", [*INTO_A_DIRECTORY, *WHOLE_TREES])
+def test_what_may_be_overwritten_is_told_though_it_is_not_named(command: str) -> None:
+    assert writes(command, "/project/books/a.ledger")
+    assert not runs_unasked(command)
+
+
+ELSEWHERE = [
+    "cp sub/a.ledger sub/b.ledger",
+    "cp sub/*.txt books",
+    "cp sub/a.ledger .",
+    "mv sub/a.ledger .",
+    "mv sub .",
+    "cp -r sub .",
+    "unzip -d sub a.zip",
+    "unzip -l a.zip",
+    "split -l 5 x books/part",
+    "wget https://example.com/a.ledger",
+    "git reset HEAD x",
+    "ruff check .",
+    "cp books/a.ledger /dev/null",
+]
+
+
+@pytest.mark.parametrize("command", ELSEWHERE)
+def test_what_is_written_elsewhere_does_not_count_as_overwritten(command: str) -> None:
+    assert not writes(command, "/project/books/a.ledger")
+
+
+DELETED = [
+    "mv books sub",
+    "rsync -a --delete sub/ books/",
+    "rsync -a --remove-source-files books/ sub/",
+    "git clean -fdx",
+    "git clean -f books",
+]
+
+
+@pytest.mark.parametrize("command", DELETED)
+def test_what_goes_with_a_tree_is_deleted(command: str) -> None:
+    assert touches(command, EffectKind.DELETE, "/project/books/a.ledger")
+
+
+def test_a_secret_inside_a_zip_is_asked_about() -> None:
+    assert judged("unzip -p a.zip .env").danger is DangerLevel.HIGH

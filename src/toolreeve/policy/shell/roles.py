@@ -98,6 +98,7 @@ def _replace(word: Word, site: Site) -> None:
     """A file that is packed or unpacked in place: the old one goes, one with a longer or shorter name comes."""
     site.touch(EffectKind.DELETE, word, Reach.EXACT if isinstance(word, Open) else Reach.BELOW)
     if isinstance(word, str):
+        site.touch(EffectKind.WRITE, word, Reach.BELOW)
         site.touch(EffectKind.WRITE, Glob(f"{word}.*"))
         site.touch(EffectKind.WRITE, word.rpartition(".")[0] or word)
 

@@ -22,8 +22,9 @@ ROLES = frozenset(
 
 FIELDS = ROLES | frozenset(
     "absent also asks calm changing code contents danger default does everywhere filters flags harmless help judge "
-    "keeps listing matches maybe modes modules net never not_matches nouns nuls number objects operands places prefixes "
-    "prints reading reason refused requires rewrites runs sends single skip statement stops sub unlike verbs".split()
+    "keeps listing matches maybe modes modules net never not_matches nouns nuls number objects operands places "
+    "prefixes prints reading reason refused requires rewrites runs sends single skip statement stops sub "
+    "unlike verbs".split()
 )
 _FOLLOWING = frozenset("danger does keeps modes requires runs sends unlike".split())
 """What a specification says of the command as a whole, besides its flags and operands."""

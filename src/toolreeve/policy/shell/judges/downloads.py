@@ -3,16 +3,18 @@
 import re
 
 from toolreeve.core.effects import EffectKind
-from toolreeve.policy.shell.arguments import NotKnown, read
+from toolreeve.policy.shell.arguments import Arguments, NotKnown, read
 from toolreeve.policy.shell.judging import conclude
 from toolreeve.policy.shell.printing import Printed
 from toolreeve.policy.shell.roles import apply, settle
 from toolreeve.policy.shell.site import Site
 from toolreeve.policy.shell.specs import Program
-from toolreeve.policy.shell.words import Open, Word, shown
+from toolreeve.policy.shell.words import Glob, Open, Word, shown
 
 _READING = frozenset(("GET", "HEAD", "OPTIONS", "TRACE"))
 _LOOKING = re.compile(r"(?:PWD|SYST|FEAT|HELP|NOOP|STAT|(?:SIZE|MDTM|CWD|MLST|LIST|NLST|TYPE) [\w./-]+)", re.IGNORECASE)
+_WHOLE_SITES = ("-r", "--recursive", "-m", "-p", "-x", "-H")
+_PLAIN_NAME = re.compile(r"[\w.,+@-]+")
 _BODIES = frozenset(
     "-d --data --data-raw --data-binary --data-urlencode --data-ascii --json -F --form --form-string -T "
     "--upload-file".split()
@@ -40,7 +42,8 @@ def curl(spec: Program, words: list[Word], site: Site) -> Printed:
             address if arguments.has("-g", "--globoff") else _plain(address),
         )
         if arguments.has("-O", "--remote-name", "--remote-name-all"):
-            site.touch(EffectKind.WRITE, shown(address).rstrip("/").rpartition("/")[2])
+            named = arguments.has("-J", "--remote-header-name")
+            site.touch(EffectKind.WRITE, Glob("*") if named else shown(address).rstrip("/").rpartition("/")[2])
     return None
 
 
@@ -82,10 +85,20 @@ def wget(spec: Program, words: list[Word], site: Site) -> Printed:
     """Writes what it fetches into the directory, unless told to print it or only to look."""
     arguments = read(spec, words)
     settle(spec, arguments, site)
-    printed = any(flag in ("-O", "--output-document") for flag, _ in arguments.flags)
-    if not printed and not arguments.has("--spider", "--help", "--version", "-h", "-V"):
-        site.touch(EffectKind.WRITE, ".")
+    named = arguments.has("-O", "--output-document", "--spider", "--help", "--version", "-h", "-V")
+    if not named and not arguments.has("-P", "--directory-prefix"):
+        _save(arguments, site)
     return None
+
+
+def _save(arguments: Arguments, site: Site) -> None:
+    """Under the last part of the address, or one with a number behind it; whole sites go into directories."""
+    names = [shown(address).rstrip("/").rpartition("/")[2] for address in arguments.operands]
+    if arguments.has(*_WHOLE_SITES) or not all(map(_PLAIN_NAME.fullmatch, names)):
+        apply("tree", ".", site)
+        return
+    for name in (*names, "index.html"):
+        site.touch(EffectKind.WRITE, Glob(f"{name}*"))
 
 
 def dig(spec: Program, words: list[Word], site: Site) -> Printed:
