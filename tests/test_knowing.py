@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.world import World
-from toolreeve import ErrorCode, PermissionRule, ToolreeveError
+from toolreeve import ErrorCode, ExecutionContext, PermissionMode, PermissionPolicy, PermissionRule, ToolreeveError
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.tool import bind
 from toolreeve.knowing import knowing
@@ -42,6 +42,28 @@ async def test_what_asks_says_why_it_is_dangerous(world: World, command: str, re
 
     assert len(asked) == 1
     assert reason in asked[0]
+
+
+@pytest.mark.parametrize("mode", [PermissionMode.DEFAULT, PermissionMode.STRICT, PermissionMode.PLAN])
+async def test_a_model_that_is_refused_is_told_what_is_wrong_with_the_command(
+    world: World, mode: PermissionMode
+) -> None:
+    policy = PermissionPolicy(ExecutionContext(mode=mode))
+
+    async with world.reeve(policy=policy) as reeve:
+        result = await reeve.call("bash", command="git push --force")
+
+    assert result.error is not None
+    assert result.error.message.endswith(": rewrites shared history")
+    assert "allow" not in " ".join(result.error.suggestions)
+
+
+async def test_a_model_is_told_what_is_wrong_with_the_command_beside_what_the_person_said(world: World) -> None:
+    async with world.reeve(approve=lambda request: request.deny(by="ann", note="not today")) as reeve:
+        result = await reeve.call("bash", command="git push --force")
+
+    assert result.error is not None
+    assert result.error.message == "Tool 'bash' (danger=high) was refused by ann: not today (rewrites shared history)"
 
 
 @pytest.mark.parametrize(
@@ -110,15 +132,13 @@ def test_an_allow_cannot_be_given_by_the_name_of_a_program(world: World) -> None
 
 
 async def test_plan_mode_lets_a_command_look_and_not_touch(world: World) -> None:
-    from toolreeve import ExecutionContext, PermissionMode, PermissionPolicy
-
     async with world.reeve(policy=PermissionPolicy(ExecutionContext(mode=PermissionMode.PLAN))) as reeve:
         looked = await reeve.call("bash", command="ls")
         touched = await reeve.call("bash", command="touch x")
 
     assert looked.success
     assert touched.error is not None
-    assert touched.error.message == "Plan mode: Only read-only tools allowed"
+    assert touched.error.message == f"Plan mode: Only read-only tools allowed: writes {world.workspace}/x"
 
 
 def test_long_commands_are_not_kept_for_later() -> None:

@@ -28,9 +28,10 @@ _WAYS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def ways(origin: str) -> tuple[str, ...]:
-    """What whoever called from there can do, so that the question can be answered."""
-    return _WAYS.get(origin, (BEFOREHAND,))
+def ways(origin: str, *, beforehand: bool = True) -> tuple[str, ...]:
+    """What whoever called from there can do, so that the question can be answered. Not `beforehand` is said of a tool
+    whose calls differ as much as commands do: allowing it would allow them all."""
+    return tuple(way for way in _WAYS.get(origin, (BEFOREHAND,)) if beforehand or way is not BEFOREHAND)
 
 
 async def first_answer(request: Request, channels: Sequence[Channel], timeout: float) -> Answer:
@@ -47,15 +48,15 @@ async def first_answer(request: Request, channels: Sequence[Channel], timeout: f
     except TimeoutError:
         raise ToolError(
             ErrorCode.APPROVAL_TIMEOUT,
-            f"{request.heading} requires approval, and nobody answered within {timeout:g} s",
-            suggestions=("ask again when somebody is there", BEFOREHAND),
+            f"{request.heading} requires approval, and nobody answered within {timeout:g} s{request.aside}",
+            suggestions=("ask again when somebody is there", *(() if request.grounds else (BEFOREHAND,))),
         ) from None
     finally:
         await _withdraw(asking)
     raise ToolError(
         ErrorCode.PERMISSION,
         f"{request.heading} requires approval but no channel gave a usable answer: {'; '.join(failures)}",
-        suggestions=ways(request.origin),
+        suggestions=ways(request.origin, beforehand=not request.grounds),
     )
 
 
@@ -95,7 +96,8 @@ async def brought_answer(request: Request, result: Any) -> Answer:
         answer = elicitation.read_answer(request, result)
     except NoAnswer as problem:
         message = f"{request.heading} requires approval but the client gave no usable answer: {problem}"
-        raise ToolError(ErrorCode.PERMISSION, message, suggestions=(BEFOREHAND,)) from None
+        suggestions = ways("client", beforehand=not request.grounds)
+        raise ToolError(ErrorCode.PERMISSION, message, suggestions=suggestions) from None
     return _signed(answer, PeerChannel.name, request)
 
 

@@ -17,7 +17,7 @@ from toolreeve.approval.docket import Docket, Matter, holder_of, write_question
 from toolreeve.approval.elicitation import can_elicit
 from toolreeve.approval.grants import Grants
 from toolreeve.approval.lasting import Lasting, lasting_rule, rule_text
-from toolreeve.approval.request import Answer, Approval, Request, Scope, digest, pose
+from toolreeve.approval.request import Answer, Approval, Request, Scope, digest, grounds_of, pose
 from toolreeve.core.action import Action
 from toolreeve.core.errors import ErrorCode, ToolError, ToolreeveError
 from toolreeve.core.events import Event
@@ -67,7 +67,7 @@ class Broker:
         channels = [channel for channel in self.channels if channel.available()]
         peer = action.call.peer
         if peer is None and not channels:
-            raise ToolError(ErrorCode.PERMISSION, _nobody(action), suggestions=ways(action.call.origin))
+            raise _nobody(action)
         request = await self._pose(action, verdict, version)
         if peer is None:
             return await self._ask(action, request, channels, version)
@@ -102,7 +102,9 @@ class Broker:
     def _deferred(self, peer: Peer, request: Request) -> ToolError:
         peer.defer(request)
         self._tell_asked(request, request.id, [PeerChannel.name])
-        return ToolError(ErrorCode.APPROVAL_PENDING, f"{request.heading} requires approval: the client is asked")
+        return ToolError(
+            ErrorCode.APPROVAL_PENDING, f"{request.heading} requires approval{request.aside}: the client is asked"
+        )
 
     async def _continue(self, decision: Decided, action: Action, request: Request, version: str) -> Approval:
         """With what the client brought. A call that was approved before it paused just goes on."""
@@ -120,7 +122,7 @@ class Broker:
     async def _look_up(self, action: Action, request: Request, version: str, *, holder: str) -> Approval:
         """Whether somebody has answered on the docket; if not, the question is left there."""
         if self._docket is None:
-            raise ToolError(ErrorCode.PERMISSION, _nobody(action), suggestions=ways(action.call.origin))
+            raise _nobody(action)
         asking = {"binding": request.binding, "holder": holder}
         if (decided := await self._docket.take(**asking)) is not None:
             return await self._decide_by(decided, action, request, version)
@@ -221,20 +223,26 @@ _OUTCOMES = {
 }
 
 
-def _nobody(action: Action) -> str:
-    return f"Tool {action.spec.name!r} (danger={action.danger.value}) requires approval but nobody can be asked"
+def _nobody(action: Action) -> ToolError:
+    why = grounds_of(action)
+    told = f"Tool {action.spec.name!r} (danger={action.danger.value}) requires approval but nobody can be asked"
+    return ToolError(
+        ErrorCode.PERMISSION,
+        f"{told}: {why}" if why else told,
+        suggestions=ways(action.call.origin, beforehand=action.tool.grounds is None),
+    )
 
 
 def _refused(request: Request, answer: Answer) -> str:
     by = f" by {answer.by}" if answer.by else ""
-    return f"{request.heading} was refused{by}" + (f": {answer.note}" if answer.note else "")
+    return f"{request.heading} was refused{by}" + (f": {answer.note}" if answer.note else "") + request.aside
 
 
 def _pending(request: Request, matter: Matter) -> ToolError:
     told = {"status": "pending", "approval_id": matter.id, "expires": matter.expires}
     return ToolError(
         ErrorCode.APPROVAL_PENDING,
-        f"{request.heading} requires approval, and nobody can be asked at this moment. Nothing has run."
+        f"{request.heading} requires approval, and nobody can be asked at this moment{request.aside}. Nothing has run."
         f" The question waits as {matter.id!r}: a person must decide it, on their own terminal",
         suggestions=(
             f"tell the person that the approval {matter.id!r} waits for them",

@@ -64,7 +64,7 @@ class Request:
 
     `binding` is the same for the same question asked again: it fits an answer that comes with a later request.
     `lasting` is the rule that "always" would write, as text; empty where nothing can be written. `preview` shows what
-    the call would change, as a diff.
+    the call would change, as a diff. `grounds` is what the tool itself says of this call, if it says anything.
     """
 
     id: str
@@ -81,11 +81,17 @@ class Request:
     binding: str = ""
     preview: str = ""
     lasting: str = ""
+    grounds: str = ""
     timeout: float = 60.0
 
     @property
     def heading(self) -> str:
         return f"Tool {self.tool!r} (danger={self.danger.value})"
+
+    @property
+    def aside(self) -> str:
+        """What the tool says of the call, to be put after what became of it."""
+        return f" ({self.grounds})" if self.grounds else ""
 
     def allow(
         self,
@@ -121,8 +127,13 @@ def pose(
         binding=digest(action, version=version),
         preview=preview,
         lasting=lasting,
+        grounds=grounds_of(action),
         timeout=timeout,
     )
+
+
+def grounds_of(action: Action) -> str:
+    return action.tool.grounds(action.args).reason if action.tool.grounds else ""
 
 
 def digest(action: Action, *, version: str, request: str = "") -> str:
@@ -132,7 +143,7 @@ def digest(action: Action, *, version: str, request: str = "") -> str:
         request,
         definition(action.spec),
         action.args,
-        [str(effect) for effect in action.effects],
+        [f"{effect} {effect.reach}" for effect in action.effects],
         action.danger.value,
         call.session,
         call.principal.user,

@@ -19,6 +19,7 @@ Layer = Callable[[Action, PolicyState], Verdict | None]
 MAX_OUTLOOKS = 8192
 
 BYPASSED = Verdict(Decision.ALLOW, "bypass", "Bypass mode: everything above the floor is allowed")
+_BY_MODE = frozenset(("plan", "default"))
 PLAN_REFUSAL = Verdict(Decision.DENY, "plan", "Plan mode: Only read-only tools allowed")
 
 
@@ -123,7 +124,7 @@ def decide(action: Action, state: PolicyState) -> Verdict:
 
 def with_grounds(verdict: Verdict, action: Action) -> Verdict:
     """Where the mode decides by danger, a tool that can say why the call is dangerous does."""
-    if verdict.decision is Decision.ALLOW or verdict.layer != "default" or action.tool.grounds is None:
+    if verdict.decision is Decision.ALLOW or verdict.layer not in _BY_MODE or action.tool.grounds is None:
         return verdict
     why = action.tool.grounds(action.args).reason
     return replace(verdict, reason=f"{verdict.reason}: {why}") if why else verdict
