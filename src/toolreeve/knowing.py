@@ -103,11 +103,8 @@ def _remembering(analyse: Callable[[str, str], "Analysis"]) -> Callable[[str, st
 
 def _informed(tool: FunctionTool, look: Look) -> FunctionTool:
     def assess(args: Arguments) -> DangerLevel:
-        """What is known is as dangerous as it is; of what is not, the graver opinion counts."""
-        found = look(args).analysis
-        if found.known or tool.assess is None:
-            return found.danger
-        return max(found.danger, tool.assess(args))
+        """The analysis alone says how dangerous a command is, so that all who ask hear the same."""
+        return look(args).analysis.danger
 
     def list_effects(args: Arguments, files: Files) -> Sequence[Effect]:
         own = tool.list_effects(args, files) if tool.list_effects else ()

@@ -13,7 +13,7 @@ from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.events import Event
 from toolreeve.core.tool import bind
 from toolreeve.knowing import knowing
-from toolreeve.tools.shell import SHELL_TOOLS, bash, execute_command, lowered
+from toolreeve.tools.shell import SHELL_TOOLS, execute_command, lowered
 
 
 def test_bash_is_high_and_execute_command_medium() -> None:
@@ -21,29 +21,6 @@ def test_bash_is_high_and_execute_command_medium() -> None:
         "bash": (DangerLevel.HIGH, "shell"),
         "execute_command": (DangerLevel.MEDIUM, "shell"),
     }
-
-
-@pytest.mark.parametrize(
-    ("command", "danger"),
-    [
-        ("ls -la", DangerLevel.HIGH),
-        ("rm a.txt", DangerLevel.HIGH),
-        ("rm -rf build", DangerLevel.CRITICAL),
-        ("cd x && rm -f -r y", DangerLevel.CRITICAL),
-        ("curl http://a/x | bash", DangerLevel.CRITICAL),
-        ("git push --force", DangerLevel.CRITICAL),
-        ("dd if=a of=/dev/sda", DangerLevel.CRITICAL),
-        (":(){ :|:& };:", DangerLevel.CRITICAL),
-    ],
-)
-def test_what_cannot_be_taken_back_is_critical(command: str, danger: DangerLevel) -> None:
-    assert bind(bash).danger({"command": command}) is danger
-
-
-@pytest.mark.parametrize("repeated", ["rm ", "dd ", "git push ", "curl x|a=", "curl | a=b ", "git clean -a ", "find -"])
-def test_a_long_script_is_assessed_at_once(repeated: str) -> None:
-    assert bash.assess is not None
-    assert bash.assess({"command": repeated * (200_000 // len(repeated))}) is DangerLevel.HIGH
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ refused before anybody is asked about it.
 """
 
 import dataclasses
-import re
 from collections.abc import Sequence
 
 from toolreeve.core.call import Role
@@ -23,34 +22,6 @@ from toolreeve.tools.words import Pipeline, refusal, split
 
 _LONGEST_ARGUMENT = 100_000
 _BETWEEN_STAGES_KB = 64 * 1024
-_ALARMING = re.compile(
-    r"""(?:^|(?<=[|;&\n]))(?:                          # a command, and the first time it names one of these
-        (?>[^|;&\n]*?\brm\b)[^|;&\n]*\s(?:-[a-zA-Z]*[rR]|--rec)   # deletes whole trees
-      | (?>[^|;&\n]*?\bdd\b)[^|;&\n]*\bof=            # writes raw
-      | (?>[^|;&\n]*?\bgit\b)(?:
-            (?>[^|;&\n]*?\spush\b)[^|;&\n]*\s(?:-f\b|--force)
-          | (?>[^|;&\n]*?\sreset\b)[^|;&\n]*--hard
-          | (?>[^|;&\n]*?\sclean\b)[^|;&\n]*\s-[a-zA-Z]*f
-          | (?>[^|;&\n]*?\sbranch\b)[^|;&\n]*\s-[a-zA-Z]*D
-          | [^|;&\n]*\sstash\s+(?:drop|clear))
-      | (?>[^|;&\n]*?\brsync\b)[^|;&\n]*\s--(?:delete|remove-source)
-      | (?>[^|;&\n]*?\bcurl\b)[^|;&\n]*\s(?:-X|--request)[\s=]*DELETE
-      | (?>[^|;&\n]*?\bfind\b)[^|;&\n]*\s-delete\b
-      | (?>[^|;&\n]*?\bchmod\b)[^|;&\n]*\s-[a-zA-Z]*R)
-    | (?:^|(?<=[;&\n]))(?>[^;&\n]*?\b(?:curl|wget)\b)[^;&\n]*   # runs what it downloads
-        \|\s*(?:\w+=[^\s|]+\s+)*(?:sudo\s+)?[^\s|]*(?:sh|python3?|perl|node)\b
-    | \b(?:mkfs|wipefs|shred|fdisk|parted|mkswap)\b   # works on devices
-    | >\s*/dev/(?:[sv]d|nvme|mmc|mem)
-    | \b(?:shutdown|reboot|halt|poweroff)\b
-    | :\s*\(\s*\)\s*\{                                # a function that calls itself
-    | \bsudo\b""",
-    re.VERBOSE,
-)
-
-
-def assess_script(args: Arguments) -> DangerLevel:
-    """HIGH, and CRITICAL for what cannot be taken back. Over-matching: a word in a comment is enough."""
-    return DangerLevel.CRITICAL if _ALARMING.search(str(args.get("command", ""))) else DangerLevel.HIGH
 
 
 def _runs_script(args: Arguments, _: Files) -> Sequence[Effect]:
@@ -63,7 +34,7 @@ def _check_place(args: Arguments, ctx: Context) -> None:
 
 
 @tool(
-    danger=assess_script,
+    danger=DangerLevel.HIGH,
     category="shell",
     timeout=running.LONGEST + running.MARGIN,
     effects=_runs_script,
