@@ -14,7 +14,7 @@ from toolreeve.policy.shell.specs import program
         "ls -la && pwd",
         "cat README.md | grep -i foo | sort | uniq -c | sort -rn",
         "find . -name '*.py' -not -path './.git/*' -print0 | xargs -0 grep -n TODO",
-        'for f in *.md; do wc -l "$f"; done',
+        'for f in *.md; do wc -l -- "$f"; done',
         "if [ -f x ]; then cat x; else echo none; fi",
         'while IFS= read -r line; do echo "$line"; done < notes.txt',
         "diff <(sort a) <(sort b)",

@@ -79,4 +79,4 @@ def test_what_is_known_does_only_what_was_predicted_among_them(command: str, hos
 
 def test_fd_is_given_places_by_a_pattern_too() -> None:
     assert "read:/x" in effects("fd ../x/* -0 | xargs -0 cat")
-    assert runs_unasked("fd -e py -x wc -l")
+    assert runs_unasked("fd -e py -x wc -l --")

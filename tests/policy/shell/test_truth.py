@@ -18,7 +18,7 @@ COMMANDS = [
     "sed -n 1,2p file.txt",
     "diff a.txt b.txt",
     "comm -12 <(sort a.txt) <(sort b.txt)",
-    'for f in *.txt; do wc -l "$f"; done',
+    'for f in *.txt; do wc -l -- "$f"; done',
     "find . -type f -print0 | xargs -0 grep -l one",
     "du -sh . && df -h .",
     "cut -c1-3 file.txt > /dev/null",

@@ -13,7 +13,7 @@ from typing import Any
 
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.errors import ConfigError
-from toolreeve.policy.shell.specs import FIELDS, ROLES
+from toolreeve.policy.shell.specs import FIELDS, ROLES, Program
 
 PROGRAMS = Path(__file__).parent / "programs"
 COMPILED = PROGRAMS / "compiled.json"
@@ -34,7 +34,7 @@ def compiled() -> dict[str, dict[str, Any]]:
     table: dict[str, dict[str, Any]] = {}
     for family, programs in families().items():
         for name, data in programs.items():
-            _check(f"{family}.yaml", name, data, frozenset(JUDGES))
+            check(f"{family}.yaml", name, data, frozenset(JUDGES))
             plain = {field: value for field, value in data.items() if field not in (*_EXAMPLES, "also")}
             for alias in (name, *data.get("also", "").split()):
                 if alias in table:
@@ -43,7 +43,7 @@ def compiled() -> dict[str, dict[str, Any]]:
     return table
 
 
-def _check(source: str, name: str, data: Any, judges: frozenset[str]) -> None:
+def check(source: str, name: str, data: Any, judges: frozenset[str]) -> None:
     if not isinstance(data, dict):
         raise ConfigError("not a mapping", source=source, key=name)
     for field, value in data.items():
@@ -56,8 +56,21 @@ def _check(source: str, name: str, data: Any, judges: frozenset[str]) -> None:
     for operand in data.get("operands", "").split():
         if operand.rstrip("*?+") not in ROLES:
             raise ConfigError(f"no role {operand!r}", source=source, key=name)
+    _check_harmless(source, name, data)
     for sub, inner in (data.get("sub") or {}).items():
-        _check(source, f"{name} {sub}", inner or {}, judges)
+        check(source, f"{name} {sub}", inner or {}, judges)
+
+
+def _check_harmless(source: str, name: str, data: dict[str, Any]) -> None:
+    """A word that may be a flag must be supposed to be one wherever that makes a difference."""
+    if (harmless := data.get("harmless", False)) not in (True, False, "reads"):
+        raise ConfigError(f"harmless is {harmless!r}, neither true nor 'reads'", source=source, key=name)
+    supposed = Program(name, data).supposed
+    if harmless == "reads" and not supposed:
+        raise ConfigError("it reads more by a flag, and none is supposed", source=source, key=name)
+    prints = "prints" in data or any("prints" in mode for mode in data.get("modes", {}).values())
+    if harmless and prints and not set(supposed).intersection(Program(name, data).rewrites):
+        raise ConfigError("what it prints is believed, and no flag that rewrites it supposed", source=source, key=name)
 
 
 def _check_words(source: str, name: str, field: str, value: Any) -> None:

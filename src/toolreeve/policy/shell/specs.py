@@ -22,9 +22,9 @@ ROLES = frozenset(
 
 FIELDS = ROLES | frozenset(
     "absent also asks calm changing code contents danger default does everywhere filters flags harmless help judge "
-    "keeps listing matches maybe modes modules net never not_matches nouns nuls number objects operands places "
-    "prefixes prints reading reason refused requires rewrites runs sends single skip statement stops sub "
-    "unlike verbs".split()
+    "keeps listing matches maybe modes modules net never not_matches nouns nuls number obeys objects operands "
+    "places prefixes prints reading reason refused requires rewrites runs sends single skip statement stops sub "
+    "supposed unlike verbs".split()
 )
 _FOLLOWING = frozenset("danger does keeps modes requires runs sends unlike".split())
 """What a specification says of the command as a whole, besides its flags and operands."""
@@ -55,6 +55,7 @@ class Program:
         "net",
         "nuls",
         "number",
+        "obeys",
         "operands",
         "prefixes",
         "prints",
@@ -65,6 +66,7 @@ class Program:
         "single",
         "stops",
         "subs",
+        "supposed",
         "unlike",
     )
 
@@ -80,7 +82,8 @@ class Program:
         self.absent: tuple[str, ...] = tuple(data.get("absent", "").split())
         self.does: tuple[str, ...] = tuple(data.get("does", "").split())
         above = parent if inherited else None
-        self.harmless: bool = data.get("harmless", above.harmless if above else False)
+        self.harmless: bool | str = data.get("harmless", False)
+        self.supposed: tuple[str, ...] = tuple(self._names(data.get("supposed", "")))
         self.refused: frozenset[str] = frozenset(self._names(data.get("never", ""))) | (
             above.refused if above else frozenset()
         )
@@ -91,6 +94,7 @@ class Program:
         self.calm = frozenset(self._names(data.get("calm", "")))
         self.unlike = re.compile(data["unlike"]) if "unlike" in data else None
         self.number: bool = data.get("number", False)
+        self.obeys: str = data.get("obeys", "")
         self.stops: bool = data.get("stops", "sub" in data)
         self.judge: str = data.get("judge", "")
         self.prints: str = data.get("prints", "")
