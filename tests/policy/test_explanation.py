@@ -1,14 +1,20 @@
 from typing import Any
 
 import pytest
+import yaml
 
+from toolreeve.core.action import Action
+from toolreeve.core.call import ToolCall
+from toolreeve.core.tool import bind
 from toolreeve.core.verdict import Decision
+from toolreeve.knowing import knowing
 from toolreeve.policy.explanation import explain
 from toolreeve.policy.imagined import imagine
 from toolreeve.policy.layers import decide
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.rules import PermissionRule
 from toolreeve.policy.state import Budget, PolicyState
+from toolreeve.tools.shell import bash
 
 RULE = PermissionRule(
     decision="deny", id="no-shell", tool="bash", source="policy.yaml", line=7, advice="Use run_tests."
@@ -25,7 +31,7 @@ RULE = PermissionRule(
         ("bash", {"rules": [RULE]}, "change or remove the rule 'no-shell' (policy.yaml:7)"),
         ("bash", {"denied_tools": ["Bash", "ls"]}, "take 'Bash' out of denied_tools"),
         ("bash", {"allowed_tools": ["b*"]}, "take 'b*' out of allowed_tools"),
-        ("bash", {}, "add 'bash' to allowed_tools, or a rule: {tool: bash, decision: allow}"),
+        ("write_file", {}, "add 'write_file' to allowed_tools, or a rule: {tool: write_file, decision: allow}"),
         (
             "Read",
             {},
@@ -42,12 +48,52 @@ def test_an_explanation_says_the_smallest_change_that_would_alter_it(
 
 
 def test_the_named_change_really_alters_the_verdict() -> None:
-    asked = imagine("bash", {})
+    asked = imagine("write_file", {})
 
     assert decide(asked, PolicyState.of()).decision is Decision.ASK
-    assert decide(asked, PolicyState.of(allowed_tools=["bash"])).decision is Decision.ALLOW
+    assert decide(asked, PolicyState.of(allowed_tools=["write_file"])).decision is Decision.ALLOW
     assert (
-        decide(asked, PolicyState.of(rules=[PermissionRule(tool="bash", decision="allow")])).decision is Decision.ALLOW
+        decide(asked, PolicyState.of(rules=[PermissionRule(tool="write_file", decision="allow")])).decision
+        is Decision.ALLOW
+    )
+
+
+def informed(command: str, **args: Any) -> Action:
+    (knows,) = knowing([bash], root="/project", home="/home/me")
+    call = ToolCall(tool="bash", args={"command": command, **args})
+    return Action(call, bind(knows), call.args, None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mode", [PermissionMode.DEFAULT, PermissionMode.STRICT])
+@pytest.mark.parametrize("command", ["git push --force", "frobnicate 'a: b' # {c}\n\"d\"", "touch x"])
+def test_what_is_advised_about_a_command_allows_that_command_and_no_other(mode: PermissionMode, command: str) -> None:
+    advised = explain(informed(command), PolicyState.of(mode=mode)).verdict.change
+    assert advised.startswith("a rule for exactly this call: {tool: bash, when: ")
+    rule = PermissionRule(**yaml.safe_load(advised.partition("call: ")[2]))
+    state = PolicyState.of(mode=mode, rules=[rule])
+
+    assert decide(informed(command), state).decision is Decision.ALLOW
+    assert decide(informed(f"{command} x"), state).decision is not Decision.ALLOW
+    assert decide(informed("sudo ls"), state).decision is not Decision.ALLOW
+
+
+def test_nothing_is_advised_about_what_cannot_be_undone() -> None:
+    change = explain(informed("rm -rf /"), PolicyState.of()).verdict.change
+
+    assert change == "nothing that can be advised: what it would do cannot be undone, so a person decides each time"
+
+
+def test_in_strict_mode_commands_that_only_read_are_allowed_by_their_danger() -> None:
+    change = explain(informed("ls"), PolicyState.of(mode=PermissionMode.STRICT)).verdict.change
+
+    assert change == "a rule: {tool: bash, max_danger: safe, decision: allow}"
+
+
+def test_an_overlong_command_is_not_repeated_in_the_advice() -> None:
+    change = explain(informed("frobnicate " + "x" * 9000), PolicyState.of()).verdict.change
+
+    assert change == (
+        'a rule for exactly this call: {tool: bash, when: {"$": {equals: {…}}}, max_danger: high, decision: allow}'
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from toolreeve.core import json
 from toolreeve.core.action import Action
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.errors import ToolError
@@ -11,6 +12,8 @@ from toolreeve.core.tool import Grounds
 from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.policy.layers import FLOOR, LAYERS, decide, with_grounds
 from toolreeve.policy.state import PolicyState
+
+_LONGEST_ADVICE = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,27 @@ def _change(verdict: Verdict, action: Action, state: PolicyState, place: str | N
         case _ if verdict.decision is Decision.ALLOW:
             return f"add {tool!r} to denied_tools, or a rule that asks: {{tool: {tool}, decision: ask}}"
         case _:
-            return f"add {tool!r} to allowed_tools, or a rule: {{tool: {tool}, decision: allow}}"
+            return _allowing(action)
+
+
+def _allowing(action: Action) -> str:
+    """No more than the call in question: where calls of a tool differ as much as commands do, never all of them."""
+    tool, danger = action.spec.name, action.danger
+    if danger is DangerLevel.CRITICAL:
+        return "nothing that can be advised: what it would do cannot be undone, so a person decides each time"
+    if danger < DangerLevel.HIGH and action.tool.grounds is None:
+        return f"add {tool!r} to allowed_tools, or a rule: {{tool: {tool}, decision: allow}}"
+    said = f"max_danger: {danger.value}, decision: allow}}"
+    if danger <= DangerLevel.LOW:
+        return f"a rule: {{tool: {tool}, {said}"
+    exactly = ", ".join(
+        f"{json.dumps(name).decode()}: {{equals: {json.dumps(value).decode()}}}"
+        for name, value in action.args.items()
+        if value is not None
+    )
+    if not exactly or len(exactly) > _LONGEST_ADVICE:
+        return f'a rule for exactly this call: {{tool: {tool}, when: {{"$": {{equals: {{…}}}}}}, {said}'
+    return f"a rule for exactly this call: {{tool: {tool}, when: {{{exactly}}}, {said}"
 
 
 def _named(patterns: frozenset[str]) -> str:
