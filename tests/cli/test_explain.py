@@ -1,6 +1,8 @@
 import json
 import os
 
+import pytest
+
 from tests.cli.conftest import Shell
 
 
@@ -80,3 +82,20 @@ def test_commands_are_explained_from_arguments_and_from_standard_input(shell: Sh
 
 def test_nothing_to_explain_is_a_usage_error(shell: Shell) -> None:
     assert shell.run("explain", "command").status == 2
+
+
+@pytest.mark.parametrize("mode", ["plan", "strict", "bypass"])
+def test_a_mode_that_would_have_no_say_is_refused_and_told_where_it_has(shell: Shell, mode: str) -> None:
+    printed = shell.run("--mode", mode, "explain", "command", "touch x")
+
+    assert (printed.status, printed.out) == (2, "")
+    assert f"toolreeve --mode {mode} policy explain bash" in printed.err
+
+
+def test_the_decision_in_another_mode_is_told_where_the_refusal_points_to(shell: Shell) -> None:
+    planned = shell.run("--mode", "plan", "policy", "explain", "bash", "command=touch x")
+    strict = shell.run("--mode", "strict", "policy", "explain", "bash", "command=git push --force")
+
+    assert planned.out.startswith("deny: Plan mode: Only read-only tools allowed: writes ")
+    assert strict.out.startswith("deny: Strict mode: 'bash' is high danger")
+    assert "rewrites shared history" in strict.out.splitlines()[0]

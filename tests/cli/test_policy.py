@@ -109,3 +109,26 @@ def test_cases_with_unknown_keys_are_refused(shell: Shell) -> None:
     (shell.workspace / "cases.yaml").write_text("- {tool: read_file, expects: allow}\n")
 
     assert shell.run("policy", "test", "cases.yaml").status == 2
+
+
+def test_a_rule_about_every_host_meets_every_request(shell: Shell) -> None:
+    (shell.workspace / "policy.yaml").write_text(
+        'rules:\n  - {effect: net, target: {host: "*"}, decision: deny, reason: offline}\n'
+    )
+
+    checked = shell.run("policy", "check")
+    fetching = shell.run("policy", "explain", "http_get", "url=https://any.example/x")
+
+    assert (checked.status, "all right" in checked.out) == (0, True)
+    assert fetching.out.startswith("deny: offline")
+
+
+def test_a_host_that_nothing_could_match_is_refused_with_its_line(shell: Shell) -> None:
+    path = shell.workspace / "mine.yaml"
+    path.write_text("rules:\n  - effect: net\n    decision: deny\n    target: {host: 'https://any.example'}\n")
+
+    printed = shell.run("policy", "check", str(path))
+
+    assert printed.status == 1
+    assert f"{path}:4: rules[0].target.host: no host is called 'https://any.example'" in printed.out
+    assert "fix: write a name or an address" in printed.out

@@ -61,6 +61,11 @@ def touching(*paths: str) -> Action:
         ({"max": 1}, float("nan"), None),
         ({"host": "example.com"}, "https://EXAMPLE.com.:8443/x", True),
         ({"host": "*.example.com"}, "https://a.b.example.com", True),
+        ({"host": "*"}, "https://a.b.example.com", True),
+        ({"host": "*"}, "10.0.0.1", True),
+        ({"host": "*"}, "http://a b/", None),
+        ({"host": "bücher.example"}, "https://xn--bcher-kva.example/", True),
+        ({"host": "[::1]"}, "http://[::1]:80/", True),
         ({"host": "*.example.com"}, "https://example.com", False),
         ({"host": "*.example.com"}, "https://evilexample.com", False),
         ({"present": True}, None, False),
@@ -257,3 +262,22 @@ def test_the_target_of_an_effect_is_taken_as_it_is(tmp_path: Path) -> None:
     resolved = Purpose(root=str(tmp_path), proof=True, resolved=True)
 
     assert compile_condition({"under": "src"}, resolved)(f"{tmp_path}/src/a", touching("/elsewhere")) is True
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("https://example.com", "example.com"),
+        ("example.com:443", "example.com"),
+        ("example.com/x", "example.com"),
+        ("*example.com", ""),
+        ("10.0.0.*", ""),
+        ("*.", ""),
+    ],
+)
+def test_a_host_that_no_host_could_ever_be_is_refused(written: str, meant: str) -> None:
+    with pytest.raises(ConditionProblem, match="no host is called") as refused:
+        compile_condition({"host": written}, Purpose(root="/", proof=False))
+
+    assert meant in refused.value.problem
+    assert refused.value.key == ("host",)

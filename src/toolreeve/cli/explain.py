@@ -63,6 +63,7 @@ def command(values: tuple[str, ...], cwd: Path | None) -> int:
     """What a shell command would do: a tree on a terminal, else a JSON line for each; - reads lines from stdin."""
     from toolreeve.policy.shell.explaining import explain, tree
 
+    _refuse_mode(current().mode)
     root = current().configuration().settings.workspace.dir
     place = {"cwd": str((cwd or Path(root)).absolute()), "home": str(Path.home()), "root": root}
     for value in _each(values):
@@ -71,6 +72,15 @@ def command(values: tuple[str, ...], cwd: Path | None) -> int:
         else:
             show(current(), tree(value, **place))
     return ExitStatus.OK
+
+
+def _refuse_mode(mode: str | None) -> None:
+    """The decision that is told is that of the shipped default, whatever is configured."""
+    if mode is not None:
+        raise click.UsageError(
+            f"--mode {mode} has no say here: what is told is what a command does, and what default mode makes of it."
+            f" For the decision in another mode: toolreeve --mode {mode} policy explain bash command='…'"
+        )
 
 
 def _each(values: tuple[str, ...]) -> Iterator[str]:

@@ -20,7 +20,7 @@ Truth = bool | None
 Test = Callable[[Any, Action], Truth]
 
 EVERY = "*"
-"""In the path to an argument: every item of a list."""
+"""In the path to an argument: every item of a list. Of hosts: every one."""
 
 _PATH_KINDS = (EffectKind.READ, EffectKind.WRITE, EffectKind.DELETE)
 
@@ -266,7 +266,7 @@ def _translate_part(part: str) -> str:
 
 
 def _host(patterns: Any, _: Purpose) -> Test:
-    hosts = [pattern.lower().rstrip(".") for pattern in _texts(patterns)]
+    hosts = [_host_pattern(pattern) for pattern in _texts(patterns)]
 
     def test(value: Any, _: Action) -> Truth:
         host = host_of(value)
@@ -275,7 +275,31 @@ def _host(patterns: Any, _: Purpose) -> Test:
     return test
 
 
+def _host_pattern(written: str) -> str:
+    """As hosts are compared. Raises ConditionProblem for what no host could ever fit."""
+    if written == EVERY:
+        return EVERY
+    name = written.removeprefix("*.")
+    host = host_of(f"[{name.strip('[]')}]" if name.count(":") > 1 and "/" not in name else name)
+    if host is None or "*" in name or host != _spelled_host(name):
+        meant = f" (did you mean {host!r}?)" if host and "*" not in host else ""
+        raise ConditionProblem(
+            f"no host is called {written!r}{meant}", fix="write a name or an address, *.name for all below it, or *"
+        )
+    return host if name == written else f"*.{host}"
+
+
+def _spelled_host(name: str) -> str | None:
+    """The name as it is compared, if it is nothing but a name."""
+    try:
+        return name.strip("[]").rstrip(".").encode("idna").decode().lower()
+    except ValueError:
+        return None
+
+
 def _host_fits(host: str, pattern: str) -> bool:
+    if pattern == EVERY:
+        return True
     if pattern.startswith("*."):
         return host.endswith(pattern[1:]) and len(host) > len(pattern) - 1
     return host == pattern
