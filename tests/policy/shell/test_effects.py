@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.policy.shell.world import judged, runs_unasked
+from tests.policy.shell.world import effects, judged, runs_unasked
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import EffectKind
 
@@ -244,3 +244,141 @@ def test_what_goes_with_a_tree_is_deleted(command: str) -> None:
 
 def test_a_secret_inside_a_zip_is_asked_about() -> None:
     assert judged("unzip -p a.zip .env").danger is DangerLevel.HIGH
+
+
+CONTACTED = [
+    ("psql -h db.example.com -c 'select 1'", "net:db.example.com"),
+    ("psql --host=db.example.com -c 'select 1'", "net:db.example.com"),
+    ("psql -c 'select 1' postgresql://me:pw@db.example.com:5432/x", "net:db.example.com"),
+    ("psql -c 'select 1' 'host=db.example.com dbname=x'", "net:db.example.com"),
+    ("psql -d postgres://db.example.com/x -c 'select 1'", "net:db.example.com"),
+    ("mysql -h db.example.com -e 'show tables'", "net:db.example.com"),
+    ("mysql -hdb.example.com -e 'show tables'", "net:db.example.com"),
+    ("redis-cli -h db.example.com get x", "net:db.example.com"),
+    ("redis-cli -u redis://db.example.com:6379 get x", "net:db.example.com"),
+    ("mongosh mongodb://me:pw@db.example.com/x", "net:db.example.com"),
+    ("gh api https://forge.example.com/x", "net:forge.example.com"),
+    ("gh api --hostname forge.example.com user", "net:forge.example.com"),
+    ("gh pr list -R forge.example.com/me/it", "net:forge.example.com"),
+    ("gh pr view https://forge.example.com/me/it/pull/1", "net:forge.example.com"),
+    ("docker manifest inspect images.example.com/x", "net:images.example.com"),
+    ("docker pull images.example.com:5000/x", "net:images.example.com"),
+    ("docker run images.example.com/x", "net:images.example.com"),
+    ("docker push images.example.com/x", "send:images.example.com"),
+    ("git ls-remote https://forge.example.com/x", "net:forge.example.com"),
+    ("git ls-remote git@forge.example.com:x", "net:forge.example.com"),
+    ("git clone https://forge.example.com/x", "net:forge.example.com"),
+    ("git fetch https://forge.example.com/x", "net:forge.example.com"),
+    ("git pull https://forge.example.com/x", "net:forge.example.com"),
+    ("git push https://forge.example.com/x main", "send:forge.example.com"),
+    ("git push me@forge.example.com:x main", "send:forge.example.com"),
+    ("helm show chart https://charts.example.com/x.tgz", "net:charts.example.com"),
+    ("npm view https://packages.example.com/x.tgz", "net:packages.example.com"),
+]
+
+
+@pytest.mark.parametrize(("command", "effect"), CONTACTED)
+def test_the_host_that_the_words_name_is_the_one_contacted(command: str, effect: str) -> None:
+    found = [text for text in effects(command) if text.startswith(("net:", "send:"))]
+
+    assert found == [effect]
+
+
+SET_UP = [
+    ("psql -c 'select 1' x", "net:database"),
+    ("psql -h /run/postgresql -c 'select 1'", "net:database"),
+    ("mysql -e 'show tables' x", "net:database"),
+    ("gh api repos/me/it", "net:api.github.com"),
+    ("gh pr list -R me/it", "net:api.github.com"),
+    ("docker manifest inspect alpine", "net:index.docker.io"),
+    ("git ls-remote", "net:git remote"),
+    ("git ls-remote origin", "net:git remote"),
+    ("git remote show origin", "net:git remote"),
+    ("git remote update", "net:git remote"),
+    ("git push origin main", "send:git remote"),
+]
+
+
+@pytest.mark.parametrize(("command", "effect"), SET_UP)
+def test_where_no_host_is_named_the_one_that_is_set_up_is_told(command: str, effect: str) -> None:
+    assert [text for text in effects(command) if text.startswith(("net:", "send:"))] == [effect]
+
+
+PRIVATE = [
+    "psql -h 10.0.0.1 -c 'select 1'",
+    "mysql -h localhost -e 'show tables'",
+    "docker manifest inspect 10.0.0.1:5000/x",
+    "docker pull localhost/x",
+    "git ls-remote http://10.0.0.1/x",
+    "gh api http://169.254.169.254/latest",
+    "npm view http://127.0.0.1/x.tgz",
+]
+
+
+@pytest.mark.parametrize("command", PRIVATE)
+def test_a_private_address_is_asked_about_whoever_contacts_it(command: str) -> None:
+    assert judged(command).danger is DangerLevel.MEDIUM
+
+
+CARRIED_AWAY = [
+    "psql -h db.example.com -U \"$(cat notes.txt)\" -c 'select 1'",
+    "psql -h \"$(cat notes.txt)\" -c 'select 1'",
+    "psql -c 'select 1' \"$(cat notes.txt)\"",
+    "psql -d \"$x\" -c 'select 1'",
+    "psql -c 'select 1' 'service=x'",
+    "psql -c 'select 1' 'postgresql:///x?host=db.example.com'",
+    "mysql -h db.example.com -u \"$(cat notes.txt)\" -e 'show tables'",
+    'gh api --hostname forge.example.com "x/$(cat notes.txt)"',
+    'gh api "$x"',
+    'docker manifest inspect "x$(cat notes.txt)/y"',
+    'git ls-remote "x$(cat notes.txt)"',
+]
+
+
+@pytest.mark.parametrize("command", CARRIED_AWAY)
+def test_what_only_the_run_decides_is_not_sent_to_a_machine_unasked(command: str) -> None:
+    assert not judged(command).known
+
+
+CALLS = [
+    "select delete_everything()",
+    "select drop_all ( )",
+    'select "delete_everything"()',
+    "select `drop_all`()",
+    "select public.count(1)",
+    "select public . count (1)",
+    "select drop_all/**/()",
+    "select drop_all -- count\n()",
+    "select drop_all # count\n()",
+    "select count(*), coalesce(drop_all(), 1) from x",
+    "select * from x where drop_all() > 1",
+    "values (drop_all())",
+    "select pg_sleep(1)",
+    "select [drop_all]()",
+]
+
+
+@pytest.mark.parametrize("statement", CALLS)
+@pytest.mark.parametrize("client", ["psql -c", "mysql -e", "sqlite3 x.db"])
+def test_a_statement_that_calls_a_function_of_its_own_is_not_known(client: str, statement: str) -> None:
+    quoted = statement.replace("'", "'\\''")
+
+    assert not judged(f"{client} '{quoted}'").known
+
+
+QUERIES = [
+    "select count(*) from x",
+    "select lower(name), round(avg(price), 2) from x group by name",
+    "select * from x where id in (1, 2) and (a > 1 or b < 2)",
+    "select coalesce(max(day), current_date) from (select day from x) y",
+    "select row_number() over (partition by a order by b) from x",
+    "select cast(a as decimal(10, 2)), (a + b) * (c - d) from x",
+    "select json_extract(a, b) from x where not exists (select 1 from y)",
+    "explain select 1",
+]
+
+
+@pytest.mark.parametrize("statement", QUERIES)
+@pytest.mark.parametrize("client", ["psql -c", "mysql -e", "sqlite3 x.db"])
+def test_a_statement_that_only_computes_runs_unasked(client: str, statement: str) -> None:
+    assert runs_unasked(f"{client} '{statement}'"), judged(f"{client} '{statement}'").reason

@@ -6,6 +6,7 @@ from typing import Any
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.policy.shell.arguments import Arguments, NotKnown, read
+from toolreeve.policy.shell.hosts import contact
 from toolreeve.policy.shell.paths import resolve
 from toolreeve.policy.shell.printing import Apart, Paths, Printed
 from toolreeve.policy.shell.roles import apply, settle
@@ -64,7 +65,7 @@ def _follow(spec: Program, arguments: Arguments, site: Site) -> None:
         _do(spec.does, site)
     housekeeping(spec, site)
     if spec.net:
-        site.findings.effects.append(Effect(EffectKind.NET, spec.net))
+        contact(spec, arguments, site)
     if sends := spec.data.get("sends"):
         site.findings.effects.append(Effect(EffectKind.SEND, sends))
 

@@ -4,6 +4,7 @@ import re
 from functools import lru_cache
 
 from toolreeve.core.effects import EffectKind, Reach
+from toolreeve.policy.shell import hosts
 from toolreeve.policy.shell.arguments import Arguments, NotKnown
 from toolreeve.policy.shell.site import Site
 from toolreeve.policy.shell.specs import Program
@@ -50,6 +51,16 @@ def apply(role: str, word: Word, site: Site) -> None:
             site.reach(EffectKind.NET, word)
         case "upload":
             site.reach(EffectKind.SEND, word)
+        case "server":
+            hosts.server(word, site)
+        case "connection":
+            hosts.database(word, site)
+        case "remote" | "publish":
+            hosts.repository(word, site, EffectKind.NET if role == "remote" else EffectKind.SEND)
+        case "image" | "release":
+            hosts.image(word, site, EffectKind.NET if role == "image" else EffectKind.SEND)
+        case "project":
+            hosts.project(word, site)
         case "revision":
             _revision(word, site)
         case "cloud":

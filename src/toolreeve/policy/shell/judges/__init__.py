@@ -49,6 +49,7 @@ JUDGES: Mapping[str, Judge] = {
     "git_config": git.config,
     "git_contents": contents.contents,
     "git_grep": contents.grep,
+    "git_remote": git.remote,
     "git_reset": contents.reset,
     "grep": text.grep,
     "here": text.here,

@@ -4,7 +4,7 @@ import re
 
 from toolreeve.core.effects import EffectKind
 from toolreeve.policy.shell.arguments import Arguments, NotKnown, read
-from toolreeve.policy.shell.judging import conclude
+from toolreeve.policy.shell.judging import conclude, settle_flags
 from toolreeve.policy.shell.printing import Printed
 from toolreeve.policy.shell.roles import apply, settle
 from toolreeve.policy.shell.site import Site
@@ -118,4 +118,8 @@ def gh_api(spec: Program, words: list[Word], site: Site) -> Printed:
         raise NotKnown("a request that changes something")
     if "graphql" in arguments.operands:
         raise NotKnown("a GraphQL request")
+    settle_flags(spec, arguments, site)
+    for operand in arguments.operands:
+        if not isinstance(operand, str) and not (isinstance(operand, Open) and operand.prefix):
+            raise NotKnown(f"contacts `{shown(operand)}`, an address decided only when it runs")
     return conclude(spec, arguments, site)

@@ -5,6 +5,7 @@ from toolreeve.policy.shell.arguments import NotKnown, RunsCode, read
 from toolreeve.policy.shell.judging import conclude, subcommand
 from toolreeve.policy.shell.paths import resolve, under
 from toolreeve.policy.shell.printing import Printed
+from toolreeve.policy.shell.roles import apply, settle
 from toolreeve.policy.shell.scope import Scope
 from toolreeve.policy.shell.site import Site
 from toolreeve.policy.shell.specs import Program
@@ -42,6 +43,15 @@ def branch(spec: Program, words: list[Word], site: Site) -> Printed:
     listing = arguments.has(*spec.data["listing"].split())
     if arguments.operands and not listing:
         site.touch(EffectKind.WRITE, ".git")
+    return conclude(spec, arguments, site)
+
+
+def remote(spec: Program, words: list[Word], site: Site) -> Printed:
+    """Talks to the repository that comes first; to the one that the branch follows where none is named."""
+    arguments = read(spec, words)
+    if not arguments.operands:
+        apply(spec.operands[0].rstrip("?*+"), "origin", site)
+    settle(spec, arguments, site)
     return conclude(spec, arguments, site)
 
 

@@ -5,6 +5,7 @@ import re
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import EffectKind
 from toolreeve.policy.shell.arguments import Arguments, NotKnown, read
+from toolreeve.policy.shell.judges.functions import calls_only_pure
 from toolreeve.policy.shell.judging import conclude, settle_flags
 from toolreeve.policy.shell.printing import Printed
 from toolreeve.policy.shell.roles import apply
@@ -78,4 +79,6 @@ def reads_only(statement: str) -> bool:
     statement = statement.rstrip("; \n\t")
     if re.search(r"\bfrom\s*'", statement, re.IGNORECASE):
         return False
-    return ";" not in statement and bool(_READING_SQL.match(statement)) and not _CHANGING_SQL.search(statement)
+    if ";" in statement or not _READING_SQL.match(statement) or _CHANGING_SQL.search(statement):
+        return False
+    return calls_only_pure(statement)
