@@ -188,3 +188,28 @@ def test_a_shell_that_misses_nothing_is_judged_by_its_text() -> None:
 def test_what_expr_computes_is_not_one_of_its_words() -> None:
     assert runs_unasked("expr 1 + 2")
     assert not runs_unasked("cat $(expr substr x/etc/shadow 2 11)")
+
+
+def test_tar_takes_names_from_the_directory_it_is_sent_to() -> None:
+    assert "read:/etc/shadow" in effects("tar c -C /etc shadow")
+    assert "read:/project/src/a/b" in effects("tar c -C src -C a b")
+    assert runs_unasked("tar c -C src main.py")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "tar c -C /etc shadow",
+        "tar dPf a.tar",
+        "tar xPf a.tar",
+        "tar x* -t",
+        "tar tHf posix /etc/shadow",
+        "tar -t -x -f a.tar",
+        'tar tf "$archive"',
+        "tar c @x",
+        "tar c -T list",
+        "tar c --files-from=list",
+    ],
+)
+def test_tar_that_an_archive_a_list_or_a_name_can_turn_is_asked_about(command: str) -> None:
+    assert not runs_unasked(command)

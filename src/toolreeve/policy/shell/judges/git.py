@@ -9,7 +9,7 @@ from toolreeve.policy.shell.roles import apply, settle
 from toolreeve.policy.shell.scope import Scope
 from toolreeve.policy.shell.site import Site
 from toolreeve.policy.shell.specs import Program
-from toolreeve.policy.shell.words import Word
+from toolreeve.policy.shell.words import Word, several
 
 
 def judge(spec: Program, words: list[Word], site: Site) -> Printed:
@@ -60,6 +60,8 @@ def config(spec: Program, words: list[Word], site: Site) -> Printed:
     arguments = read(spec, words)
     if arguments.operands[:1] in (["get"], ["list"]):
         return conclude(spec, arguments, site)
+    if any(map(several, arguments.operands)):
+        raise NotKnown("git config with words that may be a setting and its value")
     asked = arguments.has("--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l", "--get-color")
     if not asked and len(arguments.operands) != 1:
         raise NotKnown("git config that changes a setting")

@@ -3,7 +3,9 @@
 import re
 
 from toolreeve.core.effects import EffectKind, Reach
-from toolreeve.policy.shell.arguments import NotKnown, read
+from toolreeve.policy.shell.arguments import Arguments, NotKnown, read
+from toolreeve.policy.shell.judging import housekeeping
+from toolreeve.policy.shell.paths import resolve
 from toolreeve.policy.shell.printing import Printed
 from toolreeve.policy.shell.roles import apply
 from toolreeve.policy.shell.site import Site
@@ -11,30 +13,40 @@ from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Open, Word, shown
 
 _BUNDLE = re.compile(r"[A-Za-z]+")
+_EXTRACTS = ("-x", "--extract", "--get")
+_TASKS = (
+    ("-t", "--list"),
+    _EXTRACTS,
+    ("-c", "--create"),
+    ("-r", "--append"),
+    ("-u", "--update"),
+    ("-d", "--diff", "--compare"),
+)
 
 
 def judge(spec: Program, words: list[Word], site: Site) -> Printed:
     arguments = read(spec, _dashed(words))
     if arguments.has("--version", "--help"):
         return None
+    _check_task(arguments)
+    housekeeping(spec, site)
     archives = [value for flag, value in arguments.flags if flag in ("-f", "--file") and value is not None]
     for archive in archives:
-        if isinstance(archive, str) and ":" in archive:
-            raise NotKnown("an archive on another machine")
+        if not isinstance(archive, str) or ":" in archive:
+            raise NotKnown("an archive that may be on another machine")
     for flag, value in arguments.flags:
         if value is not None and flag not in ("-f", "--file", "-C", "--directory"):
             apply(spec.flags[flag], value, site)
-    if arguments.has("-t", "--list", "-d", "--diff", "--compare"):
+    if arguments.has("-t", "--list"):
         for archive in archives:
             apply("read", archive, site)
-    elif arguments.has("-x", "--extract", "--get"):
+    elif arguments.has(*_EXTRACTS):
         _extract(arguments.flags, archives, site, to_output=arguments.has("-O", "--to-stdout"))
         _name_members(arguments.operands, site)
     elif arguments.has("-c", "--create", "-r", "--append", "-u", "--update"):
         for archive in archives:
             apply("write", archive, site)
-        for operand in arguments.operands:
-            apply("deep", operand, site)
+        _pack(arguments, site)
     else:
         raise NotKnown("tar without a task")
     if arguments.has("--remove-files"):
@@ -46,11 +58,37 @@ def judge(spec: Program, words: list[Word], site: Site) -> Printed:
 def _dashed(words: list[Word]) -> list[Word]:
     """`tar xzf a.tgz` means `tar -xzf a.tgz`, as long as only the last letter takes a value."""
     first = words[0] if words else ""
-    if not isinstance(first, str) or not _BUNDLE.fullmatch(first):
+    if not isinstance(first, str):
+        raise NotKnown(f"`{shown(first)}` may turn out to be a bundle of letters")
+    if not _BUNDLE.fullmatch(first):
         return words
-    if any(letter in "fCbTXIFgKNVL" for letter in first[:-1]):
+    if any(letter in "fCbTXIFgKNVLHs" for letter in first[:-1]):
         raise NotKnown(f"the bundle `{first}`")
     return ["-" + first, *words[1:]]
+
+
+def _check_task(arguments: Arguments) -> None:
+    """One task, that a file's own content does not widen."""
+    if sum(arguments.has(*names) for names in _TASKS) > 1:
+        raise NotKnown("tar with several tasks")
+    if arguments.has("-d", "--diff", "--compare"):
+        raise NotKnown("tar compares with whatever files the archive names")
+    if arguments.has("-P", "--absolute-names") and arguments.has(*_EXTRACTS) and not arguments.has("-O", "--to-stdout"):
+        raise NotKnown("tar unpacks to wherever the archive says")
+
+
+def _pack(arguments: Arguments, site: Site) -> None:
+    """Names count from the last `-C` before them: they are taken from every place that was named."""
+    scope = site.scope.copy()
+    for flag, value in arguments.flags:
+        if flag in ("-C", "--directory"):
+            if not isinstance(value, str):
+                raise NotKnown("tar in a directory decided only when it runs")
+            scope.may_be_in(tuple(resolve(value, place) for place in scope.directories))
+    for operand in arguments.operands:
+        if isinstance(operand, str) and operand.startswith("@"):
+            raise NotKnown(f"`{operand}`, which may be an archive to take from")
+        apply("deep", operand, site.at(scope))
 
 
 def _name_members(members: list[Word], site: Site) -> None:
