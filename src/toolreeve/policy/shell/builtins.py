@@ -5,10 +5,11 @@ from collections.abc import Callable, Mapping
 
 from toolreeve.core.effects import EffectKind, Reach
 from toolreeve.policy.shell.arguments import NotKnown
+from toolreeve.policy.shell.conditions import check_words
 from toolreeve.policy.shell.environment import may_assign
 from toolreeve.policy.shell.paths import resolve
 from toolreeve.policy.shell.site import Site
-from toolreeve.policy.shell.words import Open, Word, several, shown
+from toolreeve.policy.shell.words import Open, Word, shown
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _QUIET_OPTIONS = frozenset("errexit nounset xtrace pipefail noglob verbose noclobber emacs vi".split())
@@ -81,15 +82,7 @@ def _unset(words: list[Word], site: Site) -> None:
 
 
 def _test(words: list[Word], site: Site) -> None:
-    """A word that turns out to be `-v` makes the shell evaluate the next one: operators must be written out."""
-    given = words[:-1] if words[-1:] == ["]"] else words
-    given = given[1:] if given[:1] == ["!"] else given
-    if "-v" in words or "-R" in words or any(map(several, words)):
-        raise NotKnown("a test that may evaluate a variable's name (quote its words)")
-    operator = {2: 0, 3: 1}.get(len(given))
-    plain = len(given) < 2 if operator is None else isinstance(given[operator], str)
-    if not plain and any(isinstance(word, Open) for word in given):
-        raise NotKnown("a test whose operators are decided only when it runs")
+    check_words(words)
 
 
 def _nothing(words: list[Word], site: Site) -> None:

@@ -4,11 +4,11 @@ Both ways of a branch, both outcomes of a `cd`, and every pass of a loop count. 
 not known, never skipped.
 """
 
-import re
 from collections.abc import Callable
 
 from toolreeve.policy.shell import grammar
 from toolreeve.policy.shell.arguments import NotKnown
+from toolreeve.policy.shell.conditions import check_test
 from toolreeve.policy.shell.environment import may_assign, may_export
 from toolreeve.policy.shell.printing import NOTHING, Printed
 from toolreeve.policy.shell.runner import MOST_COMMANDS, Runner
@@ -37,7 +37,6 @@ from toolreeve.policy.shell.syntax import (
 from toolreeve.policy.shell.weighing import SHORT
 from toolreeve.policy.shell.words import Open, Word, expand, several
 
-_NUMERIC_TESTS = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"))
 _LASTING = frozenset(
     ": . break continue eval exec exit export readonly return set shift source times trap unset".split()
 )
@@ -229,13 +228,7 @@ class Walk(Runner):
 
     def _test(self, node: Test, scope: Scope) -> None:
         words = self._expand(node.words, scope)
-        if not node.double:
-            _check_operands(words, node.operators)
-        # Bash evaluates the operands of numeric tests as arithmetic, and arithmetic can run commands.
-        if (node.double and _NUMERIC_TESTS.intersection(node.operators)) or "-v" in node.operators:
-            plain = (isinstance(word, str) and re.fullmatch(r"-?\d+", word) for word in words)
-            if not all(plain):
-                raise NotKnown("a numeric test of a value decided only when it runs")
+        check_test(words, node.operators, double=node.double)
         self.findings.parts.append(PartOf((node.source,), ""))
 
     def _loop(self, node: Loop, scope: Scope, piped: Printed) -> None:
@@ -296,15 +289,6 @@ def _set_by(loop: Loop) -> set[str]:
 def _left(piped: Printed) -> Printed:
     """What one command leaves of it for the next may begin anywhere."""
     return piped if piped is NOTHING else None
-
-
-def _check_operands(words: list[Word], operators: tuple[str, ...]) -> None:
-    """A word of `[ … ]` that turns out to be `-v` makes bash evaluate the next one: operators must be written out."""
-    if any(map(several, words)):
-        raise NotKnown("a test that may evaluate a variable's name (quote its words)")
-    joined = len(words) > 2 or (len(words) == 2 and not operators) or not {"-a", "-o", "("}.isdisjoint(operators)
-    if joined and any(isinstance(word, Open) for word in words):
-        raise NotKnown("a test whose operators are decided only when it runs")
 
 
 def _one_of(value: Word) -> Word:
