@@ -94,7 +94,7 @@ _CONDITION: dict[str, Any] = {
         "regex": _text("RE2. An allow must match the whole value; an ask or a deny matches any part."),
         "min": {"type": "number"},
         "max": {"type": "number"},
-        "host": _one_or_more(_SCALAR_TEXT, "The host of a URL; *.example.com means its subdomains."),
+        "host": _one_or_more(_SCALAR_TEXT, "The host of a URL; *.example.com means its subdomains, * every host."),
         "present": {"type": "boolean", "description": "Whether the argument is given at all."},
         "not": _CONDITIONS | {"description": "The opposite of these conditions."},
     },
