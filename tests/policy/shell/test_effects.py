@@ -382,3 +382,119 @@ QUERIES = [
 @pytest.mark.parametrize("client", ["psql -c", "mysql -e", "sqlite3 x.db"])
 def test_a_statement_that_only_computes_runs_unasked(client: str, statement: str) -> None:
     assert runs_unasked(f"{client} '{statement}'"), judged(f"{client} '{statement}'").reason
+
+
+ELSEWHERE_RUN = [
+    "docker exec web ls",
+    "docker exec -it web cat /etc/hosts",
+    "podman exec web ls",
+    "kubectl exec x -- ls",
+    "kubectl exec -it x -c y -- cat /etc/hosts",
+    "docker compose exec web ls",
+    "docker-compose exec web ls",
+    "ssh host ls",
+]
+
+
+@pytest.mark.parametrize("command", ELSEWHERE_RUN)
+def test_a_command_on_another_machine_is_not_known_by_the_paths_of_this_one(command: str) -> None:
+    assert not judged(command).known
+    assert not any(effect.kind is EffectKind.READ for effect in judged(command).effects)
+
+
+AIMED = [
+    "find . -name .env -exec cat {} +",
+    "find .. -name '.env*' -exec cat {} \\;",
+    "find . -name .env -execdir cat {} \\;",
+    "find . -iname '*.PEM' -exec cat {} +",
+    "find . -path './.ssh/*' -exec cat {} +",
+    "find . -wholename '*/.aws/*' -exec cat {} +",
+    "find . -regex '.*\\.pem' -exec cat {} +",
+    "find . -name '*.pem' -print0 | xargs -0 cat",
+    'cat "$(find . -name .env | head -n 1)"',
+    "grep -r KEY --include=.env .",
+    "grep -r KEY --include '*.pem' .",
+    "grep -r KEY --include=.env* .",
+    "rg KEY -g .env",
+    "rg --glob=.env* KEY",
+    "rg --hidden KEY -g '.env*'",
+    "rg KEY --glob='*.{pem,key}'",
+    "fd -H '^\\.env$' -x cat",
+    "fd -e pem -X cat",
+    "fd -g '*.pem' -X cat",
+]
+
+
+@pytest.mark.parametrize("command", AIMED)
+def test_a_search_aimed_at_secrets_asks_when_they_are_read(command: str) -> None:
+    assert judged(command).danger >= DangerLevel.HIGH
+
+
+AIMED_ELSEWHERE = [
+    "find . -name .env",
+    "find . -name .env -exec ls -l {} +",
+    "find . -name '*.pem' -print0 | xargs -0 ls -l",
+    "find . ! -name .env -exec cat {} +",
+    "find . -not -name '*.pem' -print0 | xargs -0 cat",
+    "find . -name .ssh -prune -o -name '*.py' -exec cat {} +",
+    "find . -name '*.py' -exec cat {} +",
+    "grep -r KEY --include='*.py' .",
+    "grep -r KEY --exclude=.env .",
+    "rg KEY -g '!.env'",
+    "rg KEY -g '*.{py,md}'",
+    "fd -e py -X cat",
+    "fd . -X cat",
+]
+
+
+@pytest.mark.parametrize("command", AIMED_ELSEWHERE)
+def test_a_search_that_reads_no_secret_it_is_aimed_at_runs_unasked(command: str) -> None:
+    assert runs_unasked(command), judged(command).reason
+
+
+KEPT = [
+    ("sed -i.bak s/a/b/ books/a", "/project/books/a.bak"),
+    ("sed -i.bak s/a/b/ -- books/*", "/project/books/a.bak"),
+    ("sed --in-place=.bak s/a/b/ books/a", "/project/books/a.bak"),
+    ("sed -i'old_*' s/a/b/ books/a", "/project/books/old_a"),
+    ("flock books/lock -c 'ls'", "/project/books/lock"),
+    ("flock books/lock ls", "/project/books/lock"),
+    ("flock lock -c 'touch books/a'", "/project/books/a"),
+]
+
+
+@pytest.mark.parametrize(("command", "path"), KEPT)
+def test_the_old_file_and_the_lock_are_written_too(command: str, path: str) -> None:
+    assert judged(command).known
+    assert writes(command, path)
+
+
+def test_a_lock_is_all_that_flock_itself_writes() -> None:
+    assert effects("flock books/lock ls") == ["write:/project/books/lock", "read:/project"]
+
+
+IRREPLACEABLE = [
+    "rm -rf .git",
+    "rm -rf .git/objects",
+    "rm -rf .git/refs/heads",
+    "rm -rf .git/*",
+    "rm -rf .hg/store",
+    "rm -rf /home/other",
+    "rm -rf /home/other/*",
+    "rm -rf /Users/other",
+    "rm -rf /mnt/disk",
+    "find / -name '*.log' -delete",
+    "find / -name '*.log' -exec rm {} +",
+    "find ~ -name '*.tmp' -delete",
+    "find . -delete",
+]
+
+
+@pytest.mark.parametrize("command", IRREPLACEABLE)
+def test_deleting_all_over_a_root_a_disk_a_home_or_a_history_is_critical(command: str) -> None:
+    assert judged(command).danger is DangerLevel.CRITICAL
+
+
+@pytest.mark.parametrize("command", ["rm -rf build", "rm -rf .git/hooks", "find . -name '*.log' -delete", "rm x"])
+def test_deleting_something_in_the_workspace_is_high(command: str) -> None:
+    assert judged(command).danger is DangerLevel.HIGH

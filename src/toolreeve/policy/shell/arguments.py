@@ -141,7 +141,7 @@ class _Reader:
     def _flag_with_value(self, word: Word) -> bool:
         """`--include=*.c`: whatever it matches is that flag, each time with another text."""
         found = _FLAG_WITH_VALUE.match(word.text) if isinstance(word, Glob) else None
-        if found is None or self._table.get(found[1]) != "text" or found[1] in self._program.refused:
+        if found is None or self._table.get(found[1]) not in ("text", "aim") or found[1] in self._program.refused:
             return False
         if self._program.judge and not self._program.harmless:
             return False

@@ -4,6 +4,7 @@ SAFE runs unasked, so it is only for commands that are known throughout, change 
 """
 
 import ipaddress
+import re
 
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect, EffectKind, Reach
@@ -12,8 +13,13 @@ from toolreeve.policy.shell.site import Findings
 
 _HISTORY = frozenset((".git", ".hg", ".svn"))
 _SYSTEM_ROOTS = frozenset(
-    "/ /bin /boot /dev /etc /home /lib /lib64 /opt /proc /root /sbin /srv /sys /usr /var /Users /System "
+    "/ /bin /boot /dev /etc /home /lib /lib64 /opt /proc /root /sbin /srv /sys /usr /var /mnt /media /Users /System "
     "/Library".split()
+)
+_HOME = re.compile(r"/(?:home|Users|mnt|media|Volumes)/[^/]+")
+"""The home of somebody, or a disk."""
+_PAST = re.compile(
+    r"/(?:\.git(?:/(?:objects|refs|logs|modules)(?:/.*)?)?|\.hg(?:/store(?:/.*)?)?|\.svn(?:/.*)?)\Z", re.DOTALL
 )
 Judgement = tuple[DangerLevel, str]
 _SAFE: Judgement = (DangerLevel.SAFE, "")
@@ -97,13 +103,24 @@ def _writing(effect: Effect, root: str) -> Judgement:
 
 def _deleting(effect: Effect, home: str, root: str) -> Judgement:
     path = effect.target
-    if effect.reach is Reach.BELOW and (path in _SYSTEM_ROOTS or under(home, path) or under(root, path)):
+    if effect.reach is Reach.BELOW and (_holds_system(path) or under(home, path) or under(root, path)):
         return DangerLevel.CRITICAL, f"deletes everything below {path}"
-    if effect.reach is Reach.BELOW and path.rpartition("/")[2] in _HISTORY:
+    if effect.reach is Reach.MATCHING and path.endswith("/**") and _sweeps(path[:-3] or "/", root):
+        return DangerLevel.CRITICAL, f"deletes anywhere below {path[:-3] or '/'}"
+    if effect.reach is Reach.BELOW and _PAST.search(path):
         return DangerLevel.CRITICAL, f"deletes the history in {path}"
     if path.startswith("/dev/"):
         return DangerLevel.CRITICAL, f"deletes the device {path}"
     return DangerLevel.HIGH, f"deletes {path}"
+
+
+def _holds_system(path: str) -> bool:
+    return path in _SYSTEM_ROOTS or _HOME.fullmatch(path) is not None
+
+
+def _sweeps(path: str, root: str) -> bool:
+    """Whether files are deleted all over a system or a home, whichever they are; the workspace may be in one."""
+    return _holds_system(path) and not under(path, root)
 
 
 def _contacting(host: str) -> Judgement:

@@ -92,10 +92,16 @@ def _may_tell(text: str) -> bool:
 
 def secret_glob(pattern: str) -> bool:
     """Whether a glob is aimed at secrets: it matches the name of one, and is not simply everything."""
-    if secret(pattern.replace("*", "x").replace("?", "x")):
-        return True
+    return aimed_at(pattern) != ""
+
+
+def aimed_at(pattern: str) -> str:
+    """A secret that a glob is aimed at, or nothing."""
+    full = pattern if pattern[:1] == "/" else f"/{pattern}"
+    if secret(full.replace("*", "x").replace("?", "x")):
+        return pattern
     names = [name for name in pattern.split("/") if name not in _BROAD and any(char in name for char in "*?[")]
-    return any(matching(_WITNESSES, name) for name in names)
+    return next((found for name in names for found in matching(_WITNESSES, name.lower())), "")
 
 
 def secrets_below(path: str, home: str) -> bool:

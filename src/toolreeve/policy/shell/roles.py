@@ -5,7 +5,9 @@ from functools import lru_cache
 
 from toolreeve.core.effects import EffectKind, Reach
 from toolreeve.policy.shell import hosts
+from toolreeve.policy.shell.aiming import choices
 from toolreeve.policy.shell.arguments import Arguments, NotKnown
+from toolreeve.policy.shell.paths import aimed_at
 from toolreeve.policy.shell.site import Site
 from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Glob, Open, Word, several, shown
@@ -61,6 +63,8 @@ def apply(role: str, word: Word, site: Site) -> None:
             hosts.image(word, site, EffectKind.NET if role == "image" else EffectKind.SEND)
         case "project":
             hosts.project(word, site)
+        case "aim":
+            _aim(word, site)
         case "revision":
             _revision(word, site)
         case "cloud":
@@ -82,6 +86,15 @@ def _script(word: Word, site: Site) -> None:
     if not isinstance(word, str) or _STREAM.match(word):
         raise NotKnown(f"takes what to do from `{shown(word)}`; name a file")
     site.touch(EffectKind.READ, word)
+
+
+def _aim(word: Word, site: Site) -> None:
+    """A pattern that chooses which files of a tree are read."""
+    text = word if isinstance(word, str) else word.text if isinstance(word, Glob) else ""
+    text = text.partition("=")[2] if text.startswith("--") else text
+    for pattern in choices(text) if text[:1] != "!" else ():
+        if name := aimed_at(pattern):
+            site.touch(EffectKind.READ, name.lstrip("/"))
 
 
 def _revision(word: Word, site: Site) -> None:

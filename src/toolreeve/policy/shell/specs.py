@@ -16,7 +16,7 @@ from toolreeve.core.errors import ToolreeveError
 
 ROLES = frozenset(
     "text many read list deep script write delete deltree url host upload revision cloud move bind database replace "
-    "parents tree server connection remote publish image release project".split()
+    "parents tree server connection remote publish image release project aim".split()
 )
 """What a value can be: see `roles` for the effect of each."""
 

@@ -27,7 +27,6 @@ from toolreeve.policy.shell.words import Word
 Judge = Callable[[Program, list[Word], Site], Printed]
 
 JUDGES: Mapping[str, Judge] = {
-    "after_dashes": wrappers.after_dashes,
     "anything": text.anything,
     "awk": awk.judge,
     "command": wrappers.command,
@@ -40,6 +39,7 @@ JUDGES: Mapping[str, Judge] = {
     "env": wrappers.env,
     "fd": text.fd,
     "find": find.judge,
+    "flock": shells.flock,
     "fzf": text.fzf,
     "gh_api": downloads.gh_api,
     "git": git.judge,

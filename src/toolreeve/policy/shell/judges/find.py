@@ -1,9 +1,11 @@
 """What does `find` do with what it finds? Its expression says: list, run a command on each, delete, write a list."""
 
 import re
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
 from toolreeve.core.effects import EffectKind, Reach
+from toolreeve.policy.shell.aiming import beside, globs_of
 from toolreeve.policy.shell.arguments import NotKnown
 from toolreeve.policy.shell.judging import printed
 from toolreeve.policy.shell.judging import roots as named
@@ -23,6 +25,7 @@ _VALUED = frozenset(
     "-printf -used -regextype -context -flags".split()
 )
 _COMPARED = re.compile(r"-(?:a|c|)newer|-newer[aBcm][aBcmt]|-samefile")
+_CHOOSING = frozenset("-name -iname -path -ipath -wholename -iwholename -regex -iregex".split())
 _RUNS = frozenset(("-exec", "-execdir"))
 _LISTS = {"-fprint": 1, "-fprint0": 1, "-fls": 1, "-fprintf": 2}
 _OTHER_OUTPUT = _RUNS.union(_LISTS, "-ls -help --help -version --version -D".split())
@@ -50,11 +53,24 @@ def judge(spec: Program, words: list[Word], site: Site) -> Printed:
     for root in roots or ["."]:
         site.touch(EffectKind.READ, root, Reach.NAMES)
     below = named(roots or ["."], site)
+    patterns = list(_patterns(words))
     primaries: list[int] = []
     while at < len(words):
         primaries.append(at)
-        at = _primary(words, at, below, site)
-    return None if any(word in _OTHER_OUTPUT for word in words) else _printed(words, primaries, roots, site)
+        at = _primary(words, at, below if below is None else beside(below, patterns), site)
+    if any(word in _OTHER_OUTPUT for word in words):
+        return None
+    found = _printed(words, primaries, roots, site)
+    return found._replace(below=beside(found.below, patterns)) if found else None
+
+
+def _patterns(words: list[Word]) -> Iterator[str]:
+    """Those that choose files, not those that leave some out."""
+    for at, word in enumerate(words[:-1]):
+        if word in _CHOOSING and words[at - 1] not in ("!", "-not") and words[at + 2 : at + 3] != ["-prune"]:
+            value = words[at + 1]
+            text = value if isinstance(value, str) else value.text if isinstance(value, Glob) else ""
+            yield from globs_of(text, anchored=True) if "regex" in shown(word) else [text]
 
 
 def _printed(words: list[Word], primaries: list[int], roots: list[Word], site: Site) -> Printed:

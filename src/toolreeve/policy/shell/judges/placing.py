@@ -74,7 +74,7 @@ def _land_one(source: Word, target: str, landing: _Landing, site: Site) -> None:
     if last in ("", *_DIRECTORIES) or "**" in last:
         site.touch(EffectKind.WRITE, target, Reach.BELOW)
         return
-    inside: Word = f"{target.rstrip('/') or ''}/{last}"
+    inside = f"{target.rstrip('/') or ''}/{last}"
     if landing.trees and isinstance(source, str):
         site.touch(EffectKind.WRITE, inside, Reach.BELOW)
     elif landing.trees:

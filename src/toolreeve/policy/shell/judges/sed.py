@@ -3,14 +3,14 @@
 import re
 
 from toolreeve.core.effects import EffectKind
-from toolreeve.policy.shell.arguments import NotKnown, read
+from toolreeve.policy.shell.arguments import Arguments, NotKnown, read
 from toolreeve.policy.shell.judging import conclude
 from toolreeve.policy.shell.printing import Printed
 from toolreeve.policy.shell.roles import apply
 from toolreeve.policy.shell.site import Site
 from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.weighing import LONGEST_PROGRAM
-from toolreeve.policy.shell.words import Word
+from toolreeve.policy.shell.words import Glob, Open, Word, shown
 
 _ADDRESS = re.compile(r"\s*(?:\d+(?:~\d+)?|\$|[+~]\d+)\s*")
 _LABEL = re.compile(r"[ \t]*[^\s;}]*")
@@ -44,10 +44,21 @@ def judge(spec: Program, words: list[Word], site: Site) -> Printed:
         apply("read", operand, site)
         if in_place:
             apply("write", operand, site)
-    if in_place and any(value and "/" in str(value) for flag, value in arguments.flags if flag in ("-i", "--in-place")):
-        raise NotKnown("sed keeps its backup in another directory")
+            _keep_old(operand, arguments, site)
     found = conclude(spec, arguments, site)
     return found if all(map(_CHOOSES_LINES.fullmatch, texts)) else None
+
+
+def _keep_old(operand: Word, arguments: Arguments, site: Site) -> None:
+    """`-i.bak` keeps the old file as well: with that behind its name, or with its name in the place of a `*`."""
+    for flag, ending in arguments.flags:
+        if flag in ("-i", "--in-place") and ending:
+            if not isinstance(ending, str) or "/" in ending:
+                raise NotKnown("sed keeps its backup in another directory")
+            if not isinstance(operand, Open):
+                folder, slash, name = shown(operand).rpartition("/")
+                kept = folder + slash + (ending.replace("*", name) if "*" in ending else name + ending)
+                apply("write", kept if isinstance(operand, str) else Glob(kept), site)
 
 
 class _Script:

@@ -5,6 +5,7 @@ import re
 from toolreeve.policy.shell.arguments import NotKnown, read
 from toolreeve.policy.shell.judging import settle_flags
 from toolreeve.policy.shell.printing import Printed
+from toolreeve.policy.shell.roles import apply
 from toolreeve.policy.shell.site import Site
 from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Open, Word, several
@@ -52,6 +53,24 @@ def _positional(words: list[Word]) -> dict[str, Word]:
     if len(words) == 2 and "1" in found:
         found["@"] = found["*"] = found["1"]
     return found
+
+
+def flock(spec: Program, words: list[Word], site: Site) -> Printed:
+    """Makes the file that it locks, then runs a command, or a text where `-c` stands before it."""
+    arguments = read(spec, words)
+    settle_flags(spec, arguments, site)
+    lock, *command = arguments.operands or [""]
+    if not isinstance(lock, str) or not command:
+        raise NotKnown("`flock` without a fixed name and a command")
+    apply("write", lock, site)
+    if command[0] not in ("-c", "--command"):
+        return site.run(command, site.scope.copy(), site.piped)
+    if len(command) != 2 or not isinstance(command[1], str):
+        raise NotKnown("`flock -c` without one fixed text")
+    _check_dialect("sh", command[1], posix=True)
+    scope = site.scope.copy()
+    scope.variables = dict.fromkeys(scope.variables, Open())
+    return site.run_text(command[1], scope)
 
 
 def watch(spec: Program, words: list[Word], site: Site) -> Printed:

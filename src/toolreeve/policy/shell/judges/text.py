@@ -3,7 +3,8 @@
 import re
 
 from toolreeve.core.effects import Effect, EffectKind, Reach
-from toolreeve.policy.shell.arguments import NotKnown, read
+from toolreeve.policy.shell.aiming import beside, globs_of
+from toolreeve.policy.shell.arguments import Arguments, NotKnown, read
 from toolreeve.policy.shell.judging import by_specification, conclude, housekeeping, printed, settle_flags
 from toolreeve.policy.shell.paths import resolve
 from toolreeve.policy.shell.printing import Apart, Paths, Printed
@@ -117,6 +118,7 @@ def fd(spec: Program, words: list[Word], site: Site) -> Printed:
     for root in roots or ["."]:
         site.touch(EffectKind.READ, root, Reach.NAMES)
     found = None if arguments.has("--base-directory") else printed(roots, site, nuls=arguments.has(*spec.nuls))
+    found = found and found._replace(below=beside(found.below, _sought(arguments)))
     if at < len(words):
         if arguments.has("--base-directory"):
             raise NotKnown("fd that runs a command in another directory")
@@ -125,6 +127,15 @@ def fd(spec: Program, words: list[Word], site: Site) -> Printed:
     if arguments.has("-l", "--list-details"):
         site.findings.effects.append(Effect(EffectKind.EXEC, "ls"))
     return None if at < len(words) or arguments.has(*spec.rewrites) else found
+
+
+def _sought(arguments: Arguments) -> list[str]:
+    """The names that fd looks for: by a regular expression or a glob, or by what they end in."""
+    ends = [f"*.{shown(value)}" for flag, value in arguments.flags if flag in ("-e", "--extension") and value]
+    wanted = [word for word in arguments.operands[:1] if isinstance(word, str)]
+    if arguments.has("-g", "--glob"):
+        return ends + wanted
+    return ends + [glob for word in wanted for glob in globs_of(word, anchored=False)]
 
 
 def _run_each(command: list[Word], found: Open, scope: Scope, site: Site) -> None:

@@ -82,18 +82,6 @@ def _split(arguments: Arguments) -> list[Word]:
     return words
 
 
-def after_dashes(spec: Program, words: list[Word], site: Site) -> Printed:
-    """Everything after `--` is a command, run in another place."""
-    if "--" not in words:
-        raise NotKnown(f"`{spec.name}` without `--`")
-    at = words.index("--")
-    arguments = read(spec, words[:at])
-    if len(arguments.operands) != len(spec.operands) or at + 1 >= len(words):
-        raise NotKnown(f"`{spec.name}` that is not plain")
-    conclude(spec, arguments, site)
-    return site.run(words[at + 1 :], site.scope.copy(), None)
-
-
 def command(spec: Program, words: list[Word], site: Site) -> Printed:
     """`command -v name` asks, `command name` runs."""
     arguments = read(spec, words)
