@@ -50,6 +50,22 @@ def test_a_committed_secret_is_asked_about_like_one_on_disk(command: str) -> Non
     assert judged(command).danger >= DangerLevel.HIGH
 
 
+CHOSEN_LATE = [
+    'git show "HEAD:$x"',
+    'git show --stat "HEAD:$x"',
+    'git show "HEAD$(cat notes.txt)"',
+    'git log -L "$x"',
+    'git cat-file -p "HEAD:$(cat notes.txt)"',
+    'git archive HEAD | tar xO -- "$x"',
+    'gh pr list -R "$(cat notes.txt)"',
+]
+
+
+@pytest.mark.parametrize("command", CHOSEN_LATE)
+def test_what_is_printed_must_not_be_chosen_only_when_it_runs(command: str) -> None:
+    assert not judged(command).known
+
+
 PRINTS_ALL = [
     "git diff",
     "git diff main",

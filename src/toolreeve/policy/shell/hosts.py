@@ -84,6 +84,8 @@ def image(word: Word, site: Site, kind: EffectKind) -> None:
 
 def project(word: Word, site: Site) -> None:
     """`[host/]owner/name` or an address, as the clients of code forges take it."""
+    if not isinstance(word, str):
+        raise NotKnown(f"asks about `{shown(word)}`, which may name any host")
     if host := _project_host(word):
         site.reach(EffectKind.NET, host)
 

@@ -14,7 +14,7 @@ from toolreeve.policy.shell.printing import Printed
 from toolreeve.policy.shell.roles import apply
 from toolreeve.policy.shell.site import Site
 from toolreeve.policy.shell.specs import Program
-from toolreeve.policy.shell.words import Glob, Open, Word, stem_of
+from toolreeve.policy.shell.words import Glob, Open, Word, shown, stem_of
 
 _IN_REVISION = re.compile(r"(?P<revision>(?:[^:{]|\{[^}]*\})*):(?:[0-3]:)?(?P<path>[^/!^(].*)", re.DOTALL)
 """`rev:path`, `:path` and `:0:path`; but not `:/text`, which looks for a commit, nor `:(magic)path`."""
@@ -91,7 +91,10 @@ def _prints_content(spec: Program, arguments: Arguments) -> bool:
 
 def _ranges(arguments: Arguments) -> list[str]:
     """The file in `-L 1,5:file` and `-L :function:file`; which colon stands before it is not certain, so all do."""
-    values = [value for flag, value in arguments.flags if flag == "-L" and isinstance(value, str)]
+    given = [value for flag, value in arguments.flags if flag == "-L"]
+    values = [value for value in given if isinstance(value, str)]
+    if len(values) < len(given):
+        raise NotKnown("prints lines of a file decided only when it runs")
     if any(value.count(":") > _MOST_COLONS for value in values):
         raise NotKnown("a range of lines that cannot be read")
     return [value[at + 1 :] for value in values for at, char in enumerate(value) if char == ":" and value[at + 1 :]]
@@ -106,8 +109,12 @@ def _read_tree(revisions: list[Word], paths: list[Word], ranges: list[str], site
 
 def _named(word: Word, site: Site) -> _Named:
     """Reads what a revision names, or a path that may pass for one."""
-    if not isinstance(word, str):
-        return _Named.PATH if isinstance(word, Glob) and _path(word, site) else _Named.REVISION
+    if isinstance(word, Open):
+        _check_number(word)
+        return _Named.REVISION
+    if isinstance(word, Glob):
+        _path(word, site)
+        return _Named.PATH
     if inside := _IN_REVISION.fullmatch(word):
         _blob(inside["path"], site)
         return _Named.BLOB
@@ -115,6 +122,12 @@ def _named(word: Word, site: Site) -> _Named:
     if like_a_path or not _RANGE.search(word):
         _path(word, site)
     return _Named.PATH if like_a_path else _Named.REVISION
+
+
+def _check_number(word: Open) -> None:
+    """`HEAD~$n` is a revision only if it is a number that comes."""
+    if not word.solid:
+        raise NotKnown(f"prints `{shown(word)}`, which may be any file of the repository")
 
 
 def _path(word: Word, site: Site) -> bool:
@@ -144,6 +157,8 @@ def _blob(path: str, site: Site) -> None:
 
 def _list(word: Word, site: Site) -> None:
     """Of a commit only names are told; but a file is printed all the same."""
+    if isinstance(word, Open) and ":" in word.prefix:
+        raise NotKnown(f"prints `{shown(word)}`, a file decided only when it runs")
     if not isinstance(word, str):
         return
     if inside := _IN_REVISION.fullmatch(word):

@@ -122,7 +122,7 @@ def unpack(spec: Program, words: list[Word], site: Site) -> Printed:
     if arguments.has("-p", "-c"):
         for member in arguments.operands[1:]:
             apply("read", member, site)
-    elif not arguments.has(*spec.calm, "-d"):
+    if not arguments.has(*spec.calm, "-d"):
         apply("tree", ".", site)
     return conclude(spec, arguments, site)
 

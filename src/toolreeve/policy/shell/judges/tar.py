@@ -41,8 +41,10 @@ def judge(spec: Program, words: list[Word], site: Site) -> Printed:
         for archive in archives:
             apply("read", archive, site)
     elif arguments.has(*_EXTRACTS):
-        _extract(arguments.flags, archives, site, to_output=arguments.has("-O", "--to-stdout"))
-        _name_members(arguments.operands, site)
+        to_output = arguments.has("-O", "--to-stdout")
+        _extract(arguments.flags, archives, site, to_output=to_output)
+        if to_output:
+            _name_members(arguments.operands, site)
     elif arguments.has("-c", "--create", "-r", "--append", "-u", "--update"):
         for archive in archives:
             apply("write", archive, site)
@@ -95,7 +97,7 @@ def _name_members(members: list[Word], site: Site) -> None:
     """What is called like a secret may well be one, also in an archive."""
     for member in members:
         if isinstance(member, Open):
-            raise NotKnown(f"unpacks `{shown(member)}`, a name decided only when it runs")
+            raise NotKnown(f"prints `{shown(member)}`, a name decided only when it runs")
         apply("read", member, site)
 
 
