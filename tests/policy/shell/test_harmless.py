@@ -231,6 +231,8 @@ def test_a_pattern_in_a_flag_whose_text_counts_is_not_known() -> None:
         "mtr -F hosts",
         "shellcheck -x x.sh",
         "zdiff a.gz",
+        "grep -d recurse x ..",
+        "grep --directories=recurse x ..",
         "jar tf a.jar @list",
         "7z h '../*'",
         "unrar p '../*.rar'",
@@ -283,6 +285,12 @@ def test_a_value_is_read_written_or_contacted_as_it_is(command: str, effect: str
 def test_sort_keeps_its_own_files_where_it_always_does() -> None:
     assert runs_unasked("sort -T /tmp x")
     assert not runs_unasked("sort -T src x")
+
+
+@pytest.mark.parametrize("command", ["printenv A*", 'printenv "$x"', "printenv $(echo API_TOKEN)"])
+def test_a_variable_is_printed_by_its_name_only(command: str) -> None:
+    assert not runs_unasked(command)
+    assert runs_unasked("printenv PATH LANG")
 
 
 @pytest.mark.parametrize("command", ["getent ahosts x$(whoami).example.com", "resolvectl query $(cat x).example.com"])
