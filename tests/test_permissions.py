@@ -112,7 +112,10 @@ def test_an_explanation_holds_the_whole_decision() -> None:
     explanation = PermissionPolicy(ExecutionContext(mode=PermissionMode.STRICT)).explain("bash", {"command": "ls"})
 
     assert explanation.to_dict()["effect"] == "deny"
-    assert explanation.verdict.change == "add 'bash' to allowed_tools, or a rule: {tool: bash, decision: allow}"
+    assert explanation.verdict.change == (
+        "a rule for exactly this call: "
+        '{tool: bash, when: {"command": {equals: "ls"}}, max_danger: high, decision: allow}'
+    )
 
 
 @pytest.mark.parametrize(("answer", "approved"), [(True, True), (False, False)])
