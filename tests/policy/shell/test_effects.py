@@ -239,6 +239,11 @@ ELSEWHERE = [
 ]
 
 
+@pytest.mark.parametrize("command", ["cp -t a -t b c", f"sed -i'{'*' * 100}' s/a/b/ x"])
+def test_a_place_that_cannot_be_told_is_not_known(command: str) -> None:
+    assert not judged(command).known
+
+
 @pytest.mark.parametrize("command", ELSEWHERE)
 def test_what_is_written_elsewhere_does_not_count_as_overwritten(command: str) -> None:
     assert not writes(command, "/project/books/a.ledger")
@@ -349,6 +354,10 @@ CARRIED_AWAY = [
     'docker manifest inspect "x$(cat notes.txt)/y"',
     'git ls-remote "x$(cat notes.txt)"',
 ]
+
+
+def test_no_word_names_more_hosts_than_can_be_told() -> None:
+    assert not judged(f"psql -h {','.join(['db.example.com'] * 100)} -c 'select 1'").known
 
 
 @pytest.mark.parametrize("command", CARRIED_AWAY)

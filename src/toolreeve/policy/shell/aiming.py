@@ -6,20 +6,22 @@ the secrets beside them, and whoever reads the finds reads those.
 
 import re
 from collections.abc import Iterable
+from itertools import islice
 
 from toolreeve.policy.shell.paths import aimed_at, resolve
 
-_ANYTHING = re.compile(r"(?:\\[wWsSdD]|(?<!\\)\.|\[[^]]*\])[*+]\??|(?<!\\)[*+?]")
+_ANYTHING = re.compile(r"(?:\\[wWsSdD]|(?<!\\)\.|\[[^]]{0,64}\])[*+]\??|(?<!\\)[*+?]")
 _ONE = re.compile(r"(?<!\\)\.|\\[wWsSdD]")
 _SYNTAX = re.compile(r"[\\()^$]")
 _TELLING = re.compile(r"[^\W_]")
 _BRACES = re.compile(r"(?P<before>[^{]*)\{(?P<inner>[^{}]*)\}(?P<after>.*)", re.DOTALL)
 _MOST_CHOICES = 16
+_MOST_SECRETS = 4
 
 
 def beside(places: tuple[str, ...], patterns: Iterable[str]) -> tuple[str, ...]:
-    """The places, and in each of them the secrets that the patterns are aimed at."""
-    names = dict.fromkeys(name for pattern in patterns if (name := aimed_at(pattern)))
+    """The places, and in each of them the secrets that the patterns are aimed at; some of them alarm as much as all."""
+    names = dict.fromkeys(islice((name for pattern in patterns if (name := aimed_at(pattern))), _MOST_SECRETS))
     return (*places, *(resolve(name, place) for name in names for place in places))
 
 

@@ -20,6 +20,7 @@ _SETTINGS = frozenset(
 )
 _SHORT = re.compile(r"(?:[^@/:]+@)?(?P<host>[^/:@]+):(?!//)")
 """`user@host:path`, as git and scp write it."""
+_MOST_HOSTS = 16
 _DEFAULT_REGISTRY = "index.docker.io"
 
 
@@ -27,6 +28,7 @@ def server(word: Word, site: Site) -> None:
     """The host of a database, or the directory of its socket."""
     if not isinstance(word, str):
         raise NotKnown(f"contacts `{shown(word)}`, a host decided only when it runs")
+    _check_few(word)
     if not _is_socket(word):
         for host in word.split(","):
             site.reach(EffectKind.NET, host)
@@ -36,8 +38,14 @@ def database(word: Word, site: Site) -> None:
     """The name of a database, its address, or a list of settings."""
     if not isinstance(word, str):
         raise NotKnown(f"connects to `{shown(word)}`, which is decided only when it runs")
+    _check_few(word)
     for host in _hosts_of(word):
         server(host, site)
+
+
+def _check_few(word: str) -> None:
+    if word.count(",") >= _MOST_HOSTS:
+        raise NotKnown("too many hosts in one word")
 
 
 def _hosts_of(word: str) -> list[str]:

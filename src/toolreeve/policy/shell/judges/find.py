@@ -55,9 +55,10 @@ def judge(spec: Program, words: list[Word], site: Site) -> Printed:
     below = named(roots or ["."], site)
     patterns = list(_patterns(words))
     primaries: list[int] = []
+    below = below if below is None else beside(below, patterns)
     while at < len(words):
         primaries.append(at)
-        at = _primary(words, at, below if below is None else beside(below, patterns), site)
+        at = _primary(words, at, below, site)
     if any(word in _OTHER_OUTPUT for word in words):
         return None
     found = _printed(words, primaries, roots, site)

@@ -46,6 +46,8 @@ def place(spec: Program, words: list[Word], site: Site) -> Printed:
 def _ends(arguments: Arguments) -> tuple[list[Word], list[Word]]:
     """The sources and the targets; a lone operand is put where the shell is."""
     named = [value for flag, value in arguments.flags if flag in _INTO and value is not None]
+    if len(named) > 1:
+        raise NotKnown("several target directories")
     if named:
         return arguments.operands, named
     if len(arguments.operands) == 1 and isinstance(arguments.operands[0], str):

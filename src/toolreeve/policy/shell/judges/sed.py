@@ -18,6 +18,7 @@ _REST_OF_LINE = re.compile(r"[^\n]*(?:\\\n[^\n]*)*")
 _FLAGS = re.compile(r"[gpiImM0-9]*")
 _ALONE = frozenset("pPdDhHgGxnN=FlzqQ")
 _CHOOSES_LINES = re.compile(r"(?:(?:\d+|\$|/[^/\\]*/)(?:,(?:\d+|\$|/[^/\\]*/))?)?!?[pdq]")
+_LONGEST_ENDING = 64
 _NUMBERED = frozenset("qQlL")
 
 
@@ -53,8 +54,8 @@ def _keep_old(operand: Word, arguments: Arguments, site: Site) -> None:
     """`-i.bak` keeps the old file as well: with that behind its name, or with its name in the place of a `*`."""
     for flag, ending in arguments.flags:
         if flag in ("-i", "--in-place") and ending:
-            if not isinstance(ending, str) or "/" in ending:
-                raise NotKnown("sed keeps its backup in another directory")
+            if not isinstance(ending, str) or "/" in ending or len(ending) > _LONGEST_ENDING:
+                raise NotKnown("sed keeps its backup in another directory, or under a name that cannot be read")
             if not isinstance(operand, Open):
                 folder, slash, name = shown(operand).rpartition("/")
                 kept = folder + slash + (ending.replace("*", name) if "*" in ending else name + ending)
