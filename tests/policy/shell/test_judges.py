@@ -213,3 +213,65 @@ def test_tar_takes_names_from_the_directory_it_is_sent_to() -> None:
 )
 def test_tar_that_an_archive_a_list_or_a_name_can_turn_is_asked_about(command: str) -> None:
     assert not runs_unasked(command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "jq -n 'import \"./o\" as $d; $d'",
+        "jq -n env",
+        "jq -n '$ENV.X'",
+        "jq -f p.jq x.json",
+        "jq -R --arg a ../* . f",
+        "jq . /etc/shadow --args x",
+        "jq . -- --arg /etc/shadow x",
+        'jq "$program" x.json',
+        "jq --args . *",
+        "yq -s .a x.yaml",
+        "yq id_rsa",
+        "yq '$ENV.X' x.yaml",
+        "yq 'eval(.a)' x.yaml",
+        "sqlite3 d* 'select 1'",
+        "sqlite3 file:/etc/x.db 'select 1'",
+        "find . -name '*.db' -exec sqlite3 {} +",
+        "curl file:/etc/shadow",
+        "curl -g file:/etc/shadow",
+        "curl @list",
+        "ip link s lo down",
+        "ip xfrm s f",
+        "awk 1 /inet/tcp/0/example.com/80",
+        'awk \'BEGIN{extension("./x.so", "f")}\'',
+        "echo a | sed -e p list | xargs cat",
+        "echo a | sed --debug p | xargs cat",
+        "kubectl get s* -o yaml",
+        "cd /srv && grep -d recurse x ..",
+        "sed -e '#x\\' -e 'w out' f",
+    ],
+)
+def test_a_word_that_makes_a_tool_read_or_do_more_is_asked_about(command: str) -> None:
+    assert not runs_unasked(command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "jq .env x.json",
+        "jq '{env: .a, \"import\": .b}' x.json",
+        "jq -n --args '$ARGS' a b",
+        'jq --arg a "$x" .a x.json',
+        "yq .a x.yaml",
+        "sqlite3 x.db 'select 1'",
+        "curl https://example.com/a:/b",
+        "dig example.com MX",
+        "ip a s",
+        "ip link show lo",
+        "echo a | sed -n p | xargs cat",
+        "kubectl get pods -o yaml",
+    ],
+)
+def test_its_nearest_harmless_kin_is_known(command: str) -> None:
+    assert runs_unasked(command), judged(command).reason
+
+
+def test_a_name_in_capitals_is_contacted_like_any_other() -> None:
+    assert effects("dig EXAMPLE.COM MX") == ["net:example.com"]

@@ -22,7 +22,7 @@ _PIECE = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _REGEX = re.compile(r"/(?:[^/\\\n\[]|\\.|\[\^?\]?(?:[^\]\\\n]|\\.|\[:\w+:\])*\])*/")
-_REFUSED = frozenset(("system", "getline", "ARGV", "ARGC", "ENVIRON", "PROCINFO", "SYMTAB", "FUNCTAB"))
+_REFUSED = frozenset(("system", "getline", "ARGV", "ARGC", "ENVIRON", "PROCINFO", "SYMTAB", "FUNCTAB", "extension"))
 _KEYWORDS = frozenset("print printf return in case else do exit if while for switch".split())
 _CHOOSES = re.compile(r"(?:/[^/\\]*/|NR *[=<>!]=? *\d+)? *(?:\{ *print(?: *\$(?:\d+|NF))? *;? *\})?")
 """Programs that print lines, or words of them, as they are."""
@@ -42,6 +42,8 @@ def judge(spec: Program, words: list[Word], site: Site) -> Printed:
     for operand in operands[1:]:
         if isinstance(operand, str) and _ASSIGNMENT.match(operand):
             continue
+        if isinstance(operand, str) and operand.startswith("/inet"):
+            raise NotKnown(f"`{operand}`, which gawk takes for a connection")
         apply("read", operand, site)
     found = conclude(spec, arguments, site)
     return found if _CHOOSES.fullmatch(operands[0].strip()) and not arguments.flags else None

@@ -15,6 +15,11 @@ _READING = frozenset(("GET", "HEAD", "OPTIONS", "TRACE"))
 _LOOKING = re.compile(r"(?:PWD|SYST|FEAT|HELP|NOOP|STAT|(?:SIZE|MDTM|CWD|MLST|LIST|NLST|TYPE) [\w./-]+)", re.IGNORECASE)
 _WHOLE_SITES = ("-r", "--recursive", "-m", "-p", "-x", "-H")
 _PLAIN_NAME = re.compile(r"[\w.,+@-]+")
+_NO_HOST = re.compile(r"@|[A-Za-z][\w+.-]*:/(?!/)")
+"""curl takes `file:/x` for a file, and what follows an at sign for a list of addresses."""
+_RECORD = re.compile(
+    r"A|AAAA|ANY|AXFR|CAA|CH|CNAME|DNSKEY|DS|HINFO|HTTPS|IN|MX|NAPTR|NS|NSEC3?|PTR|RRSIG|SOA|SPF|SRV|SSHFP|SVCB|TLSA|TXT"
+)
 _BODIES = frozenset(
     "-d --data --data-raw --data-binary --data-urlencode --data-ascii --json -F --form --form-string -T "
     "--upload-file".split()
@@ -37,6 +42,8 @@ def curl(spec: Program, words: list[Word], site: Site) -> Printed:
     if not addresses:
         raise NotKnown("curl without an address")
     for address in addresses:
+        if isinstance(address, str) and _NO_HOST.match(address):
+            raise NotKnown(f"the address `{address}`, which may be a file")
         site.reach(
             EffectKind.SEND if sends else EffectKind.NET,
             address if arguments.has("-g", "--globoff") else _plain(address),
@@ -106,7 +113,7 @@ def dig(spec: Program, words: list[Word], site: Site) -> Printed:
     for operand in arguments.operands:
         if not isinstance(operand, str):
             raise NotKnown(f"asks for `{shown(operand)}`, a name decided only when it runs")
-        if not operand.startswith("+") and not operand.isupper():
+        if not operand.startswith("+") and not _RECORD.fullmatch(operand):
             site.reach(EffectKind.NET, operand.lstrip("@").rstrip("."))
     return None
 

@@ -13,7 +13,10 @@ from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Word, shown
 
 _STAMP = re.compile(r"\+%[FTYmdHMSsjuVN](?:%[FTYmdHMSsjuVN]|[-_.:])*")
-_LISTING = frozenset("show list ls lst get sh s li l monitor".split())
+_LISTING = frozenset("show list ls lst get sh li l monitor".split())
+
+_SHOWN_BRIEFLY = frozenset("a addr address r ro route n neigh neighbor neighbour".split())
+"""Where `s` is short for `show`; of a link it would be `set`."""
 
 
 def date(spec: Program, words: list[Word], site: Site) -> Printed:
@@ -68,7 +71,8 @@ def ip(spec: Program, words: list[Word], site: Site) -> Printed:
         return None
     if texts[0] not in spec.data["objects"].split():
         raise NotKnown(f"`ip {texts[0]}`")
-    if len(texts) > 1 and texts[1] not in _LISTING and texts[1] not in spec.data["verbs"].split():
+    brief = texts[1:2] == ["s"] and texts[0] in _SHOWN_BRIEFLY
+    if len(texts) > 1 and not brief and texts[1] not in _LISTING and texts[1] not in spec.data["verbs"].split():
         raise NotKnown(f"`ip {texts[0]} {texts[1]}`")
     if {"exec", "add", "del", "delete", "set", "flush", "replace", "change", "append", "file"}.intersection(texts[1:]):
         raise NotKnown(f"`ip {' '.join(texts)}`")
@@ -80,9 +84,9 @@ def kubectl_get(spec: Program, words: list[Word], site: Site) -> Printed:
     arguments = read(spec, words)
     texts = [shown(word).lower() for word in arguments.operands]
     kinds = [kind for text in texts for kind in text.split(",")]
-    secret = any(re.match(r"secrets?(?:$|[./])", kind) or "…" in kind for kind in kinds) or arguments.has(
-        "-f", "--filename", "-k"
-    )
+    secret = any(
+        re.match(r"secrets?(?:$|[./])", kind) or re.search(r"[…*?\\[]", kind) for kind in kinds
+    ) or arguments.has("-f", "--filename", "-k")
     formats = [value for flag, value in arguments.flags if flag in ("-o", "--output")]
     if any(not isinstance(value, str) for value in (*formats, *arguments.operands)) and secret:
         raise NotKnown("kubectl get with words decided only when it runs")

@@ -46,8 +46,10 @@ def judge(spec: Program, words: list[Word], site: Site) -> Printed:
         if in_place:
             apply("write", operand, site)
             _keep_old(operand, arguments, site)
-    found = conclude(spec, arguments, site)
-    return found if all(map(_CHOOSES_LINES.fullmatch, texts)) else None
+    # Where a flag gave the script, the first operand is a file already.
+    found = conclude(spec, arguments._replace(operands=["", *operands]), site)
+    plain = all(map(_CHOOSES_LINES.fullmatch, texts)) and not arguments.has("--debug")
+    return found if plain else None
 
 
 def _keep_old(operand: Word, arguments: Arguments, site: Site) -> None:

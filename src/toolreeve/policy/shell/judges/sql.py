@@ -11,7 +11,7 @@ from toolreeve.policy.shell.printing import Printed
 from toolreeve.policy.shell.roles import apply
 from toolreeve.policy.shell.site import Site
 from toolreeve.policy.shell.specs import Program
-from toolreeve.policy.shell.words import Word
+from toolreeve.policy.shell.words import Word, several, shown
 
 _READING_SQL = re.compile(r"\s*(?:select|show|describe|desc|explain(?!\s+analy)|values|table)\b", re.IGNORECASE)
 _CHANGING_SQL = re.compile(
@@ -42,10 +42,17 @@ def query(spec: Program, words: list[Word], site: Site) -> Printed:
         return conclude(spec, arguments, site)
     operands = arguments.operands
     skip = spec.data.get("skip", len(operands))
+    if "database" in spec.operands and operands and _may_be_another(operands[0]):
+        raise NotKnown(f"`{shown(operands[0])}`, which may be another database or several words")
     for role, operand in zip(spec.operands, operands[:skip], strict=False):
         apply(role.rstrip("*"), operand, site)
     _statements(spec, arguments, operands[:skip], operands[skip:], site)
     return conclude(spec, arguments, site)
+
+
+def _may_be_another(database: Word) -> bool:
+    """A name that begins so is an address, whose path begins behind it."""
+    return several(database) or (isinstance(database, str) and database.lower().startswith("file:"))
 
 
 def _statements(spec: Program, arguments: Arguments, databases: list[Word], more: list[Word], site: Site) -> None:

@@ -14,6 +14,9 @@ from toolreeve.policy.shell.site import Site
 from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Open, Word, may_be_flag, several, shown
 
+_AMBIENT = re.compile(r"""(?<![.\w"$])(?:env|import|include|modulemeta)\b(?!\s*:)|\$ENV\b""")
+"""What makes a jq program read more than its input; but not a field of that name."""
+_ELSEWHERE = re.compile(r"load|env|system|eval|import|include", re.IGNORECASE)
 _PAIRS = frozenset(("--arg", "--argjson", "--slurpfile", "--rawfile", "--argfile"))
 _READ_AGAIN = re.compile(r"""["'\\*?\[]""")
 """What a shell or xargs makes something else of when it reads the text again."""
@@ -75,27 +78,39 @@ def _after_first(operands: list[Word]) -> list[Word]:
 
 
 def jq(spec: Program, words: list[Word], site: Site) -> Printed:
-    """`--arg name value` and its kin take two words."""
+    """`--arg name value` and its kin take two words; what follows `--args` are values, unless it is the program."""
+    plain = _without_pairs(words, site)
+    arguments = read(spec, plain)
+    settle_flags(spec, arguments, site)
+    operands = arguments.operands
+    if arguments.has("--args", "--jsonargs"):
+        at = next(index for index, word in enumerate(plain) if word in ("--args", "--jsonargs"))
+        operands = operands[: max(1, len(read(spec, plain[:at]).operands))]
+    for file in _after_first(operands):
+        apply("read", file, site)
+    if arguments.has("-f", "--from-file"):
+        raise NotKnown("a jq program in a file, which may read others")
+    if operands and (not isinstance(operands[0], str) or _AMBIENT.search(operands[0])):
+        raise NotKnown("a jq program that may read the environment or other files")
+    return None
+
+
+def _without_pairs(words: list[Word], site: Site) -> list[Word]:
     plain: list[Word] = []
-    at = 0
-    while at < len(words):
+    at, end = 0, words.index("--") if "--" in words else len(words)
+    while at < end:
         word = words[at]
         if isinstance(word, str) and word in _PAIRS:
-            if at + 2 >= len(words):
-                raise NotKnown(f"{word} without its values")
+            values = words[at + 1 : at + 3]
+            if len(values) < 2 or any(map(several, values)):
+                raise NotKnown(f"{word} without two values that are one word each")
             if word not in ("--arg", "--argjson"):
-                site.touch(EffectKind.READ, words[at + 2])
+                site.touch(EffectKind.READ, values[1])
             at += 3
             continue
         plain.append(word)
         at += 1
-    arguments = read(spec, plain)
-    settle_flags(spec, arguments, site)
-    files = arguments.operands if arguments.has("-f", "--from-file") else _after_first(arguments.operands)
-    if not arguments.has("--args", "--jsonargs"):
-        for operand in files:
-            apply("read", operand, site)
-    return None
+    return plain + words[at:]
 
 
 def yq(spec: Program, words: list[Word], site: Site) -> Printed:
@@ -104,8 +119,11 @@ def yq(spec: Program, words: list[Word], site: Site) -> Printed:
         words = words[1:]
     arguments = read(spec, words)
     expression = arguments.operands[0] if arguments.operands else ""
-    if not isinstance(expression, str) or "load" in expression or "env" in expression or "system" in expression:
+    if not isinstance(expression, str) or _ELSEWHERE.search(expression):
         raise NotKnown("a yq expression that reads elsewhere")
+    if _PLAIN.fullmatch(expression):
+        # Where there is a file of that name, it is read instead.
+        apply("read", expression, site)
     return by_specification(spec, words, site)
 
 
