@@ -144,7 +144,7 @@ async def test_plan_mode_lets_a_command_look_and_not_touch(world: World) -> None
 
 def test_long_commands_are_not_kept_for_later() -> None:
     (knows,) = knowing([bash], root="/project", home="/home/me")
-    names = " ".join(f"file{number}" for number in range(5000))
+    names = " ".join(f"{'folder/' * 8}file{number}" for number in range(700))
     tracemalloc.start()
 
     for number in range(30):

@@ -91,3 +91,31 @@ def test_what_would_keep_the_parser_busy_is_given_up(command: str) -> None:
 )
 def test_what_is_read_with_certainty_is_known(command: str) -> None:
     assert judged(command).known, judged(command).reason
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "env -u {A},touch,x} ls",
+        "cat {a},/etc/passwd}",
+        "find . -name {q},-delete}",
+        "env -S sed -u '1e touch x' p f",
+        "env -S 'sed s/a/b/' -i f",
+        "echo <<ls $(case a in a)\nrm x\nls\n;; esac)\nls",
+        "case'/run' in\na) ls;; esac",
+        'for"a" in x; do ls; done',
+        'unset"a"1 a',
+        'declare""-x FOO=b',
+        '!"/usr/bin/ls"',
+        "![[ -f a && b ]]",
+        "x=b=~/../../y; cat $x",
+    ],
+)
+def test_words_that_bash_joins_or_pairs_otherwise_are_not_known(command: str) -> None:
+    assert not judged(command).known
+
+
+def test_a_command_inside_a_case_in_quotes_is_seen() -> None:
+    found = judged('echo "$(case a in a) echo " <<\'E\'\n"; rm x; echo "\nE\n";; esac)"')
+
+    assert not found.known or ("rm", "x") in [part.argv for part in found.parts]

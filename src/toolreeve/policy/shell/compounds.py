@@ -75,6 +75,8 @@ def loop(reader: Reader, node: "Branching") -> Node:
     children = node.children
     if children[0].type == "select":
         raise Unreadable("`select` waits for a person")
+    if children[1].start_byte == children[0].end_byte:
+        raise Unreadable("a word that begins like a keyword")
     for child in reader.covered(children[1:], children[0].end_byte, node.end_byte):
         if child.type == "variable_name":
             variable = reader.source(child)

@@ -45,7 +45,7 @@ def parse(command: str, *, short: int = SHORT) -> Script:
     try:
         _check(command)
         text = take_out(command) if "<<" in command else command
-        weight = weigh(text) if len(text) > short else 0
+        weight = weigh(text) if len(command) > short else 0
         script = plain(text) if weight <= HEAVIEST_PLAIN else None
         if script is None and weight > HEAVIEST:
             raise Unreadable("too much in one command to be read with certainty")

@@ -23,6 +23,8 @@ _HEREDOC = re.compile(
 _ESCAPED = re.compile(r"\\[\\$`]")
 _NAMED = re.compile(r"\$(\w+)")
 _ANOTHER = re.compile(r"(?<!<)<<(?!<)")
+_CASE = re.compile(r"\bcase\b")
+"""Its patterns end in a bracket that closes nothing."""
 _FIXED = re.compile(FIXED)
 
 
@@ -37,7 +39,7 @@ def take_out(command: str) -> str:
         if ends < 0 and command.endswith(mark, start):
             ends = len(command) - len(mark)
         sign = _sign(command[start : ends + 1], fixed=bool(quoted)) if ends >= 0 and "\n" not in after else None
-        if sign is None:
+        if sign is None or (_CASE.search(before + after) and "(" in before + after):
             break
         kept += (before, sign, after)
         at = ends + len(mark)

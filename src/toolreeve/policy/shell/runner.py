@@ -20,6 +20,8 @@ from toolreeve.policy.shell.words import Word, shown, shown_all
 
 MOST_COMMANDS = 400
 _MOST_WRAPPED = 16
+_ASKING = ("--help", "--version")
+"""Alone, they make every program that is specified tell of itself and nothing more."""
 _EXEC = EffectKind.EXEC  # looked up once: a member of an enumeration is dear to name
 _SYSTEM = re.compile(r"/(?:usr/(?:local/)?)?s?bin/([A-Za-z0-9_.+\[-]+)")
 _PROJECT = re.compile(r"(?:\./)?(?:(?!\.\./)[\w.-]+/)*?(?:\.?venv/bin|node_modules/\.bin)/([A-Za-z0-9_.+-]+)")
@@ -76,6 +78,8 @@ class Runner(ABC):
         spec = program(name)
         if spec is None:
             raise NotKnown(f"no specification of `{name}`")
+        if len(words) == 2 and words[1] in _ASKING and words[0] == name:
+            return None
         printed = self.judge(spec, words[1:], site)
         if words[0] != name and not _SYSTEM.fullmatch(shown(words[0])):
             raise RunsCode(f"runs `{shown(words[0])}`, which lies in the workspace")

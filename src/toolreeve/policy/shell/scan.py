@@ -253,8 +253,12 @@ def _braces(text: str) -> list[str] | None:
             commas.append(index)
         elif char == "}" and depth:
             depth -= 1
-            if depth == 0 and (choices := _choices(text, start, commas, index)) is not None:
-                return _expand(text[:start], choices, text[index + 1 :])
+            if depth == 0:
+                choices = _choices(text, start, commas, index)
+                if choices is not None:
+                    return _expand(text[:start], choices, text[index + 1 :])
+                if "}" in text[index + 1 :] and ("," in text or ".." in text):
+                    raise Unreadable("braces that bash may pair otherwise")
     if depth and ("," in text or ".." in text):
         raise Unreadable("braces of which one is not closed")
     return None

@@ -66,6 +66,8 @@ def bare_assignments(reader: Reader, node: "Branching") -> Node:
 def declaration(reader: Reader, node: "Branching") -> Node:
     flags: list[str] = []
     assignments: list[Assignment] = []
+    if len(node.children) > 1 and node.children[1].start_byte == node.children[0].end_byte:
+        raise Unreadable("a word that begins like a keyword")
     for child in reader.covered(node.children[1:], node.children[0].end_byte, node.end_byte, LINE):
         if child.type == "variable_assignment":
             assignments.append(_assignment(reader, child))

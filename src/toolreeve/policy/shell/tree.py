@@ -36,6 +36,10 @@ _TOKEN = re.compile(r"\w++|[^\w\s]")
 _SIGN = re.compile(r"[^\w\s]")
 _FIXED = re.compile(FIXED)
 _OPERATORS = frozenset((";", "&", "\n"))
+_KEYWORDS = frozenset(
+    "if then elif else fi for while until do done case in esac select function unset unsetenv ! { [[".split()
+)
+_AFTER_KEYWORD = " \t\n;&|()<>"
 _BEFORE_COMMENT = frozenset(("", " ", "\t", "\n", ";", "|", "&", "("))
 
 
@@ -99,6 +103,8 @@ class Reader:
                 raise Unreadable("words that the parser tore apart")
             if not child.is_named and kind != "\n" and self.text[begins:ends] != kind:
                 raise Unreadable("an operator that the parser read more into")
+            if begins == start and before in _KEYWORDS and self.text[begins] not in _AFTER_KEYWORD:
+                raise Unreadable("a word that begins like a keyword")
             before, start = kind, ends
             yield child
         self.check_blank(start, end, blanks)

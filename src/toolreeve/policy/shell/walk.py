@@ -209,7 +209,7 @@ class Walk(Runner):
         if assignment.array or len(words) != 1:
             return Open()
         source = assignment.values[0] if isinstance(assignment.values[0], str) else assignment.values[0].source
-        if ":~" in source or _is_braced(assignment.values[0]):
+        if ":~" in source or "=~" in source or _is_braced(assignment.values[0]):
             raise Unreadable("a value that bash expands otherwise than a word")
         return words[0]
 

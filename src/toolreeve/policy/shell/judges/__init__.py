@@ -52,6 +52,7 @@ JUDGES: Mapping[str, Judge] = {
     "git_remote": git.remote,
     "git_reset": contents.reset,
     "grep": text.grep,
+    "elsewhere": shells.elsewhere,
     "here": text.here,
     "ip": filters.ip,
     "jq": text.jq,

@@ -73,6 +73,11 @@ def flock(spec: Program, words: list[Word], site: Site) -> Printed:
     return site.run_text(command[1], scope)
 
 
+def elsewhere(spec: Program, words: list[Word], site: Site) -> Printed:
+    """A command that another machine or a container runs, by programs of its own."""
+    raise NotKnown(f"`{spec.name}` runs in a container, whose programs are not known")
+
+
 def watch(spec: Program, words: list[Word], site: Site) -> Printed:
     """Joins its words with blanks and gives the text to a shell, again and again."""
     arguments = read(spec, words)

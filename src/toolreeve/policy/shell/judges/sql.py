@@ -11,6 +11,7 @@ from toolreeve.policy.shell.printing import Printed
 from toolreeve.policy.shell.roles import apply
 from toolreeve.policy.shell.site import Site
 from toolreeve.policy.shell.specs import Program
+from toolreeve.policy.shell.weighing import LONGEST_PROGRAM
 from toolreeve.policy.shell.words import Word, several, shown
 
 _READING_SQL = re.compile(r"\s*(?:select|show|describe|desc|explain(?!\s+analy)|values|table)\b", re.IGNORECASE)
@@ -59,6 +60,8 @@ def _statements(spec: Program, arguments: Arguments, databases: list[Word], more
     given = [value for flag, value in arguments.flags if flag in spec.data["statement"].split()] + more
     if not given and not arguments.has("-safe"):
         raise NotKnown(f"`{spec.name}` waits for statements")
+    if sum(len(statement) for statement in given if isinstance(statement, str)) > LONGEST_PROGRAM:
+        raise NotKnown(f"statements of more than {LONGEST_PROGRAM:,} characters")
     if given and all(isinstance(statement, str) and reads_only(statement) for statement in given):
         return
     if not all(isinstance(statement, str) and stays_inside(statement) for statement in given):

@@ -47,7 +47,10 @@ def _bare(spec: Program, arguments: Arguments) -> Printed:
 
 
 def env(spec: Program, words: list[Word], site: Site) -> Printed:
+    """What follows the text of `-S` is for the program that it names: it is known only as the first flag."""
     arguments = read(spec, words)
+    if any(flag in ("-S", "--split-string") for flag, _ in arguments.flags) and len(arguments.flags) > 1:
+        raise NotKnown("`env -S` together with other flags")
     settle_flags(spec, arguments, site)
     command = [*_split(arguments), *arguments.operands]
     loaded = ""
