@@ -46,7 +46,7 @@ def apply(role: str, word: Word, site: Site) -> None:
         case "deltree":
             site.touch(EffectKind.DELETE, word, Reach.BELOW)
         case "move":
-            site.touch(EffectKind.DELETE, word, Reach.EXACT if isinstance(word, Open) else Reach.BELOW)
+            _move(word, site)
         case "script":
             _script(word, site)
         case "url" | "host":
@@ -79,6 +79,13 @@ def apply(role: str, word: Word, site: Site) -> None:
             _bind(word)
         case _:
             raise NotKnown(f"the role {role} of `{shown(word)}`")
+
+
+def _move(word: Word, site: Site) -> None:
+    """What is moved can be read under its new name."""
+    reach = Reach.EXACT if isinstance(word, Open) else Reach.BELOW
+    site.touch(EffectKind.READ, word, reach)
+    site.touch(EffectKind.DELETE, word, reach)
 
 
 def _script(word: Word, site: Site) -> None:

@@ -10,7 +10,7 @@ from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.policy.shell.arguments import NotKnown, RunsCode
 from toolreeve.policy.shell.builtins import BUILTINS
 from toolreeve.policy.shell.judges import JUDGES
-from toolreeve.policy.shell.judging import by_specification
+from toolreeve.policy.shell.judging import by_specification, housekeeping
 from toolreeve.policy.shell.printing import Printed
 from toolreeve.policy.shell.scan import Unreadable
 from toolreeve.policy.shell.scope import Scope
@@ -78,7 +78,8 @@ class Runner(ABC):
         spec = program(name)
         if spec is None:
             raise NotKnown(f"no specification of `{name}`")
-        if len(words) == 2 and words[1] in _ASKING and words[0] == name:
+        if len(words) == 2 and words[1] in _ASKING and words[0] == name and spec.judge != "grave":
+            housekeeping(spec, site)
             return None
         printed = self.judge(spec, words[1:], site)
         if words[0] != name and not _SYSTEM.fullmatch(shown(words[0])):

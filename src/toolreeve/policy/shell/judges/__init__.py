@@ -53,6 +53,7 @@ JUDGES: Mapping[str, Judge] = {
     "git_reset": contents.reset,
     "grep": text.grep,
     "elsewhere": shells.elsewhere,
+    "grave": shells.grave,
     "here": text.here,
     "ip": filters.ip,
     "jq": text.jq,

@@ -2,6 +2,8 @@
 
 import re
 
+from toolreeve.core.danger import DangerLevel
+from toolreeve.core.effects import EffectKind
 from toolreeve.policy.shell.arguments import NotKnown, read
 from toolreeve.policy.shell.judging import settle_flags
 from toolreeve.policy.shell.printing import Printed
@@ -19,14 +21,15 @@ _OF_BASH = re.compile(
 
 def shell(spec: Program, words: list[Word], site: Site) -> Printed:
     """Only `-c` with fixed text; a script file, standard input or an interactive shell may do anything."""
+    if not all(isinstance(word, str) for word in words):
+        _warn(site)
     arguments = read(spec, words)
     settle_flags(spec, arguments, site)
     if arguments.has("--version", "--help") and not arguments.operands:
         return None
     if not arguments.has("-c") or not arguments.operands:
-        raise NotKnown(
-            f"`{spec.name}` runs what it is fed with or a file; write `{spec.name} -c '…'`, or the commands themselves"
-        )
+        _warn(site)
+        raise NotKnown(f"`{spec.name}` runs its input or a file (write the commands themselves)")
     text = arguments.operands[0]
     if not isinstance(text, str):
         raise NotKnown(f"`{spec.name} -c` with text decided only when it runs")
@@ -34,6 +37,13 @@ def shell(spec: Program, words: list[Word], site: Site) -> Printed:
     scope = site.scope.copy()
     scope.variables = {**dict.fromkeys(scope.variables, Open()), **_positional(arguments.operands[1:])}
     return site.run_text(text, scope)
+
+
+def _warn(site: Site) -> None:
+    """What was fetched before may be what now runs."""
+    hosts = [effect.target for effect in site.findings.effects if effect.kind is EffectKind.NET]
+    if hosts:
+        site.findings.alarm(DangerLevel.CRITICAL, f"may run what {hosts[-1]} sends")
 
 
 def _check_dialect(name: str, text: str, *, posix: bool) -> None:
@@ -71,6 +81,12 @@ def flock(spec: Program, words: list[Word], site: Site) -> Printed:
     scope = site.scope.copy()
     scope.variables = dict.fromkeys(scope.variables, Open())
     return site.run_text(command[1], scope)
+
+
+def grave(spec: Program, words: list[Word], site: Site) -> Printed:
+    """Whatever its words: what it is for is what must be known of it."""
+    site.findings.alarm(DangerLevel(spec.data["danger"]), spec.data["reason"])
+    return None
 
 
 def elsewhere(spec: Program, words: list[Word], site: Site) -> Printed:
