@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.policy.shell.world import judged, runs_unasked
+from tests.policy.shell.world import effects, judged, runs_unasked
 
 
 @pytest.mark.parametrize(
@@ -119,3 +119,21 @@ def test_a_command_inside_a_case_in_quotes_is_seen() -> None:
     found = judged('echo "$(case a in a) echo " <<\'E\'\n"; rm x; echo "\nE\n";; esac)"')
 
     assert not found.known or ("rm", "x") in [part.argv for part in found.parts]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "! cd a/b && cat ../../etc/passwd",
+        "cd src && ! cd none && cat ../../x",
+        "env -S 'bash' -- -c 'ls'",
+        "env -S $'ls\\x1c./run'",
+        "pytest --help",
+        "mvn --version",
+        "cat a={~/../../../notes,b}",
+        "'time' cd src && cat ../../x",
+        "unsetenv x",
+    ],
+)
+def test_where_a_command_runs_and_what_it_is_given_is_not_taken_for_granted(command: str) -> None:
+    assert not runs_unasked(command) or "read:/etc/passwd" in effects(command) or "read:/x" in effects(command)

@@ -10,6 +10,7 @@ from toolreeve.policy.shell.syntax import (
     Group,
     Hole,
     Loop,
+    Negated,
     Node,
     Part,
     Pipeline,
@@ -65,7 +66,7 @@ def negated(reader: Reader, node: "Branching") -> Node:
     _, *inner = reader.line(node)
     if len(inner) != 1:
         raise Unreadable("a negation that is not plain")
-    return reader.statement(inner[0])
+    return Negated(reader.statement(inner[0]))
 
 
 def loop(reader: Reader, node: "Branching") -> Node:

@@ -78,7 +78,7 @@ class Runner(ABC):
         spec = program(name)
         if spec is None:
             raise NotKnown(f"no specification of `{name}`")
-        if len(words) == 2 and words[1] in _ASKING and words[0] == name and spec.judge != "grave":
+        if len(words) == 2 and words[1] in _ASKING and words[0] == name and spec.judge != "grave" and not spec.code:
             housekeeping(spec, site)
             return None
         printed = self.judge(spec, words[1:], site)

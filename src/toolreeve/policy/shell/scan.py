@@ -51,7 +51,7 @@ def restore(text: str) -> str:
 def scan(text: str, offset: int, inner: Inner) -> RawWord:
     """The word in `text`, which starts at byte `offset` of the source."""
     if "{" in text and text != "{}" and (found := _braces(text)) is not None:
-        if "=~" in text:
+        if any("=~" in word for word in (text, *found)):
             raise Unreadable("a tilde and braces in one word")
         words = tuple(restore(word) if PLAIN.fullmatch(word) else scan(word, offset, inner) for word in found)
         return Template((Part(Hole.BRACES, text, words=words),), restore(text))

@@ -80,6 +80,8 @@ def declaration(reader: Reader, node: "Branching") -> Node:
 
 
 def unset(reader: Reader, node: "Branching") -> Node:
-    found = reader.line(node)[1:]
+    keyword, *found = reader.line(node)
+    if keyword.type != "unset":
+        raise Unreadable(f"`{keyword.type}` as a keyword")
     names = (reader.source(child) if child.type == "variable_name" else reader.word(child) for child in found)
     return Simple(("unset", *names), (), (), reader.source(node))

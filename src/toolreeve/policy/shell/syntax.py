@@ -78,6 +78,12 @@ class Group(NamedTuple):
     subshell: bool
 
 
+class Negated(NamedTuple):
+    """`! body`: what comes next runs where it failed."""
+
+    body: "Node"
+
+
 class Redirected(NamedTuple):
     body: "Node"
     redirects: tuple[Redirect, ...]
@@ -125,4 +131,4 @@ class Script(NamedTuple):
     steps: tuple[Step, ...]
 
 
-Node = Simple | Declaration | Pipeline | Group | Redirected | Loop | Branch | Test | Opaque | Script
+Node = Simple | Declaration | Pipeline | Group | Negated | Redirected | Loop | Branch | Test | Opaque | Script

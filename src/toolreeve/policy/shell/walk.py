@@ -23,6 +23,7 @@ from toolreeve.policy.shell.syntax import (
     Group,
     Hole,
     Loop,
+    Negated,
     Node,
     Opaque,
     Pipeline,
@@ -114,6 +115,8 @@ class Walk(Runner):
                 return self.script(node, scope, piped)
             case Group():
                 return self.script(node.body, scope.copy() if node.subshell else scope, piped)
+            case Negated():
+                return self._negated(node, scope, piped)
             case Redirected():
                 return self._redirected(node, scope, piped)
             case Loop():
@@ -166,6 +169,13 @@ class Walk(Runner):
             return None
         printed = self.run(words, scope, piped)
         return None if node.redirects and mixes(node.redirects) else printed
+
+    def _negated(self, node: Negated, scope: Scope, piped: Printed) -> Printed:
+        """A `cd` that counts as a success has not taken place."""
+        inner = scope.copy()
+        printed = self.node(node.body, inner, piped)
+        scope.may_be(inner)
+        return printed
 
     def _redirected(self, node: Redirected, scope: Scope, piped: Printed) -> Printed:
         """A group, a loop or a branch; where a file cannot be opened, bash leaves it out."""

@@ -30,9 +30,11 @@ def wrapper(spec: Program, words: list[Word], site: Site) -> Printed:
         apply(role, operand, site)
     if len(arguments.operands) <= own:
         return _bare(spec, arguments)
-    # Only the shell's own keyword runs in the shell itself, where a `cd` lasts.
-    scope = site.scope if spec.name == "time" else site.scope.copy()
-    return site.run(arguments.operands[own:], scope, site.piped)
+    inner = site.scope.copy()
+    printed = site.run(arguments.operands[own:], inner, site.piped)
+    if spec.name == "time":
+        site.scope.may_be(inner)  # the shell's own keyword runs in the shell itself, where a `cd` lasts
+    return printed
 
 
 def _check_one_word(operand: Word) -> None:
@@ -49,7 +51,8 @@ def _bare(spec: Program, arguments: Arguments) -> Printed:
 def env(spec: Program, words: list[Word], site: Site) -> Printed:
     """What follows the text of `-S` is for the program that it names: it is known only as the first flag."""
     arguments = read(spec, words)
-    if any(flag in ("-S", "--split-string") for flag, _ in arguments.flags) and len(arguments.flags) > 1:
+    split = arguments.has("-S", "--split-string")
+    if split and (len(arguments.flags) > 1 or "--" in words):
         raise NotKnown("`env -S` together with other flags")
     settle_flags(spec, arguments, site)
     command = [*_split(arguments), *arguments.operands]
@@ -79,7 +82,7 @@ def _split(arguments: Arguments) -> list[Word]:
     words: list[Word] = []
     for flag, value in arguments.flags:
         if flag in ("-S", "--split-string"):
-            if not isinstance(value, str) or not re.fullmatch(r"[\w\s./:=,@%+-]*", value) or value.startswith("-"):
+            if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z0-9_ ./:=,@%+-]*", value) or value[:1] == "-":
                 raise NotKnown("the text of `env -S`")
             words.extend(value.split())
     return words
