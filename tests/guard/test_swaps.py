@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from tests.guard.place import CALL, CANARY, Place, names, run
 from toolreeve.core.errors import ToolError
 
-SECONDS = 0.6
+SECONDS, PATIENCE = 0.6, 30
 
 
 @contextmanager
@@ -47,10 +47,10 @@ def exchange(place: Place, name: str) -> Callable[[], None]:
 
 
 def attack(act: Callable[[], object]) -> tuple[int, int]:
-    """Acts again and again for a while: how often it succeeded, and how often it was refused."""
+    """Acts again and again for a while, and until it succeeds: how often it did, and how often it was refused."""
     succeeded = refused = 0
-    ends = time.monotonic() + SECONDS
-    while time.monotonic() < ends:
+    began = time.monotonic()
+    while (gone := time.monotonic() - began) < SECONDS or (not succeeded and gone < PATIENCE):
         try:
             act()
             succeeded += 1

@@ -160,3 +160,17 @@ def test_words_prove_nothing_to_an_allow_and_make_nobody_be_asked() -> None:
 @pytest.mark.parametrize("command", ["a/" * 30_000, "*/" * 30_000, "~" * 60_000, "$(" * 30_000, "\ud800 '" * 9_000])
 def test_hostile_text_is_judged_at_once(command: str) -> None:
     assert not denied(command + " x.py", HUSH) or "*" in command
+
+
+@pytest.mark.parametrize(
+    "command", ["eval grep -r plan books", "find books -exec perl -ne print {} +", "eval date -fbooks/plan.hush"]
+)
+def test_a_folder_stands_for_all_that_is_in_it(command: str) -> None:
+    rule = PermissionRule(effect="read", target={"glob": "books/**"}, decision="deny", reason="books")
+
+    assert denied(command, rule)
+    assert not denied(command.replace("books", "shelf"), rule)
+
+
+def test_a_sign_that_names_nothing_is_no_path() -> None:
+    assert not denied("perl -ne print @ -", HUSH)

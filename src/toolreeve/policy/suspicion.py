@@ -49,13 +49,15 @@ def _is_known(action: Action) -> bool:
 class Suspicion:
     """A deny's condition on targets, made ready to be met by words. `test` is the condition itself."""
 
-    __slots__ = ("_condition", "_hosts", "_paths", "_root", "_telling", "_test")
+    __slots__ = ("_condition", "_folders", "_hosts", "_paths", "_root", "_telling", "_test")
 
     def __init__(self, condition: Mapping[str, Any], test: Test, kinds: frozenset[EffectKind], root: str) -> None:
         self._condition, self._test, self._root = condition, test, root
         globs = list(_globs(condition)) if not kinds or kinds & _ON_PATHS else []
         hosts = _texts(condition.get("host")) if not kinds or kinds & _ON_HOSTS else []
         self._paths = _any_line([translate(glob, root) for glob in globs])
+        folders = [glob.removesuffix("/**") for glob in globs if glob.endswith("/**") and glob.strip("/*")]
+        self._folders = _any_line([translate(folder, root) for folder in folders])
         self._telling = _any_line([_anywhere(part) for part in map(_telling, globs) if part])
         self._hosts = _any_line([_host_in_word(host) for host in hosts])
 
@@ -71,6 +73,9 @@ class Suspicion:
         if self._paths is None:
             return False
         if trace.moves and self._telling is not None and self._telling.search(trace.words) is not None:
+            return True
+        # A command that names a folder may take all that is in it.
+        if self._folders is not None and self._folders.search(trace.paths) is not None:
             return True
         found = self._paths.finditer(trace.paths)
         return any(self._test(match.group().decode(errors="replace"), action) is not False for match in found)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.policy.shell.world import judged, runs_unasked
+from tests.policy.shell.world import effects, judged, runs_unasked
 from toolreeve.core.danger import DangerLevel
 
 
@@ -148,3 +148,37 @@ def test_what_cannot_be_undone_is_critical(command: str, reason: str) -> None:
     found = judged(command)
 
     assert (found.danger, found.reason) == (DangerLevel.CRITICAL, reason)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git --bare status",
+        "xxd -ps a b",
+        "xxd -al a b",
+        "xz -td x.xz",
+        "zstd -l -d x",
+        "sqlite3 :memory: \"select data from fsdir where path='../x'\"",
+        "jq -n '$ ENV'",
+        'git show -s "$(echo HEAD:.env)"',
+        "git remote show 169.254.169.254:x",
+        "npm view git+http://127.0.0.1:9/x.git",
+        "npm view evil/repo",
+        "curl http://localhost./",
+        "curl http://ip6-localhost/",
+    ],
+)
+def test_what_a_program_makes_of_its_words_is_known_better_than_it_looks(command: str) -> None:
+    assert not runs_unasked(command)
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("pr -ts .env a", "read:/project/.env"),
+        ("git show abcd1234 -- a", "read:/project"),
+        ("look -- src/* ./none*", "read:/project/src/*"),
+    ],
+)
+def test_a_word_is_not_taken_for_a_value_that_it_is_not(command: str, expected: str) -> None:
+    assert expected in effects(command)

@@ -21,6 +21,7 @@ _HOME = re.compile(r"/(?:home|Users|mnt|media|Volumes)/[^/]+")
 _PAST = re.compile(
     r"/(?:\.git(?:/(?:objects|refs|logs|modules)(?:/.*)?)?|\.hg(?:/store(?:/.*)?)?|\.svn(?:/.*)?)\Z", re.DOTALL
 )
+_PRIVATE = frozenset(("localhost", "ip6-localhost", "ip6-loopback", "metadata"))
 Judgement = tuple[DangerLevel, str]
 _SAFE: Judgement = (DangerLevel.SAFE, "")
 
@@ -124,7 +125,8 @@ def _sweeps(path: str, root: str) -> bool:
 
 
 def _contacting(host: str) -> Judgement:
-    if host == "localhost" or host.endswith((".localhost", ".internal", ".local")):
+    name = host.rstrip(".").lower()
+    if name in _PRIVATE or name.endswith((".localhost", ".internal", ".local", ".localdomain")):
         return DangerLevel.MEDIUM, f"contacts {host}, inside the private network"
     try:
         address = ipaddress.ip_address(host)

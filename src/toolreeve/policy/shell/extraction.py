@@ -77,7 +77,8 @@ def named_files(command: str) -> Named:
     globs = {found for found in _UNQUOTED.findall(loose) if not _WILD.isdisjoint(found)}
     holed = {word for word in _holed_words(text) if word.strip("*/.")}
     tildes = {f"*/{word.partition('/')[2]}" for word in words if word[0] == "~" and word.strip("~/")}
-    words.update([word[1:] for word in words if word[0] == "@"])
+    attached = [word[1:] for word in words if word[0] == "@"] + [word[2:] for word in words if word[0] == "-"]
+    words.update(filter(None, attached))
     moves = not words.isdisjoint(_MOVING) or any(word.startswith(_MOVING_FLAGS) for word in words)
     return Named(frozenset(words), frozenset(globs | holed | tildes), moves)
 

@@ -2,6 +2,7 @@
 
 import re
 from functools import lru_cache
+from itertools import product
 
 from toolreeve.core.effects import EffectKind, Reach
 from toolreeve.policy.shell import hosts
@@ -20,6 +21,7 @@ _MOVES = re.compile(
 )
 
 _FILES = ("read*",)
+_FEW = 3
 _STREAM = re.compile(r"-$|/dev/|/proc/")
 
 
@@ -192,8 +194,10 @@ def _operands(program: Program, roles: tuple[str, ...], absent: tuple[str, ...],
 def _any_of(roles: tuple[str, ...], words: list[Word], loose: list[int]) -> dict[tuple[str, Word], None]:
     """Every role that each word may have, where those at `loose` may be none, one or several."""
     found: dict[tuple[str, Word], None] = {}
-    for times in range(4):
-        lengthened = [word for index, word in enumerate(words) for _ in range(times if index in loose else 1)]
+    alike = [(times,) * len(loose) for times in range(4)]
+    for lengths in product(range(4), repeat=len(loose)) if len(loose) <= _FEW else alike:
+        times = dict(zip(loose, lengths, strict=True))
+        lengthened = [word for index, word in enumerate(words) for _ in range(times.get(index, 1))]
         assigned = _assign(roles, len(lengthened))
         if assigned is not None:
             found.update(dict.fromkeys(zip(assigned, lengthened, strict=True)))

@@ -63,6 +63,7 @@ JUDGES: Mapping[str, Judge] = {
     "printf": text.printf,
     "python": interpreters.python,
     "query": sql.query,
+    "one_task": filters.one_task,
     "rm": filters.remove,
     "second_verb": filters.second_verb,
     "sed": sed.judge,

@@ -20,7 +20,7 @@ _IN_REVISION = re.compile(r"(?P<revision>(?:[^:{]|\{[^}]*\})*):(?:[0-3]:)?(?P<pa
 """`rev:path`, `:path` and `:0:path`; but not `:/text`, which looks for a commit, nor `:(magic)path`."""
 _LIKE_A_PATH = re.compile(r"\.{0,2}/|\.\.?\Z")
 _RANGE = re.compile(r"[^/]\.\.|\A\.\.[^/]")
-_OBJECT = re.compile(r"[0-9a-f]{4,64}", re.IGNORECASE)
+_OBJECT = re.compile(r"(?:\A|-g)[0-9a-f]{4,64}(?:\Z|\^)|\^\{", re.IGNORECASE)
 """It may be that of a file, whose content is printed whatever is asked of a commit."""
 _EXCLUDED = re.compile(r":/?[!^]|:\([^)]*exclude")
 _MOST_COLONS = 8
@@ -102,6 +102,8 @@ def _ranges(arguments: Arguments) -> list[str]:
 
 def _read_tree(revisions: list[Word], paths: list[Word], ranges: list[str], site: Site) -> None:
     found = {_named(word, site) for word in revisions}
+    if any(isinstance(word, str) and _OBJECT.search(word) for word in revisions):
+        _everything(site)
     bounds = [_path(word, site) for word in (*paths, *ranges)]
     if not (all(bounds) if bounds else _Named.PATH in found or found == {_Named.BLOB}):
         _everything(site)
@@ -157,13 +159,13 @@ def _blob(path: str, site: Site) -> None:
 
 def _list(word: Word, site: Site) -> None:
     """Of a commit only names are told; but a file is printed all the same."""
-    if isinstance(word, Open) and ":" in word.prefix:
-        raise NotKnown(f"prints `{shown(word)}`, a file decided only when it runs")
+    if isinstance(word, Open):
+        _check_number(word)
     if not isinstance(word, str):
         return
     if inside := _IN_REVISION.fullmatch(word):
         _blob(inside["path"], site)
-    elif _OBJECT.fullmatch(word):
+    elif _OBJECT.search(word):
         _everything(site)
     elif not word.startswith(":") and not _RANGE.search(word):
         site.touch(EffectKind.READ, word, Reach.NAMES)

@@ -98,6 +98,16 @@ def kubectl_get(spec: Program, words: list[Word], site: Site) -> Printed:
     return conclude(spec, arguments, site)
 
 
+def one_task(spec: Program, words: list[Word], site: Site) -> Printed:
+    """Of several tasks the last one counts: it is known only if it is given one."""
+    arguments = read(spec, words)
+    names = spec.data["verbs"].split()
+    tasks = {flag.lstrip("-")[0] for flag, _ in arguments.flags if flag in names}
+    if len(tasks) > 1:
+        raise NotKnown(f"`{spec.name}` with several tasks")
+    return by_specification(spec, words, site)
+
+
 def second_verb(spec: Program, words: list[Word], site: Site) -> Printed:
     place, verb = (words[0], words[1]) if len(words) > 1 else ("", "")
     if ".." in shown(place) or not isinstance(verb, str) or not re.fullmatch(spec.data["verbs"], verb):

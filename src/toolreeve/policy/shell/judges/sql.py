@@ -18,7 +18,7 @@ _READING_SQL = re.compile(r"\s*(?:select|show|describe|desc|explain(?!\s+analy)|
 _CHANGING_SQL = re.compile(
     r"\b(?:insert|update|delete|drop|create|alter|truncate|grant|revoke|into|copy|call|execute|merge|replace|vacuum|attach|"
     r"detach|pragma|load_extension|writefile|edit|pg_\w*file\w*|lo_\w+|load_file|outfile|dumpfile|export|import|install|"
-    r"load|set|reindex|analyze|lock|do|pg_terminate\w*|pg_cancel\w*|pg_reload\w*|nextval|setval|dblink\w*|read_\w+|readfile|getenv|glob|"
+    r"load|set|reindex|analyze|lock|do|pg_terminate\w*|pg_cancel\w*|pg_reload\w*|nextval|setval|dblink\w*|read_\w+|readfile|fsdir|zipfile|sqlite_dbpage|getenv|glob|"
     r"xp_\w+|sp_\w+|openrowset|openquery|bulk|exec|unload|for\s+update)\b",
     re.IGNORECASE,
 )
@@ -28,7 +28,7 @@ _PLAIN_CHANGE = re.compile(
     re.IGNORECASE,
 )
 _REACHING_OUT = re.compile(
-    r"\b(?:copy|program|call|execute|exec|do|attach|detach|pragma|load\w*|writefile|readfile|edit|pg_\w+|lo_\w+|outfile|dumpfile|"
+    r"\b(?:copy|program|call|execute|exec|do|attach|detach|pragma|load\w*|writefile|readfile|fsdir|zipfile|edit|pg_\w+|lo_\w+|outfile|dumpfile|"
     r"export|import|install|dblink\w*|read_\w+|getenv|glob|xp_\w+|sp_\w+|open\w+|bulk|unload|language|function|extension|"
     r"trigger|server|system|source|foreign|tablespace|directory)\b|[\\`]|^\s*\.|\n\s*\.",
     re.IGNORECASE,

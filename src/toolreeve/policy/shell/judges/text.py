@@ -14,7 +14,7 @@ from toolreeve.policy.shell.site import Site
 from toolreeve.policy.shell.specs import Program
 from toolreeve.policy.shell.words import Open, Word, may_be_flag, several, shown
 
-_AMBIENT = re.compile(r"""(?<![.\w"$])(?:env|import|include|modulemeta)\b(?!\s*:)|\$ENV\b""")
+_AMBIENT = re.compile(r"""(?<![.\w"$])(?:env|import|include|modulemeta)\b(?!\s*:)|\$\s*ENV\b""")
 """What makes a jq program read more than its input; but not a field of that name."""
 _ELSEWHERE = re.compile(r"load|env|system|eval|import|include", re.IGNORECASE)
 _PAIRS = frozenset(("--arg", "--argjson", "--slurpfile", "--rawfile", "--argfile"))
