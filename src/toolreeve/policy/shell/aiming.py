@@ -19,9 +19,13 @@ _MOST_CHOICES = 16
 _MOST_SECRETS = 4
 
 
-def beside(places: tuple[str, ...], patterns: Iterable[str]) -> tuple[str, ...]:
-    """The places, and in each of them the secrets that the patterns are aimed at; some of them alarm as much as all."""
-    names = dict.fromkeys(islice((name for pattern in patterns if (name := aimed_at(pattern))), _MOST_SECRETS))
+def aimed(patterns: Iterable[str]) -> list[str]:
+    """The secrets that the patterns are aimed at; some of them alarm as much as all."""
+    return list(dict.fromkeys(islice((name for pattern in patterns if (name := aimed_at(pattern))), _MOST_SECRETS)))
+
+
+def beside(places: tuple[str, ...], names: list[str]) -> tuple[str, ...]:
+    """The places, and in each of them the secrets of those names."""
     return (*places, *(resolve(name, place) for name in names for place in places))
 
 

@@ -43,6 +43,7 @@ _WITNESSES = (
     ".env .env.local prod.env secret.env id_rsa id_ed25519 server.pem private.key .netrc .npmrc .pgpass "
     ".git-credentials .bash_history credentials .ssh .aws .gnupg .kube shadow environ"
 ).split()
+_WILD = re.compile(r"[*?\[\]]")
 _BROAD = frozenset(("*", "*.*", "?*", "**", "*/", "./*"))
 _VAULTS = re.compile(r"/(?:etc|root|home|home/[^/]+|proc|dev|boot|run|var|var/lib|Users|Users/[^/]+)?$")
 """Directories that hold secrets somewhere below: reading all of one is reading them."""
@@ -101,7 +102,14 @@ def aimed_at(pattern: str) -> str:
     if secret(full.replace("*", "x").replace("?", "x")):
         return pattern
     names = [name for name in pattern.split("/") if name not in _BROAD and any(char in name for char in "*?[")]
-    return next((found for name in names for found in matching(_WITNESSES, name.lower())), "")
+    return next((found for name in names for found in _witnesses(name.lower())), "")
+
+
+def _witnesses(pattern: str) -> list[str]:
+    """The secrets of which a glob is the name. Few begin and end as one does: most need not be matched at all."""
+    head, tail = _WILD.split(pattern, maxsplit=1)[0], _WILD.split(pattern)[-1]
+    alike = [name for name in _WITNESSES if name.startswith(head) and name.endswith(tail)]
+    return matching(alike, pattern) if alike else alike
 
 
 def secrets_below(path: str, home: str) -> bool:

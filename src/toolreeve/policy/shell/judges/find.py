@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
 from toolreeve.core.effects import EffectKind, Reach
-from toolreeve.policy.shell.aiming import beside, globs_of
+from toolreeve.policy.shell.aiming import aimed, beside, globs_of
 from toolreeve.policy.shell.arguments import NotKnown
 from toolreeve.policy.shell.judging import printed
 from toolreeve.policy.shell.judging import roots as named
@@ -53,16 +53,16 @@ def judge(spec: Program, words: list[Word], site: Site) -> Printed:
     for root in roots or ["."]:
         site.touch(EffectKind.READ, root, Reach.NAMES)
     below = named(roots or ["."], site)
-    patterns = list(_patterns(words))
+    secrets = aimed(_patterns(words))
     primaries: list[int] = []
-    below = below if below is None else beside(below, patterns)
+    below = below if below is None else beside(below, secrets)
     while at < len(words):
         primaries.append(at)
         at = _primary(words, at, below, site)
     if any(word in _OTHER_OUTPUT for word in words):
         return None
     found = _printed(words, primaries, roots, site)
-    return found._replace(below=beside(found.below, patterns)) if found else None
+    return found._replace(below=beside(found.below, secrets)) if found else None
 
 
 def _patterns(words: list[Word]) -> Iterator[str]:

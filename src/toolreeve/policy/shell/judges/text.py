@@ -3,7 +3,7 @@
 import re
 
 from toolreeve.core.effects import Effect, EffectKind, Reach
-from toolreeve.policy.shell.aiming import beside, globs_of
+from toolreeve.policy.shell.aiming import aimed, beside, globs_of
 from toolreeve.policy.shell.arguments import Arguments, NotKnown, read
 from toolreeve.policy.shell.judging import by_specification, conclude, housekeeping, printed, settle_flags
 from toolreeve.policy.shell.paths import resolve
@@ -136,7 +136,7 @@ def fd(spec: Program, words: list[Word], site: Site) -> Printed:
     for root in roots or ["."]:
         site.touch(EffectKind.READ, root, Reach.NAMES)
     found = None if arguments.has("--base-directory") else printed(roots, site, nuls=arguments.has(*spec.nuls))
-    found = found and found._replace(below=beside(found.below, _sought(arguments)))
+    found = found and found._replace(below=beside(found.below, aimed(_sought(arguments))))
     if at < len(words):
         if arguments.has("--base-directory"):
             raise NotKnown("fd that runs a command in another directory")
