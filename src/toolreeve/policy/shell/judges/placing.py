@@ -118,8 +118,10 @@ def _delete_below(words: list[Word], site: Site) -> None:
 
 
 def unpack(spec: Program, words: list[Word], site: Site) -> Printed:
-    """`unzip`: everything below the target, unless it only lists or prints."""
+    """`unzip`: everything below the target, unless it only lists or prints. It matches archives by itself."""
     arguments = read(spec, words)
+    if any(isinstance(word, str) and not set(_WILD).isdisjoint(word) for word in arguments.operands[:1]):
+        raise NotKnown(f"a pattern that `{spec.name}` matches by itself")
     settle(spec, arguments, site)
     if arguments.has("-p", "-c"):
         for member in arguments.operands[1:]:
