@@ -26,6 +26,8 @@ def aimed(patterns: Iterable[str]) -> list[str]:
 
 def beside(places: tuple[str, ...], names: list[str]) -> tuple[str, ...]:
     """The places, and in each of them the secrets of those names."""
+    if not names:
+        return places
     return (*places, *(resolve(name, place) for name in names for place in places))
 
 

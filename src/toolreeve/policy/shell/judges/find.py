@@ -53,13 +53,13 @@ def judge(spec: Program, words: list[Word], site: Site) -> Printed:
     for root in roots or ["."]:
         site.touch(EffectKind.READ, root, Reach.NAMES)
     below = named(roots or ["."], site)
-    secrets = aimed(_patterns(words))
+    secrets = [] if _CHOOSING.isdisjoint(words) else aimed(_patterns(words))
     primaries: list[int] = []
     below = below if below is None else beside(below, secrets)
     while at < len(words):
         primaries.append(at)
         at = _primary(words, at, below, site)
-    if any(word in _OTHER_OUTPUT for word in words):
+    if not _OTHER_OUTPUT.isdisjoint(words):
         return None
     found = _printed(words, primaries, roots, site)
     return found._replace(below=beside(found.below, secrets)) if found else None
