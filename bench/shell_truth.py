@@ -22,6 +22,8 @@ from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.policy.shell.analysis import Analysis, analyse
 
 _CALL = re.compile(r"^\d+\s+(\w+)\((.*)\)\s+= (-?\d+)")
+_TORN = re.compile(r'^(\d+)\s+execve\("([^"]+)".*<unfinished')
+"""A start that another process' lines came between; whether it succeeded is told later, and not looked for."""
 _PATH = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _NAMED = re.compile(r'(?:(?:AT_FDCWD|\d+)<([^>]*)>, )?"((?:[^"\\]|\\.)*)"')
 _QUIET = re.compile(r"/dev/(?:null|tty|stdout|stderr|pts/|fd/)|/proc/self/|\.git/(?:index|.*\.lock)")
@@ -95,6 +97,8 @@ def _read(text: str, root: Path) -> Observed:
     started: set[str] = set()
     contacted = False
     for line in text.splitlines():
+        if torn := _TORN.match(line):
+            programs[torn[1]] = torn[2].rpartition("/")[2]
         found = _CALL.match(line)
         if found is None or found.group(3).startswith("-"):
             continue
