@@ -12,7 +12,7 @@ from toolreeve.policy.shell.plain import plain
 from toolreeve.policy.shell.scan import Unreadable
 from toolreeve.policy.shell.syntax import Opaque, Script, Step
 from toolreeve.policy.shell.tree import Form, Reader
-from toolreeve.policy.shell.weighing import HEAVIEST, HEAVIEST_PLAIN, SHORT, weigh
+from toolreeve.policy.shell.weighing import CHARACTERS, HEAVIEST, HEAVIEST_PLAIN, SHORT, weigh
 
 LONGEST_BYTES = 64 * 1024
 _UNSEEN = re.compile(
@@ -47,7 +47,7 @@ def parse(command: str, *, short: int = SHORT) -> Script:
         text = take_out(command) if "<<" in command else command
         weight = weigh(text) if len(command) > short else 0
         script = plain(text) if weight <= HEAVIEST_PLAIN else None
-        if script is None and weight > HEAVIEST:
+        if script is None and weight and weight + len(text) // CHARACTERS > HEAVIEST:
             raise Unreadable("too much in one command to be read with certainty")
         return script or Reader(without(text), FORMS).script()
     except Unreadable as problem:

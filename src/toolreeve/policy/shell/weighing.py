@@ -15,8 +15,10 @@ HEAVIEST_PLAIN, HEAVIEST = 300, 120
 SHORT = 4_096
 _COMMAND, _HOLE = 8, 2
 """What a command weighs that no other is equal to, and what a hole in its words does."""
-_WORDS, _QUOTES, _REPEATED = 3, 8, 2
-"""How many words weigh one, how many quotes, and how many commands that are read already."""
+_WORDS, _QUOTES, _ESCAPES, _REPEATED = 3, 8, 4, 2
+"""How many words weigh one, how many quotes, backslashes, and commands that are read already."""
+CHARACTERS = 80
+"""How many weigh one to the grammar, which looks at each of them."""
 _FIXED = re.compile(FIXED)
 _HOLES = "$*?[{`(<>~\\"
 
@@ -28,4 +30,5 @@ def weigh(text: str) -> int:
     different = set(commands)
     once = " ".join(different)
     weight = _COMMAND * len(different) + _HOLE * (sum(map(once.count, _HOLES)) + once.count("://")) + quotes // _QUOTES
+    weight += text.count("\\") // _ESCAPES
     return weight + len(once.split()) // _WORDS + len(commands) // _REPEATED
