@@ -1,5 +1,6 @@
 """One place for all tests of the shell analysis: a workspace at /project, a home at /home/me."""
 
+from toolreeve.core.effects import EffectKind
 from toolreeve.core.verdict import Decision
 from toolreeve.policy.shell.analysis import Analysis, analyse
 from toolreeve.policy.shell.verdict import decide_default
@@ -16,3 +17,15 @@ def runs_unasked(command: str) -> bool:
 def effects(command: str) -> list[str]:
     """The effects as text, without what was executed."""
     return [str(effect) for effect in judged(command).effects if effect.kind != "exec"]
+
+
+def touches(command: str, kind: EffectKind, path: str) -> bool:
+    return any(effect.kind is kind and effect.touches(path) for effect in judged(command).effects)
+
+
+def reads(command: str, path: str = "/project/books/plan.hush") -> bool:
+    return touches(command, EffectKind.READ, path)
+
+
+def writes(command: str, path: str) -> bool:
+    return touches(command, EffectKind.WRITE, path)
