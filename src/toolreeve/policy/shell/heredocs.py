@@ -8,7 +8,7 @@ than variables.
 import re
 
 from toolreeve.policy.shell.environment import may_be_secret
-from toolreeve.policy.shell.pieces import ALONE, FILLED, FIXED, PIECE, TEXT
+from toolreeve.policy.shell.pieces import ALONE, FILLED, PIECE, QUOTED, TEXT
 from toolreeve.policy.shell.scan import Unreadable
 from toolreeve.policy.shell.syntax import Hole, Part, RawWord, Template
 
@@ -25,7 +25,6 @@ _NAMED = re.compile(r"\$(\w+)")
 _ANOTHER = re.compile(r"(?<!<)<<(?!<)")
 _CASE = re.compile(r"\bcase\b")
 """Its patterns end in a bracket that closes nothing."""
-_FIXED = re.compile(FIXED)
 
 
 def take_out(command: str) -> str:
@@ -60,6 +59,6 @@ def _sign(body: str, *, fixed: bool) -> str | None:
 
 def without(text: str) -> str:
     """What the grammar is shown in the place of heredocs that were taken out: it must see no other."""
-    if "<<" in text and _ANOTHER.search(_FIXED.sub("_", text)):
+    if "<<" in text and _ANOTHER.search(QUOTED.sub("_", text)):
         raise Unreadable("a heredoc that is more than text, or not plainly placed")
     return text.replace(TEXT, "</dev/stdin").replace(FILLED, "</dev/stdin")

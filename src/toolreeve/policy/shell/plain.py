@@ -9,7 +9,7 @@ import re
 from itertools import islice
 
 from toolreeve.policy.shell.heredocs import HEREDOCS
-from toolreeve.policy.shell.pieces import ALONE, BARE, FIXED, INSIDE, PIECE
+from toolreeve.policy.shell.pieces import ALONE, BARE, FIXED, INSIDE, PIECE, QUOTED
 from toolreeve.policy.shell.scan import PLAIN, Unreadable, scan
 from toolreeve.policy.shell.syntax import Assignment, Node, Pipeline, RawWord, Redirect, Script, Simple, Step
 
@@ -22,7 +22,6 @@ _Token = tuple[str, str, str, str]
 _JOINS = ("|", "&&", "||")
 _INNER = re.compile(rf"[$<>]\(({INSIDE})\)")
 _FIXED_WORDS = re.compile(rf"(?:(?:[{BARE}]++|{FIXED})(?:[ \t]++|\Z))++")
-_WHOLE = re.compile(FIXED)
 _NAME = re.compile(r"[A-Za-z_./][A-Za-z0-9_./+-]*+")
 _ANY_NAME = re.compile(r"[A-Za-z0-9_./:,@%+\-^]++")
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*+)=")
@@ -134,7 +133,7 @@ def _word(text: str) -> RawWord:
         raise _Beyond
     if PLAIN.fullmatch(text):
         return text
-    if _WHOLE.fullmatch(text):
+    if QUOTED.fullmatch(text):
         return text[1:-1]
     if not text.isascii():
         raise _Beyond

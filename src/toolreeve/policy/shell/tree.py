@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from toolreeve.core.bash import masked
-from toolreeve.policy.shell.pieces import FIXED
+from toolreeve.policy.shell.pieces import QUOTED
 from toolreeve.policy.shell.scan import PLAIN, Unreadable, restore, scan
 from toolreeve.policy.shell.syntax import Node, Opaque, RawWord, Script, Step
 
@@ -34,7 +34,6 @@ _DEEPEST = 40
 _MOST_TOKENS, _MOST_SIGNS = 3_000, 700
 _TOKEN = re.compile(r"\w++|[^\w\s]")
 _SIGN = re.compile(r"[^\w\s]")
-_FIXED = re.compile(FIXED)
 _OPERATORS = frozenset((";", "&", "\n"))
 _KEYWORDS = frozenset(
     "if then elif else fi for while until do done case in esac select function unset unsetenv ! { [[".split()
@@ -55,7 +54,7 @@ def _is_much(command: str) -> bool:
     """Whether the parser, which takes ever longer to make sense of what makes none, could be kept busy by it."""
     if len(command) <= _MOST_SIGNS:
         return False
-    bare = _FIXED.sub("_", command)
+    bare = QUOTED.sub("_", command)
     return sum(1 for _ in _TOKEN.finditer(bare)) > _MOST_TOKENS or sum(1 for _ in _SIGN.finditer(bare)) > _MOST_SIGNS
 
 

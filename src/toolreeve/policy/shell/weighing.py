@@ -4,9 +4,7 @@ A short one is always read. A long one is read if it is long by its text: one th
 a program, and what it would do is not known.
 """
 
-import re
-
-from toolreeve.policy.shell.pieces import FIXED
+from toolreeve.policy.shell.pieces import QUOTED
 
 LONGEST_PROGRAM = 2_000
 """Characters of a language inside a word, each of which is looked at."""
@@ -19,13 +17,12 @@ _WORDS, _QUOTES, _ESCAPES, _REPEATED = 3, 8, 4, 2
 """How many words weigh one, how many quotes, backslashes, and commands that are read already."""
 CHARACTERS = 80
 """How many weigh one to the grammar, which looks at each of them."""
-_FIXED = re.compile(FIXED)
 _HOLES = "$*?[{`(<>~\\"
 
 
 def weigh(text: str) -> int:
     """Of the text without its heredocs."""
-    bare, quotes = _FIXED.subn("_", text) if "'" in text or '"' in text else (text, 0)
+    bare, quotes = QUOTED.subn("_", text) if "'" in text or '"' in text else (text, 0)
     commands = bare.replace("|", "\n").replace(";", "\n").replace("&", "\n").split("\n")
     different = set(commands)
     once = " ".join(different)
