@@ -66,7 +66,7 @@ def scratch(root: Path) -> Path:
     return root
 
 
-def observe(command: str, root: Path) -> Observed | None:
+def observe(command: str, root: Path, *, seconds: float = _SECONDS) -> Observed | None:
     """Run it under strace; None when it does not end in time."""
     log = root.parent / f"{root.name}.strace"
     traced = ["strace", "-f", "-qq", "-s", "4096", "-y", "-e", "trace=file,process,network", "-o", str(log)]
@@ -81,7 +81,7 @@ def observe(command: str, root: Path) -> Observed | None:
         start_new_session=True,
     )
     try:
-        run.wait(_SECONDS)
+        run.wait(seconds)
     except subprocess.TimeoutExpired:
         subprocess.run(["kill", "-KILL", "--", f"-{run.pid}"], check=False)
         run.wait()

@@ -71,7 +71,7 @@ def test_names_that_are_words_of_the_language_are_asked_about(command: str) -> N
 def test_what_is_known_does_only_what_was_predicted_among_them(command: str, hostile: Path) -> None:
     analysis = analyse(command, cwd=str(hostile), home=str(hostile.parent / "home"), root=str(hostile))
     assert runs_unasked(command), judged(command).reason
-    seen = observe(command, hostile)
+    seen = observe(command, hostile, seconds=60)
 
     assert seen is not None
     assert unpredicted(analysis, seen) == []

@@ -60,7 +60,7 @@ def test_what_is_known_reads_only_what_was_predicted_among_hostile_names(reader:
         analysis = analyse(command, cwd=str(hostile), home=str(hostile.parent / "home"), root=str(hostile))
         if not analysis.known or analysis.danger > DangerLevel.LOW:
             continue
-        seen = observe(command, hostile)
+        seen = observe(command, hostile, seconds=60)
         assert seen is not None, command
         assert unpredicted(analysis, seen) == [], command
 

@@ -54,7 +54,7 @@ def test_a_known_command_does_only_what_was_predicted(command: str, tmp_path: Pa
     analysis = analyse(command, cwd=str(root), home=str(tmp_path / "home"), root=str(root))
     assert analysis.known, analysis.reason
 
-    seen = observe(command, root)
+    seen = observe(command, root, seconds=60)
 
     assert seen is not None
     assert unpredicted(analysis, seen) == []
