@@ -28,7 +28,7 @@ def test_the_wheel_holds_the_whole_package_and_its_command_runs(tmp_path: Path) 
     held = set(zipfile.ZipFile(wheel).namelist())
 
     assert {f"toolreeve/{path.relative_to(SOURCE).as_posix()}" for path in SOURCE.rglob("*.py")} <= held
-    assert "toolreeve/py.typed" in held
+    assert {"toolreeve/py.typed", "toolreeve/policy/shell/programs/compiled.json"} <= held
     assert not [name for name in held if name.startswith(("tests/", "bench/"))]
 
     fresh = tmp_path / "fresh"

@@ -1,15 +1,22 @@
+import json
+
 import pytest
 
 from tests.policy.shell.world import judged
 from toolreeve.policy.shell import compiling, specs
+from toolreeve.policy.shell.programs import compile as programs
 
 
 def test_every_example_in_the_specifications_holds() -> None:
     assert compiling.broken_examples() == []
 
 
+def test_every_specification_is_valid() -> None:
+    compiling.check_all()
+
+
 def test_the_compiled_specifications_are_those_of_the_yaml_files() -> None:
-    assert compiling.COMPILED.read_text() == compiling.text()
+    assert json.loads(programs.COMPILED.read_text()) == programs.merged()
 
 
 def test_agents_find_most_of_their_programs_specified() -> None:
@@ -19,7 +26,7 @@ def test_agents_find_most_of_their_programs_specified() -> None:
 def test_every_family_has_examples_of_both_kinds() -> None:
     kinds = {(place.partition(":")[0], known) for place, _, known in compiling.examples()}
 
-    assert kinds >= {(family, known) for family in compiling.families() for known in (True, False)}
+    assert kinds >= {(family, known) for family in programs.families() for known in (True, False)}
 
 
 def test_a_flag_is_known_by_its_full_name_only() -> None:

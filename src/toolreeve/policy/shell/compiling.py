@@ -1,46 +1,27 @@
-"""How do the specifications become what is loaded? The YAML files are checked and written as one JSON file.
+"""Checks of the program specifications: their fields, and the examples they carry.
 
-    python -P -m toolreeve.policy.shell.compiling          writes programs/compiled.json, if every example holds
-    python -P -m toolreeve.policy.shell.compiling --check  fails when it is out of date or an example does not hold
+    python -P -m toolreeve.policy.shell.compiling    compiles the specifications; fails when an example does not hold
 
 `matches` are commands that must be known; `not_matches` are commands that must not run unasked.
 """
 
 import re
 import sys
-from pathlib import Path
 from typing import Any
 
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.errors import ConfigError
+from toolreeve.policy.shell.programs import compile as programs
 from toolreeve.policy.shell.specs import FIELDS, ROLES, Program
 
-PROGRAMS = Path(__file__).parent / "programs"
-COMPILED = PROGRAMS / "compiled.json"
-_EXAMPLES = ("matches", "not_matches")
 
-
-def families() -> dict[str, dict[str, Any]]:
-    """Every YAML file by name, with its programs."""
-    import yaml
-
-    return {path.stem: yaml.safe_load(path.read_text()) for path in sorted(PROGRAMS.glob("*.yaml"))}
-
-
-def compiled() -> dict[str, dict[str, Any]]:
-    """Programs by name, other names resolved, examples left out."""
+def check_all() -> None:
+    """Raises ConfigError naming the file and the program whose specification is not valid."""
     from toolreeve.policy.shell.judges import JUDGES
 
-    table: dict[str, dict[str, Any]] = {}
-    for family, programs in families().items():
-        for name, data in programs.items():
+    for family, specified in programs.families().items():
+        for name, data in specified.items():
             check(f"{family}.yaml", name, data, frozenset(JUDGES))
-            plain = {field: value for field, value in data.items() if field not in (*_EXAMPLES, "also")}
-            for alias in (name, *data.get("also", "").split()):
-                if alias in table:
-                    raise ConfigError(f"{alias} is specified twice", source=f"{family}.yaml", key=alias)
-                table[alias] = plain
-    return table
 
 
 def check(source: str, name: str, data: Any, judges: frozenset[str]) -> None:
@@ -85,9 +66,9 @@ def examples() -> list[tuple[str, str, bool]]:
     """(program, command, must be known) of every example in the files."""
     return [
         (f"{family}:{name}", command, field == "matches")
-        for family, programs in families().items()
-        for name, data in programs.items()
-        for field in _EXAMPLES
+        for family, specified in programs.families().items()
+        for name, data in specified.items()
+        for field in programs.EXAMPLES
         for command in data.get(field, ())
     ]
 
@@ -106,24 +87,10 @@ def broken_examples() -> list[str]:
     return broken
 
 
-def text() -> str:
-    """One program a line, so that a change shows as the program it changes."""
-    from toolreeve.core import json
-
-    lines = [f"{json.dumps(name).decode()}:{json.dumps(data).decode()}" for name, data in sorted(compiled().items())]
-    return "{\n" + ",\n".join(lines) + "\n}\n"
-
-
 def main() -> int:
-    before, now = COMPILED.read_text(), text()
-    if "--check" not in sys.argv:
-        COMPILED.write_text(now)
+    check_all()
+    programs.write()
     problems = broken_examples()
-    if problems and "--check" not in sys.argv:
-        COMPILED.write_text(before)
-        problems.append("nothing was written")
-    elif now != COMPILED.read_text():
-        problems.append("compiled.json is out of date: python -P -m toolreeve.policy.shell.compiling")
     print(*problems, sep="\n")
     return 1 if problems else 0
 

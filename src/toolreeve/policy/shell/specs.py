@@ -150,7 +150,7 @@ class Program:
 def _table() -> Mapping[str, Mapping[str, Any]]:
     compiled = get_data("toolreeve.policy.shell.programs", "compiled.json")
     if compiled is None:
-        raise ToolreeveError("the compiled specifications of programs are missing from the installation")
+        raise ToolreeveError("programs/compiled.json is missing from the installation: reinstall the package")
     table: Mapping[str, Mapping[str, Any]] = json.loads(compiled)
     return table
 
