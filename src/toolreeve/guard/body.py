@@ -8,6 +8,7 @@ import re
 import sys
 import zlib
 from collections.abc import AsyncIterable, Iterator, Mapping
+from importlib.util import find_spec
 from typing import Any, Protocol
 
 from toolreeve.core.charset import is_text
@@ -19,7 +20,7 @@ MAX_CODINGS = 2
 ZSTD_WINDOW_LOG = 23
 _WIDE = re.compile(rb"[\xc4-\xef]")
 _VERY_WIDE = re.compile(rb"[\xf0-\xff]")
-ACCEPT_ENCODING = "gzip, deflate, br, zstd"
+_ZSTD_PACKAGE = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
 
 
 class Decoder(Protocol):
@@ -54,7 +55,15 @@ def decoders_for(content_encoding: str) -> list[Decoder]:
     known = [coding for coding in codings if coding in _DECODERS]
     if len(known) > MAX_CODINGS:
         raise ToolError(ErrorCode.HTTP_ERROR, f"the answer is compressed {len(known)} times over")
-    return [_DECODERS[coding]() for coding in reversed(known)]
+    return [_decoder(coding) for coding in reversed(known)]
+
+
+def _decoder(coding: str) -> Decoder:
+    try:
+        return _DECODERS[coding]()
+    except ImportError as problem:
+        message = f"the answer is compressed as {coding!r}, which needs the package {problem.name}"
+        raise ToolError(ErrorCode.HTTP_ERROR, message, suggestions=("pip install 'toolreeve[http]'",)) from None
 
 
 def _decode(decoders: list[Decoder], chunk: bytes) -> Iterator[bytes]:
@@ -152,3 +161,16 @@ _DECODERS: Mapping[str, type[_Gzip] | type[_Brotli] | type[_Zstd]] = {
     "br": _Brotli,
     "zstd": _Zstd,
 }
+
+
+def _has(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:  # the parent package is missing
+        return False
+
+
+_OPTIONAL_CODINGS = {"br": "brotli", "zstd": _ZSTD_PACKAGE}
+ACCEPT_ENCODING = ", ".join(
+    ("gzip", "deflate", *(coding for coding, package in _OPTIONAL_CODINGS.items() if _has(package)))
+)

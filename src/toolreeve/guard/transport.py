@@ -6,6 +6,7 @@ module loads the HTTP library: import it only when something is to be sent.
 
 import ssl
 from collections.abc import Iterable
+from importlib.util import find_spec
 from typing import Any
 
 import httpcore2
@@ -14,6 +15,7 @@ import httpx2
 from toolreeve.core.urls import DEFAULT_PORTS, forbidden
 from toolreeve.guard.network import NetworkGuard
 
+HAS_HTTP2 = find_spec("h2") is not None
 MAX_CONNECTIONS = 100
 MAX_IDLE = 20
 IDLE_SECONDS = 30.0
@@ -63,7 +65,7 @@ def make_pool(guard: NetworkGuard, *, method: str, trust: ssl.SSLContext) -> htt
         max_connections=MAX_CONNECTIONS,
         max_keepalive_connections=MAX_IDLE,
         keepalive_expiry=IDLE_SECONDS,
-        http2=True,
+        http2=HAS_HTTP2,
         network_backend=GuardedBackend(guard, method=method, exempt=_place(proxy)),
     )
 

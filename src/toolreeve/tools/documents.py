@@ -16,9 +16,14 @@ MOST_PARTS = 10_000
 def read_document(data: bytes, path: str) -> str | None:
     """The text of a document, or None when the name does not say that it is one."""
     kind = path[-5:].lower()
-    if kind.endswith(".docx"):
-        return _read_docx(data, path)
-    return _read_pdf(data, path) if kind.endswith(".pdf") else None
+    try:
+        if kind.endswith(".docx"):
+            return _read_docx(data, path)
+        return _read_pdf(data, path) if kind.endswith(".pdf") else None
+    except ModuleNotFoundError as problem:
+        message = f"{path} is a document, and the package that reads it, {problem.name}, is not installed"
+        hint = "pip install 'toolreeve[documents]'"
+        raise ToolError(ErrorCode.READ_ERROR, message, suggestions=(hint,), retryable=False) from None
 
 
 def is_document(path: str) -> bool:
