@@ -30,7 +30,7 @@ async def requests() -> list[Row]:
     rows = []
     async with _server("page") as port:
         url = f"http://127.0.0.1:{port}/"
-        client = GuardedHttp(NetworkGuard(NetworkSettings(allow=(f"127.0.0.1:{port}",))), now=time.time)
+        client = GuardedHttp(NetworkGuard(NetworkSettings(allow=(f"127.0.0.1:{port}",))))
         import httpx2
 
         async with httpx2.AsyncClient(trust_env=False) as bare:
@@ -126,7 +126,7 @@ async def network() -> list[Row]:
 
 
 async def _read(port: int) -> None:
-    client = GuardedHttp(NetworkGuard(NetworkSettings(allow=(f"127.0.0.1:{port}",))), now=time.time)
+    client = GuardedHttp(NetworkGuard(NetworkSettings(allow=(f"127.0.0.1:{port}",))))
     await client.send(HttpRequest(method="GET", url=f"http://127.0.0.1:{port}/small"))
     before = _resident("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # forgets the peak so far

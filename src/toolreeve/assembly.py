@@ -123,7 +123,7 @@ class Assembly:
             keep=self.undo,
         )
         self.network = new_network_guard(configuration)
-        self.http = GuardedHttp(self.network, now=time.time)
+        self.http = GuardedHttp(self.network)
         proxy = Proxy(self.network, emit=self.teller.pass_on, now=time.time)
         self.processes = new_processes(configuration, proxy.serve)
         services = Services(

@@ -1,7 +1,6 @@
 import asyncio
 import ssl
 import subprocess
-import time
 from pathlib import Path
 
 import h2.config
@@ -40,7 +39,7 @@ def server_context(certificate: Path, names: list[str | None], *, protocols: lis
 
 async def get(host: str, port: int, ca_file: Path | None) -> HttpReply:
     given = NetworkSettings(allow=(f"127.0.0.1:{port}",), ca_file=str(ca_file) if ca_file else None)
-    client = GuardedHttp(NetworkGuard(given, HostsResolver(parse_hosts(HOSTS))), now=time.time)
+    client = GuardedHttp(NetworkGuard(given, HostsResolver(parse_hosts(HOSTS))))
     try:
         return await client.send(HttpRequest(method="GET", url=f"https://{host}:{port}/x", timeout=5))
     finally:

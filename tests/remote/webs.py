@@ -2,7 +2,6 @@
 
 import asyncio
 import socket
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -50,7 +49,7 @@ async def served(app: Any) -> AsyncIterator[str]:
 
 
 def guarded(*allow: str) -> GuardedHttp:
-    return GuardedHttp(NetworkGuard(NetworkSettings(allow=allow or ("*",))), now=time.time)
+    return GuardedHttp(NetworkGuard(NetworkSettings(allow=allow or ("*",))))
 
 
 def spec_of(url: str, kind: Kind = "http", **more: Any) -> ServerSpec:

@@ -27,7 +27,7 @@ FILES = cast(Any, None)
 @asynccontextmanager
 async def context(*allow: str, max_body: int = 100_000) -> AsyncIterator[Context]:
     settings = NetworkSettings(allow=allow, max_body=max_body)
-    client = GuardedHttp(NetworkGuard(settings, HostsResolver({})), now=time.time)
+    client = GuardedHttp(NetworkGuard(settings, HostsResolver({})))
     services = Services(files=FILES, audit=FILES, models=FILES, undo=FILES, processes=FILES, now=time.time, http=client)
     try:
         yield Context(ToolCall(tool="x", args={}, session="s"), services)

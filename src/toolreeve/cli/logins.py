@@ -1,7 +1,6 @@
 """How does a person log in to a server on the web, and out again?"""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -54,7 +53,7 @@ async def _reaching(invocation: Invocation, spec: "ServerSpec") -> AsyncIterator
     """Raises UsageError for a server that is not on the web, ToolError where it cannot be reached."""
     if spec.kind == "stdio":
         raise click.UsageError(f"{spec.name!r} is started here and asks for no login")
-    http = GuardedHttp(new_network_guard(invocation.configuration()), now=time.time)
+    http = GuardedHttp(new_network_guard(invocation.configuration()))
     try:
         yield http
     except ServerAway as problem:

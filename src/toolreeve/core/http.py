@@ -10,15 +10,13 @@ from toolreeve.core.errors import ErrorCode, ToolError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpRequest:
-    """`timeout` is for the whole exchange, redirects and body included; None means the configured one. `session` is
-    whose cookies go along."""
+    """`timeout` is for the whole exchange, redirects and body included; None means the configured one."""
 
     method: str
     url: str
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None
     timeout: float | None = None
-    session: str = "default"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,14 +5,12 @@ is handed back as it is, and going there is a new call with a decision of its ow
 """
 
 import asyncio
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.http import HttpReply, HttpRequest
 from toolreeve.core.urls import Target, join_url, parse_url
 from toolreeve.guard.body import read_body
-from toolreeve.guard.cookies import CookieJars
 from toolreeve.guard.headers import for_another_origin, incoming, outgoing, without_body
 from toolreeve.guard.network import NetworkGuard
 
@@ -40,10 +38,8 @@ class _Leg:
 class GuardedHttp:
     """The capability `Context.http`. Nothing of the HTTP library is loaded before the first request."""
 
-    def __init__(self, guard: NetworkGuard, *, now: Callable[[], float]) -> None:
+    def __init__(self, guard: NetworkGuard) -> None:
         self._guard = guard
-        self._now = now
-        self._jars = CookieJars()
         self._pools: dict[str, httpcore2.AsyncConnectionPool] = {}
         self._trust: ssl.SSLContext | None = None
 
@@ -59,15 +55,15 @@ class GuardedHttp:
         patience = request.timeout or self._guard.settings.timeout
         try:
             async with asyncio.timeout(patience):
-                return await self._travel(leg, request.session)
+                return await self._travel(leg)
         except TimeoutError:
             raise ToolError(
                 ErrorCode.HTTP_TIMEOUT, f"{leg.target.url} did not answer in full within {patience:g} s"
             ) from None
 
-    async def _travel(self, leg: _Leg, session: str) -> HttpReply:
+    async def _travel(self, leg: _Leg) -> HttpReply:
         for _ in range(self._guard.settings.max_redirects + 1):
-            reply = await self._exchange(leg, session)
+            reply = await self._exchange(leg)
             onward = _next_leg(leg, reply)
             if onward is None:
                 return reply
@@ -77,13 +73,13 @@ class GuardedHttp:
             f"more than {self._guard.settings.max_redirects} redirects, the last to {leg.target.url}",
         )
 
-    async def _exchange(self, leg: _Leg, session: str) -> HttpReply:
+    async def _exchange(self, leg: _Leg) -> HttpReply:
         import httpcore2
 
         target = leg.target
         await self._guard.check(target.host, target.port, leg.method)
         try:
-            response = await self._pool_for(leg.method).handle_async_request(self._wire_request(leg, session))
+            response = await self._pool_for(leg.method).handle_async_request(self._wire_request(leg))
             try:
                 headers = incoming(response.headers)
                 body, truncated = await self._read(response, headers, leg)
@@ -93,9 +89,6 @@ class GuardedHttp:
             raise ToolError(ErrorCode.HTTP_TIMEOUT, f"connecting to {target.origin} took too long") from None
         except (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.ProxyError) as problem:
             raise ToolError(ErrorCode.HTTP_ERROR, f"{target.origin}: {problem or type(problem).__name__}") from None
-        if "set-cookie" in headers:
-            for line in headers["set-cookie"].splitlines():
-                self._jars.keep(session, target, line, self._now())
         return HttpReply(status=response.status, headers=headers, body=body, url=target.url, truncated=truncated)
 
     async def _read(self, response: "httpcore2.Response", headers: dict[str, str], leg: _Leg) -> tuple[bytearray, bool]:
@@ -103,12 +96,10 @@ class GuardedHttp:
             return bytearray(), False
         return await read_body(response.aiter_stream(), headers, cap=self._guard.settings.max_body)
 
-    def _wire_request(self, leg: _Leg, session: str) -> "httpcore2.Request":
+    def _wire_request(self, leg: _Leg) -> "httpcore2.Request":
         import httpcore2
 
         target, headers = leg.target, {"host": leg.target.authority} | leg.headers
-        if "cookie" not in headers and (cookies := self._jars.header(session, target, self._now())):
-            headers["cookie"] = cookies
         if leg.body is not None or leg.method in ("POST", "PUT", "PATCH"):
             headers["content-length"] = str(len(leg.body or b""))
         url = httpcore2.URL(
@@ -150,10 +141,6 @@ class GuardedHttp:
 
         guard = self._guard if configured is None else self._guard.opened(parse_url(configured))
         return GuardedTransport(guard, trust=self._trusted())
-
-    def forget(self, session: str) -> None:
-        """Drop the cookies of a session that has ended."""
-        self._jars.forget(session)
 
     async def close(self) -> None:
         pools, self._pools = self._pools, {}

@@ -206,9 +206,7 @@ async def _send(
 ) -> Output:
     given = dict(headers or {})
     body = _encode(method, data, given)
-    reply = await ctx.http.send(
-        HttpRequest(method=method, url=url, headers=given, body=body, timeout=timeout, session=ctx.call.session)
-    )
+    reply = await ctx.http.send(HttpRequest(method=method, url=url, headers=given, body=body, timeout=timeout))
     return _output(reply, method, shown)
 
 

@@ -109,9 +109,7 @@ async def extract_links(
 
 async def _fetch(ctx: Context, url: str, timeout: float | None, user_agent: str | None) -> HttpReply:
     headers = {"user-agent": user_agent} if user_agent else {}
-    return await ctx.http.send(
-        HttpRequest(method="GET", url=url, headers=headers, timeout=timeout, session=ctx.call.session)
-    )
+    return await ctx.http.send(HttpRequest(method="GET", url=url, headers=headers, timeout=timeout))
 
 
 def _is_html(reply: HttpReply, source: str) -> bool:

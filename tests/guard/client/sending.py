@@ -1,6 +1,5 @@
 """A guarded client, and ways to send with it."""
 
-import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
@@ -19,7 +18,7 @@ async def http(
     *allow: str, resolver: Resolver | None = None, deny: Sequence[str] = (), max_body: int = 100_000
 ) -> AsyncIterator[GuardedHttp]:
     given = NetworkSettings(allow=allow, deny=tuple(deny), max_body=max_body)
-    client = GuardedHttp(NetworkGuard(given, resolver or HostsResolver({})), now=time.time)
+    client = GuardedHttp(NetworkGuard(given, resolver or HostsResolver({})))
     try:
         yield client
     finally:
@@ -33,9 +32,8 @@ async def send(
     headers: Mapping[str, str] | None = None,
     body: bytes | None = None,
     timeout: float = 5.0,
-    session: str = "s",
 ) -> HttpReply:
-    request = HttpRequest(method=method, url=url, headers=headers or {}, body=body, timeout=timeout, session=session)
+    request = HttpRequest(method=method, url=url, headers=headers or {}, body=body, timeout=timeout)
     return await client.send(request)
 
 

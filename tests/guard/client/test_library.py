@@ -1,7 +1,5 @@
 """Libraries that bring a client of their own are under the same guard."""
 
-import time
-
 import httpx2
 import pytest
 
@@ -47,7 +45,7 @@ async def test_a_configured_place_is_in_reach_of_its_own_transport_and_of_no_oth
 
 async def test_a_configured_place_opens_neither_what_is_denied_nor_a_metadata_address() -> None:
     async with web_server() as server:
-        denying = GuardedHttp(NetworkGuard(NetworkSettings(deny=("127.0.0.0/8",))), now=time.time)
+        denying = GuardedHttp(NetworkGuard(NetworkSettings(deny=("127.0.0.0/8",))))
         for url in (server.url(), "http://169.254.169.254/mcp", "http://2852039166/mcp"):
             async with httpx2.AsyncClient(transport=denying.library_transport(configured=url)) as own:
                 with pytest.raises(ToolError) as caught:

@@ -1,7 +1,5 @@
 """A proxy is used where one is configured, and what goes through it is judged all the same."""
 
-import time
-
 import pytest
 
 from tests.guard.client.sending import failure, http, send
@@ -27,7 +25,7 @@ async def test_a_configured_proxy_is_used_and_what_goes_through_it_is_judged_all
     hosts = HostsResolver(parse_hosts("127.0.0.1 open.example\n10.0.0.1 private.example"))
     async with web_server(lambda request: Answer(body=request.path.encode())) as proxy:
         given = NetworkSettings(allow=("*", "127.0.0.1:80"), proxy=proxy.url().replace("//", "//user:word@"))
-        client = GuardedHttp(NetworkGuard(given, hosts), now=time.time)
+        client = GuardedHttp(NetworkGuard(given, hosts))
 
         reply = await send(client, "http://open.example/x")
         refused = await failure(client, "http://private.example/")
