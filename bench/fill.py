@@ -6,8 +6,10 @@ from itertools import islice
 from pathlib import Path
 
 from toolreeve.core import json
-from toolreeve.record.chain import CheckpointFile, Tail, read_head, write_head
+from toolreeve.record.chain import Tail, read_head, write_head
 from toolreeve.record.database import open_writer
+from toolreeve.record.gaps import read_known
+from toolreeve.record.witness import Sighting, Witness
 
 INSERT = "INSERT INTO audit (seq, call_id, kind, body, hash) VALUES (?, ?, ?, ?, ?)"
 BODY = {
@@ -51,5 +53,8 @@ def _fill(path: Path, records: int) -> None:
         write_head(connection, tail.head)
         connection.execute("COMMIT")
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    CheckpointFile(path).save(connection)
+    known = read_known(connection)
+    assert known is not None
+    Witness(path).make(Sighting(known.identity, tail.head, now))
+    connection.execute("UPDATE witness SET since = 0, synced = ?", (tail.head.seq,))
     connection.close()

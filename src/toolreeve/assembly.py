@@ -101,7 +101,7 @@ class Assembly:
         self.metrics = Metrics(self._breakers)
         self.teller = Teller(self.bus, self.metrics, self.redactor, time.time)
         self.store = Store(state / DATABASE)
-        self.journal = Journal(self.store, self.redactor, time.time)
+        self.journal = Journal(self.store, self.redactor, time.time, tell=self.teller.gap)
         self.metrics.watch("toolreeve_audit_backlog", "Records that wait to be written.", lambda: self.store.backlog)
         self.metrics.watch("toolreeve_audit_failures_total", "Writes that failed.", lambda: self.store.failures)
         self.audit = Audit(self.store)

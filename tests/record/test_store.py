@@ -26,6 +26,8 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
 class Scribe:
     """A log that writes its lines, which are texts, into the grants table; it can be told to fail."""
 
+    unsynced = False
+
     def __init__(self) -> None:
         self.groups: list[list[str]] = []
         self.problem: Exception | None = None
@@ -39,10 +41,14 @@ class Scribe:
 
     def committed(self, connection: sqlite3.Connection, lines: Sequence[Any]) -> None:
         assert not connection.in_transaction
-        self.groups.append(list(lines))
+        if lines:
+            self.groups.append(list(lines))
         self.written.set()
         if self.afterwards is not None:
             raise self.afterwards
+
+    def idle(self, connection: sqlite3.Connection) -> None:
+        assert not connection.in_transaction
 
 
 def grant(name: str) -> Any:

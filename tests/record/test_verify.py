@@ -1,6 +1,5 @@
 """Each kind of tampering, done with plain SQL by somebody who can write to the file."""
 
-import json
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +9,7 @@ import pytest
 from tests.record.entries import entry, opened
 from toolreeve.core.errors import ToolError
 from toolreeve.record.audit import Audit
-from toolreeve.record.chain import CheckpointFile, link
+from toolreeve.record.chain import link
 from toolreeve.record.database import StoreError
 from toolreeve.record.store import Store
 from toolreeve.record.verify import SHOWN_PROBLEMS, Verification
@@ -122,7 +121,7 @@ async def test_a_removed_last_record_is_found_by_the_checkpoint_in_the_database(
     assert any("records 19 to 20 are missing" in text for text in texts)
 
 
-async def test_a_removed_last_record_is_found_by_the_checkpoint_file_alone(path: Path) -> None:
+async def test_a_removed_last_record_is_found_by_the_witness_alone(path: Path) -> None:
     tamper(
         path,
         "DELETE FROM audit WHERE seq = 20",
@@ -131,7 +130,8 @@ async def test_a_removed_last_record_is_found_by_the_checkpoint_file_alone(path:
 
     (problem,) = (await verify(path)).problems
 
-    assert str(problem) == "record 20: removed from the end: by the checkpoint file, record 20 is missing"
+    assert (problem.state, problem.seq) == ("lost", 20)
+    assert "1 acknowledged record is missing from the end (20 to 20)" in problem.text
 
 
 async def test_a_removed_record_stays_missing_when_others_are_written_after_it(path: Path) -> None:
@@ -141,8 +141,10 @@ async def test_a_removed_record_stays_missing_when_others_are_written_after_it(p
 
     verified = await verify(path)
 
-    assert [problem.seq for problem in verified.problems] == [20]
-    assert "missing before record 21" in verified.problems[0].text
+    removed, noted = verified.problems
+    assert (removed.seq, noted.seq, noted.gap) == (20, 21, 21)
+    assert "missing before record 21" in removed.text
+    assert "the witness saw another record 20" in noted.text
 
 
 async def test_removing_everything_is_found(path: Path) -> None:
@@ -150,7 +152,7 @@ async def test_removing_everything_is_found(path: Path) -> None:
 
     (problem,) = (await verify(path)).problems
 
-    assert "records 1 to 20 are missing" in problem.text
+    assert "20 acknowledged records are missing from the end (1 to 20)" in problem.text
 
 
 async def test_an_inserted_record_is_found_and_named(path: Path) -> None:
@@ -221,50 +223,6 @@ async def test_a_null_where_the_schema_was_altered_is_a_problem_like_any_other(p
     assert [problem.seq for problem in (await verify(path)).problems] == [4, 5]
 
 
-async def test_a_whole_new_history_is_found_by_the_checkpoint_file(path: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other" / "record.db"
-    async with opened(other) as book:
-        await book.write(COUNT + 5)
-    path.write_bytes(other.read_bytes())
-
-    (problem,) = (await verify(path)).problems
-
-    assert (problem.seq, "saw another record" in problem.text) == (20, True)
-
-
-async def test_a_checkpoint_file_that_contradicts_the_record_is_never_overwritten(path: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other" / "record.db"
-    async with opened(other) as book:
-        await book.write(COUNT + 5)
-    path.write_bytes(other.read_bytes())
-    evidence = CheckpointFile(path).path.read_bytes()
-
-    async with opened(path) as book:
-        await book.write(1_500)
-
-    assert CheckpointFile(path).path.read_bytes() == evidence
-    assert not (await verify(path)).ok
-
-
-@pytest.mark.parametrize(
-    "content", [b"", b"{", b"[]", b'{"seq": 1}', b'{"seq": "x", "hash": "00"}', b'{"seq": 1, "hash": 5}']
-)
-async def test_a_checkpoint_file_that_cannot_be_read_is_a_problem(path: Path, content: bytes) -> None:
-    CheckpointFile(path).path.write_bytes(content)
-
-    (problem,) = (await verify(path)).problems
-
-    assert "cannot be read" in problem.text
-
-
-async def test_a_missing_checkpoint_file_is_a_problem(path: Path) -> None:
-    CheckpointFile(path).path.unlink()
-
-    (problem,) = (await verify(path)).problems
-
-    assert "is missing" in problem.text
-
-
 async def test_a_missing_checkpoint_in_the_database_is_a_problem_and_stops_the_journal(path: Path) -> None:
     tamper(path, "DELETE FROM checkpoint")
 
@@ -311,17 +269,6 @@ async def test_the_record_can_be_checked_while_it_grows(path: Path) -> None:
             for written in waiting:
                 assert written is not None
                 await written
-
-
-async def test_the_checkpoint_file_follows_the_record_by_the_thousand(tmp_path: Path) -> None:
-    path = tmp_path / "record.db"
-    async with opened(path) as book:
-        at_first = json.loads(CheckpointFile(path).path.read_bytes())["seq"]
-        await book.write(1_000)
-        later = json.loads(CheckpointFile(path).path.read_bytes())["seq"]
-
-    assert (at_first, later) == (0, 1_000)
-    assert [found.name for found in tmp_path.glob("*.checkpoint.*")] == []
 
 
 def test_no_byte_can_move_from_one_field_to_the_next() -> None:

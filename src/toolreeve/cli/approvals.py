@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from toolreeve.approval.channels.terminal import TerminalChannel
     from toolreeve.approval.request import Answer, Request, Scope
     from toolreeve.record.approvals import Approvals, Matter
+    from toolreeve.record.journal import Journal
+    from toolreeve.record.store import Store
 
 LOOK_EVERY = 0.5
 YES = "Do not ask; needed where there is no terminal to ask on."
@@ -103,9 +105,9 @@ def watch() -> int:
 
 
 @asynccontextmanager
-async def _open(invocation: Invocation) -> "AsyncIterator[Approvals]":
+async def open_journal(invocation: Invocation) -> "AsyncIterator[tuple[Store, Journal]]":
+    """The record, opened to be written to."""
     from toolreeve.config.places import DATABASE
-    from toolreeve.record.approvals import Approvals
     from toolreeve.record.journal import Journal
     from toolreeve.record.redact import Redactor
     from toolreeve.record.store import Store
@@ -117,11 +119,19 @@ async def _open(invocation: Invocation) -> "AsyncIterator[Approvals]":
     try:
         await journal.start()
         try:
-            yield Approvals(store, time.time, journal=journal)
+            yield store, journal
         finally:
             await journal.stop()
     finally:
         await store.close()
+
+
+@asynccontextmanager
+async def _open(invocation: Invocation) -> "AsyncIterator[Approvals]":
+    from toolreeve.record.approvals import Approvals
+
+    async with open_journal(invocation) as (store, journal):
+        yield Approvals(store, time.time, journal=journal)
 
 
 async def _list(invocation: Invocation, *, pending_only: bool) -> "Sequence[Matter]":

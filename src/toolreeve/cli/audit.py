@@ -1,6 +1,10 @@
-"""What was done here? The record of calls, read without touching it."""
+"""Commands that read, export and verify the record of calls.
+
+All but `accept` open it so that nothing can be written.
+"""
 
 import asyncio
+import getpass
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -54,11 +58,11 @@ async def _open(invocation: Invocation) -> "AsyncIterator[Audit | None]":
     """The record, opened so that nothing can be written; None where nothing was ever recorded."""
     from toolreeve.config.places import DATABASE
     from toolreeve.record.audit import Audit
-    from toolreeve.record.chain import CheckpointFile
     from toolreeve.record.store import Store
+    from toolreeve.record.witness import Witness
 
     path = Path(invocation.configuration().settings.state.dir) / DATABASE
-    if not path.exists() and not CheckpointFile(path).path.exists():
+    if not path.exists() and not Witness(path).path.exists():
         yield None
         return
     store = Store(path, read_only=True)
@@ -154,7 +158,11 @@ async def _export(invocation: Invocation, form: str, stream: IO[bytes], wanted: 
 @audit.command()
 @click.option("--expect", metavar="HASH", help="A head hash that was kept elsewhere.")
 def verify(expect: str | None) -> int:
-    """Check that no record was edited, removed, inserted or moved. Exits with 7 if one was."""
+    """Check that no record was edited, removed, inserted, moved or lost.
+
+    Exits with 7 if one was changed or the witness is not to be believed, and with 8 if acknowledged records are missing
+    from the end and nothing else is wrong.
+    """
     return asyncio.run(_verify(current(), expect))
 
 
@@ -170,14 +178,60 @@ async def _verify(invocation: Invocation, expect: str | None) -> int:
             return ExitStatus.TAMPERED
         verified = await found.verify(expect=expect)
     _tell_verified(invocation, verified)
-    return ExitStatus.OK if verified.ok else ExitStatus.TAMPERED
+    return {"intact": ExitStatus.OK, "lost": ExitStatus.LOST}.get(verified.state, ExitStatus.TAMPERED)
 
 
 def _tell_verified(invocation: Invocation, verified: "Verification") -> None:
-    problems, head = [str(problem) for problem in verified.problems], verified.head.hash.hex()
+    head = verified.head.hash.hex()
     if invocation.json:
-        say_json({"ok": verified.ok, "records": verified.records, "head": head, "problems": problems})
+        say_json(
+            {
+                "ok": verified.ok,
+                "state": verified.state,
+                "records": verified.records,
+                "head": head,
+                "witnessed_since": verified.since,
+                "problems": [str(problem) for problem in verified.problems],
+                "findings": [problem.to_dict() for problem in verified.problems],
+                "unlisted": verified.unlisted,
+                "accepted_gaps": sorted(verified.accepted & set(verified.gaps)),
+            }
+        )
     elif verified.ok:
         say(f"{verified.records} records, the chain is intact\nhead {head}")
+        for seq in sorted(verified.accepted & set(verified.gaps)):
+            say(f"accepted gap: record {seq}: {verified.gaps[seq].get('message')}")
+        if verified.since:
+            say(f"no witness before record {verified.since}")
     else:
-        say("\n".join(problems) + (f"\nand {verified.unlisted} more" if verified.unlisted else ""))
+        say("\n".join(map(str, verified.problems)) + (f"\nand {verified.unlisted} more" if verified.unlisted else ""))
+        say(f"the record is {verified.state}")
+
+
+@audit.command()
+@click.argument("record", type=click.IntRange(min=1), required=False)
+@click.option("--reason", default="", help="Why, in your words; it is recorded.")
+def accept(record: int | None, reason: str) -> int:
+    """Accept a gap that `verify` tells of, by the number of its record. The gap stays recorded.
+
+    Without a number, record what the witness gives away now and list the gaps that are not accepted.
+    """
+    return asyncio.run(_accept(current(), record, reason))
+
+
+async def _accept(invocation: Invocation, record: int | None, reason: str) -> int:
+    from toolreeve.cli.approvals import open_journal
+    from toolreeve.record.audit import Audit
+
+    async with open_journal(invocation) as (store, journal):
+        verified = await Audit(store).verify()
+        waiting = {problem.gap: problem for problem in verified.problems if problem.gap is not None}
+        if record in waiting:
+            await journal.accept(record, user=getpass.getuser(), reason=reason)
+            say(f"accepted: {waiting[record].text}")
+            return ExitStatus.OK
+    for problem in waiting.values():
+        say(str(problem))
+    if not waiting:
+        note("no gap waits to be accepted")
+    return ExitStatus.OK if record is None else ExitStatus.NOT_FOUND

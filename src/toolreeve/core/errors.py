@@ -65,6 +65,7 @@ class ExitStatus:
     NOT_FOUND = 5
     UNAVAILABLE = 6
     TAMPERED = 7
+    LOST = 8
 
 
 @dataclass(frozen=True, slots=True)

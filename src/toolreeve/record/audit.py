@@ -14,7 +14,6 @@ from typing import IO, Any
 from toolreeve.core import json
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.record import export
-from toolreeve.record.chain import CheckpointFile
 from toolreeve.record.store import Store
 from toolreeve.record.verify import Verification, verify
 
@@ -120,7 +119,6 @@ class Audit:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._file = CheckpointFile(store.path)
 
     async def recent(self, *, last_n: int, filters: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
         """The last outcomes of calls, newest first, the ones of this moment included."""
@@ -167,7 +165,7 @@ class Audit:
         except ValueError:
             raise ToolError(ErrorCode.INVALID_PARAMS, f"not a hash in hexadecimal: {expect!r}") from None
         await self._settle()
-        return await self._store.read(partial(verify, file=self._file, expect=expected))
+        return await self._store.read(partial(verify, path=self._store.path, expect=expected))
 
     async def _settle(self) -> None:
         """See the calls of this moment too. What cannot be written now must not keep the rest from being read."""

@@ -1,20 +1,16 @@
 """Is the record whole? Each record's hash covers the one before it, so no record can change unnoticed.
 
 A chain alone does not show that its end was cut off; the checkpoint does: the last number and hash, kept in the
-database with every commit and, from time to time, in a small file beside it. New records continue from the checkpoint
-and not from the last row, so what was removed stays visible as a gap. The limit of all this: whoever may write to
-both files can write a new history. Against that, keep the head hash elsewhere and give it to `verify(expect=...)`.
+database with every commit and in the `witness` outside it. New records continue from the checkpoint and not from the
+last row, so what was removed stays visible as a gap. The limit of all this: whoever may write to both files can write a
+new history. Against that, keep the head hash elsewhere and give it to `verify(expect=...)`.
 """
 
 import hashlib
-import json
-import os
 import sqlite3
 import struct
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 GENESIS = bytes(32)
 ROWS_AT_ONCE = 500
@@ -87,55 +83,3 @@ def stored_head(connection: sqlite3.Connection) -> Head | None:
 
 def write_head(connection: sqlite3.Connection, head: Head) -> None:
     connection.execute("UPDATE checkpoint SET seq = ?, hash = ? WHERE id = 1", (head.seq, head.hash))
-
-
-class CheckpointFile:
-    """The checkpoint beside the database. One that contradicts the database is evidence and never overwritten."""
-
-    def __init__(self, database: Path) -> None:
-        self.path = database.with_name(database.name + ".checkpoint")
-
-    def read(self) -> Head | None:
-        """None if there is no file. Raises ValueError if it cannot be understood."""
-        try:
-            saved = json.loads(self.path.read_bytes())
-            return Head(int(saved["seq"]), bytes.fromhex(saved["hash"]))
-        except FileNotFoundError:
-            return None
-        except (KeyError, TypeError) as problem:
-            raise ValueError(f"not a checkpoint: {problem!r}") from None
-
-    def save(self, connection: sqlite3.Connection) -> bool:
-        """Bring the file up to date, durably and in one step. False if it contradicts the database."""
-        try:
-            saved = self.read()
-        except ValueError:
-            return False
-        if saved is not None and not _holds(connection, saved):
-            return False
-        head = stored_head(connection)
-        if head is None:
-            return False
-        if saved is None or head.seq > saved.seq:
-            self._replace(head)
-        return True
-
-    def _replace(self, head: Head) -> None:
-        temporary = self.path.with_name(f"{self.path.name}.{os.getpid()}-{threading.get_ident()}")
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        try:
-            with os.fdopen(descriptor, "wb") as stream:
-                stream.write(json.dumps({"seq": head.seq, "hash": head.hash.hex()}).encode() + b"\n")
-                stream.flush()
-                os.fsync(stream.fileno())
-            temporary.replace(self.path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-
-
-def _holds(connection: sqlite3.Connection, head: Head) -> bool:
-    if head.seq == 0:
-        return head.hash == GENESIS
-    row = connection.execute("SELECT hash FROM audit WHERE seq = ?", (head.seq,)).fetchone()
-    return row is not None and bytes(row[0]) == head.hash

@@ -13,13 +13,21 @@ Work = Callable[[sqlite3.Connection], T]
 
 
 class Log(Protocol):
-    """What turns deferred and appended lines into rows. Called in the writer thread."""
+    """What turns deferred and appended lines into rows. Called in the writer thread.
+
+    While `unsynced` is set, `idle` is called once nothing was written for a second.
+    """
+
+    unsynced: bool
 
     def write(self, connection: sqlite3.Connection, lines: Sequence[Any]) -> None:
         """Inside the transaction. After a failure the same lines may come again."""
 
     def committed(self, connection: sqlite3.Connection, lines: Sequence[Any]) -> None:
-        """The lines are on disk. Called outside any transaction."""
+        """The lines, or whatever else was done, are on disk. Called outside any transaction, before anybody is told."""
+
+    def idle(self, connection: sqlite3.Connection) -> None:
+        """Nothing was written for a while. Called outside any transaction."""
 
 
 class Job:

@@ -8,6 +8,7 @@ the entry is closed, so that what the caller does with them later does not reach
 import asyncio
 import logging
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -16,33 +17,54 @@ from toolreeve.core.entry import Entry
 from toolreeve.core.errors import ToolError
 from toolreeve.core.result import Failure, Success
 from toolreeve.core.verdict import Decision
-from toolreeve.record.chain import CheckpointFile, Tail, insert, read_head, write_head
+from toolreeve.record.chain import Head, Tail, insert, read_head, stored_head, write_head
 from toolreeve.record.database import StoreError
+from toolreeve.record.gaps import ACCEPTED, GAP, WITNESSED, Finding, Known, examine, first_look, read_known
 from toolreeve.record.outline import MAX_TEXT, snapshot
 from toolreeve.record.presence import Presence
 from toolreeve.record.redact import Redactor
 from toolreeve.record.store import Store
+from toolreeve.record.witness import EarlierFile, Sighting, Untrusted, Witness
 
 logger = logging.getLogger(__name__)
 
 VERSION = 1
 INTENT, CALL, LOST, APPROVAL = "intent", "call", "lost", "approval"
-RECORDS_PER_CHECKPOINT = 1_000
+RECORDS_PER_MARK = 1_000
+SYNC_SECONDS = 1.0
 
 _Body = dict[str, Any]
 _Line = tuple[str, str, _Body]  # kind, call id, body
 
 
 class Journal:
-    """Attach one to a store before the store is used; `start` and `stop` it between the store's start and close."""
+    """Attach one to a store before the store is used; `start` and `stop` it between the store's start and close.
 
-    def __init__(self, store: Store, redactor: Redactor, now: Callable[[], float]) -> None:
+    `findings` are what its witness gave away since the start: each is on record as a gap.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        redactor: Redactor,
+        now: Callable[[], float],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        tell: Callable[[Finding], None] | None = None,
+    ) -> None:
         self._store, self._redactor, self._now = store, redactor, now
-        self._file = CheckpointFile(store.path)
+        self._clock, self._tell = clock, tell
+        self.findings: list[Finding] = []
+        self._witness = Witness(store.path)
+        self._earlier = EarlierFile(store.path)
+        self._identity: bytes | None = None
+        self._synced = self._synced_written = 0
+        self._synced_at = clock()
+        self._remade = False
         self._presence = Presence(store.path)
         self._intents: dict[str, _Body] = {}
         self._unmarked = 0
-        self._contradicted = False
+        self.unsynced = False
         store.attach(self)
 
     async def start(self) -> None:
@@ -55,10 +77,16 @@ class Journal:
             self._presence.forget(name)
 
     async def stop(self) -> None:
-        """Write all that waits and bring the checkpoint up to date."""
+        """Write all that waits and bring the witness to the disk."""
         await self._store.flush()
+        self._synced_at = -SYNC_SECONDS  # the next commit brings the witness to the disk
         await self._store.transact(self._mark)
+        await self._store.transact(self._note_synced)
         self._presence.leave()
+
+    async def accept(self, gap: int, *, user: str, reason: str) -> None:
+        """A person has seen this gap: it is no longer a problem of the record, but stays told."""
+        await self.note(ACCEPTED, {"gap": gap, "user": user, "reason": reason})
 
     async def intend(self, entry: Entry) -> None:
         """Returns once the intent is on disk. Raises ToolError(AUDIT_ERROR): then the call must not begin."""
@@ -128,20 +156,25 @@ class Journal:
 
     def write(self, connection: sqlite3.Connection, lines: Sequence[_Line]) -> None:
         """Called by the store, in its thread and inside its transaction."""
-        tail = Tail(read_head(connection))
-        rows = [tail.add(_storable(call_id), _storable(kind), self.encode(body)) for kind, call_id, body in lines]
-        insert(connection, rows)
-        write_head(connection, tail.head)
+        self._write(connection, read_head(connection), lines)
+        self._note_synced(connection)
 
     def committed(self, connection: sqlite3.Connection, lines: Sequence[_Line]) -> None:
-        """Called by the store, in its thread, once the lines are on disk."""
+        """Called by the store, in its thread, once the lines are on disk and before they are acknowledged."""
         if self._intents:
             for kind, call_id, _ in lines:
                 if kind is CALL:
                     self._intents.pop(call_id, None)
+        if self._remade:
+            self._keep_identity(connection)
+        self._advance(connection, sync=self._clock() - self._synced_at >= SYNC_SECONDS)
         self._unmarked += len(lines)
-        if self._unmarked >= RECORDS_PER_CHECKPOINT:
+        if self._unmarked >= RECORDS_PER_MARK:
             self._mark(connection)
+
+    def idle(self, connection: sqlite3.Connection) -> None:
+        """Called by the store, in its thread, when nothing was written for `SYNC_SECONDS` and `unsynced` is set."""
+        self._advance(connection, sync=True)
 
     def encode(self, body: _Body) -> bytes:
         """The bytes that are hashed and stored. Total: nothing that a call can hold prevents its record."""
@@ -155,22 +188,96 @@ class Journal:
         body.update(shown)
         return json.dumps(body)
 
+    def _write(self, connection: sqlite3.Connection, head: Head, lines: Sequence[_Line]) -> None:
+        tail = Tail(head)
+        rows = [tail.add(_storable(call_id), _storable(kind), self.encode(body)) for kind, call_id, body in lines]
+        insert(connection, rows)
+        write_head(connection, tail.head)
+
     def _mark(self, connection: sqlite3.Connection) -> None:
         self._unmarked = 0
         if not self._intents:
             self._presence.settled(read_head(connection).seq)
-        if not self._file.save(connection) and not self._contradicted:
-            self._contradicted = True
-            logger.error("%s contradicts the database: run `toolreeve audit verify`", self._file.path)
 
     def _begin(self, connection: sqlite3.Connection) -> list[str]:
+        self._settle(connection)
         self._presence.enter(read_head(connection).seq)
-        self._mark(connection)
         dead = list(self._presence.dead())
         lost = [line for name, seq in dead for line in self._lost(connection, name, seq)]
         if lost:
             self.write(connection, lost)
         return [name for name, _ in dead]
+
+    def _note_synced(self, connection: sqlite3.Connection) -> None:
+        if self._synced > self._synced_written:
+            connection.execute("UPDATE witness SET synced = max(synced, ?)", (self._synced,))
+            self._synced_written = self._synced
+
+    def _advance(self, connection: sqlite3.Connection, *, sync: bool) -> None:
+        """Tell the witness of all that is committed, by whichever process."""
+        head = stored_head(connection)
+        if head is None or self._identity is None:
+            return
+        try:
+            self._witness.advance(Sighting(self._identity, head, self._now()), sync=sync)
+        except Untrusted as trouble:
+            self._resettle(connection, trouble)
+        self.unsynced = not sync
+        if sync:
+            self._synced, self._synced_at = head.seq, self._clock()
+
+    def _resettle(self, connection: sqlite3.Connection, trouble: Untrusted) -> None:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            self._settle(connection, trouble)
+            connection.execute("COMMIT")
+        except BaseException:
+            connection.rollback()
+            raise
+
+    def _settle(self, connection: sqlite3.Connection, trouble: Untrusted | None = None) -> None:
+        """Inside a transaction: put what the witness gives away on record, and only then make a new one."""
+        known = read_known(connection)
+        if known is None:
+            raise sqlite3.DatabaseError("the identity was removed from the database; run `toolreeve audit verify`")
+        self._identity = known.identity
+        if known.since is None:
+            finding = first_look(connection, known, self._witness.look, self._earlier)
+        else:
+            finding = examine(connection, known, self._witness.look, name="the witness")
+        if finding is None and trouble is not None and trouble.kind == "rolled back":
+            finding = Finding(kind=trouble.kind, text=f"the witness is {trouble.kind}: {trouble}")
+        if finding is not None:
+            self._note_gap(connection, finding)
+        elif known.since is not None:
+            return
+        self._make_witness(connection, known)
+
+    def _note_gap(self, connection: sqlite3.Connection, finding: Finding) -> None:
+        """Numbers of lost records are not given out again: the gap has the number after the last of them."""
+        self.findings.append(finding)
+        logger.error("%s: %s. Run `toolreeve audit verify`", self._store.path, finding.text)
+        if self._tell is not None:
+            self._tell(finding)
+        head = read_head(connection)
+        body = {"v": VERSION, "ts": self._now(), **finding.to_body()}
+        self._write(connection, Head(max(head.seq, finding.last), head.hash), [(GAP, "", body)])
+
+    def _make_witness(self, connection: sqlite3.Connection, known: Known) -> None:
+        """Before the commit: a process killed in between leaves a witness that is ahead, which the next start tells."""
+        if known.since is None and read_head(connection).seq:
+            body = {"v": VERSION, "ts": self._now(), "message": "the first witness of a record that had none"}
+            self._write(connection, read_head(connection), [(WITNESSED, "", body)])
+        head = read_head(connection)
+        self._witness.make(Sighting(known.identity, head, self._now()))
+        connection.execute("UPDATE witness SET since = coalesce(since, ?), synced = ?", (head.seq, head.seq))
+        self._remade = True
+
+    def _keep_identity(self, connection: sqlite3.Connection) -> None:
+        """Out of the WAL and into the database, so that whoever removes both WAL and witness is noticed."""
+        connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        self._earlier.path.unlink(missing_ok=True)
+        self._remade = False
 
     def _lost(self, connection: sqlite3.Connection, process: str, seq: int) -> Iterator[_Line]:
         for call_id, body in connection.execute(_OPEN_INTENTS, (seq,)).fetchall():

@@ -69,4 +69,13 @@ MIGRATIONS: tuple[str, ...] = (
         until REAL NOT NULL
     );
     """,
+    """
+    CREATE TABLE witness (
+        id       INTEGER PRIMARY KEY CHECK (id = 1),
+        identity BLOB NOT NULL,
+        since    INTEGER,
+        synced   INTEGER NOT NULL DEFAULT 0
+    );
+    INSERT INTO witness (id, identity) VALUES (1, randomblob(16));
+    """,
 )

@@ -15,6 +15,7 @@ import sqlite3
 import threading
 from collections import deque
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,6 +29,7 @@ T = TypeVar("T")
 LINGER = 0.04
 CAPACITY = 50_000
 RETRY_DELAY = 0.5
+IDLE = 1.0
 PROBE = 100
 
 _Token = Job | None  # None says that deferred lines wait
@@ -170,6 +172,8 @@ class Store:
                 lines = self._take(jobs)
                 if jobs or lines:
                     self._write_group(connection, jobs, lines)
+                elif self._log is not None and self._log.unsynced:
+                    self._tell_log(self._log.idle, connection)
         finally:
             connection.close()
             self._abandon()
@@ -193,12 +197,17 @@ class Store:
     def _gather(self) -> list[Job]:
         """Wait for somebody, or for deferred lines to have lingered; then take all who came meanwhile."""
         try:
-            token = self._tokens.get(timeout=self._retry_delay if self._lines else None)
+            token = self._tokens.get(timeout=self._patience())
             if token is None and self._open:
                 token = self._tokens.get(timeout=LINGER)
         except queue.Empty:
             token = None
         return ([] if token is None else [token]) + self._drain()
+
+    def _patience(self) -> float | None:
+        if self._lines:
+            return self._retry_delay
+        return IDLE if self._log is not None and self._log.unsynced else None
 
     def _drain(self) -> list[Job]:
         tokens = [self._tokens.get() for _ in range(self._tokens.qsize())]
@@ -212,14 +221,13 @@ class Store:
             self._fail(problem, jobs, lines)
         else:
             self.healthy = True
-            self._tell_log(connection, everything)
+            if self._log is not None and (everything or any(job.work is not None for job in jobs)):
+                self._tell_log(partial(self._log.committed, lines=everything), connection)
         group.answer(jobs)
 
-    def _tell_log(self, connection: sqlite3.Connection, lines: list[Any]) -> None:
-        if not lines or self._log is None:
-            return
+    def _tell_log(self, tell: Work[None], connection: sqlite3.Connection) -> None:
         try:
-            self._log.committed(connection, lines)
+            tell(connection)
         except Exception:  # the rows are safe: nothing here may make them look unwritten
             self.failures += 1
             logger.exception("after writing to %s", self.path)

@@ -9,6 +9,7 @@ from toolreeve.core.entry import Entry
 from toolreeve.core.events import Event
 from toolreeve.core.result import Failure, Success
 from toolreeve.record.bus import Bus
+from toolreeve.record.gaps import Finding
 from toolreeve.record.metrics import Metrics
 from toolreeve.record.redact import Redactor
 
@@ -67,6 +68,11 @@ class Teller:
     def server(self, kind: str, data: Mapping[str, Any]) -> None:
         """A server came up, went away, changed a tool, or answered otherwise than it promised."""
         self.pass_on(Event(event=kind, task_id="", component=COMPONENT, data=data, at=self._now()))
+
+    def gap(self, finding: Finding) -> None:
+        """Records are missing, or the witness of the record is not to be believed. Called from any thread."""
+        event = Event(event="record_gap", task_id="", component=COMPONENT, data=finding.to_body(), at=self._now())
+        self.pass_on(event)
 
     def tell(self, kind: str, call: ToolCall, data: dict[str, Any]) -> None:
         self._bus.emit(Event(event=kind, task_id=call.id, component=COMPONENT, data=data, at=self._now()))

@@ -1,45 +1,76 @@
-"""Has anybody touched the record? Every link is followed, and the end compared with what the checkpoints saw.
+"""Verification: follows every link and compares the end with the witness.
 
-Nothing that a tampered row may hold, of whatever type, keeps the rest from being checked.
+It tells lost records from tampering. Nothing that a tampered row may hold, of whatever type, keeps the rest from being
+checked.
 """
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
-from toolreeve.record.chain import GENESIS, CheckpointFile, Head, link, stored_head
+from toolreeve.core import json
+from toolreeve.record import gaps
+from toolreeve.record.chain import GENESIS, Head, link, stored_head
+from toolreeve.record.witness import EarlierFile, Sighting, Untrusted, Witness
 
 CHUNK = 250
 SHOWN_PROBLEMS = 100
 
 
+INTACT, LOST, UNWITNESSED, TAMPERED = "intact", "lost", "unwitnessed", "tampered"
+_WORSE = (INTACT, LOST, UNWITNESSED, TAMPERED)
+_STATES = {gaps.LOST: LOST, gaps.REPLACED: TAMPERED}
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong with the record. `seq` is where it shows, `call_id` whose record that is, where known."""
+    """One thing wrong with the record. `seq` is where it shows, `call_id` whose record that is, where known.
+
+    `state` is what the record is for it: lost (records are missing at an end), unwitnessed (whether any are missing
+    cannot be told, for the witness is not to be believed) or tampered. `gap` is the record to accept, where there is
+    one.
+    """
 
     seq: int
     text: str
     call_id: str | None = None
+    state: str = TAMPERED
+    gap: int | None = None
 
     def __str__(self) -> str:
         whose = f" (call {self.call_id})" if self.call_id else ""
-        return f"record {self.seq}{whose}: {self.text}"
+        accept = f"; accept it with `toolreeve audit accept {self.gap}`" if self.gap is not None else ""
+        return f"record {self.seq}{whose}: {self.text}{accept}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"state": self.state, "seq": self.seq, "call_id": self.call_id, "gap": self.gap, "text": self.text}
 
 
 @dataclass(slots=True)
 class Verification:
-    """`head` is the hash to keep elsewhere. After many problems the rest is counted, not listed."""
+    """`head` is the hash to keep elsewhere. After many problems the rest is counted, not listed.
+
+    `gaps` are all that were ever recorded, by number, and `accepted` those that a person has seen. `since` is the first
+    record with a witness, None where there is none yet.
+    """
 
     records: int = 0
     head: Head = field(default=Head(0, GENESIS))
     problems: list[Problem] = field(default_factory=list)
     unlisted: int = 0
+    state: str = INTACT
+    since: int | None = None
+    gaps: dict[int, dict[str, Any]] = field(default_factory=dict)
+    accepted: set[int] = field(default_factory=set)
 
     @property
     def ok(self) -> bool:
         return not self.problems
 
     def add(self, problem: Problem) -> None:
+        self.state = max(self.state, problem.state, key=_WORSE.index)
         if len(self.problems) < SHOWN_PROBLEMS:
             self.problems.append(problem)
         else:
@@ -49,35 +80,64 @@ class Verification:
 _Row = tuple[int, bytes, bytes, bytes, bytes]
 
 
-def verify(connection: sqlite3.Connection, file: CheckpointFile, *, expect: bytes | None = None) -> Verification:
+def verify(connection: sqlite3.Connection, path: Path, *, expect: bytes | None = None) -> Verification:
     """Read the whole record as it is at this moment. `expect` is a head hash that was kept elsewhere."""
     found = Verification()
-    saved = _read_saved(file, found)  # before the rows: a checkpoint of later rows would promise too much
-    connection.execute("BEGIN")
+    sighted = _look(Witness(path))  # before the rows: a witness of later rows would promise too much
     try:
-        stored = stored_head(connection)
-        marks = {head.seq for head in (saved, stored) if head is not None}
-        seen = _walk(_rows(connection), found, marks, expect)
-    finally:
-        connection.execute("COMMIT")
-    _compare(found, "the checkpoint file", saved, seen)
-    _compare(found, "the checkpoint in the database", stored, seen)
-    if (0 if stored is None else stored.seq) < found.head.seq:
-        found.add(Problem(found.head.seq, "inserted at the end: the checkpoint in the database does not know it"))
-    if expect is not None and expect not in seen.values():
-        found.add(Problem(found.head.seq, f"no record has the expected hash {expect.hex()}"))
+        _verify(connection, path, sighted, found, expect)
+    except sqlite3.DatabaseError as problem:
+        found.add(Problem(found.head.seq, f"the database is damaged: {problem}"))
     return found
 
 
-def _read_saved(file: CheckpointFile, found: Verification) -> Head | None:
+def _verify(
+    connection: sqlite3.Connection,
+    path: Path,
+    sighted: Sighting | Untrusted,
+    found: Verification,
+    expect: bytes | None,
+) -> None:
+    connection.execute("BEGIN")
     try:
-        saved = file.read()
-    except (OSError, ValueError) as problem:
-        found.add(Problem(0, f"the checkpoint file {file.path} cannot be read: {problem}"))
-        return None
-    if saved is None:
-        found.add(Problem(0, f"the checkpoint file {file.path} is missing: it was removed, or not copied along"))
-    return saved
+        stored = stored_head(connection)
+        seen = _walk(_rows(connection), found, stored, expect)
+        _consult(connection, path, sighted, found)
+    finally:
+        connection.execute("COMMIT")
+    _compare(found, stored, seen)
+    if expect is not None and expect not in seen.values():
+        found.add(Problem(found.head.seq, f"no record has the expected hash {expect.hex()}"))
+
+
+def _look(witness: Witness) -> Sighting | Untrusted:
+    try:
+        return witness.look()
+    except Untrusted as problem:
+        return problem
+
+
+def _consult(connection: sqlite3.Connection, path: Path, sighted: Sighting | Untrusted, found: Verification) -> None:
+    """What the witness says now, and what it said before and nobody has accepted."""
+    known = gaps.read_known(connection)
+    found.since = None if known is None else known.since
+
+    def look() -> Sighting:
+        if isinstance(sighted, Untrusted):
+            raise sighted
+        return sighted
+
+    if found.since is not None:
+        finding = gaps.examine(connection, known, look, name="the witness")
+    else:
+        finding = gaps.first_look(connection, known, look, EarlierFile(path))
+    if finding is not None:
+        seq = finding.last or found.head.seq
+        found.add(Problem(seq, finding.text, state=_STATES.get(finding.kind, UNWITNESSED)))
+    for seq, body in found.gaps.items():
+        if seq not in found.accepted:
+            state = _STATES.get(str(body.get("finding")), UNWITNESSED)
+            found.add(Problem(seq, str(body.get("message")), state=state, gap=seq))
 
 
 def _rows(connection: sqlite3.Connection) -> Iterator[Sequence[_Row]]:
@@ -90,10 +150,11 @@ def _rows(connection: sqlite3.Connection) -> Iterator[Sequence[_Row]]:
 
 
 def _walk(
-    chunks: Iterable[Sequence[_Row]], found: Verification, marks: set[int], expect: bytes | None
+    chunks: Iterable[Sequence[_Row]], found: Verification, stored: Head | None, expect: bytes | None
 ) -> dict[int, bytes]:
-    """Follow the links; the hashes found at `marks`, and the expected one, are the answer."""
+    """Follow the links; the hashes found at the stored head, and the expected one, are the answer."""
     previous, number = GENESIS, 0
+    marked = -1 if stored is None else stored.seq
     seen: dict[int, bytes] = {}
     for chunk in chunks:
         found.records += len(chunk)
@@ -104,9 +165,12 @@ def _walk(
             except TypeError:  # a NULL, which only an altered schema allows
                 fits = False
             if not fits:
-                _judge(found, number, seq, call_id)
+                if not _is_noted(number, (seq, call_id, kind, body, digest), previous):
+                    _judge(found, number, seq, call_id)
                 number = max(seq, 0)
-            if seq in marks or digest == expect:
+            if kind in _OWN:
+                _note(found, seq, kind, body)
+            if seq == marked or digest == expect:
                 seen[seq] = digest
             previous = digest
     found.head = Head(number, previous)
@@ -125,12 +189,47 @@ def _judge(found: Verification, expected: int, seq: int, call_id: bytes | None) 
         found.add(Problem(seq, "changed, inserted or moved: its hash does not fit it and the record before it", name))
 
 
-def _compare(found: Verification, witness: str, head: Head | None, seen: dict[int, bytes]) -> None:
-    if head is None or head.seq == 0:
-        return
+_OWN = frozenset({gaps.GAP.encode(), gaps.ACCEPTED.encode()})
+
+
+def _is_noted(expected: int, row: _Row, previous: bytes) -> bool:
+    """Whether the records missing before this one are those that it says are lost."""
+    seq, call_id, kind, body, digest = row
+    if kind != gaps.GAP.encode() or gaps.bounds(_body(body)) != (expected, seq - 1):
+        return False
+    try:
+        return link(previous, seq, call_id, kind, body) == digest
+    except TypeError:
+        return False
+
+
+def _note(found: Verification, seq: int, kind: bytes, body: bytes) -> None:
+    told = _body(body)
+    if kind == gaps.GAP.encode():
+        found.gaps[seq] = told
+    elif type(told.get("gap")) is int:
+        found.accepted.add(told["gap"])
+
+
+def _body(body: bytes) -> dict[str, Any]:
+    try:
+        told = json.loads(body)
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+def _compare(found: Verification, stored: Head | None, seen: dict[int, bytes]) -> None:
+    """The checkpoint in the database is written with the rows: where they differ, it was by another hand."""
     last = found.head.seq
-    if head.seq > last:
-        gap = f"record {head.seq} is" if head.seq == last + 1 else f"records {last + 1} to {head.seq} are"
-        found.add(Problem(head.seq, f"removed from the end: by {witness}, {gap} missing"))
-    elif seen.get(head.seq, head.hash) != head.hash:
-        found.add(Problem(head.seq, f"replaced: {witness} saw another record here"))
+    if stored is None:
+        found.add(Problem(last, "the checkpoint was removed from the database"))
+    elif stored.seq > last:
+        gap = f"record {stored.seq} is" if stored.seq == last + 1 else f"records {last + 1} to {stored.seq} are"
+        found.add(
+            Problem(stored.seq, f"removed from the end: by the checkpoint in the database, {gap} missing")
+        )
+    elif stored.seq < last:
+        found.add(Problem(last, "inserted at the end: the checkpoint in the database does not know it"))
+    elif seen.get(last, stored.hash) != stored.hash:
+        found.add(Problem(last, "replaced: the checkpoint in the database saw another record here"))
