@@ -109,7 +109,7 @@ class Assembly:
         self.approvals = Approvals(
             self.store, time.time, journal=self.journal, lifetime=settings.approval.pending_hours * 3600
         )
-        self.undo = Undo(self.store, state / "undo", time.time)
+        self.undo = Undo(self.store, state / "undo", time.time, redact=self.redactor.text)
         self.files = Workspace(
             settings.workspace.dir,
             extra_roots=settings.workspace.extra_roots,

@@ -124,6 +124,44 @@ def test_a_database_that_was_removed_whole_is_not_called_intact(used: Shell) -> 
     assert used.run("audit", "verify").status != 0
 
 
+def test_lost_records_exit_with_8_until_a_person_accepts_the_gap(used: Shell) -> None:
+    state = used.home / ".local/state/toolreeve"
+    older = {path: path.read_bytes() for path in state.glob("toolreeve.db*") if path.is_file()}
+    used.run("call", "read_file", "path=a.txt")
+    for path in [path for path in state.glob("toolreeve.db*") if path.is_file()]:
+        path.unlink()
+    for path, content in older.items():
+        path.write_bytes(content)
+
+    lost = used.run("audit", "verify", "--json")
+    used.run("call", "read_file", "path=a.txt")
+    still = used.run("audit", "verify", "--json")
+    unknown = used.run("audit", "accept", "1")
+    listed = used.run("audit", "accept")
+    gap = still.json["findings"][0]["gap"]
+    accepted = used.run("audit", "accept", str(gap), "--reason", "restored a backup")
+    after = used.run("audit", "verify", "--json")
+
+    assert (lost.status, lost.json["state"], lost.json["findings"][0]["gap"]) == (8, "lost", None)
+    assert (still.status, still.json["state"], unknown.status) == (8, "lost", 5)
+    assert f"audit accept {gap}" in listed.out
+    assert (accepted.status, after.status, after.json["accepted_gaps"]) == (0, 0, [gap])
+    assert "accepted gap" in used.run("audit", "verify").out
+
+
+def test_a_removed_witness_exits_with_7_also_after_the_next_call(used: Shell, caplog: pytest.LogCaptureFixture) -> None:
+    (used.home / ".local/state/toolreeve/witness/toolreeve.db").unlink()
+
+    at_once = used.run("audit", "verify", "--json")
+    call = used.run("call", "read_file", "path=a.txt")
+    later = used.run("audit", "verify", "--json")
+    doctor = used.run("doctor", "--json")
+
+    assert [(each.status, each.json["state"]) for each in (at_once, later)] == [(7, "unwitnessed")] * 2
+    assert (call.status, "the witness is missing" in caplog.text) == (0, True)
+    assert "the witness is missing" in doctor.out
+
+
 def test_where_nothing_happened_there_is_nothing_to_read(shell: Shell) -> None:
     assert shell.run("audit", "list", "--json").json == []
     assert shell.run("audit", "verify").status == 0

@@ -13,6 +13,7 @@ from toolreeve.core.call import ToolCall
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.guard.workspace import Workspace
 from toolreeve.record.blobs import YOUNG_SECONDS, Blobs
+from toolreeve.record.redact import Redactor
 from toolreeve.record.store import Store
 from toolreeve.record.undo import LONGEST_KEPT, Outcome, Undo
 
@@ -28,7 +29,7 @@ class Desk:
         self.state.mkdir()
         self.now = NOON
         self.store = Store(self.state / "db")
-        self.undo = Undo(self.store, self.state / "undo", lambda: self.now)
+        self.undo = Undo(self.store, self.state / "undo", lambda: self.now, redact=Redactor().text)
         self.files = Workspace(self.root, keep=self.undo)
 
     async def restore(self, **what: Any) -> list[Outcome]:
@@ -293,7 +294,7 @@ class TestPruning:
             await desk.files.write(call(f"{number}"), f"{number}", b"x")
         desk.now += 2 * YOUNG_SECONDS
 
-        await Undo(desk.store, desk.state / "undo", lambda: desk.now, most_bytes=250).prune()
+        await Undo(desk.store, desk.state / "undo", lambda: desk.now, redact=str, most_bytes=250).prune()
 
         assert len(desk.blobs()) == 2
         await desk.restore(session="4")
@@ -320,6 +321,7 @@ import asyncio, sys
 from pathlib import Path
 from toolreeve.core.call import ToolCall
 from toolreeve.guard.workspace import Workspace
+from toolreeve.record.redact import Redactor
 from toolreeve.record.store import Store
 from toolreeve.record.undo import Undo
 import time
@@ -327,7 +329,7 @@ root, state = Path(sys.argv[1]), Path(sys.argv[2])
 async def main():
     store = Store(state / "db")
     await store.start()
-    files = Workspace(root, keep=Undo(store, state / "undo", time.time), unnamed_files=False)
+    files = Workspace(root, keep=Undo(store, state / "undo", time.time, redact=str), unnamed_files=False)
     for n in range(100_000):
         call = ToolCall(tool="t", args={}, session="killed")
         await files.write(call, "file", b"%06d" % n * 1000)
@@ -367,3 +369,29 @@ async def test_the_changes_of_a_call_are_told_newest_first(desk: Desk) -> None:
     assert replace(noted[0].change, temp="") == noted[0].change.__class__(
         kind="write", path=f"{desk.root}/b", after=desk.files.fingerprint_of(b"2")
     )
+
+
+async def test_a_name_that_holds_a_secret_is_not_written_and_its_change_is_taken_back_by_this_process(
+    desk: Desk,
+) -> None:
+    secret = "ghp_" + "a1B2" * 9
+    made = call()
+    await desk.files.write(made, f"{secret}/{secret}.txt", b"x")
+
+    written = b"".join(path.read_bytes() for path in desk.state.glob("db*"))
+    outcomes = await desk.restore(call_id=made.id)
+
+    assert secret.encode() not in written
+    assert ([each.outcome for each in outcomes], desk.tree()) == (["restored"], {})
+
+
+async def test_another_process_says_that_it_cannot_take_back_what_was_not_named(desk: Desk) -> None:
+    made = call()
+    await desk.files.write(made, "ghp_" + "a1B2" * 9, b"x")
+    desk.undo = Undo(desk.store, desk.state / "undo", lambda: desk.now, redact=Redactor().text)
+
+    with pytest.raises(ToolError, match="its name holds a secret"):
+        await desk.restore(call_id=made.id)
+    (forced,) = await desk.restore(call_id=made.id, force=True)
+
+    assert (forced.outcome, len(desk.tree())) == ("not kept", 1)

@@ -14,6 +14,9 @@ import pytest
 from tests.record.entries import opened
 from tests.record.test_crash import kill_after, start
 from tests.record.test_verify import tamper, verify
+from toolreeve import Toolreeve
+from toolreeve.config import Settings, State, Workspace
+from toolreeve.config.places import DATABASE
 from toolreeve.record.chain import Head
 from toolreeve.record.gaps import read_known
 from toolreeve.record.schema import MIGRATIONS
@@ -400,6 +403,16 @@ async def test_two_processes_keep_one_witness(tmp_path: Path) -> None:
     verified = await verify(path)
 
     assert (verified.state, Witness(path).look().head) == ("intact", verified.head)
+
+
+async def test_whoever_listens_is_told_of_a_gap(tmp_path: Path) -> None:
+    settings = Settings(workspace=Workspace(dir=str(tmp_path)), state=State(dir=str(tmp_path / "state")))
+    async with Toolreeve(settings=settings) as reeve, reeve.bus.subscribe() as events, asyncio.timeout(30):
+        (tmp_path / "state" / "witness" / DATABASE).unlink()
+        await reeve.call("calculate", expression="6 * 7")
+        gap = await anext(event async for event in events if event.event == "record_gap")
+
+    assert gap.data["finding"] == "missing"
 
 
 @pytest.mark.parametrize("content", [b"x" * 2 * SIZE, bytes(2 * SIZE), b"\n" * 2 * SIZE])

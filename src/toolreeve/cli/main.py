@@ -43,7 +43,8 @@ Exit codes:
   4    took too long, or nobody answered in time
   5    no such tool or record
   6    a part that is needed is away or resting
-  7    the record was tampered with
+  7    the record was tampered with, or its witness is not to be believed
+  8    acknowledged records are missing from the end of the record
   130  interrupted
 """
 

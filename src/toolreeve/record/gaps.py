@@ -90,7 +90,9 @@ def _lost(connection: sqlite3.Connection, head: Head, sighting: Sighting, name: 
     count = "1 acknowledged record is" if first == last else f"{last - first + 1} acknowledged records are"
     (at,) = connection.execute(_LAST_TIME, (head.seq,)).fetchone() or (None,)
     after = "" if at is None else f"after {_time(at)} and "
-    return f"lost: {count} missing from the end ({first} to {last}), written {after}until {_time(sighting.at)} by {name}"
+    return (
+        f"lost: {count} missing from the end ({first} to {last}), written {after}until {_time(sighting.at)} by {name}"
+    )
 
 
 _LAST_TIME = """

@@ -1,7 +1,8 @@
 """How are file changes taken back? What each change replaced is kept, and noted durably before the change is made.
 
 Changes are taken back newest first, through the same guard that made them, by a call that can itself be taken back.
-Nothing is touched unless everything can be taken back, or the caller insists; what became of each file is told.
+Nothing is touched unless everything can be taken back, or the caller insists; what became of each file is told. A name
+that holds a secret is not written down: such a change can be taken back by the process that made it, and by no other.
 """
 
 import asyncio
@@ -23,6 +24,8 @@ MOST_KEPT_BYTES = 1024 * 1024 * 1024
 LONGEST_KEPT = 30 * 24 * 3600.0
 MOST_SWEPT = 256
 PRUNE_EVERY = 256
+MOST_UNWRITTEN = 1_000
+UNNAMED = "unnamed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,34 +60,68 @@ class Undo:
     largest = LARGEST
 
     def __init__(
-        self, store: Store, directory: Path, now: Callable[[], float], *, most_bytes: int = MOST_KEPT_BYTES
+        self,
+        store: Store,
+        directory: Path,
+        now: Callable[[], float],
+        *,
+        redact: Callable[[str], str],
+        most_bytes: int = MOST_KEPT_BYTES,
     ) -> None:
-        self._store, self._now, self._most_bytes = store, now, most_bytes
+        self._store, self._now, self._redact, self._most_bytes = store, now, redact, most_bytes
         self._blobs = Blobs(directory, now)
+        self._unwritten: dict[int, Change] = {}
 
     def save(self, descriptor: int) -> None:
         self._blobs.save(descriptor)
 
     async def note(self, call: ToolCall, change: Change) -> None:
-        row = (call.id, call.session, self._now(), json.dumps(dataclasses.asdict(change)))
+        written = self._writable(change)
+        row = (call.id, call.session, self._now(), json.dumps(dataclasses.asdict(written)))
 
         def insert(connection: sqlite3.Connection) -> int:
             added = connection.execute("INSERT INTO undo (call_id, session, at, change) VALUES (?, ?, ?, ?)", row)
             return added.lastrowid or 0
 
         number = await self._store.transact(insert)
+        if written != change:
+            self._remember(number, change)
         if number % PRUNE_EVERY == 0 or self._blobs.fresh_bytes > self._most_bytes // 8:
             await self.prune()
 
     async def changes(self, *, call_id: str | None = None, session: str | None = None) -> Sequence[Noted]:
         """The changes of a call or a session that have not been taken back, newest first."""
-        return await self._store.read(_selection(call_id, session))
+        return self._named(await self._store.read(_selection(call_id, session)))
 
     def standing(self, *, call_id: str | None, session: str | None) -> Sequence[Change]:
         """As `changes`, at once, and also before the first start: then nothing has been changed yet."""
         if not self._store.path.exists():
             return []
-        return [noted.change for noted in self._store.read_now(_selection(call_id, session))]
+        return [noted.change for noted in self._named(self._store.read_now(_selection(call_id, session)))]
+
+    def _writable(self, change: Change) -> Change:
+        """The change without secrets in its names."""
+        shown = dataclasses.replace(
+            change,
+            path=self._redact(change.path),
+            to=self._redact(change.to),
+            before=self._without_secret(change.before),
+            after=self._without_secret(change.after),
+            made=tuple(map(self._redact, change.made)),
+        )
+        return change if shown == change else dataclasses.replace(shown, kind=UNNAMED)
+
+    def _without_secret(self, fingerprint: str | None) -> str | None:
+        is_link = fingerprint is not None and fingerprint.startswith("link:")
+        return self._redact(fingerprint) if fingerprint is not None and is_link else fingerprint
+
+    def _remember(self, number: int, change: Change) -> None:
+        self._unwritten[number] = change
+        if len(self._unwritten) > MOST_UNWRITTEN:
+            del self._unwritten[next(iter(self._unwritten))]
+
+    def _named(self, noted: Sequence[Noted]) -> list[Noted]:
+        return [dataclasses.replace(each, change=self._unwritten.get(each.id, each.change)) for each in noted]
 
     async def restore(
         self,
@@ -132,6 +169,8 @@ class Undo:
         return blocked
 
     def _conflict(self, change: Change, now: Callable[[str], str | None]) -> str:
+        if change.kind == UNNAMED:
+            return "its name holds a secret and was not written down; only the process that changed it can take it back"
         place = change.to or change.path
         if now(change.path) == change.before and not change.to:
             return ""
@@ -149,6 +188,8 @@ class Undo:
 
     async def _take_back(self, call: ToolCall, files: Files, noted: Noted, *, force: bool) -> Outcome:
         change = noted.change
+        if change.kind == UNNAMED:
+            return Outcome(path=change.path, outcome="not kept", reason="its name was not written down")
         try:
             outcome = await self._reverse(call, files, change, force=force)
             for directory in reversed(change.made):

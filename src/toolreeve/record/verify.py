@@ -226,9 +226,7 @@ def _compare(found: Verification, stored: Head | None, seen: dict[int, bytes]) -
         found.add(Problem(last, "the checkpoint was removed from the database"))
     elif stored.seq > last:
         gap = f"record {stored.seq} is" if stored.seq == last + 1 else f"records {last + 1} to {stored.seq} are"
-        found.add(
-            Problem(stored.seq, f"removed from the end: by the checkpoint in the database, {gap} missing")
-        )
+        found.add(Problem(stored.seq, f"removed from the end: by the checkpoint in the database, {gap} missing"))
     elif stored.seq < last:
         found.add(Problem(last, "inserted at the end: the checkpoint in the database does not know it"))
     elif seen.get(last, stored.hash) != stored.hash:
