@@ -13,7 +13,7 @@ import re2
 
 from toolreeve.record import disguise
 from toolreeve.record.outline import HEAD, MAX_TEXT, digest, snapshot
-from toolreeve.record.shapes import HINTS, LABELLED, SHAPES, is_telling
+from toolreeve.record.shapes import FIRM, HINTS, LABELLED, SHAPES, is_telling, is_value
 
 MARK = "[redacted]"
 _MARK = MARK.encode()
@@ -30,7 +30,8 @@ def _roomy() -> Any:
 
 
 _shapes = re2.compile(SHAPES, _roomy())
-_labelled = tuple(re2.compile(pattern, _roomy()) for pattern in LABELLED)
+_labelled = re2.compile(LABELLED, _roomy())
+_FIRM_GROUPS = 2 * len(FIRM)
 _telling = lru_cache(maxsize=4096)(is_telling)
 
 
@@ -99,16 +100,29 @@ class Redactor:
     def _finds(self, plain: bytes) -> bool:
         if not self._hint(plain):
             return False
-        patterns = (self._registered, _shapes, *_labelled)
-        return any(pattern is not None and pattern.search(plain) is not None for pattern in patterns)
+        return self._replace(plain) != plain
 
     def _replace(self, plain: bytes) -> bytes:
         if self._registered is not None:
             plain = self._registered.sub(_MARK, plain)
-        plain = _shapes.sub(_MARK, plain)
-        for pattern in _labelled:
-            plain = pattern.sub(rb"\1" + _MARK + rb"\2", plain)
-        return plain
+        return _without_labelled(_shapes.sub(_MARK, plain))
+
+
+def _without_labelled(plain: bytes) -> bytes:
+    """Replaces the second group of whichever alternative matched; of the loose ones, only what may be a value."""
+    kept: list[bytes] = []
+    place = 0
+    for found in _labelled.finditer(plain):
+        label = next(number for number in range(1, _labelled.groups, 2) if found.start(number) >= 0)
+        start, end = found.span(label + 1)
+        if label <= _FIRM_GROUPS or is_value(_shown(found[label]), _shown(found[label + 1])):
+            kept += (plain[place:start], _MARK)
+            place = end
+    return b"".join((*kept, plain[place:])) if kept else plain
+
+
+def _shown(part: bytes) -> str:
+    return part.decode("utf-8", "replace")
 
 
 def _any_of(forms: list[bytes]) -> Any:
