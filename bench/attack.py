@@ -12,13 +12,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))  # run as a script, the package `bench` lies one level up
 
-from bench.attacks import commands, paths, shell, ssrf, templates
+from bench.attacks import commands, paths, secrets, shell, ssrf, templates
 from bench.attacks.outcome import Tally
 
 Suite = Callable[[Path | None], Awaitable[Sequence[Tally]]]
 SUITES: Mapping[str, Suite] = {
     "commands": commands.run,
     "paths": paths.run,
+    "secrets": secrets.run,
     "shell": shell.run,
     "ssrf": ssrf.run,
     "templates": templates.run,

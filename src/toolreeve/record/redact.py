@@ -6,14 +6,15 @@ direction only, so that what it lets pass holds nothing that `value` would have 
 
 import math
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import re2
 
 from toolreeve.record import disguise
 from toolreeve.record.outline import HEAD, MAX_TEXT, digest, snapshot
-from toolreeve.record.shapes import FIRM, HINTS, LABELLED, SHAPES, is_telling, is_value
+from toolreeve.record.shapes import FIRM, HINTS, LABELLED, is_telling, is_value
+from toolreeve.record.tokens import SHAPES
 
 MARK = "[redacted]"
 _MARK = MARK.encode()
@@ -29,8 +30,17 @@ def _roomy() -> Any:
     return options
 
 
-_shapes = re2.compile(SHAPES, _roomy())
-_labelled = re2.compile(LABELLED, _roomy())
+@cache
+def _shapes() -> Any:
+    """Compiled when first needed: most starts redact nothing."""
+    return re2.compile(SHAPES, _roomy())
+
+
+@cache
+def _labelled() -> Any:
+    return re2.compile(LABELLED, _roomy())
+
+
 _FIRM_GROUPS = 2 * len(FIRM)
 _telling = lru_cache(maxsize=4096)(is_telling)
 
@@ -51,7 +61,7 @@ class Redactor:
         self._reach = _MARGIN + max(map(len, forms), default=0)
         self._registered = _any_of(forms)
         hints = {disguise.hint(form) for form in forms}
-        self._hint = _always if None in hints else _search([hint for hint in hints if hint])
+        self._hint = _Hint(hints)
 
     def suspects(self, document: bytes) -> bool:
         """Whether a JSON document might hold something to redact."""
@@ -105,15 +115,15 @@ class Redactor:
     def _replace(self, plain: bytes) -> bytes:
         if self._registered is not None:
             plain = self._registered.sub(_MARK, plain)
-        return _without_labelled(_shapes.sub(_MARK, plain))
+        return _without_labelled(_shapes().sub(_MARK, plain))
 
 
 def _without_labelled(plain: bytes) -> bytes:
     """Replaces the second group of whichever alternative matched; of the loose ones, only what may be a value."""
     kept: list[bytes] = []
     place = 0
-    for found in _labelled.finditer(plain):
-        label = next(number for number in range(1, _labelled.groups, 2) if found.start(number) >= 0)
+    for found in _labelled().finditer(plain):
+        label = found.lastindex - 1
         start, end = found.span(label + 1)
         if label <= _FIRM_GROUPS or is_value(_shown(found[label]), _shown(found[label + 1])):
             kept += (plain[place:start], _MARK)
@@ -127,6 +137,21 @@ def _shown(part: bytes) -> str:
 
 def _any_of(forms: list[bytes]) -> Any:
     return re2.compile(b"|".join(re2.escape(form) for form in forms), _roomy()) if forms else None
+
+
+class _Hint:
+    """Whether a document holds one of the hints. Built when first asked: more secrets are often learnt before that."""
+
+    __slots__ = ("_hints", "_search")
+
+    def __init__(self, hints: set[bytes | None]) -> None:
+        self._hints = hints
+        self._search: Callable[[bytes], Any] | None = None
+
+    def __call__(self, document: bytes) -> Any:
+        if self._search is None:
+            self._search = _always if None in self._hints else _search([hint for hint in self._hints if hint])
+        return self._search(document)
 
 
 def _always(_: bytes) -> bool:

@@ -39,10 +39,11 @@ class Sighting:
     at: float
 
     def to_line(self) -> bytes:
-        fields = (self.database.hex(), self.head.seq, self.head.hash.hex(), int(self.at * 1000))
-        line = b"toolreeve-witness 1 %s %020d %s %015d " % tuple(
-            field.encode() if isinstance(field, str) else field for field in fields
+        head = self.head
+        written = (
+            f"toolreeve-witness 1 {self.database.hex()} {head.seq:020} {head.hash.hex()} {int(self.at * 1000):015} "
         )
+        line = written.encode()
         return line + _checksum(line) + b"\n"
 
 

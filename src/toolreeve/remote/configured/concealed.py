@@ -10,7 +10,8 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from toolreeve.record.shapes import SHAPES, is_telling
+from toolreeve.record.shapes import is_telling
+from toolreeve.record.tokens import SHAPES
 
 SHORTEST = 8
 """Shorter values stand in too many ordinary texts to be blotted out of all that a server says."""
