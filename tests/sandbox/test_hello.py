@@ -24,8 +24,9 @@ def test_the_name_that_a_client_asks_for_is_found() -> None:
     assert server_name(client_hello(None)) is None
 
 
-def test_another_kind_of_message_names_nobody() -> None:
-    assert server_name(b"\x02" + client_hello("name.example")[1:]) is None
+def test_another_kind_of_message_is_refused() -> None:
+    with pytest.raises(ToolError):
+        server_name(b"\x02" + client_hello("name.example")[1:])
 
 
 def test_a_message_cut_anywhere_is_refused() -> None:

@@ -1,20 +1,24 @@
 """How do bytes go to and fro once a connection is let through? Counted, capped, and ended when nothing moves.
 
-Of a plain HTTP request exactly the bytes of its body go out: a second request hidden behind it would be unjudged.
+Of a plain HTTP request exactly the bytes of its body go out, framed anew: a second request hidden behind it would be
+unjudged. In a tunnel nothing goes out before the TLS name is judged, nor after a retry before the second one is.
 """
 
 import asyncio
 import contextlib
+import re
 from collections.abc import Awaitable, Callable
 
 from toolreeve.core.errors import ToolError
 from toolreeve.core.network import Connection
-from toolreeve.sandbox.hello import read_opening
+from toolreeve.sandbox.hello import Opening, asks_to_retry, read_opening, read_second_hello
 
 Vet = Callable[[str], Awaitable[None]]
 
 _PIECE = 65536
 _CHUNK_LINE = 4096
+_CHUNK = re.compile(rb"([0-9A-Fa-f]{1,12})[ \t]*(?:;[\t\x20-\x7e\x80-\xff]*)?\r\n")
+_TRAILER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\x80-\xff]*\r\n")
 
 
 class Traffic:
@@ -55,11 +59,12 @@ async def relay(
 ) -> None:
     """Until the far side has ended, and for a tunnel the near side too; or a limit is reached. `vet` judges the name
     that a TLS client in a tunnel asks for."""
+    retry: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
     try:
         async with asyncio.TaskGroup() as group:
-            outgoing = group.create_task(_send(reader, connection.writer, body, traffic, vet))
+            outgoing = group.create_task(_send(reader, connection.writer, body, traffic, vet, retry))
             watch = group.create_task(_watch(traffic))
-            await _pump(connection.reader, writer, None, traffic, outgoing=False)
+            await _receive(connection.reader, writer, traffic, retry)
             _half_close(writer)
             if body is None:
                 await asyncio.wait([outgoing])
@@ -83,20 +88,48 @@ async def _watch(traffic: Traffic) -> None:
 
 
 async def _send(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, body: int | str | None, traffic: Traffic, vet: Vet
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    body: int | str | None,
+    traffic: Traffic,
+    vet: Vet,
+    retry: "asyncio.Future[bool]",
 ) -> None:
     if body == "chunked":
         await _pump_chunks(reader, writer, traffic)
     elif body is None:
-        opening, name = await read_opening(reader)
-        if name is not None:
-            await vet(name)
-        traffic.count(len(opening), outgoing=True)
-        writer.write(opening)
+        opening = await read_opening(reader)
+        await _send_opening(opening, writer, traffic, vet)
+        if opening.tls and (first := await reader.read(1)):
+            following = await read_second_hello(reader, first) if await retry else Opening(first)
+            await _send_opening(following, writer, traffic, vet)
         await _pump(reader, writer, None, traffic, outgoing=True)
         _half_close(writer)
     else:
         await _pump(reader, writer, int(body), traffic, outgoing=True)
+
+
+async def _send_opening(opening: Opening, writer: asyncio.StreamWriter, traffic: Traffic, vet: Vet) -> None:
+    if opening.name is not None:
+        await vet(opening.name)
+    traffic.count(len(opening.data), outgoing=True)
+    writer.write(opening.data)
+
+
+async def _receive(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, traffic: Traffic, retry: "asyncio.Future[bool]"
+) -> None:
+    """All there is; from its beginning it is told whether a TLS server asks its client to begin again."""
+    beginning = b""
+    while (asked := asks_to_retry(beginning)) is None:
+        piece = await reader.read(_PIECE)
+        if not piece:
+            break
+        traffic.count(len(piece), outgoing=False)
+        writer.write(piece)
+        beginning += piece
+    retry.set_result(bool(asked))
+    await _pump(reader, writer, None, traffic, outgoing=False)
 
 
 async def _pump(
@@ -124,6 +157,8 @@ async def _pump_chunks(reader: asyncio.StreamReader, writer: asyncio.StreamWrite
         writer.write(b"%x\r\n" % size)
         if size == 0:
             while (trailer := await reader.readuntil(b"\r\n")) != b"\r\n":
+                if not _TRAILER.fullmatch(trailer):
+                    raise _Ended("the request's trailer is not a header")
                 traffic.count(len(trailer), outgoing=True)
             writer.write(b"\r\n")
             await writer.drain()
@@ -135,10 +170,10 @@ async def _pump_chunks(reader: asyncio.StreamReader, writer: asyncio.StreamWrite
 
 
 def _chunk_size(line: bytes) -> int:
-    digits = line.partition(b";")[0].strip()
-    if len(line) > _CHUNK_LINE or not 0 < len(digits) <= 12 or digits.strip(b"0123456789abcdefABCDEF"):
+    found = _CHUNK.fullmatch(line)
+    if found is None or len(line) > _CHUNK_LINE:
         raise _Ended("the request's body is not chunked as it says")
-    return int(digits, 16)
+    return int(found[1], 16)
 
 
 def _half_close(writer: asyncio.StreamWriter) -> None:

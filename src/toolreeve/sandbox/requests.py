@@ -1,6 +1,7 @@
-"""What does a client of the proxy want? Read from its first bytes: SOCKS5, CONNECT, or a plain HTTP request.
+"""Requests to the proxy: SOCKS5, CONNECT, or one plain HTTP request.
 
 Exactly one request is read from a connection, with one meaning: what two parsers could frame differently is refused.
+Host, framing and connection headers are never copied from the client: they are written anew from what was judged.
 """
 
 import asyncio
@@ -14,9 +15,14 @@ from toolreeve.core.urls import parse_host, parse_port, parse_url
 
 MAX_HEAD = 64 * 1024
 TUNNEL = "CONNECT"
-_LINE = re.compile(r"([A-Z]{1,20}) ([\x21-\x7e]+) HTTP/1\.[01]")
+_LINE = re.compile(r"([A-Z]{1,20}) ([\x21-\x7e]+) (HTTP/1\.[01])")
 _FIELD = re.compile(r"([A-Za-z0-9!#$%&'*+.^_`|~-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)")
-_HOP_BY_HOP = frozenset({"connection", "keep-alive", "te", "trailer", "upgrade", "host"})
+_FRAMING = frozenset({"host", "content-length", "transfer-encoding"})
+_HOP_BY_HOP = _FRAMING | {"connection", "keep-alive", "te", "trailer", "upgrade", "http2-settings"}
+_WITHOUT_BODY = frozenset({"GET", "HEAD", "TRACE"})
+
+Headers = list[tuple[str, str]]
+"""Names in lower case, in the order in which they came."""
 
 
 class Malformed(Exception):
@@ -57,51 +63,76 @@ def parse_head(head: bytes) -> Wanted:
     request = _LINE.fullmatch(line)
     if request is None:
         raise Malformed("this is not an HTTP request to a proxy")
-    method, place = request.groups()
+    method, place, version = request.groups()
+    headers = _headers(fields)
+    body = _framing(headers, version)
     try:
-        return _tunnel(place) if method == TUNNEL else _plain(method, place, fields)
+        return _tunnel(place, body) if method == TUNNEL else _plain(line, place, headers, body)
     except ToolError as refusal:
         raise Malformed(refusal.message) from None
 
 
-def _tunnel(place: str) -> Wanted:
+def _tunnel(place: str, body: int | str) -> Wanted:
     host, colon, port = place.rpartition(":")
     if not colon:
         raise Malformed("CONNECT needs a host and a port")
+    if body:
+        raise Malformed("CONNECT has no body: what follows it is the tunnel")
     return Wanted(protocol="connect", host=parse_host(host)[0], port=parse_port(port, "https"))
 
 
-def _plain(method: str, url: str, fields: list[str]) -> Wanted:
+def _plain(line: str, url: str, headers: Headers, body: int | str) -> Wanted:
+    method, _, version = line.split(" ")
     if not url.lower().startswith("http://"):
         raise Malformed("a proxy takes http:// URLs; use CONNECT for https://")
+    if body and method in _WITHOUT_BODY:
+        raise Malformed(f"{method} with a body is refused: servers disagree about where it ends")
     target = parse_url(url)
-    headers = _headers(fields)
-    named = {part.strip().lower() for name, value in headers if name == "connection" for part in value.split(",")}
-    kept = [
-        f"{name}: {value}"
-        for name, value in headers
-        if name not in _HOP_BY_HOP and name not in named and not name.startswith("proxy-")
-    ]
-    lines = [f"{method} {target.path} HTTP/1.1", f"host: {target.authority}", *kept, "connection: close"]
+    dropped = _HOP_BY_HOP | _named_by_connection(headers)
+    kept = [f"{name}: {value}" for name, value in headers if name not in dropped and not name.startswith("proxy-")]
+    start = f"{method} {target.path} {version}"
+    lines = [start, f"host: {target.authority}", *kept, *_framing_lines(headers, body), "connection: close"]
     head = "\r\n".join((*lines, "", "")).encode("latin-1")
-    return Wanted(protocol="http", host=target.host, port=target.port, method=method, head=head, body=_framing(headers))
+    return Wanted(protocol="http", host=target.host, port=target.port, method=method, head=head, body=body)
 
 
-def _headers(fields: list[str]) -> list[tuple[str, str]]:
+def _headers(fields: list[str]) -> Headers:
     headers = []
     for field in fields:
         found = _FIELD.fullmatch(field)
         if found is None:
             raise Malformed(f"this is not a header: {field[:80]!r}")
-        headers.append((found[1].lower(), found[2].strip(" \t")))
+        name = found[1].lower()
+        if name not in _FRAMING and name.replace("_", "-") in _FRAMING:
+            raise Malformed(f"some servers read the header {name!r} as {name.replace('_', '-')!r}")
+        headers.append((name, found[2].strip(" \t")))
     return headers
 
 
-def _framing(headers: list[tuple[str, str]]) -> int | str:
-    lengths = [value for name, value in headers if name == "content-length"]
-    codings = [value.lower() for name, value in headers if name == "transfer-encoding"]
+def _values(headers: Headers, name: str) -> list[str]:
+    return [value for each, value in headers if each == name]
+
+
+def _named_by_connection(headers: Headers) -> frozenset[str]:
+    """What the client says concerns only its connection to us."""
+    listed = ",".join(_values(headers, "connection"))
+    named = frozenset(part.strip(" \t").lower() for part in listed.split(","))
+    if wrong := named & (_FRAMING | {"expect"}):
+        raise Malformed(f"the header {min(wrong)!r} cannot be named in Connection: it belongs to the request")
+    return named
+
+
+def _framing(headers: Headers, version: str) -> int | str:
+    """How the body ends: after so many bytes, or "chunked"."""
+    if len(_values(headers, "host")) > 1:
+        raise Malformed("the request has more than one Host")
+    expected = [value.lower() for value in _values(headers, "expect")]
+    if expected not in ([], ["100-continue"]):
+        raise Malformed("the only thing to Expect is 100-continue")
+    lengths = _values(headers, "content-length")
+    codings = [value.lower() for value in _values(headers, "transfer-encoding")]
     if codings:
-        if lengths or codings != ["chunked"]:
+        if lengths or codings != ["chunked"] or version == "HTTP/1.0":
             raise Malformed("the length of the request's body is ambiguous")
         return "chunked"
     if not lengths:
@@ -109,6 +140,12 @@ def _framing(headers: list[tuple[str, str]]) -> int | str:
     if len(lengths) > 1 or not (lengths[0].isascii() and lengths[0].isdigit()) or len(lengths[0]) > 15:
         raise Malformed("the length of the request's body is ambiguous")
     return int(lengths[0])
+
+
+def _framing_lines(headers: Headers, body: int | str) -> list[str]:
+    if body == "chunked":
+        return ["transfer-encoding: chunked"]
+    return [f"content-length: {body}"] if _values(headers, "content-length") else []
 
 
 async def _read_socks(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Wanted:

@@ -74,21 +74,6 @@ async def test_a_tunnel_is_not_used_to_ask_for_another_name(asked: str | None, t
         assert (await via.event())["decision"] == ("allow" if through else "deny")
 
 
-async def test_a_tls_client_that_hides_its_name_in_pieces_is_refused() -> None:
-    arrived: list[bytes] = []
-
-    async def listen(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
-        arrived.append(await reader.read())
-
-    async with listening(listen) as port, proxy(f"open.example:{port}") as via:
-        piece = client_hello("shut.example")[:40]
-        record = b"\x16\x03\x01" + len(piece).to_bytes(2, "big") + piece
-        await speak(via.port, f"CONNECT open.example:{port} HTTP/1.1\r\n\r\n".encode() + record)
-
-        assert (await via.event())["decision"] == "deny"
-        assert arrived == [b""]
-
-
 async def test_a_rule_for_a_method_does_not_open_a_tunnel() -> None:
     async with web_server() as web, proxy(f"GET open.example:{web.port}") as via:
         place = f"open.example:{web.port}"
