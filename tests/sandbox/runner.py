@@ -53,6 +53,10 @@ class Runner:
     def all(self, requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Run them at the same time."""
         self.send(requests)
+        return self.receive()
+
+    def receive(self) -> list[dict[str, Any]]:
+        """How what was sent ended."""
         assert self.process.stdout is not None
         answer: list[dict[str, Any]] = json.loads(self.process.stdout.readline())
         return answer

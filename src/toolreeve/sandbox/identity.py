@@ -3,11 +3,14 @@
 Writing an id map must happen from outside the namespace or by the process that just made it, and once only.
 """
 
+import contextlib
 import os
 
 from toolreeve.sandbox import syscalls
 
 LAST_ID = 65533
+INOTIFY = {"instances": 32, "watches": 16384}
+"""What all programs in a user namespace may have of it together: the user outside has the same, often 128, in all."""
 
 
 def write(path: str, text: str) -> None:
@@ -25,6 +28,9 @@ def enter_user_namespace(flags: int = 0) -> None:
     write("/proc/self/setgroups", "deny")
     write("/proc/self/uid_map", f"{uid} {uid} 1")
     write("/proc/self/gid_map", f"{gid} {gid} 1")
+    for name, most in INOTIFY.items():
+        with contextlib.suppress(OSError):  # where /proc/sys is read-only; `toolreeve doctor` says so
+            write(f"/proc/sys/user/max_inotify_{name}", str(most))
 
 
 def mapping_namespace(owner: tuple[int, int], uid: int) -> int:

@@ -11,6 +11,12 @@ KernelLimits = tuple[tuple[int, int, int], ...]
 _MEGABYTE = 1 << 20
 _OURS = 2  # the slot and its keeper are counted with what they run
 _ROOM_TO_WORK = 32 * _MEGABYTE
+_UNCOUNTED = (
+    (resource.RLIMIT_MSGQUEUE, 0),
+    (resource.RLIMIT_SIGPENDING, 1024),
+    (resource.RLIMIT_MEMLOCK, 64 << 10),
+)
+"""Kernel memory, much of it counted for the user as a whole: without a control group, only what programs need."""
 
 
 @lru_cache(maxsize=64)
@@ -19,7 +25,8 @@ def kernel_limits(limits: ProcessLimits, *, memory: bool, processes: bool) -> Ke
 
     The hard limit of CPU time lies above the soft one: at that a program is told by a signal that has a name.
     """
-    size, most = limits.file_size_mb * _MEGABYTE, limits.processes + _OURS
+    size = limits.file_size_mb * _MEGABYTE
+    processes_most = limits.processes + _OURS
     held = [
         (resource.RLIMIT_NOFILE, limits.open_files, limits.open_files),
         (resource.RLIMIT_FSIZE, size, size),
@@ -28,6 +35,7 @@ def kernel_limits(limits: ProcessLimits, *, memory: bool, processes: bool) -> Ke
     if memory:
         data = max(limits.memory_mb * _MEGABYTE, _ROOM_TO_WORK)
         held.append((resource.RLIMIT_DATA, data, data))
+        held += [(kind, most, most) for kind, most in _UNCOUNTED]
     if processes:
-        held.append((resource.RLIMIT_NPROC, most, most))
+        held.append((resource.RLIMIT_NPROC, processes_most, processes_most))
     return tuple(held)

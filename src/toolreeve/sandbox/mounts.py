@@ -114,7 +114,7 @@ def _make_devices() -> None:
         os.symlink(f"/proc/self/fd{stream}", f"dev/{name}")
     os.makedirs("dev/pts")
     with contextlib.suppress(OSError):  # a machine without pseudo-terminals has none here either
-        options = "newinstance,ptmxmode=0666,mode=620"
+        options = "newinstance,ptmxmode=0666,mode=620,max=64"
         syscalls.mount("devpts", "dev/pts", "devpts", syscalls.MS_NOSUID | syscalls.MS_NOEXEC, options)
         os.symlink("pts/ptmx", "dev/ptmx")
 

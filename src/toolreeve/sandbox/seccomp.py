@@ -15,7 +15,7 @@ Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, op
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 _ARCHITECTURE, _NUMBER, _ARGUMENTS = 4, 0, 16
 _ALLOW, _ERROR = 0x7FFF0000, 0x00050000
-_EPERM, _EACCES, _ENOSYS, _EAFNOSUPPORT = 1, 13, 38, 97
+_EPERM, _EACCES, _EINVAL, _ENOSYS, _EAFNOSUPPORT = 1, 13, 22, 38, 97
 
 _AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK = 1, 2, 10, 16
 _SOCK_STREAM, _TYPE_MASK, _TCP = 1, 0xF, 6
@@ -23,6 +23,10 @@ _MSG_FASTOPEN = 0x20000000  # connects where Landlock does not look
 _NEW_NAMESPACES = 0x7E020000
 _SET_ID_BITS = 0o6000
 _CREATES = 0o100 | 0o20000000  # O_CREAT, O_TMPFILE
+_THREAD, _OWN_DESCRIPTORS = 0x10000, 0x400  # CLONE_THREAD, and CLONE_FILES missing
+_SOL_SOCKET, _SO_SNDBUF, _SO_RCVBUF = 1, 7, 8
+_F_SETPIPE_SZ = 1031
+_PR_SET_DUMPABLE = 4
 _TERMINAL_TRICKS = (0x5412, 0x541C, 0x5423)  # TIOCSTI, TIOCLINUX, TIOCSETD: typing into somebody else's terminal
 
 _REFUSED = [
@@ -89,7 +93,9 @@ _REFUSED = [
     "process_mrelease",
 ]
 _HIDES_ARGUMENTS = ("clone3", "openat2")
-_HIDES_MEMORY = ("memfd_create", "shmget")
+_EXHAUSTS_THE_MACHINE = "io_setup"  # what it takes is counted for all users together
+_HIDES_MEMORY = ("memfd_create", "shmget", "semget", "msgget", "landlock_create_ruleset")
+_PINS_PAGES = ("splice", "vmsplice")  # in pipes, a small piece of a large page at a time
 _MODE_ARGUMENT = {"chmod": 1, "fchmod": 1, "creat": 1, "mknod": 1, "fchmodat": 2, "fchmodat2": 2, "mknodat": 2}
 _OPEN_ARGUMENTS = {"open": (1, 2), "openat": (2, 3)}
 _SEND_FLAGS_ARGUMENT = {"sendto": 3, "sendmsg": 2, "sendmmsg": 3}
@@ -133,6 +139,31 @@ def _opens(flags: int, mode: int) -> list[Instruction]:
     return [*creates, *_refuse_bits(mode, _SET_ID_BITS)]
 
 
+def _clones() -> list[Instruction]:
+    """No namespaces, and no thread with descriptors of its own, which would be counted for nobody."""
+    thread = [(_AND, 0, 0, _THREAD | _OWN_DESCRIPTORS), (_EQUAL, 0, 1, _THREAD), _fail(_EPERM)]
+    return [_argument(0), *thread, *_refuse_bits(0, _NEW_NAMESPACES)]
+
+
+def _refuse_pair(first: tuple[int, int], second: int, *values: int) -> list[Instruction]:
+    """Refuse where one argument has a value and another one of several."""
+    argument, value = first
+    steps = [_argument(argument), (_EQUAL, 1, 0, value), _PASS, _argument(second)]
+    for each in values:
+        steps += [(_EQUAL, 0, 1, each), _fail(_EPERM)]
+    return [*steps, _PASS]
+
+
+def _uncounted() -> dict[str, list[Instruction]]:
+    """What would hold memory that only a control group can count, or hide what is held."""
+    cases = {name: [_fail(_ENOSYS)] for name in _HIDES_MEMORY}
+    cases |= {name: [_fail(_EINVAL)] for name in _PINS_PAGES}
+    cases["fcntl"] = [_argument(1), (_EQUAL, 0, 1, _F_SETPIPE_SZ), _fail(_EPERM), _PASS]
+    cases["setsockopt"] = _refuse_pair((1, _SOL_SOCKET), 2, _SO_SNDBUF, _SO_RCVBUF)
+    cases["prctl"] = _refuse_pair((0, _PR_SET_DUMPABLE), 1, 0)
+    return cases
+
+
 def _terminal() -> list[Instruction]:
     steps = [_argument(1)]
     for request in _TERMINAL_TRICKS:
@@ -143,7 +174,8 @@ def _terminal() -> list[Instruction]:
 def _cases(*, network: str, unix: bool, hidden_memory: bool) -> dict[str, list[Instruction]]:
     cases: dict[str, list[Instruction]] = {name: [_fail(_EPERM)] for name in _REFUSED}
     cases |= {name: [_fail(_ENOSYS)] for name in _HIDES_ARGUMENTS}
-    cases["clone"] = _refuse_bits(0, _NEW_NAMESPACES)
+    cases[_EXHAUSTS_THE_MACHINE] = [_fail(_ENOSYS)]
+    cases["clone"] = _clones()
     cases["ioctl"] = _terminal()
     cases |= {name: _refuse_bits(argument, _SET_ID_BITS) for name, argument in _MODE_ARGUMENT.items()}
     cases |= {name: _opens(*arguments) for name, arguments in _OPEN_ARGUMENTS.items()}
@@ -154,7 +186,7 @@ def _cases(*, network: str, unix: bool, hidden_memory: bool) -> dict[str, list[I
     else:
         cases["socket"] = _host_sockets()
     if not hidden_memory:
-        cases |= {name: [_fail(_ENOSYS)] for name in _HIDES_MEMORY}
+        cases |= _uncounted()
     return cases
 
 

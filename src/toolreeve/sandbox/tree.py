@@ -9,6 +9,10 @@ import signal
 import stat
 from collections.abc import Iterable, Iterator, Set
 
+from toolreeve.sandbox import kernel_memory
+
+_OWN = (b"RssAnon:", b"VmSwap:", b"VmPTE:", b"HugetlbPages:")
+_MAPPING = 512  # what the kernel keeps for each
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -27,12 +31,25 @@ def _read(path: str) -> bytes:
 
 
 def memory(processes: Iterable[str]) -> int:
-    """Bytes that are theirs. Shared memory counts as mapped, for pages can be let go of without being given back."""
-    total = 0
-    for name in processes:
-        total += _kilobytes(_read(f"/proc/{name}/status"), b"RssAnon:") * 1024
-        total += _shared(_read(f"/proc/{name}/maps"))
-    return total
+    """Bytes that are theirs, with what the kernel keeps for them.
+
+    Shared memory counts as mapped, for pages can be let go of without being given back.
+    """
+    names = list(processes)
+    return sum(map(_process_memory, names)) + kernel_memory.held_by(names)
+
+
+def _process_memory(name: str) -> int:
+    status = _read(f"/proc/{name}/status")
+    own = sum(_kilobytes(status, field) for field in _OWN) * 1024
+    try:
+        with open(f"/proc/{name}/maps", "rb") as file:
+            maps = file.read()
+    except PermissionError:  # a program whose file cannot be read hides what it maps and opens
+        return own + _kilobytes(status, b"VmSize:") * 1024 + kernel_memory.most_held(_kilobytes(status, b"FDSize:"))
+    except OSError:
+        return own
+    return own + _shared(maps) + maps.count(b"\n") * _MAPPING
 
 
 def _kilobytes(text: bytes, field: bytes) -> int:

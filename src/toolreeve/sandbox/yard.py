@@ -83,6 +83,8 @@ def _open_place(plan: Plan, mapping: int) -> socket.socket | None:
         listener.listen(128)
     syscalls.set_host_name(b"sandbox")
     mounts.build(plan, mapping)
+    if listener is not None and plan.counts_memory:
+        _bound_buffers()
     if mapping >= 0:
         os.close(mapping)
     return listener
@@ -91,6 +93,12 @@ def _open_place(plan: Plan, mapping: int) -> socket.socket | None:
 def _raise_loopback() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", _UP_AND_RUNNING))
+
+
+def _bound_buffers() -> None:
+    """The buffers of a connection in our network: both together are no larger than one of a Unix socket."""
+    for direction in ("r", "w"):
+        identity.write(f"/proc/sys/net/ipv4/tcp_{direction}mem", "4096 65536 98304")
 
 
 def _serve(runtime: socket.socket, life: int, plan: Plan, listener: socket.socket | None) -> None:
