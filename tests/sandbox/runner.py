@@ -138,8 +138,10 @@ async def _serve(workspace: str, options: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
+    options = json.loads(sys.argv[3])
+    for group in options.pop("groups", []):
+        (Path(group) / "cgroup.procs").write_text("0")
     if sys.argv[1] == "user" and os.geteuid() == 0:
         become_somebody()
-    options = json.loads(sys.argv[3])
     forbid(options.pop("forbidden", []))
     asyncio.run(_serve(sys.argv[2], options))

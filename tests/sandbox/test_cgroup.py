@@ -23,6 +23,7 @@ def test_the_first_version_holds_each_controller_in_its_own_tree(tmp_path: Path)
 
 def test_the_second_version_holds_all_in_one_tree(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/cgroup.procs").touch()
     for name in ("cgroup.controllers", "cgroup.subtree_control"):
         (tmp_path / "mine" / name).write_text("cpu memory pids\n")
 

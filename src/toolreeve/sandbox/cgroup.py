@@ -1,7 +1,8 @@
-"""How much may a command and all it started use together? A control group a slot, below our own, where we may.
+"""Control groups: one for each slot, counting a command with all it started.
 
-Version 1 and 2 of control groups, whichever holds the controller. Below our own group the limits of whoever runs us
-still hold. What cannot be had is told as a reason; the caller then counts by other means.
+Version 1 and 2, whichever holds the controllers: below our own group, or below the nearest one above it that was
+delegated to us (an ordinary user's systemd slice). The limits above still hold. What cannot be had is told as a reason;
+the caller then counts by other means.
 """
 
 import contextlib
@@ -11,6 +12,7 @@ from typing import NamedTuple
 
 _MOUNTED = Path("/sys/fs/cgroup")
 _OWN = Path("/proc/self/cgroup")
+_NEEDED = frozenset({"memory", "pids"})
 _SPARE = 8 << 20  # for the slot itself, which lives in the group
 
 
@@ -50,30 +52,53 @@ def find(mounted: Path = _MOUNTED, own: Path = _OWN) -> Bases | str:
         below = {name: mounted / name / controllers[name].lstrip("/") for name in ("memory", "pids")}
         return _tried(Bases(below["memory"], below["pids"], V1))
     if "" in controllers:
-        return _second(mounted / controllers[""].lstrip("/"))
+        return find_delegated(mounted, mounted / controllers[""].lstrip("/"))
     return "neither version of control groups offers memory and process control"
 
 
-def _second(own: Path) -> Bases | str:
-    """Version 2 hands controllers down only from a group that holds no process itself."""
-    try:
-        offered = (own / "cgroup.controllers").read_text().split()
-        if not {"memory", "pids"} <= set(offered):
-            return "the memory and pids controllers are not delegated to us (systemd: Delegate=yes)"
-        if not {"memory", "pids"} <= set((own / "cgroup.subtree_control").read_text().split()):
-            _step_down(own)
-    except OSError as problem:
-        return f"{own}: {problem.strerror}"
+def find_delegated(mounted: Path, own: Path, needed: frozenset[str] = _NEEDED) -> Bases | str:
+    """In version 2: our own group, or the nearest above it that hands the controllers down and is ours to divide."""
+    found = _divided(own, needed)
+    for group in own.parents:
+        if not isinstance(found, str) or not group.is_relative_to(mounted):
+            break
+        if needed <= _words(group / "cgroup.subtree_control"):
+            above = _tried(Bases(group, group, V2))
+            found = above if isinstance(above, Bases) else found
+    return found
+
+
+def _divided(own: Path, needed: frozenset[str]) -> Bases | str:
+    if not needed <= _words(own / "cgroup.controllers"):
+        return "the memory and pids controllers are not delegated to us (systemd: Delegate=yes)"
+    if not needed <= _words(own / "cgroup.subtree_control"):
+        try:
+            _step_down(own, needed)
+        except OSError as problem:
+            return f"{own}: {problem.strerror}"
     return _tried(Bases(own, own, V2))
 
 
-def _step_down(own: Path) -> None:
-    """Into a leaf of our own, so that the controllers can be handed down beside it."""
+def _words(path: Path) -> set[str]:
+    try:
+        return set(path.read_text().split())
+    except OSError:
+        return set()
+
+
+def _step_down(own: Path, needed: frozenset[str]) -> None:
+    """Into a leaf of our own: controllers are handed down only from a group that holds no process itself."""
     leaf = own / "toolreeve-runtime"
     with contextlib.suppress(FileExistsError):
         leaf.mkdir()
-    (leaf / "cgroup.procs").write_text("0")
-    (own / "cgroup.subtree_control").write_text("+memory +pids")
+    try:
+        (leaf / "cgroup.procs").write_text("0")
+        (own / "cgroup.subtree_control").write_text(" ".join(f"+{name}" for name in sorted(needed)))
+    except OSError:  # others are in the group, too: back to them
+        with contextlib.suppress(OSError):
+            (own / "cgroup.procs").write_text("0")
+            leaf.rmdir()
+        raise
 
 
 def _tried(bases: Bases) -> Bases | str:
@@ -83,6 +108,8 @@ def _tried(bases: Bases) -> Bases | str:
             _sweep(base)
             (base / name).mkdir()
             (base / name).rmdir()
+            if bases.dialect is V2 and not os.access(base / "cgroup.procs", os.W_OK):
+                return f"{base}: processes may not be moved in it"
     except OSError as problem:
         return f"{problem.filename}: {problem.strerror}"
     return bases
