@@ -7,6 +7,7 @@ import asyncio
 import dataclasses
 import json
 import os
+import socket
 import struct
 import subprocess
 import sys
@@ -126,11 +127,17 @@ async def _answer(sandbox: Sandbox, told: dict[str, Any], workspace: str) -> dic
     }
 
 
+async def _hold_listener(_: socket.socket) -> None:
+    """A guarded network that leads nowhere."""
+    await asyncio.Event().wait()
+
+
 async def _serve(workspace: str, options: dict[str, Any]) -> None:
     loop = asyncio.get_running_loop()
     readable = (sys.base_prefix, sys.prefix)
     grounds = Grounds(workspace=workspace, readable=readable, **options.pop("grounds", {}))
-    sandbox = Sandbox(grounds, Strictness(**options))
+    serve = _hold_listener if options.pop("guarded", False) else None
+    sandbox = Sandbox(grounds, Strictness(**options), serve)
     while line := await loop.run_in_executor(None, sys.stdin.readline):
         answers = await asyncio.gather(*(_answer(sandbox, told, workspace) for told in json.loads(line)))
         print(json.dumps(answers), flush=True)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from toolreeve.sandbox.probe import Mechanism
 
 PROBE = "cat /etc/shadow; touch /usr/toolreeve-probe; kill -0 1; exec 3<>/dev/tcp/127.0.0.1/9"
-NOT_FOR = {"user namespaces": True, "mapped mounts": False}
+NOT_FOR = {"user namespaces": True, "inotify limit": True, "mapped mounts": False}
 """Mechanisms that only an ordinary user (True) or only root (False) uses."""
 ELSEWHERE = (
     "Landlock and namespaces are Linux's: use sandbox.mode = docker, or sandbox.require = limits at your own risk"
@@ -28,6 +28,7 @@ def sandbox(_: Invocation, found: "Configuration") -> Iterator[Check]:
     for mechanism in mechanisms:
         yield _row(mechanism, version)
     yield Check("sandbox", "resource limits", Status.OK, "used: time, CPU, files and their sizes, everywhere")
+    yield from _limits(mechanisms)
     yield Check("sandbox", "proxy", *_proxy(mechanisms))
     yield asyncio.run(_tried(found))
 
@@ -42,6 +43,23 @@ def _row(mechanism: "Mechanism", version: int) -> Check:
         return Check("sandbox", name, Status.OK, f"used: {mechanism.use}")
     remedy = mechanism.remedy if sys.platform == "linux" else ELSEWHERE
     return Check("sandbox", name, Status.WARN, f"not to be had: {mechanism.problem}", fix=remedy)
+
+
+def _limits(mechanisms: "list[Mechanism]") -> Iterator[Check]:
+    from toolreeve.sandbox.guarantees import Means, guarantees
+
+    works = {each.name: not each.problem for each in mechanisms}
+    means = Means(
+        apart=works["mount namespace"] and works["process namespace"],
+        filtered=works["seccomp"],
+        counted=works["control groups"],
+        own_user=os.geteuid() == 0,
+        inotify=works["inotify limit"],
+    )
+    for each in guarantees(means):
+        status = Status.OK if each.holds else Status.WARN
+        said = "holds" if each.holds else "does not hold"
+        yield Check("limits", each.name, status, f"{said}: {each.how}", fix=each.remedy)
 
 
 def _proxy(mechanisms: "list[Mechanism]") -> tuple[Status, str]:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 _MOUNTED = Path("/sys/fs/cgroup")
 _OWN = Path("/proc/self/cgroup")
 _NEEDED = frozenset({"memory", "pids"})
+_TCP_BUFFERS = 16 << 20  # version 1 counts them apart from all other memory, and only if asked to
 _SPARE = 8 << 20  # for the slot itself, which lives in the group
 
 
@@ -142,9 +143,11 @@ class Group:
         self._refused = _open(processes / "pids.events", os.O_RDONLY)
         self._limits = (0, 0)
         self._set = (0, 0)
-        if dialect is V2:
-            with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):
+            if dialect is V2:
                 (memory / dialect.swap_limit).write_text("0")
+            else:
+                (memory / "memory.kmem.tcp.limit_in_bytes").write_text(str(_TCP_BUFFERS))
 
     def entrances(self) -> list[int]:
         """Descriptors that a process writes to in order to enter; the caller closes them."""

@@ -11,12 +11,12 @@ KernelLimits = tuple[tuple[int, int, int], ...]
 _MEGABYTE = 1 << 20
 _OURS = 2  # the slot and its keeper are counted with what they run
 _ROOM_TO_WORK = 32 * _MEGABYTE
-_UNCOUNTED = (
+_SHARED = (
     (resource.RLIMIT_MSGQUEUE, 0),
     (resource.RLIMIT_SIGPENDING, 1024),
     (resource.RLIMIT_MEMLOCK, 64 << 10),
 )
-"""Kernel memory, much of it counted for the user as a whole: without a control group, only what programs need."""
+"""What the kernel counts for a user as a whole: enough for programs, and most is left to the user outside."""
 
 
 @lru_cache(maxsize=64)
@@ -31,11 +31,11 @@ def kernel_limits(limits: ProcessLimits, *, memory: bool, processes: bool) -> Ke
         (resource.RLIMIT_NOFILE, limits.open_files, limits.open_files),
         (resource.RLIMIT_FSIZE, size, size),
         (resource.RLIMIT_CPU, limits.cpu_seconds, limits.cpu_seconds + 1),
+        *((kind, most, most) for kind, most in _SHARED),
     ]
     if memory:
         data = max(limits.memory_mb * _MEGABYTE, _ROOM_TO_WORK)
         held.append((resource.RLIMIT_DATA, data, data))
-        held += [(kind, most, most) for kind, most in _UNCOUNTED]
     if processes:
         held.append((resource.RLIMIT_NPROC, processes_most, processes_most))
     return tuple(held)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from toolreeve.sandbox import cgroup, identity, landlock, mounts, seccomp, syscalls
+from toolreeve.sandbox import cgroup, guarantees, identity, landlock, mounts, seccomp, syscalls
 
 PATIENCE = 20
 _BOOT = """
@@ -90,10 +90,15 @@ def _filter() -> None:
     raise OSError("it was accepted but does not hold")
 
 
+def _inotify() -> None:
+    identity.enter_user_namespace()
+    with open("/proc/sys/user/max_inotify_instances") as file:
+        if int(file.read()) != identity.INOTIFY["instances"]:
+            raise OSError("/proc/sys/user cannot be written")
+
+
 def _groups() -> None:
-    found = cgroup.find()
-    if isinstance(found, str):
-        raise OSError(found)
+    """Tried by the runtime itself: a group is divided only by a process that is alone in it."""
 
 
 TRIALS: tuple[tuple[str, Callable[[], object], str, str], ...] = (
@@ -115,7 +120,8 @@ TRIALS: tuple[tuple[str, Callable[[], object], str, str], ...] = (
     ("mapped mounts", _mapped, "commands of root are not root", "a file system that maps ids: ext4, xfs, btrfs, tmpfs"),
     ("Landlock", _landlock, "a second wall around files", "Linux 5.13 or later, with lsm=landlock at boot"),
     ("seccomp", _filter, "dangerous system calls are refused", "Linux with seccomp filters on x86-64 or ARM64"),
-    ("control groups", _groups, "memory and processes counted together", "run as root, or with systemd: Delegate=yes"),
+    ("control groups", _groups, "memory and processes counted together", guarantees.DELEGATE),
+    ("inotify limit", _inotify, "a command leaves its user some", "a /proc/sys that is not mounted read-only"),
     ("pidfd", lambda: os.close(os.pidfd_open(os.getpid())), "a command is ended at once", "Linux 5.3 or later"),
 )
 
@@ -139,7 +145,8 @@ def _tried(act: Callable[[], object]) -> str:
 
 
 def main() -> None:
-    print(json.dumps({name: _tried(act) for name, act, _, _ in TRIALS} | {"landlock version": landlock.version()}))
+    found = {name: _tried(act) for name, act, _, _ in TRIALS if act is not _groups}
+    print(json.dumps(found | {"landlock version": landlock.version()}))
 
 
 def examine() -> tuple[list[Mechanism], int]:
@@ -152,7 +159,8 @@ def examine() -> tuple[list[Mechanism], int]:
             check=True,
             env={},
         ).stdout
-        found = json.loads(said)
+        groups = cgroup.find()
+        found = {"control groups": groups if isinstance(groups, str) else "", **json.loads(said)}
     except (OSError, subprocess.SubprocessError, ValueError) as problem:
         found = {name: f"could not be tried on {sys.platform}: {type(problem).__name__}" for name, *_ in TRIALS}
     mechanisms = [Mechanism(name, found[name], use, remedy) for name, _, use, remedy in TRIALS]

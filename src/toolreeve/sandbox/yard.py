@@ -83,7 +83,7 @@ def _open_place(plan: Plan, mapping: int) -> socket.socket | None:
         listener.listen(128)
     syscalls.set_host_name(b"sandbox")
     mounts.build(plan, mapping)
-    if listener is not None and plan.counts_memory:
+    if listener is not None:
         _bound_buffers()
     if mapping >= 0:
         os.close(mapping)

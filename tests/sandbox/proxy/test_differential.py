@@ -57,7 +57,7 @@ def app_of(upstream: Upstream) -> Any:
 
 @contextlib.asynccontextmanager
 async def uvicorn_server(upstream: Upstream, kind: str) -> AsyncIterator[int]:
-    config = uvicorn.Config(app_of(upstream), http=kind, ws="none", lifespan="off", log_level="critical")  # type: ignore[arg-type]
+    config = uvicorn.Config(app_of(upstream), http=kind, ws="none", lifespan="off", log_level="critical")
     server = uvicorn.Server(config)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         serving = asyncio.create_task(server._serve([listener]))
@@ -72,6 +72,7 @@ class Obstinate(http.server.BaseHTTPRequestHandler):
     """A server that ignores `Connection: close` and takes whatever follows a request for the next one."""
 
     protocol_version = "HTTP/1.1"
+    raw_requestline: bytes
     upstream: Upstream
 
     def handle_one_request(self) -> None:
