@@ -179,6 +179,15 @@ http -a ada:{A14} x.example
 ALTER USER ada IDENTIFIED BY '{A14}'
 CREATE ROLE ada LOGIN PASSWORD '{A14}'
 "private_key_id": "x", "private_key": "-----BEGIN PRIVATE KEY-----\\n{B64}\\n{B64}\\n-----END PRIVATE KEY-----\\n"
+STRIPE_KEY={A24}
+OPENAI_KEY: {A24}
+PASS={A14} run
+  pass: {A14}
+<add key="Password" value="{A14}" />
+- name: DB_PASSWORD\\n  value: {A14}
+requirepass {A14}
+bindpw: {A14}
+npm config set //r.example/:_authToken {A36}
 line\\nGITHUB={A4}\\nghp_{A36}
 """
 

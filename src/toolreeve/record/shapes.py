@@ -59,6 +59,12 @@ FIRM: tuple[str, ...] = (
 )
 # As above, but what looks like code or like words is left alone: see `is_value`.
 LOOSE: tuple[str, ...] = (
+    rf"((?-i:[A-Z0-9]_KEY)\s*[:=]\s*(?:{_QUOTE})?)([A-Za-z0-9+/=_.~-]{{16,}})",
+    rf"(\bpass=(?:{_QUOTE})?)({_VALUE})",
+    r"((?m:^)[\t -]*(?-i:pass): *)(\S{6,})(?m:$)",
+    rf"({_TELLING_NAME}(?:{_QUOTE})?\s+value\s*[:=]\s*(?:{_QUOTE})?)({_VALUE})",
+    r"(\b(?:bindpw|requirepass|masterauth)\s*[:=]?\s+)(\S+)",
+    r"(_authtoken\s+)(\S{20,})",
     r"(\b(?:proxy-)?authorization\s*:\s*(?:(?:basic|bearer|token|apikey|negotiate|ssws|key)\s+)?)([^\s\"',;]+)",
     r"(\b[a-z][a-z0-9+.-]*://[^\s/:@\"'`]*:)([^\s/@\"'`]+)@",
     r"(\b(?:[a-z]*sess(?:ion)?[_-]?id|session|connect\.sid)=)([A-Za-z0-9%+/=_.:-]{16,})",
@@ -71,7 +77,7 @@ LOOSE: tuple[str, ...] = (
 LABELLED = f"(?i)(?:{'|'.join((*FIRM, *LOOSE))})".encode()
 
 LABEL_HINTS = (
-    rb"(?i:pass|pwd|token|secret|key|cred|cookie|auth|bearer|basic|jwt|private|ssws|identified|(?:sess[a-z_-]*|\.sid)="
+    rb"(?i:pass|pwd|token|secret|key|cred|cookie|auth|bearer|basic|jwt|private|ssws|identified|bindpw|(?:sess[a-z_-]*|\.sid)="
     rb"|[?&;](?:sig|x-|code|hmac)|://[^\s/\"'`]*@|jdbc:oracle|:(?:54[0-9]{2}|6432|\*):| -[upaw]| --(?:proxy-)?user)"
 )
 HINTS = LABEL_HINTS + b"|" + TOKEN_HINTS
