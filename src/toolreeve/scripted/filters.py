@@ -1,6 +1,7 @@
 """How may a template change a value? By one of these functions, each pure, each from JSON values to a JSON value."""
 
 import base64
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 from urllib.parse import quote
@@ -72,6 +73,34 @@ def _replace(value: Any, old: Any, new: Any) -> str:
     return as_text(value).replace(as_text(old), as_text(new))
 
 
+def _sql(value: Any, dialect: Any = "") -> str:
+    """A literal of SQL. Dialects differ in what a backslash means: without a dialect, none may be in it."""
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, int | float):
+        return as_text(value)
+    if not isinstance(value, str):
+        raise TypeError("is neither a text nor a number")
+    text = value.replace("'", "''")
+    if "\\" not in text or dialect in ("sqlite", "duckdb"):
+        return f"'{text}'"
+    doubled = text.replace("\\", "\\\\")
+    if dialect == "postgres":
+        return f"E'{doubled}'"
+    if dialect == "mysql":
+        return f"'{doubled}'"
+    raise ValueError("holds a backslash, which databases read differently: name yours, as in |sql('postgres')")
+
+
+def _regex(value: Any) -> str:
+    """A regular expression, basic, extended or Perl's, that matches just this text."""
+    return re.sub(r"([][.*^$\\|+?(){}/])", _in_brackets, as_text(value))
+
+
+def _in_brackets(found: re.Match[str]) -> str:
+    return {"^": r"\^", "\\": r"\\"}.get(found[0], f"[{found[0]}]")
+
+
 def _of_mapping(pick: Callable[[Mapping[str, Any]], Any]) -> Callable[[Any], list[Any]]:
     def picked(value: Any) -> list[Any]:
         if not isinstance(value, Mapping):
@@ -105,6 +134,9 @@ _PLAIN: Mapping[str, Callable[..., Any]] = {
     "float": float,
     "abs": abs,
     "round": round,
+    "sql": _sql,
+    "regex": _regex,
+    "url": lambda value: quote(as_text(value), safe=""),
     "urlencode": lambda value: quote(as_text(value), safe=""),
     "b64encode": lambda value: base64.b64encode(as_text(value).encode()).decode(),
 }
@@ -113,3 +145,12 @@ FILTERS: Mapping[str, Filter] = {
     "d": _default,
     **{name: _given(function) for name, function in _PLAIN.items()},
 }
+LITERALS: Mapping[str, str] = {
+    "sql": "sql",
+    "json": "json",
+    "tojson": "json",
+    "int": "number",
+    "length": "number",
+    "count": "number",
+}
+"""What the text is, for certain, that a filter makes."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolreeve.core.schema import nearest
-from toolreeve.scripted.filters import FILTERS, MISSING, Filter
+from toolreeve.scripted.filters import FILTERS, LITERALS, MISSING, Filter
 
 Scope = Mapping[str, Any]
 ITEM_NAMES = ("key", "value", "item", ".")
@@ -33,12 +33,16 @@ class TemplateProblem(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A name, perhaps with parts below it, and filters: `user.mail|lower`."""
+    """A name, perhaps with parts below it, and filters: `user.mail|lower`.
+
+    `literal` is the language that the last filter makes a literal of; `number` for one that leaves only numbers.
+    """
 
     source: str
     path: tuple[str, ...]
     filters: tuple[tuple[Filter, tuple[Any, ...]], ...] = ()
     has_default: bool = False
+    literal: str = ""
 
     @property
     def root(self) -> str:
@@ -209,11 +213,13 @@ class _Parser:
             raise self._problem(f"{{{{{source}}}}} names no value", at=start, fix=fix)
         path = (".",) if found[0] == "." else tuple(found[0].split("."))
         filters, has_default, position = [], False, found.end()
+        literal = ""
         while position < len(source):
             name, arguments, position = self._filter(source, position, start)
             filters.append((FILTERS[name], arguments))
             has_default = has_default or name in ("default", "d")
-        return Expression(source, path, tuple(filters), has_default)
+            literal = ":".join([LITERALS[name], *map(str, arguments)]) if name in LITERALS else ""
+        return Expression(source, path, tuple(filters), has_default, literal)
 
     def _filter(self, source: str, position: int, start: int) -> tuple[str, tuple[Any, ...], int]:
         found = _FILTER.match(source, position)

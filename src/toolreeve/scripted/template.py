@@ -14,7 +14,6 @@ from typing import Any
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.scripted.evaluation import Beginnings, find_beginnings
 from toolreeve.scripted.filters import MISSING, as_text
-from toolreeve.scripted.flow import ARRAY, Hole
 from toolreeve.scripted.quoting import (
     FIRST_CLOSE,
     FIRST_OPEN,
@@ -27,6 +26,7 @@ from toolreeve.scripted.quoting import (
     read_quoting,
 )
 from toolreeve.scripted.syntax import Node, Scope, Section, TemplateProblem, Text, Value, parse
+from toolreeve.scripted.words import ARRAY, Hole
 
 LARGEST = 32 * 1024 * 1024
 _KEPT = re.compile(f"{ARRAY}|{MARKS.pattern}|\\0")
@@ -290,7 +290,9 @@ def _text_of(pieces: Sequence[_Piece], *, times: int) -> tuple[str, dict[int, Ho
                     yield from text(piece.body)
             elif piece.place.context is not Context.COMMENT:
                 index = len(holes)
-                holes[index] = Hole(piece.number, piece.label, piece.value.line, piece.terms.is_free)
+                literal = piece.value.expression.literal
+                dirty = piece.terms.is_free and literal != "number"
+                holes[index] = Hole(piece.number, piece.label, piece.value.line, dirty, literal)
                 yield _reference(piece, index)
 
     return "".join(text(pieces)), holes
