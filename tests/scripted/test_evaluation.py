@@ -148,7 +148,7 @@ def test_a_parameter_that_is_code_says_so() -> None:
     ("script", "value"),
     [
         ('psql -c "{{x}}"', "\\! id"),
-        ('sqlite3 db "{{x}}"', ".shell id"),
+        ('sqlite3 -safe db "{{x}}"', ".shell id"),
         ('[ "{{x}}" = a ]', "-v"),
         ('printf "{{x}}"', "-va[$(id)]"),
         ('tar tf "{{x}}"', "--checkpoint-action=exec=id"),

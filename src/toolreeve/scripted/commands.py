@@ -22,16 +22,8 @@ ENUM = "give the parameter an `enum`, or write the word yourself"
 _BEHIND_CODE = "pass it behind the code: bash -c '… \"$1\"' _ {{…}}"
 _MOST_READINGS = 16
 _EXECUTED = ("-exec", "-execdir", "-ok", "-okdir")
-_MANIFESTS = {
-    "make": ("Makefile", "makefile", "GNUmakefile"),
-    "gmake": ("Makefile", "makefile", "GNUmakefile"),
-    "npm": ("package.json",),
-    "yarn": ("package.json",),
-    "pip": ("setup.py", "pyproject.toml"),
-    "pytest": ("conftest.py",),
-    "docker": ("Dockerfile",),
-    "git": ("config", "hooks", ".gitattributes", "pre-commit", "post-checkout"),
-}
+_OLD_STYLE = re.compile(r"(?!-)(?![xctvzjJapkhOruA]*f?[xctvzjJapkhOruA]*(?:\s|$))[A-Za-z]+(?:\s|$)")
+"""The first word of tar, without a dash, with letters for options that may run something."""
 _FOUND_LATER = frozenset(
     {*evaluators.SHELLS, *evaluators.FOREIGN_SHELLS, *evaluators.INTERPRETERS, *evaluators.AWKS} - {"R", "rc", "nu"}
     | {"eval", "ssh", "xargs", "env", "sqlite3", "psql", "mysql", "make"}
@@ -135,9 +127,9 @@ class Commands:
             return
         if name in self._flow.functions:
             return
-        if "/" in (first.text or "/") or self._flow.is_dirty_file(name):
+        if "/" in (first.text or "/") or "PATH" in self._flow.assigned:
             self.refuse(first, self.file_dirt(first), "would be run", "write the program yourself")
-        self._manifests(name, first)
+        self._obeyed(name, first)
         if name in evaluators.WRAPPERS:
             self._wrapper(name, arguments, site)
         elif name in evaluators.SHELLS:
@@ -153,10 +145,12 @@ class Commands:
         elif not self._languages.check(name, arguments, site):
             self._ordinary(name, arguments, site, choosing=choosing)
 
-    def _manifests(self, name: str, first: Word) -> None:
-        for manifest in _MANIFESTS.get(name, ()):
-            if manifest in self._flow.dirty_files:
-                self.refuse(first, f"the file {manifest}, written from a value,", f"would be obeyed by {name}", ENUM)
+    def _obeyed(self, name: str, first: Word) -> None:
+        """A file with the caller's text that the program runs without being told its name."""
+        patterns = evaluators.CODE_FILES.get(name, ())
+        for file in sorted(self._flow.dirty_files):
+            if not file.startswith("$") and any(fnmatchcase(file, pattern) for pattern in patterns):
+                self.refuse(first, f"the file {file}, written from a value,", f"would be obeyed by {name}", ENUM)
 
     def _wrapper(self, name: str, arguments: Words, site: Site) -> None:
         wrapper = evaluators.WRAPPERS[name]
@@ -212,7 +206,7 @@ class Commands:
 
     def _xargs(self, options: Words, inner: Words, site: Site) -> None:
         """What xargs reads becomes words of the program: at its end, or where the placeholder stands."""
-        fed = site.fed or next((found for word in options if (found := self.file_dirt(word))), "")
+        fed = site.fed or next((found for word in options if (found := word.dirt or self.file_dirt(word))), "")
         if not fed:
             if inner:
                 self._run(inner, site)
@@ -237,14 +231,22 @@ class Commands:
                 break
             found = found or re.fullmatch(r"-\w*c\w*|--command", start) is not None
             reads_input = reads_input or (re.fullmatch(r"-\w*s\w*", start) is not None)
-            position += 1 + (start in ("-o", "+o", "-O", "+O", "--rcfile", "--init-file"))
+            position += 1
+            if start in ("-o", "+o", "-O", "+O", "--rcfile", "--init-file"):
+                for value in arguments[position : position + 1]:
+                    self.refuse_code(value, why, _BEHIND_CODE)
+                position += 1
         rest = arguments[position:]
         if found:
             self._code(rest, site, why)
-            return
-        if reads_input or not rest or STANDARD_INPUT.fullmatch(rest[0].text or ""):
-            for word in rest[:1] or [Word(site.node, ())]:
-                self.refuse(word, site.fed, "would reach a shell as code, through its input", _BEHIND_CODE)
+        elif reads_input or not rest or STANDARD_INPUT.fullmatch(rest[0].text or ""):
+            place = rest[0] if rest else Word(site.node, ())
+            self.refuse(place, site.fed, "would reach a shell as code, through its input", _BEHIND_CODE)
+            dirt = (
+                next((word.dirt for word in rest if word.dirt), "") or site.environment or self._flow.dirty_environment
+            )
+            dirt = dirt or min(self._flow.dirty_files, default="")
+            self.refuse(place, dirt, "would reach code that a shell reads from its input", _BEHIND_CODE)
 
     def _code(self, rest: Words, site: Site, why: str) -> None:
         if not rest:
@@ -262,7 +264,7 @@ class Commands:
         names = {site.environment, *self.environment()} - {""}
         if behind and behind[0].dirt:
             names.add("0")
-        self._nested(code.shape.replace("\0", "_unknown_"), code.node, site, frozenset(names))
+        self._nested(_as_code(code), code.node, site, frozenset(names))
 
     def environment(self) -> set[str]:
         flow = self._flow
@@ -272,7 +274,7 @@ class Commands:
         for word in arguments:
             self.refuse_code(word, f"would be evaluated by {name!r}", "do without it, or use an `enum`")
         code = arguments[:1] if name == "trap" else arguments
-        text = " ".join(word.shape.replace("\0", "_unknown_") for word in code)
+        text = " ".join(_as_code(word) for word in code)
         if text and text not in ("-", "-l", "-p", "--"):
             self._nested(text, arguments[0].node, site, frozenset(self._flow.names))
 
@@ -301,7 +303,7 @@ class Commands:
             place = arguments[0] if arguments else Word(site.node, ())
             self.refuse(place, site.fed, f"would reach {name} as code, through its input", ENUM)
         if site.fed or site.environment or self._flow.dirty_environment:
-            joined = " ".join(word.shape.replace("\0", "_unknown_") for word in operands[1:] or operands)
+            joined = " ".join(_as_code(word) for word in operands[1:] or operands)
             if joined and name in ("ssh", "su", "watch", "script", "parallel"):
                 self._nested(joined, arguments[0].node, site, frozenset(self.environment()))
 
@@ -315,9 +317,21 @@ class Commands:
             self._unlisted(name, arguments)
         if name in evaluators.DATA or name == "find" or not choosing:
             return
+        if name in evaluators.LAUNCHERS:
+            self._launched(name, arguments, site)
         for index, word in enumerate(arguments):
             if word.text is not None and plain_name(word.text) in _FOUND_LATER and (index or "/" not in name):
                 self._run(arguments[index:], site, choosing=False)
+
+    def _launched(self, name: str, arguments: Words, site: Site) -> None:
+        """The program that stands behind `run` or `exec`; `npm run` names a script of the package instead."""
+        starts = ("exec", "x", "dlx") if name in ("npm", "pnpm", "yarn") else ("exec", "run", "tool")
+        at = next((index for index, word in enumerate(arguments) if word.text in starts), len(arguments))
+        inner = list(arguments[at + 1 :])
+        while inner and (inner[0].text or "").startswith("-"):
+            inner = inner[1:]
+        if inner:
+            self._run(inner, site)
 
     def _find(self, arguments: Words, site: Site) -> Words:
         """The arguments that are its own, not those of programs that it runs."""
@@ -347,6 +361,8 @@ class Commands:
             if word.dirt and not (not ended and _takes_word(before, runner)):
                 if is_option:
                     self.refuse(word, "" if _carries(start, runner) else word.dirt, could, ENUM)
+                elif start.startswith(runner.beginnings):
+                    self.refuse(word, word.dirt, could, ENUM)
                 else:
                     self._operand(name, runner, word, before="" if ended else before, first=not seen_operand)
                     if not ended or name == "find":
@@ -389,6 +405,13 @@ class Commands:
             self.refuse(place, dirt and f"${dirt}", "would be expanded by make, from its environment", ENUM)
         if name in ("ed", "red") or (name in ("make", "gmake") and any(text.startswith("-f") for text in texts)):
             self.refuse(place, site.fed, f"would reach {name} as code, through its input", ENUM)
+        fixed = " ".join(texts)
+        hidden = (name == "git" and "alias." in fixed) or (name == "tar" and _OLD_STYLE.match(fixed) is not None)
+        if hidden:
+            dirt = next((word.dirt for word in arguments if word.dirt), "")
+            self.refuse(
+                place, dirt, f"would reach {name} through {texts[0]!r}, which may run it", "spell it with dashes"
+            )
         from_file = {"tar": r"-\w*T|--files-f", "curl": r"-\w*K|--config", "make": "-f|--f", "gmake": "-f|--f"}.get(
             name, "@"
         )
@@ -414,6 +437,11 @@ class Commands:
                     self._begin(word, ("-",))
             before = start if word.text is not None else ""
             ended = ended or before == "--"
+
+
+def _as_code(word: Word) -> str:
+    """The text of a word that is code. What is put into it before a shell reads it stays visible as a variable."""
+    return "".join(part if isinstance(part, str) else f"${{{part.variable or '_unknown_'}}}" for part in word.parts)
 
 
 def _takes_word(option: str, runner: evaluators.Runner) -> bool:

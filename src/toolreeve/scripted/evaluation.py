@@ -13,6 +13,7 @@ from toolreeve.core.bash import masked
 from toolreeve.scripted.commands import Commands
 from toolreeve.scripted.flow import Flow
 from toolreeve.scripted.languages import Site
+from toolreeve.scripted.quoting import read_quoting
 from toolreeve.scripted.syntax import TemplateProblem
 from toolreeve.scripted.words import ARRAY, REFERENCE, Hole, Node, Word, has_braces, is_reference, text_of, walk
 
@@ -80,9 +81,9 @@ class _Inspector:
         if self._depth >= _DEEPEST:
             raise self._problem(node, "shells are nested too deeply here", "spell it more plainly")
         files = frozenset(self._flow.dirty_files)
-        inner = _Inspector(code, {}, outer=names, files=files, fed=site.fed, depth=self._depth + 1)
         try:
-            inner.inspect()
+            view = read_quoting(code).view
+            _Inspector(view, {}, outer=names, files=files, fed=site.fed, depth=self._depth + 1).inspect()
         except TemplateProblem as problem:
             raise self._problem(node, f"{problem.problem}, inside the code of a shell", problem.fix) from None
 
@@ -175,6 +176,9 @@ class _Inspector:
             return
         dirt = self._flow.dirt(value)
         self._commands.refuse_variable(name, self._flow.word(value), dirt)
+        if name in self._flow.integers:
+            dirt = self._flow.mentions(text_of(value))
+            self._refuse(node, dirt, f"would be evaluated: {name} is an integer variable", "do not declare it -i")
         if value.type == "array" and name not in self._flow.maps:
             for element in value.children:
                 if text_of(element).startswith("["):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 
-from toolreeve.core.evaluators import COMPILERS, COPIERS, WRITERS, plain_name
+from toolreeve.core.evaluators import AWKS, COMPILERS, COPIERS, INTERPRETERS, SEDS, SQL_DIALECTS, WRITERS, plain_name
 from toolreeve.scripted.words import EXPANSIONS, REFERENCE, Hole, Node, Word, WordReader, text_of, walk
 
 _FROM_OUTSIDE = frozenset(
@@ -17,7 +17,10 @@ _FROM_OUTSIDE = frozenset(
 _NUMBER_FORMATS = frozenset({"%d", "%i", "%u", "%x", "%o"})
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _REDIRECTS = ("file_redirect", "herestring_redirect", "heredoc_redirect")
+_FILE_IN_CODE = re.compile(r"""["']([\w./-]+)["']|(?:(?<=w )|(?<=>))[\w./-]+""")
+_ASSIGNS = re.compile(r"\$\{(\w+):?=")
 ANY_FILE = "*"
+PROGRAMMED = frozenset({*AWKS, *SEDS, *INTERPRETERS, *SQL_DIALECTS})
 Words = list[Word]
 
 
@@ -161,6 +164,12 @@ class Flow:
         if value is not None and self.dirt(value):
             self.names.add(_name_of(node))
 
+    def _expansion(self, node: Node) -> None:
+        """`${name:=value}` is an assignment too."""
+        found = _ASSIGNS.match(text_of(node).strip())
+        if found and self.dirt(node):
+            self.names.add(found[1])
+
     def _loop(self, node: Node) -> None:
         if any(self.dirt(value) for value in node.children_by_field_name("value")):
             self.names.add(text_of(node.child_by_field_name("variable")))
@@ -193,8 +202,8 @@ class Flow:
         dirt = self.dirt(redirect)
         if not dirt:
             return
-        first = text_of(owner).lstrip()
-        self.feed(self.root if re.match(r"exec\s*\d*<", first) else owner, dirt)
+        is_exec = re.match(r"exec\s*(?:\d*|\{\w+\})<", text_of(owner).lstrip())
+        self.feed(self.root if is_exec else owner, dirt)
 
     def _written(self, body: Node) -> str:
         for part in walk(body):
@@ -231,6 +240,12 @@ class Flow:
             if part.type == "process_substitution" and text_of(part).startswith(">("):
                 self.feed(part, dirt)
         self._write(words, holds_dirt=bool(held))
+        if name in PROGRAMMED:
+            self._write_by_program(words)
+        if held and (
+            name in ("patch", "cpio") or (name == "git" and len(words) > 1 and words[1].text in ("apply", "am"))
+        ):
+            self.dirty_files.add(ANY_FILE)
 
     def _named_file(self, words: Words) -> str:
         return next((str(word.text) for word in words[1:] if self.is_dirty_file(word.text or "")), "")
@@ -253,6 +268,12 @@ class Flow:
         if holds_dirt and names[at] in COMPILERS:
             self.dirty_files.add("a.out")
 
+    def _write_by_program(self, words: Words) -> None:
+        """A program in awk, Python or SQL may write to any file that it names."""
+        for word in words[1:]:
+            for found in _FILE_IN_CODE.finditer(word.shape):
+                self.dirty_files |= {_last_name(found[1] or found[0])} - {""}
+
     def _soil(self, word: Word) -> None:
         """The caller's text is written to this file."""
         texts = [word.text] if word.text is not None else self._spellings(word)
@@ -272,12 +293,13 @@ class Flow:
 
 
 _STEPS = {
-    "variable_assignment": Flow._assignment,  # noqa: SLF001
-    "for_statement": Flow._loop,  # noqa: SLF001
-    "pipeline": Flow._pipeline,  # noqa: SLF001
-    "file_redirect": Flow._redirect,  # noqa: SLF001
-    "herestring_redirect": Flow._redirect,  # noqa: SLF001
-    "command": Flow._command,  # noqa: SLF001
+    "variable_assignment": Flow._assignment,
+    "expansion": Flow._expansion,
+    "for_statement": Flow._loop,
+    "pipeline": Flow._pipeline,
+    "file_redirect": Flow._redirect,
+    "herestring_redirect": Flow._redirect,
+    "command": Flow._command,
 }
 
 

@@ -25,6 +25,9 @@ _AWK_RUNS = re.compile(r"\bsystem\b|(?<!\|)\|(?!\|)|@")
 _SED_RUNS = re.compile(
     r"(?:^|[;{}\n\d$!])\s*e(?:\s|$|;)|/e(?:\s|$|;)|[^\w\s\\][gpiImM0-9]*e[gpiImM0-9w]*\s*(?:$|[;}\n])"
 )
+_SQL_RUNS = re.compile(
+    r"(?i)\b(?:load_extension|edit|fts3_tokenizer|program|execute|prepare|sys_exec|sys_eval|xp_cmdshell|install|shell|system)\b"
+)
 _SQL_DATA = {
     "psql": "-h -d -p -U -F -R -T --host --dbname --port --username --field-separator --record-separator",
     "sqlite3": "-separator -nullvalue -newline -maxsize",
@@ -105,7 +108,7 @@ class Languages:
             codes.append(start)
             has_code = has_code or _holds_code(start, interpreter)
             if name == "python" and start == "-m":
-                self._module(arguments[position + 1 :])
+                self._module(arguments[position + 1 :], site)
                 return
             if _code_follows(start, interpreter):
                 for code in arguments[position + 1 : position + 2]:
@@ -113,15 +116,19 @@ class Languages:
                     codes.append(code.shape)
                 position += 1
             elif start in interpreter.valued:
+                for value in arguments[position + 1 : position + 2]:
+                    self._checker.refuse_code(value, why, _ENUM)
                 position += 1
             position += 1
         self._behind_code(name, interpreter, arguments[position:], site, codes if has_code else [])
 
-    def _module(self, words: Words) -> None:
+    def _module(self, words: Words, site: Site) -> None:
         module = words[0].text if words else None
+        evaluates = (module or "").partition(".")[0] in evaluators.MODULES
         for index, word in enumerate(words):
-            if index == 0 or (module or "").partition(".")[0] in evaluators.MODULES:
-                self._refuse(word, word.dirt, f"would be evaluated by python -m {module or ''}".rstrip(), _ENUM)
+            if index == 0 or evaluates:
+                dirt = word.dirt or (site.fed if evaluates else "")
+                self._refuse(word, dirt, f"would be evaluated by python -m {module or ''}".rstrip(), _ENUM)
 
     def _behind_code(self, name: str, interpreter: Interpreter, rest: Words, site: Site, codes: Sequence[str]) -> None:
         script = rest[0] if rest and rest[0].text != "--" else None
@@ -133,7 +140,10 @@ class Languages:
                 place = script or Word(site.node, ())
                 self._refuse(place, site.fed, f"would reach {name} as code, through its input", _ARGUMENT)
         given = next((word.dirt for word in rest if word.dirt), "")
-        self._data(name, interpreter, rest, " ".join(codes))
+        if not codes and name not in ("python", "node"):
+            place = script or Word(site.node, ())
+            self._refuse(place, given, f"would reach code that {name} reads from its input", "put the code behind -e")
+        self._data(name, rest, " ".join(codes))
         dirt = given or site.fed or site.environment or self._checker.flow.dirty_environment
         program = " ".join([*codes, text_of(site.statement)]) if dirt else ""
         if found := re.search(interpreter.evaluates, program):
@@ -141,7 +151,7 @@ class Languages:
             fix = f"do without {found[0]!r} in it, or put the code into a file of its own"
             self._refuse(place, dirt, f"would reach code for {name} that may evaluate it", fix)
 
-    def _data(self, name: str, interpreter: Interpreter, rest: Words, codes: str) -> None:
+    def _data(self, name: str, rest: Words, codes: str) -> None:
         """Behind code, most interpreters still look for options; perl opens what it reads by `-n` with a shell."""
         ended = False
         for word in rest:
@@ -157,7 +167,8 @@ class Languages:
         programs, operands = self._split(
             arguments,
             valued="-v -F --assign --field-separator",
-            code="-f -e -i -E -l --file --source --include",
+            loads="-i -l --include --load",
+            code="-f -e -E --file --source",
             glued="-v -F",
             why=(why, fix),
         )
@@ -194,7 +205,7 @@ class Languages:
             self._refuse(programs[0], dirt, f"would reach a program of {name} that runs commands", "do without e")
 
     def _split(
-        self, arguments: Words, *, valued: str, code: str, glued: str, why: tuple[str, str]
+        self, arguments: Words, *, valued: str, code: str, glued: str, why: tuple[str, str], loads: str = ""
     ) -> tuple[list[Word], list[Word]]:
         """The words that are programs by an option, and the operands."""
         programs: list[Word] = []
@@ -206,6 +217,9 @@ class Languages:
                 self._checker.refuse_code(word, *why)
                 programs.append(word)
                 follows = ""
+            elif follows == "load":
+                self._checker.refuse_code(word, *why)
+                follows = ""
             elif follows == "value":
                 follows = ""
             elif ended or not start.startswith("-") or start == "-":
@@ -214,6 +228,8 @@ class Languages:
                 ended = True
             elif start in valued.split():
                 follows = "value"
+            elif start in loads.split():
+                follows = "load"
             elif not (glued and start.startswith(tuple(glued.split()))):
                 self._checker.refuse_code(word, *why)
                 letters = "".join(option[1] for option in code.split() if not option.startswith("--"))
@@ -310,7 +326,7 @@ class Languages:
         self._refuse(word, word.dirt if pasted else "", f"would be pasted into a statement as :{name}", fix)
 
     def _statement(self, kind: str, word: Word, arguments: Words) -> None:
-        """One that is wholly the caller's is what the tool is for, where the program can be kept from running others."""
+        """One that is wholly the caller's is what the tool is for, if the program cannot run others."""
         for name in re.findall(r"[^\s'\"]+", word.text or ""):
             self._checker.refuse_code(Word(word.node, (name,)), f"would be read by {kind}", _ENUM)
         if not word.dirt:
@@ -324,6 +340,8 @@ class Languages:
                 self._refuse(word, "" if safe else word.dirt, "would be statements that can run programs", "add -safe")
                 self._checker.begin(word, (".", "-"), "could be a command of sqlite3")
                 return
+        if found := _SQL_RUNS.search(word.shape):
+            self._refuse(word, word.dirt, f"would reach a statement with {found[0]!r}, which may run it", _ENUM)
         if word.start.startswith((".", "\\")):
             self._refuse(word, word.dirt, f"would be part of a command of {kind}", _ENUM)
         problem, fix = sql_problem(word.parts, evaluators.SQL_DIALECTS[kind])
@@ -338,7 +356,7 @@ class Languages:
             self._refuse(place, site.fed, f"would reach {kind} as code, through its input", fix)
             return
         word = self._checker.flow.word(body)
-        if re.search(r"(?m)^\s*[.\\]", word.shape):
+        if re.search(r"(?m)^\s*[.\\]", word.shape) or _SQL_RUNS.search(word.shape):
             self._refuse(place, word.dirt, f"stands beside commands of {kind}", "write SQL only")
         problem, fix = sql_problem(word.parts, evaluators.SQL_DIALECTS[kind])
         self._refuse(place, word.dirt if problem else "", problem, fix)
