@@ -24,9 +24,11 @@ _MOST_READINGS = 16
 _EXECUTED = ("-exec", "-execdir", "-ok", "-okdir")
 _OLD_STYLE = re.compile(r"(?!-)(?![xctvzjJapkhOruA]*f?[xctvzjJapkhOruA]*(?:\s|$))[A-Za-z]+(?:\s|$)")
 """The first word of tar, without a dash, with letters for options that may run something."""
+_CONTAINERS = frozenset({"docker", "podman", "nerdctl", "kubectl", "oc", "crictl", "lxc", "machinectl"})
 _FOUND_LATER = frozenset(
     {*evaluators.SHELLS, *evaluators.FOREIGN_SHELLS, *evaluators.INTERPRETERS, *evaluators.AWKS} - {"R", "rc", "nu"}
-    | {"eval", "ssh", "xargs", "env", "sqlite3", "psql", "mysql", "make"}
+    | {"eval", "ssh", "xargs", "env", "sqlite3", "psql", "mysql", "make", "sed", "tar", "git", "split", "gcc", "cc"}
+    | {"wget", "curl", "rsync", "vim", "vi", "find", "sort"}
 )
 """Programs that are recognised also behind words of a program that may or may not run them."""
 
@@ -319,9 +321,19 @@ class Commands:
             return
         if name in evaluators.LAUNCHERS:
             self._launched(name, arguments, site)
+        elif name in _CONTAINERS:
+            self._contained(arguments)
         for index, word in enumerate(arguments):
             if word.text is not None and plain_name(word.text) in _FOUND_LATER and (index or "/" not in name):
                 self._run(arguments[index:], site, choosing=False)
+
+    def _contained(self, arguments: Words) -> None:
+        """`docker exec container program`."""
+        texts = [word.text or word.start for word in arguments]
+        inner = arguments[texts.index("exec") + 1 :] if "exec" in texts else []
+        operands = [word for word in inner if not (word.text or word.start).startswith("-")]
+        for word in operands[1:2]:
+            self.refuse(word, word.dirt, "would choose the program that runs", ENUM)
 
     def _launched(self, name: str, arguments: Words, site: Site) -> None:
         """The program that stands behind `run` or `exec`; `npm run` names a script of the package instead."""
@@ -344,9 +356,10 @@ class Commands:
         chosen = chosen or (self._flow.dirty_files and "a file written from a value") or ""
         found = Unknown("{}", chosen and f"what find finds ({chosen})", is_path=True)
         inner = [_with_placeholder(word, "{}", found) for word in arguments[index + 1 : end]]
-        for word in inner:
+        for before, word in zip([None, *inner], inner, strict=False):
             if word.leading is not None and word.leading.hole is not None:
-                self.begin(word, (";",), "could end what find runs")
+                ends = (";", "+") if before is not None and before.parts == (found,) else (";",)
+                self.begin(word, ends, "could end what find runs")
         if inner:
             self._run(inner, site)
         return [*arguments[:index], *self._find(arguments[end:][1:], site)]
