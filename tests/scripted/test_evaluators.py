@@ -1,8 +1,8 @@
 """Programs that evaluate what they are given get no value; ordinary ones get it as it is."""
 
 import pytest
-
 from bench.attacks.evaluators import canaries, forms
+
 from toolreeve.scripted.syntax import TemplateProblem
 from toolreeve.scripted.template import compile_script
 

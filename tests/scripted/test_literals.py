@@ -88,8 +88,21 @@ def test_numbers_are_literals_of_sql_as_they_are(value: object) -> None:
 
 @pytest.mark.parametrize(
     "place",
-    ["'{{x|sql}}'", "'a'{{x|sql}}", "{{x|sql}}'a'", "E{{x|sql}}", "-{{x|sql}}", "/* {{x|sql}} */", "1 -- {{x|sql}}"]
-    + ['"{{x|sql}}"', "{{x|sql}}{{y|sql}}", "{{x|sql|upper}}", "{{x|json}}", "{{x|sql('postgres')}}", "[{{x|sql}}]"],
+    [
+        "'{{x|sql}}'",
+        "'a'{{x|sql}}",
+        "{{x|sql}}'a'",
+        "E{{x|sql}}",
+        "-{{x|sql}}",
+        "/* {{x|sql}} */",
+        "1 -- {{x|sql}}",
+        '"{{x|sql}}"',
+        "{{x|sql}}{{y|sql}}",
+        "{{x|sql|upper}}",
+        "{{x|json}}",
+        "{{x|sql('postgres')}}",
+        "[{{x|sql}}]",
+    ],
 )
 def test_a_literal_of_sql_stands_only_where_it_is_one(place: str) -> None:
     with pytest.raises(TemplateProblem):

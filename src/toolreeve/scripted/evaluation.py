@@ -38,7 +38,7 @@ def find_beginnings(script: str, holes: Mapping[int, Hole]) -> Beginnings:
 
 
 class _Inspector:
-    """`outer` are names, and `files` files, that hold the caller's text already; `fed` is what of it is in the input."""
+    """`outer` are names, and `files` files, that hold the caller's text already; `fed` is what its input holds."""
 
     def __init__(
         self,

@@ -34,9 +34,11 @@ _SQL_DATA = {
     "mysql": "-h -u -D -P --host --user --database --port --password --default-character-set",
 }
 _SQL_FLAGS = {
-    "psql": "-A -t -q -X -1 -w -W -e -E -b -n -s -S -x -z -0 -At -Atq -qAt -tA -qtA --csv --no-psqlrc --tuples-only --no-align "
+    "psql": "-A -t -q -X -1 -w -W -e -E -b -n -s -S -x -z -0 -At -Atq -qAt -tA -qtA --csv --no-psqlrc "
+    "--tuples-only --no-align "
     "--quiet --single-transaction --no-password --expanded --html --no-readline",
-    "sqlite3": "-safe -readonly -json -csv -line -list -column -html -header -noheader -batch -bail -quote -markdown -table "
+    "sqlite3": "-safe -readonly -json -csv -line -list -column -html -header -noheader -batch -bail -quote -markdown "
+    "-table "
     "-box -tabs -ascii -echo -stats -nofollow -cmd --safe --readonly --json --csv --batch",
     "duckdb": "-readonly -json -csv -line -list -column -html -header -noheader -batch -bail -markdown -table -box",
     "mysql": "-N -B -s -t -r -H -X -A -v -p -Ns -sN -BN -NB --batch --silent --skip-column-names --table --raw",

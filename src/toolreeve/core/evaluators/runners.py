@@ -59,12 +59,14 @@ _IMAGES = _runner("-resize -quality -crop -rotate -size -format -geometry", anch
 
 _CONTAINERS = _runner(
     "-e --env --name -n --namespace -l --label --filter -f --format -o --output --tag -t --tail --since --until -c",
-    "-i -t -it -ti -d --rm -a --all -q --quiet -f --follow --interactive --tty -A --all-namespaces -w --watch --no-trunc",
+    "-i -t -it -ti -d --rm -a --all -q --quiet -f --follow --interactive --tty -A --all-namespaces -w "
+    "--watch --no-trunc",
     refused="plugin buildx",
 )
 
 _PACKAGES = _runner(
-    "-m --message -v --version --registry --tag -r --requirement -i --index-url -t --target -run -count -timeout --prefix",
+    "-m --message -v --version --registry --tag -r --requirement -i --index-url -t --target -run -count "
+    "-timeout --prefix",
     "-g -D -U -y -q --save --save-dev --save-exact --global --upgrade --user --no-deps --json --quiet --yes --dev",
     refused="exec x explore dlx config run-script rebuild edit repl",
 )
@@ -102,13 +104,16 @@ RUNNERS: Mapping[str, Runner] = {
         "--bare --mirror --single-branch --no-tags --tags --no-checkout --detach --orphan --ours --theirs --merge "
         "--patch-with-stat --raw --get --get-all --unset --no-index -line-number --line-number --ignore-case "
         "--heading --fixed-strings --word-regexp --files-with-matches --root --no-show-signature --end-of-options",
-        refused="bisect submodule filter-branch difftool mergetool config daemon upload-pack receive-pack credential send-email "
+        refused="bisect submodule filter-branch difftool mergetool config daemon upload-pack receive-pack credential "
+        "send-email "
         "p4 svn cvsimport web--browse instaweb hook for-each-repo help upload-archive remote-ext fast-import "
         "shell ext maintenance interpret-trailers am var",
     ),
     "rsync": _runner(
-        "--exclude --include --max-size --min-size --bwlimit --timeout --chmod --chown --suffix --files-from --exclude-from",
-        "-a -v -z -r -n -P -q -u -c -h -x --delete --archive --verbose --compress --recursive --dry-run --progress --stats",
+        "--exclude --include --max-size --min-size --bwlimit --timeout --chmod --chown --suffix --files-from "
+        "--exclude-from",
+        "-a -v -z -r -n -P -q -u -c -h -x --delete --archive --verbose --compress --recursive --dry-run "
+        "--progress --stats",
     ),
     "zip": _runner("-x -i -P -t -tt", "-r -q -j -9 -0 -1 -u -m -y", anchored=False),
     "unzip": _runner("-d -x -P", "-l -o -n -q -j -p -v -t -Z"),
@@ -116,7 +121,8 @@ RUNNERS: Mapping[str, Runner] = {
     "man": _runner("-s -S --sections", "-w -k -f --where", anchored=False, beginnings="- ."),
     "sort": _runner(
         "-k -t -o -S --key --field-separator --output --buffer-size --parallel --sort",
-        "-n -r -u -h -V -f -b -c -g -M -R -s -z -m --unique --reverse --numeric-sort --human-numeric-sort --version-sort",
+        "-n -r -u -h -V -f -b -c -g -M -R -s -z -m --unique --reverse --numeric-sort --human-numeric-sort "
+        "--version-sort",
     ),
     "split": _runner(
         "-b -l -n -a -C -t --bytes --lines --number --suffix-length --additional-suffix --separator",
@@ -166,8 +172,10 @@ RUNNERS: Mapping[str, Runner] = {
     "ffmpeg": _runner("-i -t -ss -to -r -b -s -vn -metadata", "-y -n -hide_banner -an -vn"),
     "nmap": _runner("-p -iL --top-ports", "-sV -sT -sn -Pn -F -v"),
     "openssl": _runner(
-        "-in -out -key -pass -passin -passout -subj -days -connect -servername -K -iv -S -hmac -CAfile -md -inkey -keyfile",
-        "-d -e -a -A -base64 -sha256 -sha1 -md5 -sha512 -hex -binary -r -noout -text -pbkdf2 -salt -new -x509 -nodes -aes-256-cbc",
+        "-in -out -key -pass -passin -passout -subj -days -connect -servername -K -iv -S -hmac -CAfile -md "
+        "-inkey -keyfile",
+        "-d -e -a -A -base64 -sha256 -sha1 -md5 -sha512 -hex -binary -r -noout -text -pbkdf2 -salt -new -x509 "
+        "-nodes -aes-256-cbc",
     ),
     "gpg": _runner(
         "-r -u -o --recipient --local-user --output --homedir", "-e -d -s -a --verify --armor --batch --yes"
