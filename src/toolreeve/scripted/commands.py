@@ -13,17 +13,16 @@ from itertools import product
 from toolreeve.core import evaluators
 from toolreeve.core.evaluators import plain_name
 from toolreeve.scripted.flow import ANY_FILE, Flow
-from toolreeve.scripted.languages import STANDARD_INPUT, Languages, Site
+from toolreeve.scripted.languages import STANDARD_INPUT, Languages
+from toolreeve.scripted.options import ENUM, Options
+from toolreeve.scripted.site import Site
 from toolreeve.scripted.syntax import TemplateProblem
 from toolreeve.scripted.words import Node, Part, Unknown, Word, text_of
 
 Words = Sequence[Word]
-ENUM = "give the parameter an `enum`, or write the word yourself"
 _BEHIND_CODE = "pass it behind the code: bash -c '… \"$1\"' _ {{…}}"
 _MOST_READINGS = 16
 _EXECUTED = ("-exec", "-execdir", "-ok", "-okdir")
-_OLD_STYLE = re.compile(r"(?!-)(?![xctvzjJapkhOruA]*f?[xctvzjJapkhOruA]*(?:\s|$))[A-Za-z]+(?:\s|$)")
-"""The first word of tar, without a dash, with letters for options that may run something."""
 _CONTAINERS = frozenset({"docker", "podman", "nerdctl", "kubectl", "oc", "crictl", "lxc", "machinectl"})
 _FOUND_LATER = frozenset(
     {*evaluators.SHELLS, *evaluators.FOREIGN_SHELLS, *evaluators.INTERPRETERS, *evaluators.AWKS} - {"R", "rc", "nu"}
@@ -44,6 +43,7 @@ class Commands:
     ) -> None:
         self._flow, self._begin, self._nested = flow, begin, nested
         self._languages = Languages(self)
+        self._options = Options(self)
 
     @property
     def flow(self) -> Flow:
@@ -314,9 +314,9 @@ class Commands:
             arguments = self._find(arguments, site)
         runner = evaluators.RUNNERS.get(name)
         if runner is not None:
-            self._runner(name, runner, arguments, site)
+            self._options.check(name, runner, arguments, site)
         elif name not in evaluators.DATA:
-            self._unlisted(name, arguments)
+            self._options.check_unlisted(name, arguments)
         if name in evaluators.DATA or name == "find" or not choosing:
             return
         if name in evaluators.LAUNCHERS:
@@ -364,123 +364,10 @@ class Commands:
             self._run(inner, site)
         return [*arguments[:index], *self._find(arguments[end:][1:], site)]
 
-    def _runner(self, name: str, runner: evaluators.Runner, arguments: Words, site: Site) -> None:
-        could = f"could be an option with which {name} runs programs"
-        before, ended, seen_operand = "", False, False
-        self._from_beside(name, arguments, site)
-        for word in arguments:
-            start = word.text if word.text is not None else word.start
-            is_option = start.startswith("-") and start != "-" and not ended
-            if word.dirt and not (not ended and _takes_word(before, runner)):
-                if is_option:
-                    self.refuse(word, "" if _carries(start, runner) else word.dirt, could, ENUM)
-                elif start.startswith(runner.beginnings):
-                    self.refuse(word, word.dirt, could, ENUM)
-                else:
-                    self._operand(name, runner, word, before="" if ended else before, first=not seen_operand)
-                    if not ended or name == "find":
-                        self.begin(word, runner.beginnings, could)
-            if not is_option and not _takes_word(before, runner):
-                if not seen_operand and start in runner.refused:
-                    self._refuse_all(name, start, arguments)
-                seen_operand = True
-            before = start if word.text is not None else ""
-            ended = ended or (before == "--" and name != "find")
-
-    def _operand(self, name: str, runner: evaluators.Runner, word: Word, *, before: str, first: bool) -> None:
-        if not runner.operands:
-            self.refuse(word, word.dirt, f"would be code for {name}", ENUM)
-        if runner.refused and first and not word.start:
-            self.refuse(word, word.dirt, f"would choose the command of {name}", ENUM)
-        if runner.anchored and not word.start:
-            self.refuse(word, word.dirt, f"could be a command for {name}", 'write ./ before it: ./"{{…}}"')
-        if before.startswith("-") and before != "-" and not _is_flag(before, runner) and "=" not in before:
-            fix = "put -- before it, or give the parameter an `enum`"
-            self.refuse(
-                word, word.dirt, f"stands behind {before} of {name}, which is not known to take plain text", fix
-            )
-
-    def _refuse_all(self, name: str, command: str, arguments: Words) -> None:
-        texts = [word.text for word in arguments]
-        reads = (
-            name == "git" and command == "config" and any(text in ("--get", "--get-all", "--list") for text in texts)
-        )
-        reads = reads or (command == "submodule" and "foreach" not in texts)
-        for word in arguments:
-            self.refuse(word, "" if reads else word.dirt, f"would be evaluated by {name} {command}", ENUM)
-
-    def _from_beside(self, name: str, arguments: Words, site: Site) -> None:
-        """Programs that find code or options in their environment, their input, or a file that is named to them."""
-        place = arguments[0] if arguments else Word(site.node, ())
-        texts = [word.text or word.start for word in arguments]
-        if name in ("make", "gmake"):
-            dirt = site.environment or self._flow.dirty_environment
-            self.refuse(place, dirt and f"${dirt}", "would be expanded by make, from its environment", ENUM)
-        if name in ("ed", "red") or (name in ("make", "gmake") and any(text.startswith("-f") for text in texts)):
-            self.refuse(place, site.fed, f"would reach {name} as code, through its input", ENUM)
-        fixed = " ".join(texts)
-        hidden = (name == "git" and "alias." in fixed) or (name == "tar" and _OLD_STYLE.match(fixed) is not None)
-        if hidden:
-            dirt = next((word.dirt for word in arguments if word.dirt), "")
-            self.refuse(
-                place, dirt, f"would reach {name} through {texts[0]!r}, which may run it", "spell it with dashes"
-            )
-        from_file = {"tar": r"-\w*T|--files-f", "curl": r"-\w*K|--config", "make": "-f|--f", "gmake": "-f|--f"}.get(
-            name, "@"
-        )
-        if "--verbatim-files-from" in texts or not any(re.match(from_file, text) for text in texts):
-            return
-        named = (
-            self.file_dirt(Word(word.node, (text.lstrip("@"),))) for word, text in zip(arguments, texts, strict=True)
-        )
-        fix = "put --verbatim-files-from before it" if name == "tar" else ENUM
-        self.refuse(place, site.fed or next(filter(None, named), ""), f"would reach {name} as options", fix)
-
-    def _unlisted(self, name: str, arguments: Words) -> None:
-        before, ended = "", False
-        for word in arguments:
-            start = word.text if word.text is not None else word.start
-            if word.dirt and not ended:
-                option = start.partition("=")[0] if start.startswith("-") else before
-                if option in evaluators.CODE_LETTERS or re.fullmatch(f"--?(?:{evaluators.OPTION_NAMES})", option):
-                    fix = "give the parameter an `enum`, or say `allow_code: true`"
-                    self.refuse(word, word.dirt, f"could be code for {name}: it stands behind {option}", fix)
-                leading = word.leading
-                if leading is not None and leading.hole is not None and not before.startswith("-"):
-                    self._begin(word, ("-",))
-            before = start if word.text is not None else ""
-            ended = ended or before == "--"
-
 
 def _as_code(word: Word) -> str:
     """The text of a word that is code. What is put into it before a shell reads it stays visible as a variable."""
     return "".join(part if isinstance(part, str) else f"${{{part.variable or '_unknown_'}}}" for part in word.parts)
-
-
-def _takes_word(option: str, runner: evaluators.Runner) -> bool:
-    """Whether the next word is the option's, as data."""
-    if option in runner.data:
-        return True
-    cluster = re.fullmatch(r"-[A-Za-z0-9]+", option)
-    return bool(cluster) and f"-{option[-1]}" in runner.data and _all_known(option[1:-1], runner)
-
-
-def _all_known(letters: str, runner: evaluators.Runner) -> bool:
-    return all(f"-{letter}" in runner.flags for letter in letters)
-
-
-def _is_flag(option: str, runner: evaluators.Runner) -> bool:
-    if option in runner.flags or option in runner.data:
-        return True
-    return re.fullmatch(r"-[A-Za-z0-9]+", option) is not None and _all_known(option[1:], runner)
-
-
-def _carries(start: str, runner: evaluators.Runner) -> bool:
-    """Whether `--name=` or `-n` may have the caller's text right behind it."""
-    name, equals, _ = start.partition("=")
-    if name.startswith("--") or equals:
-        return bool(equals) and name in runner.data
-    return len(start) >= 2 and start[:2] in runner.data
 
 
 def _placeholder(options: Sequence[str]) -> str:

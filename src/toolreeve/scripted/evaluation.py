@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 from toolreeve.core.bash import masked
 from toolreeve.scripted.commands import Commands
 from toolreeve.scripted.flow import Flow
-from toolreeve.scripted.languages import Site
 from toolreeve.scripted.quoting import read_quoting
+from toolreeve.scripted.site import Site
 from toolreeve.scripted.syntax import TemplateProblem
 from toolreeve.scripted.words import ARRAY, REFERENCE, Hole, Node, Word, has_braces, is_reference, text_of, walk
 
