@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import uvicorn
@@ -10,8 +11,11 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 
 from tests.serve.raw import Header, post
+from toolreeve.config.sections.doors import Serve
 from toolreeve.serve.app import bind
-from toolreeve.serve.quick import Exchange, QuickProtocol, Take
+from toolreeve.serve.exchange import Exchange, Take
+from toolreeve.serve.limits import Usage, read_limits
+from toolreeve.serve.protocol import Entrance, HttpProtocol
 
 HOST = (b"host", b"here")
 MUCH = 4 * 1024 * 1024
@@ -32,7 +36,7 @@ class Application:
         self.asked = 0
         self.dozes, self.woken, self.left, self.answered = (asyncio.Event() for _ in range(4))
 
-    def recognise(self, target: bytes, headers: Sequence[Header]) -> Take | None:
+    def recognise(self, target: bytes, headers: Sequence[Header], _: HttpProtocol) -> Take | None:
         self.asked += 1
         named = dict(headers).get(b"name", b"?")
         return (lambda body, exchange: self._take(named, body, exchange)) if target == b"/quick" else None
@@ -72,15 +76,22 @@ class Application:
 
 @asynccontextmanager
 async def served(
-    limit: int | None = None, protocol: type[QuickProtocol] = QuickProtocol
-) -> AsyncIterator[tuple[str, Application, uvicorn.Server]]:
-    application = Application()
-    usual: dict[str, Any] = {"lifespan": "off", "log_config": None, "proxy_headers": False}
-    server = uvicorn.Server(uvicorn.Config(application, http=protocol, limit_concurrency=limit, **usual))
-    with bind("127.0.0.1", 0) as place:
+    protocol: type[HttpProtocol] = HttpProtocol, *, application: Any = None, place: str = "127.0.0.1", **limits: Any
+) -> AsyncIterator[tuple[str, Any, uvicorn.Server]]:
+    """`limits` are settings of `[serve]`, and `admit` is as the entrance has it."""
+    app = application or Application()
+    admit = limits.pop("admit", None)
+    entrance = Entrance(
+        usage=Usage(read_limits(Serve(**limits))),
+        recognise=getattr(app, "recognise", lambda *_: None),
+        admit=admit,
+    )
+    config = uvicorn.Config(app, http=partial(protocol, entrance), lifespan="off", log_config=None)  # type: ignore[arg-type]
+    server = uvicorn.Server(config)
+    with bind(place, 0) as near:
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(server.serve([place]))
-            host, port = place.getsockname()
-            yield f"http://{host}:{port}", application, server
-            application.woken.set()
+            tasks.create_task(server.serve([near]))
+            yield f"http://{f'[{place}]' if ':' in place else place}:{near.getsockname()[1]}", app, server
+            if isinstance(app, Application):
+                app.woken.set()
             server.should_exit = True

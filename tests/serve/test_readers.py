@@ -10,15 +10,15 @@ import uvicorn
 
 from tests.serve.answering import HOST, MUCH, quick, served
 from tests.serve.raw import post
-from toolreeve.serve.quick import QuickProtocol
+from toolreeve.serve.protocol import HttpProtocol
 
 
-class Hasty(QuickProtocol):
+class Hasty(HttpProtocol):
     reading_seconds = 0.3
 
 
 @asynccontextmanager
-async def asked(protocol: type[QuickProtocol], request: bytes) -> AsyncIterator[tuple[socket.socket, uvicorn.Server]]:
+async def asked(protocol: type[HttpProtocol], request: bytes) -> AsyncIterator[tuple[socket.socket, uvicorn.Server]]:
     """A client that has sent this, and has not read anything yet."""
     async with served(protocol=protocol) as (url, application, server):
         host, _, port = url.removeprefix("http://").rpartition(":")

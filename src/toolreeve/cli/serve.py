@@ -45,6 +45,7 @@ async def _serve(
     from toolreeve.cli.world import new_runtime
     from toolreeve.serve.app import MCP, HttpServer, new_application
     from toolreeve.serve.gate import new_gate
+    from toolreeve.serve.limits import describe, read_limits
     from toolreeve.serve.mcp.door import new_view, prefixes
     from toolreeve.serve.mcp.http import Views
 
@@ -54,6 +55,8 @@ async def _serve(
     runtime = new_runtime(invocation)
     views = Views(new_view(runtime, tools=tools, search=search))
     views.check(tokens.credentials(), prefixes(runtime).values())
-    async with runtime, new_application(runtime, gate, views) as application:
+    limits = read_limits(chosen)
+    async with runtime, new_application(runtime, gate, views, limits) as application:
         note(f"MCP at http://{f'[{host}]' if ':' in host else host}:{port}{MCP}")
-        await HttpServer(application).serve([place])
+        note(f"at most {'; '.join(describe(limits))}")
+        await HttpServer(application, limits).serve([place])

@@ -9,6 +9,7 @@ import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from starlette.responses import PlainTextResponse
@@ -16,13 +17,15 @@ from starlette.types import Receive, Scope, Send
 from uvicorn import Config, Server
 
 from toolreeve.core.errors import ConfigError
-from toolreeve.serve.gate import Gate, Refused, is_loopback
+from toolreeve.serve.exchange import Take
+from toolreeve.serve.gate import Gate, Header, Refused, is_loopback
 from toolreeve.serve.mcp.door import new_desk
 from toolreeve.serve.mcp.http import HttpDoor, Views
+from toolreeve.serve.limits import Limits, Usage
 from toolreeve.serve.mcp.sdk import CREDENTIAL
-from toolreeve.serve.neighbours import NeighbourProtocol
+from toolreeve.serve.owners import admitted_user
 from toolreeve.serve.pages import answer_question, is_question, readable_by
-from toolreeve.serve.quick import Header, QuickProtocol, Take
+from toolreeve.serve.protocol import CONNECTION, Entrance, HttpProtocol
 from toolreeve.serve.tokens import Credential, Tokens
 
 if TYPE_CHECKING:
@@ -30,7 +33,6 @@ if TYPE_CHECKING:
 
 PATIENCE = 5.0
 """Seconds that requests under way get to end when the server stops."""
-MOST_CONNECTIONS = 4096
 MCP = "/mcp"
 
 
@@ -52,13 +54,13 @@ class Application:
     def asks_for_tokens(self) -> bool:
         return bool(self._gate.tokens)
 
-    def recognise(self, target: bytes, headers: Sequence[Header]) -> Take | None:
+    def recognise(self, target: bytes, headers: Sequence[Header], connection: HttpProtocol) -> Take | None:
         """Who takes what is posted there; None for all that is not as plain as can be, and for who is refused."""
         door = self._doors.get(target.decode("latin-1"))
         if door is None or any(name == b"origin" for name, _ in headers):
             return None
         try:
-            return door.recognise(headers, self._gate.admit(headers))
+            return door.recognise(headers, self._admit(headers, connection))
         except Refused:
             return None
 
@@ -71,7 +73,7 @@ class Application:
                     await answer_question(page, send)
                     return
                 send = readable_by(page, send)
-            scope[CREDENTIAL] = self._gate.admit(scope["headers"])
+            scope[CREDENTIAL] = self._admit(scope["headers"], scope[CONNECTION])
         except Refused as refusal:
             headers = {name.decode(): value.decode() for name, value in refusal.headers}
             await PlainTextResponse(refusal.reason, refusal.status, headers)(scope, receive, send)
@@ -79,23 +81,34 @@ class Application:
         door = self._doors.get(scope["path"]) or PlainTextResponse(f"nothing is here; MCP is at {MCP}", 404)
         await door(scope, receive, send)
 
+    def _admit(self, headers: Sequence[Header], connection: HttpProtocol) -> Credential:
+        """Raises Refused."""
+        credential = self._gate.admit(headers)
+        if credential.id:
+            connection.identify(credential.id)
+        return credential
+
 
 class HttpServer(Server):
     """Stops at SIGTERM and SIGINT. Uvicorn would raise them again afterwards, before anything else is put away."""
 
-    def __init__(self, application: Application, *, patience: float = PATIENCE) -> None:
+    def __init__(self, application: Application, limits: Limits, *, patience: float = PATIENCE) -> None:
         self._application = application
+        entrance = Entrance(
+            usage=Usage(limits),
+            recognise=application.recognise,
+            admit=None if application.asks_for_tokens else admitted_user,
+        )
         super().__init__(
             Config(
                 application,
-                http=QuickProtocol if application.asks_for_tokens else NeighbourProtocol,
+                http=partial(HttpProtocol, entrance),  # type: ignore[arg-type]  # whatever makes a protocol will do
                 lifespan="off",
                 log_config=None,
                 access_log=False,
                 ws="none",
                 proxy_headers=False,
                 server_header=False,
-                limit_concurrency=MOST_CONNECTIONS,
                 timeout_graceful_shutdown=patience,  # type: ignore[arg-type]  # parts of a second do as well
             )
         )
@@ -144,11 +157,11 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 @asynccontextmanager
-async def new_application(reeve: "Toolreeve", gate: Gate, views: Views) -> AsyncIterator[Application]:
+async def new_application(reeve: "Toolreeve", gate: Gate, views: Views, limits: Limits) -> AsyncIterator[Application]:
     """For a runtime that is started."""
     desk = new_desk(reeve)
     with ExitStack() as once:
         once.callback(desk.close)
-        door = HttpDoor(desk, views)
+        door = HttpDoor(desk, views, limits.sessions)
         async with door.open():
             yield Application(gate, {MCP: door}, once.close)

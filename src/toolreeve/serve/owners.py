@@ -1,12 +1,15 @@
-"""Whose program holds the other end of a connection on this machine? The kernel knows, and tells in two ways.
+"""The user at the far end of a loopback connection, as the kernel knows it.
 
-Asked for one connection it answers at once; where it cannot be asked so, its table of all connections is searched,
-which takes the longer the more there are. Elsewhere than on Linux nobody tells.
+Everybody who is logged in reaches loopback. Where no token is asked for, only programs of the user who serves come in.
+Asked for one connection, Linux answers at once; where it cannot be asked so, its table of all connections is searched.
+A user whom it does not tell is refused; elsewhere than on Linux nobody tells, and all of this machine come in.
 """
 
+import os
 import socket
 import struct
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 TABLES: Mapping[int, Path] = {socket.AF_INET: Path("/proc/net/tcp"), socket.AF_INET6: Path("/proc/net/tcp6")}
@@ -14,7 +17,28 @@ _ESTABLISHED = 1
 _NETLINK_SOCK_DIAG, _SOCK_DIAG_BY_FAMILY, _REQUEST = 4, 20, 1
 _ANY = 0xFFFFFFFF
 
+WELCOME = frozenset({0, os.getuid()})
+"""The superuser can do all that we can anyway."""
+
 Address = tuple[str, int]
+
+
+def admitted_user(
+    near: socket.socket,
+    *,
+    welcome: Collection[int] = WELCOME,
+    find: "Callable[[int, Address, Address], int | None] | None" = None,
+    told: bool = sys.platform == "linux",
+) -> int | None:
+    """The user whose program is at the far end; None for one who does not come in. `told` says whether the machine
+    tells whose a socket is."""
+    try:
+        user = (find or owner)(near.family, near.getpeername()[:2], near.getsockname()[:2])
+    except FileNotFoundError:
+        return None if told else os.getuid()
+    except OSError:
+        return None
+    return user if user in welcome else None
 
 
 def owner(family: int, far: Address, near: Address) -> int | None:

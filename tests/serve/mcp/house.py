@@ -9,9 +9,11 @@ from typing import Any
 import httpx2
 
 from toolreeve import DangerLevel, Toolreeve, tool
+from toolreeve.config.sections.doors import Serve
 from toolreeve.core.peer import Era
 from toolreeve.serve.app import MCP, PATIENCE, Application, HttpServer, bind
 from toolreeve.serve.gate import new_gate
+from toolreeve.serve.limits import read_limits
 from toolreeve.serve.mcp.door import new_desk, new_view
 from toolreeve.serve.mcp.http import HttpDoor, Views
 from toolreeve.serve.mcp.wire import CAPABILITIES_KEY, VERSION_KEY
@@ -92,6 +94,7 @@ async def serving(
     search: bool | None = None,
     origins: Sequence[str] = (),
     patience: float = PATIENCE,
+    limits: Mapping[str, int] | None = None,
     **options: Any,
 ) -> AsyncIterator[House]:
     """Tokens are spelled out here as `token`, which nobody should do elsewhere."""
@@ -99,12 +102,13 @@ async def serving(
     views = Views(new_view(reeve, tools=tools, search=search))
     async with reeve:
         desk = new_desk(reeve)
-        door = HttpDoor(desk, views, **options)
+        chosen = read_limits(Serve(**(limits or {})))
+        door = HttpDoor(desk, views, chosen.sessions, **options)
         with bind("127.0.0.1", 0) as place:
             host, port = place.getsockname()
             async with door.open(), httpx2.AsyncClient(timeout=20) as client, asyncio.TaskGroup() as tasks:
                 application = Application(new_gate(host, known, origins=origins), {MCP: door}, desk.close)
-                server = HttpServer(application, patience=patience)
+                server = HttpServer(application, chosen, patience=patience)
                 tasks.create_task(server.serve([place]))
                 yield House(f"http://{host}:{port}{MCP}", door, reeve, client)
                 server.should_exit = True

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from tests.world import World
 from toolreeve import DangerLevel, tool
 from toolreeve.serve.mcp.sdk import CREDENTIAL
 from toolreeve.serve.mcp.wire import CAPABILITIES_KEY, CLIENT_KEY, LOG_LEVEL_KEY, VERSION_KEY
+from toolreeve.serve.protocol import CONNECTION
 from toolreeve.serve.tokens import UNASKED
 
 HEADER = {"type": "object", "properties": {"place": {"type": "string", "x-mcp-header": "Place"}}}
@@ -84,6 +86,7 @@ async def told(application: Any, headers: list[Header], body: bytes) -> Answer:
         "http_version": "1.1",
         "asgi": {"version": "3.0"},
         CREDENTIAL: UNASKED,
+        CONNECTION: SimpleNamespace(owner="user 1", address="loopback"),
     }
     sent: list[Any] = []
 

@@ -71,3 +71,39 @@ class Serve:
         tuple[str, ...],
         About("Web pages that may ask it, as https://host[:port].", Project.NEVER),
     ] = ()
+    max_connections: Annotated[
+        int,
+        About("Connections at once; less where there are fewer file descriptors.", Project.NEVER, at_least=1),
+    ] = 1024
+    max_connections_per_token: Annotated[
+        int,
+        About("Connections of one token, or of one local user where no tokens are asked for.", Project.NEVER, at_least=1),
+    ] = 256
+    max_connections_per_address: Annotated[
+        int,
+        About("Connections from one address; this machine is one, and so is an IPv6 /64.", Project.NEVER, at_least=1),
+    ] = 512
+    max_sessions: Annotated[
+        int,
+        About("Sessions of MCP clients up to 2025-11-25.", Project.NEVER, at_least=1),
+    ] = 1000
+    max_sessions_per_token: Annotated[
+        int,
+        About("Sessions of one token or local user; its oldest idle one makes room for a new one.", Project.NEVER, at_least=1),
+    ] = 100
+    max_sessions_per_address: Annotated[
+        int,
+        About("Sessions that were opened from one address.", Project.NEVER, at_least=1),
+    ] = 500
+    max_buffered_bytes: Annotated[
+        int,
+        About("Bytes of requests under way and of responses that were not read yet.", Project.NEVER, at_least=1),
+    ] = 256 * 1024 * 1024
+    max_buffered_bytes_per_token: Annotated[
+        int,
+        About("The same for one token or local user; what was not read for longest is dropped.", Project.NEVER, at_least=1),
+    ] = 64 * 1024 * 1024
+    max_buffered_bytes_per_address: Annotated[
+        int,
+        About("The same for one address.", Project.NEVER, at_least=1),
+    ] = 128 * 1024 * 1024

@@ -12,13 +12,14 @@ from typing import Any
 import orjson
 from mcp.shared.inbound import x_mcp_header_map
 
+from toolreeve.serve.exchange import Exchange, Take
+from toolreeve.serve.gate import Header
 from toolreeve.serve.mcp.caller import Caller
 from toolreeve.serve.mcp.desk import Desk
 from toolreeve.serve.mcp.replies import Reply
 from toolreeve.serve.mcp.sdk import NOWHERE, ViewOf, new_modern_client
 from toolreeve.serve.mcp.views import View
 from toolreeve.serve.mcp.wire import CAPABILITIES_KEY, CLIENT_KEY, LOG_LEVEL_KEY, MODERN_VERSIONS, VERSION_KEY, Envelope
-from toolreeve.serve.quick import Exchange, Header, Take
 from toolreeve.serve.tokens import Credential
 
 _VERSION = MODERN_VERSIONS[-1]

@@ -12,22 +12,21 @@ from typing import Any
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
-from mcp.server.streamable_http import EventStore
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import Receive, Scope, Send
 
 from toolreeve.core.tool import ToolSpec
+from toolreeve.serve.exchange import Take
+from toolreeve.serve.gate import Header
+from toolreeve.serve.limits import Quota
 from toolreeve.serve.mcp.desk import Desk
-from toolreeve.serve.mcp.events import Events
 from toolreeve.serve.mcp.fast import FastPath
 from toolreeve.serve.mcp.patterns import EVERYTHING, Patterns, check_patterns, read_patterns
 from toolreeve.serve.mcp.replies import SILENCE
 from toolreeve.serve.mcp.sdk import CREDENTIAL, new_server
+from toolreeve.serve.mcp.sessions import Sessions
 from toolreeve.serve.mcp.views import View
-from toolreeve.serve.quick import Header, Take
 from toolreeve.serve.tokens import Credential
 
-MOST_SESSIONS = 1000
 IDLE = 30 * 60.0
 LARGEST = 4 * 1024 * 1024
 RECONNECT_MS = 1000
@@ -67,18 +66,6 @@ class Views:
             check_patterns(read_patterns(credential.tools), specs, servers)
 
 
-class Sessions(StreamableHTTPSessionManager):
-    """Each session is given events of its own: the SDK asks for the store once for each."""
-
-    @property
-    def event_store(self) -> EventStore | None:
-        return Events()
-
-    @event_store.setter
-    def event_store(self, _: EventStore | None) -> None:
-        """The SDK's constructor sets what was passed; nothing is."""
-
-
 class HttpDoor:
     """An ASGI application. Requests come with their credential in the scope."""
 
@@ -86,8 +73,8 @@ class HttpDoor:
         self,
         desk: Desk,
         views: Views,
+        sessions: Quota,
         *,
-        most_sessions: int = MOST_SESSIONS,
         idle: float = IDLE,
         silence: float = SILENCE,
     ) -> None:
@@ -97,7 +84,7 @@ class HttpDoor:
             retry_interval=RECONNECT_MS,
             session_idle_timeout=idle,
             max_request_body_size=LARGEST,
-            max_sessions=most_sessions,
+            quota=sessions,
         )
         self._fast = FastPath(desk, views.of, silence)
 
@@ -115,7 +102,7 @@ class HttpDoor:
         # The SDK ties a session to the client id of its user; it never sees the token.
         token = AccessToken(token="", client_id=credential.id, scopes=[])
         _viewing.set(self._views.of(credential))
-        await self._sessions.asgi_app({**scope, "user": AuthenticatedUser(token)}, receive, send)
+        await self._sessions.serve({**scope, "user": AuthenticatedUser(token)}, receive, send)
 
     def _schema(self, name: str) -> Mapping[str, Any] | None:
         """The input schema of a tool, for the client whose request is at hand."""

@@ -11,11 +11,11 @@ from typing import Any
 
 from mcp.shared.inbound import ERROR_CODE_HTTP_STATUS
 
+from toolreeve.serve.exchange import Exchange
 from toolreeve.serve.mcp.caller import Caller
 from toolreeve.serve.mcp.desk import Desk
 from toolreeve.serve.mcp.wire import INTERNAL_ERROR, WireError
 from toolreeve.serve.mcp.writing import writable, write
-from toolreeve.serve.quick import Exchange
 
 SILENCE = 15.0
 

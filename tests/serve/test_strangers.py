@@ -12,24 +12,20 @@ from typing import Any
 
 import httpx2
 import pytest
-import uvicorn
 from starlette.responses import PlainTextResponse
 
+from tests.serve.answering import served
 from tests.serve.mcp.house import serving
 from tests.world import World
-from toolreeve.serve.app import bind
-from toolreeve.serve.neighbours import NeighbourProtocol
-from toolreeve.serve.owners import TABLES, search
+from toolreeve.serve.owners import TABLES, admitted_user, search
 
 SOMEBODY_ELSE = os.getuid() + 1
 AT_ONCE = struct.pack("ii", 1, 0)
 """So that a socket which is closed does not take its leave."""
 
 
-class Foreign(NeighbourProtocol):
-    """Serves for a user whom we are not."""
-
-    welcome = frozenset({SOMEBODY_ELSE})
+FOREIGN = partial(admitted_user, welcome=frozenset({SOMEBODY_ELSE}))
+"""Serves for a user whom we are not."""
 
 
 class Application:
@@ -42,24 +38,17 @@ class Application:
 
 
 @asynccontextmanager
-async def served(
-    protocol: type[NeighbourProtocol], host: str, application: Application | None = None
-) -> AsyncIterator[str]:
-    config = uvicorn.Config(application or Application(), http=protocol, lifespan="off", log_config=None)
-    server = uvicorn.Server(config)
-    with bind(host, 0) as place:
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(server.serve([place]))
-            yield f"http://{f'[{host}]' if ':' in host else host}:{place.getsockname()[1]}"
-            server.should_exit = True
+async def guarded(admit: Any, host: str = "127.0.0.1", application: Application | None = None) -> AsyncIterator[str]:
+    async with served(application=application or Application(), place=host, admit=admit) as (url, _, _):
+        yield url
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
-@pytest.mark.parametrize(("protocol", "status"), [(NeighbourProtocol, 200), (Foreign, 403)])
+@pytest.mark.parametrize(("admit", "status"), [(admitted_user, 200), (FOREIGN, 403)])
 async def test_only_programs_of_the_user_who_serves_come_in(
-    protocol: type[NeighbourProtocol], status: int, host: str
+    admit: Any, status: int, host: str
 ) -> None:
-    async with served(protocol, host) as url, httpx2.AsyncClient() as client:
+    async with guarded(admit, host) as url, httpx2.AsyncClient() as client:
         answer = await client.get(url)
 
     assert answer.status_code == status
@@ -67,7 +56,7 @@ async def test_only_programs_of_the_user_who_serves_come_in(
 
 
 async def test_a_stranger_is_refused_request_by_request() -> None:
-    async with served(Foreign, "127.0.0.1") as url:
+    async with guarded(FOREIGN) as url:
         reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
         writer.write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n" * 2 + b"GET / HTTP/1.0\r\n\r\n")
         said = await asyncio.wait_for(reader.read(), 10)
@@ -78,7 +67,7 @@ async def test_a_stranger_is_refused_request_by_request() -> None:
 
 async def test_what_a_stranger_sent_before_breaking_off_is_not_done() -> None:
     application = Application()
-    async with served(Foreign, "127.0.0.1", application) as url, httpx2.AsyncClient() as client:
+    async with guarded(FOREIGN, application=application) as url, httpx2.AsyncClient() as client:
         await client.get(url)
         # Gone before the loop comes round to greet it; what it sent is still there to be read.
         with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2]))) as stranger:
@@ -90,23 +79,21 @@ async def test_what_a_stranger_sent_before_breaking_off_is_not_done() -> None:
     assert application.ran == []
 
 
-def searching(table: Path, *, tells: bool = True) -> type[NeighbourProtocol]:
-    """For a machine with this table, and no other way to be asked."""
-    found = {"whose": staticmethod(partial(search, tables=dict.fromkeys(TABLES, table))), "tells": tells}
-    return type("Searching", (NeighbourProtocol,), found)
+def searching(table: Path, *, told: bool = True) -> Any:
+    """On a machine with this table, and no other way to be asked."""
+    return partial(admitted_user, find=partial(search, tables=dict.fromkeys(TABLES, table)), told=told)
 
 
 @pytest.mark.parametrize(("tells", "status"), [(True, 403), (False, 200)], ids=["Linux", "elsewhere"])
 async def test_where_nobody_tells_whose_a_socket_is_linux_lets_nobody_in(
     tells: bool, status: int, tmp_path: Path
 ) -> None:
-    protocol = searching(tmp_path / "missing", tells=tells)
-    async with served(protocol, "127.0.0.1") as url, httpx2.AsyncClient() as client:
+    async with guarded(searching(tmp_path / "missing", told=tells)) as url, httpx2.AsyncClient() as client:
         assert (await client.get(url)).status_code == status
 
 
 async def test_where_the_table_may_not_be_read_nobody_comes_in(tmp_path: Path) -> None:
-    async with served(searching(tmp_path), "127.0.0.1") as url, httpx2.AsyncClient() as client:
+    async with guarded(searching(tmp_path)) as url, httpx2.AsyncClient() as client:
         assert (await client.get(url)).status_code == 403
 
 

@@ -5,37 +5,30 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-import uvicorn
 from starlette.responses import PlainTextResponse
 
 from tests.serve.answering import DOZE, quick, served
 from tests.serve.raw import connection
-from toolreeve.serve.app import bind
-from toolreeve.serve.arrivals import MOST_BYTES, MOST_HEADERS
-from toolreeve.serve.quick import QuickProtocol
+from toolreeve.serve.parser import MOST_BYTES, MOST_HEADERS
+from toolreeve.serve.protocol import HttpProtocol
 
 BEGUN = b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 
 
-class Hasty(QuickProtocol):
+class Hasty(HttpProtocol):
     head_seconds = body_seconds = 0.3
 
 
 @asynccontextmanager
 async def connected(
-    protocol: type[QuickProtocol] = QuickProtocol,
+    protocol: type[HttpProtocol] = HttpProtocol,
 ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    config = uvicorn.Config(PlainTextResponse("done"), http=protocol, lifespan="off", log_config=None)
-    server = uvicorn.Server(config)
-    with bind("127.0.0.1", 0) as place:
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(server.serve([place]))
-            reader, writer = await asyncio.open_connection(*place.getsockname())
-            try:
-                yield reader, writer
-            finally:
-                writer.close()
-                server.should_exit = True
+    async with served(protocol, application=PlainTextResponse("done")) as (url, _, _):
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
+        try:
+            yield reader, writer
+        finally:
+            writer.close()
 
 
 async def flood(writer: asyncio.StreamWriter, line: bytes) -> None:
@@ -46,7 +39,7 @@ async def flood(writer: asyncio.StreamWriter, line: bytes) -> None:
 
 
 @pytest.mark.parametrize("begun", [BEGUN, BEGUN + b"Transfer-Encoding: chunked\r\n\r\n0\r\n"], ids=["head", "trailer"])
-@pytest.mark.parametrize("line", [b"X: %s\r\n" % (b"a" * 10_000), b"a" * 10_000, b"a:\r\n" * 100])
+@pytest.mark.parametrize("line", [b"X: %s\r\n" % (b"a" * 10_000), b"a" * 10_000, b"a:\r\n" * 2500])
 async def test_what_a_request_says_of_itself_is_cut_off_before_it_fills_the_memory(begun: bytes, line: bytes) -> None:
     async with connected() as (_, writer):
         writer.write(begun)
@@ -61,7 +54,7 @@ async def test_a_head_of_very_many_lines_is_refused_even_if_it_comes_at_once() -
 
         said = await asyncio.wait_for(reader.read(), 10)
 
-    assert said.startswith(b"HTTP/1.1 400")
+    assert said.startswith(b"HTTP/1.1 431")
     assert b"headers at most" in said
 
 
@@ -70,7 +63,9 @@ async def test_a_head_that_does_not_come_is_not_waited_for(said: bytes) -> None:
     async with connected(Hasty) as (reader, writer):
         writer.write(said)
 
-        assert await asyncio.wait_for(reader.read(), 10) == b""
+        heard = await asyncio.wait_for(reader.read(), 10)
+
+    assert heard.startswith(b"HTTP/1.1 408") if said == BEGUN else heard == b""
 
 
 @pytest.mark.parametrize("more", [BEGUN, b"\r\n"])
@@ -80,7 +75,9 @@ async def test_a_head_that_stops_after_an_answered_request_is_not_waited_for_eit
         await asyncio.wait_for(reader.readuntil(b"done"), 10)
         writer.write(more)
 
-        assert await asyncio.wait_for(reader.read(), 10) == b""
+        heard = await asyncio.wait_for(reader.read(), 10)
+
+    assert heard.startswith(b"HTTP/1.1 408") if more == BEGUN else heard == b""
 
 
 async def test_a_request_in_many_pieces_is_answered() -> None:
@@ -88,18 +85,6 @@ async def test_a_request_in_many_pieces_is_answered() -> None:
         for byte in BEGUN + b"\r\n":
             writer.write(bytes([byte]))
             await writer.drain()
-
-        assert (await asyncio.wait_for(reader.readline(), 10)).startswith(b"HTTP/1.1 200")
-
-
-async def test_a_body_that_comes_after_its_answer_holds_up_no_further_request() -> None:
-    async with connected(Hasty) as (reader, writer):
-        writer.write(BEGUN + b"Content-Length: 4\r\n\r\n")
-        await asyncio.wait_for(reader.readuntil(b"done"), 10)
-        for byte in b"body":
-            writer.write(bytes([byte]))
-            await writer.drain()
-        writer.write(BEGUN + b"\r\n")
 
         assert (await asyncio.wait_for(reader.readline(), 10)).startswith(b"HTTP/1.1 200")
 
@@ -122,6 +107,7 @@ async def test_a_body_that_stops_is_not_waited_for(target: bytes) -> None:
     async with served(protocol=Hasty) as (url, _, _), connection(url) as line:
         await line.send(b"POST %s HTTP/1.1\r\nhost: here\r\ncontent-length: 9\r\n\r\nabc" % target)
 
+        assert (await line.answer()).status == 408
         assert await line.rest() == b""
 
 

@@ -1,0 +1,204 @@
+"""One HTTP request and its response: an ASGI cycle, or one write.
+
+A response is framed here, whoever gives it. What its connection no longer takes is dropped, never sent to another.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from http import HTTPStatus
+from typing import Any, Protocol
+
+from starlette.types import ASGIApp, Message, Scope
+
+from toolreeve.serve.gate import Header
+
+Take = Callable[[bytes, "Exchange"], Coroutine[Any, Any, None] | None]
+"""Given a body, how its request is answered; None to leave it to the ASGI application."""
+
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+_STATUS_LINES = {each.value: f"HTTP/1.1 {each.value} {each.phrase}\r\n".encode() for each in HTTPStatus}
+_WITHOUT_BODY = {204, 304}
+
+
+class Connection(Protocol):
+    """What an exchange needs of the connection that it belongs to."""
+
+    @property
+    def default_headers(self) -> Sequence[Header]: ...
+
+    def write(self, data: bytes) -> None: ...
+
+    async def drained(self) -> None: ...
+
+    def read_more(self) -> None: ...
+
+    def completed(self, exchange: "Exchange") -> None: ...
+
+
+class Exchange:
+    """`received` counts the bytes of the body, `body` has those that nobody has taken yet, and `whole` says that no
+    more come. `left` is called should the client go away before it is answered."""
+
+    __slots__ = (
+        "_changed",
+        "_connection",
+        "_left_to_send",
+        "body",
+        "complete",
+        "disconnected",
+        "expects_continue",
+        "headers",
+        "http_version",
+        "keep_alive",
+        "left",
+        "method",
+        "received",
+        "scope",
+        "started",
+        "take",
+        "target",
+        "whole",
+    )
+
+    def __init__(
+        self, connection: Connection, method: bytes, target: bytes, headers: list[Header], http_version: str
+    ) -> None:
+        self._connection = connection
+        self.method, self.target, self.headers, self.http_version = method, target, headers, http_version
+        self.expects_continue = any(name == b"expect" and value.lower() == b"100-continue" for name, value in headers)
+        self.body = bytearray()
+        self.received = 0
+        self.keep_alive = self.whole = self.started = self.complete = self.disconnected = False
+        self.take: Take | None = None
+        self.left: Callable[[], None] | None = None
+        self.scope: Scope = {}
+        self._changed: asyncio.Event | None = None
+        self._left_to_send: int | None = None  # None: in chunks, or until the connection closes
+
+    def changed(self) -> None:
+        """The body has grown or ended, or the exchange is over."""
+        if self._changed is not None:
+            self._changed.set()
+
+    def disconnect(self) -> None:
+        """Nobody is there to be answered any more."""
+        if self.complete or self.disconnected:
+            return
+        self.disconnected = True
+        self.changed()
+        if self.left is not None:
+            left, self.left = self.left, None
+            left()
+
+    # In one piece, or in parts
+
+    def answer(self, status: int, kind: bytes, body: bytes, headers: Sequence[Header] = ()) -> None:
+        """The whole response."""
+        framing = b"content-type: %s\r\ncontent-length: %d\r\n" % (kind, len(body))
+        self._write(self._head(status, headers, framing) + (b"" if self.method == b"HEAD" else body))
+        self._complete()
+
+    def stream(self, kind: bytes) -> None:
+        """Begin a response that comes in parts."""
+        framing = b"cache-control: no-cache, no-transform\r\ntransfer-encoding: chunked\r\n"
+        self._write(self._head(200, (), b"content-type: %s\r\n%s" % (kind, framing)))
+
+    def part(self, data: bytes) -> None:
+        self._write(b"%x\r\n%s\r\n" % (len(data), data))
+
+    def end(self) -> None:
+        """No more parts come."""
+        self._write(b"0\r\n\r\n")
+        self._complete()
+
+    # As an ASGI application does it
+
+    async def run(self, app: ASGIApp) -> None:
+        self._changed = asyncio.Event()
+        if self.body or self.whole:
+            self._changed.set()
+        await app(self.scope, self.receive, self.send)
+
+    async def receive(self) -> Message:
+        if self.expects_continue and not self.started:
+            self.expects_continue = False
+            self._write(CONTINUE)
+        if not self.disconnected and not self.complete and self._changed is not None:
+            self._connection.read_more()
+            await self._changed.wait()
+            self._changed.clear()
+        if self.disconnected or self.complete:
+            return {"type": "http.disconnect"}
+        body, self.body = bytes(self.body), bytearray()
+        return {"type": "http.request", "body": body, "more_body": not self.whole}
+
+    async def send(self, message: Message) -> None:
+        await self._connection.drained()
+        if self.disconnected:
+            return
+        expected = "http.response.body" if self.started else "http.response.start"
+        if self.complete or message["type"] != expected:
+            raise RuntimeError(f"an application sent {message['type']} out of turn")
+        if self.started:
+            self._send_body(message.get("body", b""), more=message.get("more_body", False))
+        else:
+            self._write(self._head(message["status"], message.get("headers", ()), self._framing(message)))
+
+    def _framing(self, message: Message) -> bytes:
+        """What the headers of the application do not say about where its body ends."""
+        for name, value in message.get("headers", ()):
+            if name.lower() == b"content-length":
+                self._left_to_send = int(value)
+            elif name.lower() == b"connection" and b"close" in value.lower():
+                self.keep_alive = False
+        if self._left_to_send is not None or self.method == b"HEAD":
+            return b""
+        if message["status"] in _WITHOUT_BODY:
+            self._left_to_send = 0
+            return b""
+        if self.http_version == "1.0":
+            return b""
+        return b"transfer-encoding: chunked\r\n"
+
+    def _send_body(self, body: bytes, *, more: bool) -> None:
+        if self.method != b"HEAD":
+            self._send_framed(body, more=more)
+        if not more:
+            self._complete()
+
+    def _send_framed(self, body: bytes, *, more: bool) -> None:
+        if self._left_to_send is not None:
+            self._left_to_send -= len(body)
+            if self._left_to_send < 0 or (self._left_to_send and not more):
+                raise RuntimeError("an application sent another number of bytes than it announced")
+            self._write(body)
+        elif self.http_version == "1.0":
+            self._write(body)
+        else:
+            chunk = b"%x\r\n%s\r\n" % (len(body), body) if body else b""
+            self._write(chunk if more else chunk + b"0\r\n\r\n")
+
+    def _head(self, status: int, headers: Sequence[Header], framing: bytes) -> bytes:
+        """A response that comes before the end of its request ends the connection: the rest is not waited for."""
+        self.started = True
+        self.keep_alive = self.keep_alive and self.whole
+        lines = [b"%s: %s\r\n" % _checked(each) for each in (*self._connection.default_headers, *headers)]
+        if not self.keep_alive:
+            lines = [line for line in lines if not line.lower().startswith(b"connection:")]
+            lines.append(b"connection: close\r\n")
+        return b"%s%s%s\r\n" % (_STATUS_LINES[status], b"".join(lines), framing)
+
+    def _write(self, data: bytes) -> None:
+        if data and not self.disconnected:
+            self._connection.write(data)
+
+    def _complete(self) -> None:
+        self.complete = True
+        self.changed()
+        self._connection.completed(self)
+
+
+def _checked(header: Header) -> Header:
+    if b"\r" in header[0] + header[1] or b"\n" in header[0] + header[1]:
+        raise RuntimeError("an application sent a header with a line break")
+    return header

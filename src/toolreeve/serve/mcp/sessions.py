@@ -1,0 +1,156 @@
+"""Sessions of the legacy era, as many as each owner and address may have.
+
+A session belongs to the owner that opened it. At a quota the owner's own session that has been idle for the longest
+time makes room; the sessions of others never do, and without one the new session is refused.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcp.server.streamable_http import MCP_SESSION_ID_HEADER, EventStore
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.responses import JSONResponse
+from starlette.types import Message, Receive, Scope, Send
+
+from toolreeve.serve.gate import Header, Refused
+from toolreeve.serve.limits import RETRY, Quota
+from toolreeve.serve.mcp.events import Events
+from toolreeve.serve.mcp.wire import HANDSHAKE_VERSIONS, INTERNAL_ERROR
+from toolreeve.serve.protocol import CONNECTION
+
+_SESSION = MCP_SESSION_ID_HEADER.encode()
+_VERSION = b"mcp-protocol-version"
+_LEGACY = {version.encode() for version in HANDSHAKE_VERSIONS}
+
+
+@dataclass(slots=True, eq=False)
+class Session:
+    """`id` is empty while it is being opened, `user` what the SDK knows its owner by."""
+
+    owner: str
+    address: str
+    user: Any
+    id: str = ""
+    requests: int = 1
+    used: float = field(default_factory=time.monotonic)
+
+
+class Sessions(StreamableHTTPSessionManager):
+    """Each session is given events of its own: the SDK asks for the store once for each."""
+
+    def __init__(self, *args: Any, quota: Quota, **options: Any) -> None:
+        # The SDK counts a session that ends until its last task has: it is left some room for these.
+        super().__init__(*args, max_sessions=2 * quota.total, **options)
+        self._quota = quota
+        self._known: list[Session] = []
+
+    @property
+    def event_store(self) -> EventStore | None:
+        return Events()
+
+    @event_store.setter
+    def event_store(self, _: EventStore | None) -> None:
+        """The SDK's constructor sets what was passed; nothing is."""
+
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        version = _header(scope, _VERSION)
+        if version is not None and version not in _LEGACY:
+            await self.asgi_app(scope, receive, send)
+            return
+        shown = _header(scope, _SESSION)
+        if shown is None:
+            await self._open(scope, receive, send)
+            return
+        session = next((each for each in self._known if each.id.encode() == shown), None)
+        await self._use(session, scope, receive, send)
+
+    async def _use(self, session: Session | None, scope: Scope, receive: Receive, send: Send) -> None:
+        """Whether it is the owner who uses it is the SDK's to judge."""
+        if session is None:
+            await self.asgi_app(scope, receive, send)
+            return
+        session.requests += 1
+        try:
+            await self.asgi_app(scope, receive, send)
+        finally:
+            session.requests -= 1
+            session.used = time.monotonic()
+
+    async def _open(self, scope: Scope, receive: Receive, send: Send) -> None:
+        connection = scope[CONNECTION]
+        session = Session(connection.owner, connection.address, scope["user"])
+        try:
+            outdated = self._make_room(session)
+        except Refused as refusal:
+            await _refused(refusal)(scope, receive, send)
+            return
+        self._known.append(session)
+        for each in outdated:
+            await self._end(each)
+
+        async def note(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] < 400:
+                session.id = next((value.decode() for name, value in message["headers"] if name == _SESSION), "")
+            await send(message)
+
+        try:
+            await self.asgi_app(scope, receive, note)
+        finally:
+            session.requests -= 1
+            session.used = time.monotonic()
+            if not session.id and session in self._known:
+                self._known.remove(session)
+
+    def _make_room(self, new: Session) -> Sequence[Session]:
+        """The sessions that end so that a new one can begin. Raises Refused."""
+        kept = [each for each in self._known if not each.id or each.id in self._server_instances]
+        outdated = []
+        for suffix, most, counts in (
+            ("_per_token", self._quota.per_token, lambda each: each.owner == new.owner),
+            ("_per_address", self._quota.per_address, lambda each: each.address == new.address),
+            ("", self._quota.total, lambda _: True),
+        ):
+            counted = [each for each in kept if counts(each)]
+            if len(counted) < most:
+                continue
+            idle = [each for each in counted if each.owner == new.owner and each.requests == 0]
+            if not idle:
+                reason = f"too many sessions (serve.{self._quota.setting}{suffix} = {most}), and none of yours is idle"
+                raise Refused(429 if suffix else 503, reason, [RETRY])
+            outdated.append(min(idle, key=lambda each: each.used))
+            kept.remove(outdated[-1])
+        self._known = kept
+        return outdated
+
+    async def _end(self, session: Session) -> None:
+        """As if its owner had ended it."""
+        headers: list[Header] = [(_SESSION, session.id.encode())]
+        scope: Scope = {
+            "type": "http",
+            "method": "DELETE",
+            "path": "/",
+            "query_string": b"",
+            "headers": headers,
+            "user": session.user,
+        }
+        await self.asgi_app(scope, _nothing_more, _unheard)
+
+
+def _header(scope: Scope, sought: bytes) -> bytes | None:
+    return next((value for name, value in scope["headers"] if name == sought), None)
+
+
+def _refused(refusal: Refused) -> JSONResponse:
+    error = {"code": INTERNAL_ERROR, "message": refusal.reason}
+    headers = {name.decode(): value.decode() for name, value in refusal.headers}
+    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, refusal.status, headers)
+
+
+async def _nothing_more() -> Message:
+    return {"type": "http.request", "body": b"", "more_body": False}
+
+
+async def _unheard(_: Message) -> None:
+    return
