@@ -65,10 +65,10 @@ class Exchange:
     ) -> None:
         self._connection = connection
         self.method, self.target, self.headers, self.http_version = method, target, headers, http_version
-        self.expects_continue = any(name == b"expect" and value.lower() == b"100-continue" for name, value in headers)
         self.body = bytearray()
         self.received = 0
-        self.keep_alive = self.whole = self.started = self.complete = self.disconnected = False
+        self.keep_alive = self.expects_continue = self.whole = False
+        self.started = self.complete = self.disconnected = False
         self.take: Take | None = None
         self.left: Callable[[], None] | None = None
         self.scope: Scope = {}

@@ -29,12 +29,16 @@ class Receiver(Protocol):
 
 
 class RequestParser:
-    """`begun` says whether a head has begun and not ended. `target` and `headers` are those of the last head."""
+    """`begun` says whether a head has begun and not ended; what else can be read here is of the last head.
+
+    Bytes are counted from the last point up to which a request is known to be sound.
+    """
 
     def __init__(self, receiver: Receiver) -> None:
         self._receiver = receiver
         self._parser = self._new_parser()
         self.begun = False
+        self.expects_continue = False
         self.target = b""
         self.headers: list[Header] = []
         self._lines = self.headers
@@ -63,7 +67,7 @@ class RequestParser:
 
     @property
     def keep_alive(self) -> bool:
-        return self.http_version != "1.0" and self._parser.should_keep_alive()
+        return self._parser.should_keep_alive()
 
     # What httptools calls
 
@@ -71,7 +75,8 @@ class RequestParser:
         self.begun = True
         self.target = b""
         self.headers = self._lines = []
-        self._progress()
+        self.expects_continue = False
+        self._size = -self._fed
 
     def on_url(self, url: bytes) -> None:
         self.target += url
@@ -79,7 +84,10 @@ class RequestParser:
     def on_header(self, name: bytes, value: bytes) -> None:
         if len(self._lines) >= MOST_HEADERS:
             raise Refused(431, f"a request may have {MOST_HEADERS} headers at most")
-        self._lines.append((name.lower(), value))
+        name = name.lower()
+        if name == b"expect" and value.lower() == b"100-continue":
+            self.expects_continue = True
+        self._lines.append((name, value))
 
     def on_headers_complete(self) -> None:
         if self._parser.should_upgrade():
@@ -87,24 +95,20 @@ class RequestParser:
                 raise Refused(400, "this is no proxy")
             return
         self.begun = False
-        self._progress()
+        self._size = -self._fed
         self._lines = []  # what follows a body is not part of the head that is judged
         if not self.target.startswith((b"/", b"*")):
             self._check_authority()
         self._receiver.on_head(self)
 
     def on_body(self, data: bytes) -> None:
-        self._progress()
+        self._size = -self._fed
         self._receiver.on_body(data)
 
     def on_message_complete(self) -> None:
         if not self._parser.should_upgrade():
-            self._progress()
+            self._size = -self._fed
             self._receiver.on_end()
-
-    def _progress(self) -> None:
-        """Bytes are counted from the last point up to which a request is known to be sound."""
-        self._size = -self._fed
 
     def _parse(self, data: bytes) -> None:
         """httptools gives up a request that asks for another protocol at the end of its head."""

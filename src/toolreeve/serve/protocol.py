@@ -91,8 +91,8 @@ class HttpProtocol(asyncio.Protocol):
         self._refusal: Refused | None = None
         self._said_before: tuple[bytes, list[Header]] | None = None
         self._taken_before: Take | None = None
-        self._read_paused = self._half_closed = self._closing = False
-        self._lingered = self._requests = 0
+        self._read_paused = self._half_closed = self._closing = self._stopping = False
+        self._lingered = self._requests = self._unread = 0
         self._writable = asyncio.Event()
         self._awaited: object = None
         self._deadline = math.inf
@@ -175,8 +175,9 @@ class HttpProtocol(asyncio.Protocol):
 
     def shutdown(self) -> None:
         """The server stops: what has been asked is answered, and nothing else."""
+        self._stopping = True
         last = self._waiting[-1] if self._waiting else self._answering
-        if last is None:
+        if last is None or self._closing:
             self._transport.close()
         else:
             last.keep_alive = False
@@ -191,7 +192,10 @@ class HttpProtocol(asyncio.Protocol):
             self._unparsed += data
         else:
             self._parse(data)
-        self.read_more()
+        if self._unparsed or self._waiting or self._read_paused:
+            self.read_more()
+        else:
+            self._watch()
         if len(data) > _PIECE or self.held or (self._arriving is not None and self._arriving.received > LARGEST):
             self._count_arrived()
 
@@ -240,7 +244,8 @@ class HttpProtocol(asyncio.Protocol):
 
     def on_head(self, parser: RequestParser) -> None:
         exchange = Exchange(self, parser.method, parser.target, parser.headers, parser.http_version)
-        exchange.keep_alive = parser.keep_alive
+        exchange.keep_alive = exchange.http_version != "1.0" and parser.keep_alive
+        exchange.expects_continue = parser.expects_continue
         exchange.take = self._recognised(exchange)
         if exchange.take is None:
             exchange.scope = self._scope(exchange)
@@ -353,7 +358,10 @@ class HttpProtocol(asyncio.Protocol):
             count(self, self.buffered())
         if exchange.keep_alive:
             self._advance()
-            self.read_more()
+            if self._unparsed or self._read_paused:
+                self.read_more()
+            else:
+                self._watch()
         else:
             self._finish()
 
@@ -378,18 +386,17 @@ class HttpProtocol(asyncio.Protocol):
         exchange.answer(refusal.status, _TEXT, refusal.reason.encode(), refusal.headers)
 
     def _finish(self) -> None:
-        """The last response is written. A connection that is closed while bytes arrive takes the response with it."""
+        """The last response is written. A connection that is closed while bytes arrive takes the response with it, so
+        the client is left some time to read it and to close."""
         self._closing = True
+        self._unparsed.clear()
         if self._transport.is_closing():
             return
-        if self._arriving is None and self._refusal is None:
+        if self._half_closed or self._stopping:
             self._transport.close()
             return
-        self._unparsed.clear()
         self._transport.write_eof()
-        if self._half_closed:
-            self._transport.close()
-        elif self._read_paused:
+        if self._read_paused:
             self._read_paused = False
             self._transport.resume_reading()
         self._await("end", self.linger_seconds)
@@ -402,7 +409,10 @@ class HttpProtocol(asyncio.Protocol):
 
     def write(self, data: bytes) -> None:
         self._transport.write(data)
-        if self.stalled_at is not None:
+        if self.stalled_at is None:
+            self._unread = len(data)
+        else:
+            self._unread += len(data)
             self._entrance.usage.shed(self, self.buffered())
 
     async def drained(self) -> None:
@@ -410,9 +420,11 @@ class HttpProtocol(asyncio.Protocol):
             await self._writable.wait()
 
     def buffered(self) -> int:
+        """Of a response that is read in part, the whole is kept."""
+        unread = 0 if self.stalled_at is None else self._unread
         requests = [*self._waiting, self._answering] if self._answering is not None else self._waiting
         received = sum(each.received for each in requests)
-        return self._transport.get_write_buffer_size() + len(self._unparsed) + received
+        return unread + len(self._unparsed) + received
 
     def drop(self) -> None:
         self._transport.abort()

@@ -298,17 +298,6 @@ async def test_a_body_beyond_the_limit_is_refused_whichever_way_it_takes(world: 
     assert [short_way.status_code, long_way.status_code] == [413, 413]
 
 
-async def test_sessions_are_bounded_and_room_comes_back(world: World) -> None:
-    said = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}
-    async with serving(world.reeve(), most_sessions=2) as house:
-        first, _ = await open_session(house), await open_session(house)
-        refused = await house.client.post(house.url, json=said, headers=LEGACY)
-        await house.client.delete(house.url, headers=LEGACY | {"mcp-session-id": first})
-        again = await house.client.post(house.url, json=said, headers=LEGACY)
-
-    assert [refused.status_code, again.status_code] == [503, 200]
-
-
 async def test_sessions_that_end_leave_nothing_behind(world: World) -> None:
     async with serving(world.reeve(tools=[echo])) as house:
         await house.client.delete(house.url, headers=LEGACY | {"mcp-session-id": await open_session(house)})

@@ -79,7 +79,7 @@ class HttpDoor:
         silence: float = SILENCE,
     ) -> None:
         self._views = views
-        self._sessions = Sessions(
+        self.sessions = Sessions(
             new_server(desk, views.of, self._schema),
             retry_interval=RECONNECT_MS,
             session_idle_timeout=idle,
@@ -90,7 +90,7 @@ class HttpDoor:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        async with self._sessions.run():
+        async with self.sessions.run():
             yield
 
     def recognise(self, headers: Sequence[Header], credential: Credential) -> Take | None:
@@ -102,7 +102,7 @@ class HttpDoor:
         # The SDK ties a session to the client id of its user; it never sees the token.
         token = AccessToken(token="", client_id=credential.id, scopes=[])
         _viewing.set(self._views.of(credential))
-        await self._sessions.serve({**scope, "user": AuthenticatedUser(token)}, receive, send)
+        await self.sessions.serve({**scope, "user": AuthenticatedUser(token)}, receive, send)
 
     def _schema(self, name: str) -> Mapping[str, Any] | None:
         """The input schema of a tool, for the client whose request is at hand."""

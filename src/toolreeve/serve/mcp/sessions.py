@@ -46,6 +46,9 @@ class Sessions(StreamableHTTPSessionManager):
         self._quota = quota
         self._known: list[Session] = []
 
+    def __len__(self) -> int:
+        return len([each for each in self._known if self._counts(each)])
+
     @property
     def event_store(self) -> EventStore | None:
         return Events()
@@ -103,9 +106,13 @@ class Sessions(StreamableHTTPSessionManager):
             if not session.id and session in self._known:
                 self._known.remove(session)
 
+    def _counts(self, session: Session) -> bool:
+        """The SDK ends sessions by itself, too, and tells nobody."""
+        return not session.id or session.id in self._server_instances
+
     def _make_room(self, new: Session) -> Sequence[Session]:
         """The sessions that end so that a new one can begin. Raises Refused."""
-        kept = [each for each in self._known if not each.id or each.id in self._server_instances]
+        kept = [each for each in self._known if self._counts(each)]
         outdated = []
         for suffix, most, counts in (
             ("_per_token", self._quota.per_token, lambda each: each.owner == new.owner),
