@@ -28,6 +28,7 @@ def test_every_control_is_tried_and_found_active(shell: Shell) -> None:
             "budget",
             "redaction",
             "audit",
+            "serve limits",
         ],
         "ok",
     )

@@ -45,9 +45,7 @@ async def guarded(admit: Any, host: str = "127.0.0.1", application: Application 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 @pytest.mark.parametrize(("admit", "status"), [(admitted_user, 200), (FOREIGN, 403)])
-async def test_only_programs_of_the_user_who_serves_come_in(
-    admit: Any, status: int, host: str
-) -> None:
+async def test_only_programs_of_the_user_who_serves_come_in(admit: Any, status: int, host: str) -> None:
     async with guarded(admit, host) as url, httpx2.AsyncClient() as client:
         answer = await client.get(url)
 

@@ -164,10 +164,18 @@ def _server(status: "ServerStatus") -> Check:
     return Check("server", status.name, state, f"{status.tools} tools{left_out}", fix=fix)
 
 
+def serving(_: Invocation, found: "Configuration") -> Iterator[Check]:
+    """What `toolreeve serve` holds its clients to."""
+    from toolreeve.serve.limits import describe, read_limits
+
+    yield Check("control", "serve limits", Status.OK, "; ".join(describe(read_limits(found.settings.serve))))
+
+
 EXAMINATIONS: Sequence[Callable[[Invocation, "Configuration"], Iterator[Check]]] = (
     files,
     sandbox,
     policy,
     record,
+    serving,
     servers,
 )

@@ -26,8 +26,8 @@ def serve(*, mcp: bool, host: str | None, port: int | None, tools: str | None, s
         raise click.UsageError("say what to serve: --mcp")
     from toolreeve.cli.world import check_workspace
     from toolreeve.serve.app import bind, check_reach
-    from toolreeve.serve.memory import give_back_memory
     from toolreeve.serve.mcp.stdio import run
+    from toolreeve.serve.memory import give_back_memory
     from toolreeve.serve.tokens import read_tokens
 
     give_back_memory()

@@ -19,9 +19,9 @@ from uvicorn import Config, Server
 from toolreeve.core.errors import ConfigError
 from toolreeve.serve.exchange import Take
 from toolreeve.serve.gate import Gate, Header, Refused, is_loopback
+from toolreeve.serve.limits import Limits, Usage
 from toolreeve.serve.mcp.door import new_desk
 from toolreeve.serve.mcp.http import HttpDoor, Views
-from toolreeve.serve.limits import Limits, Usage
 from toolreeve.serve.mcp.sdk import CREDENTIAL
 from toolreeve.serve.owners import admitted_user
 from toolreeve.serve.pages import answer_question, is_question, readable_by

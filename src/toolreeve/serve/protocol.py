@@ -138,8 +138,8 @@ class HttpProtocol(asyncio.Protocol):
             self._entrance.usage.identify(self, owner)
             self.owner = owner
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._server.connections.discard(self)  # type: ignore[arg-type]
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        self._server.connections.discard(self)
         self._entrance.usage.leave(self)
         self._closing = True
         for timer in (self._timer, self._reading_timer):

@@ -94,7 +94,7 @@ async def serving(
     search: bool | None = None,
     origins: Sequence[str] = (),
     patience: float = PATIENCE,
-    limits: Mapping[str, int] | None = None,
+    limits: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> AsyncIterator[House]:
     """Tokens are spelled out here as `token`, which nobody should do elsewhere."""

@@ -77,7 +77,9 @@ class Serve:
     ] = 1024
     max_connections_per_token: Annotated[
         int,
-        About("Connections of one token, or of one local user where no tokens are asked for.", Project.NEVER, at_least=1),
+        About(
+            "Connections of one token, or of one local user where no tokens are asked for.", Project.NEVER, at_least=1
+        ),
     ] = 256
     max_connections_per_address: Annotated[
         int,
@@ -89,7 +91,11 @@ class Serve:
     ] = 1000
     max_sessions_per_token: Annotated[
         int,
-        About("Sessions of one token or local user; its oldest idle one makes room for a new one.", Project.NEVER, at_least=1),
+        About(
+            "Sessions of one token or local user; its oldest idle one makes room for a new one.",
+            Project.NEVER,
+            at_least=1,
+        ),
     ] = 100
     max_sessions_per_address: Annotated[
         int,
@@ -101,7 +107,9 @@ class Serve:
     ] = 256 * 1024 * 1024
     max_buffered_bytes_per_token: Annotated[
         int,
-        About("The same for one token or local user; what was not read for longest is dropped.", Project.NEVER, at_least=1),
+        About(
+            "The same for one token or local user; what was not read for longest is dropped.", Project.NEVER, at_least=1
+        ),
     ] = 64 * 1024 * 1024
     max_buffered_bytes_per_address: Annotated[
         int,

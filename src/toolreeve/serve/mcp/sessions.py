@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mcp.server.lowlevel import Server
 from mcp.server.streamable_http import MCP_SESSION_ID_HEADER, EventStore
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.responses import JSONResponse
@@ -40,9 +41,9 @@ class Session:
 class Sessions(StreamableHTTPSessionManager):
     """Each session is given events of its own: the SDK asks for the store once for each."""
 
-    def __init__(self, *args: Any, quota: Quota, **options: Any) -> None:
+    def __init__(self, server: Server[Any], quota: Quota, **options: Any) -> None:
         # The SDK counts a session that ends until its last task has: it is left some room for these.
-        super().__init__(*args, max_sessions=2 * quota.total, **options)
+        super().__init__(server, **options, max_sessions=2 * quota.total)
         self._quota = quota
         self._known: list[Session] = []
 
