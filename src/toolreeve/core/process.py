@@ -51,7 +51,8 @@ class ProcessRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """How it ended. `breach` names the limit that ended it, such as `memory 512 MB`; `sandbox` the tier it ran in."""
+    """How it ended. `breach` names the limit that ended it, such as `memory 512 MB`; `sandbox` the tier it ran in;
+    `quarantined` says, a sentence each, what it left for the host to obey and where that was put."""
 
     exit_code: int
     stdout: bytes
@@ -60,6 +61,7 @@ class Ended:
     sandbox: str
     seconds: float
     breach: str | None = None
+    quarantined: tuple[str, ...] = ()
 
 
 class Processes(Protocol):
