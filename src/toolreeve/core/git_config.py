@@ -1,7 +1,7 @@
 """Git configuration files: parsed as git does, and judged key by key.
 
-Pure. A key is inert only if it is listed here with a value that can make git run nothing; an unknown key, an include, and
-a file that git would not read to its end are not.
+Pure. A key is inert only if it is listed here with a value that can make git run nothing; an unknown key, an include,
+and a file that git would not read to its end are not.
 """
 
 import posixpath
@@ -106,7 +106,7 @@ class _Parser:
                 space += blank[0]
                 continue
             if not quoted and character in "#;":
-                self._at = (self._text.find("\n", self._at) + 1 or len(self._text) + 1) - 1
+                self._skip_comment()
                 break
             found.append(space)
             space = ""
@@ -123,6 +123,10 @@ class _Parser:
         if quoted:
             raise Malformed("a quotation that does not end")
         return "".join(found)
+
+    def _skip_comment(self) -> None:
+        end = self._text.find("\n", self._at)
+        self._at = end if end >= 0 else len(self._text)
 
     def _escape(self) -> str:
         following = self._text[self._at + 1 : self._at + 2]
@@ -188,10 +192,7 @@ _INERT_BELOW: dict[tuple[str, str], Accepts] = {
     **{("branch", key): _anything for key in "merge rebase description vscode-merge-base gh-merge-base".split()},
     ("branch", "remote"): is_plain_url,
     ("branch", "pushremote"): is_plain_url,
-    **{
-        ("submodule", key): _anything
-        for key in "active path branch ignore shallow fetchrecursesubmodules".split()
-    },
+    **{("submodule", key): _anything for key in "active path branch ignore shallow fetchrecursesubmodules".split()},
     ("submodule", "url"): is_plain_url,
     ("submodule", "update"): _is_update,
 }
@@ -236,8 +237,8 @@ def _quoted(text: str) -> str:
 
 
 _DRIVERS = frozenset(
-    "ada bash bibtex cpp csharp css dts elixir fortran fountain golang html java kotlin markdown matlab objc pascal perl"
-    " php python ruby rust scheme tex ini".split()
+    "ada bash bibtex cpp csharp css dts elixir fortran fountain golang html java kotlin markdown matlab objc pascal"
+    " perl php python ruby rust scheme tex ini".split()
 )
 _INERT_ATTRIBUTES: dict[str, frozenset[str]] = {
     "diff": _DRIVERS | {"lfs"},
@@ -252,11 +253,10 @@ def active_attributes(data: bytes) -> tuple[str, ...]:
     `lfs` is left: a person who has Git LFS chose its program in a configuration of their own.
     """
     found: list[str] = []
-    for line in data.removeprefix(_BOM).decode("utf-8", "surrogateescape").splitlines():
-        for word in line.split():
-            name, _, value = word.partition("=")
-            if name in _INERT_ATTRIBUTES and value and value not in _INERT_ATTRIBUTES[name]:
-                found.append(word)
+    for word in re.split(r"[ \t\r\n]+", data.decode("utf-8", "surrogateescape")):
+        name, _, value = word.partition("=")
+        if name in _INERT_ATTRIBUTES and value and value not in _INERT_ATTRIBUTES[name]:
+            found.append(word)
     return tuple(found)
 
 

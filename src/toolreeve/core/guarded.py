@@ -1,7 +1,7 @@
 """Paths that the host obeys unasked: the one table for file tools, commands and the watch.
 
-Pure. A path is guarded if a program that a person uses anyway (git, an editor that opens the folder, a shell that enters
-it, another agent, the CI of a push, a login, this runtime) executes or obeys what stands there without being told to.
+Pure. A path is guarded if a program that a person uses anyway (git, an editor that opens the folder, a shell that
+enters it, another agent, the CI of a push, a login, this runtime) executes or obeys what stands there unasked.
 Not guarded is what a person runs by name (Makefile, package.json, conftest.py, an environment in `.venv` that is not
 ours): it is the project's code, which agents are there to change. Nor are the texts that instruct agents (CLAUDE.md,
 AGENTS.md, .cursorrules): they are words for a model that has permissions of its own, and are kept like documentation.
@@ -151,10 +151,7 @@ def find_guarded(parts: Sequence[str]) -> Guarded | None:
     """What guards a path, or None. `parts` are the names from an allowed root down; the outermost name counts."""
     folded = [part.casefold() for part in parts]
     for at, name in enumerate(folded):
-        if name == ".git":
-            found = _find_below_git(folded, at + 1)
-        else:
-            found = _find_name(name, at)
+        found = _find_below_git(folded, at + 1) if name == ".git" else _find_name(name, at)
         if found is not None:
             return found
     return None
