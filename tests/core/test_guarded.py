@@ -81,11 +81,11 @@ def test_what_the_configuration_names_is_neither_guarded_nor_hidden() -> None:
 
 
 def test_the_environment_that_the_runtime_runs_from_is_guarded() -> None:
-    guards = GuardTable(roots=("/w",), fixed=("/w/.venv", "/usr"))
+    guards = GuardTable(roots=("/w",), environment=("/w/.venv", "/usr"))
 
     assert guards.guarded("/w/.venv/lib/python3.11/site-packages/x.pth")
     assert guards.guarded("/w/.venv2/x") is None
 
 
 def test_a_workspace_inside_the_runtimes_prefix_stays_usable() -> None:
-    assert GuardTable(roots=("/usr/src/app",), fixed=("/usr",)).guarded("/usr/src/app/main.py") is None
+    assert GuardTable(roots=("/usr/src/app",), environment=("/usr",)).guarded("/usr/src/app/main.py") is None

@@ -182,7 +182,7 @@ def test_directories_beyond_the_bound_are_told_of(workspace: Path) -> None:
 
 def test_what_the_runtime_runs_from_is_not_walked(workspace: Path) -> None:
     shell(workspace, "mkdir -p .venv/lib/x; echo > .venv/lib/.mcp.json")
-    watching = Watch(GuardTable(roots=(str(workspace),), fixed=(f"{workspace}/.venv",)))
+    watching = Watch(GuardTable(roots=(str(workspace),), environment=(f"{workspace}/.venv",)))
     watching.start()
 
     assert f"{workspace}/.venv/lib/.mcp.json" not in watching.guarded()

@@ -13,6 +13,7 @@ import fnmatch
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal, NamedTuple
 
 from toolreeve.core.secret_paths import LAST_NAMES_IN_HOME, find_home_secret, find_secret, may_be_secret
@@ -33,6 +34,7 @@ class Guarded(NamedTuple):
 
 _GIT = "git obeys it"
 _OWN = "Toolreeve obeys it"
+_ENVIRONMENT = "the runtime itself runs from it"
 
 _ANYWHERE = {
     "VS Code obeys it": ".vscode .vscode-insiders .theia .vs .devcontainer .devcontainer.json",
@@ -220,6 +222,9 @@ def may_matter(name: str, *, in_home: bool) -> bool:
     )
 
 
+_LIFTED_BY_NO_NAME = frozenset({_OWN, _ENVIRONMENT})
+
+
 def is_named(rest: str, allowed: Iterable[str]) -> bool:
     """Whether `workspace.sensitive_allow` names a path, given by its names below its root, or something around it."""
     return any(
@@ -231,62 +236,79 @@ def is_named(rest: str, allowed: Iterable[str]) -> bool:
 class GuardTable:
     """The table, laid over the directories of one runtime. All paths are absolute and real.
 
-    `homes` are home directories: their start-up files count where a root is or contains one. `fixed` are paths guarded
-    wherever they lie: the runtime's environment, and files the configuration comes from; those around a root say
+    `roots` may be written to, `readable` only read. What counts is the innermost root of a path: one that lies inside a
+    guarded place names it. `homes` are home directories: their start-up files count where a root is or contains one.
+    `environment` is what the runtime runs from, `governing` where its configuration comes from; those around a root say
     nothing about what is in it. `secret` are paths that are hidden. `allowed` is `workspace.sensitive_allow`.
     """
 
     roots: tuple[str, ...]
+    readable: tuple[str, ...] = ()
     homes: tuple[str, ...] = ()
-    fixed: tuple[str, ...] = ()
+    environment: tuple[str, ...] = ()
+    governing: tuple[str, ...] = ()
     secret: tuple[str, ...] = ()
     allowed: tuple[str, ...] = ()
 
     def guarded(self, path: str) -> Guarded | None:
         """What guards an absolute path, or None. `depth` counts the names from `/` on."""
-        for place in self.fixed:
-            if is_within(path, place) and not any(is_within(root, place) for root in self.roots):
-                return Guarded(_depth(place), "the runtime itself runs from it")
-        for root, parts in self._below_roots(path):
-            if not self._is_allowed(parts) and (found := find_guarded(parts)):
-                return _below(found, root)
-        for home, parts in self._below_homes(path):
-            if found := find_guarded_in_home(parts):
+        root = self.root_of(path)
+        if root is None:
+            return None
+        for by, places in ((_ENVIRONMENT, self.environment), (_OWN, self.governing)):
+            for place in places:
+                if is_within(path, place) and not is_within(root, place):
+                    return Guarded(_depth(place), by)
+        found = self._find(path, root)
+        if found is None or (found.by not in _LIFTED_BY_NO_NAME and self._is_allowed(path, root)):
+            return None
+        return found
+
+    def _find(self, path: str, root: str) -> Guarded | None:
+        if found := find_guarded(_names_below(path, root)):
+            return _below(found, root)
+        for home in self._homes_in(root, path):
+            if found := find_guarded_in_home(_names_below(path, home)):
                 return _below(found, home)
         return None
 
     def hidden(self, path: str) -> str | None:
         """Why an absolute path is kept from reading, or None."""
-        for place in self.secret:
-            if is_within(path, place):
-                return "it is the runtime's own"
-        for _, parts in self._below_roots(path):
-            if not self._is_allowed(parts) and (why := find_secret(parts)):
-                return why
-        for _, parts in self._below_homes(path):
-            if why := find_home_secret(parts):
-                return why
-        return None
+        if any(is_within(path, place) for place in self.secret):
+            return "it is the runtime's own"
+        root = self.root_of(path)
+        if root is None:
+            return None
+        why = find_secret(_names_below(path, root))
+        for home in self._homes_in(root, path):
+            why = why or find_home_secret(_names_below(path, home))
+        return None if why is None or self._is_allowed(path, root) else why
 
-    @property
-    def in_home(self) -> bool:
-        return any(is_within(home, root) for home in self.homes for root in self.roots)
+    def matters(self, name: str) -> bool:
+        """Whether a path that ends in this casefolded name can be guarded or hidden outside a repository; quick."""
+        return may_matter(name, in_home=bool(self.homes)) or name in _last_names(self)
 
-    def _below_roots(self, path: str) -> Iterator[tuple[str, list[str]]]:
-        for root in self.roots:
-            if path != root and is_within(path, root):
-                yield root, path[len(root.rstrip("/")) + 1 :].split("/")
+    def root_of(self, path: str) -> str | None:
+        """The innermost root that a path lies in."""
+        around = [root for root in (*self.roots, *self.readable) if is_within(path, root)]
+        return max(around, key=len, default=None)
 
-    def _below_homes(self, path: str) -> Iterator[tuple[str, list[str]]]:
-        for home in self.homes:
-            if path == home or not is_within(path, home):
-                continue
-            around = [root for root in self.roots if is_within(home, root)]
-            if around and not any(self._is_allowed(path[len(root.rstrip("/")) + 1 :].split("/")) for root in around):
-                yield home, path[len(home) + 1 :].split("/")
+    def _homes_in(self, root: str, path: str) -> Iterator[str]:
+        return (home for home in self.homes if is_within(home, root) and is_within(path, home))
 
-    def _is_allowed(self, parts: Sequence[str]) -> bool:
-        return bool(self.allowed) and is_named("/".join(parts), self.allowed)
+    def _is_allowed(self, path: str, root: str) -> bool:
+        return bool(self.allowed) and is_named("/".join(_names_below(path, root)), self.allowed)
+
+
+@cache
+def _last_names(guards: GuardTable) -> frozenset[str]:
+    places = (*guards.environment, *guards.governing, *guards.secret)
+    return frozenset(place.rpartition("/")[2].casefold() for place in places)
+
+
+def _names_below(path: str, place: str) -> list[str]:
+    rest = path[len(place.rstrip("/")) + 1 :]
+    return rest.split("/") if rest else []
 
 
 def is_within(path: str, place: str) -> bool:

@@ -71,8 +71,8 @@ class Quarantine:
 
     def _settle(self, watch: Watch, path: str, former: bytes | None, call: str) -> Iterator[str]:
         guard = watch.judge(path)
-        root = next((root for root in self._guards.roots if is_within(path, root)), None)
-        if guard is None or root is None:
+        root = self._guards.root_of(path)
+        if guard is None or root not in self._guards.roots:
             return
         try:
             harms = list(find_harm(path, guard, self._guards, root, former))

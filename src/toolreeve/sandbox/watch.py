@@ -63,7 +63,6 @@ class Watch:
 
     def __init__(self, guards: GuardTable, *, most_directories: int = MOST_DIRECTORIES) -> None:
         self._guards, self._most = guards, most_directories
-        self._in_home = guards.in_home
         self._known: dict[str, _Known] = {}
         self._secrets: dict[str, Signature] = {}
         self._repositories: set[str] = set()
@@ -80,7 +79,7 @@ class Watch:
             self._inotify = inotify.Inotify()
         except OSError as problem:
             self._blind = f"no inotify ({problem.strerror}): everything is listed after each command"
-        for root in self._guards.roots:
+        for root in (*self._guards.roots, *self._guards.readable):
             self._scan(root)
         self._tally = _Tally()
 
@@ -142,9 +141,9 @@ class Watch:
             return True
         if event.mask & inotify.IGNORED:
             self._unwatch(event.watch)
-            return path not in self._guards.roots
+            return not self._is_root(path)
         if event.mask & (inotify.DELETE_SELF | inotify.MOVE_SELF):
-            return path not in self._guards.roots
+            return not self._is_root(path)
         if event.mask & (inotify.MODIFY | inotify.CLOSE_WRITE | inotify.ATTRIB):
             self._look(path, written=True)
             return True
@@ -159,7 +158,7 @@ class Watch:
             self._forget(path)
         if folded in _REPOSITORY_SIGNS:
             self._look_for_repository(directory)
-        matters = table.may_matter(folded, in_home=self._in_home) or self._is_special(directory)
+        matters = self._guards.matters(folded) or self._is_special(directory)
         is_hidden = matters and self._look(path)
         if is_directory and event.mask & (inotify.CREATE | inotify.MOVED_TO) and not is_hidden:
             self._scan(path)
@@ -185,7 +184,7 @@ class Watch:
         if self._inotify is not None:
             while self._inotify.read():
                 continue
-        for root in self._guards.roots:
+        for root in (*self._guards.roots, *self._guards.readable):
             self._scan(root)
         self._tally = tally
         tally.compare(before, self._known, secrets.items() ^ self._secrets.items())
@@ -235,7 +234,7 @@ class Watch:
         for name, is_directory in entries:
             folded = name.casefold()
             path = f"{directory.rstrip('/')}/{name}"
-            if (special or table.may_matter(folded, in_home=self._in_home)) and self._look(path):
+            if (special or self._guards.matters(folded)) and self._look(path):
                 continue
             bulk = folded in table.REPOSITORY_BULK and (is_git or directory in self._repositories)
             if is_directory and not bulk and not self._is_fixed(path):
@@ -250,8 +249,11 @@ class Watch:
             or f"{directory}/".casefold().find("/.git/") >= 0
         )
 
+    def _is_root(self, path: str) -> bool:
+        return path in self._guards.roots or path in self._guards.readable
+
     def _is_fixed(self, path: str) -> bool:
-        return path in self._guards.fixed or path in self._guards.secret
+        return path in self._guards.environment or path in self._guards.secret
 
     def _look(self, path: str, *, written: bool = False) -> bool:
         """Note what a path is now. Whether it is hidden, so that nothing in it needs to be looked at.
