@@ -9,7 +9,7 @@ from typing import Protocol
 from toolreeve.config import Configuration, Quality
 from toolreeve.core.commands import CommandRules
 from toolreeve.core.process import Processes
-from toolreeve.guard.sensitive import find_secret
+from toolreeve.core.secret_paths import find_secret
 from toolreeve.sandbox.docker import Docker
 from toolreeve.sandbox.grounds import Grounds
 from toolreeve.sandbox.plain import Plain

@@ -169,7 +169,7 @@ class Watch:
             names = {name.casefold() for name in os.listdir(directory)}
         except OSError:
             return
-        if _is_repository(names) != (directory in self._repositories):
+        if table.is_repository(names) != (directory in self._repositories):
             self._forget(directory)
             self._scan(directory)
 
@@ -228,7 +228,7 @@ class Watch:
         except OSError:
             return
         is_git = os.path.basename(directory).casefold() == ".git"
-        if _is_repository({name.casefold() for name, _ in entries}):
+        if table.is_repository({name.casefold() for name, _ in entries}):
             self._repositories.add(directory)
         special = self._is_special(directory)
         for name, is_directory in entries:
@@ -369,11 +369,6 @@ class _Tally:
 
 def _with_units(paths: Iterable[str], known: Mapping[str, _Known]) -> Iterator[tuple[str, str]]:
     return ((known[path].unit, path) for path in paths if path in known)
-
-
-def _is_repository(names: set[str]) -> bool:
-    """Whether git would take a directory with these casefolded names for a repository."""
-    return "head" in names and bool(names & {"objects", "commondir"})
 
 
 def _is_ordinary(guard: Guarded, path: str, found: os.stat_result) -> bool:
