@@ -69,14 +69,22 @@ def silent(_: str) -> None:
 
 
 class Context:
-    """Handed to a tool with each call. `deadline` is None where the tool is only asked what it thinks of the call."""
+    """Handed to a tool with each call. `deadline` is None where the tool is only asked what it thinks of the call;
+    `approved` says that a person was asked about this call and let it run."""
 
-    __slots__ = ("_services", "call", "deadline", "progress")
+    __slots__ = ("_services", "approved", "call", "deadline", "progress")
 
     def __init__(
-        self, call: ToolCall, services: Services, progress: Progress = silent, deadline: Deadline | None = None
+        self,
+        call: ToolCall,
+        services: Services,
+        progress: Progress = silent,
+        deadline: Deadline | None = None,
+        *,
+        approved: bool = False,
     ) -> None:
         self.call = call
+        self.approved = approved
         self.progress = progress
         self.deadline = deadline
         self._services = services

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from toolreeve.core import guarded as table
 from toolreeve.core.git_config import LARGEST
-from toolreeve.core.guarded import Guarded, GuardTable
+from toolreeve.core.guarded import Content, Guarded, GuardTable
 from toolreeve.sandbox import inotify
 
 MOST_DIRECTORIES = 50_000
@@ -55,11 +55,13 @@ class _Known:
 
     unit: str
     signature: Signature
+    kind: Content | None = None
     content: bytes | None = None
 
 
 class Watch:
-    """`incomplete` says what is not watched, and why; it is empty when everything is."""
+    """`incomplete` says what is not watched, and why; it is empty when everything is. `version` changes whenever what
+    is guarded or hidden does."""
 
     def __init__(self, guards: GuardTable, *, most_directories: int = MOST_DIRECTORIES) -> None:
         self._guards, self._most = guards, most_directories
@@ -71,6 +73,7 @@ class Watch:
         self._inotify: inotify.Inotify | None = None
         self._blind = ""
         self._cut = ""
+        self.version = 0
         self._tally = _Tally()
 
     def start(self) -> None:
@@ -98,6 +101,18 @@ class Watch:
     def hidden(self) -> frozenset[str]:
         """What is there and hidden."""
         return frozenset(self._secrets)
+
+    def settings(self) -> dict[str, bytes | None]:
+        """The files of settings of all repositories; None where one cannot be read."""
+        found = {path: known for path, known in self._known.items() if known.kind == "config" and path == known.unit}
+        return {path: known.content for path, known in found.items()}
+
+    def hooks(self) -> frozenset[str]:
+        """The directories of repositories that have hooks which git would run."""
+        inside = (known.unit for path, known in self._known.items() if known.kind == "hooks" and path != known.unit
+                  and not path.endswith(".sample"))  # fmt: skip
+        links = (path for path, known in self._known.items() if known.kind == "hooks" and len(known.signature) > 2)
+        return frozenset(inside) | {path for path in links if path == self._known[path].unit}
 
     def judge(self, path: str) -> Guarded | None:
         """What guards an absolute path, as things are now: repositories are known by what is in them."""
@@ -192,6 +207,7 @@ class Watch:
 
     def _result(self) -> Changes:
         tally, self._tally = self._tally, _Tally()
+        self.version += 1
         known = self._known
         units = {known[path].unit for path in tally.appeared if path in known}
         appeared = {unit if unit in tally.appeared else path for unit, path in _with_units(tally.appeared, known)}
@@ -273,7 +289,7 @@ class Watch:
             return False
         unit = table.outermost(path, guard.depth)
         content = _read(path) if guard.content and stat.S_ISREG(found.st_mode) else None
-        known = _Known(unit=unit, signature=_signature(found), content=content)
+        known = _Known(unit=unit, signature=_signature(found), kind=guard.content, content=content)
         self._tally.note(path, self._known.get(path), known, written=written)
         self._known[path] = known
         if stat.S_ISREG(found.st_mode):
