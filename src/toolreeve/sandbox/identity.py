@@ -3,6 +3,7 @@
 Writing an id map must happen from outside the namespace or by the process that just made it, and once only.
 """
 
+import errno
 import os
 
 from toolreeve.sandbox import syscalls
@@ -21,10 +22,20 @@ def write(path: str, text: str) -> None:
 def enter_user_namespace(flags: int = 0) -> None:
     """A user namespace in which one keeps one's own id. It gives every capability over what is made in it."""
     uid, gid = os.geteuid(), os.getegid()
-    syscalls.unshare(syscalls.CLONE_NEWUSER | flags)
+    try:
+        syscalls.unshare(syscalls.CLONE_NEWUSER | flags)
+    except OSError as problem:
+        if problem.errno == errno.ENOSPC and _are_forbidden():  # else there are too many at the moment
+            raise PermissionError(errno.EPERM, "user.max_user_namespaces is 0") from None
+        raise
     write("/proc/self/setgroups", "deny")
     write("/proc/self/uid_map", f"{uid} {uid} 1")
     write("/proc/self/gid_map", f"{gid} {gid} 1")
+
+
+def _are_forbidden() -> bool:
+    with open("/proc/sys/user/max_user_namespaces") as file:
+        return int(file.read()) == 0
 
 
 def mapping_namespace(owner: tuple[int, int], uid: int) -> int:
