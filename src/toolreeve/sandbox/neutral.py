@@ -14,19 +14,24 @@ from toolreeve.sandbox.watch import Watch
 
 
 class Covers(NamedTuple):
-    """`contents`: files that show these bytes instead of their own. `hidden`: directories that are covered."""
+    """`contents`: files that show these bytes instead of their own. `hidden`: directories that are covered. `files` are
+    their inodes: the cover of a file is lost when another takes its name."""
 
     contents: tuple[tuple[str, bytes], ...] = ()
     hidden: tuple[str, ...] = ()
+    files: tuple[int, ...] = ()
 
 
 def covers(watch: Watch, guards: GuardTable) -> Covers:
     """As things are now; ask again when `watch.version` has changed."""
-    contents = ((path, _shown(path, data, guards)) for path, data in sorted(watch.settings().items()))
-    return Covers(
-        contents=tuple((path, shown) for path, shown in contents if shown is not None),
-        hidden=tuple(sorted(watch.hooks())),
-    )
+    contents: list[tuple[str, bytes]] = []
+    files: list[int] = []
+    for path, (inode, data) in sorted(watch.settings().items()):
+        shown = _shown(path, data, guards)
+        if shown is not None:
+            contents.append((path, shown))
+            files.append(inode)
+    return Covers(tuple(contents), tuple(sorted(watch.hooks())), tuple(files))
 
 
 def _shown(path: str, data: bytes | None, guards: GuardTable) -> bytes | None:

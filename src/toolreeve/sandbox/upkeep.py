@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from toolreeve.core.guarded import GuardTable
 from toolreeve.sandbox.grounds import Found
 from toolreeve.sandbox.link_targets import LinkTargets
+from toolreeve.sandbox.neutral import Covers, covers
 from toolreeve.sandbox.quarantine import Quarantine
 from toolreeve.sandbox.watch import Changes, Watch
 
@@ -23,7 +24,8 @@ class Upkeep:
     """
 
     def __init__(self, guards: GuardTable, refresh: Callable[[Found], None], quarantine: Quarantine | None) -> None:
-        self._refresh, self._quarantine = refresh, quarantine
+        self._refresh, self._quarantine, self._guards = refresh, quarantine, guards
+        self._neutral = -1, Covers()
         self._watch = Watch(guards)
         self._targets = LinkTargets()
         self.started = False
@@ -58,6 +60,12 @@ class Upkeep:
         """All that a place must cover."""
         guarded = [path for path in self._watch.guarded() if not self._is_suspect(path)]
         return Found(hidden=sorted(self._watch.hidden()), guarded=sorted(guarded))
+
+    def neutral(self) -> Covers:
+        """What a place must show for git in it to run nothing that a repository names."""
+        if self._neutral[0] != self._watch.version:
+            self._neutral = self._watch.version, covers(self._watch, self._guards)
+        return self._neutral[1]
 
     def covered(self, found: Found, *, apart: bool) -> None:
         """A place was built with these covers, if its tier has any."""

@@ -102,10 +102,10 @@ class Watch:
         """What is there and hidden."""
         return frozenset(self._secrets)
 
-    def settings(self) -> dict[str, bytes | None]:
-        """The files of settings of all repositories; None where one cannot be read."""
+    def settings(self) -> dict[str, tuple[int, bytes | None]]:
+        """The files of settings of all repositories: their inode, and what they hold; None where it cannot be read."""
         found = {path: known for path, known in self._known.items() if known.kind == "config" and path == known.unit}
-        return {path: known.content for path, known in found.items()}
+        return {path: (known.signature[1], known.content) for path, known in found.items()}
 
     def hooks(self) -> frozenset[str]:
         """The directories of repositories that have hooks which git would run."""
