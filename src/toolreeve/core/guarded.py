@@ -12,8 +12,7 @@ Names are compared casefolded. `workspace.sensitive_allow` names exceptions, for
 import fnmatch
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from toolreeve.core.secret_paths import find_home_secret, find_secret, may_be_secret
@@ -256,6 +255,11 @@ class GuardTable:
     governing: tuple[str, ...] = ()
     secret: tuple[str, ...] = ()
     allowed: tuple[str, ...] = ()
+    _last_names: frozenset[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        places = (*self.environment, *self.governing, *self.secret)
+        object.__setattr__(self, "_last_names", frozenset(place.rpartition("/")[2].casefold() for place in places))
 
     def guarded(self, path: str) -> Guarded | None:
         """What guards an absolute path, or None. `depth` counts the names from `/` on."""
@@ -293,7 +297,7 @@ class GuardTable:
 
     def matters(self, name: str) -> bool:
         """Whether a path that ends in this casefolded name can be guarded or hidden outside a repository; quick."""
-        return may_matter(name, in_home=bool(self.homes)) or name in _last_names(self)
+        return may_matter(name, in_home=bool(self.homes)) or name in self._last_names
 
     def root_of(self, path: str) -> str | None:
         """The innermost root that a path lies in."""
@@ -305,12 +309,6 @@ class GuardTable:
 
     def is_allowed(self, path: str, root: str) -> bool:
         return bool(self.allowed) and is_named("/".join(_names_below(path, root)), self.allowed)
-
-
-@cache
-def _last_names(guards: GuardTable) -> frozenset[str]:
-    places = (*guards.environment, *guards.governing, *guards.secret)
-    return frozenset(place.rpartition("/")[2].casefold() for place in places)
 
 
 def _names_below(path: str, place: str) -> list[str]:

@@ -56,7 +56,8 @@ class Executor:
         seconds = float(call.timeout or tool.spec.limits.timeout or self._timeout)
         deadline = Deadline(seconds, self._patience, self._alarms)
         progress = self._progress(action) or silent
-        context = Context(call, self._services, progress, deadline, approved=meta.approved_by is not None)
+        approved = meta.approved_by is not None
+        context = Context(call, self._services, progress, deadline, approved=approved, notices=meta.quarantined)
         running = tool.run(action.args, context)  # type: ignore[arg-type]
         return _within(running, deadline) if tool.inline else self._alone(running, deadline)  # type: ignore[arg-type]
 

@@ -65,7 +65,7 @@ class Sandbox:
                 session, outcome = await self._try(request, on_output)
         finally:
             if watched is not None:
-                notices = self._upkeep.end(watched)
+                notices = self._upkeep.end(watched, request.call)
         if outcome is None:
             raise ToolError(ErrorCode.TOOL_EXEC, f"the sandbox does not hold: {self._reason}")
         return ended(request, outcome, session.plan.tier if self._strictness.confined else "none", notices)

@@ -131,7 +131,7 @@ class Upkeep:
         (self._lasting if lasting else self._running).add(number)
         return number
 
-    def end(self, number: int) -> tuple[str, ...]:
+    def end(self, number: int, call: str = "") -> tuple[str, ...]:
         """Put aside what appeared while it ran, unless another command that ran then still does; what was done."""
         self.look()
         self._running.discard(number)
@@ -145,14 +145,14 @@ class Upkeep:
             del self._suspects[path]
         replaced = over & self._replaced
         self._replaced -= over
-        return self._settle(over - replaced, replaced)
+        return self._settle(over - replaced, replaced, call)
 
-    def _settle(self, appeared: frozenset[str], replaced: frozenset[str]) -> tuple[str, ...]:
+    def _settle(self, appeared: frozenset[str], replaced: frozenset[str], call: str = "") -> tuple[str, ...]:
         former = {path: self._former.pop(path) for path in appeared | replaced if path in self._former}
         notices: tuple[str, ...] = ()
         if self._quarantine is not None:
             changes = Changes(appeared=appeared, changed=replaced, former=former)
-            notices = self._quarantine.settle(self._watch, changes)
+            notices = self._quarantine.settle(self._watch, changes, call=call)
         self._renew((), filter(os.path.lexists, appeared))
         return notices
 
