@@ -72,4 +72,3 @@ def command_rules(configuration: Configuration) -> CommandRules:
 def _own_python() -> tuple[str, ...]:
     """The interpreter we run in and its packages: a toolchain that is there for certain."""
     return tuple(dict.fromkeys((sys.base_prefix, sys.prefix)))
-

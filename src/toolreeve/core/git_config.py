@@ -260,6 +260,20 @@ def active_attributes(data: bytes) -> tuple[str, ...]:
     return tuple(found)
 
 
+def find_harm(kind: str | None, data: bytes) -> str | None:
+    """Why git would run something because of a `.gitattributes` or `.gitmodules` file with this content, or None."""
+    if kind == "attributes":
+        chosen = active_attributes(data)
+        return f"git runs the programs behind {', '.join(chosen)}" if chosen else None
+    if kind != "modules":
+        return None
+    try:
+        named = {setting.name for setting in active(data)}
+    except Malformed as problem:
+        return f"git obeys it, and it cannot be read ({problem})"
+    return f"git obeys it, and it sets {', '.join(sorted(named))}" if named else None
+
+
 def names_commands(todo: bytes) -> bool:
     """Whether the to-do list of a rebase runs a program."""
     return re.search(rb"(?m)^[ \t]*(?:x|exec)(?:[ \t]|$)", todo) is not None

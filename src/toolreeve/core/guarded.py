@@ -11,12 +11,11 @@ Names are compared casefolded. `workspace.sensitive_allow` names exceptions, for
 
 import fnmatch
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from toolreeve.core.secret_paths import LAST_NAMES_IN_HOME, find_home_secret, find_secret, may_be_secret
+from toolreeve.core.secret_paths import find_home_secret, find_secret, may_be_secret
 
 Content = Literal["config", "attributes", "modules", "pointer", "hooks", "todo"]
 """Where the content decides whether a path does harm: how it is to be read."""
@@ -30,6 +29,11 @@ class Guarded(NamedTuple):
     content: Content | None = None
     repository: int | None = None
     """It counts only if the directory of the first so many names looks like a git repository."""
+
+    @property
+    def liftable(self) -> bool:
+        """Whether `workspace.sensitive_allow` can name it."""
+        return self.by not in (_OWN, _ENVIRONMENT)
 
 
 _GIT = "git obeys it"
@@ -129,7 +133,7 @@ _BY_NAME = _spread(_ANYWHERE)
 _BY_HOME_PLACE = {tuple(place.split("/")): by for place, by in _spread(_IN_HOME).items()}
 _TOP = frozenset(_AT_THE_TOP.split())
 _LONGEST_HOME_PLACE = max(map(len, _BY_HOME_PLACE))
-_HOME_NAMES = frozenset(place[-1] for place in _BY_HOME_PLACE) | LAST_NAMES_IN_HOME
+_HOME_NAMES = frozenset(place[-1] for place in _BY_HOME_PLACE)
 
 _REPOSITORY: Mapping[str, Content] = {
     "config": "config",
@@ -143,7 +147,7 @@ _REPOSITORY_PAIRS: Mapping[tuple[str, str], Content] = {
     ("rebase-merge", "git-rebase-todo"): "todo",
 }
 REPOSITORY_NAMES = frozenset({*_REPOSITORY, "info", "rebase-merge", "head", "objects"})
-"""What, made or changed in a directory that looks like a repository, changes what git would run there."""
+"""What, made or changed in a directory, makes a repository of it or changes what git would run there."""
 
 REPOSITORY_BULK = frozenset({"objects", "refs", "logs", "lfs", "annex"})
 """What of a repository names no program and is large."""
@@ -188,6 +192,11 @@ def _find_below_git(folded: Sequence[str], at: int) -> Guarded | None:
     return None
 
 
+def is_repository(names: Collection[str]) -> bool:
+    """Whether git would take a directory that has these casefolded names for a repository."""
+    return "head" in names and ("objects" in names or "commondir" in names)
+
+
 def find_in_repository(folded: Sequence[str], at: int) -> Guarded | None:
     """As `find_guarded`, for casefolded names of which the first `at` lead to a repository, whatever it is called."""
     if len(folded) <= at:
@@ -222,9 +231,6 @@ def may_matter(name: str, *, in_home: bool) -> bool:
     )
 
 
-_LIFTED_BY_NO_NAME = frozenset({_OWN, _ENVIRONMENT})
-
-
 def is_named(rest: str, allowed: Iterable[str]) -> bool:
     """Whether `workspace.sensitive_allow` names a path, given by its names below its root, or something around it."""
     return any(
@@ -249,6 +255,11 @@ class GuardTable:
     governing: tuple[str, ...] = ()
     secret: tuple[str, ...] = ()
     allowed: tuple[str, ...] = ()
+    _last_names: frozenset[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        places = (*self.environment, *self.governing, *self.secret)
+        object.__setattr__(self, "_last_names", frozenset(place.rpartition("/")[2].casefold() for place in places))
 
     def guarded(self, path: str) -> Guarded | None:
         """What guards an absolute path, or None. `depth` counts the names from `/` on."""
@@ -260,7 +271,7 @@ class GuardTable:
                 if is_within(path, place) and not is_within(root, place):
                     return Guarded(_depth(place), by)
         found = self._find(path, root)
-        if found is None or (found.by not in _LIFTED_BY_NO_NAME and self._is_allowed(path, root)):
+        if found is None or (found.liftable and self.is_allowed(path, root)):
             return None
         return found
 
@@ -282,11 +293,11 @@ class GuardTable:
         why = find_secret(_names_below(path, root))
         for home in self._homes_in(root, path):
             why = why or find_home_secret(_names_below(path, home))
-        return None if why is None or self._is_allowed(path, root) else why
+        return None if why is None or self.is_allowed(path, root) else why
 
     def matters(self, name: str) -> bool:
         """Whether a path that ends in this casefolded name can be guarded or hidden outside a repository; quick."""
-        return may_matter(name, in_home=bool(self.homes)) or name in _last_names(self)
+        return may_matter(name, in_home=bool(self.homes)) or name in self._last_names
 
     def root_of(self, path: str) -> str | None:
         """The innermost root that a path lies in."""
@@ -296,14 +307,8 @@ class GuardTable:
     def _homes_in(self, root: str, path: str) -> Iterator[str]:
         return (home for home in self.homes if is_within(home, root) and is_within(path, home))
 
-    def _is_allowed(self, path: str, root: str) -> bool:
+    def is_allowed(self, path: str, root: str) -> bool:
         return bool(self.allowed) and is_named("/".join(_names_below(path, root)), self.allowed)
-
-
-@cache
-def _last_names(guards: GuardTable) -> frozenset[str]:
-    places = (*guards.environment, *guards.governing, *guards.secret)
-    return frozenset(place.rpartition("/")[2].casefold() for place in places)
 
 
 def _names_below(path: str, place: str) -> list[str]:

@@ -30,9 +30,11 @@ class ProcessRequest:
     """One program with its arguments, run without any shell unless it is one.
 
     `directory` is an absolute path inside the workspace. `writable` and `readable` are further absolute paths it may
-    touch. With `read_only` it can change nothing in the workspace. With `private_directory` it starts in a fresh
-    directory that is removed afterwards. `files` are handed over on inherited descriptors that the program finds by
-    name in its environment (`NAME=/dev/fd/N`), for data too large or too delicate for the environment.
+    touch. With `read_only` it can change nothing in the workspace. With `neutral_git`, no git that it starts obeys
+    settings or hooks of a repository that could run something. With `private_directory` it starts in a fresh directory
+    that is removed afterwards. `call` is the id of the call that asks for it. `files` are handed over on inherited
+    descriptors that the program finds by name in its environment (`NAME=/dev/fd/N`), for data too large or too delicate
+    for the environment.
     """
 
     argv: tuple[str, ...]
@@ -45,6 +47,8 @@ class ProcessRequest:
     network: Network = "none"
     private_directory: bool = False
     read_only: bool = False
+    neutral_git: bool = False
+    call: str = ""
     allowed_programs: tuple[str, ...] = ()
     limits: ProcessLimits = ProcessLimits()
 

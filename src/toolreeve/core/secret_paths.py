@@ -59,7 +59,7 @@ SECRET_PLACES = _read(_PLACES)
 SECRETS_IN_HOME = _read(_IN_HOME)
 _LONGEST = max(map(len, SECRET_PLACES))
 _LAST_NAMES = frozenset(place[-1] for place in SECRET_PLACES)
-LAST_NAMES_IN_HOME = frozenset(place[-1] for place in SECRETS_IN_HOME)
+_LAST_NAMES_IN_HOME = frozenset(place[-1] for place in SECRETS_IN_HOME)
 
 
 def find_secret(parts: Sequence[str]) -> str | None:
@@ -83,8 +83,8 @@ def find_home_secret(parts: Sequence[str]) -> str | None:
 
 
 def may_be_secret(name: str) -> bool:
-    """Whether a path that ends in this casefolded name can be a secret by `find_secret`; quick."""
-    return name in _LAST_NAMES or SECRET_NAMES.fullmatch(name) is not None
+    """Whether a path that ends in this casefolded name can be a secret; quick."""
+    return name in _LAST_NAMES or name in _LAST_NAMES_IN_HOME or SECRET_NAMES.fullmatch(name) is not None
 
 
 def _place_ending(folded: Sequence[str], at: int) -> str | None:

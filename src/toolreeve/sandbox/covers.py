@@ -32,6 +32,17 @@ class Covers:
         for path in paths:
             _until_settled(path, self._hide)
 
+    def show(self, paths: Iterable[str]) -> None:
+        """Put the numbered files beside the blanks over these paths, in their order."""
+        for number, path in enumerate(paths):
+            with _opened(f"{BLANK}/{number}") as shown:
+                if shown is not None:
+                    _until_settled(path, partial(self._show, shown))
+
+    def _show(self, shown: int, trail: Trail) -> bool:
+        done = trail.end is not None and _put_over(trail.end, shown)
+        return self._pin_all(trail.links) or done
+
     def protect(self, paths: Iterable[str], *, fixed: bool) -> None:
         """`fixed` paths have all the folders above them pinned; others only those from the first hidden folder on."""
         for path in paths:
@@ -63,8 +74,7 @@ class Covers:
             if place is None or _identity(place) in self._blank_files:
                 return False
             blank = self._blanks["folder" if os.path.isdir(path) else "file"]
-            _attach(syscalls.detached_tree("", blank), syscalls.ATTR_RDONLY, "", place)
-        return True
+        return _put_over(path, blank)
 
     def _pin_all(self, paths: Iterable[str]) -> bool:
         done = False
@@ -120,6 +130,14 @@ def _opened(path: str, flags: int = 0) -> Iterator[int | None]:
         yield place
     finally:
         os.close(place)
+
+
+def _put_over(path: str, source: int) -> bool:
+    with _opened(path) as place:
+        if place is None or _identity(place) == _identity(source):
+            return False
+        _attach(syscalls.detached_tree("", source), syscalls.ATTR_RDONLY, "", place)
+    return True
 
 
 def _make_read_only(path: str) -> bool:

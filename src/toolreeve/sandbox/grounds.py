@@ -47,10 +47,12 @@ SEARCH_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/s
 
 
 class Found(NamedTuple):
-    """Paths below what commands may write that are hidden from them, and that they may not change."""
+    """Paths below what commands may write that are hidden from them, and that they may not change. `contents` are what
+    some files show instead of their own."""
 
     hidden: Sequence[str] = ()
     guarded: Sequence[str] = ()
+    contents: Sequence[tuple[str, bytes]] = ()
 
 
 NOTHING = Found()
@@ -104,6 +106,7 @@ class Grounds:
             protected=_existing(protected),
             guarded=tuple(guarded),
             hidden=tuple(dict.fromkeys((*self.hidden, *found.hidden))),
+            contents={path: data.decode("latin-1") for path, data in found.contents},
             programs=_programs(request.allowed_programs) if request.allowed_programs else None,
             uid=uid,
             owner=_owner(self.workspace),

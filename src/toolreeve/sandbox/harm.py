@@ -50,7 +50,7 @@ def _content_harm(path: str, guard: Guarded, guards: GuardTable, directory: int,
         return f"{guard.by}, and it is too large to be looked at"
     match guard.content:
         case "config" | "modules":
-            return _settings_harm(data, former, _worktrees(os.path.dirname(path), guards))
+            return _settings_harm(data, former, worktrees_of(os.path.dirname(path), guards))
         case "attributes":
             new = set(git_config.active_attributes(data)) - set(git_config.active_attributes(former or b""))
             return f"git runs the programs behind {', '.join(sorted(new))}" if new else None
@@ -72,7 +72,7 @@ def _settings_harm(data: bytes, former: bytes | None, worktrees: Callable[[str],
     return f"git obeys it, and it sets {', '.join(sorted({each.name for each in new}))}" if new else None
 
 
-def _worktrees(repository: str, guards: GuardTable) -> Callable[[str], bool]:
+def worktrees_of(repository: str, guards: GuardTable) -> Callable[[str], bool]:
     """A repository's files may lie anywhere in the root that it lies in itself."""
 
     def accepts(value: str) -> bool:

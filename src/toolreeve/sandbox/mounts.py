@@ -71,10 +71,11 @@ def build(plan: Plan, mapping: int) -> Covers:
     if plan.programs is not None:
         _limit_programs(programs)
     _write_files(plan)
-    _make_blanks()
+    _make_blanks(plan)
     _seal()
     covers = Covers(plan.writable)
     covers.hide(plan.hidden)
+    covers.show(plan.contents)
     covers.protect(plan.protected, fixed=True)
     covers.protect(plan.guarded, fixed=False)
     syscalls.mount(None, "/", None, syscalls.MS_REC | syscalls.MS_SHARED)
@@ -156,10 +157,13 @@ def _limit_programs(programs: list[Tree]) -> None:
         _make_read_only(folder)
 
 
-def _make_blanks() -> None:
+def _make_blanks(plan: Plan) -> None:
     os.makedirs(f"{BLANK[1:]}/folder", mode=0o755)
     os.chmod(f"{BLANK[1:]}/folder", 0)
     os.close(os.open(f"{BLANK[1:]}/file", os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0))
+    for number, data in enumerate(plan.contents.values()):
+        with open(f"{BLANK[1:]}/{number}", "wb") as file:
+            file.write(data.encode("latin-1"))
 
 
 def _write_files(plan: Plan) -> None:

@@ -18,6 +18,7 @@ from toolreeve.sandbox.ending import ended
 from toolreeve.sandbox.environment import BASE
 from toolreeve.sandbox.grounds import Found, Grounds
 from toolreeve.sandbox.launch import Unavailable
+from toolreeve.sandbox.neutral import Covers
 from toolreeve.sandbox.proxy import proxy_environment
 from toolreeve.sandbox.quarantine import Quarantine
 from toolreeve.sandbox.running import Running
@@ -30,6 +31,7 @@ Serve = Callable[[socket.socket], Coroutine[Any, Any, None]]
 _MOST_SESSIONS = 8
 _KEPT_WARM = 2
 _IDLE_AFTER = 10.0
+NO_COVERS = Covers()
 
 
 class Sandbox:
@@ -63,7 +65,7 @@ class Sandbox:
                 session, outcome = await self._try(request, on_output)
         finally:
             if watched is not None:
-                notices = self._upkeep.end(watched)
+                notices = self._upkeep.end(watched, request.call)
         if outcome is None:
             raise ToolError(ErrorCode.TOOL_EXEC, f"the sandbox does not hold: {self._reason}")
         return ended(request, outcome, session.plan.tier if self._strictness.confined else "none", notices)
@@ -163,6 +165,7 @@ class Sandbox:
             request.private_directory,
             request.read_only,
             request.allowed_programs,
+            self._upkeep.neutral() if request.neutral_git else NO_COVERS,
         )
 
     async def _build(self, request: ProcessRequest) -> Session:
@@ -170,7 +173,9 @@ class Sandbox:
         if self._nothing < 0:
             self._nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         found = self._upkeep.found()
-        session = await self._builder.build(request, found)
+        neutral = self._upkeep.neutral() if request.neutral_git else NO_COVERS
+        shown = Found((*found.hidden, *neutral.hidden), found.guarded, neutral.contents)
+        session = await self._builder.build(request, shown)
         self._upkeep.covered(found, apart=session.apart)
         later = self._upkeep.found()
         if later != found:  # what happened while it was being built

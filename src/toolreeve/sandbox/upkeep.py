@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from toolreeve.core.guarded import GuardTable
 from toolreeve.sandbox.grounds import Found
 from toolreeve.sandbox.link_targets import LinkTargets
+from toolreeve.sandbox.neutral import Covers, covers
 from toolreeve.sandbox.quarantine import Quarantine
 from toolreeve.sandbox.watch import Changes, Watch
 
@@ -23,7 +24,8 @@ class Upkeep:
     """
 
     def __init__(self, guards: GuardTable, refresh: Callable[[Found], None], quarantine: Quarantine | None) -> None:
-        self._refresh, self._quarantine = refresh, quarantine
+        self._refresh, self._quarantine, self._guards = refresh, quarantine, guards
+        self._neutral = -1, Covers()
         self._watch = Watch(guards)
         self._targets = LinkTargets()
         self.started = False
@@ -58,6 +60,12 @@ class Upkeep:
         """All that a place must cover."""
         guarded = [path for path in self._watch.guarded() if not self._is_suspect(path)]
         return Found(hidden=sorted(self._watch.hidden()), guarded=sorted(guarded))
+
+    def neutral(self) -> Covers:
+        """What a place must show for git in it to run nothing that a repository names."""
+        if self._neutral[0] != self._watch.version:
+            self._neutral = self._watch.version, covers(self._watch, self._guards)
+        return self._neutral[1]
 
     def covered(self, found: Found, *, apart: bool) -> None:
         """A place was built with these covers, if its tier has any."""
@@ -124,7 +132,7 @@ class Upkeep:
         (self._lasting if lasting else self._running).add(number)
         return number
 
-    def end(self, number: int) -> tuple[str, ...]:
+    def end(self, number: int, call: str = "") -> tuple[str, ...]:
         """Put aside what appeared while it ran, unless another command that ran then still does; what was done."""
         self.look()
         self._running.discard(number)
@@ -138,14 +146,14 @@ class Upkeep:
             del self._suspects[path]
         replaced = over & self._replaced
         self._replaced -= over
-        return self._settle(over - replaced, replaced)
+        return self._settle(over - replaced, replaced, call)
 
-    def _settle(self, appeared: frozenset[str], replaced: frozenset[str]) -> tuple[str, ...]:
+    def _settle(self, appeared: frozenset[str], replaced: frozenset[str], call: str = "") -> tuple[str, ...]:
         former = {path: self._former.pop(path) for path in appeared | replaced if path in self._former}
         notices: tuple[str, ...] = ()
         if self._quarantine is not None:
             changes = Changes(appeared=appeared, changed=replaced, former=former)
-            notices = self._quarantine.settle(self._watch, changes)
+            notices = self._quarantine.settle(self._watch, changes, call=call)
         self._renew((), filter(os.path.lexists, appeared))
         return notices
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from toolreeve.core import guarded as table
 from toolreeve.core.git_config import LARGEST
-from toolreeve.core.guarded import Guarded, GuardTable
+from toolreeve.core.guarded import Content, Guarded, GuardTable
 from toolreeve.sandbox import inotify
 
 MOST_DIRECTORIES = 50_000
@@ -55,11 +55,13 @@ class _Known:
 
     unit: str
     signature: Signature
+    kind: Content | None = None
     content: bytes | None = None
 
 
 class Watch:
-    """`incomplete` says what is not watched, and why; it is empty when everything is."""
+    """`incomplete` says what is not watched, and why; it is empty when everything is. `version` changes whenever what
+    is guarded or hidden does."""
 
     def __init__(self, guards: GuardTable, *, most_directories: int = MOST_DIRECTORIES) -> None:
         self._guards, self._most = guards, most_directories
@@ -71,6 +73,7 @@ class Watch:
         self._inotify: inotify.Inotify | None = None
         self._blind = ""
         self._cut = ""
+        self.version = 0
         self._tally = _Tally()
 
     def start(self) -> None:
@@ -98,6 +101,18 @@ class Watch:
     def hidden(self) -> frozenset[str]:
         """What is there and hidden."""
         return frozenset(self._secrets)
+
+    def settings(self) -> dict[str, tuple[int, bytes | None]]:
+        """The files of settings of all repositories: their inode, and what they hold; None where it cannot be read."""
+        found = {path: known for path, known in self._known.items() if known.kind == "config" and path == known.unit}
+        return {path: (known.signature[1], known.content) for path, known in found.items()}
+
+    def hooks(self) -> frozenset[str]:
+        """The directories of repositories that have hooks which git would run."""
+        inside = (known.unit for path, known in self._known.items() if known.kind == "hooks" and path != known.unit
+                  and not path.endswith(".sample"))  # fmt: skip
+        links = (path for path, known in self._known.items() if known.kind == "hooks" and len(known.signature) > 2)
+        return frozenset(inside) | {path for path in links if path == self._known[path].unit}
 
     def judge(self, path: str) -> Guarded | None:
         """What guards an absolute path, as things are now: repositories are known by what is in them."""
@@ -169,7 +184,7 @@ class Watch:
             names = {name.casefold() for name in os.listdir(directory)}
         except OSError:
             return
-        if _is_repository(names) != (directory in self._repositories):
+        if table.is_repository(names) != (directory in self._repositories):
             self._forget(directory)
             self._scan(directory)
 
@@ -192,6 +207,7 @@ class Watch:
 
     def _result(self) -> Changes:
         tally, self._tally = self._tally, _Tally()
+        self.version += 1
         known = self._known
         units = {known[path].unit for path in tally.appeared if path in known}
         appeared = {unit if unit in tally.appeared else path for unit, path in _with_units(tally.appeared, known)}
@@ -228,7 +244,7 @@ class Watch:
         except OSError:
             return
         is_git = os.path.basename(directory).casefold() == ".git"
-        if _is_repository({name.casefold() for name, _ in entries}):
+        if table.is_repository({name.casefold() for name, _ in entries}):
             self._repositories.add(directory)
         special = self._is_special(directory)
         for name, is_directory in entries:
@@ -273,7 +289,7 @@ class Watch:
             return False
         unit = table.outermost(path, guard.depth)
         content = _read(path) if guard.content and stat.S_ISREG(found.st_mode) else None
-        known = _Known(unit=unit, signature=_signature(found), content=content)
+        known = _Known(unit=unit, signature=_signature(found), kind=guard.content, content=content)
         self._tally.note(path, self._known.get(path), known, written=written)
         self._known[path] = known
         if stat.S_ISREG(found.st_mode):
@@ -369,11 +385,6 @@ class _Tally:
 
 def _with_units(paths: Iterable[str], known: Mapping[str, _Known]) -> Iterator[tuple[str, str]]:
     return ((known[path].unit, path) for path in paths if path in known)
-
-
-def _is_repository(names: set[str]) -> bool:
-    """Whether git would take a directory with these casefolded names for a repository."""
-    return "head" in names and bool(names & {"objects", "commondir"})
 
 
 def _is_ordinary(guard: Guarded, path: str, found: os.stat_result) -> bool:
