@@ -56,6 +56,10 @@ class Upkeep:
             asyncio.get_running_loop().add_reader(descriptor, self.look)
             self._listening.add(descriptor)
 
+    @property
+    def incomplete(self) -> str:
+        return self._watch.incomplete
+
     def found(self) -> Found:
         """All that a place must cover."""
         guarded = [path for path in self._watch.guarded() if not self._is_suspect(path)]
