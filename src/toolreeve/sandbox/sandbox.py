@@ -54,6 +54,11 @@ class Sandbox:
         self._reason = ""
         self._trimming: asyncio.TimerHandle | None = None
 
+    @property
+    def unwatched(self) -> str:
+        """What is not noticed at once when it is made or replaced, and why; empty when everything is."""
+        return self._upkeep.incomplete
+
     async def run(self, request: ProcessRequest, on_output: OnOutput | None = None) -> Ended:
         self._check(request)
         await self._prepare()

@@ -94,10 +94,8 @@ def _lock(
     """Give everything up. What is answered first is how to end it all."""
     with contextlib.suppress(OSError):
         identity.write("/proc/self/oom_score_adj", "500")
-    if plan.tier == "full":
-        ending, pidfd, scratch = _go_apart(plan)
-    else:
-        ending, pidfd, scratch = _stay(plan)
+    enter = _go_apart if plan.tier == "full" else _stay
+    ending, pidfd, scratch = enter(plan)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for kind, soft, hard in limits:
         _hold(kind, soft, hard)
@@ -126,7 +124,7 @@ def _own_folder(plan: Plan) -> str:
     return f"{plan.scratch}/{os.getpid()}"
 
 
-def _stay(plan: Plan) -> tuple[None, int, Scratch]:
+def _stay(plan: Plan) -> tuple[socket.socket | None, int, Scratch]:
     """Without namespaces a slot ends what it started by itself, and the yard does when the slot cannot."""
     syscalls.prctl(syscalls.PR_SET_CHILD_SUBREAPER, 1)
     own = _own_folder(plan)
@@ -142,7 +140,7 @@ def _stay(plan: Plan) -> tuple[None, int, Scratch]:
     return None, os.pidfd_open(os.getpid()), scratch
 
 
-def _go_apart(plan: Plan) -> tuple[socket.socket, int, Scratch]:
+def _go_apart(plan: Plan) -> tuple[socket.socket | None, int, Scratch]:
     """Into a mount and a process namespace of the slot's own; its process 1 is the keeper."""
     apart = syscalls.CLONE_NEWNS | syscalls.CLONE_NEWPID
     if plan.counts_processes:  # processes are counted by user namespace

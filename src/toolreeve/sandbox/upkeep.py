@@ -56,6 +56,10 @@ class Upkeep:
             asyncio.get_running_loop().add_reader(descriptor, self.look)
             self._listening.add(descriptor)
 
+    @property
+    def incomplete(self) -> str:
+        return self._watch.incomplete
+
     def found(self) -> Found:
         """All that a place must cover."""
         guarded = [path for path in self._watch.guarded() if not self._is_suspect(path)]
@@ -85,9 +89,10 @@ class Upkeep:
         moved = self._targets.drain()
         if not changes and not moved:
             return
-        replaced = self._replaced_among(changes.changed)
+        back = changes.appeared & self._covered.keys()  # the host had taken it away, for no command could
+        replaced = self._replaced_among(changes.changed) | back
         self._former = {**changes.former, **self._former}
-        self._suspect(changes.appeared | moved.arrived, replaced)
+        self._suspect((changes.appeared | moved.arrived) - back, replaced)
         self._aim()
         guarded = changes.appeared | replaced | moved.guarded
         hidden = {path for path in changes.hidden if os.path.lexists(path)} | moved.hidden
