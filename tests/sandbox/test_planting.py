@@ -1,6 +1,5 @@
 """Plants for the host: what a command leaves, and what the host's own git and tools make of it afterwards."""
 
-import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -12,28 +11,29 @@ from tests.sandbox.conftest import open_folder
 from tests.sandbox.runner import WHO, Runner
 from tests.sandbox.test_watch import shell
 
-EVIL = 'printf "[core]\\n\\trepositoryformatversion = 0\\n\\tbare = false\\n\\tfsmonitor = \\"touch $PWD/ESCAPED; false\\"\\n"'
-HOOK = 'printf "#!/bin/sh\\ntouch $PWD/ESCAPED\\n"'
+EVIL = r'printf "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tfsmonitor = \"touch $PWD/ESCAPED; false\"\n"'
+HOOK = r'printf "#!/bin/sh\ntouch $PWD/ESCAPED\n"'
+COPY = f"cp -r .git evil; {EVIL} > evil/config"
+MODULE = ".git/modules/sub"
 PLANTS = {
-    "commondir": f"cp -r .git evil; {EVIL} > evil/config; echo ../evil > .git/commondir",
-    "a .git file": f"mkdir w; cp -r .git evil; {EVIL} > evil/config; echo 'gitdir: ../evil' > w/.git; cp .git/index evil",
+    "commondir": f"{COPY}; echo ../evil > .git/commondir",
+    "a .git file": f"{COPY}; mkdir w; echo 'gitdir: ../evil' > w/.git; cp .git/index evil",
     "a repository of its own": f"git init -q new; {EVIL} > new/.git/config",
-    "a bare repository": f"git clone -q --bare . b; {EVIL} | sed 's/bare = false/bare = false\\n\\tworktree = ../' > b/config",
-    "hooks that were missing": f"mkdir .git/hooks && {HOOK} > .git/hooks/post-checkout && chmod +x .git/hooks/post-checkout",
+    "a bare repository": f"git clone -q --bare . b; {EVIL} > b/config; printf '\tworktree = ..\n' >> b/config",
+    "hooks that were missing": f"mkdir .git/hooks && cd .git/hooks && {HOOK} > post-checkout && chmod +x post-checkout",
     "hooks by a link": f"mkdir h; {HOOK} > h/post-checkout; chmod +x h/post-checkout; ln -s ../h .git/hooks",
     "a nested repository": f"mkdir -p x/y; git init -q x/y; {EVIL} > x/y/.git/config",
-    "a submodule": f"{EVIL} > .git/modules/sub/config",
-    "hooks of a submodule": f"mkdir -p .git/modules/sub/hooks; {HOOK} > .git/modules/sub/hooks/post-checkout;"
-    " chmod +x .git/modules/sub/hooks/post-checkout",
+    "a submodule": f"{EVIL} > {MODULE}/config",
+    "hooks of a submodule": f"mkdir -p {MODULE}/hooks; cd {MODULE}/hooks; {HOOK} > post-checkout; chmod +x post-checkout",
     "settings of a worktree": f"{EVIL} > .git/worktrees/linked/config.worktree",
-    "commondir of a worktree": f"cp -r .git evil; {EVIL} > evil/config; echo $PWD/evil > .git/worktrees/linked/commondir",
-    "the pointer of a worktree": f"cp -r .git evil; {EVIL} > evil/config; echo gitdir: $PWD/evil > linked/.git",
-    "a repository moved in": f"mkdir t; cd t; git init -q r; {EVIL} > r/.git/config; cd ..; sed -i s,/t/,/,g t/r/.git/config; mv t/r moved",
+    "commondir of a worktree": f"{COPY}; echo $PWD/evil > .git/worktrees/linked/commondir",
+    "the pointer of a worktree": f"{COPY}; echo gitdir: $PWD/evil > linked/.git",
+    "a repository moved in": f"mkdir t; git init -q t/r; {EVIL} > t/r/.git/config; mv t/r moved",
     "settings by a hard link": f"git init -q new; ln new/.git/config other; {EVIL} > other",
-    "the folder's time put back": f"git init -q new; touch -r .git/HEAD new; {EVIL} > new/.git/config; touch -r f . new/.git",
-    "an attribute and its driver": "git init -q new; cd new; echo '* filter=evil' > .gitattributes; git config filter.evil.clean"
-    " \"touch $OLDPWD/ESCAPED; cat\"; echo > g",
-}  # fmt: skip
+    "the folder's time put back": f"git init -q new; {EVIL} > new/.git/config; touch -r f . new new/.git new/.git/config",
+    "an attribute and its driver": "git init -q new; cd new; echo '* filter=evil' > .gitattributes; echo > g;"
+    ' git config filter.evil.clean "touch $OLDPWD/ESCAPED; cat"',
+}
 FILES = """
 .vscode/tasks.json .idea/x.xml .zed/tasks.json .cursor/mcp.json .claude/settings.json .codex/config.toml
 .gemini/settings.json .mcp.json .github/workflows/x.yml .gitlab-ci.yml toolreeve.toml policy.yaml tools.yaml
@@ -103,7 +103,7 @@ def test_a_file_that_the_host_obeys_is_quarantined(runner: Runner, name: str) ->
 
         assert not (runner.workspace / name).exists()
         assert any("toolreeve quarantine release" in notice for notice in ended["quarantined"])
-    left = [path for path in runner.workspace.rglob("*") if path.name == os.path.basename(name)]
+    left = [path for path in runner.workspace.rglob("*") if path.name == Path(name).name]
     assert name in ("policy.yaml", "tools.yaml", "governors.yaml") or left == []
 
 
@@ -132,3 +132,11 @@ def test_two_commands_at_once_plant_nothing_either(runner: Runner) -> None:
     assert sum(len(each["quarantined"]) for each in ended) == 8, ended
     assert not list(runner.workspace.rglob(".mcp.json"))
     assert not list(runner.workspace.glob("d*/r/.git/config"))
+
+
+def test_what_is_written_again_and_again_is_not_taken_for_what_stood_there(runner: Runner) -> None:
+    again = "for i in 1 2 3 4 5 6 7 8; do cp evil x; mv x new/.git/config; sleep 0.02; done"
+    ended = runner.bash(f"git init -q new; {EVIL} > evil; {again}", limits={"processes": 40})
+
+    assert len(ended["quarantined"]) == 1, ended
+    assert not (runner.workspace / "new/.git/config").exists()
