@@ -14,7 +14,8 @@ from bench.measure import Row, percentile
 from toolreeve.core.errors import ToolError
 from toolreeve.core.process import ProcessLimits, ProcessRequest
 from toolreeve.sandbox.grounds import Grounds
-from toolreeve.sandbox.sandbox import Sandbox, Strictness
+from toolreeve.sandbox.sandbox import Sandbox
+from toolreeve.sandbox.tiers import Strictness
 
 PROGRAM = ("/bin/bash", "-c", "true")
 ROUNDS, CALLS, AT_ONCE = 10, 40, 16

@@ -12,6 +12,7 @@ from toolreeve.approval.broker import Broker
 from toolreeve.approval.channel import Channel
 from toolreeve.approval.preview import previewer
 from toolreeve.config import Configuration
+from toolreeve.config.guards import guard_table
 from toolreeve.config.places import DATABASE
 from toolreeve.confinement import command_rules, new_processes
 from toolreeve.core.action import Action
@@ -110,16 +111,19 @@ class Assembly:
             self.store, time.time, journal=self.journal, lifetime=settings.approval.pending_hours * 3600
         )
         self.undo = Undo(self.store, state / "undo", time.time, redact=self.redactor.text)
+        guards = guard_table(configuration)
         self.files = Workspace(
             settings.workspace.dir,
             extra_roots=settings.workspace.extra_roots,
             writable_roots=settings.workspace.writable_roots,
             allow_write=settings.workspace.allow_write,
             search_bases=settings.workspace.search_allowed_bases,
-            protected=[settings.state.dir],
+            protected=guards.secret,
             unwritable=configuration.governing,
             named=settings.workspace.sensitive_allow,
             home=configuration.home,
+            homes=guards.homes,
+            environment=guards.environment,
             keep=self.undo,
         )
         self.network = new_network_guard(configuration)

@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Protocol
 
 from toolreeve.config import Configuration, Quality
+from toolreeve.config.guards import guard_table
 from toolreeve.core.commands import CommandRules
 from toolreeve.core.process import Processes
-from toolreeve.guard.sensitive import find_secret
 from toolreeve.sandbox.docker import Docker
 from toolreeve.sandbox.grounds import Grounds
 from toolreeve.sandbox.plain import Plain
-from toolreeve.sandbox.sandbox import Sandbox, Serve, Strictness
+from toolreeve.sandbox.quarantine import Quarantine
+from toolreeve.sandbox.sandbox import Sandbox, Serve
+from toolreeve.sandbox.tiers import Strictness
 
 
 class Confinement(Processes, Protocol):
@@ -31,7 +33,8 @@ def new_processes(configuration: Configuration, serve: Serve | None = None) -> C
     if sys.platform != "linux" and (unconfined or sandbox.require == "limits"):
         return Plain(around, tier="none" if unconfined else "limits")
     strictness = Strictness(require=sandbox.require, concurrency=sandbox.concurrency, confined=not unconfined)
-    return Sandbox(around, strictness, serve)
+    quarantine = Quarantine(str(Path(configuration.settings.state.dir) / "quarantine"), around.table())
+    return Sandbox(around, strictness, serve, quarantine)
 
 
 def grounds(configuration: Configuration) -> Grounds:
@@ -43,7 +46,8 @@ def grounds(configuration: Configuration) -> Grounds:
         writable=settings.workspace.writable_roots,
         readable=(*_own_python(), *settings.workspace.extra_roots, *settings.sandbox.readable),
         protected=configuration.governing,
-        hidden=(settings.state.dir, *_secrets(workspace, settings.workspace.sensitive_allow)),
+        hidden=(os.path.realpath(settings.state.dir),),
+        guards=guard_table(configuration),
     )
 
 
@@ -68,9 +72,3 @@ def command_rules(configuration: Configuration) -> CommandRules:
 def _own_python() -> tuple[str, ...]:
     """The interpreter we run in and its packages: a toolchain that is there for certain."""
     return tuple(dict.fromkeys((sys.base_prefix, sys.prefix)))
-
-
-def _secrets(workspace: str, allowed: tuple[str, ...]) -> list[str]:
-    """What lies openly at the top of the workspace and may hold secrets."""
-    names = (entry.name for entry in os.scandir(workspace))
-    return [f"{workspace}/{name}" for name in names if find_secret((name,)) and name not in allowed]

@@ -34,6 +34,24 @@ def test_every_control_is_tried_and_found_active(shell: Shell) -> None:
     )
 
 
+@pytest.mark.parametrize("target", ["nowhere", "../outside", "folder", "file", ".", "circle"])
+def test_doctor_and_calls_agree_on_the_tier_whatever_links_there_are(shell: Shell, target: str) -> None:
+    (shell.workspace.parent / "outside").write_text("x")
+    (shell.workspace / "folder").mkdir()
+    (shell.workspace / "file").write_text("")
+    (shell.workspace / "circle").symlink_to(".env")
+    for name in (".env", ".github", ".vscode", ".idea", ".git"):
+        (shell.workspace / name).symlink_to(target)
+
+    printed = shell.run("doctor", "--json")
+    called = shell.run("--mode", "bypass", "--json", "call", "bash", "command=id -u")
+
+    (sandbox,) = [check for check in printed.json["checks"] if check["name"] == "sandbox"]
+    assert sandbox["found"].startswith("tier full ")
+    assert called.json["meta"]["sandbox"] == "full"
+    assert called.json["data"]["stdout"] != "0\n"
+
+
 def test_a_state_directory_open_to_others_fails_and_can_be_mended(shell: Shell) -> None:
     state = shell.home / ".local/state/toolreeve"
     state.mkdir(parents=True, mode=0o755)

@@ -4,7 +4,8 @@ import pytest
 
 from tests.guard.place import CALL, Place, names, run
 from toolreeve.core.errors import ErrorCode, ToolError
-from toolreeve.guard.sensitive import find_git_steering, find_secret, find_system, is_own
+from toolreeve.core.secret_paths import find_secret
+from toolreeve.guard.sensitive import find_system
 from toolreeve.guard.workspace import Workspace
 
 
@@ -77,18 +78,6 @@ def test_system_places_count_only_where_the_root_is_above_them() -> None:
     assert find_system("/root/project/x", "/root/project") is None
     assert find_system("/root/project/x", "/root") is None
     assert find_system("/root/project/x", "/")
-
-
-def test_what_steers_git_or_the_runtime_is_known() -> None:
-    assert find_git_steering([".git", "hooks", "pre-commit"])
-    assert find_git_steering(["sub", ".git", "config"])
-    assert find_git_steering([".git", "modules", "lib", "hooks", "x"])
-    assert find_git_steering([".git"])
-    assert find_git_steering([".git", "description"]) is None
-    assert find_git_steering(["hooks", "x"]) is None
-    assert is_own(["toolreeve.toml"])
-    assert is_own([".toolreeve", "anything"])
-    assert not is_own(["k8s", "policy.yaml"])
 
 
 class TestInAWorkspace:

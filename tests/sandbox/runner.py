@@ -5,6 +5,7 @@ Started by `Runner`; what it answers are plain values, one line a request.
 
 import asyncio
 import dataclasses
+import errno
 import json
 import os
 import socket
@@ -18,7 +19,9 @@ from toolreeve.core.errors import ToolError
 from toolreeve.core.process import ProcessLimits, ProcessRequest
 from toolreeve.sandbox import seccomp, syscalls
 from toolreeve.sandbox.grounds import Grounds
-from toolreeve.sandbox.sandbox import Sandbox, Strictness
+from toolreeve.sandbox.quarantine import Quarantine
+from toolreeve.sandbox.sandbox import Sandbox
+from toolreeve.sandbox.tiers import Strictness
 
 SOMEBODY = 65533
 WHO = ("root", "user") if os.geteuid() == 0 else ("user",)
@@ -51,6 +54,12 @@ class Runner:
         self.process.stdin.write(json.dumps(requests) + "\n")
         self.process.stdin.flush()
 
+    def answer(self) -> dict[str, Any]:
+        """Of the one request that was sent before."""
+        assert self.process.stdout is not None
+        answers: list[dict[str, Any]] = json.loads(self.process.stdout.readline())
+        return answers[0]
+
     def all(self, requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Run them at the same time."""
         self.send(requests)
@@ -65,8 +74,10 @@ class Runner:
     def bash(self, script: str, **request: Any) -> dict[str, Any]:
         return self.run("bash", "-c", script, **request)
 
-    def python(self, program: str, **request: Any) -> dict[str, Any]:
-        return self.run(os.path.realpath(sys.executable), "-I", "-c", program, **request)
+    def python(
+        self, program: str, interpreter: str = os.path.realpath(sys.executable), **request: Any
+    ) -> dict[str, Any]:
+        return self.run(interpreter, "-I", "-c", program, **request)
 
     def close(self) -> None:
         assert self.process.stdin is not None
@@ -92,10 +103,10 @@ def become_somebody() -> None:
     os.setresuid(SOMEBODY, SOMEBODY, SOMEBODY)
 
 
-def forbid(numbers: list[int]) -> None:
+def forbid(numbers: list[int], error: int) -> None:
     """Make the kernel refuse these system calls from now on, as containers and hardened systems do."""
     load, equal, answer = 0x20, 0x15, 0x06
-    refused, allowed = 0x00050001, 0x7FFF0000
+    refused, allowed = 0x00050000 | error, 0x7FFF0000
     steps = [(load, 0, 0, 0)]
     for number in numbers:
         steps += [(equal, 0, 1, number), (answer, 0, 0, refused)]
@@ -137,7 +148,9 @@ async def _serve(workspace: str, options: dict[str, Any]) -> None:
     readable = (sys.base_prefix, sys.prefix)
     grounds = Grounds(workspace=workspace, readable=readable, **options.pop("grounds", {}))
     serve = _hold_listener if options.pop("guarded", False) else None
-    sandbox = Sandbox(grounds, Strictness(**options), serve)
+    held = options.pop("quarantine", None)
+    quarantine = None if held is None else Quarantine(held, grounds.table())
+    sandbox = Sandbox(grounds, Strictness(**options), serve, quarantine=quarantine)
     while line := await loop.run_in_executor(None, sys.stdin.readline):
         answers = await asyncio.gather(*(_answer(sandbox, told, workspace) for told in json.loads(line)))
         print(json.dumps(answers), flush=True)
@@ -150,5 +163,9 @@ if __name__ == "__main__":
         (Path(group) / "cgroup.procs").write_text("0")
     if sys.argv[1] == "user" and os.geteuid() == 0:
         become_somebody()
-    forbid(options.pop("forbidden", []))
+    if options.pop("cannot_map_ids", False):
+        syscalls.unshare(syscalls.CLONE_NEWNS)
+        syscalls.mount(None, "/", None, syscalls.MS_REC | syscalls.MS_PRIVATE)
+        syscalls.mount("ramfs", sys.argv[2], "ramfs", 0, "mode=777")
+    forbid(options.pop("forbidden", []), options.pop("error", errno.EPERM))
     asyncio.run(_serve(sys.argv[2], options))

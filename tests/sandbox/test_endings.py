@@ -17,7 +17,8 @@ from tests.sandbox.runner import WHO, Runner
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.process import ProcessLimits, ProcessRequest, Stream
 from toolreeve.sandbox.grounds import Grounds
-from toolreeve.sandbox.sandbox import Sandbox, Strictness
+from toolreeve.sandbox.sandbox import Sandbox
+from toolreeve.sandbox.tiers import Strictness
 
 DAEMONS = """
 sleep {mark} &
@@ -120,7 +121,7 @@ def test_a_private_directory_is_fresh_and_removed(runner: Runner) -> None:
 
     first, second = (runner.bash(made, private_directory=True)["stdout"] for _ in range(2))
 
-    assert first == second == "/private\n"
+    assert first == second == "/private/work\n"
 
 
 def test_with_a_private_directory_the_workspace_is_only_read(runner: Runner) -> None:

@@ -12,7 +12,8 @@ import pytest
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.process import ProcessRequest
 from toolreeve.sandbox.grounds import Grounds
-from toolreeve.sandbox.sandbox import Sandbox, Strictness
+from toolreeve.sandbox.sandbox import Sandbox
+from toolreeve.sandbox.tiers import Strictness
 
 CONNECT = "import socket; s = socket.create_connection(('127.0.0.1', 3128), 5); print(s.recv(9).decode())"
 

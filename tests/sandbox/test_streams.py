@@ -10,7 +10,8 @@ from tests.sandbox.conftest import open_folder
 from tests.sandbox.runner import Runner
 from toolreeve.core.process import ProcessRequest
 from toolreeve.sandbox.grounds import Grounds
-from toolreeve.sandbox.sandbox import Sandbox, Strictness
+from toolreeve.sandbox.sandbox import Sandbox
+from toolreeve.sandbox.tiers import Strictness
 
 FORGE = """
 until [ -e begun ]; do sleep 0.01; done

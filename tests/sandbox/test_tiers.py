@@ -1,5 +1,6 @@
 """What is left where the kernel gives less? A weaker tier that says its name, or a refusal; never a silent one."""
 
+import errno
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +14,8 @@ from tests.sandbox.runner import WHO, Runner
 from tests.sandbox.test_endings import DAEMONS, new_mark, with_mark, within
 from toolreeve.sandbox.numbers import NUMBERS
 
+PYTHON = "/usr/bin/python3"
+"""One that a user without any rights can reach."""
 UNSHARE, MOUNT = NUMBERS["unshare"], NUMBERS["mount"]
 LANDLOCK = 444
 Start = Callable[..., Runner]
@@ -22,6 +25,7 @@ Start = Callable[..., Runner]
 def start(request: pytest.FixtureRequest) -> Iterator[Start]:
     folder = open_folder()
     (folder / "work").mkdir()
+    (folder / "work").chmod(0o777)
     (folder / "secret").write_text("a secret")
     (folder / "secret").chmod(0o644)
     started: list[Runner] = []
@@ -63,7 +67,7 @@ def test_without_namespaces_landlock_confines_and_says_so(start: Start) -> None:
     ],
 )
 def test_without_namespaces_these_attacks_still_fail(start: Start, attack: str) -> None:
-    ended = start(forbidden=[UNSHARE]).python(PRELUDE + ATTACKS[attack])
+    ended = start(forbidden=[UNSHARE]).python(PRELUDE + ATTACKS[attack], PYTHON)
 
     assert ended["sandbox"] == "landlock"
     assert "ESCAPED" not in ended["stdout"], ended["stdout"]
@@ -94,10 +98,13 @@ def test_without_namespaces_temporary_files_are_removed_at_the_end(start: Start)
     runner = start(forbidden=[UNSHARE])
 
     scratch = Path(runner.bash("echo x > $TMPDIR/file; echo $TMPDIR")["stdout"].strip())
+    left = runner.bash("ls -A $TMPDIR $HOME; [ $HOME != $TMPDIR ] && echo apart")["stdout"]
     private = runner.bash("pwd; ls -A; echo x > file", private_directory=True)["stdout"].split()
     again = runner.bash("pwd; ls -A", private_directory=True)["stdout"].split()
 
     assert scratch.is_dir()
+    assert left.endswith("apart\n")
+    assert "file" not in left
     assert (len(private), len(again)) == (1, 1)
     runner.close()
     assert not scratch.exists()
@@ -127,3 +134,35 @@ def test_an_unconfined_choice_shows_in_every_result(start: Start) -> None:
     ended = runner.bash(f"cat {runner.workspace.parent}/secret")
 
     assert (ended["stdout"], ended["sandbox"]) == ("a secret", "none")
+
+
+def test_a_failure_that_may_pass_is_an_error_and_lowers_nothing(start: Start) -> None:
+    for error in (errno.EAGAIN, errno.ENOMEM, errno.ENOSPC, errno.EMFILE):
+        ended = start(forbidden=[UNSHARE], error=error, require="limits").bash("echo ran")
+
+        assert ended["error"] == "E_TOOL_EXEC"
+        assert "nothing weaker is used instead" in ended["message"]
+
+
+@pytest.mark.parametrize("tier", ["full", "landlock", "limits"])
+def test_no_command_of_root_has_the_id_of_root(start: Start, tier: str) -> None:
+    forbidden = {"full": [], "landlock": [UNSHARE], "limits": [UNSHARE, LANDLOCK]}
+    runner = start(forbidden=forbidden[tier], require="limits")
+
+    ended = runner.bash("id -u; id -g; id -G")
+
+    assert ended["sandbox"] == tier
+    assert "0" not in ended["stdout"].split()
+
+
+@pytest.mark.skipif("root" not in WHO, reason="only root can mount")
+def test_where_ids_cannot_be_mapped_no_command_runs_as_root_instead() -> None:
+    folder = open_folder()
+    runner = Runner("root", folder, cannot_map_ids=True)
+    try:
+        ended = runner.bash("id -u")
+    finally:
+        runner.close()
+
+    assert ended["error"] == "E_TOOL_EXEC"
+    assert f"the file system of '{folder}' cannot map ids" in ended["message"]

@@ -172,7 +172,7 @@ async def _confirmed(request: "Request", answer: "Answer") -> bool:
 
 
 def _said(request: "Request", scope: "Scope | None", remark: str) -> "Answer":
-    by = f"{_me()} via command line"
+    by = f"{me()} via command line"
     if scope is None:
         return request.deny(by=by, note=remark)
     if scope == "always":
@@ -225,7 +225,7 @@ async def _ask_about(found: "Approvals", matter: "Matter", terminal: "TerminalCh
     try:
         await asyncio.wait({asking, ending}, return_when=asyncio.FIRST_COMPLETED)
         if asking.done():
-            answer = replace(asking.result(), by=f"{_me()} via terminal")
+            answer = replace(asking.result(), by=f"{me()} via terminal")
             if not await found.decide(matter.id, write_answer(answer)):
                 note(f"{matter.id} was answered elsewhere, or too late: nothing was changed")
     finally:
@@ -234,7 +234,7 @@ async def _ask_about(found: "Approvals", matter: "Matter", terminal: "TerminalCh
         await asyncio.wait({asking, ending})
 
 
-def _me() -> str:
+def me() -> str:
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # a user without a name, as containers have

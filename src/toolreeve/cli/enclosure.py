@@ -11,6 +11,7 @@ from toolreeve.cli.invocation import Invocation
 
 if TYPE_CHECKING:
     from toolreeve.config import Configuration
+    from toolreeve.core.process import Ended
     from toolreeve.sandbox.probe import Mechanism
 
 PROBE = "cat /etc/shadow; touch /usr/toolreeve-probe; kill -0 1; exec 3<>/dev/tcp/127.0.0.1/9"
@@ -30,7 +31,7 @@ def sandbox(_: Invocation, found: "Configuration") -> Iterator[Check]:
     yield Check("sandbox", "resource limits", Status.OK, "used: time, CPU, files and their sizes, everywhere")
     yield from _limits(mechanisms)
     yield Check("sandbox", "proxy", *_proxy(mechanisms))
-    yield asyncio.run(_tried(found))
+    yield from asyncio.run(_tried(found))
 
 
 def _row(mechanism: "Mechanism", version: int) -> Check:
@@ -69,26 +70,36 @@ def _proxy(mechanisms: "list[Mechanism]") -> tuple[Status, str]:
     return Status.OK, "used where a tool asks for network: guarded; every connection is judged"
 
 
-async def _tried(found: "Configuration") -> Check:
-    """A program that reads, writes and reaches for what it must not have."""
+async def _tried(found: "Configuration") -> list[Check]:
+    """A program that reads, writes and reaches for what it must not have, in a place as any command gets here."""
     from toolreeve.confinement import new_processes
     from toolreeve.core.errors import ToolError
     from toolreeve.core.process import ProcessRequest
+    from toolreeve.sandbox.sandbox import Sandbox
 
     chosen = found.settings.sandbox
     processes = new_processes(found)
     workspace = os.path.realpath(found.settings.workspace.dir)
     try:
-        ended = await processes.run(ProcessRequest(argv=("bash", "-c", PROBE), directory=workspace, read_only=True))
+        ended = await processes.run(ProcessRequest(argv=("bash", "-c", PROBE), directory=workspace))
+        unwatched = processes.unwatched if isinstance(processes, Sandbox) else ""
     except ToolError as refusal:
         fix = refusal.suggestions[0] if refusal.suggestions else "see the rows of the sandbox above"
-        return Check("control", "sandbox", Status.FAIL, f"no program can run: {refusal.message}", fix=fix)
+        return [Check("control", "sandbox", Status.FAIL, f"no program can run: {refusal.message}", fix=fix)]
     finally:
         await processes.close()
+    rows = [_judged(ended, chosen.require)]
+    if unwatched:
+        fix = "raise the limit that is named, or choose a smaller workspace"
+        rows.append(Check("sandbox", "watch over guarded paths", Status.WARN, unwatched, fix=fix))
+    return rows
+
+
+def _judged(ended: "Ended", required: str) -> Check:
     if ended.sandbox == "none":
         return Check("control", "sandbox", Status.WARN, "sandbox.mode is none: programs are not confined at all")
     if ended.stdout or not ended.exit_code:
         return Check("control", "sandbox", Status.FAIL, f"tier {ended.sandbox}, but a probe was not refused")
     status = Status.OK if ended.sandbox in ("full", "docker") else Status.WARN
-    text = f"tier {ended.sandbox} (required: {chosen.require}); a program that reached out was refused"
+    text = f"tier {ended.sandbox} (required: {required}); a program that reached out was refused"
     return Check("control", "sandbox", status, text)

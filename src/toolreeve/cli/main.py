@@ -23,6 +23,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "servers": ("toolreeve.cli.servers:servers", "List, show, test and accept the MCP servers behind us."),
     "audit": ("toolreeve.cli.audit:audit", "Read, export and verify the record of calls."),
     "approvals": ("toolreeve.cli.approvals:approvals", "Answer what waits for a person."),
+    "quarantine": ("toolreeve.cli.quarantine:quarantine", "See and release what commands left for the host to obey."),
     "undo": ("toolreeve.cli.undo:undo", "Take back the file changes of a call or a session."),
     "policy": ("toolreeve.cli.policy:policy", "Check, explain and test policy files."),
     "config": ("toolreeve.cli.config:config", "Show the configuration, its schema and its files."),

@@ -1,15 +1,16 @@
 """What may a tool touch? Only what hangs on its `Context`: capabilities, never the machine itself."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from toolreeve.core.call import Principal, ToolCall
 from toolreeve.core.commands import SHIPPED, CommandRules
 from toolreeve.core.deadline import Deadline
+from toolreeve.core.errors import ToolError
 from toolreeve.core.files import Files
 from toolreeve.core.http import NO_HTTP, Http
-from toolreeve.core.process import Processes
+from toolreeve.core.process import Ended, OnOutput, Processes, ProcessRequest
 
 
 class AuditReader(Protocol):
@@ -69,14 +70,25 @@ def silent(_: str) -> None:
 
 
 class Context:
-    """Handed to a tool with each call. `deadline` is None where the tool is only asked what it thinks of the call."""
+    """Handed to a tool with each call. `deadline` is None where the tool is only asked what it thinks of the call;
+    `approved` says that a person was asked about this call and let it run. `notices` gathers what its programs left for
+    the host to obey."""
 
-    __slots__ = ("_services", "call", "deadline", "progress")
+    __slots__ = ("_services", "approved", "call", "deadline", "notices", "progress")
 
     def __init__(
-        self, call: ToolCall, services: Services, progress: Progress = silent, deadline: Deadline | None = None
+        self,
+        call: ToolCall,
+        services: Services,
+        progress: Progress = silent,
+        deadline: Deadline | None = None,
+        *,
+        approved: bool = False,
+        notices: list[str] | None = None,
     ) -> None:
         self.call = call
+        self.notices = [] if notices is None else notices
+        self.approved = approved
         self.progress = progress
         self.deadline = deadline
         self._services = services
@@ -91,7 +103,7 @@ class Context:
 
     @property
     def processes(self) -> Processes:
-        return self._services.processes
+        return _Noting(self._services.processes, self.call.id, self.notices)
 
     @property
     def undo(self) -> Undoing:
@@ -115,3 +127,22 @@ class Context:
 
     def now(self) -> float:
         return self._services.now()
+
+
+class _Noting:
+    """Programs as they are, but what they left is told with the call, whatever its tool makes of their ends."""
+
+    __slots__ = ("_call", "_notices", "_processes")
+
+    def __init__(self, processes: Processes, call: str, notices: list[str]) -> None:
+        self._processes, self._call, self._notices = processes, call, notices
+
+    async def run(self, request: ProcessRequest, on_output: OnOutput | None = None) -> Ended:
+        try:
+            ended = await self._processes.run(replace(request, call=self._call), on_output)
+        except ToolError as problem:
+            self._notices += (problem.meta or {}).get("quarantined", ())
+            problem.meta = {name: value for name, value in (problem.meta or {}).items() if name != "quarantined"}
+            raise
+        self._notices += ended.quarantined
+        return ended

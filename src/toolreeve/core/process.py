@@ -30,9 +30,11 @@ class ProcessRequest:
     """One program with its arguments, run without any shell unless it is one.
 
     `directory` is an absolute path inside the workspace. `writable` and `readable` are further absolute paths it may
-    touch. With `read_only` it can change nothing in the workspace. With `private_directory` it starts in a fresh
-    directory that is removed afterwards. `files` are handed over on inherited descriptors that the program finds by
-    name in its environment (`NAME=/dev/fd/N`), for data too large or too delicate for the environment.
+    touch. With `read_only` it can change nothing in the workspace. With `neutral_git`, no git that it starts obeys
+    settings or hooks of a repository that could run something. With `private_directory` it starts in a fresh directory
+    that is removed afterwards. `call` is the id of the call that asks for it. `files` are handed over on inherited
+    descriptors that the program finds by name in its environment (`NAME=/dev/fd/N`), for data too large or too delicate
+    for the environment.
     """
 
     argv: tuple[str, ...]
@@ -45,13 +47,16 @@ class ProcessRequest:
     network: Network = "none"
     private_directory: bool = False
     read_only: bool = False
+    neutral_git: bool = False
+    call: str = ""
     allowed_programs: tuple[str, ...] = ()
     limits: ProcessLimits = ProcessLimits()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """How it ended. `breach` names the limit that ended it, such as `memory 512 MB`; `sandbox` the tier it ran in."""
+    """How it ended. `breach` names the limit that ended it, such as `memory 512 MB`; `sandbox` the tier it ran in;
+    `quarantined` says, a sentence each, what it left for the host to obey and where that was put."""
 
     exit_code: int
     stdout: bytes
@@ -60,6 +65,7 @@ class Ended:
     sandbox: str
     seconds: float
     breach: str | None = None
+    quarantined: tuple[str, ...] = ()
 
 
 class Processes(Protocol):

@@ -1,7 +1,7 @@
 """What came of a call? One result type; every other shape is a view of it, made here and nowhere else."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from toolreeve.core import json
@@ -63,7 +63,8 @@ class Failure:
 class Meta:
     """How the call went. Filled along the road, read by everyone after it.
 
-    `binding` names the call that a person approved, for a door that must let it go on after a pause.
+    `binding` names the call that a person approved, for a door that must let it go on after a pause. `quarantined` says
+    what its programs left for the host to obey, and where that was put.
     """
 
     call_id: str
@@ -82,6 +83,7 @@ class Meta:
     auto_recovery: bool = False
     diagnostics: Mapping[str, Any] | None = None
     raw: Mapping[str, Any] | None = None
+    quarantined: list[str] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         shown: dict[str, Any] = {
@@ -102,6 +104,8 @@ class Meta:
             shown["approved_by"] = self.approved_by
         if self.auto_recovery:
             shown["auto_recovery"] = True
+        if self.quarantined:
+            shown["quarantined"] = list(self.quarantined)
         if self.diagnostics:
             shown["toolreeve_diagnostics"] = dict(self.diagnostics)
         return shown
@@ -168,12 +172,15 @@ class ToolResult:
                     lines += ["Suggestions:", *(f"  - {suggestion}" for suggestion in suggestions)]
                 if isinstance(self.outcome.detail, str):
                     lines += _diagnosed(self.meta.diagnostics or {})
-                return "\n".join([*lines, *_said(self.outcome.data or {})])
+                return "\n".join([*lines, *_said(self.outcome.data or {}), *self._set_aside()])
             case Success(data, _):
                 text = _readable(self.output)
                 if self.meta.truncated and "next" in data:
                     text += f"\n[truncated; to continue: {data['next']}]"
-                return text
+                return "\n".join([text.removesuffix("\n"), *self._set_aside()]) if self.meta.quarantined else text
+
+    def _set_aside(self) -> list[str]:
+        return [f"[{notice}]" for notice in self.meta.quarantined]
 
     def to_mcp(self) -> dict[str, Any]:
         """A CallToolResult. What a tool elsewhere answered in this shape is handed on unharmed."""

@@ -41,21 +41,23 @@ class Executor:
         retry = action.tool.spec.limits.retry
         meta.attempts = 1
         if retry is None:
-            return await self._attempt(action)
+            return await self._attempt(action, meta)
         while True:
             try:
-                return await self._attempt(action)
+                return await self._attempt(action, meta)
             except ToolError as error:
                 if meta.attempts >= retry.attempts or not may_repeat(error, action):
                     raise
             await asyncio.sleep(delay(retry, meta.attempts, self._draw()))
             meta.attempts += 1
 
-    def _attempt(self, action: Action) -> Awaitable[Output]:
+    def _attempt(self, action: Action, meta: Meta) -> Awaitable[Output]:
         call, tool = action.call, action.tool
         seconds = float(call.timeout or tool.spec.limits.timeout or self._timeout)
         deadline = Deadline(seconds, self._patience, self._alarms)
-        context = Context(call, self._services, self._progress(action) or silent, deadline)
+        progress = self._progress(action) or silent
+        approved = meta.approved_by is not None
+        context = Context(call, self._services, progress, deadline, approved=approved, notices=meta.quarantined)
         running = tool.run(action.args, context)  # type: ignore[arg-type]
         return _within(running, deadline) if tool.inline else self._alone(running, deadline)  # type: ignore[arg-type]
 

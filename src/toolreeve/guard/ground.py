@@ -10,10 +10,13 @@ from contextlib import ExitStack, contextmanager, suppress
 
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Changed, Keep
+from toolreeve.core.git_config import find_harm
+from toolreeve.core.guarded import REPOSITORY_NAMES, is_repository
 from toolreeve.guard.changes import make_directories, remove_empty
 from toolreeve.guard.paths import READING, Paths, Spot
-from toolreeve.guard.problems import failed, from_system, missing_directory
+from toolreeve.guard.problems import failed, forbidden, from_system, missing_directory
 from toolreeve.guard.reading import fingerprint_file, require_regular
+from toolreeve.guard.roots import SETTING
 
 _ATTEMPTS = 4
 
@@ -40,10 +43,29 @@ class Ground:
             if spot.name == "." or (not spot.parts and not spot.missing and not spot.name):
                 raise failed(ErrorCode.WRITE_ERROR, path, "is a directory, not a file")
             self._paths.require(spot.path, path, change=True)
+            self._refuse_repositories(spot, path)
         except ToolError:
             os.close(spot.descriptor)
             raise
         return spot
+
+    def _refuse_repositories(self, spot: Spot, path: str) -> None:
+        """A directory is a repository by what is in it, so what would make one is refused like one's settings."""
+        names = [*spot.parts, *spot.missing, spot.name]
+        for at, name in enumerate(names):
+            folded = name.casefold()
+            if folded == ".git":
+                return
+            if folded in REPOSITORY_NAMES and is_repository({*_signs(spot.root.join(names[:at])), folded}):
+                if self._paths.roots.is_allowed(spot.path, spot.root):
+                    return
+                raise forbidden(path, f"git would obey it as part of a repository; refused unless {SETTING} names it")
+
+    def require_inert(self, spot: Spot, path: str, data: bytes) -> None:
+        """Refuse to let a file choose programs for git to run, where its content decides that."""
+        harm = find_harm(self._paths.roots.judged_by(spot.path), data)
+        if harm is not None:
+            raise forbidden(path, f"{harm}; it is refused unless {SETTING} names it")
 
     def require_allowed(self) -> None:
         if not self._allowed:
@@ -122,6 +144,11 @@ class Ground:
             except (Outdated, FileExistsError):
                 continue
         raise ToolError(ErrorCode.WRITE_ERROR, f"{path}: keeps being changed by someone else")
+
+
+def _signs(directory: str) -> set[str]:
+    """What of a repository a directory has."""
+    return {name.casefold() for name in ("HEAD", "objects", "commondir") if os.path.lexists(f"{directory}/{name}")}
 
 
 @contextmanager

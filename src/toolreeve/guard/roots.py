@@ -4,15 +4,17 @@ What counts is the path inside the root: a workspace may itself lie below `/root
 it is spelled and, by whoever opens it, as what it turned out to be.
 """
 
-import fnmatch
 import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from toolreeve.core.errors import ErrorCode, ToolError, ToolreeveError
+from toolreeve.core.guarded import Content, Guarded, GuardTable
 from toolreeve.guard.problems import forbidden, invalid
-from toolreeve.guard.sensitive import find_git_steering, find_secret, find_system, is_own
+from toolreeve.guard.sensitive import find_system
 
+SETTING = "workspace.sensitive_allow"
+OWN = "steers the runtime itself; only a person may change it"
 LONGEST_PATH = 4095
 LONGEST_NAME = 255
 
@@ -75,7 +77,8 @@ class Roots:
     """All allowed roots and the rules for what lies in them.
 
     `protected` are absolute paths that are refused altogether, `unwritable` ones that may only be read, `named`
-    relative paths or patterns of sensitive files that the configuration allows.
+    relative paths or patterns of sensitive files that the configuration allows. `homes` and `environment` are those of
+    the table of guarded paths.
     """
 
     def __init__(
@@ -86,12 +89,20 @@ class Roots:
         unwritable: Sequence[str] = (),
         named: Sequence[str] = (),
         home: str | None = None,
+        homes: Sequence[str] = (),
+        environment: Sequence[str] = (),
     ) -> None:
         self.main = roots[0]
         self._roots = sorted(roots, key=lambda root: len(root.path), reverse=True)
         self._protected = tuple(os.path.realpath(path) for path in protected)
         self._unwritable = tuple(os.path.realpath(path) for path in unwritable)
-        self._named = tuple(named)
+        self._guards = GuardTable(
+            roots=tuple(root.path for root in roots),
+            homes=tuple(homes),
+            environment=tuple(environment),
+            governing=self._unwritable,
+            allowed=tuple(named),
+        )
         self._home = home
         self._spelled: dict[str, Spelling] = {}
 
@@ -152,35 +163,42 @@ class Roots:
         root = self.find(resolved)
         if root is None:
             return f"leads outside the workspace {self.main.path}"
-        rest = resolved[len(root.prefix) :]
-        parts = rest.split("/") if rest else []
         if any(resolved == each or resolved.startswith(f"{each}/") for each in self._protected):
             return "is the runtime's own state"
-        reason = (
-            find_system(resolved, root.path) or find_secret(parts) or (find_git_steering(parts) if change else None)
-        )
-        if reason is not None and not self._is_named(rest):
-            return f"{reason}; it is refused unless the configuration names it"
-        return self._unchangeable(root, resolved, parts) if change else None
+        if (reason := self._guards.hidden(resolved) or self._find_system(resolved, root)) is not None:
+            return f"{reason}; it is refused unless {SETTING} names it"
+        return self._unchangeable(root, resolved) if change else None
 
-    def _unchangeable(self, root: Root, resolved: str, parts: Sequence[str]) -> str | None:
+    def _find_system(self, resolved: str, root: Root) -> str | None:
+        return None if self._guards.is_allowed(resolved, root.path) else find_system(resolved, root.path)
+
+    def _unchangeable(self, root: Root, resolved: str) -> str | None:
         if not root.writable:
             return f"{root.path} may only be read"
-        own = any(each == resolved or resolved.startswith(f"{each}/") for each in self._unwritable)
-        around = any(each.startswith(f"{resolved}/") for each in (*self._protected, *self._unwritable))
-        if own or around or is_own(parts):
-            return "steers the runtime itself; only a person may change it"
-        return None
+        if any(each.startswith(f"{resolved}/") for each in (*self._protected, *self._unwritable)):
+            return OWN
+        guard = self._guards.guarded(resolved)
+        if guard is None or _is_judged_by_content(guard, resolved):
+            return None
+        return f"{guard.by}; a change is refused unless {SETTING} names it" if guard.liftable else OWN
 
-    def _is_named(self, rest: str) -> bool:
-        return any(
-            rest == name or rest.startswith(f"{name.rstrip('/')}/") or fnmatch.fnmatchcase(rest, name)
-            for name in self._named
-        )
+    def judged_by(self, resolved: str) -> Content | None:
+        """How the content of a file decides whether it may stand at a path that may be changed."""
+        guard = self._guards.guarded(resolved)
+        return None if guard is None else guard.content
+
+    def is_allowed(self, resolved: str, root: Root) -> bool:
+        """Whether the configuration names a path."""
+        return self._guards.is_allowed(resolved, root.path)
 
     def close(self) -> None:
         for root in self._roots:
             root.close()
+
+
+def _is_judged_by_content(guard: Guarded, resolved: str) -> bool:
+    """Of what git reads, a tool may write what stands beside the files, not what is in a repository."""
+    return resolved.rpartition("/")[2].casefold() in (".gitattributes", ".gitmodules") and guard.content is not None
 
 
 def check_form(path: str) -> None:

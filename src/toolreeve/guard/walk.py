@@ -11,9 +11,9 @@ from itertools import islice
 
 from toolreeve.core.errors import ToolError
 from toolreeve.core.files import Bounds
+from toolreeve.core.secret_paths import may_be_secret
 from toolreeve.guard.paths import PASSING, READING
 from toolreeve.guard.reading import OpenFile
-from toolreeve.guard.sensitive import find_secret
 from toolreeve.guard.syscalls import How, open_beneath
 
 _LISTING = READING | os.O_DIRECTORY | os.O_NOFOLLOW
@@ -105,18 +105,17 @@ class Walker:
         try:
             with os.scandir(descriptor) as entries:
                 found = sorted(islice(entries, most + 1), key=lambda entry: entry.name)
-            parent = os.path.basename(below or self.path)
             for entry in found:
-                if self._shown(entry, parent, below):
+                if self._shown(entry, below):
                     yield Entry(entry, descriptor, f"{below}/{entry.name}" if below else entry.name)
         finally:
             os.close(descriptor)
 
-    def _shown(self, entry: "os.DirEntry[str]", parent: str, below: str) -> bool:
+    def _shown(self, entry: "os.DirEntry[str]", below: str) -> bool:
         name = entry.name
         if name in self._skip or (not self._hidden and name[0] == "."):
             return False
-        if entry.is_dir(follow_symlinks=False) or find_secret((parent, name)):
+        if entry.is_dir(follow_symlinks=False) or may_be_secret(name.casefold()):
             return not self._refused(os.path.join(self.path, below, name))
         return True
 

@@ -32,7 +32,8 @@ _NOTHING: frozenset[str] = frozenset()
 
 class Workspace:
     """`extra_roots` may be read, `writable_roots` also changed. `protected` is refused altogether, `unwritable` may be
-    read; `named` are the sensitive files that the configuration allows. `search_bases` are where directory searches may
+    read; `named` are the sensitive files that the configuration allows. `homes` are home directories whose start-up
+    files are guarded, `environment` is what the runtime runs from. `search_bases` are where directory searches may
     start, the workspace by default. `backend` chooses how paths are opened, by default the fastest the kernel has;
     `unnamed_files` that new contents are written without a name where the file system can."""
 
@@ -48,12 +49,15 @@ class Workspace:
         unwritable: Sequence[str] = (),
         named: Sequence[str] = (),
         home: str | None = None,
+        homes: Sequence[str] = (),
+        environment: Sequence[str] = (),
         keep: Keep | None = None,
         backend: Literal["auto", "openat2", "walk"] = "auto",
         unnamed_files: bool = True,
     ) -> None:
         one_step = backend == "openat2" or (backend == "auto" and has_openat2())
-        rules = {"protected": protected, "unwritable": unwritable, "named": named}
+        rules = {"protected": protected, "unwritable": unwritable, "named": named, "homes": homes}
+        rules["environment"] = environment
         main = Root(os.fspath(root), writable=True)
         others = [Root(path, writable=False) for path in extra_roots] + [
             Root(path, writable=True) for path in writable_roots

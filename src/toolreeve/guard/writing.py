@@ -52,6 +52,7 @@ class Writer:
         def attempt() -> Changed:
             with self.ground.place(path, follow=True) as spot, self.ground.hold(spot.path):
                 old = spot.stat()
+                self._require_inert(spot, path, data, old if append else None)
                 if old is None:
                     if expect is not None:
                         raise missing_file(path)
@@ -61,6 +62,14 @@ class Writer:
                 return self._replace(note, spot, path, data, append=append, expect=expect, mode=mode)
 
         return self.ground.steadily(path, attempt)
+
+    def _require_inert(self, spot: Spot, path: str, data: bytes, appended_to: os.stat_result | None) -> None:
+        if self._paths.roots.judged_by(spot.path) is None:
+            return
+        if appended_to is not None:
+            with self.ground.opened(spot) as (descriptor, _):
+                data = b"".join(read_pieces(descriptor)) + data
+        self.ground.require_inert(spot, path, data)
 
     def _create(self, note: Note, spot: Spot, data: bytes, mode: int | None) -> Changed:
         change = Change(
@@ -162,6 +171,8 @@ class Writer:
         self.ground.require_directory(there, to, create=create_dirs)
         if stat.S_ISDIR(moved.st_mode):
             self._require_plain(here, there, path)
+        if self._paths.roots.judged_by(there.path) is not None:
+            self._require_movable(here, there, to)
         if replaced is not None and not overwrite:
             raise failed(ErrorCode.WRITE_ERROR, to, "already exists; pass overwrite=true to replace it")
         before, kept = (
@@ -189,8 +200,14 @@ class Writer:
             sync_directory(here.descriptor)
         return Changed(path=there.path, size=moved.st_size, existed=replaced is not None, undoable=kept)
 
+    def _require_movable(self, here: Spot, there: Spot, to: str) -> None:
+        with self.ground.opened(here) as (descriptor, _):  # a link is refused
+            self.ground.require_inert(there, to, b"".join(read_pieces(descriptor)))
+
     def link(self, note: Note, path: str, target: str) -> Changed:
         with self.ground.place(path, follow=False) as spot, self.ground.hold(spot.path), told(path):
+            if self._paths.roots.judged_by(spot.path) is not None:
+                raise forbidden(path, "git obeys it, and no link may stand there")
             note(Change(kind="write", path=spot.path, after=f"link:{target}", made=to_make(spot)))
             with self.ground.made_directories(spot, to_make(spot)):
                 os.symlink(target, spot.name, dir_fd=spot.descriptor)

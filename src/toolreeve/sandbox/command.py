@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from toolreeve.core.process import OnOutput, ProcessLimits, ProcessRequest
 from toolreeve.sandbox.capture import Capture
+from toolreeve.sandbox.launch import holding
 from toolreeve.sandbox.session import Session, Slot
 from toolreeve.sandbox.wire import ENDED
 
@@ -20,6 +21,7 @@ _IN_A_MESSAGE = 100_000
 _LAST_WORDS = 1.0
 _LOOK_EVERY = 0.2
 _MEGABYTE = 1 << 20
+NEVER_STARTED = b"N"
 _BY_NAME = (0o644, 0o622, 0o622)
 
 
@@ -77,9 +79,9 @@ class Command:
         try:
             stdin = nothing
             if request.stdin:
-                stdin = _holding(request.stdin)
+                stdin = holding(request.stdin)
                 passed.append(stdin)
-            files = [_holding(data) for data in request.files.values()]
+            files = [holding(data) for data in request.files.values()]
             passed += files
             answer = self._slot.answer = self._loop.create_future()
             answer.add_done_callback(self._answered)
@@ -153,17 +155,21 @@ class Command:
             self._loop.remove_reader(self._slot.pidfd)
         if self._last_words is not None:
             self._last_words.cancel()
-        if self._killed or not self._answer or self._answer[:1] in (b"M", b"C", b"P"):
+        kind, *_, clean = self._answered_with()
+        if self._killed or not clean or kind in (b"M", b"C", b"P"):
             self._session.replace(self._slot)
         else:
             self._session.give_back(self._slot)
 
+    def _answered_with(self) -> tuple[bytes, int, float, float, int, bool]:
+        return ENDED.unpack(self._answer) if self._answer else (b"K", 9, 0.0, 0.0, 0, False)
+
     def _outcome(self) -> Outcome:
-        kind, status, user, system, _ = ENDED.unpack(self._answer) if self._answer else (b"K", 9, 0.0, 0.0, 0)
+        kind, status, user, system, _, _ = self._answered_with()
         group = self._slot.group
         memory, processes = group.met() if group is not None else (False, False)
         return Outcome(
-            kind=b"T" if self._timed_out else b"N" if self._unsent else kind,
+            kind=b"T" if self._timed_out else NEVER_STARTED if self._unsent else kind,
             status=status,
             cpu_seconds=user + system,
             stdout=bytes(self._out.kept),
@@ -175,23 +181,13 @@ class Command:
         )
 
 
-def _holding(data: bytes) -> int:
-    """A descriptor to read the data from: nobody has to write it, so nobody waits for a program that never reads."""
-    descriptor = os.memfd_create("input", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    return descriptor
-
-
 def send_order(slot: Slot, message: bytes, descriptors: Sequence[int]) -> None:
     """The first three descriptors are the streams. Raises OSError where the slot is gone."""
     _let_open(descriptors)
     if len(message) <= _IN_A_MESSAGE:
         socket.send_fds(slot.commands, [message], descriptors)
         return
-    large = _holding(message)
+    large = holding(message)
     try:
         socket.send_fds(slot.commands, [b"@"], [large, *descriptors])
     finally:

@@ -13,9 +13,10 @@ from collections.abc import Mapping, Sequence
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.process import Ended, OnOutput, ProcessLimits, ProcessRequest
 from toolreeve.sandbox.environment import BASE
-from toolreeve.sandbox.grounds import Grounds
+from toolreeve.sandbox.grounds import Found, Grounds
 from toolreeve.sandbox.mounts import PRIVATE
 from toolreeve.sandbox.plain import Spoken, ended, speak, written
+from toolreeve.sandbox.watch import Watch
 
 TIER = "docker"
 HANDED = "/run/toolreeve"
@@ -47,7 +48,8 @@ class Docker:
 
     def command(self, request: ProcessRequest, name: str, files: Mapping[str, str], handed: str) -> list[str]:
         """The whole command line of the client."""
-        environment = {**BASE, **request.environment, **files}
+        own = {"HOME": "/tmp", "TMPDIR": "/tmp"}  # noqa: S108  # the container's
+        environment = {**BASE, **own, **request.environment, **files}
         return [
             *(self._client, "run", "--rm", "--init", "--interactive", "--name", name, "--pull", "missing"),
             *("--network", "host" if request.network == "host" else "none"),
@@ -62,17 +64,25 @@ class Docker:
         ]
 
     def _volumes(self, request: ProcessRequest, handed: str) -> list[str]:
-        plan = self._grounds.plan(request, TIER, uid=None, counts=False)
+        plan = self._grounds.plan(request, TIER, uid=None, counts=False, found=self._found())
         own = [path for path in (self._grounds.workspace, *request.readable) if path not in plan.writable]
         mounted = [(path, path, "ro") for path in own]
         mounted += [(path, path, "rw") for path in plan.writable]
-        mounted += [(path, path, "ro") for path in plan.protected]
+        mounted += [(path, path, "ro") for path in (*plan.protected, *plan.guarded)]
         mounted += [(os.devnull, path, "ro") for path in plan.hidden if os.path.isfile(path)]
         if handed:
             mounted.append((handed, HANDED, "ro"))
         hidden = [path for path in plan.hidden if os.path.isdir(path)]
         volumes = [word for source, target, mode in mounted for word in ("--volume", f"{source}:{target}:{mode}")]
         return volumes + [word for path in hidden for word in ("--tmpfs", f"{path}:size=4k,mode=000,ro")]
+
+    def _found(self) -> Found:
+        watch = Watch(self._grounds.table())
+        try:
+            watch.start()
+            return Found(hidden=sorted(watch.hidden()), guarded=sorted(watch.guarded()))
+        finally:
+            watch.close()
 
     async def _speak(self, argv: Sequence[str], request: ProcessRequest, on_output: OnOutput | None) -> Spoken:
         return await speak(argv, environment=self._reaching, directory="/", request=request, on_output=on_output)

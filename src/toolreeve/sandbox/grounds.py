@@ -7,10 +7,13 @@ import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.guarded import GuardTable
 from toolreeve.core.process import ProcessRequest
-from toolreeve.sandbox.plan import Plan
+from toolreeve.sandbox.plan import Plan, outermost, within
+from toolreeve.sandbox.trail import follow
 
 SYSTEM = (
     "/usr",
@@ -39,38 +42,26 @@ SYSTEM = (
     "/etc/ImageMagick-6",
     "/etc/ImageMagick-7",
 )
-PROTECTED = (
-    ".git/hooks",
-    ".git/config",
-    ".git/config.worktree",
-    ".git/info/attributes",
-    ".gitmodules",
-    ".github",
-    ".gitlab-ci.yml",
-    ".vscode",
-    ".idea",
-    ".zed",
-    ".cursor",
-    ".claude",
-    ".codex",
-    ".gemini",
-    ".mcp.json",
-    "toolreeve.toml",
-    "policy.yaml",
-    "policy.yml",
-    "tools.yaml",
-    "tools.yml",
-    "auto_approval_policies.yaml",
-    "governors.yaml",
-    ".toolreeve",
-)
 KERNEL = ("/proc", "/sys", "/dev")
 SEARCH_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 
 
+class Found(NamedTuple):
+    """Paths below what commands may write that are hidden from them, and that they may not change. `contents` are what
+    some files show instead of their own."""
+
+    hidden: Sequence[str] = ()
+    guarded: Sequence[str] = ()
+    contents: Sequence[tuple[str, bytes]] = ()
+
+
+NOTHING = Found()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grounds:
-    """`readable` are toolchains beyond the system's; `hidden` what no command sees, wherever it lies."""
+    """`readable` are toolchains beyond the system's; `protected` and `hidden` what no command changes or sees, wherever
+    it lies; `guards` the table that finds more of both in what commands may write."""
 
     workspace: str
     may_write: bool = True
@@ -78,39 +69,44 @@ class Grounds:
     readable: tuple[str, ...] = ()
     protected: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
+    guards: GuardTable | None = None
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """What commands may change."""
+        return (self.workspace, *self.writable)
+
+    def table(self) -> GuardTable:
+        return self.guards or GuardTable(roots=tuple(map(os.path.realpath, self.roots)), secret=self.hidden)
 
     def contains(self, directory: str) -> bool:
         if directory == self.workspace:
             return True
         real = os.path.realpath(directory)
-        return any(_within(real, root) for root in (self.workspace, *self.writable, *self.readable))
+        return any(within(real, os.path.realpath(root)) for root in (*self.roots, *self.readable))
 
-    def changed(self) -> tuple[int, ...]:
-        """Changes whenever an entry of a folder that holds a protected path does; quick to ask."""
-        return tuple(map(_modified, self._folders()))
-
-    def watched(self) -> tuple[object, ...]:
-        """Changes whenever a protected path appears, goes, or is replaced: the place must then be built anew."""
-        return tuple(_inode(path) for path in self._guarded())
-
-    def _folders(self) -> tuple[str, ...]:
-        return (self.workspace, f"{self.workspace}/.git", f"{self.workspace}/.git/info")
-
-    def plan(self, request: ProcessRequest, tier: str, *, uid: int | None, counts: bool) -> Plan:
-        writable = self._writable(request)
-        readable = [*SYSTEM, *self.readable, *map(os.path.realpath, request.readable)]
+    def plan(
+        self, request: ProcessRequest, tier: str, *, uid: int | None, counts: bool, found: Found = NOTHING
+    ) -> Plan:
+        writable = [self._real(path) for path in self._writable(request)]
+        readable = [*self.readable, *map(self._real, request.readable)]
+        sources = {path: self._real(path) for path in readable}
         if self.workspace not in writable:
             readable.append(self.workspace)
-        for path in (*writable, *readable):
+        for path in (*writable, *readable, *sources.values()):
             _refuse_boundless(path)
-        protected = [path for path in self._guarded() if any(_within(path, root) for root in writable)]
+        protected = [path for path in self.protected if any(within(path, root) for root in writable)]
+        guarded = [path for path in found.guarded if any(within(path, root) for root in writable)]
         return Plan(
             tier=tier,
             network="host" if request.network == "host" else "inside",
-            readable=_existing(readable),
-            writable=_outermost(writable),
+            readable=_existing([*SYSTEM, *readable]),
+            writable=outermost(writable),
+            sources={path: real for path, real in sources.items() if path != real},
             protected=_existing(protected),
-            hidden=_existing(self.hidden),
+            guarded=tuple(guarded),
+            hidden=tuple(dict.fromkeys((*self.hidden, *found.hidden))),
+            contents={path: data.decode("latin-1") for path, data in found.contents},
             programs=_programs(request.allowed_programs) if request.allowed_programs else None,
             uid=uid,
             owner=_owner(self.workspace),
@@ -118,53 +114,47 @@ class Grounds:
             counts_processes=counts and tier == "full",
         )
 
+    def is_written_by(self, request: ProcessRequest) -> bool:
+        return bool(self._writable(request))
+
+    def neutral(self, tier: str, *, uid: int | None, counts: bool) -> Plan:
+        """A place that depends on this machine and on nothing in the workspace."""
+        return Plan(
+            tier=tier,
+            network="inside",
+            readable=_existing(SYSTEM),
+            writable=(),
+            uid=uid,
+            counts_memory=counts,
+            counts_processes=counts and tier == "full",
+        )
+
     def _writable(self, request: ProcessRequest) -> list[str]:
-        named = [os.path.realpath(path) for path in request.writable]
         if not self.may_write or request.read_only:
             return []
-        return named if request.private_directory else [self.workspace, *self.writable, *named]
+        return [*request.writable] if request.private_directory else [*self.roots, *request.writable]
 
-    def _guarded(self) -> list[str]:
-        return [*(f"{self.workspace}/{name}" for name in PROTECTED), *self.protected]
+    def _real(self, path: str) -> str:
+        """Where a path leads. A link that commands can change must not decide what of the host they are shown."""
+        links, end = follow(path)
+        if end is None:
+            raise ToolError(ErrorCode.PATH_FORBIDDEN, f"{path!r} cannot be shown to a program: its links form a circle")
+        ours = [link for link in links if any(within(link, root) for root in self.roots)]
+        if ours and not within(end, self.workspace):
+            message = f"{path!r} cannot be shown to a program: {ours[0]!r} is a link that commands can change"
+            raise ToolError(ErrorCode.PATH_FORBIDDEN, message, suggestions=(f"name {end!r} itself",))
+        return end
 
 
 def _refuse_boundless(path: str) -> None:
     """What holds everything, or the kernel's own files, cannot be shown in part."""
-    if path == "/" or any(_within(path, place) for place in KERNEL):
+    if path == "/" or any(within(path, place) for place in KERNEL):
         message = f"{path!r} cannot be shown to a program: it is no bounded part of the files"
         raise ToolError(ErrorCode.PATH_FORBIDDEN, message, suggestions=("name a directory further down",))
 
 
-def _within(path: str, root: str) -> bool:
-    return path == root or path.startswith(root.rstrip("/") + "/")
-
-
-def _outermost(paths: Sequence[str]) -> tuple[str, ...]:
-    """Without those that lie inside another."""
-    kept: list[str] = []
-    for path in sorted(set(paths), key=len):
-        if not any(_within(path, root) for root in kept):
-            kept.append(path)
-    return tuple(kept)
-
-
 def _existing(paths: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(path for path in paths if os.path.lexists(path)))
-
-
-def _modified(path: str) -> int:
-    try:
-        return os.stat(path).st_mtime_ns
-    except OSError:
-        return 0
-
-
-def _inode(path: str) -> tuple[int, int] | None:
-    try:
-        found = os.lstat(path)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
 
 
 def _owner(path: str) -> tuple[int, int]:

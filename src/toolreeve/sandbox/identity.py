@@ -4,6 +4,7 @@ Writing an id map must happen from outside the namespace or by the process that 
 """
 
 import contextlib
+import errno
 import os
 
 from toolreeve.sandbox import syscalls
@@ -24,13 +25,23 @@ def write(path: str, text: str) -> None:
 def enter_user_namespace(flags: int = 0) -> None:
     """A user namespace in which one keeps one's own id. It gives every capability over what is made in it."""
     uid, gid = os.geteuid(), os.getegid()
-    syscalls.unshare(syscalls.CLONE_NEWUSER | flags)
+    try:
+        syscalls.unshare(syscalls.CLONE_NEWUSER | flags)
+    except OSError as problem:
+        if problem.errno == errno.ENOSPC and _are_forbidden():  # else there are too many at the moment
+            raise PermissionError(errno.EPERM, "user.max_user_namespaces is 0") from None
+        raise
     write("/proc/self/setgroups", "deny")
     write("/proc/self/uid_map", f"{uid} {uid} 1")
     write("/proc/self/gid_map", f"{gid} {gid} 1")
     for name, most in INOTIFY.items():
         with contextlib.suppress(OSError):  # where /proc/sys is read-only; `toolreeve doctor` says so
             write(f"/proc/sys/user/max_inotify_{name}", str(most))
+
+
+def _are_forbidden() -> bool:
+    with open("/proc/sys/user/max_user_namespaces") as file:
+        return int(file.read()) == 0
 
 
 def mapping_namespace(owner: tuple[int, int], uid: int) -> int:

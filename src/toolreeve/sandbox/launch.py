@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 from toolreeve.sandbox.boot import small_python
 from toolreeve.sandbox.plan import Plan
+from toolreeve.sandbox.wire import LACKING
 
 PATIENCE = 10.0
 BUFFER = 1 << 20
@@ -22,7 +23,16 @@ _ROOM = socket.CMSG_LEN(4 * 4)
 
 
 class Unavailable(Exception):  # says what is the matter with the machine
-    """The kernel does not let such a place be built here."""
+    """No place, slot or cover could be made. `lacking`: this machine does not have what it takes; else it may pass."""
+
+    def __init__(self, reason: str, *, lacking: bool = False) -> None:
+        super().__init__(reason)
+        self.lacking = lacking
+
+
+def unavailable(answer: bytes, silence: str) -> Unavailable:
+    """What a yard answered instead of doing as it was asked, or that it did not."""
+    return Unavailable(answer[1:].decode(errors="replace") or silence, lacking=answer[:1] == LACKING)
 
 
 class Launch:
@@ -46,7 +56,7 @@ class Launch:
             if message == b"{}":
                 self.listener = socket.socket(fileno=descriptors[0]) if descriptors else None
                 return
-        raise Unavailable(json.loads(message)["problem"] if message else "the yard ended while it was being built")
+        raise unavailable(message, "the yard ended while it was being built")
 
     async def _hear(self) -> tuple[bytes, list[int]]:
         loop = asyncio.get_running_loop()
@@ -83,15 +93,27 @@ class Launch:
         self._launcher.wait()
 
 
+def holding(data: bytes) -> int:
+    """A descriptor to read the data from: nobody has to write it, so nobody waits for a program that never reads."""
+    descriptor = os.memfd_create("input", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
 async def launch(plan: Plan) -> Launch:
     """Raises Unavailable with the reason why the place cannot be built."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with theirs:
+    planned = holding(plan.to_json())
+    with theirs, contextlib.ExitStack() as ending:
+        ending.callback(os.close, planned)
         for end in (ours, theirs):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER)
         launcher = subprocess.Popen(  # noqa: ASYNC220  # by vfork: a millisecond, whatever our size
-            small_python("yard", theirs.fileno()),
-            pass_fds=[theirs.fileno()],
+            small_python("yard", theirs.fileno(), planned),
+            pass_fds=[theirs.fileno(), planned],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -100,7 +122,6 @@ async def launch(plan: Plan) -> Launch:
         )
     started = Launch(ours, launcher)
     try:
-        ours.send(plan.to_json())
         ours.setblocking(False)  # noqa: FBT003
         await asyncio.wait_for(started.greet(), PATIENCE)
     except BaseException:

@@ -5,17 +5,19 @@ Built in a mount namespace of its own while the host's files can still be seen, 
 
 import contextlib
 import os
-from collections.abc import Iterator
+import stat
+from collections.abc import Iterator, Sequence
 
 from toolreeve.sandbox import syscalls
-from toolreeve.sandbox.plan import Plan
+from toolreeve.sandbox.covers import BLANK, Covers
+from toolreeve.sandbox.plan import Plan, outermost
 
-PRIVATE = "/private"
-TEMPORARY = ("/tmp", "/dev/shm")  # noqa: S108  # inside the place, not the host's
+PRIVATE = "/private/work"
+HOME = "/private/home"
+TEMPORARY = ("/tmp", "/dev/shm", HOME, PRIVATE)  # noqa: S108  # inside the place, not the host's
 DEVICES = ("null", "zero", "full", "random", "urandom")
 PROGRAM_FOLDERS = ("/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/usr/games")
 _STAGE = "/tmp"  # noqa: S108  # any directory will do: a file system of our own is put over it
-_EMPTY = ".empty"
 _KEPT_SMALL = syscalls.MS_NOSUID | syscalls.MS_NODEV
 _STREAMS = {"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"}
 
@@ -27,10 +29,20 @@ class Tree:
 
     def __init__(self, path: str, source: str, attributes: int, mapping: int = -1) -> None:
         self.path = path
-        self.folder = os.path.isdir(source)
-        self.descriptor = syscalls.detached_tree(source)
+        place = syscalls.open_path(source)
+        try:
+            self.folder = stat.S_ISDIR(os.fstat(place).st_mode)
+            self.descriptor = syscalls.detached_tree("", place)
+        finally:
+            os.close(place)
         safe = attributes | syscalls.ATTR_NOSUID | syscalls.ATTR_NODEV
-        syscalls.set_mount(self.descriptor, safe, mapping)
+        try:
+            syscalls.set_mount(self.descriptor, safe, mapping)
+        except OSError as problem:
+            if mapping < 0:
+                raise
+            message = f"the file system of {path!r} cannot map ids, without which commands of root would be root"
+            raise OSError(problem.errno, message) from None
 
     def attach(self) -> None:
         target = self.path.lstrip("/")
@@ -39,16 +51,17 @@ class Tree:
         os.close(self.descriptor)
 
 
-def build(plan: Plan, mapping: int) -> None:
+def build(plan: Plan, mapping: int) -> Covers:
     """Enter the new root. `mapping` is the user namespace whose ids the writable files are shown in, or -1."""
     syscalls.mount(None, "/", None, syscalls.MS_REC | syscalls.MS_PRIVATE)
-    links = [path for path in plan.readable if os.path.islink(path)]
+    links = [path for path in plan.readable if path not in plan.sources and os.path.islink(path)]
     pointing = [(path, os.readlink(path)) for path in links]
     trees = sorted(_trees(plan, mapping), key=lambda tree: tree.path.count("/"))
     programs = [Tree(path, source, syscalls.ATTR_RDONLY) for path, source in (plan.programs or {}).items()]
     syscalls.mount("tmpfs", _STAGE, "tmpfs", _KEPT_SMALL, "size=4m,mode=755")
     os.chdir(_STAGE)
-    _make_temporary(plan)
+    for path in TEMPORARY:
+        os.makedirs(path[1:], exist_ok=True)
     _make_devices()
     for path, target in pointing:
         os.makedirs(os.path.dirname(path)[1:] or ".", exist_ok=True)
@@ -57,32 +70,55 @@ def build(plan: Plan, mapping: int) -> None:
         tree.attach()
     if plan.programs is not None:
         _limit_programs(programs)
-    for path in plan.hidden:
-        _cover(path)
     _write_files(plan)
+    _make_blanks(plan)
     _seal()
+    covers = Covers(plan.writable)
+    covers.hide(plan.hidden)
+    covers.show(plan.contents)
+    covers.protect(plan.protected, fixed=True)
+    covers.protect(plan.guarded, fixed=False)
+    syscalls.mount(None, "/", None, syscalls.MS_REC | syscalls.MS_SHARED)
+    return covers
 
 
 def _trees(plan: Plan, mapping: int) -> Iterator[Tree]:
     may_not_run = syscalls.ATTR_NOEXEC if plan.programs is not None else 0
     for path in plan.readable:
-        if os.path.exists(path) and not os.path.islink(path):
-            yield Tree(path, path, syscalls.ATTR_RDONLY)
-    for path in (*plan.writable, *_pins(plan)):
+        if path in plan.sources or not os.path.islink(path):
+            yield Tree(path, plan.sources.get(path, path), syscalls.ATTR_RDONLY)
+    for path in plan.writable:
         yield Tree(path, path, may_not_run, mapping)
-    for path in plan.protected:
-        yield Tree(path, path, syscalls.ATTR_RDONLY | may_not_run, mapping)
 
 
-def _pins(plan: Plan) -> list[str]:
-    """The folders above protected paths. As mounts of their own they cannot be renamed away with what they hold."""
-    pins: dict[str, None] = {}
-    for path in plan.protected:
-        above = os.path.dirname(path)
-        while above not in plan.writable and any(above.startswith(f"{root}/") for root in plan.writable):
-            pins[above] = None
-            above = os.path.dirname(above)
-    return list(pins)
+def enter_slot(plan: Plan) -> dict[str, set[str]]:
+    """In a mount namespace just copied: follow the place's later covers, and get temporary folders of one's own.
+
+    Each comes with the names in it that must stay: what the place has mounted there.
+    """
+    syscalls.mount(None, "/", None, syscalls.MS_REC | syscalls.MS_SLAVE)
+    shown = (*plan.readable, *plan.writable)
+    flags = _KEPT_SMALL | (syscalls.MS_NOEXEC if plan.programs is not None else 0)
+    return {path: _renew(path, plan.temporary_mb, flags, shown) for path in TEMPORARY if path not in shown}
+
+
+def _renew(folder: str, megabytes: int, flags: int, shown: Sequence[str]) -> set[str]:
+    """A new file system over a folder. What was mounted below it is mounted there again, where it cannot be moved."""
+    mounted = [path for path in outermost(shown) if path.startswith(f"{folder}/")]
+    trees = [(path, os.path.isdir(path), syscalls.detached_tree(path)) for path in mounted]
+    mount_temporary(folder, megabytes, flags)
+    names = {path[len(folder) + 1 :].split("/")[0] for path in mounted}
+    for path, is_folder, _ in trees:
+        _make_point(path, folder=is_folder)
+    above = [f"{folder}/{name}" for name in names if f"{folder}/{name}" not in mounted]
+    for path in above:
+        syscalls.mount(path, path, None, syscalls.MS_BIND)
+    for path, _, tree in trees:
+        syscalls.attach_tree(tree, path)
+        os.close(tree)
+    for path in above:
+        _make_read_only(path)
+    return names
 
 
 def _make_point(target: str, *, folder: bool) -> None:
@@ -92,14 +128,6 @@ def _make_point(target: str, *, folder: bool) -> None:
     os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
     if not os.path.lexists(target):
         os.close(os.open(target, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o644))
-
-
-def _make_temporary(plan: Plan) -> None:
-    flags = _KEPT_SMALL | (syscalls.MS_NOEXEC if plan.programs is not None else 0)
-    for path in (*TEMPORARY, PRIVATE):
-        os.makedirs(path[1:], exist_ok=True)
-    for path in TEMPORARY:
-        mount_temporary(path[1:], plan.temporary_mb, flags)
 
 
 def mount_temporary(target: str, megabytes: int, flags: int = _KEPT_SMALL) -> None:
@@ -129,20 +157,19 @@ def _limit_programs(programs: list[Tree]) -> None:
         _make_read_only(folder)
 
 
-def _cover(path: str) -> None:
-    target = path.lstrip("/")
-    if os.path.isdir(target):
-        syscalls.mount("tmpfs", target, "tmpfs", _KEPT_SMALL | syscalls.MS_RDONLY, "size=4k,mode=000")
-    elif os.path.lexists(target):
-        os.close(os.open(_EMPTY, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o000))
-        syscalls.mount(_EMPTY, target, None, syscalls.MS_BIND)
-        _make_read_only(target)
+def _make_blanks(plan: Plan) -> None:
+    os.makedirs(f"{BLANK[1:]}/folder", mode=0o755)
+    os.chmod(f"{BLANK[1:]}/folder", 0)
+    os.close(os.open(f"{BLANK[1:]}/file", os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0))
+    for number, data in enumerate(plan.contents.values()):
+        with open(f"{BLANK[1:]}/{number}", "wb") as file:
+            file.write(data.encode("latin-1"))
 
 
 def _write_files(plan: Plan) -> None:
     uid = os.geteuid() if plan.uid is None else plan.uid
     texts = {
-        "passwd": f"root:x:0:0::/:/bin/false\nagent:x:{uid}:{uid}::/tmp:/bin/bash\n",
+        "passwd": f"root:x:0:0::/:/bin/false\nagent:x:{uid}:{uid}::{HOME}:/bin/bash\n",
         "group": f"root:x:0:\nagent:x:{uid}:\n",
         "hosts": "127.0.0.1 localhost\n::1 localhost\n",
         "hostname": "sandbox\n",

@@ -1,14 +1,18 @@
 """What does a closed place consist of? The paths that exist in it and what may be done with each, as plain data.
 
-It crosses from the runtime to the process that builds the place; every path is absolute and free of links.
+It crosses from the runtime to the process that builds the place. Every path is absolute; where links lead to `sources`
+or to writable paths is settled here, and not asked again when they are mounted.
 """
 
 import json
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 
 class Plan(NamedTuple):
-    """`protected` paths lie inside writable ones and stay as they are; `hidden` ones are covered.
+    """`protected` paths, named by the operator, and `guarded` ones, found, lie in writable ones and stay as they are;
+    `hidden` ones are covered. `contents` are files that show these bytes, written as Latin-1, instead of their own.
+    `sources` are the real paths of those readable ones that are reached over links.
 
     `programs` is None where every program of the system may run; else only these, by the name they are found under.
     `scratch` is a directory of the host's for temporary files where the place has none of its own.
@@ -19,8 +23,11 @@ class Plan(NamedTuple):
     network: str
     readable: tuple[str, ...]
     writable: tuple[str, ...]
+    sources: dict[str, str] = {}  # noqa: RUF012  # never changed
     protected: tuple[str, ...] = ()
+    guarded: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
+    contents: dict[str, str] = {}  # noqa: RUF012  # never changed
     programs: dict[str, str] | None = None
     uid: int | None = None
     owner: tuple[int, int] = (0, 0)
@@ -35,6 +42,19 @@ class Plan(NamedTuple):
     @staticmethod
     def from_json(text: bytes) -> "Plan":
         told: dict[str, Any] = json.loads(text)
-        for name in ("readable", "writable", "protected", "hidden", "owner"):
+        for name in ("readable", "writable", "protected", "guarded", "hidden", "owner"):
             told[name] = tuple(told[name])
         return Plan(**told)
+
+
+def within(path: str, root: str) -> bool:
+    return path == root or path.startswith(root.rstrip("/") + "/")
+
+
+def outermost(paths: Sequence[str]) -> tuple[str, ...]:
+    """Without those that lie inside another."""
+    kept: list[str] = []
+    for path in sorted(set(paths), key=len):
+        if not any(within(path, root) for root in kept):
+            kept.append(path)
+    return tuple(kept)

@@ -13,17 +13,20 @@ import socket
 import tempfile
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from toolreeve.sandbox.cgroup import Bases, Group
-from toolreeve.sandbox.environment import BASE
 from toolreeve.sandbox.kernel_limits import KernelLimits
-from toolreeve.sandbox.launch import BUFFER, Launch, Unavailable, launch
+from toolreeve.sandbox.launch import BUFFER, Launch, Unavailable, launch, unavailable
 from toolreeve.sandbox.plan import Plan
+from toolreeve.sandbox.wire import COVERED, SLOT
 
 _COMMANDS_EACH = 500
 _REMAINS = 64 << 20
 _REMOVALS, _REMOVE_EVERY = 100, 0.002
+_COVERS_EACH = 30  # two longest paths for each fit into a message
+_ENDED = "the yard ended"
 _names = itertools.count()
 
 
@@ -65,33 +68,38 @@ class Slot:
         self.pidfd = -1
 
 
-class Session:
-    """`busy` is its owner's, who decides when it has to go, as is `lent`, the number of slots that never come back.
+class _Order(NamedTuple):
+    """A slot that the yard was asked for."""
 
-    `environment` is what every program in it finds.
-    """
+    promise: "asyncio.Future[Slot]"
+    kind: Kind
+    group: Group | None
+
+
+class Session:
+    """`busy` is its owner's, who decides when it has to go, as is `lent`, the number of slots that never come back."""
 
     def __init__(self, plan: Plan, bases: Bases | None, most: int) -> None:
         self.plan = plan
         self.apart = plan.tier == "full"
-        self.environment: Mapping[str, str] = BASE
         self.busy = 0
         self.lent = 0
         self._bases, self._most = bases, most
         self._idle: dict[Kind, list[Slot]] = {}
         self._slots: set[Slot] = set()
-        self._ordered: deque[tuple[asyncio.Future[Slot], Kind, Group | None]] = deque()
+        self._ordered: deque[_Order | asyncio.Future[None]] = deque()
+        self._covering: set[asyncio.Future[None]] = set()
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._lingering: list[Group] = []
         self._yard: Launch | None = None
 
-    async def start(self) -> socket.socket | None:
-        """The listener of its network, if it has one of its own. Raises Unavailable."""
+    async def start(self) -> None:
+        """Raises Unavailable, TimeoutError."""
         self._loop = asyncio.get_running_loop()
         if not self.apart:
             scratch = tempfile.mkdtemp(prefix="toolreeve-")
             self.plan = self.plan._replace(scratch=scratch)
-            self.environment = {**BASE, "HOME": scratch, "TMPDIR": scratch}
+            os.chmod(scratch, 0o711)  # noqa: S103  # each slot has a folder of its own in it
         try:
             self._yard = await launch(self.plan)
         except BaseException:
@@ -103,11 +111,46 @@ class Session:
             for base in bases:
                 os.close(base)
         self._loop.add_reader(self._yard.line, self._hear)
-        return self._yard.listener
+
+    @property
+    def listener(self) -> socket.socket | None:
+        """Of its network, if it has one of its own."""
+        return None if self._yard is None else self._yard.listener
 
     @property
     def alive(self) -> bool:
         return self._yard is not None
+
+    def cover(self, hidden: Sequence[str], guarded: Sequence[str]) -> None:
+        """Cover paths that were made or replaced, for every command in here, also those that run.
+
+        Where that fails the place ends, and with it what runs there.
+        """
+        if not self.apart:
+            return
+        for begin in range(0, max(len(hidden), len(guarded)), _COVERS_EACH):
+            part = slice(begin, begin + _COVERS_EACH)
+            if self._yard is None:
+                return
+            try:
+                self._yard.send({"hide": hidden[part], "protect": guarded[part]})
+            except OSError:
+                self.close()
+                return
+            done: asyncio.Future[None] = self._loop.create_future()
+            self._ordered.append(done)
+            self._covering.add(done)
+            done.add_done_callback(self._is_covered)
+
+    def _is_covered(self, done: "asyncio.Future[None]") -> None:
+        self._covering.discard(done)
+        if done.exception() is not None:
+            self.close()
+
+    async def covered(self) -> None:
+        """When all that it was asked to cover is. Raises Unavailable."""
+        while self._covering:
+            await asyncio.gather(*self._covering)
 
     async def take(self, kind: Kind) -> Slot:
         """A slot that is free, or a new one, or the next to become free."""
@@ -146,7 +189,7 @@ class Session:
 
     def _send_order(self, kind: Kind, promise: "asyncio.Future[Slot]") -> None:
         if self._yard is None:
-            raise Unavailable("the yard ended")
+            raise Unavailable(_ENDED)
         network, limits = kind
         name = f"toolreeve-{os.getpid()}-{next(_names)}"
         group = None if self._bases is None else Group(self._bases, name)
@@ -160,10 +203,11 @@ class Session:
         finally:
             for entrance in entrances:
                 os.close(entrance)
-        self._ordered.append((promise, kind, group))
+        self._ordered.append(_Order(promise, kind, group))
 
     def _group_names(self) -> list[str]:
-        groups = [*(slot.group for slot in self._slots), *(group for _, _, group in self._ordered), *self._lingering]
+        ordered = [order.group for order in self._ordered if isinstance(order, _Order)]
+        groups = [*(slot.group for slot in self._slots), *ordered, *self._lingering]
         return [group.name for group in groups if group is not None]
 
     def _hear(self) -> None:
@@ -174,10 +218,17 @@ class Session:
         if not message:
             self.close()
             return
-        promise, kind, group = self._ordered.popleft()
-        if message != b"slot":
+        order = self._ordered.popleft()
+        if not isinstance(order, _Order):
+            if message == COVERED:
+                _set(order)
+            else:
+                _refuse(order, unavailable(message, _ENDED))
+            return
+        promise, kind, group = order
+        if message != SLOT:
             self._discard(group)
-            _refuse(promise, message[4:].decode(errors="replace"))
+            _refuse(promise, unavailable(message, _ENDED))
             self._next_turn()
             return
         slot = Slot(descriptors[0], descriptors[1], kind, group, apart=self.apart)
@@ -261,9 +312,12 @@ class Session:
                 answer.set_result(b"")
             self.drop(slot)
         while self._ordered:
-            promise, _, group = self._ordered.popleft()
-            self._discard(group)
-            _refuse(promise, "the yard ended")
+            order = self._ordered.popleft()
+            if isinstance(order, _Order):
+                self._discard(order.group)
+                _refuse(order.promise, Unavailable(_ENDED))
+            else:
+                _refuse(order, Unavailable(_ENDED))
         yard.end()
         self._remove_groups()
         self._remove_scratch()
@@ -281,6 +335,11 @@ class Session:
             shutil.rmtree(self.plan.scratch, ignore_errors=True)
 
 
-def _refuse(promise: "asyncio.Future[Slot]", why: str) -> None:
+def _set(promise: "asyncio.Future[None]") -> None:
     if not promise.done():
-        promise.set_exception(Unavailable(why))
+        promise.set_result(None)
+
+
+def _refuse(promise: "asyncio.Future[Any]", why: Unavailable) -> None:
+    if not promise.done():
+        promise.set_exception(why)

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple, NoReturn
 
 from toolreeve.sandbox import identity, keeper, landlock, mounts, seccomp, syscalls, tree
 from toolreeve.sandbox.plan import Plan
-from toolreeve.sandbox.wire import ENDED
+from toolreeve.sandbox.scratch import Scratch
+from toolreeve.sandbox.wire import ENDED, failure
 
 _LARGEST_REQUEST = 1 << 18
 _DESCRIPTORS = 64
@@ -51,7 +52,7 @@ def filters(plan: Plan) -> dict[str, bytes]:
     }
 
 
-def _ruleset(plan: Plan) -> landlock.Ruleset | None:
+def _ruleset(plan: Plan, own: str) -> landlock.Ruleset | None:
     """Beside namespaces it is a second wall and may be missing; without them it is the only one."""
     if plan.tier == "limits" or (plan.tier == "full" and not landlock.version()):
         return None
@@ -59,12 +60,12 @@ def _ruleset(plan: Plan) -> landlock.Ruleset | None:
     devices = [f"/dev/{name}" for name in mounts.DEVICES]
     if plan.tier == "full":
         rules.grant(landlock.READ, ["/"])
-        rules.grant(landlock.WRITE, [*plan.writable, *mounts.TEMPORARY, mounts.PRIVATE])
+        rules.grant(landlock.WRITE, [*plan.writable, *mounts.TEMPORARY])
         rules.grant(landlock.USE_TERMINAL, ["/dev/pts"])
     else:
         rules.grant(landlock.READ, plan.readable)
         rules.grant(landlock.LOOK, ["/proc"])
-        rules.grant(landlock.WRITE, [*plan.writable, plan.scratch])
+        rules.grant(landlock.WRITE, [*plan.writable, own])
     rules.grant(landlock.USE_DEVICE, devices)
     return rules
 
@@ -76,22 +77,25 @@ def run(commands: socket.socket, telling: socket.socket, plan: Plan, code: bytes
         for group in bounds.groups:
             os.write(group, b"0")
             os.close(group)
-        ending = _lock(plan, code, bounds.limits, telling)
+        ending, scratch = _lock(plan, code, bounds.limits, telling)
     except Exception as problem:
-        telling.send(f"{type(problem).__name__}: {problem}".encode())
+        telling.send(failure(problem))
         os._exit(1)
     telling.close()
     try:
-        Slot(commands, ending, plan).serve()
+        Slot(commands, ending, plan, scratch).serve()
     finally:
         os._exit(0)
 
 
-def _lock(plan: Plan, code: bytes | None, limits: Limits, telling: socket.socket) -> socket.socket | None:
+def _lock(
+    plan: Plan, code: bytes | None, limits: Limits, telling: socket.socket
+) -> tuple[socket.socket | None, Scratch]:
     """Give everything up. What is answered first is how to end it all."""
     with contextlib.suppress(OSError):
         identity.write("/proc/self/oom_score_adj", "500")
-    ending, pidfd = _go_apart(plan) if plan.tier == "full" else _stay()
+    enter = _go_apart if plan.tier == "full" else _stay
+    ending, pidfd, scratch = enter(plan)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for kind, soft, hard in limits:
         _hold(kind, soft, hard)
@@ -99,13 +103,13 @@ def _lock(plan: Plan, code: bytes | None, limits: Limits, telling: socket.socket
         syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
         with contextlib.suppress(PermissionError):  # nothing to drop them with means nothing to drop
             syscalls.drop_capabilities()
-    if (rules := _ruleset(plan)) is not None:
+    if (rules := _ruleset(plan, _own_folder(plan))) is not None:
         rules.enforce()
     if code is not None:
         seccomp.enforce(code)
     socket.send_fds(telling, [b"ready"], [pidfd])
     os.close(pidfd)
-    return ending
+    return ending, scratch
 
 
 def _hold(kind: int, soft: int, hard: int) -> None:
@@ -116,13 +120,27 @@ def _hold(kind: int, soft: int, hard: int) -> None:
     resource.setrlimit(kind, (soft, hard))
 
 
-def _stay() -> tuple[None, int]:
+def _own_folder(plan: Plan) -> str:
+    return f"{plan.scratch}/{os.getpid()}"
+
+
+def _stay(plan: Plan) -> tuple[socket.socket | None, int, Scratch]:
     """Without namespaces a slot ends what it started by itself, and the yard does when the slot cannot."""
     syscalls.prctl(syscalls.PR_SET_CHILD_SUBREAPER, 1)
-    return None, os.pidfd_open(os.getpid())
+    own = _own_folder(plan)
+    home, work, temporary = (f"{own}/{name}" for name in ("home", "work", "temporary"))
+    for folder in (own, home, work, temporary):
+        os.mkdir(folder, 0o700)
+        if plan.uid is not None:
+            os.chown(folder, plan.uid, plan.uid)
+    if plan.uid is not None:
+        identity.become(plan.uid)
+    folders: dict[str, set[str]] = {home: set(), work: set(), temporary: set()}
+    scratch = Scratch(folders, home=home, work=work, temporary=temporary, mounted=False)
+    return None, os.pidfd_open(os.getpid()), scratch
 
 
-def _go_apart(plan: Plan) -> tuple[socket.socket, int]:
+def _go_apart(plan: Plan) -> tuple[socket.socket | None, int, Scratch]:
     """Into a mount and a process namespace of the slot's own; its process 1 is the keeper."""
     apart = syscalls.CLONE_NEWNS | syscalls.CLONE_NEWPID
     if plan.counts_processes:  # processes are counted by user namespace
@@ -131,7 +149,7 @@ def _go_apart(plan: Plan) -> tuple[socket.socket, int]:
         identity.enter_user_namespace(apart)
     else:
         syscalls.unshare(apart)
-    mounts.mount_temporary(mounts.PRIVATE, plan.temporary_mb)
+    folders = mounts.enter_slot(plan)
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     pid, pidfd = syscalls.clone(syscalls.CLONE_PIDFD)
     if pid == 0:
@@ -142,20 +160,18 @@ def _go_apart(plan: Plan) -> tuple[socket.socket, int]:
         raise OSError("the keeper of the slot did not start")
     if plan.uid is not None and not plan.counts_processes:
         identity.become(plan.uid)
-    return ours, pidfd
+    scratch = Scratch(folders, home=mounts.HOME, work=mounts.PRIVATE, temporary=mounts.TEMPORARY[0], mounted=True)
+    return ours, pidfd, scratch
 
 
 class Slot:
     """`ending` is the line to the keeper; without one the slot ends by itself what it started."""
 
-    def __init__(self, commands: socket.socket, ending: socket.socket | None, plan: Plan) -> None:
+    def __init__(self, commands: socket.socket, ending: socket.socket | None, plan: Plan, scratch: Scratch) -> None:
         self._commands = commands
         self._ending = ending
         self._apart = ending is not None
-        self._private = mounts.PRIVATE
-        if not self._apart:
-            self._private = f"{plan.scratch}/{os.getpid()}"
-            os.mkdir(self._private)
+        self._scratch = scratch
         self._watches_memory = plan.counts_memory
         self._watches_number = plan.counts_memory and not plan.counts_processes
         self._cores = os.cpu_count() or 1
@@ -175,11 +191,12 @@ class Slot:
 
     def _command(self, request: dict[str, Any], descriptors: list[int]) -> None:
         try:
-            pid = _spawn(request, descriptors, self._private)
+            pid = _spawn(request, descriptors, self._scratch)
         except OSError as problem:
             if problem.errno == errno.ENOMEM:  # the process namespace is dead: killed from outside
                 os._exit(0)
-            self._commands.send(ENDED.pack(b"F", problem.errno or 0, 0, 0, 0))
+            clean = True
+            self._commands.send(ENDED.pack(b"F", problem.errno or 0, 0, 0, 0, clean))
             return
         finally:
             for descriptor in descriptors:
@@ -188,9 +205,8 @@ class Slot:
         _, status, used = os.wait4(pid, 0)
         self._end_leftovers()
         os.chdir("/")
-        if request["private"]:
-            tree.wipe(self._private)
-        self._commands.send(ENDED.pack(breach, status, used.ru_utime, used.ru_stime, used.ru_maxrss))
+        clean = self._scratch.renew()
+        self._commands.send(ENDED.pack(breach, status, used.ru_utime, used.ru_stime, used.ru_maxrss, clean))
 
     def _await(self, pid: int, request: dict[str, Any]) -> bytes:
         """Until it ends, is to be ended, or uses more than it may together with all it started."""
@@ -238,10 +254,10 @@ def _read_whole(descriptor: int) -> bytes:
         return file.read()
 
 
-def _spawn(request: dict[str, Any], descriptors: list[int], private: str) -> int:
+def _spawn(request: dict[str, Any], descriptors: list[int], scratch: Scratch) -> int:
     """The first three descriptors are its streams, the others are files that it finds by name."""
-    environment = request["environment"]
-    os.chdir(private if request["private"] else request["directory"])
+    environment = {**scratch.environment, **request["environment"]}
+    os.chdir(scratch.work if request["private"] else request["directory"])
     actions = [(os.POSIX_SPAWN_DUP2, descriptors[number], number) for number in range(3)]
     above = max(descriptors) + 1
     for number, name in enumerate(request["files"]):

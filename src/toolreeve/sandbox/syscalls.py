@@ -31,6 +31,7 @@ _NUMBERS = {
     "open_tree": 428,
     "move_mount": 429,
     "clone3": 435,
+    "openat2": 437,
     "mount_setattr": 442,
     "landlock_create_ruleset": 444,
     "landlock_add_rule": 445,
@@ -118,6 +119,8 @@ MS_REMOUNT = 32
 MS_BIND = 4096
 MS_REC = 16384
 MS_PRIVATE = 1 << 18
+MS_SLAVE = 1 << 19
+MS_SHARED = 1 << 20
 MNT_DETACH = 2
 
 ATTR_RDONLY = 1
@@ -126,11 +129,14 @@ ATTR_NODEV = 4
 ATTR_NOEXEC = 8
 ATTR_IDMAP = 0x100000
 
-_AT_FDCWD = -100
+AT_FDCWD = -100
 _AT_EMPTY_PATH = 0x1000
+_AT_SYMLINK_NOFOLLOW = 0x100
 _AT_RECURSIVE = 0x8000
 _OPEN_TREE_CLONE = 1
 _MOVE_MOUNT_F_EMPTY_PATH = 4
+_MOVE_MOUNT_T_EMPTY_PATH = 0x40
+_RESOLVE_NO_LINKS = 0x02 | 0x04  # neither those of /proc nor others
 
 
 def mount(source: str | None, target: str, kind: str | None = None, flags: int = 0, options: str | None = None) -> None:
@@ -150,10 +156,28 @@ def pivot_here() -> None:
     os.chdir("/")
 
 
-def detached_tree(path: str) -> int:
-    """A copy of the mounts at a path that is not mounted anywhere yet."""
-    flags = _OPEN_TREE_CLONE | os.O_CLOEXEC | _AT_RECURSIVE
-    return call("open_tree", _AT_FDCWD, ctypes.c_char_p(os.fsencode(path)), flags)
+class _OpenHow(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_uint64) for name in ("flags", "mode", "resolve")]
+
+
+def open_path(path: str, flags: int = 0) -> int:
+    """A descriptor that stands for an absolute path. A link anywhere in it is an error, not followed (ELOOP)."""
+    how = _OpenHow(os.O_PATH | os.O_CLOEXEC | flags, 0, _RESOLVE_NO_LINKS)
+    try:
+        return call("openat2", -1, ctypes.c_char_p(os.fsencode(path)), ctypes.byref(how), ctypes.sizeof(how))
+    except OSError as problem:
+        raise OSError(problem.errno, os.strerror(problem.errno or 0), path) from None
+
+
+def detached_tree(path: str, place: int = AT_FDCWD) -> int:
+    """A copy of the mounts at a path, mounted nowhere yet. A link at its end is not followed, but taken itself.
+
+    Without a path, it is what the descriptor `place` stands for.
+    """
+    flags = _OPEN_TREE_CLONE | os.O_CLOEXEC | _AT_RECURSIVE | _AT_SYMLINK_NOFOLLOW
+    if not path:
+        flags |= _AT_EMPTY_PATH
+    return call("open_tree", place, ctypes.c_char_p(os.fsencode(path)), flags)
 
 
 class _MountAttributes(ctypes.Structure):
@@ -161,13 +185,17 @@ class _MountAttributes(ctypes.Structure):
 
 
 def set_mount(tree: int, attributes: int, user_namespace: int = -1) -> None:
+    """What is detached also shares nothing any more with what it was copied from."""
     if user_namespace >= 0:
         attributes |= ATTR_IDMAP
-    wanted = _MountAttributes(attributes, 0, 0, max(user_namespace, 0))
+    wanted = _MountAttributes(attributes, 0, MS_PRIVATE, max(user_namespace, 0))
     flags = _AT_EMPTY_PATH | _AT_RECURSIVE
     call("mount_setattr", tree, ctypes.c_char_p(b""), flags, ctypes.byref(wanted), ctypes.sizeof(wanted))
 
 
-def attach_tree(tree: int, target: str) -> None:
-    where = ctypes.c_char_p(os.fsencode(target))
-    call("move_mount", tree, ctypes.c_char_p(b""), _AT_FDCWD, where, _MOVE_MOUNT_F_EMPTY_PATH)
+def attach_tree(tree: int, target: str, place: int = AT_FDCWD) -> None:
+    """Onto a path, where a link at its end is not followed, or without one onto what `place` stands for."""
+    flags = _MOVE_MOUNT_F_EMPTY_PATH
+    if not target:
+        flags |= _MOVE_MOUNT_T_EMPTY_PATH
+    call("move_mount", tree, ctypes.c_char_p(b""), place, ctypes.c_char_p(os.fsencode(target)), flags)

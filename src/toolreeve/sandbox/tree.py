@@ -4,10 +4,13 @@ Read from /proc, which in a slot of its own namespace shows that command's proce
 """
 
 import contextlib
+import errno
+import itertools
 import os
 import signal
 import stat
-from collections.abc import Iterable, Iterator, Set
+import sys
+from collections.abc import Collection, Iterable, Iterator, Set
 
 from toolreeve.sandbox import kernel_memory
 
@@ -106,12 +109,37 @@ def end_descendants(spared: Set[int] = frozenset()) -> None:
                 pass
 
 
-def wipe(folder: str) -> None:
-    """Remove everything in a folder, whatever its permissions."""
-    for entry in os.scandir(folder):
-        if entry.is_dir(follow_symlinks=False):
-            os.chmod(entry.path, stat.S_IRWXU)
-            wipe(entry.path)
-            os.rmdir(entry.path)
-        else:
-            os.unlink(entry.path)
+def wipe(folder: str, *, keep: Collection[str] = (), most: int | None = None) -> None:
+    """Remove everything in a folder but what is to be kept, whatever its rights, its depth and the length of its paths.
+
+    Raises OSError where something does not go, or where there is more than `most`.
+    """
+    top = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    left = itertools.count(most or sys.maxsize, -1)
+    try:
+        while names := [name for name in os.listdir(top) if name not in keep]:
+            for name in names:
+                _remove(top, name, left)
+    finally:
+        os.close(top)
+
+
+def _remove(top: int, name: str, left: Iterator[int]) -> None:
+    """Folders inside a folder are moved to the top, so that depth costs nothing."""
+    if next(left) <= 0:
+        raise OSError(errno.E2BIG, "there is too much to remove")
+    if not stat.S_ISDIR(os.stat(name, dir_fd=top, follow_symlinks=False).st_mode):
+        os.unlink(name, dir_fd=top)
+        return
+    os.chmod(name, stat.S_IRWXU, dir_fd=top)
+    folder = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=top)
+    try:
+        for inner in os.listdir(folder):
+            if stat.S_ISDIR(os.stat(inner, dir_fd=folder, follow_symlinks=False).st_mode):
+                os.chmod(inner, stat.S_IRWXU, dir_fd=folder)
+                os.rename(inner, f".removed-{os.urandom(8).hex()}", src_dir_fd=folder, dst_dir_fd=top)
+            else:
+                _remove(folder, inner, left)
+    finally:
+        os.close(folder)
+    os.rmdir(name, dir_fd=top)

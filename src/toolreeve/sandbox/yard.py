@@ -17,7 +17,9 @@ import struct
 import time
 
 from toolreeve.sandbox import identity, mounts, slot, syscalls, tree
+from toolreeve.sandbox.covers import Covers
 from toolreeve.sandbox.plan import Plan
+from toolreeve.sandbox.wire import COVERED, PASSING, SLOT, failure
 
 PROXY_PORT = 3128
 MESSAGE = 1 << 18
@@ -28,26 +30,28 @@ _UP_AND_RUNNING = 0x41
 _APART = syscalls.CLONE_NEWNS | syscalls.CLONE_NEWIPC | syscalls.CLONE_NEWUTS | syscalls.CLONE_NEWPID
 
 
-def main(descriptor: int) -> None:
-    """Started by the runtime with its end of a socket; the first message is the plan."""
+def main(descriptor: int, planned: int) -> None:
+    """Started by the runtime with its end of a socket, and a file with the plan."""
     runtime = socket.socket(fileno=descriptor)
     runtime.set_inheritable(False)
     try:
         os.umask(0o022)
-        plan = Plan.from_json(runtime.recv(MESSAGE))
+        with open(planned, "rb") as file:
+            plan = Plan.from_json(file.read())
         if plan.tier != "limits" and not syscalls.KNOWN_MACHINE:
             raise OSError("the system calls of this kind of machine are not known")
         life = os.pidfd_open(os.getppid())
         if plan.tier == "full":
             mapping = _go_apart(plan, runtime)
-            _serve(runtime, life, plan, _open_place(plan, mapping))
+            listener, covers = _open_place(plan, mapping)
+            _serve(runtime, life, Yard(runtime, plan, covers), listener)
         else:
             syscalls.prctl(syscalls.PR_SET_CHILD_SUBREAPER, 1)
             runtime.send(struct.pack("=I", os.getpid()))
-            _serve(runtime, life, plan, None)
+            _serve(runtime, life, Yard(runtime, plan, None), None)
     except Exception as problem:
         with contextlib.suppress(OSError):
-            runtime.send(json.dumps({"problem": f"{type(problem).__name__}: {problem}"}).encode())
+            runtime.send(failure(problem))
         os._exit(1)
     os._exit(0)
 
@@ -72,7 +76,7 @@ def _go_apart(plan: Plan, runtime: socket.socket) -> int:
     return mapping
 
 
-def _open_place(plan: Plan, mapping: int) -> socket.socket | None:
+def _open_place(plan: Plan, mapping: int) -> tuple[socket.socket | None, Covers]:
     """Build the place; the listener of the guarded network is made while we are still able to."""
     listener = None
     if plan.network != "host":
@@ -82,12 +86,12 @@ def _open_place(plan: Plan, mapping: int) -> socket.socket | None:
         listener.bind(("127.0.0.1", PROXY_PORT))
         listener.listen(128)
     syscalls.set_host_name(b"sandbox")
-    mounts.build(plan, mapping)
+    covers = mounts.build(plan, mapping)
     if listener is not None:
         _bound_buffers()
     if mapping >= 0:
         os.close(mapping)
-    return listener
+    return listener, covers
 
 
 def _raise_loopback() -> None:
@@ -101,20 +105,19 @@ def _bound_buffers() -> None:
         identity.write(f"/proc/sys/net/ipv4/tcp_{direction}mem", "4096 65536 98304")
 
 
-def _serve(runtime: socket.socket, life: int, plan: Plan, listener: socket.socket | None) -> None:
+def _serve(runtime: socket.socket, life: int, yard: "Yard", listener: socket.socket | None) -> None:
     handed = [] if listener is None else [listener.fileno()]
     socket.send_fds(runtime, [b"{}"], handed)
     if listener is not None:
         listener.close()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # slots that end leave nothing to be collected
-    yard = Yard(runtime, plan)
     gc.collect()
     gc.freeze()
     gc.disable()
     awaited = select.poll()
     awaited.register(runtime, select.POLLIN)
     awaited.register(life, select.POLLIN)
-    patience = None if plan.tier == "full" else _ORPHANS_EVERY
+    patience = None if yard.apart else _ORPHANS_EVERY
     while True:
         heard = [descriptor for descriptor, _ in awaited.poll(patience)]
         if life in heard or (heard and not yard.obey()):
@@ -125,11 +128,12 @@ def _serve(runtime: socket.socket, life: int, plan: Plan, listener: socket.socke
 
 
 class Yard:
-    """What the runtime asks for: slots, and the removal of their control groups where it no longer can."""
+    """What the runtime asks for: slots, covers, and the removal of control groups where it no longer can."""
 
-    def __init__(self, runtime: socket.socket, plan: Plan) -> None:
+    def __init__(self, runtime: socket.socket, plan: Plan, covers: Covers | None) -> None:
         self.slots: set[int] = set()
-        self._runtime, self._plan = runtime, plan
+        self.apart = plan.tier == "full"
+        self._runtime, self._plan, self._covers = runtime, plan, covers
         self._filters = slot.filters(plan)
         self._bases: list[int] = []
         self._groups: set[str] = set()
@@ -142,10 +146,23 @@ class Yard:
         request = json.loads(message)
         if "bases" in request:
             self._bases = descriptors
+        elif "hide" in request:
+            self._runtime.send(self._cover(request["hide"], request["protect"]))
         else:
             self._groups = {*request["others"], request["name"]}
             self._let_out(self._filters.get(request["network"]), slot.Bounds(request["limits"], descriptors))
         return True
+
+    def _cover(self, hidden: list[str], guarded: list[str]) -> bytes:
+        """In every slot as well: what is mounted here is mounted there."""
+        if self._covers is None:
+            return COVERED
+        try:
+            self._covers.hide(hidden)
+            self._covers.protect(guarded, fixed=False)
+        except OSError as problem:
+            return failure(problem)
+        return COVERED
 
     def _let_out(self, code: bytes | None, bounds: slot.Bounds) -> None:
         """Fork a slot; the runtime gets its socket and the pidfd that ends all it runs, or why there is none."""
@@ -166,16 +183,16 @@ class Yard:
         answer, descriptors = _receive(told)
         told.close()
         if answer == b"ready":
-            socket.send_fds(self._runtime, [b"slot"], [theirs.fileno(), *descriptors])
+            socket.send_fds(self._runtime, [SLOT], [theirs.fileno(), *descriptors])
         else:
-            self._runtime.send(b"none" + (answer or b"the slot ended while it was being locked"))
+            self._runtime.send(answer or PASSING + b"the slot ended while it was being locked")
         theirs.close()
         for descriptor in descriptors:
             os.close(descriptor)
 
     def end(self) -> None:
         """Leave nothing behind: no process, no control group, no file."""
-        if self._plan.tier == "full":
+        if self.apart:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(-1, signal.SIGKILL)
             with contextlib.suppress(ChildProcessError):  # children are ignored: this returns when the last is gone

@@ -30,6 +30,7 @@ async def _git(ctx: Context, *arguments: str, neutral: dict[str, str] | None = N
         directory=running.directory_of(ctx, None),
         environment={**running.environment_of(ctx), **(neutral or NEUTRAL)},
         read_only=True,
+        neutral_git=True,
         limits=running.limits_of(ctx, _SECONDS),
     )
     command = running.shown(argv)

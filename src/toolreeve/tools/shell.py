@@ -56,7 +56,8 @@ async def bash(ctx: Context, command: str, timeout: float | None = None, working
     request = ProcessRequest(
         argv=("bash", "-c", '. "$TOOLREEVE_SCRIPT"' if by_file else command),
         directory=running.directory_of(ctx, working_dir),
-        environment=running.environment_of(ctx),
+        environment={**running.environment_of(ctx), **({} if ctx.approved else NEUTRAL)},
+        neutral_git=not ctx.approved,
         files={"TOOLREEVE_SCRIPT": whole} if by_file else {},
         network=ctx.commands.network,
         limits=running.limits_of(ctx, running.seconds_allowed(timeout, ctx.commands.timeout)),
@@ -136,6 +137,7 @@ async def execute_command(ctx: Context, command: str, timeout: float | None = No
         argv=(),
         directory=running.directory_of(ctx, None),
         environment={**running.environment_of(ctx), **NEUTRAL},
+        neutral_git=True,
         network=ctx.commands.network,
         limits=running.limits_of(ctx, seconds),
     )

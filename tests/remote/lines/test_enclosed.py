@@ -19,7 +19,8 @@ from toolreeve.remote.lines.line import ServerAway
 from toolreeve.remote.lines.stdio import StdioLine
 from toolreeve.remote.talk.session import Session
 from toolreeve.sandbox.grounds import Grounds
-from toolreeve.sandbox.sandbox import Sandbox, Strictness
+from toolreeve.sandbox.sandbox import Sandbox
+from toolreeve.sandbox.tiers import Strictness
 
 LONG = f"61.{os.getpid()}"
 """Nobody else on this machine sleeps for just as long."""

@@ -1,0 +1,186 @@
+"""Upkeep of covers: which paths were made or replaced, before, during and after commands.
+
+What is hidden is covered whenever it is made, and a guarded path that is replaced is covered again. A guarded path that
+appears while commands run may be the work of any of them: it is suspect until the last that ran then has ended.
+"""
+
+import asyncio
+import itertools
+import os
+from collections.abc import Callable, Iterable
+
+from toolreeve.core.guarded import GuardTable
+from toolreeve.sandbox.grounds import Found
+from toolreeve.sandbox.link_targets import LinkTargets
+from toolreeve.sandbox.neutral import Covers, covers
+from toolreeve.sandbox.quarantine import Quarantine
+from toolreeve.sandbox.watch import Changes, Watch
+
+
+class Upkeep:
+    """`refresh` is called with what must be covered, at once, while the event loop runs.
+
+    Without a quarantine, what appeared stays where it is, and is covered for later commands.
+    """
+
+    def __init__(self, guards: GuardTable, refresh: Callable[[Found], None], quarantine: Quarantine | None) -> None:
+        self._refresh, self._quarantine, self._guards = refresh, quarantine, guards
+        self._neutral = -1, Covers()
+        self._watch = Watch(guards)
+        self._targets = LinkTargets()
+        self.started = False
+        self._listening: set[int] = set()
+        self._running: set[int] = set()
+        self._lasting: set[int] = set()
+        self._numbers = itertools.count()
+        self._suspects: dict[str, set[int]] = {}
+        self._replaced: frozenset[str] = frozenset()
+        self._former: dict[str, bytes] = {}
+        self._covered: dict[str, tuple[int, int]] = {}
+
+    async def start(self) -> None:
+        """Look through everything, once."""
+        await asyncio.to_thread(self._watch.start)
+        self.started = True
+        self._aim()
+
+    def close(self) -> None:
+        for descriptor in self._listening:
+            asyncio.get_running_loop().remove_reader(descriptor)
+        self._watch.close()
+        self._targets.close()
+
+    def _aim(self) -> None:
+        self._targets.aim(self._watch.guarded(), self._watch.hidden())
+        for descriptor in {self._watch.fileno(), self._targets.fileno()} - self._listening - {-1}:
+            asyncio.get_running_loop().add_reader(descriptor, self.look)
+            self._listening.add(descriptor)
+
+    @property
+    def incomplete(self) -> str:
+        return self._watch.incomplete
+
+    def found(self) -> Found:
+        """All that a place must cover."""
+        guarded = [path for path in self._watch.guarded() if not self._is_suspect(path)]
+        return Found(hidden=sorted(self._watch.hidden()), guarded=sorted(guarded))
+
+    def neutral(self) -> Covers:
+        """What a place must show for git in it to run nothing that a repository names."""
+        if self._neutral[0] != self._watch.version:
+            self._neutral = self._watch.version, covers(self._watch, self._guards)
+        return self._neutral[1]
+
+    def covered(self, found: Found, *, apart: bool) -> None:
+        """A place was built with these covers, if its tier has any."""
+        if apart:
+            for path in found.guarded:
+                self._note_covered(path)
+
+    def _note_covered(self, path: str) -> None:
+        if (inode := _inode(path)) is not None:
+            self._covered[path] = inode
+
+    def look(self) -> None:
+        """Take note of what happened since the last time, and have covered what must be."""
+        if not self.started:
+            return
+        changes = self._watch.drain()
+        moved = self._targets.drain()
+        if not changes and not moved:
+            return
+        back = changes.appeared & self._covered.keys()  # the host had taken it away, for no command could
+        replaced = self._replaced_among(changes.changed) | back
+        self._accept(changes, replaced)
+        self._former = {**changes.former, **self._former}
+        self._suspect((changes.appeared | moved.arrived) - back, replaced)
+        self._aim()
+        guarded = changes.appeared | replaced | moved.guarded
+        hidden = {path for path in changes.hidden if os.path.lexists(path)} | moved.hidden
+        self._renew(hidden, [path for path in guarded if not self._is_suspect(path)])
+
+    def _renew(self, hidden: Iterable[str], guarded: Iterable[str]) -> None:
+        found = Found(hidden=sorted(hidden), guarded=sorted(guarded))
+        for path in found.guarded:
+            if path in self._covered:
+                self._note_covered(path)
+        if found.hidden or found.guarded:
+            self._refresh(found)
+
+    def _suspect(self, appeared: frozenset[str], replaced: frozenset[str]) -> None:
+        if self._running:
+            self._replaced |= {path for path in replaced if not self._is_below_suspect(path)}
+            for path in appeared | replaced:
+                self._suspects.setdefault(path, set(self._running))
+        elif self._lasting:  # whose end cannot be waited for
+            self._settle(appeared, replaced)
+
+    def _is_below_suspect(self, path: str) -> bool:
+        """What appeared during a command, or lies in what did, is its own to change until it ends."""
+        while len(path) > 1:
+            if self._is_suspect(path):
+                return True
+            path = os.path.dirname(path)
+        return False
+
+    def _accept(self, changes: Changes, replaced: frozenset[str]) -> None:
+        """What the host wrote is what stood there before the next command."""
+        alone = not self._running and not self._lasting
+        for path in changes.appeared | changes.changed if alone else changes.changed - replaced:
+            self._watch.accept(path)
+
+    def _replaced_among(self, paths: Iterable[str]) -> frozenset[str]:
+        """Without those whose cover is still in place: the host changed them, for no command could."""
+        return frozenset(path for path in paths if not self._is_held(path))
+
+    def _is_held(self, path: str) -> bool:
+        while len(path) > 1:
+            if path in self._covered:
+                return self._covered[path] == _inode(path)
+            path = os.path.dirname(path)
+        return False
+
+    def _is_suspect(self, path: str) -> bool:
+        """A path that was guarded before and was replaced is covered all the same."""
+        return path in self._suspects and path not in self._replaced
+
+    def begin(self, *, lasting: bool = False) -> int:
+        """A command that can write begins, or a program that stays; the number is for its end."""
+        self.look()
+        number = next(self._numbers)
+        (self._lasting if lasting else self._running).add(number)
+        return number
+
+    def end(self, number: int, call: str = "") -> tuple[str, ...]:
+        """Put aside what appeared while it ran, unless another command that ran then still does; what was done."""
+        self.look()
+        self._running.discard(number)
+        self._lasting.discard(number)
+        for running in self._suspects.values():
+            running.discard(number)
+        over = frozenset(path for path, running in self._suspects.items() if not running)
+        if not over:
+            return ()
+        for path in over:
+            del self._suspects[path]
+        replaced = over & self._replaced
+        self._replaced -= over
+        return self._settle(over - replaced, replaced, call)
+
+    def _settle(self, appeared: frozenset[str], replaced: frozenset[str], call: str = "") -> tuple[str, ...]:
+        former = {path: data for path, data in self._former.items() if path in replaced}
+        self._former = {path: data for path, data in self._former.items() if path not in appeared | replaced}
+        notices: tuple[str, ...] = ()
+        if self._quarantine is not None:
+            changes = Changes(appeared=appeared, changed=replaced, former=former)
+            notices = self._quarantine.settle(self._watch, changes, call=call)
+        self._renew((), filter(os.path.lexists, appeared))
+        return notices
+
+
+def _inode(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

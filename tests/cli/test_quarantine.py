@@ -1,0 +1,76 @@
+"""What a command left for the host to obey, and the person who decides about it."""
+
+import json
+
+import pytest
+
+from tests.cli.conftest import Shell
+from tests.cli.terminal import on_terminal
+
+
+@pytest.fixture
+def held(shell: Shell) -> str:
+    """The id of a planted `.vscode/tasks.json`."""
+    made = shell.spawn(
+        "--mode", "bypass", "call", "bash", "command=mkdir .vscode; echo evil > .vscode/tasks.json; echo done"
+    )
+
+    assert made.status == 0, made.err
+    assert not (shell.workspace / ".vscode").exists()
+    assert made.out.startswith("done\n[quarantined .vscode: VS Code obeys it (toolreeve quarantine release ")
+    return made.out.rpartition("release ")[2].split(")")[0]
+
+
+def test_it_is_told_in_the_result_listed_and_shown(shell: Shell, held: str) -> None:
+    [listed] = json.loads(shell.spawn("quarantine", "list", "--json").out)
+    assert (listed["id"], listed["path"]) == (held, str(shell.workspace / ".vscode"))
+    shown = shell.spawn("quarantine", "show", held)
+    assert "VS Code obeys it" in shown.out
+    assert "tasks.json" in shown.out
+    assert shell.spawn("quarantine", "show", "nothing").status == 5
+
+
+@pytest.mark.parametrize(("typed", "status"), [("y", 0), ("n", 3), ("", 3)])
+def test_a_person_releases_it_on_a_terminal(shell: Shell, held: str, typed: str, status: int) -> None:
+    with on_terminal(shell, "quarantine", "release", held) as terminal:
+        shown = terminal.shows("Bring it back, for the host to obey? [y/n]: ")
+        terminal.types(f"{typed}\n")
+
+        assert terminal.ends() == status
+    assert "VS Code obeys it" in shown
+    assert (shell.workspace / ".vscode/tasks.json").exists() is (status == 0)
+
+
+def test_without_a_terminal_nobody_releases(shell: Shell, held: str) -> None:
+    refused = shell.spawn("quarantine", "release", held, stdin=b"y\ny\n")
+
+    assert refused.status == 2
+    assert "--yes" not in refused.err
+    assert not (shell.workspace / ".vscode").exists()
+
+
+def test_what_stands_there_now_is_kept(shell: Shell, held: str) -> None:
+    (shell.workspace / ".vscode").mkdir()
+
+    refused = shell.spawn("quarantine", "release", held, "--yes")
+
+    assert refused.status == 1
+    assert "something stands there now" in refused.err
+    assert list((shell.workspace / ".vscode").iterdir()) == []
+
+
+def test_a_decision_is_on_record(shell: Shell, held: str) -> None:
+    assert shell.spawn("quarantine", "delete", held, "--yes").status == 0
+
+    assert shell.spawn("quarantine").err.strip().endswith("nothing is quarantined")
+    exported = shell.spawn("audit", "export").out
+    assert held in exported
+    assert '"deleted"' in exported
+
+
+def test_a_command_cannot_release(shell: Shell, held: str) -> None:
+    explained = shell.spawn("explain", "command", f"toolreeve quarantine release {held} --yes")
+
+    assert "decides in a person's place" in explained.out
+    command = f"ls {shell.home}/.local/state/toolreeve/quarantine || echo nothing there"
+    assert "nothing there" in shell.spawn("--mode", "bypass", "call", "bash", f"command={command}").out
