@@ -59,9 +59,9 @@ WRAPPERS: Mapping[str, Wrapper] = {
         for name in words(
             """
             builtin bunx busybox caffeinate catchsegv ccache cgexec chronic command daemonize dbus-launch
-            dbus-run-session distcc dumb-init eatmydata entr errno genv gnice gstdbuf gtimeout hyperfine i386 ifne
+            dbus-run-session distcc dumb-init eatmydata entr genv gnice gstdbuf gtimeout i386 ifne
             ld-linux-x86-64.so.2 ld.so linux32 linux64 nix-shell nohup npx pkexec pnpx proxychains proxychains4
-            qemu-x86_64 sccache setarch setsid ssh-agent start-stop-daemon tini torify torsocks toybox ts unbuffer uvx
+            qemu-x86_64 sccache setarch setsid ssh-agent start-stop-daemon tini torify torsocks toybox unbuffer uvx
             wine winpty x86_64 xvfb-run
             """
         )
