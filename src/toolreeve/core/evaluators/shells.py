@@ -27,7 +27,8 @@ JOINING = words(
     """
     alias ansible at autossh batch bb beeline bq clickhouse clickhouse-client cling clisp clojure clush
     consul-template cqlsh crontab crystal csi cypher-shell dc dmenu dpkg-reconfigure elixir emacs emacsclient
-    erl eval ex expect ftp fzf gdb ghc ghci git-shell gnuplot gomplate gp groovy gst guile hyperfine hive iex influx isql
+    erl eval ex expect ftp fzf gdb ghc ghci git-shell gnuplot gomplate gp groovy gst guile hive
+    hyperfine iex influx isql
     j2 janet jimsh jinja2 jshell kotlin lftp lldb m4 matlab maxima mongo mongosh mosh mutt nim nvim ocaml octave
     osascript parallel pdsh presto procmail racket raku rlogin rofi rsh run-parts runghc sage sbcl scala scheme
     screen script sftp sk socat sqlcmd sqlplus ssh sshpass su swift tcc tclsh tmux trap trino vi view vim watch
