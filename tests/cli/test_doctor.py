@@ -52,6 +52,15 @@ def test_doctor_and_calls_agree_on_the_tier_whatever_links_there_are(shell: Shel
     assert called.json["data"]["stdout"] != "0\n"
 
 
+def test_every_limit_is_said_to_hold_or_not(shell: Shell) -> None:
+    printed = shell.run("doctor", "--json")
+
+    said = {check["name"]: check["found"] for check in printed.json["checks"] if check["area"] == "limits"}
+    assert {"memory", "processes", "inotify", "temporary files"} <= set(said)
+    assert all(found.startswith(("holds: ", "does not hold: ")) for found in said.values())
+    assert said["writes to the workspace"].startswith("does not hold")
+
+
 def test_a_state_directory_open_to_others_fails_and_can_be_mended(shell: Shell) -> None:
     state = shell.home / ".local/state/toolreeve"
     state.mkdir(parents=True, mode=0o755)
