@@ -78,7 +78,9 @@ def test_it_serves_what_was_chosen_and_ends_at_once_when_told_to(shell: Shell) -
     out, err = process.communicate(timeout=20)
 
     assert [each["name"] for each in listed["result"]["tools"]] == ["calculate"]
-    assert (process.returncode, out, err) == (0, b"", b"")
+    assert (process.returncode, out) == (0, b"")
+    assert err.startswith(b"toolreeve: at most connections: ")
+    assert err.count(b"\n") == 1
 
 
 def test_tokens_of_the_settings_open_the_door_and_nothing_else_does(shell: Shell) -> None:
