@@ -24,13 +24,13 @@ PLANTS = {
     "hooks by a link": f"mkdir h; {HOOK} > h/post-checkout; chmod +x h/post-checkout; ln -s ../h .git/hooks",
     "a nested repository": f"mkdir -p x/y; git init -q x/y; {EVIL} > x/y/.git/config",
     "a submodule": f"{EVIL} > {MODULE}/config",
-    "hooks of a submodule": f"mkdir -p {MODULE}/hooks; cd {MODULE}/hooks; {HOOK} > post-checkout; chmod +x post-checkout",
+    "hooks of a submodule": f"mkdir {MODULE}/hooks; cd {MODULE}/hooks; {HOOK} > post-checkout; chmod +x post-checkout",
     "settings of a worktree": f"{EVIL} > .git/worktrees/linked/config.worktree",
     "commondir of a worktree": f"{COPY}; echo $PWD/evil > .git/worktrees/linked/commondir",
     "the pointer of a worktree": f"{COPY}; echo gitdir: $PWD/evil > linked/.git",
     "a repository moved in": f"mkdir t; git init -q t/r; {EVIL} > t/r/.git/config; mv t/r moved",
     "settings by a hard link": f"git init -q new; ln new/.git/config other; {EVIL} > other",
-    "the folder's time put back": f"git init -q new; {EVIL} > new/.git/config; touch -r f . new new/.git new/.git/config",
+    "the folder's time put back": f"git init -q new; {EVIL} > new/.git/config; touch -r f . new new/.git",
     "an attribute and its driver": "git init -q new; cd new; echo '* filter=evil' > .gitattributes; echo > g;"
     ' git config filter.evil.clean "touch $OLDPWD/ESCAPED; cat"',
 }

@@ -126,7 +126,8 @@ def test_a_file_that_git_reads_is_told_with_what_it_held_when_it_was_accepted(
 
     for script in ("git config user.name x", "echo '[a]' >> .git/config"):
         changes = run(script)
-        assert (changes.changed, changes.former) == ({".git/config"}, {".git/config": held})
+        assert changes.changed == {".git/config"}
+        assert changes.former == {".git/config": held}
 
     watch.accept(f"{workspace}/.git/config")
     accepted = (workspace / ".git/config").read_bytes()
