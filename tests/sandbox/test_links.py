@@ -138,3 +138,14 @@ def test_links_that_change_all_the_time_lower_nothing(start: Start) -> None:
 
     assert {each.get("sandbox", "none at all") for each in ended} <= {"full", "none at all"}
     assert not [each for each in ended if each.get("stdout", "").startswith("0\n")]
+
+
+@pytest.mark.parametrize("target", [".", "..", "/", "/usr", "/usr/bin/bash", "/tmp", "/proc"])
+def test_no_link_hides_the_system_or_the_workspace(start: Start, target: str) -> None:
+    runner = start()
+
+    for name in (".env", ".vscode", ".git"):
+        runner.bash(f"ln -s {target} {name}")
+    ended = runner.bash("ls -d src && touch src/file /tmp/file && id -u > /dev/null && echo fine")
+
+    assert ended["stdout"] == "src\nfine\n"

@@ -49,8 +49,10 @@ class Covers:
             _until_settled(path, partial(self._protect, path, fixed=fixed))
 
     def _hide(self, trail: Trail) -> bool:
+        """A link that a command can make hides nothing but what is the command's own to remove."""
         done = False
-        if trail.end is not None:
+        led = any(map(self._root, trail.links))
+        if trail.end is not None and (not led or self._root(trail.end)):
             done = self._put_blank(trail.end)
         return self._pin_all(trail.links) or done
 
