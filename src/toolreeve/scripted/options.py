@@ -16,6 +16,9 @@ ENUM = "give the parameter an `enum`, or write the word yourself"
 _OLD_STYLE = re.compile(r"(?!-)(?![xctvzjJapkhOruA]*f?[xctvzjJapkhOruA]*(?:\s|$))[A-Za-z]+(?:\s|$)")
 """The first word of tar, without a dash, with letters for options that may run something."""
 
+_GIT_SETTINGS_THAT_RUN = re.compile(r"alias\.|protocol\.", re.IGNORECASE)
+"""With an alias the operands of git are those of a program, with `protocol.ext.allow` an address can be a command."""
+
 
 class Options:
     def __init__(self, checker: Checker) -> None:
@@ -76,12 +79,12 @@ class Options:
         if name in ("ed", "red") or (name in ("make", "gmake") and any(text.startswith("-f") for text in texts)):
             self._checker.refuse(place, site.fed, f"would reach {name} as code, through its input", ENUM)
         fixed = " ".join(texts)
-        hidden = (name == "git" and "alias." in fixed) or (name == "tar" and _OLD_STYLE.match(fixed) is not None)
-        if hidden:
-            dirt = next((word.dirt for word in arguments if word.dirt), "")
-            self._checker.refuse(
-                place, dirt, f"would reach {name} through {texts[0]!r}, which may run it", "spell it with dashes"
-            )
+        dirt = next((word.dirt for word in arguments if word.dirt), "")
+        through = f"would reach {name} through {texts[0]!r}, which may run it" if texts else ""
+        if name == "git" and _GIT_SETTINGS_THAT_RUN.search(fixed):
+            self._checker.refuse(place, dirt, through, ENUM)
+        if name == "tar" and _OLD_STYLE.match(fixed):
+            self._checker.refuse(place, dirt, through, "spell it with dashes")
         from_file = {"tar": r"-\w*T|--files-f", "curl": r"-\w*K|--config", "make": "-f|--f", "gmake": "-f|--f"}.get(
             name, "@"
         )
