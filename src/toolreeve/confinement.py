@@ -33,7 +33,7 @@ def new_processes(configuration: Configuration, serve: Serve | None = None) -> C
     if sys.platform != "linux" and (unconfined or sandbox.require == "limits"):
         return Plain(around, tier="none" if unconfined else "limits")
     strictness = Strictness(require=sandbox.require, concurrency=sandbox.concurrency, confined=not unconfined)
-    quarantine = Quarantine(f"{configuration.settings.state.dir}/quarantine", around.table())
+    quarantine = Quarantine(str(Path(configuration.settings.state.dir) / "quarantine"), around.table())
     return Sandbox(around, strictness, serve, quarantine)
 
 

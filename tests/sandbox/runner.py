@@ -18,6 +18,7 @@ from toolreeve.core.errors import ToolError
 from toolreeve.core.process import ProcessLimits, ProcessRequest
 from toolreeve.sandbox import seccomp, syscalls
 from toolreeve.sandbox.grounds import Grounds
+from toolreeve.sandbox.quarantine import Quarantine
 from toolreeve.sandbox.sandbox import Sandbox
 from toolreeve.sandbox.tiers import Strictness
 
@@ -136,7 +137,9 @@ async def _serve(workspace: str, options: dict[str, Any]) -> None:
     loop = asyncio.get_running_loop()
     readable = (sys.base_prefix, sys.prefix)
     grounds = Grounds(workspace=workspace, readable=readable, **options.pop("grounds", {}))
-    sandbox = Sandbox(grounds, Strictness(**options))
+    held = options.pop("quarantine", None)
+    quarantine = None if held is None else Quarantine(held, grounds.table())
+    sandbox = Sandbox(grounds, Strictness(**options), quarantine=quarantine)
     while line := await loop.run_in_executor(None, sys.stdin.readline):
         answers = await asyncio.gather(*(_answer(sandbox, told, workspace) for told in json.loads(line)))
         print(json.dumps(answers), flush=True)

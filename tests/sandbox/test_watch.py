@@ -119,13 +119,19 @@ def test_what_is_made_below_a_directory_that_was_moved_is_seen(run: Run) -> None
     )
 
 
-def test_a_file_that_git_reads_is_told_with_what_it_held(run: Run, workspace: Path) -> None:
+def test_a_file_that_git_reads_is_told_with_what_it_held_when_it_was_accepted(
+    run: Run, watch: Watch, workspace: Path
+) -> None:
     held = (workspace / ".git/config").read_bytes()
 
     for script in ("git config user.name x", "echo '[a]' >> .git/config"):
         changes = run(script)
-        assert (changes.changed, changes.former) == ({".git/config"}, {".git/config": held})
-        held = (workspace / ".git/config").read_bytes()
+        assert changes.changed == {".git/config"}
+        assert changes.former == {".git/config": held}
+
+    watch.accept(f"{workspace}/.git/config")
+    accepted = (workspace / ".git/config").read_bytes()
+    assert run("echo '[b]' >> .git/config").former == {".git/config": accepted}
 
 
 def test_a_write_by_another_name_of_the_file_is_seen(run: Run) -> None:

@@ -6,7 +6,6 @@ import sys
 import sysconfig
 from pathlib import Path
 
-import toolreeve
 from toolreeve.config import places
 from toolreeve.config.sources import Configuration
 from toolreeve.core.guarded import GuardTable, is_within
@@ -44,5 +43,5 @@ def _homes(own: str, roots: tuple[str, ...]) -> tuple[str, ...]:
 def _environment() -> tuple[str, ...]:
     """What the runtime runs from: its interpreter, its packages, and itself."""
     folders = (sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib", "scripts"))
-    own = str(Path(toolreeve.__file__).parent)
+    own = str(Path(__file__).parents[1])
     return _real(sys.prefix, sys.base_prefix, own, *folders)

@@ -16,9 +16,16 @@ Harm = tuple[str, str]
 """The path that has to go, and why."""
 
 
-def find_harm(path: str, guard: Guarded, guards: GuardTable, root: str, former: bytes | None = None) -> Iterator[Harm]:
-    """`former` is what the file held before: what already stood there counts for nothing. A path that has gone does no
-    harm. Raises OSError where it cannot be looked at."""
+def find_harm(
+    path: str,
+    guard: Guarded,
+    guards: GuardTable,
+    root: str,
+    former: bytes | None = None,
+    accept: Callable[[bytes], None] = lambda _: None,
+) -> Iterator[Harm]:
+    """`former` is what the file held before: what already stood there counts for nothing. `accept` is called with the
+    content that was found harmless. A path that has gone does no harm. Raises OSError where it cannot be looked at."""
     try:
         with beneath.parent(root, path) as (directory, name):
             found = os.lstat(name, dir_fd=directory)
@@ -31,7 +38,7 @@ def find_harm(path: str, guard: Guarded, guards: GuardTable, root: str, former: 
                     yield path, "git runs it"
             elif guard.content is None or not stat.S_ISREG(found.st_mode):
                 yield path, guard.by
-            elif why := _content_harm(path, guard, guards, directory, former):
+            elif why := _content_harm(path, guard, guards, directory, former, accept):
                 yield path, why
     except (FileNotFoundError, NotADirectoryError):
         return
@@ -41,13 +48,27 @@ def _hooks(names: list[str]) -> Iterator[str]:
     return (name for name in names if not name.endswith(".sample"))
 
 
-def _content_harm(path: str, guard: Guarded, guards: GuardTable, directory: int, former: bytes | None) -> str | None:
+def _content_harm(
+    path: str,
+    guard: Guarded,
+    guards: GuardTable,
+    directory: int,
+    former: bytes | None,
+    accept: Callable[[bytes], None],
+) -> str | None:
     name = os.path.basename(path)
     if os.lstat(name, dir_fd=directory).st_nlink > 1:
         return f"{guard.by}, and it has another name (a hard link)"
     data = beneath.read(directory, name, git_config.LARGEST)
     if data is None:
         return f"{guard.by}, and it is too large to be looked at"
+    why = _data_harm(path, guard, guards, data, former)
+    if why is None:
+        accept(data)
+    return why
+
+
+def _data_harm(path: str, guard: Guarded, guards: GuardTable, data: bytes, former: bytes | None) -> str | None:
     match guard.content:
         case "config" | "modules":
             return _settings_harm(data, former, worktrees_of(os.path.dirname(path), guards))

@@ -14,6 +14,7 @@ import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,7 @@ class Quarantine:
         if guard is None or root not in self._guards.roots:
             return
         try:
-            harms = list(find_harm(path, guard, self._guards, root, former))
+            harms = list(find_harm(path, guard, self._guards, root, former, partial(watch.accept, path)))
         except OSError as problem:
             yield f"{self._shown(path)} could not be looked at: {problem.strerror}. {guard.by}: remove it yourself"
             return

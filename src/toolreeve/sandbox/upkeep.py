@@ -91,6 +91,7 @@ class Upkeep:
             return
         back = changes.appeared & self._covered.keys()  # the host had taken it away, for no command could
         replaced = self._replaced_among(changes.changed) | back
+        self._accept(changes, replaced)
         self._former = {**changes.former, **self._former}
         self._suspect((changes.appeared | moved.arrived) - back, replaced)
         self._aim()
@@ -108,11 +109,25 @@ class Upkeep:
 
     def _suspect(self, appeared: frozenset[str], replaced: frozenset[str]) -> None:
         if self._running:
+            self._replaced |= {path for path in replaced if not self._is_below_suspect(path)}
             for path in appeared | replaced:
                 self._suspects.setdefault(path, set(self._running))
-            self._replaced |= replaced
         elif self._lasting:  # whose end cannot be waited for
             self._settle(appeared, replaced)
+
+    def _is_below_suspect(self, path: str) -> bool:
+        """What appeared during a command, or lies in what did, is its own to change until it ends."""
+        while len(path) > 1:
+            if self._is_suspect(path):
+                return True
+            path = os.path.dirname(path)
+        return False
+
+    def _accept(self, changes: Changes, replaced: frozenset[str]) -> None:
+        """What the host wrote is what stood there before the next command."""
+        alone = not self._running and not self._lasting
+        for path in changes.appeared | changes.changed if alone else changes.changed - replaced:
+            self._watch.accept(path)
 
     def _replaced_among(self, paths: Iterable[str]) -> frozenset[str]:
         """Without those whose cover is still in place: the host changed them, for no command could."""
@@ -153,7 +168,8 @@ class Upkeep:
         return self._settle(over - replaced, replaced, call)
 
     def _settle(self, appeared: frozenset[str], replaced: frozenset[str], call: str = "") -> tuple[str, ...]:
-        former = {path: self._former.pop(path) for path in appeared | replaced if path in self._former}
+        former = {path: data for path, data in self._former.items() if path in replaced}
+        self._former = {path: data for path, data in self._former.items() if path not in appeared | replaced}
         notices: tuple[str, ...] = ()
         if self._quarantine is not None:
             changes = Changes(appeared=appeared, changed=replaced, former=former)

@@ -31,9 +31,9 @@ Signature = tuple[int, ...]
 class Changes:
     """What happened since the last look. All paths are absolute; links are told of as links.
 
-    `appeared`: guarded and not there before, the outermost path of each. `changed`: guarded and replaced or written
-    to; `former` has what a file that git reads held before. `gone`: guarded and no longer there. `hidden`: hidden, and
-    made, replaced, moved or removed.
+    `appeared`: guarded and not there before, the outermost path of each. `changed`: guarded and replaced or written to;
+    `former` has what a file that git reads held when it was last accepted. `gone`: guarded and no longer there.
+    `hidden`: hidden, and made, replaced, moved or removed.
     """
 
     appeared: frozenset[str] = frozenset()
@@ -67,6 +67,7 @@ class Watch:
         self._guards, self._most = guards, most_directories
         self._known: dict[str, _Known] = {}
         self._secrets: dict[str, Signature] = {}
+        self._accepted: dict[str, bytes] = {}
         self._repositories: set[str] = set()
         self._paths: dict[int, str] = {}
         self._watches: dict[str, int] = {}
@@ -85,6 +86,19 @@ class Watch:
         for root in (*self._guards.roots, *self._guards.readable):
             self._scan(root)
         self._tally = _Tally()
+        for path in self._known:
+            self.accept(path)
+
+    def accept(self, path: str, content: bytes | None = None) -> None:
+        """From now on, this is what a file that git reads held before; without `content`, what it holds now.
+
+        To be called only for what no command wrote, or for the very bytes that were judged.
+        """
+        known = self._known.get(path)
+        if content is None and known is not None:
+            content = known.content
+        if content is not None:
+            self._accepted[path] = content
 
     def fileno(self) -> int:
         """Readable when something happened; -1 where the machine gives no watches."""
@@ -208,6 +222,8 @@ class Watch:
     def _result(self) -> Changes:
         tally, self._tally = self._tally, _Tally()
         self.version += 1
+        for path in tally.gone.keys() - self._known.keys():
+            self._accepted.pop(path, None)
         known = self._known
         units = {known[path].unit for path in tally.appeared if path in known}
         appeared = {unit if unit in tally.appeared else path for unit, path in _with_units(tally.appeared, known)}
@@ -217,7 +233,7 @@ class Watch:
             changed=frozenset(path for path in tally.changed if path in known),
             gone=frozenset(tally.gone.keys() - known.keys()),
             hidden=frozenset(tally.hidden),
-            former={path: data for path, data in tally.former.items() if path in tally.changed},
+            former={path: self._accepted[path] for path in tally.changed if path in self._accepted},
         )
 
     def _scan(self, top: str) -> None:
@@ -349,7 +365,6 @@ class _Tally:
         self.changed: set[str] = set()
         self.gone: dict[str, _Known] = {}
         self.hidden: set[str] = set()
-        self.former: dict[str, bytes] = {}
 
     def note(self, path: str, before: _Known | None, now: _Known, *, written: bool = False) -> None:
         before = before or self.gone.pop(path, None)
@@ -360,8 +375,6 @@ class _Tally:
         if same or path in self.appeared:
             return
         self.changed.add(path)
-        if before.content is not None:
-            self.former.setdefault(path, before.content)
 
     def remove(self, path: str, before: _Known) -> None:
         if path in self.appeared:

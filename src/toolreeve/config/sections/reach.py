@@ -36,7 +36,11 @@ class Workspace:
     ] = ()
     sensitive_allow: Annotated[
         tuple[str, ...],
-        About("Sensitive files, such as .env, that tools may touch all the same.", Project.NEVER),
+        About(
+            "Sensitive files, such as .env, and files that the host obeys, such as .github, that tools and commands "
+            "may touch all the same.",
+            Project.NEVER,
+        ),
     ] = ()
 
 
