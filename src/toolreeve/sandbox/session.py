@@ -150,7 +150,9 @@ class Session:
     async def covered(self) -> None:
         """When all that it was asked to cover is. Raises Unavailable."""
         while self._covering:
-            await asyncio.gather(*self._covering)
+            await asyncio.wait(self._covering)
+        if self._yard is None:
+            raise Unavailable(_ENDED)
 
     async def take(self, kind: Kind) -> Slot:
         """A slot that is free, or a new one, or the next to become free."""
