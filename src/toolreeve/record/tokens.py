@@ -53,7 +53,7 @@ SINGLE: tuple[tuple[str, str], ...] = (  # what always stands in it, and the who
     (rf"pat{ALNUM}{{14}}\.", rf"pat{ALNUM}{{14}}\.{HEX}{{30,}}"),
     (rf"pat\.{WORD}{{4}}", rf"pat\.{WORD}{{22}}\.{HEX}{{24}}\.{ALNUM}{{20}}"),
     ("pat-(?:na|eu|ap)", rf"pat-(?:na|eu|ap)[0-9]-{UUID}"),
-    (":AA", rf"[0-9]{{8,10}}:AA{WORD}{{33}}"),
+    (":AA", rf"(?:bot)?[0-9]{{8,10}}:AA{WORD}{{32,}}"),
     (f"AAAA{WORD}{{7}}:", rf"AAAA{WORD}{{7}}:{WORD}{{40,}}"),
     ("AAAAAAAA", r"A{20,}[A-Za-z0-9%]{40,}"),
     (rf"\.{WORD}{{6}}\.{WORD}{{16}}", rf"[MNO]{WORD}{{23,25}}\.{WORD}{{6}}\.{WORD}{{27,}}"),
