@@ -1,0 +1,1 @@
+"""Replays every known way through the walls, as root and as an ordinary user."""

@@ -1,0 +1,60 @@
+"""Runs the probes as one user; one line of JSON for each.
+
+python -m bench.attacks.walls.replay WHO FOLDER [--fast] [--only TEXT]
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench.attacks.walls import chosen
+from bench.attacks.walls.ground import Ground, Probe, Verdict
+from tests.sandbox.runner import become_somebody
+
+
+async def _attack(probe: Probe, folder: Path) -> Verdict:
+    """A probe that cannot be carried out proves nothing, and so counts as open."""
+    ground = Ground(folder)
+    try:
+        async with asyncio.timeout(probe.patience):
+            return await probe.attack(ground)
+    except Exception as problem:
+        return Verdict("ERROR", f"{type(problem).__name__}: {problem}"[:300])
+    finally:
+        await ground.close()
+        ground.remove()
+
+
+def _results(probes: list[Probe], folder: Path) -> Iterator[dict[str, object]]:
+    for number, probe in enumerate(probes):
+        began = time.monotonic()
+        verdict = asyncio.run(_attack(probe, folder / str(number)))
+        seconds = round(time.monotonic() - began, 2)
+        yield {"finding": probe.finding, "name": probe.name, "status": verdict.status, "told": verdict.told, "seconds": seconds}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("who", choices=("root", "user"))
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--fast", action="store_true")
+    parser.add_argument("--only", default="")
+    options = parser.parse_args()
+    if options.who == "user" and os.geteuid() == 0:
+        become_somebody()
+    os.umask(0o022)
+    home = options.folder / "home"
+    home.mkdir()
+    for name in [name for name in os.environ if name.startswith(("GIT_", "XDG_", "TOOLREEVE_"))]:
+        del os.environ[name]
+    os.environ |= {"HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C.UTF-8"}
+    for result in _results(chosen.probes(fast=options.fast, only=options.only), options.folder):
+        print(json.dumps(result), flush=True)
+
+
+if __name__ == "__main__":
+    main()

