@@ -1,0 +1,237 @@
+"""Attempts to take more of the machine than a command was given, and to spoil it for later commands.
+
+Bounded: no attempt takes more than 300 MB. What is not held counts as declared only where `toolreeve doctor` says so.
+"""
+
+import asyncio
+import ctypes
+import os
+import sys
+
+from bench.attacks.walls.covers import appears
+from bench.attacks.walls.ground import Ground, Ran, Verdict, broke, held, judged, probe
+from toolreeve.config import Commands
+
+MOST_MB = 300
+GIVEN_MB = 64
+TOLERATED = 2.0
+
+SOCKETS = f"""
+import os, socket
+taken, kept = 0, []
+try:
+    while taken < {MOST_MB} << 20:
+        ends = socket.socketpair()
+        kept.append(ends)
+        for end in ends:
+            end.setblocking(False)
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 22)
+        try:
+            while True:
+                taken += ends[0].send(bytes(65536))
+        except BlockingIOError:
+            pass
+except OSError as problem:
+    print(problem)
+print("TOOK", taken >> 20, flush=True)
+"""
+PIPES = f"""
+import fcntl, os
+taken, kept = 0, []
+try:
+    while taken < {MOST_MB} << 20:
+        reader, writer = os.pipe2(os.O_NONBLOCK)
+        kept.append((reader, writer))
+        try:
+            fcntl.fcntl(writer, 1031, 1 << 20)
+        except OSError:
+            pass
+        try:
+            while True:
+                taken += os.write(writer, bytes(65536))
+        except BlockingIOError:
+            pass
+except OSError as problem:
+    print(problem)
+print("TOOK", taken >> 20, flush=True)
+"""
+PAGE_TABLES = f"""
+import mmap, os
+taken, span = 0, 1 << 30
+with open("/proc/self/status") as status:
+    def tables():
+        status.seek(0)
+        return next(int(line.split()[1]) for line in status.read().splitlines() if line.startswith("VmPTE")) >> 10
+    try:
+        while tables() < {MOST_MB}:
+            area = mmap.mmap(-1, span, flags=mmap.MAP_SHARED | 0x4000, prot=mmap.PROT_READ)
+            keep = globals().setdefault("keep", [])
+            keep.append(area)
+            for at in range(0, span, 1 << 21):
+                area[at]
+            area.madvise(mmap.MADV_DONTNEED)
+            taken = tables()
+    except (OSError, MemoryError, ValueError) as problem:
+        print(problem)
+print("TOOK", taken, flush=True)
+"""
+CHILDREN = f"""
+import os, time
+for _ in range(12):
+    if os.fork() == 0:
+        block = bytearray({MOST_MB // 12} << 20)
+        for at in range(0, len(block), 4096):
+            block[at] = 1
+        open(f"took-{{os.getpid()}}", "w").close()
+        time.sleep(3)
+        os._exit(0)
+time.sleep(3)
+print("TOOK", len([n for n in os.listdir(".") if n.startswith("took-")]) * {MOST_MB // 12}, flush=True)
+"""
+
+
+async def takes(ground: Ground, program: str, word: str) -> Verdict:
+    ground.configure(commands=Commands(memory_mb=GIVEN_MB))
+    ran = await ground.python(program, timeout=15)
+    took = _took(ran)
+    if took <= GIVEN_MB * TOLERATED:
+        return held(f"{took} MB of {GIVEN_MB} {ran.error[:40]}")
+    return await declared(ground, word, f"took {took} MB of {GIVEN_MB}")
+
+
+def _took(ran: Ran) -> int:
+    return next((int(line.split()[1]) for line in ran.stdout.splitlines() if line.startswith("TOOK")), 0)
+
+
+async def declared(ground: Ground, word: str, told: str) -> Verdict:
+    """Whether doctor names what does not hold."""
+    said = await ground.host(sys.executable, "-m", "toolreeve", "doctor", env={"TOOLREEVE_STATE_DIR": str(ground.top / "s")})
+    if any(word in line and ("not" in line or "no " in line) for line in said.lower().splitlines()):
+        return Verdict("declared", f"{told}; doctor says so")
+    return broke(told)
+
+
+@probe("M5", "p30 socket buffers", fast=False)
+async def socket_buffers(ground: Ground) -> Verdict:
+    return await takes(ground, SOCKETS, "socket")
+
+
+@probe("M5", "p31 page tables", fast=False)
+async def page_tables(ground: Ground) -> Verdict:
+    return await takes(ground, PAGE_TABLES, "page table")
+
+
+@probe("M5", "pipe buffers", fast=False)
+async def pipe_buffers(ground: Ground) -> Verdict:
+    return await takes(ground, PIPES, "pipe")
+
+
+@probe("M5", "memory of many children together", fast=False)
+async def children(ground: Ground) -> Verdict:
+    return await takes(ground, CHILDREN, "memory")
+
+
+@probe("M5", "p29 inotify instances of the host's user", fast=False)
+async def inotify(ground: Ground) -> Verdict:
+    running = asyncio.create_task(ground.python("""
+import ctypes, os, time
+libc = ctypes.CDLL(None)
+pids = []
+for _ in range(6):
+    pid = os.fork()
+    if pid == 0:
+        while libc.inotify_init() >= 0:
+            pass
+        open(f"full-{os.getpid()}", "w").close()
+        time.sleep(20)
+        os._exit(0)
+    pids.append(pid)
+while len([n for n in os.listdir(".") if n.startswith("full-")]) < 6:
+    time.sleep(0.02)
+open("started", "w").close()
+time.sleep(20)
+""", timeout=25))
+    try:
+        await appears(ground.work / "started")
+        got = ctypes.CDLL(None).inotify_init()
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+    if got >= 0:
+        os.close(got)
+        return held("the host has instances left")
+    return await declared(ground, "inotify", "the host's user has no inotify instance left")
+
+
+@probe("L9", "/tmp filled by one command stays full")
+async def full_tmp(ground: Ground) -> Verdict:
+    await ground.script("head -c 100000000 /dev/zero > /tmp/fill; head -c 100000000 /dev/zero > /dev/shm/fill; cd /tmp; seq 30000 | xargs touch; true")
+    ran = await ground.script("echo x > /tmp/mine && echo y > /dev/shm/mine && cat /tmp/mine /dev/shm/mine && mktemp")
+    return judged([] if ran.ok else [f"a later command: {ran.stderr[-80:] or ran.error[:80]}"])
+
+
+@probe("new", "limits: 256 processes, 64 MB and all descriptors at once; the next command runs")
+async def everything(ground: Ground) -> Verdict:
+    ground.configure(commands=Commands(memory_mb=GIVEN_MB, processes=64))
+    hungry = "for i in $(seq 200); do sleep 5 & done; tail /dev/zero & exec 10<>/dev/null; cat /dev/zero | head -c 200000000 > big; wait"
+    await asyncio.gather(*(ground.bash(hungry, timeout=3) for _ in range(4)))
+    ran = await ground.bash("echo well")
+    return judged([] if ran.stdout == "well\n" and ran.sandbox == "full" else [f"{ran.error[:80]} {ran.sandbox}"])
+
+
+@probe("new", "limits: a command stops its own supervisor; neighbours go on")
+async def stopped(ground: Ground) -> Verdict:
+    stopping = asyncio.create_task(ground.bash("kill -STOP -1; kill -STOP 1; kill -STOP $PPID; sleep 20", timeout=4))
+    others = await asyncio.gather(*(ground.bash("echo well") for _ in range(6)))
+    await stopping
+    after = await ground.bash("echo well")
+    wrong = [ran.error[:60] for ran in (*others, after) if ran.stdout != "well\n"]
+    return judged([f"{len(wrong)} commands failed: {wrong[0]}"] if wrong else [])
+
+
+@probe("new", "limits: 40 commands that never end take every slot; others wait and run", fast=False)
+async def every_slot(ground: Ground) -> Verdict:
+    waiting = [asyncio.create_task(ground.bash("trap '' TERM INT HUP; while :; do sleep 1; done", timeout=3)) for _ in range(40)]
+    ran = await asyncio.wait_for(ground.bash("echo well", timeout=20), 30)
+    await asyncio.gather(*waiting)
+    left = await ground.host("bash", "-c", "ps -eo args | grep -c '[w]hile :; do sleep 1' || true")
+    breaches = [] if ran.stdout == "well\n" else [f"starved: {ran.error[:60]}"]
+    if left.strip() not in ("0", ""):
+        breaches.append(f"{left.strip()} processes left")
+    return judged(breaches)
+
+
+@probe("new", "limits: a private directory filled and locked leaves nothing for the next call")
+async def private_directory(ground: Ground) -> Verdict:
+    from bench.attacks.walls.roads import _tools
+
+    sandbox = {"use_temp_isolation": True, "max_file_size_mb": 60}
+    fill = "mkdir -p a/b; echo SECRET-OF-ONE-CALL > a/b/c; head -c 60000000 /dev/zero > big; ln -s /etc e; chmod 000 a/b a; true"
+    _tools(ground, {
+        "fill": {"script": fill, "sandbox": sandbox},
+        "look": {"script": "ls -A; cat a/b/c; echo x > mine && echo fits", "sandbox": sandbox},
+    })
+    await ground.call("fill")
+    ran = await ground.call("look")
+    breaches = ["a later call reads it"] if "SECRET" in ran.stdout else []
+    if "fits" not in ran.stdout:
+        breaches.append(f"a later call cannot write: {ran.stderr[-60:]} {ran.error[:60]}")
+    return judged(breaches)
+
+
+@probe("new", "limits: 3,000 network and process namespaces cannot be had by clone in threads")
+async def namespaces(ground: Ground) -> Verdict:
+    ran = await ground.python("""
+import ctypes, threading
+libc = ctypes.CDLL(None, use_errno=True)
+got = []
+def attempt():
+    for flag in (0x10000000, 0x20000, 0x40000000, 0x20000000, 0x8000000, 0x4000000, 0x2000000, 0x80):
+        if libc.unshare(flag) == 0:
+            got.append(flag)
+threads = [threading.Thread(target=attempt) for _ in range(20)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print("GOT", len(got))
+""")
+    return judged([] if "GOT 0" in ran.stdout else [ran.stdout[-80:] + ran.stderr[-80:]])
