@@ -4,7 +4,7 @@ import importlib
 
 from bench.attacks.walls.ground import PROBES, Probe
 
-MODULES = ("tier", "planted", "covers", "git_readers", "repositories", "quarantine", "kernel", "roads", "limits")
+MODULES = ("tier", "planted", "covers", "git_readers", "repositories", "quarantine", "kernel", "roads", "limits", "values", "proxy")
 
 
 def probes(*, fast: bool = False, only: str = "") -> list[Probe]:

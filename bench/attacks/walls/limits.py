@@ -64,12 +64,12 @@ with open("/proc/self/status") as status:
         return next(int(line.split()[1]) for line in status.read().splitlines() if line.startswith("VmPTE")) >> 10
     try:
         while tables() < {MOST_MB}:
-            area = mmap.mmap(-1, span, flags=mmap.MAP_SHARED | 0x4000, prot=mmap.PROT_READ)
+            area = mmap.mmap(-1, span, flags=0x22 | 0x4000, prot=mmap.PROT_READ)
             keep = globals().setdefault("keep", [])
             keep.append(area)
+            area.madvise(mmap.MADV_NOHUGEPAGE)
             for at in range(0, span, 1 << 21):
                 area[at]
-            area.madvise(mmap.MADV_DONTNEED)
             taken = tables()
     except (OSError, MemoryError, ValueError) as problem:
         print(problem)
