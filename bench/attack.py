@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))  # run as a script, the pa
 
 from bench.attacks import commands, paths, secrets, shell, ssrf, templates
 from bench.attacks.outcome import Tally
+from bench.attacks.walls import suite as walls
 
 Suite = Callable[[Path | None], Awaitable[Sequence[Tally]]]
 SUITES: Mapping[str, Suite] = {
@@ -23,6 +24,7 @@ SUITES: Mapping[str, Suite] = {
     "shell": shell.run,
     "ssrf": ssrf.run,
     "templates": templates.run,
+    "walls": walls.run,
 }
 SHOWN = 20
 

@@ -4,7 +4,7 @@ import importlib
 
 from bench.attacks.walls.ground import PROBES, Probe
 
-MODULES = ("tier", "planted", "covers", "git_readers", "repositories", "quarantine", "kernel", "roads", "limits", "values", "proxy")
+MODULES = ("tier", "planted", "covers", "git_readers", "repositories", "quarantine", "kernel", "roads", "limits", "values", "proxy", "records", "door")
 
 
 def probes(*, fast: bool = False, only: str = "") -> list[Probe]:

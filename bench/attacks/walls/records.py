@@ -1,0 +1,203 @@
+"""Attempts to make acknowledged records vanish unseen, and to find secrets in them.
+
+Calls are acknowledged, the runtime is killed, files of the state are removed or cut; `audit verify` must not be content.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from bench.attacks.walls.ground import Attack, Ground, Verdict, held, judged, probe
+
+CALLS = 150
+WRITER = """
+import asyncio, sys
+from toolreeve import Toolreeve
+from toolreeve.config import Policy, Settings, State, Workspace
+async def main():
+    settings = Settings(workspace=Workspace(dir=sys.argv[1]), state=State(dir=sys.argv[2]), policy=Policy(mode="bypass"))
+    async with Toolreeve(settings=settings) as reeve:
+        for number in range(int(sys.argv[3])):
+            assert (await reeve.call("write_file", path=f"f{number}", content="x")).to_dict()["success"]
+        print("acknowledged", flush=True)
+        await asyncio.sleep(60)
+asyncio.run(main())
+"""
+
+
+async def written_and_killed(ground: Ground) -> Path:
+    """A state directory whose last records were acknowledged and are in the write-ahead log alone."""
+    state = ground.top / "state"
+    process = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(ground.work), str(state), str(CALLS)], stdout=subprocess.PIPE
+    )
+    try:
+        assert process.stdout is not None
+        said = await asyncio.to_thread(process.stdout.readline)
+        assert said == b"acknowledged\n"
+    finally:
+        process.send_signal(signal.SIGKILL)
+        await asyncio.to_thread(process.wait)
+    return state
+
+
+async def verified(ground: Ground) -> tuple[int, str]:
+    """The exit status of `audit verify`, and what it said."""
+    environment = {"TOOLREEVE_STATE_DIR": str(ground.top / "state")}
+    command = f"{sys.executable} -m toolreeve audit verify; echo status $?"
+    said = await ground.host("bash", "-c", command, env=environment)
+    return int(said.rsplit("status ", 1)[1]), said
+
+
+def _logs(state: Path) -> list[Path]:
+    found = [path for path in state.rglob("*") if path.name.endswith("-wal")]
+    assert found, "the record has no write-ahead log"
+    return found
+
+
+def _remove(state: Path) -> None:
+    for log in _logs(state):
+        log.unlink()
+    for path in state.rglob("*-shm"):
+        path.unlink()
+
+
+def _cut_half(state: Path) -> None:
+    for log in _logs(state):
+        os.truncate(log, log.stat().st_size // 2)
+
+
+def _empty(state: Path) -> None:
+    for log in _logs(state):
+        os.truncate(log, 0)
+
+
+def _spoil(state: Path) -> None:
+    """One byte in the middle: SQLite ignores everything from there on."""
+    for log in _logs(state):
+        with log.open("r+b") as file:
+            file.seek(log.stat().st_size // 2)
+            file.write(b"\xff" * 64)
+
+
+DAMAGES: dict[str, Callable[[Path], None]] = {
+    "removed": _remove,
+    "cut to half": _cut_half,
+    "emptied": _empty,
+    "spoiled in the middle": _spoil,
+}
+
+
+def _damaged(damage: Callable[[Path], None]) -> Attack:
+    async def attack(ground: Ground) -> Verdict:
+        damage(await written_and_killed(ground))
+        status, said = await verified(ground)
+        return judged(["verify is content"] if status == 0 else [], said.splitlines()[0][:90])
+
+    return attack
+
+
+for _name, _damage in DAMAGES.items():
+    probe("M6", f"write-ahead log {_name} after kill -9", fast=_name == "removed")(_damaged(_damage))
+
+
+@probe("M6", "an untouched record after kill -9 verifies", fast=False)
+async def untouched(ground: Ground) -> Verdict:
+    await written_and_killed(ground)
+    status, said = await verified(ground)
+    return held("intact") if status == 0 else judged([f"wrongly accused: {said[:120]}"])
+
+
+@probe("M6", "a removed checkpoint is not remade silently after a cut", fast=False)
+async def remade(ground: Ground) -> Verdict:
+    state = await written_and_killed(ground)
+    _remove(state)
+    for path in state.rglob("*checkpoint*"):
+        path.unlink()
+    first, _ = await verified(ground)
+    await ground.bash("true")
+    await ground.close()
+    second, said = await verified(ground)
+    breaches = [] if first else ["verify is content at once"]
+    breaches += [] if second else ["verify is content after the next call"]
+    return judged(breaches, said.splitlines()[0][:90])
+
+
+@probe("L8", "a checkpoint file of zeros", fast=False)
+async def zeros(ground: Ground) -> Verdict:
+    await ground.bash("true")
+    await ground.close()
+    found = list((ground.top / "state").rglob("*.checkpoint"))
+    assert found, "there is no checkpoint file"
+    for path in found:
+        path.write_text(json.dumps({"seq": 0, "hash": "00" * 32}))
+    status, said = await verified(ground)
+    return judged(["verify is content"] if status == 0 else [], said.splitlines()[0][:90])
+
+
+LONG = "Zx8Kq3Vn7Rt2Wp9Ym4Lc6Bd1Hf5Js0GaQeUiOo"
+SECRETS: dict[str, str] = {
+    "PGPASSWORD": "PGPASSWORD=%s psql",
+    "password:": "password: %s",
+    "mysql -p": "mysql -uroot -p%s db",
+    "curl -u": "curl -u ada:%s https://x.example",
+    "sshpass": "sshpass -p %s ssh h",
+    "Azure": "DefaultEndpointsProtocol=https;AccountName=a;AccountKey=%s%s==;EndpointSuffix=x",
+    "SendGrid": "SG.%.22s.%s",
+    "Vault": "hvs.%s",
+    "PyPI": "pypi-AgEIcHlwaS5vcmc%s",
+    "DigitalOcean": "dop_v1_" + "0123456789abcdef" * 4,
+    "age": "AGE-SECRET-KEY-1" + "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7LQPZRY9X8GF2TVDW0S3JN54KHCE",
+    "Groq": "gsk_%s%s",
+    "xAI": "xai-%s%s",
+    "Replicate": "r8_%s",
+    "Shopify": "shpat_0123456789abcdef0123456789abcdef",
+    "Linear": "lin_api_%s",
+    "GitHub": "ghp_0123456789abcdefghijABCDEFGHIJ012345",
+    "GitLab": "glpat-0123456789abcdefghij",
+    "AWS": "AKIAIOSFODNN7EXAMPLE",
+    "AWS secret": "aws_secret_access_key = wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEYab",
+    "Slack": "xoxb-123456789012-abcdefABCDEF0123",
+    "Slack webhook": "https://hooks.slack.com/services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX",
+    "Stripe": "sk_live_0123456789abcdefghijABCD",
+    "Google": "AIzaSyA0123456789abcdefghijABCDEFGHIJ01",
+    "npm": "npm_0123456789abcdefghijABCDEFGHIJ012345",
+    "Hugging Face": "hf_0123456789abcdefghijABCDEFGHIJ0123",
+    "Anthropic": "sk-ant-api03-0123456789abcdefghijABCDEFGHIJ0123456789",
+    "Telegram": "123456789:AAF0123456789abcdefghijABCDEFGHIJ0",
+    "Databricks": "dapi0123456789abcdef0123456789abcdef",
+    "Doppler": "dp.pt.0123456789abcdefghijABCDEFGHIJ0123456789abc",
+    "New Relic": "NRAK-0123456789ABCDEFGHIJ0123456",
+    "Postman": "PMAK-0123456789abcdef01234567-0123456789abcdef0123456789abcdef01",
+    "Grafana": "glsa_0123456789abcdefghijABCDEFGHIJ01_01234567",
+    "JWT": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N",
+    "URL": "postgres://ada:%.20s@db.example/x",
+    "Authorization": "Authorization: Bearer %s",
+    "key file": "-----BEGIN OPENSSH PRIVATE KEY----- %s -----END OPENSSH PRIVATE KEY-----",
+}
+
+
+@probe("L4", f"{len(SECRETS)} shapes of secrets in commands and their output", fast=False)
+async def shapes(ground: Ground) -> Verdict:
+    texts = {name: _filled(shape, number) for number, (name, shape) in enumerate(SECRETS.items())}
+    for text, _ in texts.values():
+        await ground.bash(f"echo '{text}'")
+    await ground.close()
+    stored = b"".join(path.read_bytes() for path in (ground.top / "state").rglob("*") if path.is_file())
+    left = [name for name, (_, secret) in texts.items() if secret.encode() in stored]
+    return judged([f"{len(left)} of {len(texts)} written down: {', '.join(left)}"] if left else [])
+
+
+def _filled(shape: str, number: int) -> tuple[str, str]:
+    """The text, and the part of it that must not be found, which is in no other text."""
+    if "%" in shape:
+        secret = f"{number:02}{LONG}"
+        return shape % ((secret,) * shape.count("%")), secret[:18]
+    text = shape.replace("0123456789", f"{number:02}73916485")
+    at = text.find(f"{number:02}73916485")
+    return text, text[at : at + 14] if at >= 0 else text[-24:]
