@@ -4,11 +4,26 @@ import importlib
 
 from bench.attacks.walls.ground import PROBES, Probe
 
-MODULES = ("tier", "planted", "covers", "git_readers", "repositories", "quarantine", "kernel", "roads", "limits", "values", "proxy", "records", "door")
+MODULES = (
+    "tier",
+    "planted",
+    "covers",
+    "git_readers",
+    "repositories",
+    "quarantine",
+    "kernel",
+    "roads",
+    "limits",
+    "values",
+    "proxy",
+    "records",
+    "door",
+)
 
 
-def probes(*, fast: bool = False, only: str = "") -> list[Probe]:
-    """`only` keeps those whose finding or name holds the text."""
+def probes(*, fast: bool = False, only: str = "", alone: bool = False) -> list[Probe]:
+    """`only` keeps those whose finding or name holds the text; `alone` those that others cannot run beside, or the rest."""
     for name in MODULES:
         importlib.import_module(f"bench.attacks.walls.{name}")
-    return [each for each in PROBES if (each.fast or not fast) and only in f"{each.finding} {each.name}"]
+    wanted = [each for each in PROBES if only in f"{each.finding} {each.name}" and each.alone == alone]
+    return [each for each in wanted if each.fast or not fast]

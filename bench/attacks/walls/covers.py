@@ -4,12 +4,12 @@ The secret is a canary; a breach is that the canary comes out, or that the file 
 """
 
 import asyncio
-import os
 import sys
 from pathlib import Path
 
+import toolreeve
 from bench.attacks.walls.ground import CANARY, Ground, Verdict, judged, probe
-from toolreeve.config import Workspace
+from toolreeve.config import State, Workspace
 
 READ = "cat .env .env.saved 2>/dev/null; grep -r CANARY . 2>/dev/null; true"
 
@@ -80,8 +80,6 @@ async def config_replaced(ground: Ground) -> Verdict:
 @probe("M4", "p15 write_file into the runtime's own environment", fast=False)
 async def own_environment(ground: Ground) -> Verdict:
     """The runtime runs from `.venv` of the workspace; what is written there runs when it starts again."""
-    import toolreeve
-
     source = Path(toolreeve.__file__).parent.parent
     packages = next(path for path in sys.path if path.endswith("site-packages"))
     await ground.host(sys.executable, "-m", "venv", "--without-pip", ".venv")
@@ -91,16 +89,25 @@ async def own_environment(ground: Ground) -> Verdict:
     state = {"TOOLREEVE_STATE_DIR": str(ground.top / "state"), "PYTHONPATH": ""}
     code = f"import os; os.system({ground.trap!r})\n"
     call = (python, "-m", "toolreeve", "--mode", "bypass", "call")
-    spots = (site / "x.pth", site / "sitecustomize.py", ground.work / ".venv" / "pyvenv.cfg", ground.work / ".venv/bin/python")
+    spots = (
+        site / "x.pth",
+        site / "sitecustomize.py",
+        ground.work / ".venv" / "pyvenv.cfg",
+        ground.work / ".venv/bin/python",
+    )
     for spot in spots:
         await ground.host(*call, "write_file", f"path={spot}", f"content={code}", env=state)
-    await ground.host(*call, "bash", f"command=echo \"{code.strip()}\" > {site}/y.pth", env=state)
+    await ground.host(*call, "bash", f'command=echo "{code.strip()}" > {site}/y.pth', env=state)
     await ground.host(python, "-c", "pass")
     return judged(ground.damage())
 
 
-def _as_home(ground: Ground) -> None:
-    os.environ["HOME"] = str(ground.work)
+async def at_home(ground: Ground, script: str) -> str:
+    """What a command prints in a workspace that is the user's home."""
+    (ground.work / "attack.sh").write_text(script)
+    environment = {"HOME": str(ground.work), "TOOLREEVE_STATE_DIR": str(ground.top / "state")}
+    call = (sys.executable, "-m", "toolreeve", "--mode", "bypass", "call", "bash", "command=bash attack.sh")
+    return await ground.host(*call, env=environment)
 
 
 @probe("M7", "workspace = $HOME: secrets of tools and of the runtime")
@@ -126,32 +133,40 @@ async def home_secrets(ground: Ground) -> Verdict:
     for name in secrets:
         (ground.work / name).parent.mkdir(parents=True, exist_ok=True)
         (ground.work / name).write_text(f"{CANARY} {name}\n")
-    previous = os.environ["HOME"]
-    os.environ["HOME"] = str(ground.work)
-    try:
-        ran = await ground.script("cat " + " ".join(secrets) + " 2>/dev/null; true")
-    finally:
-        os.environ["HOME"] = previous
-    read = [name for name in secrets if f"{CANARY} {name}" in ran.stdout]
-    return judged([f"read: {', '.join(read)}"] if read else [], ran.error[:80])
+    said = await at_home(ground, "cat " + " ".join(secrets) + "; echo END")
+    assert "END" in said, said
+    read = [name for name in secrets if f"{CANARY} {name}" in said]
+    return judged([f"read: {', '.join(read)}"] if read else [])
 
 
 @probe("M7", "workspace = $HOME: start-up files of shells")
 async def home_startup(ground: Ground) -> Verdict:
-    names = (".bashrc", ".profile", ".bash_profile", ".zshrc", ".zshenv", ".config/fish/config.fish", ".gitconfig",
-             ".config/git/config", ".ssh/authorized_keys", ".config/autostart/x.desktop", ".vimrc", ".inputrc",
-             ".local/bin/git", ".config/systemd/user/x.service", ".pam_environment", ".xprofile")
+    names = (
+        ".bashrc",
+        ".profile",
+        ".bash_profile",
+        ".zshrc",
+        ".zshenv",
+        ".config/fish/config.fish",
+        ".gitconfig",
+        ".config/git/config",
+        ".ssh/authorized_keys",
+        ".config/autostart/x.desktop",
+        ".vimrc",
+        ".inputrc",
+        ".local/bin/git",
+        ".config/systemd/user/x.service",
+        ".pam_environment",
+        ".xprofile",
+    )
     present = names[:4]
     for name in present:
         (ground.work / name).write_text("# the user's\n")
-    previous = os.environ["HOME"]
-    os.environ["HOME"] = str(ground.work)
-    try:
-        ran = await ground.script("\n".join(f"mkdir -p $(dirname {name}); echo PLANTED >> {name}" for name in names))
-    finally:
-        os.environ["HOME"] = previous
+    lines = [f"mkdir -p $(dirname {name}); echo PLANTED >> {name}" for name in names]
+    said = await at_home(ground, "\n".join([*lines, "echo END"]))
+    assert "END" in said, said
     planted = [name for name in names if _holds(ground.work / name, "PLANTED")]
-    return judged([f"planted: {', '.join(planted)}"] if planted else [], ran.error[:80])
+    return judged([f"planted: {', '.join(planted)}"] if planted else [])
 
 
 def _holds(path: Path, text: str) -> bool:
@@ -198,14 +213,16 @@ async def case_variants(ground: Ground) -> Verdict:
 async def held_handle(ground: Ground) -> Verdict:
     """A command that stays keeps the folder open while the user makes a secret in it."""
     (ground.work / "app").mkdir()
-    running = asyncio.create_task(ground.python("""
+    running = asyncio.create_task(
+        ground.python("""
 import os, time
 folder = os.open("app", os.O_RDONLY)
 open("started", "w").close()
 while not os.path.exists("go"):
     time.sleep(0.02)
 print(os.read(os.open(".env", os.O_RDONLY, dir_fd=folder), 100))
-"""))
+""")
+    )
     await appears(ground.work / "started")
     (ground.work / "app" / ".env").write_text(CANARY)
     (ground.work / "go").touch()
@@ -215,8 +232,6 @@ print(os.read(os.open(".env", os.O_RDONLY, dir_fd=folder), 100))
 
 @probe("new", "covers: the state directory inside the workspace, by other roads")
 async def state_inside(ground: Ground) -> Verdict:
-    from toolreeve.config import State
-
     ground.configure(state=State(dir=str(ground.work / "state")))
     await ground.bash("true")
     (ground.work / "state" / "canary").write_text(CANARY)
@@ -243,6 +258,8 @@ async def writable_root_git(ground: Ground) -> Verdict:
     other = await ground.repository(ground.top / "other")
     ground.configure(workspace=Workspace(dir=str(ground.work), writable_roots=(str(other),)))
     trap = f'printf "[core]\\n\\tfsmonitor=\\"{ground.trap}; false\\"\\n" >> {other}/.git/config'
-    ran = await ground.script(f"{trap}; printf '#!/bin/sh\\n{ground.trap}\\n' > {other}/.git/hooks/pre-commit; chmod +x {other}/.git/hooks/pre-commit")
+    ran = await ground.script(
+        f"{trap}; printf '#!/bin/sh\\n{ground.trap}\\n' > {other}/.git/hooks/pre-commit; chmod +x {other}/.git/hooks/pre-commit"
+    )
     await ground.host_uses_git(other)
     return judged(ground.damage(), ran.error[:80])

@@ -36,7 +36,14 @@ class Door:
         self.port, self.pid = port, pid
 
     def request(
-        self, body: object, *, who: str = "ada", target: str = "/mcp", version: str = "1.1", extra: str = "", host: str = ""
+        self,
+        body: object,
+        *,
+        who: str = "ada",
+        target: str = "/mcp",
+        version: str = "1.1",
+        extra: str = "",
+        host: str = "",
     ) -> bytes:
         text = body if isinstance(body, bytes) else json.dumps(body).encode()
         head = (
@@ -78,7 +85,11 @@ async def serving(ground: Ground) -> AsyncIterator[Door]:
     environment = {**os.environ, "HOME": str(ground.home), "TOOLREEVE_STATE_DIR": str(ground.top / "state")}
     process = subprocess.Popen(
         [sys.executable, "-m", "toolreeve", "serve", "--mcp", "--port", "0"],
-        cwd=ground.work, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        cwd=ground.work,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
     )
     assert process.stderr is not None
     try:
@@ -123,7 +134,7 @@ async def _skip_body(reader: asyncio.StreamReader, head: bytes) -> None:
         await reader.readline()
 
 
-@probe("L1", f"one viewer's token asks for {SESSIONS} sessions", fast=False, patience=60)
+@probe("L1", f"one viewer's token asks for {SESSIONS} sessions", fast=False)
 async def sessions(ground: Ground) -> Verdict:
     async with serving(ground) as door:
         opened = await _open_sessions(door, SESSIONS)
@@ -155,11 +166,16 @@ async def upgrades(ground: Ground) -> Verdict:
         return judged([f"never answered: {', '.join(unanswered)}"] if unanswered else [])
 
 
-@probe("L3", "60 connections with pipelined answers that nobody reads", fast=False, patience=90)
+@probe("L3", "60 connections with pipelined answers that nobody reads", fast=False)
 async def unread(ground: Ground) -> Verdict:
     """Bounded: 60 connections; each may hold no more than a little."""
     (ground.work / "large.txt").write_text("a line of text\n" * 35_000)
-    read = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "read_file", "arguments": {"path": "large.txt"}}}
+    read = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "read_file", "arguments": {"path": "large.txt"}},
+    }
     async with serving(ground) as door:
         session = await _session(door)
         extra = f"Mcp-Session-Id: {session}\r\nMCP-Protocol-Version: 2025-06-18\r\n"
@@ -184,7 +200,13 @@ async def unread(ground: Ground) -> Verdict:
 @probe("L6", "a target in absolute form with a foreign authority")
 async def absolute(ground: Ground) -> Verdict:
     async with serving(ground) as door:
-        targets = ("http://evil.example/mcp", "http://evil.example:80/mcp", "https://evil.example/mcp", "//evil.example/mcp", "http://127.0.0.1@evil.example/mcp")
+        targets = (
+            "http://evil.example/mcp",
+            "http://evil.example:80/mcp",
+            "https://evil.example/mcp",
+            "//evil.example/mcp",
+            "http://127.0.0.1@evil.example/mcp",
+        )
         assert await door.status(door.request(HELLO)) == 200
         served = [target for target in targets if await door.status(door.request(HELLO, target=target)) == 200]
         return judged([f"served: {', '.join(served)}"] if served else [])
@@ -222,11 +244,15 @@ async def spellings(ground: Ground) -> Verdict:
             "empty host": door.request(HELLO, host=" "),
             "foreign origin": door.request(HELLO, extra="Origin: https://evil.example\r\n"),
             "null origin": door.request(HELLO, extra="Origin: null\r\n"),
-            "origin with our name inside": door.request(HELLO, extra=f"Origin: http://127.0.0.1:{port}.evil.example\r\n"),
+            "origin with our name inside": door.request(
+                HELLO, extra=f"Origin: http://127.0.0.1:{port}.evil.example\r\n"
+            ),
             "no token": door.request(HELLO).replace(f"Bearer {TOKENS['ada']}".encode(), b""),
             "token with a tail": door.request(HELLO).replace(TOKENS["ada"].encode(), TOKENS["ada"].encode() + b"x"),
             "two tokens": door.request(HELLO, extra="Authorization: Bearer x\r\n"),
-            "token in the query": door.request(HELLO, target=f"/mcp?access_token={TOKENS['ada']}").replace(f"Bearer {TOKENS['ada']}".encode(), b""),
+            "token in the query": door.request(HELLO, target=f"/mcp?access_token={TOKENS['ada']}").replace(
+                f"Bearer {TOKENS['ada']}".encode(), b""
+            ),
             "basic": door.request(HELLO).replace(b"Bearer", b"Basic"),
         }
         assert await door.status(door.request(HELLO)) == 200

@@ -126,11 +126,15 @@ async def hostile_repository(ground: Ground, command: str) -> None:
     await ground.repository()
     (ground.work / ".gitattributes").write_text("*.txt diff=x filter=x merge=x\n")
     (ground.work / "other.txt").write_text("two\n")
-    lines = ["git add -A; git commit -q -m two; git tag signed; echo more >> file.txt; git stash -q; echo yet >> file.txt"]
+    lines = [
+        "git add -A; git commit -q -m two; git tag signed; echo more >> file.txt; git stash -q; echo yet >> file.txt"
+    ]
     lines += [f"git config {name} '{command}'" for name in SETTINGS]
     lines += ["git config log.showSignature true", "git config remote.origin.url 'ssh://nowhere.example/x'"]
     lines += ["git config remote.second.url 'ext::" + command + "'", "git config protocol.ext.allow always"]
-    lines += [f"printf '#!/bin/sh\\n{command}\\n' > .git/hooks/post-index-change; chmod +x .git/hooks/post-index-change"]
+    lines += [
+        f"printf '#!/bin/sh\\n{command}\\n' > .git/hooks/post-index-change; chmod +x .git/hooks/post-index-change"
+    ]
     await ground.host("bash", "-c", "\n".join(lines))
 
 
@@ -191,11 +195,11 @@ async def kept_home(ground: Ground) -> Verdict:
 @probe("new", "kept HOME: usercustomize.py, .pth and bash start-up files of an earlier command")
 async def kept_python(ground: Ground) -> Verdict:
     async with recording(ground) as recorder:
-        code = f"import os; os.system(\\\"{recorder.command}\\\")"
+        code = f'import os; os.system(\\"{recorder.command}\\")'
         await ground.script(
             f"for v in $(ls -d /usr/lib/python3.* | sed 's#.*/##') python3.11 python3.12 python3.13; do\n"
-            f"d=$HOME/.local/lib/$v/site-packages; mkdir -p $d; echo \"{code}\" > $d/usercustomize.py;"
-            f" echo \"{code}\" > $d/x.pth; done\n"
+            f'd=$HOME/.local/lib/$v/site-packages; mkdir -p $d; echo "{code}" > $d/usercustomize.py;'
+            f' echo "{code}" > $d/x.pth; done\n'
             f"echo '{recorder.command}' | tee $HOME/.bashrc $HOME/.bash_profile $HOME/.profile $HOME/.bash_logout;"
             f" mkdir -p $HOME/bin; printf '#!/bin/sh\\n{recorder.command}\\n' > $HOME/bin/ls; chmod +x $HOME/bin/ls"
         )
@@ -207,7 +211,9 @@ async def kept_python(ground: Ground) -> Verdict:
 @probe("new", "kept environment: GIT_DIR, LD_PRELOAD, BASH_ENV and cwd of an earlier command")
 async def kept_environment(ground: Ground) -> Verdict:
     await ground.repository()
-    await ground.script("export GIT_DIR=/tmp/x LD_PRELOAD=/tmp/x.so BASH_ENV=/tmp/x; cd /tmp; umask 000; ulimit -n 10; exec bash -c true")
+    await ground.script(
+        "export GIT_DIR=/tmp/x LD_PRELOAD=/tmp/x.so BASH_ENV=/tmp/x; cd /tmp; umask 000; ulimit -n 10; exec bash -c true"
+    )
     ran = await ground.script("env; pwd; umask; ulimit -n; git rev-parse --git-dir")
     found = [name for name in ("GIT_DIR=", "LD_PRELOAD=", "BASH_ENV=") if name in ran.stdout]
     if str(ground.work) not in ran.stdout or "0000" in ran.stdout.split():

@@ -44,24 +44,24 @@ def judged(breaches: Sequence[str], told: str = "") -> Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """`finding` is what it replays, or `new`."""
+    """`finding` is what it replays, or `new`. One that is `alone` takes what others of its user need meanwhile."""
 
     finding: str
     name: str
     attack: "Callable[[Ground], Awaitable[Verdict]]"
     fast: bool = True
-    patience: float = 40.0
+    alone: bool = False
 
 
 PROBES: list[Probe] = []
 Attack = Callable[["Ground"], Awaitable[Verdict]]
 
 
-def probe(finding: str, name: str, *, fast: bool = True, patience: float = 40.0) -> Callable[[Attack], Attack]:
+def probe(finding: str, name: str, *, fast: bool = True, alone: bool = False) -> Callable[[Attack], Attack]:
     """Register an attack. The slow ones are left out where time is short."""
 
     def register(attack: Attack) -> Attack:
-        PROBES.append(Probe(finding=finding, name=name, attack=attack, fast=fast, patience=patience))
+        PROBES.append(Probe(finding=finding, name=name, attack=attack, fast=fast, alone=alone))
         return attack
 
     return register
@@ -200,4 +200,3 @@ class Ground:
         elif self.victim.stat().st_mode & 0o7777 != 0o600:
             found.append(f"the mode of a file outside was changed to {self.victim.stat().st_mode & 0o7777:o}")
         return found
-

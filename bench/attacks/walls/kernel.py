@@ -130,7 +130,9 @@ async def read_only(ground: Ground) -> Verdict:
     await ground.repository()
     config = ground.work / ".git" / "config"
     before = (config.read_bytes(), config.stat())
-    ran = await ground.python(PRELUDE + r"""
+    ran = await ground.python(
+        PRELUDE
+        + r"""
 path = ".git/config"
 attempt("truncate", lambda: os.truncate(path, 0))
 attempt("chmod", lambda: os.chmod(path, 0o777))
@@ -153,16 +155,27 @@ def dirty_pipe():
     os.write(writer, b"HACKED")
 attempt("splice", dirty_pipe)
 attempt("shared map", lambda: mmap.mmap(source, 10, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE))
-""" + END)
+"""
+        + END
+    )
     after = (config.read_bytes(), config.stat())
-    same = before[0] == after[0] and (before[1].st_mode, before[1].st_mtime_ns, before[1].st_uid, before[1].st_nlink) == (
-        after[1].st_mode, after[1].st_mtime_ns, after[1].st_uid, after[1].st_nlink)
-    return judged([] if same and not os.listxattr(config) else [".git/config was changed"], "" if "END" in ran.stdout else "incomplete")
+    same = before[0] == after[0] and (
+        before[1].st_mode,
+        before[1].st_mtime_ns,
+        before[1].st_uid,
+        before[1].st_nlink,
+    ) == (after[1].st_mode, after[1].st_mtime_ns, after[1].st_uid, after[1].st_nlink)
+    return judged(
+        [] if same and not os.listxattr(config) else [".git/config was changed"],
+        "" if "END" in ran.stdout else "incomplete",
+    )
 
 
 @probe("new", "kernel: files outside by every name in /proc and by inherited descriptors")
 async def by_descriptor(ground: Ground) -> Verdict:
-    ran = await ground.python(PRELUDE + f"""
+    ran = await ground.python(
+        PRELUDE
+        + f"""
 target = {str(ground.victim)!r}
 ways = ["/proc/self/root", "/proc/self/cwd", "/proc/1/root", "/proc/1/cwd", "/proc/self/exe", "/proc/thread-self/root"]
 ways += [f"/proc/{{pid}}/{{link}}" for pid in os.listdir("/proc") if pid.isdigit() for link in ("root", "cwd", "exe")]
@@ -174,7 +187,9 @@ for way in ways:
             print(open(way + climb + target).read())
         except OSError:
             pass
-""" + END)
+"""
+        + END
+    )
     return judged(["read"] if CANARY in ran.stdout else [])
 
 
@@ -206,7 +221,10 @@ async def queues(ground: Ground) -> Verdict:
 async def lease(ground: Ground) -> Verdict:
     """Whoever opens a leased file waits up to 45 s for its holder."""
     (ground.work / "file.txt").write_text("text")
-    running = asyncio.create_task(ground.python(PRELUDE + r"""
+    running = asyncio.create_task(
+        ground.python(
+            PRELUDE
+            + r"""
 signal.signal(signal.SIGIO, signal.SIG_IGN)
 source = os.open("file.txt", os.O_RDWR)
 attempt("flock", lambda: fcntl.flock(source, fcntl.LOCK_EX) or True)
@@ -214,7 +232,10 @@ attempt("lockf", lambda: fcntl.lockf(source, fcntl.LOCK_EX) or True)
 attempt("lease", lambda: fcntl.fcntl(source, 1024, fcntl.F_WRLCK) == 0)
 open("started", "w").close()
 time.sleep(12)
-""", timeout=20))
+""",
+            timeout=20,
+        )
+    )
     await appears(ground.work / "started")
     late = []
     for tool, args in (("read_file", {"path": "file.txt"}), ("search_directory", {"pattern": "text"})):
@@ -229,10 +250,18 @@ time.sleep(12)
 
 @probe("new", "kernel: special files in the workspace stop the file tools")
 async def special_files(ground: Ground) -> Verdict:
-    await ground.script("mkfifo pipe; ln -s /dev/zero zero; ln -s loop loop; mkdir d; mkfifo d/pipe.txt; truncate -s 900M sparse.txt")
+    await ground.script(
+        "mkfifo pipe; ln -s /dev/zero zero; ln -s loop loop; mkdir d; mkfifo d/pipe.txt; truncate -s 900M sparse.txt"
+    )
     late = []
-    calls = [("read_file", {"path": "pipe"}), ("read_file", {"path": "zero"}), ("read_file", {"path": "loop"}),
-             ("search_directory", {"pattern": "x"}), ("list_directory", {"path": "."}), ("read_file", {"path": "sparse.txt"})]
+    calls = [
+        ("read_file", {"path": "pipe"}),
+        ("read_file", {"path": "zero"}),
+        ("read_file", {"path": "loop"}),
+        ("search_directory", {"pattern": "x"}),
+        ("list_directory", {"path": "."}),
+        ("read_file", {"path": "sparse.txt"}),
+    ]
     for tool, args in calls:
         try:
             await asyncio.wait_for(ground.call(tool, **args), 8)
@@ -258,7 +287,13 @@ def _resident() -> int:
 @probe("new", "kernel: a core dump, a crash and odd endings tell the truth")
 async def endings(ground: Ground) -> Verdict:
     wrong = []
-    for command, expected in (("kill -SEGV $$", -11), ("kill -9 $$", -9), ("exit 300", 44), ("kill -STOP $$", None), ("exit 0", 0)):
+    for command, expected in (
+        ("kill -SEGV $$", -11),
+        ("kill -9 $$", -9),
+        ("exit 300", 44),
+        ("kill -STOP $$", None),
+        ("exit 0", 0),
+    ):
         result = await (await ground.reeve()).call("bash", command=command, timeout=2)
         told = result.to_dict()
         data = told["data"] if isinstance(told["data"], dict) else {}

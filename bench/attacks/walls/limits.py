@@ -10,6 +10,7 @@ import sys
 
 from bench.attacks.walls.covers import appears
 from bench.attacks.walls.ground import Ground, Ran, Verdict, broke, held, judged, probe
+from bench.attacks.walls.roads import use_tools
 from toolreeve.config import Commands
 
 MOST_MB = 300
@@ -105,7 +106,9 @@ def _took(ran: Ran) -> int:
 
 async def declared(ground: Ground, word: str, told: str) -> Verdict:
     """Whether doctor names what does not hold."""
-    said = await ground.host(sys.executable, "-m", "toolreeve", "doctor", env={"TOOLREEVE_STATE_DIR": str(ground.top / "s")})
+    said = await ground.host(
+        sys.executable, "-m", "toolreeve", "doctor", env={"TOOLREEVE_STATE_DIR": str(ground.top / "s")}
+    )
     if any(word in line and ("not" in line or "no " in line) for line in said.lower().splitlines()):
         return Verdict("declared", f"{told}; doctor says so")
     return broke(told)
@@ -131,9 +134,11 @@ async def children(ground: Ground) -> Verdict:
     return await takes(ground, CHILDREN, "memory")
 
 
-@probe("M5", "p29 inotify instances of the host's user", fast=False)
+@probe("M5", "p29 inotify instances of the host's user", fast=False, alone=True)
 async def inotify(ground: Ground) -> Verdict:
-    running = asyncio.create_task(ground.python("""
+    running = asyncio.create_task(
+        ground.python(
+            """
 import ctypes, os, time
 libc = ctypes.CDLL(None)
 pids = []
@@ -150,7 +155,10 @@ while len([n for n in os.listdir(".") if n.startswith("full-")]) < 6:
     time.sleep(0.02)
 open("started", "w").close()
 time.sleep(20)
-""", timeout=25))
+""",
+            timeout=25,
+        )
+    )
     try:
         await appears(ground.work / "started")
         got = ctypes.CDLL(None).inotify_init()
@@ -165,7 +173,9 @@ time.sleep(20)
 
 @probe("L9", "/tmp filled by one command stays full")
 async def full_tmp(ground: Ground) -> Verdict:
-    await ground.script("head -c 100000000 /dev/zero > /tmp/fill; head -c 100000000 /dev/zero > /dev/shm/fill; cd /tmp; seq 30000 | xargs touch; true")
+    await ground.script(
+        "head -c 100000000 /dev/zero > /tmp/fill; head -c 100000000 /dev/zero > /dev/shm/fill; cd /tmp; seq 30000 | xargs touch; true"
+    )
     ran = await ground.script("echo x > /tmp/mine && echo y > /dev/shm/mine && cat /tmp/mine /dev/shm/mine && mktemp")
     return judged([] if ran.ok else [f"a later command: {ran.stderr[-80:] or ran.error[:80]}"])
 
@@ -191,7 +201,10 @@ async def stopped(ground: Ground) -> Verdict:
 
 @probe("new", "limits: 40 commands that never end take every slot; others wait and run", fast=False)
 async def every_slot(ground: Ground) -> Verdict:
-    waiting = [asyncio.create_task(ground.bash("trap '' TERM INT HUP; while :; do sleep 1; done", timeout=3)) for _ in range(40)]
+    waiting = [
+        asyncio.create_task(ground.bash("trap '' TERM INT HUP; while :; do sleep 1; done", timeout=3))
+        for _ in range(40)
+    ]
     ran = await asyncio.wait_for(ground.bash("echo well", timeout=20), 30)
     await asyncio.gather(*waiting)
     left = await ground.host("bash", "-c", "ps -eo args | grep -c '[w]hile :; do sleep 1' || true")
@@ -203,14 +216,15 @@ async def every_slot(ground: Ground) -> Verdict:
 
 @probe("new", "limits: a private directory filled and locked leaves nothing for the next call")
 async def private_directory(ground: Ground) -> Verdict:
-    from bench.attacks.walls.roads import _tools
-
     sandbox = {"use_temp_isolation": True, "max_file_size_mb": 60}
     fill = "mkdir -p a/b; echo SECRET-OF-ONE-CALL > a/b/c; head -c 60000000 /dev/zero > big; ln -s /etc e; chmod 000 a/b a; true"
-    _tools(ground, {
-        "fill": {"script": fill, "sandbox": sandbox},
-        "look": {"script": "ls -A; cat a/b/c; echo x > mine && echo fits", "sandbox": sandbox},
-    })
+    use_tools(
+        ground,
+        {
+            "fill": {"script": fill, "sandbox": sandbox},
+            "look": {"script": "ls -A; cat a/b/c; echo x > mine && echo fits", "sandbox": sandbox},
+        },
+    )
     await ground.call("fill")
     ran = await ground.call("look")
     breaches = ["a later call reads it"] if "SECRET" in ran.stdout else []

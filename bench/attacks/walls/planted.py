@@ -87,8 +87,10 @@ async def hooks_link(ground: Ground) -> Verdict:
 async def nested(ground: Ground) -> Verdict:
     await ground.repository()
     inner = await ground.repository(ground.work / "inner")
-    ran = await ground.script(f"{hostile(ground)} > inner/.git/config; printf '#!/bin/sh\\n{ground.trap}\\n'"
-                            " > inner/.git/hooks/pre-commit; chmod +x inner/.git/hooks/pre-commit")
+    ran = await ground.script(
+        f"{hostile(ground)} > inner/.git/config; printf '#!/bin/sh\\n{ground.trap}\\n'"
+        " > inner/.git/hooks/pre-commit; chmod +x inner/.git/hooks/pre-commit"
+    )
     await ground.host_uses_git(inner)
     await ground.host_uses_git()
     return judged(ground.damage(), ran.error[:80])
@@ -119,7 +121,9 @@ async def worktrees(ground: Ground) -> Verdict:
     await ground.repository()
     await ground.host("git", "worktree", "add", "-q", "tree")
     await ground.host("git", "config", "extensions.worktreeConfig", "true")
-    ran = await ground.script(f"{hostile(ground)} > .git/worktrees/tree/config.worktree; {hostile(ground)} > .git/config.worktree")
+    ran = await ground.script(
+        f"{hostile(ground)} > .git/worktrees/tree/config.worktree; {hostile(ground)} > .git/config.worktree"
+    )
     await ground.host_uses_git(ground.work / "tree")
     await ground.host_uses_git()
     return judged(ground.damage(), ran.error[:80])

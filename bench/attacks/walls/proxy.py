@@ -116,12 +116,30 @@ def requests(port: int) -> dict[str, bytes]:
     size = str(len(body)).encode()
     chunked = f"{len(body):x}\r\n".encode() + body + b"\r\n0\r\n\r\n"
     return {
-        "Connection: content-length": start + b"Connection: content-length\r\nContent-Length: " + size + b"\r\n\r\n" + body,
-        "Connection: transfer-encoding": start + b"Connection: transfer-encoding\r\nTransfer-Encoding: chunked\r\n\r\n" + chunked,
-        "Connection: close, Content-Length": start + b"Connection: close, Content-Length\r\nContent-Length: " + size + b"\r\n\r\n" + body,
-        "two Connection headers": start + b"Connection: x\r\nConnection: CONTENT-LENGTH\r\nContent-Length: " + size + b"\r\n\r\n" + body,
+        "Connection: content-length": start
+        + b"Connection: content-length\r\nContent-Length: "
+        + size
+        + b"\r\n\r\n"
+        + body,
+        "Connection: transfer-encoding": start
+        + b"Connection: transfer-encoding\r\nTransfer-Encoding: chunked\r\n\r\n"
+        + chunked,
+        "Connection: close, Content-Length": start
+        + b"Connection: close, Content-Length\r\nContent-Length: "
+        + size
+        + b"\r\n\r\n"
+        + body,
+        "two Connection headers": start
+        + b"Connection: x\r\nConnection: CONTENT-LENGTH\r\nContent-Length: "
+        + size
+        + b"\r\n\r\n"
+        + body,
         "Proxy-Connection": start + b"Proxy-Connection: content-length\r\nContent-Length: " + size + b"\r\n\r\n" + body,
-        "Keep-Alive and TE": start + b"Connection: te, content-length\r\nTE: trailers\r\nContent-Length: " + size + b"\r\n\r\n" + body,
+        "Keep-Alive and TE": start
+        + b"Connection: te, content-length\r\nTE: trailers\r\nContent-Length: "
+        + size
+        + b"\r\n\r\n"
+        + body,
         "both lengths": start + b"Content-Length: " + size + b"\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + body,
         "two lengths": start + b"Content-Length: 0\r\nContent-Length: " + size + b"\r\n\r\n" + body,
         "list of lengths": start + b"Content-Length: 0, " + size + b"\r\n\r\n" + body,
@@ -135,8 +153,14 @@ def requests(port: int) -> dict[str, bytes]:
         "chunk extension with a line end": start + b"Transfer-Encoding: chunked\r\n\r\n0;a\n\r\n\r\n" + body,
         "pipelined": start + b"\r\n" + body,
         "NUL in a name": start + b"Content-Length\0: 0\r\nContent-Length: " + size + b"\r\n\r\n" + body,
-        "HTTP/1.0 keep-alive": start.replace(b"1.1", b"1.0") + b"Connection: keep-alive, content-length\r\nContent-Length: " + size + b"\r\n\r\n" + body,
-        "trailers": start + b"Transfer-Encoding: chunked\r\nTrailer: Content-Length\r\n\r\n0\r\nContent-Length: 9\r\n\r\n" + body,
+        "HTTP/1.0 keep-alive": start.replace(b"1.1", b"1.0")
+        + b"Connection: keep-alive, content-length\r\nContent-Length: "
+        + size
+        + b"\r\n\r\n"
+        + body,
+        "trailers": start
+        + b"Transfer-Encoding: chunked\r\nTrailer: Content-Length\r\n\r\n0\r\nContent-Length: 9\r\n\r\n"
+        + body,
         "Upgrade": start + b"Connection: upgrade\r\nUpgrade: h2c\r\n\r\n" + body,
     }
 
@@ -150,7 +174,9 @@ async def smuggling(ground: Ground) -> Verdict:
         hostile = [requests(each.port)[name] for name, each in zip(names[1:], heard[1:], strict=True)]
         await speak(ground, [[data] for data in (plain, *hostile)])
         assert heard[0].lines, "the plain request did not arrive"
-        through = [name for name, each in zip(names, heard, strict=True) if any(b"SMUGGLED" in line for line in each.lines)]
+        through = [
+            name for name, each in zip(names, heard, strict=True) if any(b"SMUGGLED" in line for line in each.lines)
+        ]
         return judged([f"arrived: {', '.join(through)}"] if through else [])
 
 

@@ -50,21 +50,35 @@ def _after(command: str, *names: str, **args: float) -> Attack:
 
 AFTER: dict[str, tuple[str, tuple[str, ...]]] = {
     "made and removed 300 times, and made at the end": (
-        "for i in $(seq 300); do mkdir .vscode; rmdir .vscode; done; " + TASKS, (".vscode/tasks.json",)),
+        "for i in $(seq 300); do mkdir .vscode; rmdir .vscode; done; " + TASKS,
+        (".vscode/tasks.json",),
+    ),
     "moved into place as the last act": (
-        "mkdir -p stuff/x; echo PLANTED > stuff/x/tasks.json; mv stuff/x .vscode", (".vscode/tasks.json",)),
+        "mkdir -p stuff/x; echo PLANTED > stuff/x/tasks.json; mv stuff/x .vscode",
+        (".vscode/tasks.json",),
+    ),
     "behind 20,000 other new names": (
-        "mkdir -p many; cd many; seq 20000 | xargs touch; cd ..; " + TASKS, (".vscode/tasks.json",)),
+        "mkdir -p many; cd many; seq 20000 | xargs touch; cd ..; " + TASKS,
+        (".vscode/tasks.json",),
+    ),
     "a sparse file of 1 GB": ("truncate -s 1000M .mcp.json", (".mcp.json",)),
-    "a link to a prepared folder": ("mkdir evil; echo x > evil/tasks.json; ln -s evil .vscode", (".vscode/tasks.json",)),
+    "a link to a prepared folder": (
+        "mkdir evil; echo x > evil/tasks.json; ln -s evil .vscode",
+        (".vscode/tasks.json",),
+    ),
     "a FIFO": ("mkfifo .mcp.json", (".mcp.json",)),
     "a folder of mode 000 with 2,000 files": (
-        "mkdir -p .claude/a; cd .claude/a; seq 2000 | xargs touch; cd ../..; chmod 000 .claude/a .claude", (".claude",)),
+        "mkdir -p .claude/a; cd .claude/a; seq 2000 | xargs touch; cd ../..; chmod 000 .claude/a .claude",
+        (".claude",),
+    ),
     "a deep folder that no path can name": (
         "mkdir .claude; cd .claude; for i in $(seq 300); do mkdir dddddddddddddddddddd; cd dddddddddddddddddddd; done",
-        (".claude",)),
+        (".claude",),
+    ),
     "by a second name (hard link) and O_TMPFILE": (
-        "echo PLANTED > x; ln x .mcp.json; ln x policy.yaml", (".mcp.json", "policy.yaml")),
+        "echo PLANTED > x; ln x .mcp.json; ln x policy.yaml",
+        (".mcp.json", "policy.yaml"),
+    ),
     "the command then exits with 255": (TASKS + "; exit 255", (".vscode/tasks.json",)),
     "the command then kills itself": (TASKS + "; kill -9 $$", (".vscode/tasks.json",)),
     "the command then kills its process 1": (TASKS + "; kill -9 -1; kill -9 1", (".vscode/tasks.json",)),
@@ -111,7 +125,10 @@ async def killed(ground: Ground) -> Verdict:
     state = {"TOOLREEVE_STATE_DIR": str(ground.top / "state"), "HOME": str(ground.home)}
     process = subprocess.Popen(
         [sys.executable, "-m", "toolreeve", "--mode", "bypass", "call", "bash", "command=bash attack.sh"],
-        cwd=ground.work, env={**os.environ, **state}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        cwd=ground.work,
+        env={**os.environ, **state},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     try:
         await appears(ground.work / "started")
@@ -124,7 +141,9 @@ async def killed(ground: Ground) -> Verdict:
 
 @probe("new", "quarantine: by a process that outlives the command")
 async def daemon(ground: Ground) -> Verdict:
-    await ground.script(f"(setsid bash -c 'sleep 0.2; {TASKS}' >/dev/null 2>&1 &) ; (trap '' TERM HUP; setsid bash -c '{TASKS}') & exit 0")
+    await ground.script(
+        f"(setsid bash -c 'sleep 0.2; {TASKS}' >/dev/null 2>&1 &) ; (trap '' TERM HUP; setsid bash -c '{TASKS}') & exit 0"
+    )
     await asyncio.sleep(0.6)  # what is awaited here is something that must not happen
     return judged(planted(ground, ".vscode/tasks.json"))
 
@@ -192,8 +211,10 @@ async def own_files(ground: Ground) -> Verdict:
     await ground.bash("true")
     (ground.work / ".vscode" / "settings.json").write_text('{"mine": 1}')
     ran = await ground.script("echo x >> .vscode/settings.json; rm -rf .vscode; mv .vscode gone; true")
-    kept = (ground.work / ".vscode" / "settings.json")
-    return judged([] if kept.exists() and kept.read_text() == '{"mine": 1}' else ["the user's file was changed"], ran.error[:60])
+    kept = ground.work / ".vscode" / "settings.json"
+    return judged(
+        [] if kept.exists() and kept.read_text() == '{"mine": 1}' else ["the user's file was changed"], ran.error[:60]
+    )
 
 
 @probe("new", "quarantine: guarded files removed or emptied by a command")
@@ -201,16 +222,28 @@ async def removed(ground: Ground) -> Verdict:
     await ground.repository()
     (ground.work / "policy.yaml").write_text("rules: []\n")
     before = {name: (ground.work / name).read_bytes() for name in ("policy.yaml", ".git/config")}
-    await ground.script("rm -f policy.yaml .git/config; : > policy.yaml; : > .git/config; truncate -s 0 policy.yaml; mv .git x; rm -rf .git/hooks")
-    changed = [name for name, text in before.items() if not (ground.work / name).exists() or (ground.work / name).read_bytes() != text]
+    await ground.script(
+        "rm -f policy.yaml .git/config; : > policy.yaml; : > .git/config; truncate -s 0 policy.yaml; mv .git x; rm -rf .git/hooks"
+    )
+    changed = [
+        name
+        for name, text in before.items()
+        if not (ground.work / name).exists() or (ground.work / name).read_bytes() != text
+    ]
     return judged([f"changed: {', '.join(changed)}"] if changed else [])
 
 
 @probe("new", "quarantine: FIFOs in guarded places stop nobody who compares")
 async def fifos(ground: Ground) -> Verdict:
     await ground.repository()
-    await ground.script("mkfifo .env .git/commondir sub.env; mkdir -p n/.git m; mkfifo n/.git/config m/.git m/.env m/config; rm -f .git/info/attributes; mkfifo .git/info/attributes")
+    await ground.script(
+        "mkfifo .env .git/commondir sub.env; mkdir -p n/.git m; mkfifo n/.git/config m/.git m/.env m/config; rm -f .git/info/attributes; mkfifo .git/info/attributes"
+    )
     async with asyncio.timeout(15):
         ran = await ground.bash("echo still here")
         read = await ground.call("read_file", path="file.txt")
-    return held(ran.stdout.strip()) if read.ok and ("still" in ran.stdout or ran.error) else judged(["the runtime stands still"])
+    return (
+        held(ran.stdout.strip())
+        if read.ok and ("still" in ran.stdout or ran.error)
+        else judged(["the runtime stands still"])
+    )

@@ -1,6 +1,6 @@
 """Runs the probes as one user; one line of JSON for each.
 
-python -m bench.attacks.walls.replay WHO FOLDER [--fast] [--only TEXT]
+python -m bench.attacks.walls.replay WHO FOLDER [--fast] [--only TEXT] [--share 0/3 | --alone]
 """
 
 import argparse
@@ -9,18 +9,21 @@ import json
 import os
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 from bench.attacks.walls import chosen
 from bench.attacks.walls.ground import Ground, Probe, Verdict
 from tests.sandbox.runner import become_somebody
 
+PATIENCE = 90
+
 
 async def _attack(probe: Probe, folder: Path) -> Verdict:
     """A probe that cannot be carried out proves nothing, and so counts as open."""
     ground = Ground(folder)
     try:
-        async with asyncio.timeout(probe.patience):
+        async with asyncio.timeout(PATIENCE):
             return await probe.attack(ground)
     except Exception as problem:
         return Verdict("ERROR", f"{type(problem).__name__}: {problem}"[:300])
@@ -29,12 +32,12 @@ async def _attack(probe: Probe, folder: Path) -> Verdict:
         ground.remove()
 
 
-def _results(probes: list[Probe], folder: Path) -> Iterator[dict[str, object]]:
-    for number, probe in enumerate(probes):
+def _results(probes: list[tuple[int, Probe]], folder: Path) -> Iterator[dict[str, object]]:
+    for number, probe in probes:
         began = time.monotonic()
-        verdict = asyncio.run(_attack(probe, folder / str(number)))
+        verdict = asyncio.run(_attack(probe, folder / f"p{number}"))
         seconds = round(time.monotonic() - began, 2)
-        yield {"finding": probe.finding, "name": probe.name, "status": verdict.status, "told": verdict.told, "seconds": seconds}
+        yield {"number": number, "finding": probe.finding, "name": probe.name, "seconds": seconds, **asdict(verdict)}
 
 
 def main() -> None:
@@ -43,16 +46,20 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--fast", action="store_true")
     parser.add_argument("--only", default="")
+    parser.add_argument("--share", default="0/1")
+    parser.add_argument("--alone", action="store_true")
     options = parser.parse_args()
     if options.who == "user" and os.geteuid() == 0:
         become_somebody()
     os.umask(0o022)
-    home = options.folder / "home"
+    home = options.folder / f"home-{os.getpid()}"
     home.mkdir()
     for name in [name for name in os.environ if name.startswith(("GIT_", "XDG_", "TOOLREEVE_"))]:
         del os.environ[name]
     os.environ |= {"HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C.UTF-8"}
-    for result in _results(chosen.probes(fast=options.fast, only=options.only), options.folder):
+    index, _, count = options.share.partition("/")
+    found = list(enumerate(chosen.probes(fast=options.fast, only=options.only, alone=options.alone)))
+    for result in _results(found[int(index) :: int(count)], options.folder):
         print(json.dumps(result), flush=True)
 
 

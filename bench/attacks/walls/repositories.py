@@ -13,9 +13,7 @@ def bare(ground: Ground, folder: str) -> str:
         'printf "[core]\\n\\trepositoryformatversion=0\\n\\tbare=false\\n\\tworktree=.\\n'
         f'\\tfsmonitor=\\"{ground.trap}; false\\"\\n"'
     )
-    return (
-        f"mkdir -p {folder}/objects {folder}/refs/heads; echo 'ref: refs/heads/main' > {folder}/HEAD; {config} > {folder}/config"
-    )
+    return f"mkdir -p {folder}/objects {folder}/refs/heads; echo 'ref: refs/heads/main' > {folder}/HEAD; {config} > {folder}/config"
 
 
 @probe("new", "git: a bare repository hidden in a folder of the tree")
@@ -39,14 +37,20 @@ async def bare_workspace(ground: Ground) -> Verdict:
 async def linked_git(ground: Ground) -> Verdict:
     await ground.repository()
     await ground.host("bash", "-c", "mv .git store; ln -s store .git")
-    return await plant(ground, f"{hostile(ground)} > store/config; printf '#!/bin/sh\\n{ground.trap}\\n' > store/hooks/pre-commit; chmod +x store/hooks/pre-commit")
+    return await plant(
+        ground,
+        f"{hostile(ground)} > store/config; printf '#!/bin/sh\\n{ground.trap}\\n' > store/hooks/pre-commit; chmod +x store/hooks/pre-commit",
+    )
 
 
 @probe("new", "git: .git is a file; the repository changed by its real path")
 async def git_file_target(ground: Ground) -> Verdict:
     await ground.repository()
     await ground.host("bash", "-c", "mv .git store; echo 'gitdir: store' > .git; git config core.worktree ..")
-    return await plant(ground, f"{hostile(ground)} > store/config; printf '#!/bin/sh\\n{ground.trap}\\n' > store/hooks/pre-commit; chmod +x store/hooks/pre-commit")
+    return await plant(
+        ground,
+        f"{hostile(ground)} > store/config; printf '#!/bin/sh\\n{ground.trap}\\n' > store/hooks/pre-commit; chmod +x store/hooks/pre-commit",
+    )
 
 
 @probe("new", "git: core.hooksPath of the user leads into the workspace")
@@ -67,7 +71,9 @@ async def included(ground: Ground) -> Verdict:
 async def inner_commondir(ground: Ground) -> Verdict:
     await ground.repository()
     await ground.host("git", "worktree", "add", "-q", "tree")
-    await ground.script(f"cp -r .git evil; {hostile(ground)} > evil/config; echo $PWD/evil > .git/worktrees/tree/commondir")
+    await ground.script(
+        f"cp -r .git evil; {hostile(ground)} > evil/config; echo $PWD/evil > .git/worktrees/tree/commondir"
+    )
     await ground.host_uses_git(ground.work / "tree")
     await ground.host_uses_git()
     return judged(ground.damage())
@@ -77,7 +83,7 @@ async def inner_commondir(ground: Ground) -> Verdict:
 async def inner_git_file(ground: Ground) -> Verdict:
     await ground.repository()
     await ground.host("git", "worktree", "add", "-q", "tree")
-    await ground.script(f"cp -r .git evil; {hostile(ground)} > evil/config; echo \"gitdir: $PWD/evil\" > tree/.git")
+    await ground.script(f'cp -r .git evil; {hostile(ground)} > evil/config; echo "gitdir: $PWD/evil" > tree/.git')
     await ground.host_uses_git(ground.work / "tree")
     return judged(ground.damage())
 
@@ -90,7 +96,7 @@ async def submodule_file(ground: Ground) -> Verdict:
     await ground.host("git", "commit", "-q", "-m", "sub")
     return await plant(
         ground,
-        f"cp -r .git/modules/sub evil; {hostile(ground)} > evil/config; echo \"gitdir: $PWD/evil\" > sub/.git; touch sub/new",
+        f'cp -r .git/modules/sub evil; {hostile(ground)} > evil/config; echo "gitdir: $PWD/evil" > sub/.git; touch sub/new',
     )
 
 

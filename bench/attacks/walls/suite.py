@@ -8,13 +8,17 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from bench.attacks.outcome import Tally
 from tests.sandbox.runner import SOMEBODY, WHO
 
 ROOT = Path(__file__).parent.parent.parent.parent
 STAYS = ("blocked", "declared")
-WIDTH = 70
+SHARES = 3
+TOLD = 210
+
+Result = dict[str, Any]
 
 
 async def run(_: Path | None) -> list[Tally]:
@@ -23,41 +27,50 @@ async def run(_: Path | None) -> list[Tally]:
 
 async def replay(*, fast: bool = False, only: str = "") -> list[Tally]:
     """Run the probes as every user that we can be, print the table, and count."""
-    columns = dict(zip(WHO, await asyncio.gather(*(_column(who, fast, only) for who in WHO)), strict=True))
+    options = [*(["--fast"] if fast else []), *(["--only", only] if only else [])]
+    columns = dict(zip(WHO, await asyncio.gather(*(_column(who, options) for who in WHO)), strict=True))
     if "root" not in columns:
         print("not root: only the column of an ordinary user")
     _show(columns)
     return [_tally(who, results) for who, results in columns.items()]
 
 
-async def _column(who: str, fast: bool, only: str) -> list[dict[str, str]]:
+async def _column(who: str, options: Sequence[str]) -> list[Result]:
+    """All probes as one user: shared among a few processes, and then those that must be alone."""
     folder = Path(tempfile.mkdtemp(prefix="toolreeve-walls-"))
     folder.chmod(0o755)
     if who == "user" and os.geteuid() == 0:
         os.chown(folder, SOMEBODY, SOMEBODY)
-    options = [*(["--fast"] if fast else []), *(["--only", only] if only else [])]
     try:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *("-m", "bench.attacks.walls.replay", who, str(folder), *options),
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "TMPDIR": str(folder)},
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            limit=1 << 20,
-        )
-        said, _ = await process.communicate()
+        shares = [[*options, "--share", f"{number}/{SHARES}"] for number in range(SHARES)]
+        found = await asyncio.gather(*(_process(who, folder, share) for share in shares))
+        together = sorted((result for results in found for result in results), key=lambda result: result["number"])
+        return [*together, *await _process(who, folder, [*options, "--alone"])]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    results = [json.loads(line) for line in said.splitlines()]
-    if process.returncode or not results:
-        gone = {"finding": "-", "name": "the replay itself", "status": "ERROR", "told": f"exit {process.returncode}"}
-        results.append({**gone, "seconds": "0"})
+
+
+async def _process(who: str, folder: Path, options: Sequence[str]) -> list[Result]:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", "bench.attacks.walls.replay", who, str(folder), *options),
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "TMPDIR": str(folder)},
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    said, _ = await process.communicate()
+    results: list[Result] = [json.loads(line) for line in said.splitlines()]
+    if process.returncode:
+        told = f"exit status {process.returncode}"
+        results.append(
+            {"number": -1, "finding": "-", "name": "the replay itself", "status": "ERROR", "told": told, "seconds": 0}
+        )
     return results
 
 
-def _show(columns: dict[str, list[dict[str, str]]]) -> None:
-    rows: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
+def _show(columns: dict[str, list[Result]]) -> None:
+    rows: dict[tuple[str, str], dict[str, Result]] = {}
     for who, results in columns.items():
         for result in results:
             rows.setdefault((result["finding"], result["name"]), {})[who] = result
@@ -69,13 +82,13 @@ def _show(columns: dict[str, list[dict[str, str]]]) -> None:
         print(f"{f'{finding} {name}':{width}}  {cells}{told}")
 
 
-def _tally(who: str, results: Sequence[dict[str, str]]) -> Tally:
+def _tally(who: str, results: Sequence[Result]) -> Tally:
     tally = Tally(name=f"as {who}", payloads=len(results), attempts=len(results))
     for result in results:
         if result["status"] in STAYS:
             tally.refused += 1
         else:
-            tally.escaped.append(f"{result['finding']} {result['name']}: {result['status']} {result['told']}"[:WIDTH * 3])
+            tally.escaped.append(f"{result['finding']} {result['name']}: {result['status']} {result['told']}"[:TOLD])
     return tally
 
 

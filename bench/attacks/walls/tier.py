@@ -173,4 +173,3 @@ async def state_link(ground: Ground) -> Verdict:
     breaches = [] if not (ground.work / "state").is_symlink() else ["the state directory was replaced"]
     second = await lowered(ground)
     return judged(breaches) if breaches else second
-

@@ -19,7 +19,7 @@ EVALUATORS: dict[str, tuple[str, str]] = {
     "declare -i": ('declare -i n; read n <<< "{{x}}"; echo $n', INDEX),
     "read into an index": ('read "a[{{x}}]" <<< 1', "$(touch PWNED)"),
     "sqlite3": ("sqlite3 db \"select '{{x}}'\"", "'; select writefile('PWNED','x'); --"),
-    "sqlite3 shell": ("sqlite3 db \"{{x}}\"", ".shell touch PWNED"),
+    "sqlite3 shell": ('sqlite3 db "{{x}}"', ".shell touch PWNED"),
     "inner arithmetic": ("bash -c 'echo $(( $1 ))' _ \"{{x}}\"", INDEX),
     "exported arithmetic": ("export l=\"{{x}}\"; bash -c 'echo $((l))'", INDEX),
     "arithmetic": ('x="{{x}}"; echo $((x))', INDEX),
@@ -33,14 +33,14 @@ EVALUATORS: dict[str, tuple[str, str]] = {
     "prompt expansion": ('v="{{x}}"; echo "${v@P}"', "$(touch PWNED)"),
     "source stdin": ('. /dev/stdin <<< "{{x}}"', RUN),
     "$0": ("bash -c '$0' \"{{x}}\"", RUN),
-    "inner eval": ("bash -c 'eval \"$1\"' _ \"{{x}}\"", RUN),
+    "inner eval": ('bash -c \'eval "$1"\' _ "{{x}}"', RUN),
     "here string": ('bash <<< "{{x}}"', RUN),
     "pipe to a shell": ('echo "{{x}}" | sh', RUN),
     "xargs sh -c": ('echo "{{x}}" | xargs -I% sh -c %', RUN),
     "written and run": ('echo "{{x}}" > s.sh; bash s.sh', RUN),
     "written and sourced": ('cat > s.sh <<< "{{x}}"; . ./s.sh', RUN),
     "trap": ('trap "{{x}}" EXIT', RUN),
-    "alias": ("shopt -s expand_aliases; alias q=\"{{x}}\"\nq", RUN),
+    "alias": ('shopt -s expand_aliases; alias q="{{x}}"\nq', RUN),
     "PROMPT_COMMAND": ('PS4="{{x}}"; set -x; true', "$(touch PWNED)"),
     "BASH_ENV": ('echo "touch PWNED" > e; BASH_ENV="{{x}}" bash -c true', "e"),
     "tar -I": ('touch f; tar -I "{{x}}" -cf x.tar f', "sh -c 'touch PWNED'"),
@@ -59,7 +59,7 @@ EVALUATORS: dict[str, tuple[str, str]] = {
     "awk -v pipe": ("awk -v v=\"{{x}}\" 'BEGIN{v | getline}'", RUN),
     "awk program": ('awk "{{x}}" /dev/null', 'BEGIN{system("touch PWNED")}'),
     "awk text": ("echo a | awk '{ print \"{{x}}\" }'", '"; system("touch PWNED"); "'),
-    "awk ENVIRON": ("v=\"{{x}}\" awk 'BEGIN{system(ENVIRON[\"v\"])}'", RUN),
+    "awk ENVIRON": ('v="{{x}}" awk \'BEGIN{system(ENVIRON["v"])}\'', RUN),
     "sed": ('echo a | sed "{{x}}"', "1e touch PWNED"),
     "sed replacement": ('echo one | sed -e "s/{{x}}/b/"', "one/touch PWNED/e;s/q"),
     "python -c": ("python3 -c \"print('{{x}}')\"", "'+str(__import__('os').system('touch PWNED'))+'"),
@@ -88,8 +88,12 @@ async def evaluators(ground: Ground) -> Verdict:
     folder = ground.top / "tools"
     folder.mkdir()
     for number, (script, _) in enumerate(EVALUATORS.values()):
-        tool = {"script": script, "danger": "low", "parameters": [{"name": "x", "type": "string", "required": True}],
-                "sandbox": {"max_processes": 50, "timeout": 8}}
+        tool = {
+            "script": script,
+            "danger": "low",
+            "parameters": [{"name": "x", "type": "string", "required": True}],
+            "sandbox": {"max_processes": 50, "timeout": 8},
+        }
         (folder / f"{number}.yaml").write_text(json.dumps({"tools": {f"tool_{number}": tool}}))
     ground.configure(tool_files=tuple(str(path) for path in sorted(folder.iterdir())))
     (ground.work / "evil").write_text(EVIL)
@@ -109,8 +113,13 @@ async def evaluators(ground: Ground) -> Verdict:
 @probe("new", "values: arguments of one call do not stay for the next")
 async def stays(ground: Ground) -> Verdict:
     path = ground.top / "t.yaml"
-    tool = {"script": "echo \"{{x}}\" > /tmp/kept; env | grep -c CANARY", "parameters": [{"name": "x", "type": "string", "required": True}]}
-    look = {"script": "cat /tmp/kept /dev/shm/* 2>/dev/null; cat /proc/*/cmdline /proc/*/environ 2>/dev/null | tr '\\0' '\\n'"}
+    tool = {
+        "script": 'echo "{{x}}" > /tmp/kept; env | grep -c CANARY',
+        "parameters": [{"name": "x", "type": "string", "required": True}],
+    }
+    look = {
+        "script": "cat /tmp/kept /dev/shm/* 2>/dev/null; cat /proc/*/cmdline /proc/*/environ 2>/dev/null | tr '\\0' '\\n'"
+    }
     path.write_text(json.dumps({"tools": {"keep": tool, "look": look}}))
     ground.configure(tool_files=(str(path),))
     await ground.call("keep", x="SECRET-ARGUMENT")
