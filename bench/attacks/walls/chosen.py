@@ -22,7 +22,7 @@ MODULES = (
 
 
 def probes(*, fast: bool = False, only: str = "", alone: bool = False) -> list[Probe]:
-    """`only` keeps those whose finding or name holds the text; `alone` those that others cannot run beside, or the rest."""
+    """`only` keeps those whose finding or name holds the text; `alone` chooses those that others cannot run beside."""
     for name in MODULES:
         importlib.import_module(f"bench.attacks.walls.{name}")
     wanted = [each for each in PROBES if only in f"{each.finding} {each.name}" and each.alone == alone]

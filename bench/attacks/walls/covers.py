@@ -60,7 +60,7 @@ async def env_saved_while_running(ground: Ground) -> Verdict:
 
 async def appears(path: Path) -> None:
     async with asyncio.timeout(15):
-        while not path.exists():
+        while not path.exists():  # noqa: ASYNC110  # another process makes it
             await asyncio.sleep(0.01)
 
 
@@ -236,7 +236,8 @@ async def state_inside(ground: Ground) -> Verdict:
     await ground.bash("true")
     (ground.work / "state" / "canary").write_text(CANARY)
     ran = await ground.script(
-        "cat state/canary ./state/../state/canary /proc/self/cwd/state/canary; mv state s2; cat s2/canary; ln state/toolreeve.db x;"
+        "cat state/canary ./state/../state/canary /proc/self/cwd/state/canary; mv state s2; cat s2/canary;"
+        " ln state/toolreeve.db x;"
         " cp -r . /tmp/all; cat /tmp/all/state/canary; tar c state | cat; true"
     )
     kept = [] if (ground.work / "state" / "canary").exists() else ["the state directory was moved"]
@@ -259,7 +260,8 @@ async def writable_root_git(ground: Ground) -> Verdict:
     ground.configure(workspace=Workspace(dir=str(ground.work), writable_roots=(str(other),)))
     trap = f'printf "[core]\\n\\tfsmonitor=\\"{ground.trap}; false\\"\\n" >> {other}/.git/config'
     ran = await ground.script(
-        f"{trap}; printf '#!/bin/sh\\n{ground.trap}\\n' > {other}/.git/hooks/pre-commit; chmod +x {other}/.git/hooks/pre-commit"
+        f"{trap}; printf '#!/bin/sh\\n{ground.trap}\\n' > {other}/.git/hooks/pre-commit;"
+        f" chmod +x {other}/.git/hooks/pre-commit"
     )
     await ground.host_uses_git(other)
     return judged(ground.damage(), ran.error[:80])

@@ -47,8 +47,10 @@ class Door:
     ) -> bytes:
         text = body if isinstance(body, bytes) else json.dumps(body).encode()
         head = (
-            f"POST {target} HTTP/{version}\r\nHost: {host or f'127.0.0.1:{self.port}'}\r\nAuthorization: Bearer {TOKENS[who]}\r\n"
-            f"Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n{extra}Content-Length: {len(text)}\r\n\r\n"
+            f"POST {target} HTTP/{version}\r\nHost: {host or f'127.0.0.1:{self.port}'}\r\n"
+            f"Authorization: Bearer {TOKENS[who]}\r\n"
+            "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
+            f"{extra}Content-Length: {len(text)}\r\n\r\n"
         )
         return head.encode() + text
 
@@ -83,7 +85,7 @@ async def serving(ground: Ground) -> AsyncIterator[Door]:
     ]
     (configuration / "toolreeve.toml").write_text("\n".join(tables))
     environment = {**os.environ, "HOME": str(ground.home), "TOOLREEVE_STATE_DIR": str(ground.top / "state")}
-    process = subprocess.Popen(
+    process = subprocess.Popen(  # noqa: ASYNC220  # killed and waited for below
         [sys.executable, "-m", "toolreeve", "serve", "--mcp", "--port", "0"],
         cwd=ground.work,
         env=environment,
@@ -184,7 +186,7 @@ async def unread(ground: Ground) -> Verdict:
         lines = []
         for _ in range(60):
             line = socket.create_connection(("127.0.0.1", door.port))
-            line.setblocking(False)  # noqa: FBT003
+            line.setblocking(False)
             with contextlib.suppress(OSError):
                 line.send(door.request(read, extra=extra) * 60)
             lines.append(line)

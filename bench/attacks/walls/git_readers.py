@@ -4,7 +4,6 @@ The hostile program reports to a socket in the workspace, which only the probe l
 """
 
 import asyncio
-import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -115,7 +114,7 @@ class Recorder:
 async def recording(ground: Ground) -> AsyncIterator[Recorder]:
     recorder = Recorder(ground)
     server = await asyncio.start_unix_server(recorder.heard, recorder.path)
-    os.chmod(recorder.path, 0o777)
+    recorder.path.chmod(0o777)
     try:
         yield recorder
     finally:
@@ -212,7 +211,8 @@ async def kept_python(ground: Ground) -> Verdict:
 async def kept_environment(ground: Ground) -> Verdict:
     await ground.repository()
     await ground.script(
-        "export GIT_DIR=/tmp/x LD_PRELOAD=/tmp/x.so BASH_ENV=/tmp/x; cd /tmp; umask 000; ulimit -n 10; exec bash -c true"
+        "export GIT_DIR=/tmp/x LD_PRELOAD=/tmp/x.so BASH_ENV=/tmp/x; cd /tmp; umask 000; ulimit -n 10;"
+        " exec bash -c true"
     )
     ran = await ground.script("env; pwd; umask; ulimit -n; git rev-parse --git-dir")
     found = [name for name in ("GIT_DIR=", "LD_PRELOAD=", "BASH_ENV=") if name in ran.stdout]

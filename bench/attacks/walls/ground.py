@@ -1,6 +1,6 @@
 """The scratch ground of one probe: a workspace, what lies outside it, and a runtime.
 
-A verdict comes from what an observer outside the sandbox finds, never from what the attacked command prints about itself.
+A verdict comes from what an observer outside the sandbox finds, never from an error that the attack prints.
 """
 
 import asyncio
@@ -186,7 +186,8 @@ class Ground:
         """What a person does with a repository, and what their editor does unasked."""
         script = (
             "git status; git diff; git log -1 -p; git show; git add -A; git commit -q --allow-empty -m two;"
-            " git checkout -q -b other; git stash; git branch -v; git submodule status; git gc --auto -q; git worktree list"
+            " git checkout -q -b other; git stash; git branch -v; git submodule status; git gc --auto -q;"
+            " git worktree list"
         )
         await self.host("bash", "-c", script, cwd=folder or self.work)
 

@@ -6,6 +6,7 @@ Each program does its worst; what counts is what the host finds changed, or what
 import asyncio
 import ctypes
 import os
+from pathlib import Path
 
 from bench.attacks.walls.covers import appears
 from bench.attacks.walls.ground import CANARY, Attack, Ground, Verdict, judged, probe
@@ -44,7 +45,7 @@ for name in ("NOFILE", "FSIZE", "NPROC", "CPU", "CORE", "MEMLOCK", "DATA", "RTPR
     if hard == resource.RLIM_INFINITY:
         continue
     attempt(name, lambda: resource.setrlimit(kind, (hard + 1, hard + 1)) or True)
-    attempt(name, lambda: resource.prlimit(os.getpid(), kind, (resource.RLIM_INFINITY, resource.RLIM_INFINITY)) and True)
+    attempt(name, lambda: resource.prlimit(0, kind, (-1, -1)) and True)
 """,
     "seccomp by the high halves of arguments": r"""
 high = 1 << 32
@@ -64,9 +65,10 @@ attempt("mode", lambda: os.stat("prog").st_mode & 0o6000 and True)
     "set-id folders and files by mkdir, umask, truncate, copy, rename": r"""
 os.umask(0)
 attempt("mkdir", lambda: os.mkdir("setgid", 0o2777) or os.stat("setgid").st_mode & 0o6000 and True)
-attempt("symlink chmod", lambda: call(268, -100, b"setgid", 0o2777) == 0 and os.stat("setgid").st_mode & 0o2000 and True)
+attempt("fchmodat", lambda: call(268, -100, b"setgid", 0o2777) == 0)
 attempt("fchmodat2", lambda: call(452, os.open(".", 0o10000000), b"", 0o2777, 0x1000) == 0)
-attempt("caps", lambda: os.setxattr("setgid", "security.capability", bytes.fromhex("0100000200200000000000000000000000000000")) or True)
+capability = bytes.fromhex("0100000200200000000000000000000000000000")
+attempt("caps", lambda: os.setxattr("setgid", "security.capability", capability) or True)
 """,
     "processes made by unusual calls see no more": r"""
 attempt("clone3", lambda: call(435, struct.pack("=11Q", 0x10000000, *[0] * 10), 88))
@@ -74,22 +76,26 @@ attempt("vfork+setns", lambda: call(308, os.pidfd_open(1), 0x20000000))
 attempt("pidfd_open 1 getfd", lambda: call(438, os.pidfd_open(1), 3, 0))
 """,
     "devices, terminals and file systems that should not be there": r"""
-for path in ("/dev/fuse", "/dev/kvm", "/dev/userfaultfd", "/dev/mem", "/dev/kmsg", "/dev/console", "/dev/tty0", "/dev/loop-control",
-             "/dev/net/tun", "/dev/vhost-net", "/dev/uinput", "/dev/snd", "/dev/dri", "/sys/kernel", "/sys/fs/cgroup",
+for path in ("/dev/fuse", "/dev/kvm", "/dev/userfaultfd", "/dev/mem", "/dev/kmsg", "/dev/console", "/dev/tty0",
+             "/dev/loop-control", "/dev/net/tun", "/dev/vhost-net", "/dev/uinput", "/dev/snd", "/dev/dri",
+             "/sys/kernel", "/sys/fs/cgroup",
              "/proc/sys/fs/binfmt_misc/register", "/proc/kcore", "/proc/kmsg", "/proc/sysrq-trigger"):
     attempt(path, lambda: os.listdir(path) if os.path.isdir(path) else os.open(path, os.O_RDWR))
 attempt("ctty", lambda: os.open("/dev/tty", os.O_RDWR))
 """,
     "settings of the kernel and of the process in /proc": r"""
-for path in ("/proc/self/oom_score_adj", "/proc/self/oom_adj", "/proc/self/uid_map", "/proc/self/gid_map", "/proc/self/setgroups",
-             "/proc/self/loginuid", "/proc/self/coredump_filter", "/proc/self/timens_offsets", "/proc/sys/kernel/core_pattern",
-             "/proc/sys/kernel/ns_last_pid", "/proc/sys/vm/drop_caches", "/proc/sys/net/ipv4/ip_forward", "/proc/sys/user/max_user_namespaces",
-             "/proc/sys/fs/mqueue/msg_max", "/proc/1/oom_score_adj", "/proc/1/mem", "/proc/1/environ", "/proc/1/maps", "/proc/1/root/etc"):
+own = ("oom_score_adj", "oom_adj", "uid_map", "gid_map", "setgroups", "loginuid", "coredump_filter", "timens_offsets")
+kernel = ("kernel/core_pattern", "kernel/ns_last_pid", "vm/drop_caches", "net/ipv4/ip_forward", "fs/mqueue/msg_max",
+          "user/max_user_namespaces")
+first = ("oom_score_adj", "mem", "environ", "maps", "root/etc")
+paths = [f"/proc/self/{name}" for name in own] + [f"/proc/sys/{name}" for name in kernel]
+for path in paths + [f"/proc/1/{name}" for name in first]:
     flags = os.O_RDONLY if path.startswith(("/proc/1/environ", "/proc/1/maps", "/proc/1/root")) else os.O_WRONLY
     attempt(path, lambda: os.open(path, flags) >= 0)
 """,
     "tracing, personality and LDT": r"""
-attempt("ptrace seize child", lambda: (lambda pid: call(101, 0x4206, pid, 0, 0))(os.fork() or time.sleep(1) or os._exit(0)) == 0)
+child = os.fork() or time.sleep(1) or os._exit(0)
+attempt("ptrace seize child", lambda: call(101, 0x4206, child, 0, 0) == 0)
 attempt("process_vm_writev", lambda: call(311, os.getppid(), 0, 0, 0, 0, 0))
 attempt("ldt", lambda: call(154, 0x11, struct.pack("=IIII", 0, 0, 0, 0), 16) == 0)
 attempt("kcmp", lambda: call(312, os.getpid(), 1, 0, 0, 0) >= 0)
@@ -103,7 +109,8 @@ attempt("quotactl", lambda: call(179, 0x800007 << 8, 0, 0, 0) == 0)
 attempt("acct", lambda: call(163, b"acct") == 0)
 attempt("swapon", lambda: call(167, b"prog", 0) == 0)
 attempt("fanotify", lambda: call(300, 0, 0))
-attempt("io_uring with SQPOLL", lambda: call(425, 4, ctypes.create_string_buffer(struct.pack("=IIII", 0, 0, 2, 0) + bytes(104))))
+parameters = ctypes.create_string_buffer(struct.pack("=IIII", 0, 0, 2, 0) + bytes(104))
+attempt("io_uring with SQPOLL", lambda: call(425, 4, parameters))
 """,
 }
 
@@ -198,20 +205,18 @@ async def queues(ground: Ground) -> Verdict:
     library = ctypes.CDLL(None, use_errno=True)
     name = f"/walls-{os.getpid()}".encode()
     queue = library.mq_open(name, os.O_CREAT | os.O_RDWR, 0o666, None)
-    semaphore = f"walls-{os.getpid()}"
-    shared = f"/dev/shm/sem.{semaphore}"  # noqa: S108
-    with open(shared, "w") as file:
-        file.write(CANARY)
-    os.chmod(shared, 0o666)
+    shared = Path(f"/dev/shm/sem.walls-{os.getpid()}")
+    shared.write_text(CANARY)
+    shared.chmod(0o666)
     try:
         ran = await ground.python(
             PRELUDE
             + f"attempt('queue', lambda: libc.mq_open({name!r}, os.O_RDWR) >= 0)\n"
-            + f"attempt('semaphore', lambda: open({shared!r}).read())\n"
+            + f"attempt('semaphore', lambda: open({str(shared)!r}).read())\n"
             + END
         )
     finally:
-        os.unlink(shared)
+        shared.unlink()
         if queue >= 0:
             library.mq_unlink(name)
     return judged([line for line in ran.stdout.splitlines() if line.startswith("GOT")])

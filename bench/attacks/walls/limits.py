@@ -174,7 +174,8 @@ time.sleep(20)
 @probe("L9", "/tmp filled by one command stays full")
 async def full_tmp(ground: Ground) -> Verdict:
     await ground.script(
-        "head -c 100000000 /dev/zero > /tmp/fill; head -c 100000000 /dev/zero > /dev/shm/fill; cd /tmp; seq 30000 | xargs touch; true"
+        "head -c 100000000 /dev/zero > /tmp/fill; head -c 100000000 /dev/zero > /dev/shm/fill; cd /tmp;"
+        " seq 30000 | xargs touch; true"
     )
     ran = await ground.script("echo x > /tmp/mine && echo y > /dev/shm/mine && cat /tmp/mine /dev/shm/mine && mktemp")
     return judged([] if ran.ok else [f"a later command: {ran.stderr[-80:] or ran.error[:80]}"])
@@ -183,7 +184,10 @@ async def full_tmp(ground: Ground) -> Verdict:
 @probe("new", "limits: 256 processes, 64 MB and all descriptors at once; the next command runs")
 async def everything(ground: Ground) -> Verdict:
     ground.configure(commands=Commands(memory_mb=GIVEN_MB, processes=64))
-    hungry = "for i in $(seq 200); do sleep 5 & done; tail /dev/zero & exec 10<>/dev/null; cat /dev/zero | head -c 200000000 > big; wait"
+    hungry = (
+        "for i in $(seq 200); do sleep 5 & done; tail /dev/zero & exec 10<>/dev/null;"
+        " cat /dev/zero | head -c 200000000 > big; wait"
+    )
     await asyncio.gather(*(ground.bash(hungry, timeout=3) for _ in range(4)))
     ran = await ground.bash("echo well")
     return judged([] if ran.stdout == "well\n" and ran.sandbox == "full" else [f"{ran.error[:80]} {ran.sandbox}"])
@@ -217,7 +221,10 @@ async def every_slot(ground: Ground) -> Verdict:
 @probe("new", "limits: a private directory filled and locked leaves nothing for the next call")
 async def private_directory(ground: Ground) -> Verdict:
     sandbox = {"use_temp_isolation": True, "max_file_size_mb": 60}
-    fill = "mkdir -p a/b; echo SECRET-OF-ONE-CALL > a/b/c; head -c 60000000 /dev/zero > big; ln -s /etc e; chmod 000 a/b a; true"
+    fill = (
+        "mkdir -p a/b; echo SECRET-OF-ONE-CALL > a/b/c; head -c 60000000 /dev/zero > big; ln -s /etc e;"
+        " chmod 000 a/b a; true"
+    )
     use_tools(
         ground,
         {

@@ -71,7 +71,10 @@ async def hooks_missing(ground: Ground) -> Verdict:
     await ground.repository()
     await ground.host("rm", "-rf", ".git/hooks")
     script = f"#!/bin/sh\\n{ground.trap}\\n"
-    make = f"mkdir .git/hooks; for h in pre-commit post-checkout; do printf '{script}' > .git/hooks/$h; chmod +x .git/hooks/$h; done"
+    make = (
+        f"mkdir .git/hooks; for h in pre-commit post-checkout; do printf '{script}' > .git/hooks/$h;"
+        " chmod +x .git/hooks/$h; done"
+    )
     return await plant(ground, make)
 
 
@@ -112,7 +115,10 @@ async def submodule(ground: Ground) -> Verdict:
     await ground.repository()
     await ground.host("git", "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(other), "sub")
     await ground.host("git", "commit", "-q", "-m", "sub")
-    config = "printf '[core]\\n\\trepositoryformatversion=0\\n\\tbare=false\\n\\tworktree=../../../sub\\n\\tfsmonitor=\"%s; false\"\\n'"
+    config = (
+        "printf '[core]\\n\\trepositoryformatversion=0\\n\\tbare=false\\n\\tworktree=../../../sub\\n"
+        '\\tfsmonitor="%s; false"\\n\''
+    )
     return await plant(ground, f"{config} '{ground.trap}' > .git/modules/sub/config; touch sub/new")
 
 

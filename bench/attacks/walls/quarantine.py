@@ -32,8 +32,8 @@ def inner(ground: Ground, folder: str) -> str:
 async def used(ground: Ground, *folders: bytes) -> list[str]:
     """Work in the folders as a person would, with whatever names they have."""
     for folder in folders:
-        where = os.path.join(os.fsencode(ground.work), folder)
-        if os.path.isdir(where):
+        where = ground.work / os.fsdecode(folder)
+        if where.is_dir():
             await asyncio.to_thread(
                 subprocess.run, ["git", "status"], cwd=where, capture_output=True, timeout=20, check=False
             )
@@ -123,7 +123,7 @@ async def closed(ground: Ground) -> Verdict:
 async def killed(ground: Ground) -> Verdict:
     (ground.work / "attack.sh").write_text(TASKS + "; touch started; sleep 30")
     state = {"TOOLREEVE_STATE_DIR": str(ground.top / "state"), "HOME": str(ground.home)}
-    process = subprocess.Popen(
+    process = subprocess.Popen(  # noqa: ASYNC220  # killed and waited for below
         [sys.executable, "-m", "toolreeve", "--mode", "bypass", "call", "bash", "command=bash attack.sh"],
         cwd=ground.work,
         env={**os.environ, **state},
@@ -142,7 +142,8 @@ async def killed(ground: Ground) -> Verdict:
 @probe("new", "quarantine: by a process that outlives the command")
 async def daemon(ground: Ground) -> Verdict:
     await ground.script(
-        f"(setsid bash -c 'sleep 0.2; {TASKS}' >/dev/null 2>&1 &) ; (trap '' TERM HUP; setsid bash -c '{TASKS}') & exit 0"
+        f"(setsid bash -c 'sleep 0.2; {TASKS}' >/dev/null 2>&1 &) ; (trap '' TERM HUP;"
+        f" setsid bash -c '{TASKS}') & exit 0"
     )
     await asyncio.sleep(0.6)  # what is awaited here is something that must not happen
     return judged(planted(ground, ".vscode/tasks.json"))
@@ -197,7 +198,10 @@ async def times(ground: Ground) -> Verdict:
 @probe("new", "quarantine: what is carried away follows no link out of the workspace")
 async def carried(ground: Ground) -> Verdict:
     """Names that lead to the victim's folder must not make the runtime move, empty or open it."""
-    links = f"ln -s {ground.outside} .vscode; mkdir .claude; ln -s {ground.outside} .claude/x; ln -s {ground.victim} .mcp.json"
+    links = (
+        f"ln -s {ground.outside} .vscode; mkdir .claude; ln -s {ground.outside} .claude/x;"
+        f" ln -s {ground.victim} .mcp.json"
+    )
     await ground.script(links)
     gone = [] if ground.outside.is_dir() and not ground.outside.is_symlink() else ["the folder outside was moved"]
     return judged(ground.damage() + gone + planted(ground, ".vscode", ".mcp.json"))
@@ -223,7 +227,8 @@ async def removed(ground: Ground) -> Verdict:
     (ground.work / "policy.yaml").write_text("rules: []\n")
     before = {name: (ground.work / name).read_bytes() for name in ("policy.yaml", ".git/config")}
     await ground.script(
-        "rm -f policy.yaml .git/config; : > policy.yaml; : > .git/config; truncate -s 0 policy.yaml; mv .git x; rm -rf .git/hooks"
+        "rm -f policy.yaml .git/config; : > policy.yaml; : > .git/config; truncate -s 0 policy.yaml;"
+        " mv .git x; rm -rf .git/hooks"
     )
     changed = [
         name
@@ -237,7 +242,8 @@ async def removed(ground: Ground) -> Verdict:
 async def fifos(ground: Ground) -> Verdict:
     await ground.repository()
     await ground.script(
-        "mkfifo .env .git/commondir sub.env; mkdir -p n/.git m; mkfifo n/.git/config m/.git m/.env m/config; rm -f .git/info/attributes; mkfifo .git/info/attributes"
+        "mkfifo .env .git/commondir sub.env; mkdir -p n/.git m; mkfifo n/.git/config m/.git m/.env m/config;"
+        " rm -f .git/info/attributes; mkfifo .git/info/attributes"
     )
     async with asyncio.timeout(15):
         ran = await ground.bash("echo still here")

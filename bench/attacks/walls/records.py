@@ -1,6 +1,6 @@
 """Attempts to make acknowledged records vanish unseen, and to find secrets in them.
 
-Calls are acknowledged, the runtime is killed, files of the state are removed or cut; `audit verify` must not be content.
+Calls are acknowledged, the runtime is killed, files of its state are removed or cut: `audit verify` must say so.
 """
 
 import asyncio
@@ -20,7 +20,8 @@ import asyncio, sys
 from toolreeve import Toolreeve
 from toolreeve.config import Policy, Settings, State, Workspace
 async def main():
-    settings = Settings(workspace=Workspace(dir=sys.argv[1]), state=State(dir=sys.argv[2]), policy=Policy(mode="bypass"))
+    workspace, state = Workspace(dir=sys.argv[1]), State(dir=sys.argv[2])
+    settings = Settings(workspace=workspace, state=state, policy=Policy(mode="bypass"))
     async with Toolreeve(settings=settings) as reeve:
         for number in range(int(sys.argv[3])):
             assert (await reeve.call("write_file", path=f"f{number}", content="x")).to_dict()["success"]
@@ -33,7 +34,7 @@ asyncio.run(main())
 async def written_and_killed(ground: Ground) -> Path:
     """A state directory whose last records were acknowledged and are in the write-ahead log alone."""
     state = ground.top / "state"
-    process = subprocess.Popen(
+    process = subprocess.Popen(  # noqa: ASYNC220  # killed and waited for below
         [sys.executable, "-c", WRITER, str(ground.work), str(state), str(CALLS)], stdout=subprocess.PIPE
     )
     try:

@@ -12,11 +12,12 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from bench.attacks.walls import chosen
-from bench.attacks.walls.ground import Ground, Probe, Verdict
 from tests.sandbox.runner import become_somebody
 
-PATIENCE = 90
+from bench.attacks.walls import chosen
+from bench.attacks.walls.ground import Ground, Probe, Verdict
+
+PATIENCE = 45
 
 
 async def _attack(probe: Probe, folder: Path) -> Verdict:

@@ -13,7 +13,10 @@ def bare(ground: Ground, folder: str) -> str:
         'printf "[core]\\n\\trepositoryformatversion=0\\n\\tbare=false\\n\\tworktree=.\\n'
         f'\\tfsmonitor=\\"{ground.trap}; false\\"\\n"'
     )
-    return f"mkdir -p {folder}/objects {folder}/refs/heads; echo 'ref: refs/heads/main' > {folder}/HEAD; {config} > {folder}/config"
+    return (
+        f"mkdir -p {folder}/objects {folder}/refs/heads; echo 'ref: refs/heads/main' > {folder}/HEAD;"
+        f" {config} > {folder}/config"
+    )
 
 
 @probe("new", "git: a bare repository hidden in a folder of the tree")
@@ -39,7 +42,8 @@ async def linked_git(ground: Ground) -> Verdict:
     await ground.host("bash", "-c", "mv .git store; ln -s store .git")
     return await plant(
         ground,
-        f"{hostile(ground)} > store/config; printf '#!/bin/sh\\n{ground.trap}\\n' > store/hooks/pre-commit; chmod +x store/hooks/pre-commit",
+        f"{hostile(ground)} > store/config; printf '#!/bin/sh\\n{ground.trap}\\n' > store/hooks/pre-commit;"
+        " chmod +x store/hooks/pre-commit",
     )
 
 
@@ -49,7 +53,8 @@ async def git_file_target(ground: Ground) -> Verdict:
     await ground.host("bash", "-c", "mv .git store; echo 'gitdir: store' > .git; git config core.worktree ..")
     return await plant(
         ground,
-        f"{hostile(ground)} > store/config; printf '#!/bin/sh\\n{ground.trap}\\n' > store/hooks/pre-commit; chmod +x store/hooks/pre-commit",
+        f"{hostile(ground)} > store/config; printf '#!/bin/sh\\n{ground.trap}\\n' > store/hooks/pre-commit;"
+        " chmod +x store/hooks/pre-commit",
     )
 
 
@@ -96,7 +101,8 @@ async def submodule_file(ground: Ground) -> Verdict:
     await ground.host("git", "commit", "-q", "-m", "sub")
     return await plant(
         ground,
-        f'cp -r .git/modules/sub evil; {hostile(ground)} > evil/config; echo "gitdir: $PWD/evil" > sub/.git; touch sub/new',
+        f'cp -r .git/modules/sub evil; {hostile(ground)} > evil/config; echo "gitdir: $PWD/evil" > sub/.git;'
+        " touch sub/new",
     )
 
 
@@ -106,7 +112,8 @@ async def new_submodule(ground: Ground) -> Verdict:
     return await plant(
         ground,
         "git init -q sub; cd sub; git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x; cd ..;"
-        f" {hostile(ground)} > sub/.git/config; git update-index --add --cacheinfo 160000,$(git -C sub rev-parse HEAD),sub;"
+        f" {hostile(ground)} > sub/.git/config;"
+        " git update-index --add --cacheinfo 160000,$(git -C sub rev-parse HEAD),sub;"
         " printf '[submodule \"sub\"]\\n\\tpath=sub\\n\\turl=./sub\\n\\tupdate=!true\\n' > .gitmodules",
         uses="git submodule init; git submodule update; git status",
     )
@@ -117,10 +124,16 @@ async def locks(ground: Ground) -> Verdict:
     await ground.repository()
     return await plant(
         ground,
-        f"{hostile(ground)} > evilconfig; for n in config index HEAD packed-refs; do ln -s ../evilconfig .git/$n.lock; done;"
-        f" ln -s {ground.victim} .git/index.lock2; ln -sf {ground.victim} .git/COMMIT_EDITMSG; ln -sf {ground.victim} .git/FETCH_HEAD;"
-        f" rm -f .git/ORIG_HEAD; ln -sf {ground.victim} .git/ORIG_HEAD; rm -f .git/logs/HEAD; ln -sf {ground.victim} .git/logs/HEAD",
-        uses="git config user.name c; rm -f .git/*.lock; git commit -q --allow-empty -m three; git fetch -q . ; git reset -q",
+        f"{hostile(ground)} > evilconfig; for n in config index HEAD packed-refs;"
+        " do ln -s ../evilconfig .git/$n.lock; done;"
+        f" ln -s {ground.victim} .git/index.lock2; ln -sf {ground.victim} .git/COMMIT_EDITMSG;"
+        f" ln -sf {ground.victim} .git/FETCH_HEAD;"
+        f" rm -f .git/ORIG_HEAD; ln -sf {ground.victim} .git/ORIG_HEAD; rm -f .git/logs/HEAD;"
+        f" ln -sf {ground.victim} .git/logs/HEAD",
+        uses=(
+            "git config user.name c; rm -f .git/*.lock; git commit -q --allow-empty -m three; git fetch -q . ;"
+            " git reset -q"
+        ),
     )
 
 

@@ -5,9 +5,9 @@ One program does the same mischief on every road; what counts is what the host f
 
 import asyncio
 import json
-import os
 from pathlib import Path
 
+from bench.attacks.walls.covers import appears
 from bench.attacks.walls.git_readers import hostile_repository, recording
 from bench.attacks.walls.ground import CANARY, PYTHON, Ground, Verdict, judged, probe
 from toolreeve.config import Policy, Workspace
@@ -120,14 +120,19 @@ def use_tools(ground: Ground, tools: dict[str, object]) -> None:
 async def allowed_commands(ground: Ground) -> Verdict:
     """Only bash and cat may be started. Loaders, interpreters elsewhere, and files that the tool makes must not run."""
     script = f"""
-for p in /usr/lib/git-core/git {PYTHON} /usr/lib/*/ld-linux*.so.2 /lib64/ld-linux-x86-64.so.2; do
-  case $p in *ld-linux*) $p /usr/bin/id > ran-loader 2>/dev/null; $p {PYTHON} -c 'print("RAN")' > ran-loader2 2>/dev/null ;;
-  *python*) $p -c 'print("RAN")' > ran-python 2>/dev/null ;; *) $p --version > ran-git 2>/dev/null ;; esac
+exec 2>/dev/null
+/usr/lib/git-core/git --version > ran-git
+{PYTHON} -c 'print("RAN")' > ran-python
+for loader in /usr/lib/*/ld-linux*.so.2 /lib64/ld-linux-x86-64.so.2; do
+  $loader /usr/bin/id > ran-loader-id
+  $loader {PYTHON} -c 'print("RAN")' > ran-loader-python
 done
-cat {PYTHON} > own; chmod +x own; ./own -c 'print("RAN")' > ran-own 2>/dev/null
-cat /bin/bash > /tmp/own2; /tmp/own2 -c 'echo RAN' > ran-tmp 2>/dev/null
+cat {PYTHON} > own; chmod +x own; ./own -c 'print("RAN")' > ran-own
+cat /bin/bash > /tmp/own2; /tmp/own2 -c 'echo RAN' > ran-tmp
 exec 3<>/proc/self/exe; /proc/self/exe -c 'echo BASH' > harmless
-for f in /usr/lib/*/*/* /usr/libexec/* /usr/share/*/*; do [ -f "$f" -a -x "$f" ] && echo "$f" && "$f" --version > "ran-x" 2>/dev/null </dev/null && break; done
+for file in /usr/lib/*/*/* /usr/libexec/* /usr/share/*/*; do
+  [ -f "$file" ] && [ -x "$file" ] && "$file" --version > ran-other < /dev/null && break
+done
 true
 """
     use_tools(
@@ -259,7 +264,8 @@ async def passed_descriptor(ground: Ground) -> Verdict:
     private.mkdir()
     (private / "secret").write_text(CANARY)
     (ground.work / "give.py").write_text(
-        "import os, socket, time\nline = socket.socket(1)\nline.bind('line.sock')\nos.chmod('line.sock', 0o777)\nline.listen()\n"
+        "import os, socket, time\nline = socket.socket(1)\nline.bind('line.sock')\n"
+        "os.chmod('line.sock', 0o777)\nline.listen()\n"
         "line.settimeout(8)\n"
         f"got, _ = line.accept()\nsocket.send_fds(got, [b'x'], [os.open({str(private)!r}, os.O_RDONLY)])\ngot.recv(1)\n"
     )
@@ -267,11 +273,10 @@ async def passed_descriptor(ground: Ground) -> Verdict:
     use_tools(ground, {"give": tool})
     giving = asyncio.create_task(ground.call("give"))
     try:
-        async with asyncio.timeout(8):
-            while not (ground.work / "line.sock").exists() and not giving.done():
-                await asyncio.sleep(0.02)
+        await appears(ground.work / "line.sock")
         ran = await ground.python(
-            "import os, socket\nline = socket.socket(1)\nline.connect('line.sock')\n_, descriptors, _, _ = socket.recv_fds(line, 1, 1)\n"
+            "import os, socket\nline = socket.socket(1)\nline.connect('line.sock')\n"
+            "_, descriptors, _, _ = socket.recv_fds(line, 1, 1)\n"
             "print(os.read(os.open('secret', os.O_RDONLY, dir_fd=descriptors[0]), 99))\n"
         )
     finally:
@@ -284,11 +289,11 @@ async def read_only_workspace(ground: Ground) -> Verdict:
     (ground.work / "attack.py").write_text(await prepared(ground))
     (ground.work / "conftest.py").write_text("open('WRITTEN', 'w')\n")
     (ground.work / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
-    before = sorted(os.listdir(ground.work))
+    before = set(ground.work.iterdir())
     ground.configure(workspace=Workspace(dir=str(ground.work), allow_write=False))
     await ground.bash("touch WRITTEN")
     await ground.call("execute_command", command="touch WRITTEN")
     await ground.call("run_tests")
     await ground.call("write_file", path="WRITTEN", content="x")
-    added = sorted(set(os.listdir(ground.work)) - set(before))
+    added = sorted(path.name for path in set(ground.work.iterdir()) - before)
     return judged([f"written: {', '.join(added)}"] if added else [])

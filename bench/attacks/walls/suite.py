@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.attacks.outcome import Tally
 from tests.sandbox.runner import SOMEBODY, WHO
+
+from bench.attacks.outcome import Tally
 
 ROOT = Path(__file__).parent.parent.parent.parent
 STAYS = ("blocked", "declared")

@@ -118,7 +118,9 @@ async def stays(ground: Ground) -> Verdict:
         "parameters": [{"name": "x", "type": "string", "required": True}],
     }
     look = {
-        "script": "cat /tmp/kept /dev/shm/* 2>/dev/null; cat /proc/*/cmdline /proc/*/environ 2>/dev/null | tr '\\0' '\\n'"
+        "script": (
+            "cat /tmp/kept /dev/shm/* 2>/dev/null; cat /proc/*/cmdline /proc/*/environ 2>/dev/null | tr '\\0' '\\n'"
+        )
     }
     path.write_text(json.dumps({"tools": {"keep": tool, "look": look}}))
     ground.configure(tool_files=(str(path),))
