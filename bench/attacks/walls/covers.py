@@ -11,6 +11,18 @@ import toolreeve
 from bench.attacks.walls.ground import CANARY, Ground, Verdict, judged, probe
 from toolreeve.config import State, Workspace
 
+FROM_WITHIN = """
+import asyncio, sys
+from toolreeve import Toolreeve
+from toolreeve.config import Policy, Settings, State
+async def main(state, code, *spots):
+    async with Toolreeve(settings=Settings(state=State(dir=state), policy=Policy(mode="bypass"))) as reeve:
+        for spot in spots:
+            await reeve.call("write_file", path=spot, content=code)
+            await reeve.call("bash", command=f"cat > {spot}.pth <<'END'\\n{code}\\nEND")
+    print("ASKED")
+asyncio.run(main(*sys.argv[1:]))
+"""
 READ = "cat .env .env.saved 2>/dev/null; grep -r CANARY . 2>/dev/null; true"
 
 
@@ -85,20 +97,19 @@ async def own_environment(ground: Ground) -> Verdict:
     await ground.host(sys.executable, "-m", "venv", "--without-pip", ".venv")
     site = next((ground.work / ".venv" / "lib").glob("python*/site-packages"))
     (site / "own.pth").write_text(f"{source}\n{packages}\n")
-    python = str(ground.work / ".venv" / "bin" / "python")
-    state = {"TOOLREEVE_STATE_DIR": str(ground.top / "state"), "PYTHONPATH": ""}
-    code = f"import os; os.system({ground.trap!r})\n"
-    call = (python, "-m", "toolreeve", "--mode", "bypass", "call")
     spots = (
         site / "x.pth",
         site / "sitecustomize.py",
-        ground.work / ".venv" / "pyvenv.cfg",
+        ground.work / ".venv/pyvenv.cfg",
         ground.work / ".venv/bin/python",
     )
-    for spot in spots:
-        await ground.host(*call, "write_file", f"path={spot}", f"content={code}", env=state)
-    await ground.host(*call, "bash", f'command=echo "{code.strip()}" > {site}/y.pth', env=state)
-    await ground.host(python, "-c", "pass")
+    code = f"import os; os.system({ground.trap!r})\n"
+    python = str(ground.work / ".venv" / "bin" / "python")
+    told = await ground.host(
+        python, "-c", FROM_WITHIN, str(ground.top / "state"), code, *map(str, spots), env={"PYTHONPATH": ""}
+    )
+    assert "ASKED" in told, told
+    await ground.host(python, "-c", "pass", env={"PYTHONPATH": ""})
     return judged(ground.damage())
 
 
@@ -110,7 +121,7 @@ async def at_home(ground: Ground, script: str) -> str:
     return await ground.host(*call, env=environment)
 
 
-@probe("M7", "workspace = $HOME: secrets of tools and of the runtime")
+@probe("M7", "workspace = $HOME: secrets of tools and of the runtime", fast=False)
 async def home_secrets(ground: Ground) -> Verdict:
     secrets = (
         ".config/toolreeve/secrets.toml",
@@ -139,7 +150,7 @@ async def home_secrets(ground: Ground) -> Verdict:
     return judged([f"read: {', '.join(read)}"] if read else [])
 
 
-@probe("M7", "workspace = $HOME: start-up files of shells")
+@probe("M7", "workspace = $HOME: start-up files of shells", fast=False)
 async def home_startup(ground: Ground) -> Verdict:
     names = (
         ".bashrc",
@@ -201,7 +212,7 @@ for name in os.listdir("."):
     return judged(leaks(ran.stdout + later.stdout) + kept, ran.error[:80])
 
 
-@probe("new", "covers: names that differ in case or by Unicode form")
+@probe("new", "covers: names that differ in case or by Unicode form", fast=False)
 async def case_variants(ground: Ground) -> Verdict:
     """Where the file system tells them apart they are other files; where it does not, the cover holds for both."""
     (ground.work / ".env").write_text(CANARY)
@@ -230,7 +241,7 @@ print(os.read(os.open(".env", os.O_RDONLY, dir_fd=folder), 100))
     return judged(leaks(ran.stdout), ran.error[:80])
 
 
-@probe("new", "covers: the state directory inside the workspace, by other roads")
+@probe("new", "covers: the state directory inside the workspace, by other roads", fast=False)
 async def state_inside(ground: Ground) -> Verdict:
     ground.configure(state=State(dir=str(ground.work / "state")))
     await ground.bash("true")
@@ -254,7 +265,7 @@ async def other_root(ground: Ground) -> Verdict:
     return judged(leaks(ran.stdout), ran.error[:80])
 
 
-@probe("new", "planted: hooks and configuration of a repository in a writable root")
+@probe("new", "planted: hooks and configuration of a repository in a writable root", fast=False)
 async def writable_root_git(ground: Ground) -> Verdict:
     other = await ground.repository(ground.top / "other")
     ground.configure(workspace=Workspace(dir=str(ground.work), writable_roots=(str(other),)))

@@ -161,7 +161,7 @@ async def control(ground: Ground) -> Verdict:
         return held("heard") if recorder.count else judged(["the recorder hears nothing"])
 
 
-@probe("H3", "the workspace is unchanged by commands that only read")
+@probe("H3", "the workspace is unchanged by commands that only read", fast=False)
 async def unchanged(ground: Ground) -> Verdict:
     await hostile_repository(ground, f"touch {ground.work}/CHANGED; false")
     ground.configure(policy=Policy(mode="default"))
@@ -191,7 +191,7 @@ async def kept_home(ground: Ground) -> Verdict:
         return judged([f"{recorder.count} later commands ran it"] if recorder.count else [])
 
 
-@probe("new", "kept HOME: usercustomize.py, .pth and bash start-up files of an earlier command")
+@probe("new", "kept HOME: usercustomize.py, .pth and bash start-up files of an earlier command", fast=False)
 async def kept_python(ground: Ground) -> Verdict:
     async with recording(ground) as recorder:
         code = f'import os; os.system(\\"{recorder.command}\\")'

@@ -18,6 +18,8 @@ from toolreeve.core.result import ToolResult
 
 CANARY = "CANARY-7f3a"
 HOST_PATIENCE = 20
+FAST = 2
+"""How many probes of a family that differ only by a name are run where time is short."""
 PYTHON = os.path.realpath(sys.executable)
 
 

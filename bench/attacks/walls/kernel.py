@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 from bench.attacks.walls.covers import appears
-from bench.attacks.walls.ground import CANARY, Attack, Ground, Verdict, judged, probe
+from bench.attacks.walls.ground import CANARY, FAST, Attack, Ground, Verdict, judged, probe
 
 PRELUDE = r"""
 import ctypes, fcntl, mmap, os, resource, signal, socket, struct, sys, time
@@ -127,8 +127,8 @@ def _hands(program: str) -> Attack:
     return attack
 
 
-for _name, _program in HANDS.items():
-    probe("new", f"kernel: {_name}")(_hands(_program))
+for _number, (_name, _program) in enumerate(HANDS.items()):
+    probe("new", f"kernel: {_name}", fast=_number < FAST)(_hands(_program))
 
 
 @probe("new", "kernel: read-only files changed by truncate, xattr, times, ioctl, splice")
@@ -200,7 +200,7 @@ for way in ways:
     return judged(["read"] if CANARY in ran.stdout else [])
 
 
-@probe("new", "kernel: message queues and semaphores of the host by name")
+@probe("new", "kernel: message queues and semaphores of the host by name", fast=False)
 async def queues(ground: Ground) -> Verdict:
     library = ctypes.CDLL(None, use_errno=True)
     name = f"/walls-{os.getpid()}".encode()
@@ -253,7 +253,7 @@ time.sleep(12)
     return judged([f"stood still: {', '.join(late)}"] if late else [])
 
 
-@probe("new", "kernel: special files in the workspace stop the file tools")
+@probe("new", "kernel: special files in the workspace stop the file tools", fast=False)
 async def special_files(ground: Ground) -> Verdict:
     await ground.script(
         "mkfifo pipe; ln -s /dev/zero zero; ln -s loop loop; mkdir d; mkfifo d/pipe.txt; truncate -s 900M sparse.txt"
@@ -275,7 +275,7 @@ async def special_files(ground: Ground) -> Verdict:
     return judged([f"stood still: {', '.join(late)}"] if late else [])
 
 
-@probe("new", "kernel: 60 MB of output do not become memory of the runtime")
+@probe("new", "kernel: 60 MB of output do not become memory of the runtime", fast=False)
 async def flood(ground: Ground) -> Verdict:
     await ground.bash("true")
     before = _resident()
@@ -289,7 +289,7 @@ def _resident() -> int:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-@probe("new", "kernel: a core dump, a crash and odd endings tell the truth")
+@probe("new", "kernel: a core dump, a crash and odd endings tell the truth", fast=False)
 async def endings(ground: Ground) -> Verdict:
     wrong = []
     for command, expected in (

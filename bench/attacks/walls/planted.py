@@ -3,7 +3,7 @@
 After the command a person works in the folder; nothing that the command left may run, or be found by its guarded name.
 """
 
-from bench.attacks.walls.ground import Attack, Ground, Verdict, judged, probe
+from bench.attacks.walls.ground import FAST, Attack, Ground, Verdict, judged, probe
 
 STEERING = (
     ".vscode/tasks.json",
@@ -49,7 +49,7 @@ async def commondir(ground: Ground) -> Verdict:
     return await plant(ground, f"cp -r .git evil; {hostile(ground)} > evil/config; echo ../evil > .git/commondir")
 
 
-@probe("H1", "p02 .git as a file of a linked worktree")
+@probe("H1", "p02 .git as a file of a linked worktree", fast=False)
 async def git_file(ground: Ground) -> Verdict:
     main = await ground.repository(ground.top / "main")
     await ground.host("git", "worktree", "add", "-q", str(ground.work / "tree"), cwd=main)
@@ -78,7 +78,7 @@ async def hooks_missing(ground: Ground) -> Verdict:
     return await plant(ground, make)
 
 
-@probe("H1", "p05 .git/hooks a link into the workspace")
+@probe("H1", "p05 .git/hooks a link into the workspace", fast=False)
 async def hooks_link(ground: Ground) -> Verdict:
     await ground.repository()
     await ground.host("bash", "-c", "rm -rf .git/hooks; mkdir githooks; ln -s ../githooks .git/hooks")
@@ -99,7 +99,7 @@ async def nested(ground: Ground) -> Verdict:
     return judged(ground.damage(), ran.error[:80])
 
 
-@probe("H1", "p06 a nested repository that the command makes")
+@probe("H1", "p06 a nested repository that the command makes", fast=False)
 async def nested_new(ground: Ground) -> Verdict:
     await ground.repository()
     ran = await ground.script(f"git init -q inner; {hostile(ground)} > inner/.git/config")
@@ -145,8 +145,8 @@ def _steering(name: str) -> Attack:
     return attack
 
 
-for _name in STEERING:
-    probe("H1", f"p08 {_name} missing")(_steering(_name))
+for _number, _name in enumerate(STEERING):
+    probe("H1", f"p08 {_name} missing", fast=_number < FAST)(_steering(_name))
 
 
 @probe("H1", "p14 the folder's time is set back")

@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 from bench.attacks.walls.covers import appears
-from bench.attacks.walls.ground import Attack, Ground, Verdict, held, judged, probe
+from bench.attacks.walls.ground import FAST, Attack, Ground, Verdict, held, judged, probe
 from bench.attacks.walls.planted import hostile
 from toolreeve.config import Commands
 
@@ -84,14 +84,14 @@ AFTER: dict[str, tuple[str, tuple[str, ...]]] = {
     "the command then kills its process 1": (TASKS + "; kill -9 -1; kill -9 1", (".vscode/tasks.json",)),
     "the command then floods its output": (TASKS + "; head -c 50000000 /dev/zero", (".vscode/tasks.json",)),
 }
-for _name, (_command, _names) in AFTER.items():
-    probe("new", f"quarantine: {_name}")(_after(_command, *_names))
+for _number, (_name, (_command, _names)) in enumerate(AFTER.items()):
+    probe("new", f"quarantine: {_name}", fast=_number < FAST)(_after(_command, *_names))
 probe("new", "quarantine: the command then runs out of its time")(
     _after(TASKS + "; sleep 60", ".vscode/tasks.json", timeout=1.0)
 )
 
 
-@probe("new", "quarantine: the command then runs out of memory")
+@probe("new", "quarantine: the command then runs out of memory", fast=False)
 async def out_of_memory(ground: Ground) -> Verdict:
     ground.configure(commands=Commands(memory_mb=64))
     await ground.script(TASKS + "; exec tail /dev/zero")
@@ -149,7 +149,7 @@ async def daemon(ground: Ground) -> Verdict:
     return judged(planted(ground, ".vscode/tasks.json"))
 
 
-@probe("new", "quarantine: remade all the time by a command that runs beside")
+@probe("new", "quarantine: remade all the time by a command that runs beside", fast=False)
 async def beside(ground: Ground) -> Verdict:
     (ground.work / "loop.sh").write_text(f"touch started; until [ -e go ]; do {TASKS}; done; {TASKS}")
     running = asyncio.create_task(ground.bash("bash loop.sh"))
@@ -161,14 +161,14 @@ async def beside(ground: Ground) -> Verdict:
     return judged(planted(ground, ".vscode/tasks.json"))
 
 
-@probe("new", "quarantine: in a repository 60 folders down")
+@probe("new", "quarantine: in a repository 60 folders down", fast=False)
 async def deep(ground: Ground) -> Verdict:
     folder = "/".join(["d"] * 60)
     await ground.script(inner(ground, folder))
     return judged(await used(ground, folder.encode()))
 
 
-@probe("new", "quarantine: in folders whose names hold newlines and bytes that are no text")
+@probe("new", "quarantine: in folders whose names hold newlines and bytes that are no text", fast=False)
 async def odd_names(ground: Ground) -> Verdict:
     await ground.script(inner(ground, "$(printf 'a\\nb')") + "\n" + inner(ground, "$(printf 'c\\377d')"))
     return judged(await used(ground, b"a\nb", b"c\xffd"))
@@ -188,7 +188,7 @@ async def renamed(ground: Ground) -> Verdict:
     return judged(await used(ground, b"in"))
 
 
-@probe("new", "quarantine: the times of every folder set back")
+@probe("new", "quarantine: the times of every folder set back", fast=False)
 async def times(ground: Ground) -> Verdict:
     await ground.script("mkdir -p a/b/c; find . -exec touch -d 2020-01-01 {} +")
     await ground.script(inner(ground, "a/b/c") + "; find . -exec touch -h -d 2020-01-01 {} +")
@@ -207,7 +207,7 @@ async def carried(ground: Ground) -> Verdict:
     return judged(ground.damage() + gone + planted(ground, ".vscode", ".mcp.json"))
 
 
-@probe("new", "quarantine: the user's own files are left where they are")
+@probe("new", "quarantine: the user's own files are left where they are", fast=False)
 async def own_files(ground: Ground) -> Verdict:
     """The other way round: a user who makes such a file while a command runs keeps it, or is told where it is."""
     (ground.work / ".vscode").mkdir()
@@ -221,7 +221,7 @@ async def own_files(ground: Ground) -> Verdict:
     )
 
 
-@probe("new", "quarantine: guarded files removed or emptied by a command")
+@probe("new", "quarantine: guarded files removed or emptied by a command", fast=False)
 async def removed(ground: Ground) -> Verdict:
     await ground.repository()
     (ground.work / "policy.yaml").write_text("rules: []\n")

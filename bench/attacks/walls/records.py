@@ -4,9 +4,12 @@ Calls are acknowledged, the runtime is killed, files of its state are removed or
 """
 
 import asyncio
+import contextlib
 import json
 import os
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,6 +18,7 @@ from pathlib import Path
 from bench.attacks.walls.ground import Attack, Ground, Verdict, held, judged, probe
 
 CALLS = 150
+PARTS = (2, 4, 8, 16, 32, 64)
 WRITER = """
 import asyncio, sys
 from toolreeve import Toolreeve
@@ -68,9 +72,11 @@ def _remove(state: Path) -> None:
         path.unlink()
 
 
-def _cut_half(state: Path) -> None:
-    for log in _logs(state):
-        os.truncate(log, log.stat().st_size // 2)
+def _cut(state: Path) -> None:
+    """At the last place that takes a record along: the log is written over and over, and its end may be old."""
+    for part in PARTS:
+        if _loses(state, lambda log, part=part: os.truncate(log, log.stat().st_size // part)):
+            return
 
 
 def _empty(state: Path) -> None:
@@ -79,18 +85,49 @@ def _empty(state: Path) -> None:
 
 
 def _spoil(state: Path) -> None:
-    """One byte in the middle: SQLite ignores everything from there on."""
-    for log in _logs(state):
-        with log.open("r+b") as file:
-            file.seek(log.stat().st_size // 2)
-            file.write(b"\xff" * 64)
+    """A few bytes: SQLite ignores everything from there on."""
+    for part in PARTS:
+        if _loses(state, lambda log, part=part: _overwrite(log, log.stat().st_size // part)):
+            return
+
+
+def _overwrite(log: Path, at: int) -> None:
+    with log.open("r+b") as file:
+        file.seek(at)
+        file.write(b"\xff" * 64)
+
+
+def _loses(state: Path, damage: Callable[[Path], None]) -> bool:
+    """Do it to a copy first; only where records are lost to the state itself."""
+    kept, tried = _records(state), state.with_name("tried")
+    shutil.copytree(state, tried)
+    for log in _logs(tried):
+        damage(log)
+    lost = _records(tried) < kept
+    shutil.rmtree(tried)
+    if lost:
+        for log in _logs(state):
+            damage(log)
+    return lost
+
+
+def _records(state: Path) -> int:
+    """Counted in a copy: whoever opens a database changes its log."""
+    copy = state.with_name("counted")
+    shutil.copytree(state, copy)
+    try:
+        database = next(path for path in copy.rglob("*.db") if path.with_name(path.name + "-wal").exists())
+        with contextlib.closing(sqlite3.connect(database)) as connection:
+            return int(connection.execute("SELECT count(*) FROM audit").fetchone()[0])
+    finally:
+        shutil.rmtree(copy)
 
 
 DAMAGES: dict[str, Callable[[Path], None]] = {
     "removed": _remove,
-    "cut to half": _cut_half,
+    "cut": _cut,
     "emptied": _empty,
-    "spoiled in the middle": _spoil,
+    "spoiled": _spoil,
 }
 
 
@@ -104,7 +141,7 @@ def _damaged(damage: Callable[[Path], None]) -> Attack:
 
 
 for _name, _damage in DAMAGES.items():
-    probe("M6", f"write-ahead log {_name} after kill -9", fast=_name == "removed")(_damaged(_damage))
+    probe("M6", f"write-ahead log {_name} after kill -9", fast=False)(_damaged(_damage))
 
 
 @probe("M6", "an untouched record after kill -9 verifies", fast=False)
@@ -118,7 +155,7 @@ async def untouched(ground: Ground) -> Verdict:
 async def remade(ground: Ground) -> Verdict:
     state = await written_and_killed(ground)
     _remove(state)
-    for path in state.rglob("*checkpoint*"):
+    for path in witnesses(state):
         path.unlink()
     first, _ = await verified(ground)
     await ground.bash("true")
@@ -129,16 +166,30 @@ async def remade(ground: Ground) -> Verdict:
     return judged(breaches, said.splitlines()[0][:90])
 
 
-@probe("L8", "a checkpoint file of zeros", fast=False)
+def witnesses(state: Path) -> list[Path]:
+    """What is kept apart from the record and says how far it went."""
+    found = [
+        path
+        for path in state.rglob("*")
+        if path.is_file() and ("checkpoint" in path.name or path.parent.name == "witness")
+    ]
+    assert found, "nothing says how far the record went"
+    return found
+
+
+@probe("L8", "a witness of the record that is all zeros", fast=False)
 async def zeros(ground: Ground) -> Verdict:
-    await ground.bash("true")
-    await ground.close()
-    found = list((ground.top / "state").rglob("*.checkpoint"))
-    assert found, "there is no checkpoint file"
-    for path in found:
-        path.write_text(json.dumps({"seq": 0, "hash": "00" * 32}))
-    status, said = await verified(ground)
-    return judged(["verify is content"] if status == 0 else [], said.splitlines()[0][:90])
+    """As text with the number and hash of nothing, and as zeros of the same size."""
+    content = []
+    for text in (json.dumps({"seq": 0, "hash": "00" * 32}).encode(), None):
+        await ground.bash("true")
+        await ground.close()
+        for path in witnesses(ground.top / "state"):
+            path.write_bytes(bytes(path.stat().st_size) if text is None else text)
+        status, said = await verified(ground)
+        if status == 0:
+            content.append(f"verify is content with {'zeros' if text is None else 'a checkpoint of nothing'}")
+    return judged(content, said.splitlines()[0][:90])
 
 
 LONG = "Zx8Kq3Vn7Rt2Wp9Ym4Lc6Bd1Hf5Js0GaQeUiOo"

@@ -29,7 +29,7 @@ async def bare_in_tree(ground: Ground) -> Verdict:
     return judged(ground.damage())
 
 
-@probe("new", "git: the workspace itself laid out as a bare repository")
+@probe("new", "git: the workspace itself laid out as a bare repository", fast=False)
 async def bare_workspace(ground: Ground) -> Verdict:
     await ground.script(bare(ground, "."))
     await ground.host_uses_git()
@@ -58,7 +58,7 @@ async def git_file_target(ground: Ground) -> Verdict:
     )
 
 
-@probe("new", "git: core.hooksPath of the user leads into the workspace")
+@probe("new", "git: core.hooksPath of the user leads into the workspace", fast=False)
 async def hooks_path(ground: Ground) -> Verdict:
     await ground.repository()
     await ground.host("bash", "-c", "mkdir .husky; git config core.hooksPath .husky")
@@ -72,7 +72,7 @@ async def included(ground: Ground) -> Verdict:
     return await plant(ground, f"{hostile(ground)} > .gitconfig")
 
 
-@probe("new", "git: commondir of a worktree and of a submodule's repository")
+@probe("new", "git: commondir of a worktree and of a submodule's repository", fast=False)
 async def inner_commondir(ground: Ground) -> Verdict:
     await ground.repository()
     await ground.host("git", "worktree", "add", "-q", "tree")
@@ -84,7 +84,7 @@ async def inner_commondir(ground: Ground) -> Verdict:
     return judged(ground.damage())
 
 
-@probe("new", "git: the .git file of a worktree inside the workspace redirected")
+@probe("new", "git: the .git file of a worktree inside the workspace redirected", fast=False)
 async def inner_git_file(ground: Ground) -> Verdict:
     await ground.repository()
     await ground.host("git", "worktree", "add", "-q", "tree")
@@ -106,7 +106,7 @@ async def submodule_file(ground: Ground) -> Verdict:
     )
 
 
-@probe("new", "git: a submodule that the command registers, with a hostile repository")
+@probe("new", "git: a submodule that the command registers, with a hostile repository", fast=False)
 async def new_submodule(ground: Ground) -> Verdict:
     await ground.repository()
     return await plant(
@@ -137,7 +137,7 @@ async def locks(ground: Ground) -> Verdict:
     )
 
 
-@probe("new", "git: links of the work tree lead out when the host checks out")
+@probe("new", "git: links of the work tree lead out when the host checks out", fast=False)
 async def checkout_link(ground: Ground) -> Verdict:
     """The command commits a link and a file below it; the host's checkout must not write through the link."""
     await ground.repository()
@@ -148,7 +148,7 @@ async def checkout_link(ground: Ground) -> Verdict:
     )
 
 
-@probe("new", "git: alternates and grafts point outside")
+@probe("new", "git: alternates and grafts point outside", fast=False)
 async def alternates(ground: Ground) -> Verdict:
     """Objects of a private repository must not come within reach of a command."""
     private = await ground.repository(ground.top / "private")

@@ -68,7 +68,7 @@ async def by_bash(ground: Ground) -> Verdict:
     return judged(mischief_done(ground))
 
 
-@probe("new", "roads: execute_command of a listed interpreter")
+@probe("new", "roads: execute_command of a listed interpreter", fast=False)
 async def by_execute_command(ground: Ground) -> Verdict:
     (ground.work / "attack.py").write_text(await prepared(ground))
     later_secret(ground)
@@ -76,7 +76,7 @@ async def by_execute_command(ground: Ground) -> Verdict:
     return judged(mischief_done(ground), ran.error[:60])
 
 
-@probe("new", "roads: run_tests with a plugin in the workspace")
+@probe("new", "roads: run_tests with a plugin in the workspace", fast=False)
 async def by_tests(ground: Ground) -> Verdict:
     (ground.work / "conftest.py").write_text(await prepared(ground))
     (ground.work / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
@@ -86,7 +86,7 @@ async def by_tests(ground: Ground) -> Verdict:
     return judged(mischief_done(ground), ran.error[:60])
 
 
-@probe("new", "roads: a YAML tool")
+@probe("new", "roads: a YAML tool", fast=False)
 async def by_yaml(ground: Ground) -> Verdict:
     (ground.work / "attack.py").write_text(await prepared(ground))
     use_tools(ground, {"mischief": {"script": f"{PYTHON} -I -S attack.py", "sandbox": {"max_processes": 20}}})
@@ -95,7 +95,7 @@ async def by_yaml(ground: Ground) -> Verdict:
     return judged(mischief_done(ground), ran.error[:60])
 
 
-@probe("new", "roads: a YAML tool in a fresh directory with allowed_paths")
+@probe("new", "roads: a YAML tool in a fresh directory with allowed_paths", fast=False)
 async def by_isolated_yaml(ground: Ground) -> Verdict:
     """Of the workspace it may change `in` alone; `in` holds a repository of the user's."""
     (ground.work / "attack.py").write_text(await prepared(ground))
@@ -199,7 +199,7 @@ async def by_server(ground: Ground) -> Verdict:
     return judged(found, told)
 
 
-@probe("new", "roads: git_status and git_diff in a hostile repository")
+@probe("new", "roads: git_status and git_diff in a hostile repository", fast=False)
 async def by_gituse_tools(ground: Ground) -> Verdict:
     async with recording(ground) as recorder:
         await hostile_repository(ground, recorder.command)
@@ -245,7 +245,7 @@ def _text(path: Path) -> str:
     return path.read_text() if path.is_file() else ""
 
 
-@probe("new", "roads: working_dir through links and races")
+@probe("new", "roads: working_dir through links and races", fast=False)
 async def working_directory(ground: Ground) -> Verdict:
     (ground.work / "out").symlink_to(ground.outside)
     (ground.work / "inside").mkdir()
@@ -257,7 +257,7 @@ async def working_directory(ground: Ground) -> Verdict:
     return judged([f"read by {', '.join(read)}"] if read else [])
 
 
-@probe("new", "roads: a descriptor passed from a place with more roots to one with fewer")
+@probe("new", "roads: a descriptor passed from a place with more roots to one with fewer", fast=False)
 async def passed_descriptor(ground: Ground) -> Verdict:
     """A tool that may read a private folder hands its descriptor to a command that may not."""
     private = ground.top / "private"
@@ -284,7 +284,7 @@ async def passed_descriptor(ground: Ground) -> Verdict:
     return judged(["the secret was read"] if CANARY in ran.stdout else [], f"{given.error[:40]} {ran.stderr[-60:]}")
 
 
-@probe("new", "roads: workspace.allow_write = false holds on every road")
+@probe("new", "roads: workspace.allow_write = false holds on every road", fast=False)
 async def read_only_workspace(ground: Ground) -> Verdict:
     (ground.work / "attack.py").write_text(await prepared(ground))
     (ground.work / "conftest.py").write_text("open('WRITTEN', 'w')\n")

@@ -10,7 +10,7 @@ import os
 import sys
 import threading
 
-from bench.attacks.walls.ground import PYTHON, Attack, Ground, Ran, Verdict, judged, probe
+from bench.attacks.walls.ground import FAST, PYTHON, Attack, Ground, Ran, Verdict, judged, probe
 from toolreeve.config import Policy, State
 
 LINKS = {
@@ -72,12 +72,12 @@ def _prepared(preparation: str, *, by_command: bool) -> Attack:
     return attack
 
 
-for _name, _preparation in LINKS.items():
-    probe("C1", f"link made by a command: {_name}")(_prepared(_preparation, by_command=True))
+for _number, (_name, _preparation) in enumerate(LINKS.items()):
+    probe("C1", f"link made by a command: {_name}", fast=_number < FAST)(_prepared(_preparation, by_command=True))
 for _name, _preparation in list(LINKS.items())[:5]:
     probe("C1", f"link in the workspace: {_name}", fast=False)(_prepared(_preparation, by_command=False))
-for _name, _preparation in SPECIAL.items():
-    probe("new", f"tier: {_name}")(_prepared(_preparation, by_command=True))
+for _number, (_name, _preparation) in enumerate(SPECIAL.items()):
+    probe("new", f"tier: {_name}", fast=_number < FAST)(_prepared(_preparation, by_command=True))
 
 
 @probe("C1", "the user's .env is a link out of the workspace")
@@ -158,7 +158,7 @@ for number in range(3, 64):
     return await lowered(ground)
 
 
-@probe("new", "tier: 30 commands kill their process 1 and its neighbours")
+@probe("new", "tier: 30 commands kill their process 1 and its neighbours", fast=False)
 async def kills_keeper(ground: Ground) -> Verdict:
     await asyncio.gather(*(ground.bash("kill -9 1 -1; kill -9 $PPID; kill -STOP $PPID", timeout=2) for _ in range(30)))
     return await lowered(ground)

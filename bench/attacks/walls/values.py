@@ -82,7 +82,7 @@ EVALUATORS: dict[str, tuple[str, str]] = {
 EVIL = "#!/bin/sh\ntouch PWNED\n"
 
 
-@probe("M1", f"{len(EVALUATORS)} programs that evaluate a value")
+@probe("M1", f"{len(EVALUATORS)} programs that evaluate a value", fast=False)
 async def evaluators(ground: Ground) -> Verdict:
     """One file for each tool, so that one refused takes no other along."""
     folder = ground.top / "tools"
@@ -110,7 +110,7 @@ async def evaluators(ground: Ground) -> Verdict:
     return judged(breach, f"{refused} refused at load, {len(EVALUATORS) - refused} harmless")
 
 
-@probe("new", "values: arguments of one call do not stay for the next")
+@probe("new", "values: arguments of one call do not stay for the next", fast=False)
 async def stays(ground: Ground) -> Verdict:
     path = ground.top / "t.yaml"
     tool = {
