@@ -23,6 +23,7 @@ async def main(state, code, *spots):
     print("ASKED")
 asyncio.run(main(*sys.argv[1:]))
 """
+GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "sandbox.md"
 READ = "cat .env .env.saved 2>/dev/null; grep -r CANARY . 2>/dev/null; true"
 
 
@@ -57,17 +58,35 @@ async def env_saved(ground: Ground) -> Verdict:
     return judged(leaks(ran.stdout), ran.error[:80])
 
 
-@probe("H2", "p10 .env saved by rename while a command runs")
+@probe("H2", "p10 .env saved by rename while a command runs, a second later")
 async def env_saved_while_running(ground: Ground) -> Verdict:
     (ground.work / ".env").write_text("OLD=1")
     await ground.bash("true")
-    running = asyncio.create_task(ground.script("touch started; until [ -e go ]; do sleep 0.02; done; cat .env"))
+    running = asyncio.create_task(
+        ground.script("touch started; until [ -e go ]; do sleep 0.02; done; sleep 1; cat .env")
+    )
     await appears(ground.work / "started")
     (ground.work / "x.tmp").write_text(CANARY)
     (ground.work / "x.tmp").rename(ground.work / ".env")
     (ground.work / "go").touch()
     ran = await running
     return judged(leaks(ran.stdout), ran.error[:80])
+
+
+@probe("new", "covers: .env in the very moment in which the user saves it", fast=False)
+async def env_polled(ground: Ground) -> Verdict:
+    """The cover follows the file by some milliseconds, which the guide says; a command that does nothing but look wins."""
+    (ground.work / ".env").write_text("OLD=1")
+    await ground.bash("true")
+    look = "touch started; for i in $(seq 400); do read -r line < .env && echo $line; done 2>/dev/null; true"
+    running = asyncio.create_task(ground.script(look))
+    await appears(ground.work / "started")
+    (ground.work / "x.tmp").write_text(f"{CANARY}\n")
+    (ground.work / "x.tmp").rename(ground.work / ".env")
+    ran = await running
+    if CANARY in ran.stdout and "for a moment" in " ".join(GUIDE.read_text().split()):
+        return Verdict("declared", "read for a moment, as the guide says")
+    return judged(leaks(ran.stdout))
 
 
 async def appears(path: Path) -> None:
@@ -231,6 +250,7 @@ folder = os.open("app", os.O_RDONLY)
 open("started", "w").close()
 while not os.path.exists("go"):
     time.sleep(0.02)
+time.sleep(1)
 print(os.read(os.open(".env", os.O_RDONLY, dir_fd=folder), 100))
 """)
     )

@@ -17,7 +17,7 @@ from tests.sandbox.runner import become_somebody
 from bench.attacks.walls import chosen
 from bench.attacks.walls.ground import Ground, Probe, Verdict
 
-PATIENCE = 45
+PATIENCE = 60
 
 
 async def _attack(probe: Probe, folder: Path) -> Verdict:

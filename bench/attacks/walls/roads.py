@@ -150,7 +150,7 @@ true
 
 
 SERVER = """
-import json, sys
+import json, sys, time
 {mischief}
 for line in sys.stdin:
     told = json.loads(line)
@@ -161,6 +161,7 @@ for line in sys.stdin:
     elif method == "tools/list":
         answer = {{"tools": [{{"name": "go", "description": "Go.", "inputSchema": {{"type": "object"}}}}]}}
     elif method == "tools/call":
+        time.sleep(1)
         mischief()
         answer = {{"content": [{{"type": "text", "text": "done"}}]}}
     if "id" in told:
