@@ -75,7 +75,7 @@ async def env_saved_while_running(ground: Ground) -> Verdict:
 
 @probe("new", "covers: .env in the very moment in which the user saves it", fast=False)
 async def env_polled(ground: Ground) -> Verdict:
-    """The cover follows the file by some milliseconds, which the guide says; a command that does nothing but look wins."""
+    """The cover follows the file by milliseconds, as the guide says: a command that does nothing but look may win."""
     (ground.work / ".env").write_text("OLD=1")
     await ground.bash("true")
     look = "touch started; for i in $(seq 400); do read -r line < .env && echo $line; done 2>/dev/null; true"
@@ -84,7 +84,7 @@ async def env_polled(ground: Ground) -> Verdict:
     (ground.work / "x.tmp").write_text(f"{CANARY}\n")
     (ground.work / "x.tmp").rename(ground.work / ".env")
     ran = await running
-    if CANARY in ran.stdout and "for a moment" in " ".join(GUIDE.read_text().split()):
+    if CANARY in ran.stdout and "loses its cover for a moment" in " ".join(GUIDE.read_text().split()):
         return Verdict("declared", "read for a moment, as the guide says")
     return judged(leaks(ran.stdout))
 

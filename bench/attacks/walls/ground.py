@@ -17,6 +17,7 @@ from toolreeve.config import Commands, Policy, Settings, State, Workspace
 from toolreeve.core.result import ToolResult
 
 CANARY = "CANARY-7f3a"
+BEGAN = "the attack began"
 HOST_PATIENCE = 20
 FAST = 2
 """How many probes of a family that differ only by a name are run where time is short."""
@@ -93,6 +94,13 @@ class Ran:
         )
 
 
+def _begun(ran: Ran) -> Ran:
+    """An attack that never began was not held by any wall; only the sandbox may refuse to let it begin."""
+    if BEGAN not in ran.stderr and "the sandbox" not in ran.error:
+        raise RuntimeError(f"the attack did not begin: {ran.error or ran.stderr}")
+    return ran
+
+
 class Ground:
     """`victim` is a private file of the runtime's user; `escaped` can only come to be outside the sandbox."""
 
@@ -136,13 +144,13 @@ class Ground:
 
     async def script(self, text: str, **args: Any) -> Ran:
         """Lines of shell that only the kernel judges: the analysis of commands sees no more than the name of a file."""
-        (self.work / "attack.sh").write_text(text)
-        return await self.bash("bash attack.sh", **args)
+        (self.work / "attack.sh").write_text(f"echo {BEGAN} >&2\n{text}")
+        return _begun(await self.bash("bash attack.sh", **args))
 
     async def python(self, program: str, **args: Any) -> Ran:
         """A program in the sandbox, kept where the command finds it."""
-        (self.work / "attack.py").write_text(program)
-        return await self.bash(f"{PYTHON} -I -S attack.py", **args)
+        (self.work / "attack.py").write_text(f"import sys; print({BEGAN!r}, file=sys.stderr, flush=True)\n{program}")
+        return _begun(await self.bash(f"{PYTHON} -I -S attack.py", **args))
 
     async def close(self) -> None:
         if self._reeve is not None:
