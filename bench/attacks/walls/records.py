@@ -13,6 +13,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from bench.attacks.walls.ground import Attack, Ground, Verdict, held, judged, probe
@@ -75,7 +76,7 @@ def _remove(state: Path) -> None:
 def _cut(state: Path) -> None:
     """At the last place that takes a record along: the log is written over and over, and its end may be old."""
     for part in PARTS:
-        if _loses(state, lambda log, part=part: os.truncate(log, log.stat().st_size // part)):
+        if _loses(state, partial(_truncate, part=part)):
             return
 
 
@@ -87,13 +88,17 @@ def _empty(state: Path) -> None:
 def _spoil(state: Path) -> None:
     """A few bytes: SQLite ignores everything from there on."""
     for part in PARTS:
-        if _loses(state, lambda log, part=part: _overwrite(log, log.stat().st_size // part)):
+        if _loses(state, partial(_overwrite, part=part)):
             return
 
 
-def _overwrite(log: Path, at: int) -> None:
+def _truncate(log: Path, part: int) -> None:
+    os.truncate(log, log.stat().st_size // part)
+
+
+def _overwrite(log: Path, part: int) -> None:
     with log.open("r+b") as file:
-        file.seek(at)
+        file.seek(log.stat().st_size // part)
         file.write(b"\xff" * 64)
 
 
