@@ -100,12 +100,16 @@ class Stage:
         return self._portal.call(self._together, said)
 
     async def _together(self, said: Sequence[bytes]) -> list[Outcome]:
-        told = []
-        async with connection(self._house.url) as line:
-            for each in said:
-                await line.send(each)
-                answer = await line.answer()
-                told.append((answer.status, b"ran " in answer.body))
+        """On one connection, or on the next where a refusal ended it."""
+        told: list[Outcome] = []
+        while len(told) < len(said):
+            async with connection(self._house.url) as line:
+                for each in said[len(told) :]:
+                    await line.send(each)
+                    answer = await line.answer()
+                    told.append((answer.status, b"ran " in answer.body))
+                    if answer.headers.get("connection") == "close":
+                        break
         return told
 
 
