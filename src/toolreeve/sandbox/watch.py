@@ -16,6 +16,7 @@ from toolreeve.core.guarded import Guarded, GuardTable
 from toolreeve.sandbox import beneath, inotify
 from toolreeve.sandbox.changes import NO_CHANGES, Changes, Known, Signature, Tally, with_units
 from toolreeve.sandbox.leads import Leads
+from toolreeve.sandbox.repositories import Repositories
 
 MOST_DIRECTORIES = 50_000
 _GENERATED = frozenset(
@@ -35,7 +36,7 @@ class Watch:
         self._known: dict[str, Known] = {}
         self._secrets: dict[str, Signature] = {}
         self._accepted: dict[str, bytes] = {}
-        self._repositories: set[str] = set()
+        self._repositories = Repositories(guards)
         self._locked: set[str] = set()
         self._leads = Leads(guards)
         self._watches = inotify.Watches()
@@ -148,42 +149,7 @@ class Watch:
 
     def judge(self, path: str) -> Guarded | None:
         """What guards an absolute path, as things are now: repositories are known by what is in them."""
-        found = self._guards.guarded(path)
-        if found is not None and found.repository is not None:
-            found = found if table.outermost(path, found.repository) in self._repositories else None
-        return found or self._judge_in_repository(path) or self._leads.find(path) or self._judge_link(path)
-
-    def _judge_link(self, path: str) -> Guarded | None:
-        repository = self._repository_around(os.path.dirname(path))
-        root = self._guards.root_of(path)
-        if repository is None or root is None or not os.path.islink(path) or self._guards.is_allowed(path, root):
-            return None
-        names = path[len(repository) + 1 :].split("/")
-        return table.find_link_in_repository(names, path.count("/"), named_git=_is_named_git(repository))
-
-    def _repository_around(self, directory: str) -> str | None:
-        """The innermost repository that a directory is or lies in."""
-        while len(directory) > 1:
-            if _is_named_git(directory) or directory in self._repositories:
-                return directory
-            directory = directory[: directory.rindex("/")]
-        return None
-
-    def _is_bulk(self, directory: str) -> bool:
-        """Whether a directory lies in the part of a repository where only links count."""
-        repository = self._repository_around(directory)
-        if repository is None or repository == directory:
-            return False
-        return directory[len(repository) + 1 :].split("/")[0].casefold() in table.REPOSITORY_BULK
-
-    def _judge_in_repository(self, path: str) -> Guarded | None:
-        around = os.path.dirname(path)
-        for _ in range(3):
-            if around in self._repositories:
-                folded = [name.casefold() for name in path.split("/")[1:]]
-                return table.find_in_repository(folded, around.count("/"))
-            around = os.path.dirname(around)
-        return None
+        return self._repositories.judge(path, self._leads)
 
     def drain(self) -> Changes:
         """What happened since the last call."""
@@ -244,7 +210,7 @@ class Watch:
         secrets = self._secrets
         tally, self._tally = self._tally, Tally()
         self._watches.remove_all()
-        self._known, self._secrets, self._repositories, self._cut = {}, {}, set(), ""
+        self._known, self._secrets, self._repositories, self._cut = {}, {}, Repositories(self._guards), ""
         for root in (*self._guards.roots, *self._guards.readable):
             self._scan(root)
         self._tally = tally
@@ -307,20 +273,11 @@ class Watch:
 
     def _matters_in(self, directory: str) -> Callable[[str], bool]:
         """Tells of a path in the directory whether it must be looked at."""
-        if self._is_bulk(directory):
+        if self._repositories.has_bulk(directory):
             return lambda path: path in self._known or os.path.islink(path)
-        if self._is_special(directory):
+        if directory in self._known or self._repositories.is_near(directory):
             return lambda _: True
         return lambda path: self._guards.matters(os.path.basename(path).casefold()) or path in self._leads
-
-    def _is_special(self, directory: str) -> bool:
-        """Whether more than the names in it decides about what is in a directory."""
-        return (
-            directory in self._repositories
-            or os.path.dirname(directory) in self._repositories
-            or directory in self._known
-            or f"{directory}/".casefold().find("/.git/") >= 0
-        )
 
     def _is_root(self, path: str) -> bool:
         return path in self._guards.roots or path in self._guards.readable
@@ -371,12 +328,8 @@ class Watch:
         for path in [path for path in self._secrets if path == top or path.startswith(prefix)]:
             del self._secrets[path]
             self._tally.hidden.add(path)
-        self._repositories -= {path for path in self._repositories if path == top or path.startswith(prefix)}
+        self._repositories.discard_below(top)
         self._watches.remove_below(top)
-
-
-def _is_named_git(directory: str) -> bool:
-    return directory[-5:].casefold() == "/.git"
 
 
 def _is_ordinary(guard: Guarded, path: str, found: os.stat_result) -> bool:
