@@ -20,7 +20,7 @@ from toolreeve.sandbox.plan import Plan
 from toolreeve.sandbox.scratch import Scratch
 from toolreeve.sandbox.wire import ENDED, failure
 
-_LARGEST_REQUEST = 1 << 18
+_LARGEST_REQUEST = 1 << 14
 _DESCRIPTORS = 64
 _LOOK_EVERY = 0.05
 _CPU_LOOK_EVERY = 0.25
