@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from toolreeve.core.errors import ToolError
+from toolreeve.core.guarded import GuardTable
 from toolreeve.core.process import ProcessLimits, ProcessRequest
 from toolreeve.sandbox import seccomp, syscalls
 from toolreeve.sandbox.grounds import Grounds
@@ -146,7 +147,9 @@ async def _hold_listener(_: socket.socket) -> None:
 async def _serve(workspace: str, options: dict[str, Any]) -> None:
     loop = asyncio.get_running_loop()
     readable = (sys.base_prefix, sys.prefix)
-    grounds = Grounds(workspace=workspace, readable=readable, **options.pop("grounds", {}))
+    is_home = options.pop("home", False)
+    guards = GuardTable(roots=(workspace,), homes=(workspace,)) if is_home else None
+    grounds = Grounds(workspace=workspace, readable=readable, guards=guards, **options.pop("grounds", {}))
     serve = _hold_listener if options.pop("guarded", False) else None
     held = options.pop("quarantine", None)
     quarantine = None if held is None else Quarantine(held, grounds.table())

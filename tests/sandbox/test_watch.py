@@ -7,7 +7,8 @@ import pytest
 
 from toolreeve.core.guarded import GuardTable
 from toolreeve.sandbox import inotify
-from toolreeve.sandbox.watch import NO_CHANGES, Changes, Watch
+from toolreeve.sandbox.changes import NO_CHANGES, Changes
+from toolreeve.sandbox.watch import Watch
 
 Run = Callable[[str], Changes]
 

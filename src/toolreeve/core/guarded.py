@@ -17,8 +17,9 @@ from typing import Literal, NamedTuple
 
 from toolreeve.core.secret_paths import find_home_secret, find_secret, may_be_secret
 
-Content = Literal["config", "attributes", "modules", "pointer", "hooks", "todo"]
-"""Where the content decides whether a path does harm: how it is to be read."""
+Content = Literal["config", "attributes", "modules", "pointer", "hooks", "todo", "link", "program"]
+"""Where more than the path decides whether it does harm: how it is to be read. A `link` counts only as such, and a
+`program` only if it is a file."""
 
 
 class Guarded(NamedTuple):
@@ -80,7 +81,7 @@ _ANYWHERE = {
     ),
     "the shell obeys it on entering the folder": (
         ".direnv .autoenv .autoenv.zsh .autoenv_leave.zsh .shadowenv.d mise.toml .mise.toml mise.local.toml"
-        " .mise.local.toml .mise .rtx.toml"
+        " .mise.local.toml .mise .rtx.toml .envrc"
     ),
     _OWN: "toolreeve.toml .toolreeve auto_approval_policies.yaml auto_approval_policies.yml",
 }
@@ -106,7 +107,7 @@ _IN_HOME = {
     "programs are found there": "bin .local/bin .cargo/bin .cargo/env .cargo/config.toml .cargo/config go/bin .bun/bin",
     "Python obeys it": ".local/lib .pythonrc .pythonstartup .pdbrc .ipython .jupyter .config/pip .pip .pydistutils.cfg",
     _GIT: ".gitconfig .config/git .gitattributes .git-templates",
-    "SSH obeys it": ".config/ssh .rhosts .shosts",
+    "SSH obeys it": ".ssh .config/ssh .rhosts .shosts",
     "an editor obeys it": (
         ".vim .viminfo .config/nvim .local/share/nvim .emacs .emacs.d .config/emacs .config/doom .nanorc .config/nano"
         " .config/code .config/vscodium .config/cursor .vscode-server .vscode-oss .cursor-server .config/zed"
@@ -119,6 +120,13 @@ _IN_HOME = {
     "a program obeys it at its start": (
         ".gdbinit .config/gdb .lldbinit .psqlrc .sqliterc .irbrc .pryrc .rprofile .renviron .perldb .ackrc .wgetrc"
         " .curlrc .yarnrc .yarnrc.yml .config/yarn .gemrc .hgrc .config/hg .condarc .config/containers .config/opencode"
+        " .npmrc .gnupg .aws .azure .kube .docker .dockercfg .password-store .terraformrc .terraform.d .boto .s3cfg"
+        " .netrc _netrc .my.cnf .mozilla .thunderbird .librewolf .authinfo .fetchmailrc .msmtprc .mbsyncrc"
+        " .offlineimaprc .config/gcloud .config/gh .config/glab-cli .config/hub .config/op .config/rclone .config/doctl"
+        " .config/google-chrome .config/chromium .config/bravesoftware .config/microsoft-edge .config/vivaldi"
+        " .config/opera .config/mozilla .m2 .mavenrc .gradle/gradle.properties .gradle/init.gradle .gradle/init.d"
+        " .gradle/init.gradle.kts .nuget/nuget.config .bundle/config .subversion .composer .config/composer .gem"
+        " .config/openvpn .config/wireguard .oci .fly .pgpass .pypirc .xauthority .vault-token"
         " .config/goose .claude.json .config/claude .aider.conf.yml .config/github-copilot .config/ripgrep"
     ),
     _OWN: ".config/toolreeve .local/share/toolreeve .local/state/toolreeve",
@@ -150,7 +158,18 @@ REPOSITORY_NAMES = frozenset({*_REPOSITORY, "info", "rebase-merge", "head", "obj
 """What, made or changed in a directory, makes a repository of it or changes what git would run there."""
 
 REPOSITORY_BULK = frozenset({"objects", "refs", "logs", "lfs", "annex"})
-"""What of a repository names no program and is large."""
+"""What of a repository names no program and is large: only links count there."""
+
+_WRITTEN_BY_GIT = REPOSITORY_BULK | {"info", "rebase-merge", "rebase-apply", "worktrees", "modules", "sequencer"}
+
+
+def find_link_in_repository(names: Sequence[str], depth: int, *, named_git: bool) -> Guarded | None:
+    """What guards a link that the `names` below a repository lead to: git writes through it. A repository that is not
+    called `.git` may have other files around it."""
+    if not names:
+        return None
+    is_gits = named_git or len(names) == 1 or names[0].casefold() in _WRITTEN_BY_GIT
+    return Guarded(depth, "git writes to where it leads", "link") if is_gits else None
 
 
 def find_guarded(parts: Sequence[str]) -> Guarded | None:

@@ -14,6 +14,7 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _PIECE = 1 << 20
+_LOOK = 0o500
 
 
 class TooLarge(Exception):
@@ -23,16 +24,36 @@ class TooLarge(Exception):
 @contextmanager
 def parent(root: str, path: str) -> Iterator[tuple[int, str]]:
     """The open directory that holds an absolute path below a root, and the path's last name. Raises OSError."""
-    names = path[len(root.rstrip("/")) + 1 :].split("/")
-    here = os.open(root, _STEP)
+    with unlocked(root, os.path.dirname(path)) as directory:
+        yield directory, os.path.basename(path)
+
+
+@contextmanager
+def unlocked(root: str, path: str) -> Iterator[int]:
+    """An open directory that is a root or lies below it. Where its mode, or one on the way, keeps out the owner that we
+    are, it is opened meanwhile and gets its mode back. Raises OSError."""
+    opened: list[tuple[int, int]] = []
     try:
-        for name in names[:-1]:
-            following = os.open(name, _STEP, dir_fd=here)
-            os.close(here)
-            here = following
-        yield here, names[-1]
+        opened.append(_open_to_look(root, None))
+        for name in filter(None, path[len(root.rstrip("/")) + 1 :].split("/")):
+            opened.append(_open_to_look(name, opened[-1][0]))
+        yield opened[-1][0]
     finally:
-        os.close(here)
+        for directory, mode in reversed(opened):
+            if stat.S_IMODE(os.fstat(directory).st_mode) == mode | _LOOK != mode:
+                os.chmod(f"/proc/self/fd/{directory}", mode)
+            os.close(directory)
+
+
+def _open_to_look(name: str, directory: int | None) -> tuple[int, int]:
+    """A directory, and the mode that it had."""
+    descriptor = os.open(name, _STEP, dir_fd=directory)
+    place = f"/proc/self/fd/{descriptor}"
+    mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
+    if not os.access(place, os.R_OK | os.X_OK, effective_ids=True):
+        with suppress(PermissionError):  # it is not ours to open, and not a command's either
+            os.chmod(place, mode | _LOOK)
+    return descriptor, mode
 
 
 def read(directory: int, name: str, most: int) -> bytes | None:

@@ -22,7 +22,7 @@ def find_harm(
     guards: GuardTable,
     root: str,
     former: bytes | None = None,
-    accept: Callable[[bytes], None] = lambda _: None,
+    accept: Callable[[bytes], object] = lambda _: None,
 ) -> Iterator[Harm]:
     """`former` is what the file held before: what already stood there counts for nothing. `accept` is called with the
     content that was found harmless. A path that has gone does no harm. Raises OSError where it cannot be looked at."""
@@ -30,13 +30,16 @@ def find_harm(
         with beneath.parent(root, path) as (directory, name):
             found = os.lstat(name, dir_fd=directory)
             if stat.S_ISLNK(found.st_mode):
-                yield path, f"{guard.by}, and it is a link"
+                if former is None or os.fsencode(os.readlink(name, dir_fd=directory)) != former:
+                    yield path, f"{guard.by}, and it is a link"
+            elif guard.content == "link" or (guard.content == "program" and stat.S_ISDIR(found.st_mode)):
+                return
             elif guard.content == "hooks" and guard.depth == path.count("/") and stat.S_ISDIR(found.st_mode):
                 yield from ((f"{path}/{each}", "git runs it") for each in _hooks(beneath.names(directory, name)))
             elif guard.content == "hooks":
                 if list(_hooks([name])):
                     yield path, "git runs it"
-            elif guard.content is None or not stat.S_ISREG(found.st_mode):
+            elif guard.content in (None, "program") or not stat.S_ISREG(found.st_mode):
                 yield path, guard.by
             elif why := _content_harm(path, guard, guards, directory, former, accept):
                 yield path, why
@@ -54,7 +57,7 @@ def _content_harm(
     guards: GuardTable,
     directory: int,
     former: bytes | None,
-    accept: Callable[[bytes], None],
+    accept: Callable[[bytes], object],
 ) -> str | None:
     name = os.path.basename(path)
     if os.lstat(name, dir_fd=directory).st_nlink > 1:

@@ -89,3 +89,80 @@ def events(data: bytes) -> Iterator[Event]:
 def _problem() -> OSError:
     number = ctypes.get_errno()
     return OSError(number, os.strerror(number))
+
+
+class Watches:
+    """Which path each watch is for. `shortage` tells why not everything can be watched; nothing fails for it.
+
+    A file has one watch, whichever of its names is known.
+    """
+
+    def __init__(self) -> None:
+        self.shortage = ""
+        self._inotify: Inotify | None = None
+        self._paths: dict[int, str] = {}
+        self._numbers: dict[str, int] = {}
+
+    def open(self) -> None:
+        try:
+            self._inotify = Inotify()
+        except OSError as problem:
+            self.shortage = f"no inotify ({problem.strerror}): everything is listed after each command"
+
+    def fileno(self) -> int:
+        """-1 where the machine gives no watches."""
+        return -1 if self._inotify is None else self._inotify.descriptor
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def path(self, number: int) -> str | None:
+        return self._paths.get(number)
+
+    def read(self) -> bytes:
+        return b"" if self._inotify is None else self._inotify.read()
+
+    def add(self, path: str, mask: int) -> None:
+        if self._inotify is None:
+            return
+        try:
+            number = self._inotify.add(path, mask)
+        except OSError as problem:
+            if problem.errno in (errno.ENOSPC, errno.ENOMEM):
+                self.shortage = "the kernel gives no more watches (fs.inotify.max_user_watches): everything is listed"
+                self.shortage += " after each command"
+            return
+        if (replaced := self._numbers.get(path, number)) != number:
+            self._remove(replaced)
+        self.forget(number)
+        self._paths[number] = path
+        self._numbers[path] = number
+
+    def forget(self, number: int) -> None:
+        """The kernel has removed it."""
+        path = self._paths.pop(number, None)
+        if path is not None and self._numbers.get(path) == number:
+            del self._numbers[path]
+
+    def remove_below(self, top: str) -> None:
+        """Those of a path and all below it."""
+        if top in self._numbers:
+            for path in [path for path in self._numbers if path == top or path.startswith(f"{top}/")]:
+                self._remove(self._numbers[path])
+
+    def remove_all(self) -> None:
+        """What waits to be read is dropped with them."""
+        for number in list(self._paths):
+            self._remove(number)
+        while self.read():
+            continue
+
+    def _remove(self, number: int) -> None:
+        self.forget(number)
+        if self._inotify is not None:
+            self._inotify.remove(number)
+
+    def close(self) -> None:
+        if self._inotify is not None:
+            self._inotify.close()
+            self._inotify = None

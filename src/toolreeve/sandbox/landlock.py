@@ -38,6 +38,7 @@ _PATH_BENEATH = 1
 _ASK_VERSION = 1
 
 READ = _BIT["execute"] | _BIT["read_file"] | _BIT["read_dir"]
+RUN = _BIT["execute"]
 LOOK = _BIT["read_file"] | _BIT["read_dir"]
 USE_DEVICE = _BIT["read_file"] | _BIT["write_file"] | _BIT["truncate"]
 USE_TERMINAL = USE_DEVICE | _BIT["ioctl_dev"] | _BIT["read_dir"]

@@ -10,13 +10,15 @@ from collections.abc import Iterator, Sequence
 
 from toolreeve.sandbox import syscalls
 from toolreeve.sandbox.covers import BLANK, Covers
-from toolreeve.sandbox.plan import Plan, outermost
+from toolreeve.sandbox.plan import Plan, outermost, within
 
 PRIVATE = "/private/work"
 HOME = "/private/home"
 TEMPORARY = ("/tmp", "/dev/shm", HOME, PRIVATE)  # noqa: S108  # inside the place, not the host's
 DEVICES = ("null", "zero", "full", "random", "urandom")
 PROGRAM_FOLDERS = ("/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/usr/games")
+LIBRARIES = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32")
+"""Where the libraries of the system's programs are: what is mapped from there must be allowed to run."""
 _STAGE = "/tmp"  # noqa: S108  # any directory will do: a file system of our own is put over it
 _KEPT_SMALL = syscalls.MS_NOSUID | syscalls.MS_NODEV
 _STREAMS = {"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"}
@@ -86,7 +88,9 @@ def _trees(plan: Plan, mapping: int) -> Iterator[Tree]:
     may_not_run = syscalls.ATTR_NOEXEC if plan.programs is not None else 0
     for path in plan.readable:
         if path in plan.sources or not os.path.islink(path):
-            yield Tree(path, plan.sources.get(path, path), syscalls.ATTR_RDONLY)
+            source = plan.sources.get(path, path)
+            may_run = path in LIBRARIES or any(within(program, source) for program in (plan.programs or {}).values())
+            yield Tree(path, source, syscalls.ATTR_RDONLY | (0 if may_run else may_not_run))
     for path in plan.writable:
         yield Tree(path, path, may_not_run, mapping)
 

@@ -22,8 +22,9 @@ from toolreeve.core.guarded import GuardTable, is_within
 from toolreeve.core.private import write_private
 from toolreeve.core.visible import one_line
 from toolreeve.sandbox import beneath
+from toolreeve.sandbox.changes import Changes
 from toolreeve.sandbox.harm import Harm, find_harm
-from toolreeve.sandbox.watch import Changes, Watch
+from toolreeve.sandbox.watch import Watch
 
 MOST_COPIED = 256 << 20
 _MANIFEST = "manifest.json"
@@ -226,7 +227,11 @@ def _put_aside(directory: int, name: str, target: int, held: str) -> str | None:
 
 
 def _restore(directory: int, name: str, former: bytes, facts: Mapping[str, Any]) -> bool:
-    if facts["kind"] != "file":
-        return False
-    beneath.write_new(directory, name, former, facts["mode"], facts["owner"])
+    match facts["kind"]:
+        case "file":
+            beneath.write_new(directory, name, former, facts["mode"], facts["owner"])
+        case "link":
+            os.symlink(former, name, dir_fd=directory)
+        case _:
+            return False
     return True

@@ -16,6 +16,7 @@ import time
 from typing import Any, NamedTuple, NoReturn
 
 from toolreeve.sandbox import identity, keeper, landlock, mounts, seccomp, syscalls, tree
+from toolreeve.sandbox.loaders import loaders
 from toolreeve.sandbox.plan import Plan
 from toolreeve.sandbox.scratch import Scratch
 from toolreeve.sandbox.wire import ENDED, failure
@@ -58,15 +59,18 @@ def _ruleset(plan: Plan, own: str) -> landlock.Ruleset | None:
         return None
     rules = landlock.Ruleset()
     devices = [f"/dev/{name}" for name in mounts.DEVICES]
+    not_granted = 0 if plan.programs is None else landlock.RUN
     if plan.tier == "full":
-        rules.grant(landlock.READ, ["/"])
-        rules.grant(landlock.WRITE, [*plan.writable, *mounts.TEMPORARY])
+        rules.grant(landlock.READ & ~not_granted, ["/"])
+        rules.grant(landlock.WRITE & ~not_granted, [*plan.writable, *mounts.TEMPORARY])
         rules.grant(landlock.USE_TERMINAL, ["/dev/pts"])
     else:
-        rules.grant(landlock.READ, plan.readable)
+        rules.grant(landlock.READ & ~not_granted, plan.readable)
         rules.grant(landlock.LOOK, ["/proc"])
-        rules.grant(landlock.WRITE, [*plan.writable, own])
+        rules.grant(landlock.WRITE & ~not_granted, [*plan.writable, own])
     rules.grant(landlock.USE_DEVICE, devices)
+    if plan.programs is not None:
+        rules.grant(landlock.RUN, [*plan.programs, *loaders(plan.programs)])
     return rules
 
 

@@ -10,11 +10,12 @@ import os
 from collections.abc import Callable, Iterable
 
 from toolreeve.core.guarded import GuardTable
+from toolreeve.sandbox.changes import Changes
 from toolreeve.sandbox.grounds import Found
 from toolreeve.sandbox.link_targets import LinkTargets
 from toolreeve.sandbox.neutral import Covers, covers
 from toolreeve.sandbox.quarantine import Quarantine
-from toolreeve.sandbox.watch import Changes, Watch
+from toolreeve.sandbox.watch import Watch
 
 
 class Upkeep:
@@ -91,16 +92,17 @@ class Upkeep:
             return
         back = changes.appeared & self._covered.keys()  # the host had taken it away, for no command could
         replaced = self._replaced_among(changes.changed) | back
-        self._accept(changes, replaced)
+        led = self._accept(changes, replaced)
         self._former = {**changes.former, **self._former}
         self._suspect((changes.appeared | moved.arrived) - back, replaced)
         self._aim()
-        guarded = changes.appeared | replaced | moved.guarded
+        guarded = changes.appeared | replaced | moved.guarded | led
         hidden = {path for path in changes.hidden if os.path.lexists(path)} | moved.hidden
         self._renew(hidden, [path for path in guarded if not self._is_suspect(path)])
 
     def _renew(self, hidden: Iterable[str], guarded: Iterable[str]) -> None:
-        found = Found(hidden=sorted(hidden), guarded=sorted(guarded))
+        held = [path for path in guarded if not self._watch.is_free(path)]
+        found = Found(hidden=sorted(hidden), guarded=sorted(held))
         for path in found.guarded:
             if path in self._covered:
                 self._note_covered(path)
@@ -123,11 +125,11 @@ class Upkeep:
             path = os.path.dirname(path)
         return False
 
-    def _accept(self, changes: Changes, replaced: frozenset[str]) -> None:
-        """What the host wrote is what stood there before the next command."""
+    def _accept(self, changes: Changes, replaced: frozenset[str]) -> frozenset[str]:
+        """What the host wrote is what stood there before the next command; what that leads git to."""
         alone = not self._running and not self._lasting
-        for path in changes.appeared | changes.changed if alone else changes.changed - replaced:
-            self._watch.accept(path)
+        written = changes.appeared | changes.changed if alone else changes.changed - replaced
+        return frozenset().union(*map(self._watch.accept, written))
 
     def _replaced_among(self, paths: Iterable[str]) -> frozenset[str]:
         """Without those whose cover is still in place: the host changed them, for no command could."""
@@ -154,6 +156,11 @@ class Upkeep:
     def end(self, number: int, call: str = "") -> tuple[str, ...]:
         """Put aside what appeared while it ran, unless another command that ran then still does; what was done."""
         self.look()
+        with self._watch.unlocked():
+            self.look()
+            return self._end(number, call)
+
+    def _end(self, number: int, call: str) -> tuple[str, ...]:
         self._running.discard(number)
         self._lasting.discard(number)
         for running in self._suspects.values():

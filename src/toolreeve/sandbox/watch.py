@@ -4,59 +4,27 @@ A directory is watched before it is listed, so nothing made in between is missed
 gives no watches, everything is listed again: a result may come late, but it is never wrong. Not thread-safe.
 """
 
-import errno
 import os
 import stat
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 
 from toolreeve.core import guarded as table
 from toolreeve.core.git_config import LARGEST
-from toolreeve.core.guarded import Content, Guarded, GuardTable
-from toolreeve.sandbox import inotify
+from toolreeve.core.guarded import Guarded, GuardTable
+from toolreeve.sandbox import beneath, inotify
+from toolreeve.sandbox.changes import NO_CHANGES, Changes, Known, Signature, Tally, with_units
+from toolreeve.sandbox.leads import Leads
+from toolreeve.sandbox.repositories import Repositories
 
 MOST_DIRECTORIES = 50_000
 _GENERATED = frozenset(
     "node_modules .venv venv site-packages target .tox .nox .cache .gradle .mypy_cache .pytest_cache .ruff_cache"
     " __pycache__ bower_components vendor .next .nuxt .terraform dist build .pnpm-store .yarn .bazel Pods".split()
 )
+_LAST = _GENERATED | table.REPOSITORY_BULK
 _REPOSITORY_SIGNS = frozenset({"head", "objects", "commondir"})
-_RETRY = frozenset({errno.ENOSPC, errno.ENOMEM})
-
-Signature = tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Changes:
-    """What happened since the last look. All paths are absolute; links are told of as links.
-
-    `appeared`: guarded and not there before, the outermost path of each. `changed`: guarded and replaced or written to;
-    `former` has what a file that git reads held when it was last accepted. `gone`: guarded and no longer there.
-    `hidden`: hidden, and made, replaced, moved or removed.
-    """
-
-    appeared: frozenset[str] = frozenset()
-    changed: frozenset[str] = frozenset()
-    gone: frozenset[str] = frozenset()
-    hidden: frozenset[str] = frozenset()
-    former: Mapping[str, bytes] = field(default_factory=dict)
-
-    def __bool__(self) -> bool:
-        return bool(self.appeared or self.changed or self.gone or self.hidden)
-
-
-NO_CHANGES = Changes()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Known:
-    """A guarded path that is there. `unit` is the outermost path that is guarded with it."""
-
-    unit: str
-    signature: Signature
-    kind: Content | None = None
-    content: bytes | None = None
 
 
 class Watch:
@@ -65,52 +33,103 @@ class Watch:
 
     def __init__(self, guards: GuardTable, *, most_directories: int = MOST_DIRECTORIES) -> None:
         self._guards, self._most = guards, most_directories
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, Known] = {}
         self._secrets: dict[str, Signature] = {}
         self._accepted: dict[str, bytes] = {}
-        self._repositories: set[str] = set()
-        self._paths: dict[int, str] = {}
-        self._watches: dict[str, int] = {}
-        self._inotify: inotify.Inotify | None = None
-        self._blind = ""
+        self._repositories = Repositories(guards)
+        self._locked: set[str] = set()
+        self._leads = Leads(guards)
+        self._watches = inotify.Watches()
         self._cut = ""
         self.version = 0
-        self._tally = _Tally()
+        self._tally = Tally()
 
     def start(self) -> None:
         """Walk all roots, once. Blocks for as long as that takes."""
-        try:
-            self._inotify = inotify.Inotify()
-        except OSError as problem:
-            self._blind = f"no inotify ({problem.strerror}): everything is listed after each command"
+        self._watches.open()
         for root in (*self._guards.roots, *self._guards.readable):
             self._scan(root)
-        self._tally = _Tally()
-        for path in self._known:
+        with self.unlocked():
+            self._tally = Tally()
+        for path in list(self._known):
             self.accept(path)
 
-    def accept(self, path: str, content: bytes | None = None) -> None:
-        """From now on, this is what a file that git reads held before; without `content`, what it holds now.
+    def accept(self, path: str, content: bytes | None = None) -> frozenset[str]:
+        """From now on, this is what a file that git reads held before; without `content`, what it holds now. What is
+        there and is guarded from now on, because these settings lead to it.
 
         To be called only for what no command wrote, or for the very bytes that were judged.
         """
         known = self._known.get(path)
         if content is None and known is not None:
             content = known.content
-        if content is not None:
-            self._accepted[path] = content
+        if content is None:
+            return frozenset()
+        self._accepted[path] = content
+        if known is None or known.kind != "config":
+            return frozenset()
+        return self._follow(path, content)
+
+    def _follow(self, settings: str, content: bytes) -> frozenset[str]:
+        """Know what settings lead to. That it is there already is no change."""
+        linked = f"{os.path.dirname(settings)}/worktrees/"
+        pointers = [each for each in self._known if each.startswith(linked) and each.endswith("/gitdir")]
+        trees = [os.path.dirname((self._known[each].content or b"").decode(errors="replace")) for each in pointers]
+        led = self._leads.update(settings, content, filter(os.path.isabs, trees))
+        tally, self._tally = self._tally, Tally()
+        for path in led:
+            self._look(path)
+            if os.path.isdir(path) and not os.path.islink(path):
+                self._scan(path)
+        found = self._tally.appeared
+        self._tally = tally
+        if led:
+            self.version += 1
+        units = {self._known[path].unit for path in found if path in self._known}
+        return frozenset(units).union(*map(self.accept, found))
+
+    @contextmanager
+    def unlocked(self) -> Iterator[None]:
+        """Look into the directories whose modes keep their owner out, which a command of the same user can change; they
+        stay open until the end."""
+        tried: set[str] = set()
+        with ExitStack() as stack:
+            while ahead := self._locked - tried:
+                path = min(ahead, key=len)
+                tried.add(path)
+                self._locked.discard(path)
+                self._scan_locked(path, stack)
+            yield
+
+    def _scan_locked(self, path: str, stack: ExitStack) -> None:
+        root = self._guards.root_of(path)
+        is_open = os.access(path, os.R_OK | os.X_OK, effective_ids=True)
+        if root not in self._guards.roots:
+            return
+        if not is_open:
+            try:
+                stack.enter_context(beneath.unlocked(root, path))
+            except OSError:  # it is gone
+                return
+            self._locked.add(path)
+        self._scan(path)
 
     def fileno(self) -> int:
         """Readable when something happened; -1 where the machine gives no watches."""
-        return -1 if self._inotify is None else self._inotify.descriptor
+        return self._watches.fileno()
 
     @property
     def incomplete(self) -> str:
-        return self._cut or self._blind
+        return self._cut or self._watches.shortage
 
     def guarded(self) -> frozenset[str]:
-        """What is there and guarded: the outermost path of each."""
-        return frozenset(known.unit for known in self._known.values())
+        """What is there and must stay as it is: the outermost path of each."""
+        return frozenset(known.unit for known in self._known.values() if known.kind != "link")
+
+    def is_free(self, path: str) -> bool:
+        """Whether a path is guarded only as a link: git may go on using what a person lets it lead to."""
+        known = self._known.get(path)
+        return known is not None and known.kind == "link"
 
     def hidden(self) -> frozenset[str]:
         """What is there and hidden."""
@@ -130,46 +149,30 @@ class Watch:
 
     def judge(self, path: str) -> Guarded | None:
         """What guards an absolute path, as things are now: repositories are known by what is in them."""
-        found = self._guards.guarded(path)
-        if found is not None and found.repository is not None:
-            return found if table.outermost(path, found.repository) in self._repositories else None
-        return found or self._judge_in_repository(path)
-
-    def _judge_in_repository(self, path: str) -> Guarded | None:
-        around = os.path.dirname(path)
-        for _ in range(3):
-            if around in self._repositories:
-                folded = [name.casefold() for name in path.split("/")[1:]]
-                return table.find_in_repository(folded, around.count("/"))
-            around = os.path.dirname(around)
-        return None
+        return self._repositories.judge(path, self._leads)
 
     def drain(self) -> Changes:
         """What happened since the last call."""
-        if self._blind or self._inotify is None:
+        if self._watches.shortage:
             return self._rescan()
-        data = self._inotify.read()
-        if not data:
-            return NO_CHANGES
-        while data:
+        happened = False
+        while data := self._watches.read():
             for event in inotify.events(data):
                 if event.mask & (inotify.OVERFLOW | inotify.UNMOUNT) or not self._take(event):
                     return self._rescan()
-            data = self._inotify.read()
-        return self._result()
+            happened = True
+        return self._result() if happened or self._tally else NO_CHANGES
 
     def close(self) -> None:
-        if self._inotify is not None:
-            self._inotify.close()
-            self._inotify = None
+        self._watches.close()
 
     def _take(self, event: inotify.Event) -> bool:
         """Whether the event could be followed; everything must be listed again otherwise."""
-        path = self._paths.get(event.watch)
+        path = self._watches.path(event.watch)
         if path is None:
             return True
         if event.mask & inotify.IGNORED:
-            self._unwatch(event.watch)
+            self._watches.forget(event.watch)
             return not self._is_root(path)
         if event.mask & (inotify.DELETE_SELF | inotify.MOVE_SELF):
             return not self._is_root(path)
@@ -187,8 +190,7 @@ class Watch:
             self._forget(path)
         if folded in _REPOSITORY_SIGNS:
             self._look_for_repository(directory)
-        matters = self._guards.matters(folded) or self._is_special(directory)
-        is_hidden = matters and self._look(path)
+        is_hidden = self._matters_in(directory)(path) and self._look(path)
         if is_directory and event.mask & (inotify.CREATE | inotify.MOVED_TO) and not is_hidden:
             self._scan(path)
 
@@ -206,13 +208,9 @@ class Watch:
         """List everything again and compare."""
         before = self._known
         secrets = self._secrets
-        tally, self._tally = self._tally, _Tally()
-        for watch in list(self._paths):
-            self._drop(watch)
-        self._known, self._secrets, self._repositories, self._cut = {}, {}, set(), ""
-        if self._inotify is not None:
-            while self._inotify.read():
-                continue
+        tally, self._tally = self._tally, Tally()
+        self._watches.remove_all()
+        self._known, self._secrets, self._repositories, self._cut = {}, {}, Repositories(self._guards), ""
         for root in (*self._guards.roots, *self._guards.readable):
             self._scan(root)
         self._tally = tally
@@ -220,13 +218,14 @@ class Watch:
         return self._result()
 
     def _result(self) -> Changes:
-        tally, self._tally = self._tally, _Tally()
+        tally, self._tally = self._tally, Tally()
         self.version += 1
         for path in tally.gone.keys() - self._known.keys():
-            self._accepted.pop(path, None)
+            if self._accepted.pop(path, None) is not None:
+                self._leads.update(path, None)
         known = self._known
         units = {known[path].unit for path in tally.appeared if path in known}
-        appeared = {unit if unit in tally.appeared else path for unit, path in _with_units(tally.appeared, known)}
+        appeared = {unit if unit in tally.appeared else path for unit, path in with_units(tally.appeared, known)}
         inner = {path for path in appeared if any(path.startswith(f"{unit}/") for unit in units & appeared)}
         return Changes(
             appeared=frozenset(appeared - inner),
@@ -249,37 +248,36 @@ class Watch:
                 return
             for name in self._list(directory):
                 below = f"{directory.rstrip('/')}/{name}"
-                (later if name in _GENERATED else ahead).append(below)
+                (later if name in _LAST else ahead).append(below)
 
     def _list(self, directory: str) -> Iterator[str]:
         """Look at the names in a directory; those that are directories to go on with."""
-        self._watch(directory, inotify.NAMES)
+        self._watches.add(directory, inotify.NAMES)
         try:
             with os.scandir(directory) as found:
                 entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in found]
+        except PermissionError:
+            self._locked.add(directory)
+            return
         except OSError:
             return
-        is_git = os.path.basename(directory).casefold() == ".git"
         if table.is_repository({name.casefold() for name, _ in entries}):
             self._repositories.add(directory)
-        special = self._is_special(directory)
+        matters = self._matters_in(directory)
         for name, is_directory in entries:
-            folded = name.casefold()
             path = f"{directory.rstrip('/')}/{name}"
-            if (special or self._guards.matters(folded)) and self._look(path):
+            if matters(path) and self._look(path):
                 continue
-            bulk = folded in table.REPOSITORY_BULK and (is_git or directory in self._repositories)
-            if is_directory and not bulk and not self._is_fixed(path):
+            if is_directory and not self._is_fixed(path):
                 yield name
 
-    def _is_special(self, directory: str) -> bool:
-        """Whether more than the names in it decides about what is in a directory."""
-        return (
-            directory in self._repositories
-            or os.path.dirname(directory) in self._repositories
-            or directory in self._known
-            or f"{directory}/".casefold().find("/.git/") >= 0
-        )
+    def _matters_in(self, directory: str) -> Callable[[str], bool]:
+        """Tells of a path in the directory whether it must be looked at."""
+        if self._repositories.has_bulk(directory):
+            return lambda path: path in self._known or os.path.islink(path)
+        if directory in self._known or self._repositories.is_near(directory):
+            return lambda _: True
+        return lambda path: self._guards.matters(os.path.basename(path).casefold()) or path in self._leads
 
     def _is_root(self, path: str) -> bool:
         return path in self._guards.roots or path in self._guards.readable
@@ -294,23 +292,28 @@ class Watch:
         """
         try:
             found = os.lstat(path)
+        except PermissionError:
+            self._locked.add(os.path.dirname(path))
+            return False
         except OSError:
             self._forget(path)
             return False
-        if self._guards.hidden(path) is not None:
-            self._note_secret(path, _signature(found))
-            return True
         guard = self.judge(path)
+        is_hidden = self._guards.hidden(path) is not None and (guard is None or guard.content != "link")
+        if is_hidden:
+            self._note_secret(path, _signature(found))
         if guard is None or _is_ordinary(guard, path, found):
-            return False
+            if path in self._known:  # a link no more
+                self._tally.remove(path, self._known.pop(path))
+            return is_hidden
         unit = table.outermost(path, guard.depth)
-        content = _read(path) if guard.content and stat.S_ISREG(found.st_mode) else None
-        known = _Known(unit=unit, signature=_signature(found), kind=guard.content, content=content)
+        content = _read(path, guard, found)
+        known = Known(unit=unit, signature=_signature(found), kind=guard.content, content=content)
         self._tally.note(path, self._known.get(path), known, written=written)
         self._known[path] = known
         if stat.S_ISREG(found.st_mode):
-            self._watch(path, inotify.CONTENT)
-        return False
+            self._watches.add(path, inotify.CONTENT)
+        return is_hidden
 
     def _note_secret(self, path: str, signature: Signature) -> None:
         if self._secrets.get(path) != signature:
@@ -325,85 +328,14 @@ class Watch:
         for path in [path for path in self._secrets if path == top or path.startswith(prefix)]:
             del self._secrets[path]
             self._tally.hidden.add(path)
-        self._repositories -= {path for path in self._repositories if path == top or path.startswith(prefix)}
-        if top in self._watches:
-            for path in [path for path in self._watches if path == top or path.startswith(prefix)]:
-                self._drop(self._watches[path])
-
-    def _watch(self, path: str, mask: int) -> None:
-        if self._inotify is None:
-            return
-        try:
-            number = self._inotify.add(path, mask)
-        except OSError as problem:
-            if problem.errno in _RETRY:
-                self._blind = "the kernel gives no more watches (fs.inotify.max_user_watches): everything is listed"
-                self._blind += " after each command"
-            return
-        if (replaced := self._watches.get(path, number)) != number:
-            self._drop(replaced)
-        self._unwatch(number)  # a file has one watch, whichever of its names is known
-        self._paths[number] = path
-        self._watches[path] = number
-
-    def _unwatch(self, number: int) -> None:
-        path = self._paths.pop(number, None)
-        if path is not None and self._watches.get(path) == number:
-            del self._watches[path]
-
-    def _drop(self, number: int) -> None:
-        self._unwatch(number)
-        if self._inotify is not None:
-            self._inotify.remove(number)
-
-
-class _Tally:
-    """What one look found, kept so that what came and went in between is not told of."""
-
-    def __init__(self) -> None:
-        self.appeared: set[str] = set()
-        self.changed: set[str] = set()
-        self.gone: dict[str, _Known] = {}
-        self.hidden: set[str] = set()
-
-    def note(self, path: str, before: _Known | None, now: _Known, *, written: bool = False) -> None:
-        before = before or self.gone.pop(path, None)
-        if before is None:
-            self.appeared.add(path)
-            return
-        same = before.signature == now.signature and before.content == now.content and not written
-        if same or path in self.appeared:
-            return
-        self.changed.add(path)
-
-    def remove(self, path: str, before: _Known) -> None:
-        if path in self.appeared:
-            self.appeared.discard(path)
-        else:
-            self.gone[path] = before
-
-    def compare(
-        self,
-        before: Mapping[str, _Known],
-        now: Mapping[str, _Known],
-        secrets: Iterable[tuple[str, Signature]],
-    ) -> None:
-        """Add what a new listing shows to what was noted of events before the others were lost."""
-        for path in before.keys() - now.keys():
-            self.remove(path, before[path])
-        for path, known in now.items():
-            self.note(path, before.get(path), known)
-        self.hidden |= {path for path, _ in secrets}
-
-
-def _with_units(paths: Iterable[str], known: Mapping[str, _Known]) -> Iterator[tuple[str, str]]:
-    return ((known[path].unit, path) for path in paths if path in known)
+        self._repositories.discard_below(top)
+        self._watches.remove_below(top)
 
 
 def _is_ordinary(guard: Guarded, path: str, found: os.stat_result) -> bool:
-    """A directory called `.git` is judged by what is in it."""
+    """A directory called `.git` is judged by what is in it, and one where a program was looked for is none."""
     is_directory = stat.S_ISDIR(found.st_mode)
-    return is_directory and guard.content == "pointer" and guard.depth == path.count("/")
+    return is_directory and guard.content in ("pointer", "program") and guard.depth == path.count("/")
 
 
 def _signature(found: os.stat_result) -> Signature:
@@ -412,7 +344,12 @@ def _signature(found: os.stat_result) -> Signature:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
-def _read(path: str) -> bytes | None:
+def _read(path: str, guard: Guarded, found: os.stat_result) -> bytes | None:
+    """What a file holds that git reads, or where a link leads that git writes through."""
+    if guard.content == "link":
+        return os.fsencode(os.readlink(path))
+    if guard.content in (None, "program") or not stat.S_ISREG(found.st_mode):
+        return None
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
