@@ -82,7 +82,7 @@ def test_a_command_cannot_release(shell: Shell, held: str) -> None:
 def test_what_a_killed_runtime_left_is_told_by_the_next_and_listed(shell: Shell) -> None:
     os.mkfifo(shell.workspace / "begun")
     os.mkfifo(shell.workspace / "go")
-    command = "exec 3> begun; echo evil > .mcp.json; echo >&3; read < go"
+    command = "exec 3> begun; mkdir .vscode; echo evil > .vscode/tasks.json; echo >&3; read < go"
     killed = subprocess.Popen(
         [sys.executable, "-m", "toolreeve", "--mode", "bypass", "call", "bash", f"command={command}"],
         cwd=shell.workspace,
@@ -97,9 +97,9 @@ def test_what_a_killed_runtime_left_is_told_by_the_next_and_listed(shell: Shell)
     after = shell.spawn("--mode", "bypass", "call", "bash", "command=echo done")
 
     assert after.out.startswith(
-        "done\n[a runtime was killed while a command ran: quarantined .mcp.json: MCP clients obey"
+        "done\n[a runtime was killed while a command ran: quarantined .vscode: VS Code obeys it"
     )
-    assert "quarantined .mcp.json" in after.err
+    assert "quarantined .vscode" in after.err
     [listed] = json.loads(shell.spawn("quarantine", "list", "--json").out)
-    assert listed["path"] == str(shell.workspace / ".mcp.json")
+    assert listed["path"] == str(shell.workspace / ".vscode")
     assert listed["id"] in after.out
