@@ -57,6 +57,11 @@ class Quarantine:
     def __init__(self, directory: str, guards: GuardTable) -> None:
         self._directory, self._guards = directory, guards
 
+    @property
+    def baselines(self) -> str:
+        """Where the baselines of all runtimes with this state directory lie."""
+        return os.path.join(self._directory, ".baselines")
+
     def settle(
         self, watch: Watch, changes: Changes, *, protected: Iterable[str] = (), call: str = ""
     ) -> tuple[str, ...]:

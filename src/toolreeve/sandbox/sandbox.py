@@ -73,7 +73,8 @@ class Sandbox:
                 notices = self._upkeep.end(watched, request.call)
         if outcome is None:
             raise ToolError(ErrorCode.TOOL_EXEC, f"the sandbox does not hold: {self._reason}")
-        return ended(request, outcome, session.plan.tier if self._strictness.confined else "none", notices)
+        tier = session.plan.tier if self._strictness.confined else "none"
+        return ended(request, outcome, tier, (*self._upkeep.take_notices(), *notices))
 
     async def start(self, request: ProcessRequest, streams: Sequence[int]) -> Running:
         """A program that stays, on descriptors for its input, output and errors that remain the caller's to close.
@@ -91,6 +92,7 @@ class Sandbox:
         try:
             await session.covered()
             running = Running(session, await slot_for(session, request), part)
+            self._upkeep.ready()
             running.start(request, environment, streams)
         except Unavailable as problem:
             part()
@@ -122,6 +124,7 @@ class Sandbox:
         try:
             await session.covered()
             slot = await slot_for(session, request)
+            self._upkeep.ready()
             command = Command(session, slot, on_output, request.limits)
             return session, await command.run(request, environment, self._nothing)
         except Unavailable as problem:

@@ -10,8 +10,10 @@ import os
 from collections.abc import Callable, Iterable
 
 from toolreeve.core.guarded import GuardTable
+from toolreeve.sandbox.baseline import Baseline
 from toolreeve.sandbox.changes import Changes
 from toolreeve.sandbox.grounds import Found
+from toolreeve.sandbox.leftovers import settle_leftovers
 from toolreeve.sandbox.link_targets import LinkTargets
 from toolreeve.sandbox.neutral import Covers, covers
 from toolreeve.sandbox.quarantine import Quarantine
@@ -26,6 +28,8 @@ class Upkeep:
 
     def __init__(self, guards: GuardTable, refresh: Callable[[Found], None], quarantine: Quarantine | None) -> None:
         self._refresh, self._quarantine, self._guards = refresh, quarantine, guards
+        self._baseline = None if quarantine is None else Baseline(quarantine.baselines, guards)
+        self._notices: tuple[str, ...] = ()
         self._neutral = -1, Covers()
         self._watch = Watch(guards)
         self._targets = LinkTargets()
@@ -41,11 +45,25 @@ class Upkeep:
 
     async def start(self) -> None:
         """Look through everything, once."""
-        await asyncio.to_thread(self._watch.start)
+        await asyncio.to_thread(self._look_through)
         self.started = True
         self._aim()
 
+    def _look_through(self) -> None:
+        self._watch.start()
+        if self._quarantine is not None and self._baseline is not None:
+            self._notices = settle_leftovers(self._watch, self._quarantine, self._guards)
+            self._baseline.open()
+            self._notices += (self._baseline.problem,) if self._baseline.problem else ()
+
+    def take_notices(self) -> tuple[str, ...]:
+        """What the first look put aside, for the first result."""
+        notices, self._notices = self._notices, ()
+        return notices
+
     def close(self) -> None:
+        if self._baseline is not None:
+            self._baseline.close()
         for descriptor in self._listening:
             asyncio.get_running_loop().remove_reader(descriptor)
         self._watch.close()
@@ -59,7 +77,7 @@ class Upkeep:
 
     @property
     def incomplete(self) -> str:
-        return self._watch.incomplete
+        return self._watch.incomplete or (self._baseline.problem if self._baseline else "")
 
     def found(self) -> Found:
         """All that a place must cover."""
@@ -77,6 +95,11 @@ class Upkeep:
         if apart:
             for path in found.guarded:
                 self._note_covered(path)
+            self._outdate()
+
+    def _outdate(self) -> None:
+        if self._baseline is not None:
+            self._baseline.stale = True
 
     def _note_covered(self, path: str) -> None:
         if (inode := _inode(path)) is not None:
@@ -90,6 +113,8 @@ class Upkeep:
         moved = self._targets.drain()
         if not changes and not moved:
             return
+        if changes.appeared or changes.changed or changes.gone or moved.arrived:
+            self._outdate()
         back = changes.appeared & self._covered.keys()  # the host had taken it away, for no command could
         replaced = self._replaced_among(changes.changed) | back
         led = self._accept(changes, replaced)
@@ -153,6 +178,11 @@ class Upkeep:
         (self._lasting if lasting else self._running).add(number)
         return number
 
+    def ready(self) -> None:
+        """What began is about to run."""
+        if self._baseline is not None and (self._running or self._lasting):
+            self._baseline.begin(self._watch, self._covered, self._suspects)
+
     def end(self, number: int, call: str = "") -> tuple[str, ...]:
         """Put aside what appeared while it ran, unless another command that ran then still does; what was done."""
         self.look()
@@ -163,6 +193,12 @@ class Upkeep:
     def _end(self, number: int, call: str) -> tuple[str, ...]:
         self._running.discard(number)
         self._lasting.discard(number)
+        notices = self._settle_ended(number, call)
+        if self._baseline is not None and not self._running and not self._lasting:
+            self._baseline.end()
+        return notices
+
+    def _settle_ended(self, number: int, call: str) -> tuple[str, ...]:
         for running in self._suspects.values():
             running.discard(number)
         over = frozenset(path for path, running in self._suspects.items() if not running)
@@ -181,6 +217,7 @@ class Upkeep:
         if self._quarantine is not None:
             changes = Changes(appeared=appeared, changed=replaced, former=former)
             notices = self._quarantine.settle(self._watch, changes, call=call)
+            self._outdate()
         self._renew((), filter(os.path.lexists, appeared))
         return notices
 

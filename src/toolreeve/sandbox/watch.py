@@ -7,7 +7,7 @@ gives no watches, everything is listed again: a result may come late, but it is 
 import os
 import stat
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
 from toolreeve.core import guarded as table
@@ -114,6 +114,22 @@ class Watch:
             self._locked.add(path)
         self._scan(path)
 
+    def doubt(self, paths: Iterable[str]) -> None:
+        """What these files hold is no longer accepted."""
+        for path in paths:
+            self._accepted.pop(path, None)
+
+    def known(self) -> Iterator[tuple[str, Signature, bytes | None]]:
+        """Each guarded path that is there, what tells it from another, and its content when that was last accepted."""
+        return ((path, known.signature, self._accepted.get(path)) for path, known in self._known.items())
+
+    def since(self, before: Mapping[str, Sequence[int]]) -> Changes:
+        """What differs from `known` at another time, maybe before a reboot: devices may be numbered anew."""
+        appeared = self._known.keys() - before.keys()
+        there = self._known.keys() & before.keys()
+        changed = (path for path in there if self._known[path].signature[1:] != tuple(before[path][1:]))
+        return Changes(appeared=self._outermost(appeared), changed=frozenset(changed))
+
     def fileno(self) -> int:
         """Readable when something happened; -1 where the machine gives no watches."""
         return self._watches.fileno()
@@ -121,6 +137,11 @@ class Watch:
     @property
     def incomplete(self) -> str:
         return self._cut or self._watches.shortage
+
+    @property
+    def complete(self) -> bool:
+        """Whether all directories were looked through."""
+        return not self._cut
 
     def guarded(self) -> frozenset[str]:
         """What is there and must stay as it is: the outermost path of each."""
@@ -224,16 +245,21 @@ class Watch:
             if self._accepted.pop(path, None) is not None:
                 self._leads.update(path, None)
         known = self._known
-        units = {known[path].unit for path in tally.appeared if path in known}
-        appeared = {unit if unit in tally.appeared else path for unit, path in with_units(tally.appeared, known)}
-        inner = {path for path in appeared if any(path.startswith(f"{unit}/") for unit in units & appeared)}
         return Changes(
-            appeared=frozenset(appeared - inner),
+            appeared=self._outermost(tally.appeared),
             changed=frozenset(path for path in tally.changed if path in known),
             gone=frozenset(tally.gone.keys() - known.keys()),
             hidden=frozenset(tally.hidden),
             former={path: self._accepted[path] for path in tally.changed if path in self._accepted},
         )
+
+    def _outermost(self, paths: Collection[str]) -> frozenset[str]:
+        """Of those that are there: instead of all that a unit has in it, the unit, if it is among them."""
+        known = self._known
+        units = {known[path].unit for path in paths if path in known}
+        outer = {unit if unit in paths else path for unit, path in with_units(paths, known)}
+        inner = {path for path in outer if any(path.startswith(f"{unit}/") for unit in units & outer)}
+        return frozenset(outer - inner)
 
     def _scan(self, top: str) -> None:
         """Watch and list a directory and what is below it, shallow things first and generated ones last."""
