@@ -118,8 +118,8 @@ def _serve(runtime: socket.socket, life: int, yard: "Yard", listener: socket.soc
     gc.disable()
     patience = None if yard.apart else _ORPHANS_EVERY
     while True:
-        heard, _, _ = select.select([runtime, life, *yard.next_told()], [], [], patience)
-        if life in heard or (runtime in heard and not yard.obey()):
+        heard, _, _ = select.select([runtime.fileno(), life, *yard.next_told()], [], [], patience)
+        if life in heard or (runtime.fileno() in heard and not yard.obey()):
             break
         if not heard:
             tree.end_descendants(yard.slots)
@@ -198,9 +198,9 @@ class Yard:
             os.close(group)
         self._locking.append(_Locking(told, theirs))
 
-    def next_told(self) -> list[socket.socket]:
+    def next_told(self) -> list[int]:
         """What becomes readable when the slot that is to be answered for next is locked; empty where there is none."""
-        return [self._locking[0].told] if self._locking else []
+        return [self._locking[0].told.fileno()] if self._locking else []
 
     def answer(self) -> None:
         """The runtime gets the socket of the next slot and the pidfd that ends all it runs, or why there is none."""
