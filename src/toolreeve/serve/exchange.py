@@ -41,27 +41,6 @@ class Exchange:
     """`received` counts the bytes of the body, `body` has those that nobody has taken yet, and `whole` says that no
     more come. `left` is called should the client go away before it is answered."""
 
-    __slots__ = (
-        "_changed",
-        "_connection",
-        "_left_to_send",
-        "body",
-        "complete",
-        "disconnected",
-        "expects_continue",
-        "headers",
-        "http_version",
-        "keep_alive",
-        "left",
-        "method",
-        "received",
-        "scope",
-        "started",
-        "take",
-        "target",
-        "whole",
-    )
-
     def __init__(
         self, connection: Connection, method: bytes, target: bytes, headers: list[Header], http_version: str
     ) -> None:

@@ -263,7 +263,6 @@ class HttpProtocol(asyncio.Protocol):
             exchange.answer(500, _TEXT, b"Internal Server Error")
 
     def completed(self, exchange: Exchange) -> None:
-        self._server.total_requests += 1
         self._answered += 1
         self._queue.current = None
         if self.held:
