@@ -48,6 +48,7 @@ class Baseline:
         self._descriptor = -1
         self._mark = IDLE
         self._paths: dict[str, tuple[Signature, str | None]] = {}
+        self._dangling: list[str] = []
         self.stale = True
         self.problem = ""
 
@@ -117,24 +118,22 @@ class Baseline:
             complete=watch.complete,
             paths=paths,
             covered={path: inode for path, (_, inode) in covered.items()},
-            dangling=[path for path in watch.guarded() if os.path.islink(path) and not os.path.exists(path)],
+            dangling=[path for path in watch.guarded() if self._is_dangling(path, unsettled)],
         )
         store(self._lock, accepted)
         self._paths = paths
+        self._dangling = accepted.dangling
         self.stale = False
         self.problem = ""
+
+    def _is_dangling(self, path: str, unsettled: Collection[str]) -> bool:
+        if is_in(path, unsettled):
+            return path in self._dangling
+        return os.path.islink(path) and not os.path.exists(path)
 
 
 def store(lock: Path, accepted: Accepted) -> None:
     write_private(lock.with_suffix(".json"), json.dumps(asdict(accepted)).encode())
-
-
-def load(lock: Path) -> Accepted | None:
-    """None if no command ever ran. Raises OSError, ValueError and TypeError."""
-    try:
-        return Accepted(**json.loads(lock.with_suffix(".json").read_bytes()))
-    except FileNotFoundError:
-        return None
 
 
 def remove(lock: Path) -> None:
@@ -143,8 +142,14 @@ def remove(lock: Path) -> None:
 
 
 def boot() -> str:
-    """Which start of the machine this is: when it crashes itself, the mark may not have reached the disk."""
-    return Path("/proc/sys/kernel/random/boot_id").read_text()
+    """Which start of the machine this is: when it crashes itself, the mark may not have reached the disk.
+
+    Where that cannot be told, each is another.
+    """
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text()
+    except OSError:
+        return secrets.token_hex(8)
 
 
 def is_in(path: str, places: Collection[str]) -> bool:

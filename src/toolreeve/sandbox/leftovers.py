@@ -5,6 +5,7 @@ counts as the command's, but for what commands could not change.
 """
 
 import fcntl
+import json
 import logging
 import os
 from collections.abc import Collection, Iterable, Iterator
@@ -12,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from toolreeve.core.guarded import GuardTable
-from toolreeve.sandbox.baseline import IDLE, Accepted, boot, is_in, load, remove, store
+from toolreeve.sandbox.baseline import IDLE, Accepted, boot, is_in, remove, store
 from toolreeve.sandbox.changes import Changes
 from toolreeve.sandbox.quarantine import Quarantine
 from toolreeve.sandbox.watch import Watch
@@ -31,6 +32,8 @@ def settle_leftovers(watch: Watch, quarantine: Quarantine, guards: GuardTable) -
             continue
         try:
             told += _settle(lock, os.pread(descriptor, 1, 0), watch, quarantine, guards)
+        except OSError as problem:
+            told.append(f"the baseline {lock} of a runtime that was killed cannot be removed: {problem.strerror}")
         finally:
             os.close(descriptor)
     for notice in told:
@@ -55,9 +58,17 @@ def _take_over(lock: Path) -> int | None:
     return descriptor
 
 
+def _load(lock: Path) -> Accepted | None:
+    """None if no command ever ran. Raises OSError, ValueError and TypeError."""
+    try:
+        return Accepted(**json.loads(lock.with_suffix(".json").read_bytes()))
+    except FileNotFoundError:
+        return None
+
+
 def _settle(lock: Path, mark: bytes, watch: Watch, quarantine: Quarantine, guards: GuardTable) -> Iterator[str]:
     try:
-        before = load(lock)
+        before = _load(lock)
     except (OSError, ValueError, TypeError) as problem:
         yield f"a runtime was killed, and its baseline cannot be read ({problem}): what was left is not judged"
         before = None

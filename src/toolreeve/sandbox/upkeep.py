@@ -95,15 +95,16 @@ class Upkeep:
         if apart:
             for path in found.guarded:
                 self._note_covered(path)
-            self._outdate()
 
     def _outdate(self) -> None:
         if self._baseline is not None:
             self._baseline.stale = True
 
     def _note_covered(self, path: str) -> None:
-        if (inode := _inode(path)) is not None:
+        inode = _inode(path)
+        if inode is not None and inode != self._covered.get(path):
             self._covered[path] = inode
+            self._outdate()
 
     def look(self) -> None:
         """Take note of what happened since the last time, and have covered what must be."""
