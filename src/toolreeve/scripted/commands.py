@@ -22,6 +22,8 @@ from toolreeve.scripted.words import Node, Part, Unknown, Word, text_of
 Words = Sequence[Word]
 _BEHIND_CODE = "pass it behind the code: bash -c '… \"$1\"' _ {{…}}"
 _MOST_READINGS = 16
+_RUN_IN_CONTAINER = ("exec", "run", "create")
+_ENTRYPOINT = "write the program before it, or name it with --entrypoint"
 _EXECUTED = ("-exec", "-execdir", "-ok", "-okdir")
 _CONTAINERS = frozenset({"docker", "podman", "nerdctl", "kubectl", "oc", "crictl", "lxc", "machinectl"})
 _FOUND_LATER = frozenset(
@@ -214,7 +216,7 @@ class Commands:
                 self._run(inner, site)
             return
         placeholder = _placeholder([word.text or "" for word in options])
-        read = Unknown("xargs", f"what xargs reads ({fed})")
+        read = Unknown("{}" if placeholder else "xargs", f"what xargs reads ({fed})")
         words = [_with_placeholder(word, placeholder, read) for word in inner] if placeholder else [*inner]
         if not placeholder:
             words.append(Word(site.node, (read,)))
@@ -328,12 +330,20 @@ class Commands:
                 self._run(arguments[index:], site, choosing=False)
 
     def _contained(self, arguments: Words) -> None:
-        """`docker exec container program`."""
+        """`docker exec container program`, `docker run image program`. A word behind an option may be the option's."""
         texts = [word.text or word.start for word in arguments]
-        inner = arguments[texts.index("exec") + 1 :] if "exec" in texts else []
-        operands = [word for word in inner if not (word.text or word.start).startswith("-")]
-        for word in operands[1:2]:
-            self.refuse(word, word.dirt, "would choose the program that runs", ENUM)
+        at = next((index for index, text in enumerate(texts) if text in _RUN_IN_CONTAINER), len(texts))
+        if any(text.startswith("--entrypoint") for text in texts):
+            return
+        certain, before = 0, ""
+        for word, text in zip(arguments[at + 1 :], texts[at + 1 :], strict=True):
+            if text.startswith("-"):
+                before = text
+                continue
+            if certain == 1:
+                self.refuse(word, word.dirt, "would choose the program that runs", _ENTRYPOINT)
+            plain = not before or "=" in before or before in evaluators.RUNNERS["docker"].flags or before == "--"
+            certain, before = certain + plain, ""
 
     def _launched(self, name: str, arguments: Words, site: Site) -> None:
         """The program that stands behind `run` or `exec`; `npm run` names a script of the package instead."""
