@@ -78,13 +78,31 @@ class Commands:
 
     def begin(self, word: Word, beginnings: tuple[str, ...], what: str) -> None:
         """A word that begins with the caller's text: a value is restricted, a variable cannot be."""
-        leading = word.leading
-        if leading is None or not leading.dirt or leading.is_path:
-            return
-        if leading.hole is not None:
-            self._begin(word, beginnings)
-        else:
-            self.refuse(word, leading.dirt, what, 'put -- before it, or write ./"$x"')
+        for each in word.beginning if beginnings else ():
+            leading = each.leading
+            if leading is None or leading.is_path:
+                return
+            if leading.hole is not None:
+                self._begin(each, beginnings)
+            elif leading.dirt and not self._begin_assigned(leading, beginnings, what):
+                self.refuse(word, leading.dirt, what, 'put -- before it, or write ./"$x"')
+
+    def can_begin(self, word: Word) -> bool:
+        """Whether `begin` can restrict all that the word may begin with."""
+        parts = [each.leading for each in word.beginning if each.leading is not None]
+        return all(
+            part.hole is not None or not part.dirt or self._flow.only_assigned(part.variable) is not None
+            for part in parts
+        )
+
+    def _begin_assigned(self, leading: Unknown, beginnings: tuple[str, ...], what: str) -> bool:
+        """Restrict the values that a variable is assigned; False where something else may fill it."""
+        values = self._flow.only_assigned(leading.variable)
+        for value in values or ():
+            if evaluators.find_beginning(value.start, beginnings) and value.dirt:
+                self.refuse(value, value.dirt, what, ENUM)
+            self.begin(value, beginnings, what)
+        return values is not None
 
     def _readings(self, words: Words) -> list[list[Word]]:
         """The words with variables of fixed content put in; several where they may hold several texts."""
@@ -173,7 +191,7 @@ class Commands:
             if start.startswith("-") and not ended:
                 self.refuse(word, word.dirt, f"is part of an option of {name}, which runs programs", ENUM)
                 ended = start == "--"
-                position += 1 + (start in wrapper.valued)
+                position += 1 + (start in wrapper.valued) + 2 * (start in wrapper.paired)
             elif wrapper.assigns and re.match(r"\w+=", start):
                 site = self._assigned(word, start, site)
                 position += 1

@@ -51,22 +51,29 @@ class Options:
             self._checker.refuse(word, word.dirt, could, ENUM)
         else:
             self._operand(word, reader)
-            if not reader.ended or reader.name == "find":
-                self._checker.begin(word, runner.beginnings, could)
+            self._checker.begin(word, reader.beginnings, could)
 
     def _address(self, word: Word, reader: "_Reader") -> None:
         """A word that names another machine is given to the program that connects to it."""
         what = f"could make {reader.name} start a program, as an address"
-        runner = reader.runner
-        behind = re.fullmatch(r"(--\w+)=|\w+://|[^/]*@", word.start)
-        value = Word(word.node, word.parts[1:]) if behind else word
-        if behind and not behind[1]:
-            self._checker.begin(value, ("-",), what)
-        option = behind[1] if behind and behind[1] else reader.option
-        if option in runner.addressed and not reader.local:
-            self._checker.begin(value, ("-", "host:"), what)
-        if reader.command in runner.addresses:
-            self._checker.begin(value, ("helper::",), what)
+        glued = re.match(r"(--\w+)=", word.start)
+        addressed = (glued[1] if glued else reader.option) in reader.runner.addressed and not reader.local
+        shapes = ["host:"] if addressed else []
+        if not reader.takes_next and not glued:
+            shapes += [each for each in reader.runner.beginnings if each == "user@-"]
+        if reader.command in reader.runner.addresses:
+            shapes.append("helper::")
+        before = word.start if glued else ""
+        for index, part in enumerate(word.parts):
+            if isinstance(part, str):
+                before = part
+                if "/" in part and not part.endswith("://"):
+                    return
+                continue
+            is_host = before.endswith(("://", "@")) and not reader.takes_next
+            first = is_host or (addressed and not index)
+            self._checker.begin(Word(word.node, (part,)), ("-", *shapes) if first else tuple(shapes), what)
+            before = ""
 
     def _operand(self, word: Word, reader: "_Reader") -> None:
         name, runner = reader.name, reader.runner
@@ -129,8 +136,7 @@ class Options:
                 if option in evaluators.CODE_LETTERS or re.fullmatch(f"--?(?:{evaluators.OPTION_NAMES})", option):
                     fix = "give the parameter an `enum`, or say `allow_code: true`"
                     self._checker.refuse(word, word.dirt, f"could be code for {name}: it stands behind {option}", fix)
-                leading = word.leading
-                if leading is not None and leading.hole is not None:
+                if self._checker.can_begin(word):
                     self._checker.begin(word, ("-",), "could be an option")
             before = start if word.text is not None else ""
             ended = ended or before == "--"
@@ -161,6 +167,13 @@ class _Reader:
     def taken(self) -> frozenset[str]:
         """The options that certainly take the next word."""
         return self.runner.taken(self.command if self.seen_operand else "")
+
+    @property
+    def beginnings(self) -> tuple[str, ...]:
+        """Behind `--` a dash begins no option; find has no such end, and others hand the word on."""
+        if not self.ended or self.name in ("find", "rsync", "scp"):
+            return self.runner.beginnings
+        return tuple(each for each in self.runner.beginnings if each != "-")
 
     @property
     def option(self) -> str:

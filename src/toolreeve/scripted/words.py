@@ -118,6 +118,17 @@ class Word:
         return self.parts[0] if self.parts and isinstance(self.parts[0], Unknown) else None
 
     @property
+    def beginning(self) -> tuple["Word", ...]:
+        """The words that it may be, as far as what it begins with goes: what is not fixed may be empty."""
+        found: list[Word] = []
+        for index, part in enumerate(self.parts):
+            if isinstance(part, Unknown):
+                found.append(Word(self.node, self.parts[index:]))
+            elif part:
+                break
+        return tuple(found)
+
+    @property
     def is_many(self) -> bool:
         return any(isinstance(part, Unknown) and part.is_many for part in self.parts)
 

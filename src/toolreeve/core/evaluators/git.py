@@ -11,7 +11,7 @@ LOOSE = """
     -n -m -S -G -C -L -F -b -B -t -U -d -D --author --committer --grep --since --until --after --before --format
     --pretty --max-count --skip --message --date --file --branch --depth --track --max-parents --min-parents
     --diff-filter --not --glob --branches --tags --remotes --exclude --contains --merged --no-merged --sort
-    --points-at --abbrev --trailer --fixup --squash --reuse-message --cleanup --source --encoding --stat
+    --points-at --abbrev --trailer --squash --reuse-message --cleanup --source --encoding --stat
     --word-diff-regex --prefix -e --name --origin --unified --inter-hunk-context --find-renames --decorate-refs
     --reference --in-reply-to
 """
@@ -35,12 +35,10 @@ TAKING = {
     "": "-C",
     "log": _SEARCHES + " -L --diff-filter",
     "show": _SEARCHES,
-    "shortlog": "--author --committer --since --until --after --before",
-    "rev-list": "--author --committer --grep --since --until --after --before --max-count -n --skip",
     "diff": "-S -G --diff-filter",
     "grep": "-e",
-    "blame": "-L --since",
-    "commit": "-m -F -C --message --author --date --file --trailer --fixup --squash --reuse-message --cleanup",
+    "blame": "-L",
+    "commit": "-m -F -C --message --author --date --file --trailer --squash --reuse-message --cleanup",
     "tag": "-m -F --message --file --cleanup --sort --points-at",
     "merge": "-m -F --message --file --cleanup",
     "branch": "--sort --points-at",

@@ -99,7 +99,8 @@ _CONTAINERS = _runner(
 
 _PACKAGES = _runner(
     loose="-m --message -v --version --registry --tag -r --requirement -i --index-url -t --target --prefix",
-    flags="-g -D -U -y -q --save --save-dev --save-exact --global --upgrade --user --no-deps --json --quiet --yes --dev",
+    flags="-g -D -U -y -q --save --save-dev --save-exact --global --upgrade --user --no-deps --json --quiet --yes "
+    "--dev",
     refused="exec x explore dlx config run-script rebuild edit repl",
 )
 
@@ -206,7 +207,8 @@ RUNNERS: Mapping[str, Runner] = {
     ),
     "terraform": _runner(loose="-target -var", flags="-auto-approve -json", operands=False),
     "gh": _runner(
-        "--repo --title --body --label --assignee --reviewer --base --head --jq --limit --state --search --milestone --project --json --field --raw-field --method "
+        "--repo --title --body --label --assignee --reviewer --base --head --jq "
+        "--limit --state --search --milestone --project --json --field --raw-field --method "
         "--header --body-file --notes",
         "-w --web --draft --fill --comments --patch --name-only --paginate --silent --include",
         loose="-R -t -b -l -a -r -B -H -q -L -s -m -p -F -f -X",

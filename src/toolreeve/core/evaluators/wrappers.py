@@ -8,15 +8,19 @@ from toolreeve.core.evaluators.names import words
 
 @dataclass(frozen=True, slots=True)
 class Wrapper:
-    """A program that runs the program named in its arguments, behind `operands` of its own."""
+    """A program that runs the program named in its arguments, behind `operands` of its own.
+
+    `valued` are options that take a word, `paired` those that take two.
+    """
 
     operands: int = 0
     valued: frozenset[str] = frozenset()
     assigns: bool = False
+    paired: frozenset[str] = frozenset()
 
 
-def _wrapper(operands: int = 0, valued: str = "", *, assigns: bool = False) -> Wrapper:
-    return Wrapper(operands, words(valued), assigns)
+def _wrapper(operands: int = 0, valued: str = "", *, assigns: bool = False, paired: str = "") -> Wrapper:
+    return Wrapper(operands, words(valued), assigns, words(paired))
 
 
 WRAPPERS: Mapping[str, Wrapper] = {
@@ -43,7 +47,13 @@ WRAPPERS: Mapping[str, Wrapper] = {
     "nsenter": _wrapper(valued="-t -S -G --target --setuid --setgid"),
     "setpriv": _wrapper(valued="--reuid --regid --groups --securebits --selinux-label"),
     "prlimit": _wrapper(valued="-p --pid"),
-    "bwrap": _wrapper(valued="--chdir --uid --gid --hostname --dir --tmpfs --proc --dev --unsetenv"),
+    "bwrap": _wrapper(
+        valued="--chdir --uid --gid --hostname --dir --tmpfs --proc --dev --unsetenv --mqueue --remount-ro --lock-file "
+        "--sync-fd --seccomp --add-seccomp-fd --block-fd --userns-block-fd --info-fd --json-status-fd --userns --pidns "
+        "--exec-label --file-label --cap-add --cap-drop --perms --size --args --argv0 --overlay-src --tmp-overlay",
+        paired="--bind --bind-try --dev-bind --dev-bind-try --ro-bind --ro-bind-try --setenv --symlink --file "
+        "--bind-data --ro-bind-data --bind-fd --ro-bind-fd --chmod",
+    ),
     "firejail": _wrapper(),
     "strace": _wrapper(valued="-e -p -s -P -u"),
     "ltrace": _wrapper(valued="-o -e -p -s -u"),
