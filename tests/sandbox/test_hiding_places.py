@@ -145,3 +145,24 @@ def test_everyday_work_goes_on_from_command_to_command_and_nothing_is_said(runne
         conflict = "could not apply" in ended["stderr"]
         assert ended["exit_code"] == 0 or conflict, (script, ended)
     assert runner.bash("git status --short .git; git fsck")["exit_code"] == 0
+
+
+@pytest.mark.parametrize("who", WHO)
+def test_what_is_secret_and_obeyed_cannot_be_moved_into_a_home(who: str, work: Path) -> None:
+    held = work.parent / "state"
+    held.mkdir()
+    held.chmod(0o777)
+    folders = ".ssh .kube .aws .gnupg .docker .config/gcloud .mozilla".split()
+    files = ".npmrc .my.cnf .netrc .terraformrc".split()
+    runner = Runner(who, work, quarantine=str(held / "quarantine"), home=True)
+    try:
+        ended = runner.bash(
+            f"mkdir .config; for n in {' '.join(folders)}; do mkdir t; echo x > t/config; mv t $n; done;"
+            f" for n in {' '.join(files)}; do echo x > t; mv t $n; done",
+            limits={"processes": 60},
+        )
+    finally:
+        runner.close()
+
+    assert len(ended["quarantined"]) == len(folders + files), ended
+    assert [name for name in folders + files if (work / name).exists()] == []
