@@ -10,7 +10,6 @@ from toolreeve.core.git_config import (
     active,
     active_attributes,
     inert_copy,
-    names_commands,
     parse,
     read_pointer,
 )
@@ -21,6 +20,9 @@ COMMANDS = [
     "[core]\n\tfsmonitor = true",
     "[CORE]\nFsMonitor=x",
     "[core]sshCommand=x",
+    "[remote]\npushDefault = ext::x",
+    "[checkout]\ndefaultRemote = ext::x",
+    '[remote "ext::x"]\nfetch = y',
     "[core]\nsshcommand = \\\nx",
     "[core]\npager=x",
     "[core]\neditor=x",
@@ -190,12 +192,6 @@ def test_attributes_that_choose_a_program_are_found() -> None:
         "merge=custom",
         "filter=lfs\x0bx",
     )
-
-
-def test_a_rebase_that_would_run_something_is_found() -> None:
-    assert names_commands(b"pick abc x\nexec make\n")
-    assert names_commands(b"x make")
-    assert not names_commands(b"pick abc exec\nfixup abc\n# exec y\n")
 
 
 def test_a_pointer_has_one_line() -> None:

@@ -15,6 +15,14 @@ sub/.mcp.json .github/workflows/ci.yml .gitlab-ci.yml .circleci/config.yml azure
 .windsurf/hooks.json .continue/config.json .aider.conf.yml .roo/mcp.json opencode.json .vs/tasks.vs.json .exrc
 .nvim.lua .helix/languages.toml .dir-locals.el .direnv/x.rc mise.toml toolreeve.toml policy.yaml policy.yml tools.yaml
 tools.yml governors.yaml auto_approval_policies.yaml .toolreeve/x
+.git/rebase-merge/strategy .git/rebase-apply/strategy .git/sequencer/opts .git/sequencer/todo .git/MERGE_RR
+.git/remotes/origin .git/branches/a/b .git/worktrees/w/rebase-merge/strategy .git/modules/s/sequencer/opts
+.git/lazygit.yml .lazygit.yml .hg/hgrc sub/.hg/hgrc .hg/sharedpath .hg/hgrc-not-shared .sl/config .jj/repo
+.jj/repo/config.toml .jj/workspace-config.toml .bzr/branch/branch.conf .pijul/config _darcs/prefs/defaults .p4config
+.vim/coc-settings.json .nvim/init.lua .lazy.lua .neoconf.json .bsp/x.json buildServer.json .lsp/config.edn hie.yaml
+.merlin .ghci .ocamlinit .octaverc .iex.exs .Rprofile .RData .irbrc .pryrc .lite_project.lua .kateproject
+x.sublime-workspace x.ipr .emacs.desktop .cargo/config.toml sub/.cargo/config .npmrc .yarnrc .tool-versions
+.prototools devfile.yaml .zuul.yaml gtags.conf node_modules/x/.vscode/tasks.json node_modules/x/.git/config
 """.split()
 
 ORDINARY = """
@@ -22,6 +30,14 @@ ORDINARY = """
 .git/info/exclude .git/COMMIT_EDITMSG .git/packed-refs .gitignore .editorconfig CLAUDE.md AGENTS.md Makefile
 package.json conftest.py src/config hooks/pre-commit config sub/policy.yaml docs/tools.yaml commondir
 .venv/bin/activate Dockerfile src/vscode/tasks.json .github.md vscode
+.git/MERGE_MSG .git/rebase-merge/done .git/rebase-merge/message .git/bisect/BISECT_LOG .git/BISECT_LOG .git/shallow
+.git/objects/info/alternates .git/refs/remotes/origin/main .git/logs/refs/remotes/origin/main .hg/store/data
+.hg/dirstate .jj/repo/store/x .bzr/repository/format .svn/wc.db .fossil-settings/ignore-glob .cargo/registry/x
+.luarc.json
+settings.gradle .mvn/extensions.xml .yarnrc.yml .pnpmfile.cjs flake.nix Taskfile.yml .python-version .nvmrc
+pyrightconfig.json node_modules/x/.github/FUNDING.yml node_modules/x/.travis.yml
+.venv2/site-packages/x/.github/workflows/a.yml
+repo branches/x remotes/x strategy hgrc
 """.split()
 
 
@@ -46,7 +62,9 @@ def test_the_outermost_guarded_directory_is_guarded_as_one() -> None:
     "path",
     ".bashrc .profile .zshrc .config/fish/config.fish .config/autostart/x.desktop .config/systemd/user/x.service"
     " .gitconfig .config/git/config .local/bin/ls .local/lib/python3.11/site-packages/x.pth .vim/plugin/x.vim .BASHRC"
-    " .config/toolreeve/toolreeve.toml".split(),
+    " .config/toolreeve/toolreeve.toml .gitk .tigrc .config/lazygit/config.yml .selected_editor .config/go/env"
+    " .julia/config/x .jjconfig.toml .rpmmacros .ansible/plugins/x .rustup/settings.toml .kube/config"
+    " .docker/config.json".split(),
 )
 def test_start_up_files_are_guarded_where_the_workspace_is_or_contains_a_home(path: str) -> None:
     for root in ("/home/u", "/home", "/"):

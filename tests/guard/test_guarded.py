@@ -8,7 +8,7 @@ from tests.core.test_guarded import OBEYED, ORDINARY
 from tests.guard.place import CALL, Place, run
 from toolreeve.core.errors import ErrorCode, ToolError
 
-JUDGED = {".gitattributes", "sub/.gitattributes", ".gitmodules"}
+JUDGED = {".gitattributes", "sub/.gitattributes", ".gitmodules", ".tool-versions"}
 
 
 @pytest.mark.parametrize("path", [path for path in OBEYED if path not in JUDGED])
@@ -86,11 +86,12 @@ def test_in_a_home_secrets_are_not_read_and_start_up_files_not_changed(place: Pl
     assert not any("secret" in (place.root / path).read_text() for path in found)
 
 
-def test_attributes_and_modules_are_judged_by_what_they_say(place: Place) -> None:
+def test_attributes_modules_and_versions_are_judged_by_what_they_say(place: Place) -> None:
     evil, fine = b"*.x filter=evil\n", b"*.py diff=python\n"
     run(place.files.write(CALL, ".gitattributes", fine))
     run(place.files.write(CALL, ".gitmodules", b'[submodule "s"]\n\tpath = s\n\turl = https://example.org/s\n'))
 
+    run(place.files.write(CALL, ".tool-versions", b"nodejs 20.1\n"))
     (place.root / "evil").write_bytes(evil)
     for work in (
         place.files.write(CALL, ".gitattributes", evil),
@@ -99,6 +100,7 @@ def test_attributes_and_modules_are_judged_by_what_they_say(place: Place) -> Non
         place.files.move(CALL, "evil", ".gitattributes", overwrite=True),
         place.files.link(CALL, "sub2/.gitattributes", "../evil"),
         place.files.write(CALL, ".gitmodules", b'[submodule "s"]\n\tupdate = !id\n'),
+        place.files.write(CALL, ".tool-versions", b"nodejs path:evil\n"),
     ):
         with pytest.raises(ToolError) as caught:
             run(work)

@@ -39,6 +39,8 @@ FILES = """
 .gemini/settings.json .mcp.json .github/workflows/x.yml .gitlab-ci.yml toolreeve.toml policy.yaml tools.yaml
 auto_approval_policies.yaml governors.yaml .toolreeve/x .devcontainer/devcontainer.json .husky/pre-commit
 .pre-commit-config.yaml Jenkinsfile x.code-workspace sub2/.mcp.json .windsurf/x opencode.json .circleci/config.yml
+.hg/hgrc .jj/repo/config.toml .bzr/branch/branch.conf .vim/coc-settings.json .bsp/x.json .lazy.lua x.sublime-workspace
+.cargo/config.toml .emacs.desktop .npmrc .yarnrc .Rprofile .irbrc .lazygit.yml hie.yaml
 """.split()
 
 

@@ -175,7 +175,7 @@ diff.renamelimit log.date log.decorate log.abbrevcommit commit.verbose commit.gp
 status.branch status.showuntrackedfiles rerere.enabled rerere.autoupdate gc.auto gc.autodetach gc.pruneexpire
 gc.reflogexpire gc.worktreepruneexpire index.version index.threads pack.threads pack.windowmemory feature.manyfiles
 feature.experimental maintenance.auto maintenance.strategy http.postbuffer submodule.recurse submodule.active
-submodule.fetchjobs checkout.defaultremote help.autocorrect lfs.repositoryformatversion remote.pushdefault
+submodule.fetchjobs help.autocorrect lfs.repositoryformatversion
 receive.denycurrentbranch receive.denynonfastforwards receive.denydeletes
 """
 _INERT = frozenset(_INERT_NAMES.split())
@@ -203,10 +203,13 @@ def is_inert(setting: Setting, *, worktrees: Callable[[str], bool] = lambda _: F
     value = setting.value or ""
     if setting.subsection is not None:
         accepts = _INERT_BELOW.get((setting.section, setting.key))
-        return accepts is not None and accepts(value)
+        is_name = setting.section != "remote" or is_plain_url(setting.subsection)
+        return accepts is not None and accepts(value) and is_name
     match setting.section, setting.key:
         case "core", "worktree":
             return worktrees(value)
+        case ("remote", "pushdefault") | ("checkout", "defaultremote"):
+            return is_plain_url(value)
         case "core", "fsmonitor":
             return setting.value is not None and _is_false(value)
     return setting.section in _INERT_SECTIONS or f"{setting.section}.{setting.key}" in _INERT
@@ -272,11 +275,6 @@ def find_harm(kind: str | None, data: bytes) -> str | None:
     except Malformed as problem:
         return f"git obeys it, and it cannot be read ({problem})"
     return f"git obeys it, and it sets {', '.join(sorted(named))}" if named else None
-
-
-def names_commands(todo: bytes) -> bool:
-    """Whether the to-do list of a rebase runs a program."""
-    return re.search(rb"(?m)^[ \t]*(?:x|exec)(?:[ \t]|$)", todo) is not None
 
 
 def read_pointer(data: bytes) -> str | None:

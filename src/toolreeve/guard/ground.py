@@ -12,6 +12,7 @@ from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Changed, Keep
 from toolreeve.core.git_config import find_harm
 from toolreeve.core.guarded import REPOSITORY_NAMES, is_repository
+from toolreeve.core.tool_state import find_programs
 from toolreeve.guard.changes import make_directories, remove_empty
 from toolreeve.guard.paths import READING, Paths, Spot
 from toolreeve.guard.problems import failed, forbidden, from_system, missing_directory
@@ -62,8 +63,11 @@ class Ground:
                 raise forbidden(path, f"git would obey it as part of a repository; refused unless {SETTING} names it")
 
     def require_inert(self, spot: Spot, path: str, data: bytes) -> None:
-        """Refuse to let a file choose programs for git to run, where its content decides that."""
-        harm = find_harm(self._paths.roots.judged_by(spot.path), data)
+        """Refuse to let a file choose programs for the host to run, where its content decides that."""
+        kind = self._paths.roots.judged_by(spot.path)
+        harm = find_harm(kind, data)
+        if kind == "state" and (named := find_programs(os.path.basename(spot.path).casefold(), data)):
+            harm = f"it leads the host to programs ({', '.join(sorted(named))})"
         if harm is not None:
             raise forbidden(path, f"{harm}; it is refused unless {SETTING} names it")
 

@@ -198,7 +198,8 @@ class Roots:
 
 def _is_judged_by_content(guard: Guarded, resolved: str) -> bool:
     """Of what git reads, a tool may write what stands beside the files, not what is in a repository."""
-    return resolved.rpartition("/")[2].casefold() in (".gitattributes", ".gitmodules") and guard.content is not None
+    beside = (".gitattributes", ".gitmodules", ".tool-versions")
+    return resolved.rpartition("/")[2].casefold() in beside and guard.content is not None
 
 
 def check_form(path: str) -> None:

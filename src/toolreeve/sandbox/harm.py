@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 from toolreeve.core import git_config
 from toolreeve.core.guarded import Guarded, GuardTable, is_within
+from toolreeve.core.tool_state import find_programs
 from toolreeve.sandbox import beneath
 
 Harm = tuple[str, str]
@@ -78,8 +79,10 @@ def _data_harm(path: str, guard: Guarded, guards: GuardTable, data: bytes, forme
         case "attributes":
             new = set(git_config.active_attributes(data)) - set(git_config.active_attributes(former or b""))
             return f"git runs the programs behind {', '.join(sorted(new))}" if new else None
-        case "todo":
-            return "git rebase runs what it names" if git_config.names_commands(data) else None
+        case "state" | "lines":
+            name = os.path.basename(path).casefold()
+            named = find_programs(name, data) - find_programs(name, former or b"")
+            return f"{guard.by}, and it names {', '.join(sorted(named))}" if named else None
         case _:
             return None if _leads_well(path, git_config.read_pointer(data), guards) else "it leads git elsewhere"
 

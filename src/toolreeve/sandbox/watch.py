@@ -145,12 +145,19 @@ class Watch:
 
     def guarded(self) -> frozenset[str]:
         """What is there and must stay as it is: the outermost path of each."""
-        return frozenset(known.unit for known in self._known.values() if known.kind != "link")
+        return frozenset(known.unit for path, known in self._known.items() if not self.is_free(path))
 
     def is_free(self, path: str) -> bool:
-        """Whether a path is guarded only as a link: git may go on using what a person lets it lead to."""
+        """Whether a path is judged, but needs no cover: git goes on using the links that a person made and writing its
+        state, and what lies in a hidden directory is out of reach."""
         known = self._known.get(path)
-        return known is not None and known.kind == "link"
+        if known is not None and known.kind in ("link", "state"):
+            return True
+        return self._is_out_of_reach(path)
+
+    def _is_out_of_reach(self, path: str) -> bool:
+        directory = os.path.dirname(path)
+        return not self._is_root(directory) and self._guards.hidden(directory) is not None
 
     def hidden(self) -> frozenset[str]:
         """What is there and hidden."""
@@ -159,14 +166,16 @@ class Watch:
     def settings(self) -> dict[str, tuple[int, bytes | None]]:
         """The files of settings of all repositories: their inode, and what they hold; None where it cannot be read."""
         found = {path: known for path, known in self._known.items() if known.kind == "config" and path == known.unit}
-        return {path: (known.signature[1], known.content) for path, known in found.items()}
+        reached = {path: known for path, known in found.items() if not self._is_out_of_reach(path)}
+        return {path: (known.signature[1], known.content) for path, known in reached.items()}
 
     def hooks(self) -> frozenset[str]:
         """The directories of repositories that have hooks which git would run."""
         inside = (known.unit for path, known in self._known.items() if known.kind == "hooks" and path != known.unit
                   and not path.endswith(".sample"))  # fmt: skip
         links = (path for path, known in self._known.items() if known.kind == "hooks" and len(known.signature) > 2)
-        return frozenset(inside) | {path for path in links if path == self._known[path].unit}
+        found = {*inside, *(path for path in links if path == self._known[path].unit)}
+        return frozenset(path for path in found if not self._is_out_of_reach(path))
 
     def judge(self, path: str) -> Guarded | None:
         """What guards an absolute path, as things are now: repositories are known by what is in them."""
@@ -211,8 +220,9 @@ class Watch:
             self._forget(path)
         if folded in _REPOSITORY_SIGNS:
             self._look_for_repository(directory)
-        is_hidden = self._matters_in(directory)(path) and self._look(path)
-        if is_directory and event.mask & (inotify.CREATE | inotify.MOVED_TO) and not is_hidden:
+        if self._matters_in(directory)(path):
+            self._look(path)
+        if is_directory and event.mask & (inotify.CREATE | inotify.MOVED_TO):
             self._scan(path)
 
     def _look_for_repository(self, directory: str) -> None:
@@ -292,18 +302,21 @@ class Watch:
         matters = self._matters_in(directory)
         for name, is_directory in entries:
             path = f"{directory.rstrip('/')}/{name}"
-            if matters(path) and self._look(path):
-                continue
+            if matters(path):
+                self._look(path)
             if is_directory and not self._is_fixed(path):
                 yield name
 
     def _matters_in(self, directory: str) -> Callable[[str], bool]:
         """Tells of a path in the directory whether it must be looked at."""
         if self._repositories.has_bulk(directory):
-            return lambda path: path in self._known or os.path.islink(path)
+            return lambda path: self._is_named(path) or path in self._known or os.path.islink(path)
         if directory in self._known or self._repositories.is_near(directory):
             return lambda _: True
-        return lambda path: self._guards.matters(os.path.basename(path).casefold()) or path in self._leads
+        return self._is_named
+
+    def _is_named(self, path: str) -> bool:
+        return self._guards.matters(os.path.basename(path).casefold()) or path in self._leads
 
     def _is_root(self, path: str) -> bool:
         return path in self._guards.roots or path in self._guards.readable
@@ -311,8 +324,8 @@ class Watch:
     def _is_fixed(self, path: str) -> bool:
         return path in self._guards.environment or path in self._guards.secret
 
-    def _look(self, path: str, *, written: bool = False) -> bool:
-        """Note what a path is now. Whether it is hidden, so that nothing in it needs to be looked at.
+    def _look(self, path: str, *, written: bool = False) -> None:
+        """Note what a path is now: whether it is hidden and whether it is guarded are two questions.
 
         A clock that ticks too slowly for two writes makes both look alike: `written` is known to differ.
         """
@@ -320,18 +333,17 @@ class Watch:
             found = os.lstat(path)
         except PermissionError:
             self._locked.add(os.path.dirname(path))
-            return False
+            return
         except OSError:
             self._forget(path)
-            return False
+            return
         guard = self.judge(path)
-        is_hidden = self._guards.hidden(path) is not None and (guard is None or guard.content != "link")
-        if is_hidden:
+        if self._is_hidden(path, guard):
             self._note_secret(path, _signature(found))
         if guard is None or _is_ordinary(guard, path, found):
             if path in self._known:  # a link no more
                 self._tally.remove(path, self._known.pop(path))
-            return is_hidden
+            return
         unit = table.outermost(path, guard.depth)
         content = _read(path, guard, found)
         known = Known(unit=unit, signature=_signature(found), kind=guard.content, content=content)
@@ -339,7 +351,15 @@ class Watch:
         self._known[path] = known
         if stat.S_ISREG(found.st_mode):
             self._watches.add(path, inotify.CONTENT)
-        return is_hidden
+
+    def _is_hidden(self, path: str, guard: Guarded | None) -> bool:
+        """Whether it needs a cover of its own. A branch may be called as a secret is."""
+        directory = os.path.dirname(path)
+        is_branch = self._repositories.has_bulk(directory) and "/.git/" in directory.casefold()
+        is_link = guard is not None and guard.content == "link"
+        if self._guards.hidden(path) is None or is_branch or is_link:
+            return False
+        return not self._is_out_of_reach(path)
 
     def _note_secret(self, path: str, signature: Signature) -> None:
         if self._secrets.get(path) != signature:
