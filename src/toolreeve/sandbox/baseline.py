@@ -18,6 +18,7 @@ from pathlib import Path
 from toolreeve.core.guarded import GuardTable
 from toolreeve.core.private import write_private
 from toolreeve.sandbox.changes import Signature
+from toolreeve.sandbox.path_table import is_in
 from toolreeve.sandbox.watch import Watch
 
 logger = logging.getLogger(__name__)
@@ -150,10 +151,3 @@ def boot() -> str:
         return Path("/proc/sys/kernel/random/boot_id").read_text()
     except OSError:
         return secrets.token_hex(8)
-
-
-def is_in(path: str, places: Collection[str]) -> bool:
-    """Whether an absolute path is one of these, or lies in one."""
-    while path not in places and len(path) > 1:
-        path = os.path.dirname(path)
-    return path in places

@@ -13,8 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from toolreeve.core.guarded import GuardTable
-from toolreeve.sandbox.baseline import IDLE, Accepted, boot, is_in, remove, store
+from toolreeve.sandbox.baseline import IDLE, Accepted, boot, remove, store
 from toolreeve.sandbox.changes import Changes
+from toolreeve.sandbox.path_table import is_in
 from toolreeve.sandbox.quarantine import Quarantine
 from toolreeve.sandbox.watch import Watch
 

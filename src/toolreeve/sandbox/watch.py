@@ -6,7 +6,7 @@ gives no watches, everything is listed again: a result may come late, but it is 
 
 import os
 import stat
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
@@ -16,9 +16,11 @@ from toolreeve.core.guarded import Guarded, GuardTable
 from toolreeve.sandbox import beneath, inotify
 from toolreeve.sandbox.changes import NO_CHANGES, Changes, Known, Signature, Tally, with_units
 from toolreeve.sandbox.leads import Leads
+from toolreeve.sandbox.path_table import PathTable, is_in
 from toolreeve.sandbox.repositories import Repositories
 
-MOST_DIRECTORIES = 50_000
+MOST_DIRECTORIES = 100_000
+MOST_COVERED = 4_000
 _GENERATED = frozenset(
     "node_modules .venv venv site-packages target .tox .nox .cache .gradle .mypy_cache .pytest_cache .ruff_cache"
     " __pycache__ bower_components vendor .next .nuxt .terraform dist build .pnpm-store .yarn .bazel Pods".split()
@@ -33,22 +35,24 @@ class Watch:
 
     def __init__(self, guards: GuardTable, *, most_directories: int = MOST_DIRECTORIES) -> None:
         self._guards, self._most = guards, most_directories
-        self._known: dict[str, Known] = {}
-        self._secrets: dict[str, Signature] = {}
+        self._known: PathTable[Known] = PathTable()
+        self._secrets: PathTable[Signature] = PathTable()
         self._accepted: dict[str, bytes] = {}
         self._repositories = Repositories(guards)
         self._locked: set[str] = set()
         self._leads = Leads(guards)
         self._watches = inotify.Watches()
         self._cut = ""
+        self._unseen: set[str] = set()
+        self._first: frozenset[str] = frozenset()
         self.version = 0
         self._tally = Tally()
 
     def start(self) -> None:
         """Walk all roots, once. Blocks for as long as that takes."""
         self._watches.open()
-        for root in (*self._guards.roots, *self._guards.readable):
-            self._scan(root)
+        walked = [self._scan(root) for root in (*self._guards.roots, *self._guards.readable)]
+        self._first = frozenset().union(*walked)
         with self.unlocked():
             self._tally = Tally()
         for path in list(self._known):
@@ -72,8 +76,8 @@ class Watch:
 
     def _follow(self, settings: str, content: bytes) -> frozenset[str]:
         """Know what settings lead to. That it is there already is no change."""
-        linked = f"{os.path.dirname(settings)}/worktrees/"
-        pointers = [each for each in self._known if each.startswith(linked) and each.endswith("/gitdir")]
+        linked = self._known.below(f"{os.path.dirname(settings)}/worktrees")
+        pointers = [each for each in linked if each.endswith("/gitdir")]
         trees = [os.path.dirname((self._known[each].content or b"").decode(errors="replace")) for each in pointers]
         led = self._leads.update(settings, content, filter(os.path.isabs, trees))
         tally, self._tally = self._tally, Tally()
@@ -87,6 +91,11 @@ class Watch:
             self.version += 1
         units = {self._known[path].unit for path in found if path in self._known}
         return frozenset(units).union(*map(self.accept, found))
+
+    @property
+    def has_locked(self) -> bool:
+        """Whether there are directories whose modes keep their owner out."""
+        return bool(self._locked)
 
     @contextmanager
     def unlocked(self) -> Iterator[None]:
@@ -139,6 +148,20 @@ class Watch:
         return self._cut or self._watches.shortage
 
     @property
+    def excess(self) -> str:
+        """Why not all that must be covered can be; empty when it can."""
+        guarded = self.guarded()
+        count = len(self._secrets) + len(guarded)
+        if count <= MOST_COVERED:
+            return ""
+        [(directory, most)] = Counter(map(os.path.dirname, (*self._secrets, *guarded))).most_common(1)
+        return (
+            f"{count} paths have to be hidden or protected from commands, and at most {MOST_COVERED} can be"
+            f"{self._cut and ': '}{self._cut}. Remove those that are not needed, or name them in"
+            f" workspace.sensitive_allow; {directory!r} holds {most}"
+        )
+
+    @property
     def complete(self) -> bool:
         """Whether all directories were looked through."""
         return not self._cut
@@ -181,17 +204,19 @@ class Watch:
         """What guards an absolute path, as things are now: repositories are known by what is in them."""
         return self._repositories.judge(path, self._leads)
 
-    def drain(self) -> Changes:
-        """What happened since the last call."""
-        if self._watches.shortage:
+    def drain(self, most: int = inotify.MOST_QUEUED) -> Changes:
+        """What happened since the last call; with fewer than all that can wait, a part of it. What commands go on doing
+        meanwhile is left for the next call."""
+        has_room = bool(self._unseen) and self._watches.directories + len(self._unseen) <= self._most
+        if self._watches.shortage or has_room:
             return self._rescan()
-        happened = False
-        while data := self._watches.read():
+        taken = 0
+        while taken < most and (data := self._watches.read()):
             for event in inotify.events(data):
                 if event.mask & (inotify.OVERFLOW | inotify.UNMOUNT) or not self._take(event):
                     return self._rescan()
-            happened = True
-        return self._result() if happened or self._tally else NO_CHANGES
+                taken += 1
+        return self._result() if taken or self._tally else NO_CHANGES
 
     def close(self) -> None:
         self._watches.close()
@@ -241,7 +266,10 @@ class Watch:
         secrets = self._secrets
         tally, self._tally = self._tally, Tally()
         self._watches.remove_all()
-        self._known, self._secrets, self._repositories, self._cut = {}, {}, Repositories(self._guards), ""
+        self._known, self._secrets = PathTable(), PathTable()
+        self._repositories = Repositories(self._guards)
+        self._cut = ""
+        self._unseen = set()
         for root in (*self._guards.roots, *self._guards.readable):
             self._scan(root)
         self._tally = tally
@@ -268,23 +296,43 @@ class Watch:
         known = self._known
         units = {known[path].unit for path in paths if path in known}
         outer = {unit if unit in paths else path for unit, path in with_units(paths, known)}
-        inner = {path for path in outer if any(path.startswith(f"{unit}/") for unit in units & outer)}
-        return frozenset(outer - inner)
+        around = units & outer
+        return frozenset(path for path in outer if not is_in(os.path.dirname(path), around))
 
-    def _scan(self, top: str) -> None:
-        """Watch and list a directory and what is below it, shallow things first and generated ones last."""
+    def _scan(self, top: str) -> list[str]:
+        """Watch and list a directory and what is below it, shallow things first and generated ones last; those that
+        were listed."""
+        listed: list[str] = []
         ahead = deque([top])
         later: deque[str] = deque()
-        count = len(self._watches)
+        count = self._watches.directories
         while ahead or later:
             directory = (ahead or later).popleft()
             count += 1
             if count > self._most:
-                self._cut = f"more than {self._most} directories: those further down are not watched"
-                return
+                self._close_off((directory, *ahead, *later))
+                break
+            listed.append(directory)
             for name in self._list(directory):
                 below = f"{directory.rstrip('/')}/{name}"
-                (later if name in _LAST else ahead).append(below)
+                (ahead if self._is_first(below) else later).append(below)
+        return listed
+
+    def _is_first(self, directory: str) -> bool:
+        """Directories that stood there at the first walk come before those that commands may have made since."""
+        if self._first and directory not in self._first:
+            return False
+        return os.path.basename(directory) not in _LAST
+
+    def _close_off(self, directories: Iterable[str]) -> None:
+        """What is not looked into is hidden from commands: nothing in it can be read or changed by them."""
+        self._cut = f"more than {self._most} directories: those further down are hidden from commands"
+        for directory in directories:
+            try:
+                self._note_secret(directory, _signature(os.lstat(directory)))
+            except OSError:  # it is gone
+                continue
+            self._unseen.add(directory)
 
     def _list(self, directory: str) -> Iterator[str]:
         """Look at the names in a directory; those that are directories to go on with."""
@@ -368,11 +416,11 @@ class Watch:
 
     def _forget(self, top: str) -> None:
         """What was at a path and below it is there no more."""
-        prefix = f"{top}/"
-        for path in [path for path in self._known if path == top or path.startswith(prefix)]:
+        for path in self._known.below(top):
             self._tally.remove(path, self._known.pop(path))
-        for path in [path for path in self._secrets if path == top or path.startswith(prefix)]:
+        for path in self._secrets.below(top):
             del self._secrets[path]
+            self._unseen.discard(path)
             self._tally.hidden.add(path)
         self._repositories.discard_below(top)
         self._watches.remove_below(top)
