@@ -194,3 +194,32 @@ def test_what_the_runtime_runs_from_is_not_walked(workspace: Path) -> None:
 
     assert f"{workspace}/.venv/lib/.mcp.json" not in watching.guarded()
     watching.close()
+
+
+REPOSITORIES = """git init -q --bare r.git; git -C r.git config core.sshCommand "ssh -i k";
+git init -q lib; (cd lib; git commit -q --allow-empty -m 1); git submodule -q add "$PWD/lib" sub; rm -rf lib"""
+
+
+@pytest.mark.parametrize("repository", ["r.git", ".git/modules/sub"])
+def test_a_repository_stays_one_while_its_head_is_away(
+    run: Run, workspace: Path, watch: Watch, repository: str
+) -> None:
+    run(REPOSITORIES)
+    for path in watch.guarded():
+        watch.accept(path)
+    settings = str(workspace / repository / "config")
+
+    moved = run(f"mv {repository}/HEAD {repository}/H")
+    assert (moved.appeared, moved.gone, settings in watch.guarded()) == (frozenset(), frozenset(), True)
+    written = run(f"git config -f {repository}/config core.fsmonitor evil; mv {repository}/H {repository}/HEAD")
+    assert written.changed == {f"{repository}/config"}
+    assert set(written.former) == {f"{repository}/config"}
+
+
+def test_settings_of_a_submodule_are_guarded_without_a_head(workspace: Path) -> None:
+    shell(workspace, REPOSITORIES + "; rm .git/modules/sub/HEAD")
+    watching = Watch(GuardTable(roots=(str(workspace),)))
+    watching.start()
+
+    assert str(workspace / ".git/modules/sub/config") in watching.guarded()
+    watching.close()

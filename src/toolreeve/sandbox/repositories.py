@@ -1,9 +1,11 @@
 """Repositories in the watched directories, and what guards the paths in them.
 
-A repository is one by its name, `.git`, or by what is in it, whatever it is called.
+A repository is one by its name, `.git`, or by what is in it, whatever it is called. Once known it stays one for as long
+as its directory is there: a command that takes `HEAD` away for a moment opens nothing.
 """
 
 import os
+from collections.abc import Collection
 
 from toolreeve.core import guarded as table
 from toolreeve.core.guarded import Guarded, GuardTable
@@ -18,11 +20,27 @@ class Repositories:
         self._guards = guards
         self._known: PathTable[None] = PathTable()
 
+    def anew(self) -> "Repositories":
+        """For listing everything again."""
+        again = Repositories(self._guards)
+        for path in self._known:
+            if os.path.isdir(path) and not os.path.islink(path):
+                again._known[path] = None
+        return again
+
     def __contains__(self, directory: str) -> bool:
         return directory in self._known
 
-    def add(self, directory: str) -> None:
-        self._known[directory] = None
+    def add_if_one(self, directory: str, names: Collection[str]) -> bool:
+        """Whether it was not known yet, and is one by its casefolded names. That of a submodule needs no `HEAD`."""
+        if directory in self._known:
+            return False
+        is_one = table.is_repository(names)
+        if not is_one and "/.git/modules/" in directory.casefold():
+            is_one = "config" in names and "objects" in names
+        if is_one:
+            self._known[directory] = None
+        return is_one
 
     def discard_below(self, top: str) -> None:
         for path in self._known.below(top):

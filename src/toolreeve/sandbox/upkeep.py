@@ -139,7 +139,8 @@ class Upkeep:
         back = changes.appeared & self._covered.keys()  # the host had taken it away, for no command could
         replaced = self._replaced_among(changes.changed) | back
         led = self._accept(changes, replaced)
-        self._former = {**changes.former, **self._former}
+        if self._running or self._lasting:  # what the host changes between commands is no command's to take back
+            self._former = {**changes.former, **self._former}
         self._suspect((changes.appeared | moved.arrived) - back, replaced)
         self._aim()
         guarded = changes.appeared | replaced | moved.guarded | led

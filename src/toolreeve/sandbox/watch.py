@@ -251,12 +251,12 @@ class Watch:
             self._scan(path)
 
     def _look_for_repository(self, directory: str) -> None:
-        """A directory that has become a repository, or is none any more, is listed anew."""
+        """A directory that has become a repository is listed anew."""
         try:
             names = {name.casefold() for name in os.listdir(directory)}
         except OSError:
             return
-        if table.is_repository(names) != (directory in self._repositories):
+        if self._repositories.add_if_one(directory, names):
             self._forget(directory)
             self._scan(directory)
 
@@ -267,7 +267,7 @@ class Watch:
         tally, self._tally = self._tally, Tally()
         self._watches.remove_all()
         self._known, self._secrets = PathTable(), PathTable()
-        self._repositories = Repositories(self._guards)
+        self._repositories = self._repositories.anew()
         self._cut = ""
         self._unseen = set()
         for root in (*self._guards.roots, *self._guards.readable):
@@ -345,8 +345,7 @@ class Watch:
             return
         except OSError:
             return
-        if table.is_repository({name.casefold() for name, _ in entries}):
-            self._repositories.add(directory)
+        self._repositories.add_if_one(directory, {name.casefold() for name, _ in entries})
         matters = self._matters_in(directory)
         for name, is_directory in entries:
             path = f"{directory.rstrip('/')}/{name}"
