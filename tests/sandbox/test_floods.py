@@ -15,6 +15,7 @@ from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.guarded import GuardTable
 from toolreeve.core.process import Ended, ProcessRequest
 from toolreeve.core.secret_paths import NEARBY
+from toolreeve.sandbox import inotify
 from toolreeve.sandbox import watch as watching
 from toolreeve.sandbox.grounds import Grounds
 from toolreeve.sandbox.quarantine import Held, Judged, Quarantine, Settled
@@ -89,7 +90,7 @@ def test_what_stood_there_at_the_first_walk_stays_watched_whatever_is_made(works
     guarded = watch.guarded()
     shell(workspace, "mkdir d{1..60} services/e{1..60}")
     watch.drain()
-    shell(workspace, f"for i in $(seq {watching.inotify.MOST_QUEUED // 4}); do : > n$i; done")  # events are lost
+    shell(workspace, f"for i in $(seq {inotify.MOST_QUEUED // 4}); do : > n$i; done")  # events are lost
     watch.drain()
 
     assert guarded <= watch.guarded()
@@ -117,7 +118,7 @@ def test_what_fits_again_is_looked_into_again(workspace: Path, guards: GuardTabl
 
 async def test_no_command_reads_or_writes_beyond_the_bound(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shell(workspace, "mkdir d{1..60}")
-    monkeypatch.setitem(Watch.__init__.__kwdefaults__, "most_directories", 50)
+    monkeypatch.setitem(Watch.__init__.__kwdefaults__ or {}, "most_directories", 50)
     sandbox = Sandbox(Grounds(workspace=str(workspace)), Strictness(require="full"))
     try:
         ended = await bash(sandbox, workspace, "cat services/api/.env; echo x >> services/api/.git/config; echo over")
