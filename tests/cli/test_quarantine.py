@@ -1,6 +1,9 @@
 """What a command left for the host to obey, and the person who decides about it."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -74,3 +77,29 @@ def test_a_command_cannot_release(shell: Shell, held: str) -> None:
     assert "decides in a person's place" in explained.out
     command = f"ls {shell.home}/.local/state/toolreeve/quarantine || echo nothing there"
     assert "nothing there" in shell.spawn("--mode", "bypass", "call", "bash", f"command={command}").out
+
+
+def test_what_a_killed_runtime_left_is_told_by_the_next_and_listed(shell: Shell) -> None:
+    os.mkfifo(shell.workspace / "begun")
+    os.mkfifo(shell.workspace / "go")
+    command = "exec 3> begun; mkdir .vscode; echo evil > .vscode/tasks.json; echo >&3; read < go"
+    killed = subprocess.Popen(
+        [sys.executable, "-m", "toolreeve", "--mode", "bypass", "call", "bash", f"command={command}"],
+        cwd=shell.workspace,
+        stdin=subprocess.DEVNULL,
+    )
+    with (shell.workspace / "begun").open() as begun:
+        assert begun.readline() == "\n"
+        killed.kill()
+        killed.wait()
+        assert begun.read() == ""
+
+    after = shell.spawn("--mode", "bypass", "call", "bash", "command=echo done")
+
+    assert after.out.startswith(
+        "done\n[a runtime was killed while a command ran: quarantined .vscode: VS Code obeys it"
+    )
+    assert "quarantined .vscode" in after.err
+    [listed] = json.loads(shell.spawn("quarantine", "list", "--json").out)
+    assert listed["path"] == str(shell.workspace / ".vscode")
+    assert listed["id"] in after.out

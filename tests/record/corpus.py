@@ -41,7 +41,8 @@ asana 1/{{D16}}:{{H32}} | clickup pk_{{D8}}_{{U32}} | slack-bot xoxb-{{D12}}-{{D
 slack-user xoxp-{{D12}}-{{D12}}-{{D13}}-{{H32}} | slack-app xapp-1-{{U11}}-{{D13}}-{{H64}}
 slack-hook https://hooks.slack.com/services/T{{U10}}/B{{U10}}/{{A24}} | slack-config xoxe.xoxp-1-{{W160}}
 discord-hook https://discord.com/api/webhooks/{{D18}}/{{W68}} | discord-bot M{{A23}}.{{W6}}.{{W27}}
-telegram {{D10}}:AA{{W33}} | telegram-url bot{{D9}}:AA{{W33}} | aws AKIA{{U16}} | aws-session ASIA{{U16}} | aws-service ABIA{{U16}}
+telegram {{D10}}:AA{{W33}} | telegram-url bot{{D9}}:AA{{W33}}
+aws AKIA{{U16}} | aws-session ASIA{{U16}} | aws-service ABIA{{U16}}
 aws-mws amzn.mws.{UUID} | google AIza{{W35}} | google-oauth ya29.{{W60}} | google-client GOCSPX-{{W28}}
 google-refresh 1//0{{W60}} | alibaba LTAI{{A20}} | tencent AKID{{A32}} | azure-client {{A3}}8Q~{{A34}}
 azure-devops {{A76}}AZDO{{A4}} | azure-identifiable {{A52}}JQQJ99{{A26}} | digitalocean dop_v1_{{H64}}

@@ -36,7 +36,8 @@ class Runner:
         self.who, self.workspace = who, workspace
         if who == "user" and os.geteuid() == 0:
             for path in (workspace, *workspace.rglob("*")):
-                os.chown(path, SOMEBODY, SOMEBODY, follow_symlinks=False)
+                if path.lstat().st_uid != SOMEBODY:
+                    os.chown(path, SOMEBODY, SOMEBODY, follow_symlinks=False)
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tests.sandbox.runner", who, str(workspace), json.dumps(options)],
             cwd=ROOT,
@@ -86,6 +87,11 @@ class Runner:
         self.process.wait(timeout=20)
         assert self.process.stdout is not None
         self.process.stdout.close()
+
+    def kill(self) -> None:
+        """Without a chance to do anything more."""
+        self.process.kill()
+        self.close()
 
 
 def become_somebody() -> None:

@@ -46,6 +46,20 @@ def test_the_rights_of_a_folder_are_not_left_changed(runner: Runner) -> None:
     assert runner.bash(show)["stdout"] == before
 
 
+@pytest.mark.parametrize("call", ["shmget(4711, 4096, {})", "semget(4711, 1, {})", "msgget(4711, {})"])
+def test_what_a_command_shared_by_key_is_not_found_by_another(runner: Runner, call: str) -> None:
+    find, make = call.format("0o666"), call.format("0o1666")
+    program = (
+        f"import ctypes, time; library = ctypes.CDLL(None); print(library.{find}); library.{make}; time.sleep(0.2)"
+    )
+    argv = [os.path.realpath(sys.executable), "-I", "-c", program]
+
+    together = runner.all([{"argv": argv, "limits": {}} for _ in range(4)])
+    later = runner.run(*argv)
+
+    assert {each["stdout"] for each in (*together, later)} == {"-1\n"}
+
+
 def test_home_is_a_folder_of_its_own_and_steers_no_later_git(runner: Runner) -> None:
     ended = runner.bash("[ $HOME != /tmp ] && git config --global core.fsmonitor 'touch planted' && cat ~/.gitconfig")
     later = runner.bash(

@@ -78,7 +78,7 @@ REFUSED = {
     "sed expression": "sed -n -e {{x}} file",
     "psql heredoc": "psql <<EOF\n{{x}}\nEOF\n",
     "words of a variable": 'x="{{x}}"; cat $x',
-    "option of a program that runs others": 'x="{{x}}"; tar tf "$x"',
+    "option of a program that runs others": 'x=$(echo "{{x}}"); tar tf "$x"',
     "arguments of a program that runs others": 'echo "{{x}}" | xargs find',
     "backticks": "echo `echo {{x}}`",
     "braces": "echo ${y:-{{x}}}",

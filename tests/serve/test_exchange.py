@@ -6,7 +6,7 @@ import pytest
 
 from tests.serve.answering import DOZE, HOST, MUCH, quick, served
 from tests.serve.raw import connection, post
-from toolreeve.serve.protocol import LARGEST
+from toolreeve.serve.request_queue import LARGEST
 
 BEGUN = quick(b"next")[:-2]
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.serve.answering import DOZE, HOST, quick, served
 from tests.serve.raw import Connection, connection, post
-from toolreeve.serve.protocol import LARGEST, MOST_WAITING
+from toolreeve.serve.request_queue import LARGEST, MOST_WAITING
 
 HEAD = b"POST /quick HTTP/1.1\r\nhost: here\r\n"
 GARBAGE = b"GARBAGE\r\n\r\n"

@@ -90,7 +90,7 @@ async def _tried(found: "Configuration") -> list[Check]:
         await processes.close()
     rows = [_judged(ended, chosen.require)]
     if unwatched:
-        fix = "raise the limit that is named, or choose a smaller workspace"
+        fix = "raise the limit or make the directory writable that is named, or choose a smaller workspace"
         rows.append(Check("sandbox", "watch over guarded paths", Status.WARN, unwatched, fix=fix))
     return rows
 

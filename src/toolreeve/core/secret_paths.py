@@ -17,9 +17,13 @@ _NAMES = (
     r"|\.ssh|\.gnupg|\.aws|\.azure|\.kube|\.docker|\.password-store|\.terraformrc|\.s3cfg|\.boto"
     r"|\.authinfo(?:\.gpg)?|\.fetchmailrc|\.msmtprc|\.mbsyncrc|\.offlineimaprc|\.xauthority|\.iceauthority"
     r"|\.(?:bash|zsh|sh|fish|python|node_repl|psql|mysql|sqlite|rediscli)_history|\.mozilla|\.thunderbird"
+    r"|\.toolreeve-quarantine-.*"
 )
 SECRET_NAMES = re.compile(_NAMES)
 """What a single name, casefolded, says by itself."""
+
+NEARBY = ".toolreeve-quarantine-"
+"""How directories begin that keep in the workspace what is quarantined: commands are not shown them."""
 
 _PLACES = """
 share/keyrings                  share/kwalletd                  library/keychains

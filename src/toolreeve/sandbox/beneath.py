@@ -5,9 +5,11 @@ Whatever a name was swapped for meanwhile, nothing outside the root is opened, m
 
 import errno
 import os
+import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 
 _STEP = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -58,27 +60,19 @@ def _open_to_look(name: str, directory: int | None) -> tuple[int, int]:
 
 def read(directory: int, name: str, most: int) -> bytes | None:
     """A regular file's content; None if it is longer, or is no such file. Raises OSError."""
-    descriptor = os.open(name, _READ, dir_fd=directory)
-    try:
+    with opened_file(directory, name) as descriptor:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return None
-        data = b"".join(iter(lambda: os.read(descriptor, _PIECE), b"")) if _fits(descriptor, most) else None
-    finally:
-        os.close(descriptor)
-    return data
-
-
-def _fits(descriptor: int, most: int) -> bool:
-    return os.fstat(descriptor).st_size <= most
+        data = b""
+        while len(data) <= most and (piece := os.read(descriptor, min(_PIECE, most + 1 - len(data)))):
+            data += piece
+    return data if len(data) <= most else None
 
 
 def names(directory: int, name: str) -> list[str]:
     """What is in a directory. Raises OSError."""
-    descriptor = os.open(name, _LIST, dir_fd=directory)
-    try:
+    with listed(directory, name) as descriptor:
         return sorted(os.listdir(descriptor))
-    finally:
-        os.close(descriptor)
 
 
 def write_new(directory: int, name: str, data: bytes, mode: int, owner: tuple[int, int]) -> None:
@@ -95,21 +89,25 @@ def _give(descriptor: int, mode: int, owner: tuple[int, int]) -> None:
     os.fchmod(descriptor, mode & 0o777)
 
 
-def move(directory: int, name: str, target: int, new_name: str, *, most: int) -> None:
-    """Rename, or copy and remove where the target is another file system. Raises OSError, and TooLarge before any
-    change if more than `most` bytes would have to be copied."""
+def move(directory: int, name: str, target: int, new_name: str, room: "Room") -> None:
+    """Rename, or copy and remove where the target is another file system. Raises OSError, and TooLarge, with everything
+    where it was, if there is no room for a copy."""
     try:
-        _rename(directory, name, target, new_name)
+        rename(directory, name, target, new_name)
     except OSError as problem:
         if problem.errno != errno.EXDEV:
             raise
-        if size(directory, name) > most:
-            raise TooLarge from None
-        copy(directory, name, target, new_name)
+        try:
+            copy(directory, name, target, new_name, room)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                remove(target, new_name)
+            raise
         remove(directory, name)
 
 
-def _rename(directory: int, name: str, target: int, new_name: str) -> None:
+def rename(directory: int, name: str, target: int, new_name: str) -> None:
+    """Raises OSError."""
     try:
         os.rename(name, new_name, src_dir_fd=directory, dst_dir_fd=target)
     except PermissionError:
@@ -134,7 +132,8 @@ def _unlock(directory: int, name: str, found: os.stat_result) -> None:
 
 
 @contextmanager
-def _opened(directory: int, name: str) -> Iterator[int]:
+def listed(directory: int, name: str) -> Iterator[int]:
+    """A directory, open for listing. Raises OSError."""
     descriptor = os.open(name, _LIST, dir_fd=directory)
     try:
         yield descriptor
@@ -142,40 +141,96 @@ def _opened(directory: int, name: str) -> Iterator[int]:
         os.close(descriptor)
 
 
-def size(directory: int, name: str) -> int:
-    """The bytes in a file, or in all files of a directory."""
-    found = os.lstat(name, dir_fd=directory)
-    if not stat.S_ISDIR(found.st_mode):
-        return found.st_size
-    _unlock(directory, name, found)
-    with _opened(directory, name) as below:
-        return sum(size(below, each) for each in os.listdir(below))
+@contextmanager
+def opened_file(directory: int, name: str) -> Iterator[int]:
+    """A file, open for reading. Raises OSError."""
+    descriptor = os.open(name, _READ, dir_fd=directory)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
-def copy(directory: int, name: str, target: int, new_name: str) -> None:
+@dataclass(slots=True)
+class Room:
+    """What may still be copied. Holes in files take none. Raises TooLarge."""
+
+    size: int
+    entries: int = 10_000
+    deepest: int = 64
+
+    def take(self, *, size: int = 0, entries: int = 0) -> None:
+        self.size -= size
+        self.entries -= entries
+        if self.size < 0 or self.entries < 0:
+            raise TooLarge
+
+
+def copy(directory: int, name: str, target: int, new_name: str, room: Room, depth: int = 0) -> None:
     """A file, a link, or a directory with all of these in it. Devices, pipes and sockets have no content to copy."""
+    room.take(entries=1)
+    if depth > room.deepest:
+        raise TooLarge
     found = os.lstat(name, dir_fd=directory)
     owner = (found.st_uid, found.st_gid)
     if stat.S_ISLNK(found.st_mode):
         os.symlink(os.readlink(name, dir_fd=directory), new_name, dir_fd=target)
     elif stat.S_ISREG(found.st_mode):
-        write_new(target, new_name, read(directory, name, found.st_size) or b"", found.st_mode, owner)
+        descriptor = os.open(new_name, _NEW, 0o600, dir_fd=target)
+        with os.fdopen(descriptor, "wb", buffering=0), opened_file(directory, name) as source:
+            _copy_data(source, descriptor, room)
+            _give(descriptor, found.st_mode, owner)
     elif stat.S_ISDIR(found.st_mode):
+        _unlock(directory, name, found)
         os.mkdir(new_name, 0o700, dir_fd=target)
-        with _opened(directory, name) as below, _opened(target, new_name) as made:
+        with listed(directory, name) as below, listed(target, new_name) as made:
             for each in os.listdir(below):
-                copy(below, each, made, each)
+                copy(below, each, made, each, room, depth + 1)
             _give(made, found.st_mode, owner)
 
 
+def _copy_data(source: int, target: int, room: Room) -> None:
+    size = os.fstat(source).st_size
+    at = 0
+    while at < size:
+        try:
+            at = os.lseek(source, at, os.SEEK_DATA)
+        except OSError as problem:
+            if problem.errno != errno.ENXIO:
+                raise
+            break  # a hole to the end
+        end = os.lseek(source, at, os.SEEK_HOLE)
+        while at < end and (piece := os.pread(source, min(_PIECE, end - at), at)):
+            room.take(size=len(piece))
+            os.pwrite(target, piece, at)
+            at += len(piece)
+    os.ftruncate(target, size)
+
+
 def remove(directory: int, name: str) -> None:
-    """A file, or a directory with all that is in it."""
+    """A file, or a directory with all that is in it, however deep: what lies deeper is first moved up."""
     found = os.lstat(name, dir_fd=directory)
     if not stat.S_ISDIR(found.st_mode):
         os.unlink(name, dir_fd=directory)
         return
     _unlock(directory, name, found)
-    with _opened(directory, name) as below:
+    with listed(directory, name) as top:
+        while names := os.listdir(top):
+            for each in names:
+                _remove_flat(top, each, top)
+    os.rmdir(name, dir_fd=directory)
+
+
+def _remove_flat(directory: int, name: str, top: int) -> None:
+    found = os.lstat(name, dir_fd=directory)
+    if not stat.S_ISDIR(found.st_mode):
+        os.unlink(name, dir_fd=directory)
+        return
+    _unlock(directory, name, found)
+    if directory != top:
+        os.rename(name, secrets.token_hex(8), src_dir_fd=directory, dst_dir_fd=top)
+        return
+    with listed(directory, name) as below:
         for each in os.listdir(below):
-            remove(below, each)
+            _remove_flat(below, each, top)
     os.rmdir(name, dir_fd=directory)

@@ -145,9 +145,9 @@ class Group:
         self._set = (0, 0)
         with contextlib.suppress(OSError):
             if dialect is V2:
-                (memory / dialect.swap_limit).write_text("0")
+                _write(memory / dialect.swap_limit, 0)
             else:
-                (memory / "memory.kmem.tcp.limit_in_bytes").write_text(str(_TCP_BUFFERS))
+                _write(memory / "memory.kmem.tcp.limit_in_bytes", _TCP_BUFFERS)
 
     def entrances(self) -> list[int]:
         """Descriptors that a process writes to in order to enter; the caller closes them."""
@@ -192,6 +192,14 @@ class Group:
 
 def _open(path: Path, flags: int = os.O_RDWR) -> int:
     return os.open(path, flags | os.O_CLOEXEC)
+
+
+def _write(path: Path, number: int) -> None:
+    descriptor = _open(path, os.O_WRONLY)
+    try:
+        os.write(descriptor, b"%d" % number)
+    finally:
+        os.close(descriptor)
 
 
 def _count(descriptor: int, field: bytes) -> int:

@@ -17,7 +17,7 @@ from toolreeve.sandbox.launch import holding
 from toolreeve.sandbox.session import Session, Slot
 from toolreeve.sandbox.wire import ENDED
 
-_IN_A_MESSAGE = 100_000
+_IN_A_MESSAGE = 1 << 14
 _LAST_WORDS = 1.0
 _LOOK_EVERY = 0.2
 _MEGABYTE = 1 << 20

@@ -7,6 +7,8 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from toolreeve.sandbox.path_table import PathTable
+
 MODIFY = 0x2
 ATTRIB = 0x4
 CLOSE_WRITE = 0x8
@@ -34,6 +36,9 @@ CONTENT = MODIFY | CLOSE_WRITE | ATTRIB | _DO_NOT_FOLLOW
 
 _HEADER = struct.Struct("iIII")
 _BUFFER = 1 << 18
+
+MOST_QUEUED = 1 << 16
+"""After so many events, all that waited before the first was read have been; the kernel's default is 16,384."""
 
 _library = ctypes.CDLL(None, use_errno=True)
 
@@ -101,7 +106,8 @@ class Watches:
         self.shortage = ""
         self._inotify: Inotify | None = None
         self._paths: dict[int, str] = {}
-        self._numbers: dict[str, int] = {}
+        self._numbers: PathTable[int] = PathTable()
+        self._directories: set[int] = set()
 
     def open(self) -> None:
         try:
@@ -113,8 +119,10 @@ class Watches:
         """-1 where the machine gives no watches."""
         return -1 if self._inotify is None else self._inotify.descriptor
 
-    def __len__(self) -> int:
-        return len(self._numbers)
+    @property
+    def directories(self) -> int:
+        """How many are watched for the names in them."""
+        return len(self._directories)
 
     def path(self, number: int) -> str | None:
         return self._paths.get(number)
@@ -136,19 +144,21 @@ class Watches:
             self._remove(replaced)
         self.forget(number)
         self._paths[number] = path
+        if mask == NAMES:
+            self._directories.add(number)
         self._numbers[path] = number
 
     def forget(self, number: int) -> None:
         """The kernel has removed it."""
         path = self._paths.pop(number, None)
+        self._directories.discard(number)
         if path is not None and self._numbers.get(path) == number:
             del self._numbers[path]
 
     def remove_below(self, top: str) -> None:
         """Those of a path and all below it."""
-        if top in self._numbers:
-            for path in [path for path in self._numbers if path == top or path.startswith(f"{top}/")]:
-                self._remove(self._numbers[path])
+        for path in self._numbers.below(top):
+            self._remove(self._numbers[path])
 
     def remove_all(self) -> None:
         """What waits to be read is dropped with them."""

@@ -8,6 +8,7 @@ import os
 import stat
 import struct
 from collections.abc import Iterable
+from functools import cache
 
 from toolreeve.sandbox import syscalls
 
@@ -48,6 +49,12 @@ _ALL = (1 << len(_RIGHTS)) - 1
 WRITE = _ALL & ~_NEVER
 
 
+class _Rule(ctypes.Structure):
+    _pack_ = 1
+    _fields_ = (("rights", ctypes.c_uint64), ("place", ctypes.c_int32))
+
+
+@cache
 def version() -> int:
     """The version of Landlock here; 0 where there is none."""
     try:
@@ -85,8 +92,8 @@ class Ruleset:
     def _grant(self, rights: int, place: int) -> None:
         if not stat.S_ISDIR(os.fstat(place).st_mode):
             rights &= _FOR_FILES
-        rule = ctypes.create_string_buffer(struct.pack("=Qi", rights & self._handled, place), 12)
-        syscalls.call("landlock_add_rule", self.descriptor, _PATH_BENEATH, rule, 0)
+        rule = _Rule(rights & self._handled, place)
+        syscalls.call("landlock_add_rule", self.descriptor, _PATH_BENEATH, ctypes.byref(rule), 0)
 
     def enforce(self) -> None:
         """For this process and all it starts, for ever. `no_new_privs` must be set."""

@@ -108,7 +108,7 @@ def enter_slot(plan: Plan) -> dict[str, set[str]]:
 
 def _renew(folder: str, megabytes: int, flags: int, shown: Sequence[str]) -> set[str]:
     """A new file system over a folder. What was mounted below it is mounted there again, where it cannot be moved."""
-    mounted = [path for path in outermost(shown) if path.startswith(f"{folder}/")]
+    mounted = outermost([path for path in shown if path.startswith(f"{folder}/")])
     trees = [(path, os.path.isdir(path), syscalls.detached_tree(path)) for path in mounted]
     mount_temporary(folder, megabytes, flags)
     names = {path[len(folder) + 1 :].split("/")[0] for path in mounted}

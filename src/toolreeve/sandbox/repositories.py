@@ -8,6 +8,7 @@ import os
 from toolreeve.core import guarded as table
 from toolreeve.core.guarded import Guarded, GuardTable
 from toolreeve.sandbox.leads import Leads
+from toolreeve.sandbox.path_table import PathTable
 
 
 class Repositories:
@@ -15,16 +16,17 @@ class Repositories:
 
     def __init__(self, guards: GuardTable) -> None:
         self._guards = guards
-        self._known: set[str] = set()
+        self._known: PathTable[None] = PathTable()
 
     def __contains__(self, directory: str) -> bool:
         return directory in self._known
 
     def add(self, directory: str) -> None:
-        self._known.add(directory)
+        self._known[directory] = None
 
     def discard_below(self, top: str) -> None:
-        self._known -= {path for path in self._known if table.is_within(path, top)}
+        for path in self._known.below(top):
+            del self._known[path]
 
     def judge(self, path: str, leads: Leads) -> Guarded | None:
         """What guards an absolute path, as things are now."""

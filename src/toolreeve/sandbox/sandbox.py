@@ -70,10 +70,11 @@ class Sandbox:
                 session, outcome = await self._try(request, on_output)
         finally:
             if watched is not None:
-                notices = self._upkeep.end(watched, request.call)
+                notices = await self._upkeep.end(watched, request.call)
         if outcome is None:
             raise ToolError(ErrorCode.TOOL_EXEC, f"the sandbox does not hold: {self._reason}")
-        return ended(request, outcome, session.plan.tier if self._strictness.confined else "none", notices)
+        tier = session.plan.tier if self._strictness.confined else "none"
+        return ended(request, outcome, tier, (*self._upkeep.take_notices(), *notices))
 
     async def start(self, request: ProcessRequest, streams: Sequence[int]) -> Running:
         """A program that stays, on descriptors for its input, output and errors that remain the caller's to close.
@@ -91,6 +92,7 @@ class Sandbox:
         try:
             await session.covered()
             running = Running(session, await slot_for(session, request), part)
+            self._upkeep.ready()
             running.start(request, environment, streams)
         except Unavailable as problem:
             part()
@@ -101,17 +103,19 @@ class Sandbox:
         return running
 
     async def _prepare(self) -> None:
-        """Before the first command everything is looked through once."""
+        """Before the first command everything is looked through once. Raises ToolError if not all can be hidden."""
         if self._strictness.confined and not self._upkeep.started:
             async with self._building:
                 if not self._upkeep.started:
                     await self._upkeep.start()
+        self._upkeep.look()
+        if excess := self._upkeep.excess:
+            raise ToolError(ErrorCode.LIMIT, excess)
 
     def _begin(self, request: ProcessRequest, *, lasting: bool = False) -> int | None:
         """None for a command that can change nothing which is guarded."""
         if self._strictness.confined and self._grounds.is_written_by(request):
             return self._upkeep.begin(lasting=lasting)
-        self._upkeep.look()
         return None
 
     async def _try(self, request: ProcessRequest, on_output: OnOutput | None) -> tuple[Session, Outcome | None]:
@@ -122,6 +126,7 @@ class Sandbox:
         try:
             await session.covered()
             slot = await slot_for(session, request)
+            self._upkeep.ready()
             command = Command(session, slot, on_output, request.limits)
             return session, await command.run(request, environment, self._nothing)
         except Unavailable as problem:
@@ -141,7 +146,7 @@ class Sandbox:
         session.busy -= 1
         session.lent -= 1
         if watched is not None:
-            self._upkeep.end(watched)
+            self._upkeep.end_later(watched)
 
     def _check(self, request: ProcessRequest) -> None:
         if request.network == "guarded" and self._serve is None:
@@ -210,7 +215,7 @@ class Sandbox:
     async def close(self) -> None:
         if self._trimming is not None:
             self._trimming.cancel()
-        self._upkeep.close()
+        await self._upkeep.close()
         serving = list(self._serving.values())
         for session in self._sessions.values():
             self._close(session)

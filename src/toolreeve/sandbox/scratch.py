@@ -25,7 +25,7 @@ class _State(NamedTuple):
 class Scratch:
     """`folders` with the names in each that stay. `home` and `work` are two of them, `temporary` is $TMPDIR.
 
-    `mounted`: each is a file system of its own, which knows how many files there are in it.
+    `mounted`: each is a tmpfs of its own, where the size of a folder tells how many entries it has.
     """
 
     def __init__(
@@ -39,11 +39,7 @@ class Scratch:
 
     def _state(self, path: str) -> _State:
         found = os.stat(path)
-        if self._mounted:
-            usage = os.statvfs(path)
-            entries = usage.f_files - usage.f_ffree
-        else:
-            entries = len(os.listdir(path))
+        entries = found.st_size if self._mounted else len(os.listdir(path))
         return _State(found.st_mode, found.st_ctime_ns, entries)
 
     def renew(self) -> bool:

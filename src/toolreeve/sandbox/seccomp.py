@@ -217,11 +217,10 @@ def assemble(*, network: str, unix: bool = True, hidden_memory: bool = True) -> 
 
 
 class _Program(ctypes.Structure):
-    _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_void_p))
+    _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_char_p))
 
 
 def enforce(code: bytes) -> None:
     """For this process and all it starts, for ever. `no_new_privs` must be set."""
-    buffer = ctypes.create_string_buffer(code, len(code))
-    program = _Program(len(code) // 8, ctypes.addressof(buffer))
+    program = _Program(len(code) // 8, code)
     syscalls.prctl(syscalls.PR_SET_SECCOMP, syscalls.SECCOMP_MODE_FILTER, ctypes.addressof(program))

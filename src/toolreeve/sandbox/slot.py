@@ -21,11 +21,12 @@ from toolreeve.sandbox.plan import Plan
 from toolreeve.sandbox.scratch import Scratch
 from toolreeve.sandbox.wire import ENDED, failure
 
-_LARGEST_REQUEST = 1 << 18
+_LARGEST_REQUEST = 1 << 14
 _DESCRIPTORS = 64
 _LOOK_EVERY = 0.05
 _CPU_LOOK_EVERY = 0.25
 _CHILDREN = "/proc/1/task/1/children"
+_SHARED = tuple(f"/proc/sysvipc/{kind}" for kind in ("shm", "sem", "msg"))
 _IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 _AWAITED = (signal.SIGCHLD, signal.SIGTERM)
 
@@ -145,8 +146,8 @@ def _stay(plan: Plan) -> tuple[socket.socket | None, int, Scratch]:
 
 
 def _go_apart(plan: Plan) -> tuple[socket.socket | None, int, Scratch]:
-    """Into a mount and a process namespace of the slot's own; its process 1 is the keeper."""
-    apart = syscalls.CLONE_NEWNS | syscalls.CLONE_NEWPID
+    """Into mount, process and IPC namespaces of the slot's own; its process 1 is the keeper."""
+    apart = syscalls.CLONE_NEWNS | syscalls.CLONE_NEWPID | syscalls.CLONE_NEWIPC
     if plan.counts_processes:  # processes are counted by user namespace
         if plan.uid is not None:
             identity.become(plan.uid)
@@ -180,6 +181,9 @@ class Slot:
         self._watches_number = plan.counts_memory and not plan.counts_processes
         self._cores = os.cpu_count() or 1
         self._orphans = os.open(_CHILDREN, os.O_RDONLY | os.O_CLOEXEC) if os.path.exists(_CHILDREN) else -1
+        may_share = self._apart and not plan.counts_memory  # else the filter refuses to make any
+        shared = [path for path in _SHARED if may_share and os.path.exists(path)]
+        self._shared = [os.open(path, os.O_RDONLY | os.O_CLOEXEC) for path in shared]
         signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
 
     def serve(self) -> None:
@@ -209,7 +213,7 @@ class Slot:
         _, status, used = os.wait4(pid, 0)
         self._end_leftovers()
         os.chdir("/")
-        clean = self._scratch.renew()
+        clean = self._scratch.renew() and not any(map(_lists_any, self._shared))
         self._commands.send(ENDED.pack(breach, status, used.ru_utime, used.ru_stime, used.ru_maxrss, clean))
 
     def _await(self, pid: int, request: dict[str, Any]) -> bytes:
@@ -251,6 +255,11 @@ def _kill(pid: int, why: bytes) -> bytes:
     """The command itself; what it leaves behind is ended when it has been waited for."""
     os.kill(pid, signal.SIGKILL)
     return why
+
+
+def _lists_any(descriptor: int) -> bool:
+    """Whether there is more than the line of titles in such a file of /proc."""
+    return bool(os.pread(descriptor, 512, 0).partition(b"\n")[2])
 
 
 def _read_whole(descriptor: int) -> bytes:

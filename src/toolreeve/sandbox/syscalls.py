@@ -100,6 +100,9 @@ def clone(flags: int, exit_signal: int = SIGCHLD) -> tuple[int, int]:
     return call("clone3", ctypes.byref(arguments), ctypes.sizeof(arguments)), pidfd.value
 
 
+_CapabilityHeader, _CapabilitySets = ctypes.c_uint32 * 2, ctypes.c_uint32 * 6
+
+
 def drop_capabilities() -> None:
     """Every capability, and the way to any: a user namespace gives its maker all of them."""
     for number in range(64):
@@ -107,8 +110,8 @@ def drop_capabilities() -> None:
             prctl(PR_CAPBSET_DROP, number)
         except OSError:
             break
-    header = (ctypes.c_uint32 * 2)(0x20080522, 0)
-    call("capset", ctypes.byref(header), ctypes.byref((ctypes.c_uint32 * 6)()))
+    header = _CapabilityHeader(0x20080522, 0)
+    call("capset", ctypes.byref(header), ctypes.byref(_CapabilitySets()))
 
 
 MS_RDONLY = 1

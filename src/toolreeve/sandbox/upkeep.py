@@ -7,11 +7,14 @@ appears while commands run may be the work of any of them: it is suspect until t
 import asyncio
 import itertools
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 
 from toolreeve.core.guarded import GuardTable
+from toolreeve.sandbox.baseline import Baseline
 from toolreeve.sandbox.changes import Changes
 from toolreeve.sandbox.grounds import Found
+from toolreeve.sandbox.inotify import MOST_QUEUED
+from toolreeve.sandbox.leftovers import settle_leftovers
 from toolreeve.sandbox.link_targets import LinkTargets
 from toolreeve.sandbox.neutral import Covers, covers
 from toolreeve.sandbox.quarantine import Quarantine
@@ -26,6 +29,8 @@ class Upkeep:
 
     def __init__(self, guards: GuardTable, refresh: Callable[[Found], None], quarantine: Quarantine | None) -> None:
         self._refresh, self._quarantine, self._guards = refresh, quarantine, guards
+        self._baseline = None if quarantine is None else Baseline(quarantine.baselines, guards)
+        self._notices: tuple[str, ...] = ()
         self._neutral = -1, Covers()
         self._watch = Watch(guards)
         self._targets = LinkTargets()
@@ -38,14 +43,43 @@ class Upkeep:
         self._replaced: frozenset[str] = frozenset()
         self._former: dict[str, bytes] = {}
         self._covered: dict[str, tuple[int, int]] = {}
+        self._turn = asyncio.Lock()
+        self._settling: set[str] = set()
+        self._tasks: set[asyncio.Task[tuple[str, ...]]] = set()
+        self._told_incomplete = ""
 
     async def start(self) -> None:
         """Look through everything, once."""
-        await asyncio.to_thread(self._watch.start)
+        await asyncio.to_thread(self._look_through)
         self.started = True
         self._aim()
 
-    def close(self) -> None:
+    def _look_through(self) -> None:
+        self._watch.start()
+        if self._quarantine is not None and self._baseline is not None:
+            self._notices = settle_leftovers(self._watch, self._quarantine, self._guards)
+            self._baseline.open()
+            self._notices += (self._baseline.problem,) if self._baseline.problem else ()
+
+    def take_notices(self) -> tuple[str, ...]:
+        """For the next result: what was put aside when no command was waited for, and what is not watched."""
+        notices, self._notices = self._notices, ()
+        if self.incomplete != self._told_incomplete:
+            self._told_incomplete = self.incomplete
+            notices += (self.incomplete,) if self.incomplete else ()
+        return notices
+
+    @property
+    def excess(self) -> str:
+        """Why no command may run; empty when they may."""
+        return self._watch.excess
+
+    async def close(self) -> None:
+        """What ended commands left is settled first."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+        if self._baseline is not None:
+            self._baseline.close()
         for descriptor in self._listening:
             asyncio.get_running_loop().remove_reader(descriptor)
         self._watch.close()
@@ -54,12 +88,12 @@ class Upkeep:
     def _aim(self) -> None:
         self._targets.aim(self._watch.guarded(), self._watch.hidden())
         for descriptor in {self._watch.fileno(), self._targets.fileno()} - self._listening - {-1}:
-            asyncio.get_running_loop().add_reader(descriptor, self.look)
+            asyncio.get_running_loop().add_reader(descriptor, self._look_a_little)
             self._listening.add(descriptor)
 
     @property
     def incomplete(self) -> str:
-        return self._watch.incomplete
+        return self._watch.incomplete or (self._baseline.problem if self._baseline else "")
 
     def found(self) -> Found:
         """All that a place must cover."""
@@ -78,18 +112,30 @@ class Upkeep:
             for path in found.guarded:
                 self._note_covered(path)
 
-    def _note_covered(self, path: str) -> None:
-        if (inode := _inode(path)) is not None:
-            self._covered[path] = inode
+    def _outdate(self) -> None:
+        if self._baseline is not None:
+            self._baseline.stale = True
 
-    def look(self) -> None:
+    def _note_covered(self, path: str) -> None:
+        inode = _inode(path)
+        if inode is not None and inode != self._covered.get(path):
+            self._covered[path] = inode
+            self._outdate()
+
+    def _look_a_little(self) -> None:
+        """A command that makes events without end does not keep others from being served."""
+        self.look(most=1)
+
+    def look(self, most: int = MOST_QUEUED) -> None:
         """Take note of what happened since the last time, and have covered what must be."""
         if not self.started:
             return
-        changes = self._watch.drain()
+        changes = self._watch.drain(most)
         moved = self._targets.drain()
         if not changes and not moved:
             return
+        if changes.appeared or changes.changed or changes.gone or moved.arrived:
+            self._outdate()
         back = changes.appeared & self._covered.keys()  # the host had taken it away, for no command could
         replaced = self._replaced_among(changes.changed) | back
         led = self._accept(changes, replaced)
@@ -115,7 +161,8 @@ class Upkeep:
             for path in appeared | replaced:
                 self._suspects.setdefault(path, set(self._running))
         elif self._lasting:  # whose end cannot be waited for
-            self._settle(appeared, replaced)
+            self._settling |= appeared | replaced
+            self._start(self._settle_now(appeared, replaced))
 
     def _is_below_suspect(self, path: str) -> bool:
         """What appeared during a command, or lies in what did, is its own to change until it ends."""
@@ -148,39 +195,80 @@ class Upkeep:
 
     def begin(self, *, lasting: bool = False) -> int:
         """A command that can write begins, or a program that stays; the number is for its end."""
-        self.look()
         number = next(self._numbers)
         (self._lasting if lasting else self._running).add(number)
         return number
 
-    def end(self, number: int, call: str = "") -> tuple[str, ...]:
-        """Put aside what appeared while it ran, unless another command that ran then still does; what was done."""
-        self.look()
-        with self._watch.unlocked():
-            self.look()
-            return self._end(number, call)
+    def ready(self) -> None:
+        """What began is about to run."""
+        if self._baseline is not None and (self._running or self._lasting):
+            self._baseline.begin(self._watch, self._covered, self._suspects.keys() | self._settling)
 
-    def _end(self, number: int, call: str) -> tuple[str, ...]:
+    async def end(self, number: int, call: str = "") -> tuple[str, ...]:
+        """Put aside what appeared while it ran, unless another command that ran then still does; what was done. Goes on
+        when its caller is cancelled."""
+        return await asyncio.shield(self.end_later(number, call))
+
+    def end_later(self, number: int, call: str = "") -> "asyncio.Task[tuple[str, ...]]":
+        """As `end`, without waiting. What was done is told with the next result if nobody awaits it."""
+        self.look()
+        return self._start(self._end(number, call))
+
+    def _start(self, work: Coroutine[None, None, tuple[str, ...]]) -> "asyncio.Task[tuple[str, ...]]":
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _end(self, number: int, call: str) -> tuple[str, ...]:
+        notices: tuple[str, ...] = ()
+        if self._watch.has_locked:
+            async with self._turn:
+                with self._watch.unlocked():
+                    self.look()
+                    notices = await self._settle(*self._part(number), call)
+        elif any(changes := self._part(number)):
+            async with self._turn:
+                notices = await self._settle(*changes, call)
+        if self._baseline is not None and not (self._running or self._lasting or self._settling):
+            self._baseline.end()
+        return notices
+
+    def _part(self, number: int) -> tuple[frozenset[str], frozenset[str]]:
+        """A command has ended: what appeared and what was replaced that only ended commands can have made."""
         self._running.discard(number)
         self._lasting.discard(number)
         for running in self._suspects.values():
             running.discard(number)
         over = frozenset(path for path, running in self._suspects.items() if not running)
-        if not over:
-            return ()
         for path in over:
             del self._suspects[path]
         replaced = over & self._replaced
         self._replaced -= over
-        return self._settle(over - replaced, replaced, call)
+        self._settling |= over
+        return over - replaced, replaced
 
-    def _settle(self, appeared: frozenset[str], replaced: frozenset[str], call: str = "") -> tuple[str, ...]:
+    async def _settle_now(self, appeared: frozenset[str], replaced: frozenset[str]) -> tuple[str, ...]:
+        async with self._turn:
+            notices = await self._settle(appeared, replaced)
+        self._notices += notices
+        return notices
+
+    async def _settle(self, appeared: frozenset[str], replaced: frozenset[str], call: str = "") -> tuple[str, ...]:
+        """In a thread: others are served meanwhile."""
+        over = appeared | replaced
         former = {path: data for path, data in self._former.items() if path in replaced}
-        self._former = {path: data for path, data in self._former.items() if path not in appeared | replaced}
+        self._former = {path: data for path, data in self._former.items() if path not in over}
         notices: tuple[str, ...] = ()
-        if self._quarantine is not None:
+        if self._quarantine is not None and over:
             changes = Changes(appeared=appeared, changed=replaced, former=former)
-            notices = self._quarantine.settle(self._watch, changes, call=call)
+            judged = self._quarantine.judge(self._watch, changes)
+            settled = await asyncio.to_thread(self._quarantine.take, judged, call)
+            for path, content in settled.accepted:
+                self._watch.accept(path, content)
+            notices = settled.notices
+            self._outdate()
+        self._settling -= over
         self._renew((), filter(os.path.lexists, appeared))
         return notices
 

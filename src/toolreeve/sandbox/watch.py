@@ -6,8 +6,8 @@ gives no watches, everything is listed again: a result may come late, but it is 
 
 import os
 import stat
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
 from toolreeve.core import guarded as table
@@ -16,9 +16,11 @@ from toolreeve.core.guarded import Guarded, GuardTable
 from toolreeve.sandbox import beneath, inotify
 from toolreeve.sandbox.changes import NO_CHANGES, Changes, Known, Signature, Tally, with_units
 from toolreeve.sandbox.leads import Leads
+from toolreeve.sandbox.path_table import PathTable, is_in
 from toolreeve.sandbox.repositories import Repositories
 
-MOST_DIRECTORIES = 50_000
+MOST_DIRECTORIES = 100_000
+MOST_COVERED = 4_000
 _GENERATED = frozenset(
     "node_modules .venv venv site-packages target .tox .nox .cache .gradle .mypy_cache .pytest_cache .ruff_cache"
     " __pycache__ bower_components vendor .next .nuxt .terraform dist build .pnpm-store .yarn .bazel Pods".split()
@@ -33,22 +35,24 @@ class Watch:
 
     def __init__(self, guards: GuardTable, *, most_directories: int = MOST_DIRECTORIES) -> None:
         self._guards, self._most = guards, most_directories
-        self._known: dict[str, Known] = {}
-        self._secrets: dict[str, Signature] = {}
+        self._known: PathTable[Known] = PathTable()
+        self._secrets: PathTable[Signature] = PathTable()
         self._accepted: dict[str, bytes] = {}
         self._repositories = Repositories(guards)
         self._locked: set[str] = set()
         self._leads = Leads(guards)
         self._watches = inotify.Watches()
         self._cut = ""
+        self._unseen: set[str] = set()
+        self._first: frozenset[str] = frozenset()
         self.version = 0
         self._tally = Tally()
 
     def start(self) -> None:
         """Walk all roots, once. Blocks for as long as that takes."""
         self._watches.open()
-        for root in (*self._guards.roots, *self._guards.readable):
-            self._scan(root)
+        walked = [self._scan(root) for root in (*self._guards.roots, *self._guards.readable)]
+        self._first = frozenset().union(*walked)
         with self.unlocked():
             self._tally = Tally()
         for path in list(self._known):
@@ -72,8 +76,8 @@ class Watch:
 
     def _follow(self, settings: str, content: bytes) -> frozenset[str]:
         """Know what settings lead to. That it is there already is no change."""
-        linked = f"{os.path.dirname(settings)}/worktrees/"
-        pointers = [each for each in self._known if each.startswith(linked) and each.endswith("/gitdir")]
+        linked = self._known.below(f"{os.path.dirname(settings)}/worktrees")
+        pointers = [each for each in linked if each.endswith("/gitdir")]
         trees = [os.path.dirname((self._known[each].content or b"").decode(errors="replace")) for each in pointers]
         led = self._leads.update(settings, content, filter(os.path.isabs, trees))
         tally, self._tally = self._tally, Tally()
@@ -87,6 +91,11 @@ class Watch:
             self.version += 1
         units = {self._known[path].unit for path in found if path in self._known}
         return frozenset(units).union(*map(self.accept, found))
+
+    @property
+    def has_locked(self) -> bool:
+        """Whether there are directories whose modes keep their owner out."""
+        return bool(self._locked)
 
     @contextmanager
     def unlocked(self) -> Iterator[None]:
@@ -114,6 +123,22 @@ class Watch:
             self._locked.add(path)
         self._scan(path)
 
+    def doubt(self, paths: Iterable[str]) -> None:
+        """What these files hold is no longer accepted."""
+        for path in paths:
+            self._accepted.pop(path, None)
+
+    def known(self) -> Iterator[tuple[str, Signature, bytes | None]]:
+        """Each guarded path that is there, what tells it from another, and its content when that was last accepted."""
+        return ((path, known.signature, self._accepted.get(path)) for path, known in self._known.items())
+
+    def since(self, before: Mapping[str, Sequence[int]]) -> Changes:
+        """What differs from `known` at another time, maybe before a reboot: devices may be numbered anew."""
+        appeared = self._known.keys() - before.keys()
+        there = self._known.keys() & before.keys()
+        changed = (path for path in there if self._known[path].signature[1:] != tuple(before[path][1:]))
+        return Changes(appeared=self._outermost(appeared), changed=frozenset(changed))
+
     def fileno(self) -> int:
         """Readable when something happened; -1 where the machine gives no watches."""
         return self._watches.fileno()
@@ -121,6 +146,25 @@ class Watch:
     @property
     def incomplete(self) -> str:
         return self._cut or self._watches.shortage
+
+    @property
+    def excess(self) -> str:
+        """Why not all that must be covered can be; empty when it can."""
+        guarded = self.guarded()
+        count = len(self._secrets) + len(guarded)
+        if count <= MOST_COVERED:
+            return ""
+        [(directory, most)] = Counter(map(os.path.dirname, (*self._secrets, *guarded))).most_common(1)
+        return (
+            f"{count} paths have to be hidden or protected from commands, and at most {MOST_COVERED} can be"
+            f"{self._cut and ': '}{self._cut}. Remove those that are not needed, or name them in"
+            f" workspace.sensitive_allow; {directory!r} holds {most}"
+        )
+
+    @property
+    def complete(self) -> bool:
+        """Whether all directories were looked through."""
+        return not self._cut
 
     def guarded(self) -> frozenset[str]:
         """What is there and must stay as it is: the outermost path of each."""
@@ -163,17 +207,19 @@ class Watch:
         """What guards an absolute path, as things are now: repositories are known by what is in them."""
         return self._repositories.judge(path, self._leads)
 
-    def drain(self) -> Changes:
-        """What happened since the last call."""
-        if self._watches.shortage:
+    def drain(self, most: int = inotify.MOST_QUEUED) -> Changes:
+        """What happened since the last call; with fewer than all that can wait, a part of it. What commands go on doing
+        meanwhile is left for the next call."""
+        has_room = bool(self._unseen) and self._watches.directories + len(self._unseen) <= self._most
+        if self._watches.shortage or has_room:
             return self._rescan()
-        happened = False
-        while data := self._watches.read():
+        taken = 0
+        while taken < most and (data := self._watches.read()):
             for event in inotify.events(data):
                 if event.mask & (inotify.OVERFLOW | inotify.UNMOUNT) or not self._take(event):
                     return self._rescan()
-            happened = True
-        return self._result() if happened or self._tally else NO_CHANGES
+                taken += 1
+        return self._result() if taken or self._tally else NO_CHANGES
 
     def close(self) -> None:
         self._watches.close()
@@ -223,7 +269,10 @@ class Watch:
         secrets = self._secrets
         tally, self._tally = self._tally, Tally()
         self._watches.remove_all()
-        self._known, self._secrets, self._repositories, self._cut = {}, {}, Repositories(self._guards), ""
+        self._known, self._secrets = PathTable(), PathTable()
+        self._repositories = Repositories(self._guards)
+        self._cut = ""
+        self._unseen = set()
         for root in (*self._guards.roots, *self._guards.readable):
             self._scan(root)
         self._tally = tally
@@ -237,31 +286,56 @@ class Watch:
             if self._accepted.pop(path, None) is not None:
                 self._leads.update(path, None)
         known = self._known
-        units = {known[path].unit for path in tally.appeared if path in known}
-        appeared = {unit if unit in tally.appeared else path for unit, path in with_units(tally.appeared, known)}
-        inner = {path for path in appeared if any(path.startswith(f"{unit}/") for unit in units & appeared)}
         return Changes(
-            appeared=frozenset(appeared - inner),
+            appeared=self._outermost(tally.appeared),
             changed=frozenset(path for path in tally.changed if path in known),
             gone=frozenset(tally.gone.keys() - known.keys()),
             hidden=frozenset(tally.hidden),
             former={path: self._accepted[path] for path in tally.changed if path in self._accepted},
         )
 
-    def _scan(self, top: str) -> None:
-        """Watch and list a directory and what is below it, shallow things first and generated ones last."""
+    def _outermost(self, paths: Collection[str]) -> frozenset[str]:
+        """Of those that are there: instead of all that a unit has in it, the unit, if it is among them."""
+        known = self._known
+        units = {known[path].unit for path in paths if path in known}
+        outer = {unit if unit in paths else path for unit, path in with_units(paths, known)}
+        around = units & outer
+        return frozenset(path for path in outer if not is_in(os.path.dirname(path), around))
+
+    def _scan(self, top: str) -> list[str]:
+        """Watch and list a directory and what is below it, shallow things first and generated ones last; those that
+        were listed."""
+        listed: list[str] = []
         ahead = deque([top])
         later: deque[str] = deque()
-        count = len(self._watches)
+        count = self._watches.directories
         while ahead or later:
             directory = (ahead or later).popleft()
             count += 1
             if count > self._most:
-                self._cut = f"more than {self._most} directories: those further down are not watched"
-                return
+                self._close_off((directory, *ahead, *later))
+                break
+            listed.append(directory)
             for name in self._list(directory):
                 below = f"{directory.rstrip('/')}/{name}"
-                (later if name in _LAST else ahead).append(below)
+                (ahead if self._is_first(below) else later).append(below)
+        return listed
+
+    def _is_first(self, directory: str) -> bool:
+        """Directories that stood there at the first walk come before those that commands may have made since."""
+        if self._first and directory not in self._first:
+            return False
+        return os.path.basename(directory) not in _LAST
+
+    def _close_off(self, directories: Iterable[str]) -> None:
+        """What is not looked into is hidden from commands: nothing in it can be read or changed by them."""
+        self._cut = f"more than {self._most} directories: those further down are hidden from commands"
+        for directory in directories:
+            try:
+                self._note_secret(directory, _signature(os.lstat(directory)))
+            except OSError:  # it is gone
+                continue
+            self._unseen.add(directory)
 
     def _list(self, directory: str) -> Iterator[str]:
         """Look at the names in a directory; those that are directories to go on with."""
@@ -345,11 +419,11 @@ class Watch:
 
     def _forget(self, top: str) -> None:
         """What was at a path and below it is there no more."""
-        prefix = f"{top}/"
-        for path in [path for path in self._known if path == top or path.startswith(prefix)]:
+        for path in self._known.below(top):
             self._tally.remove(path, self._known.pop(path))
-        for path in [path for path in self._secrets if path == top or path.startswith(prefix)]:
+        for path in self._secrets.below(top):
             del self._secrets[path]
+            self._unseen.discard(path)
             self._tally.hidden.add(path)
         self._repositories.discard_below(top)
         self._watches.remove_below(top)

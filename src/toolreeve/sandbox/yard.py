@@ -15,6 +15,8 @@ import signal
 import socket
 import struct
 import time
+from collections import deque
+from typing import NamedTuple
 
 from toolreeve.sandbox import identity, mounts, slot, syscalls, tree
 from toolreeve.sandbox.covers import Covers
@@ -23,7 +25,7 @@ from toolreeve.sandbox.wire import COVERED, PASSING, SLOT, failure
 
 PROXY_PORT = 3128
 MESSAGE = 1 << 18
-_ORPHANS_EVERY = 200  # milliseconds
+_ORPHANS_EVERY = 0.2
 _REMOVALS, _REMOVE_EVERY = 200, 0.005
 _SIOCSIFFLAGS = 0x8914
 _UP_AND_RUNNING = 0x41
@@ -114,21 +116,31 @@ def _serve(runtime: socket.socket, life: int, yard: "Yard", listener: socket.soc
     gc.collect()
     gc.freeze()
     gc.disable()
-    awaited = select.poll()
-    awaited.register(runtime, select.POLLIN)
-    awaited.register(life, select.POLLIN)
     patience = None if yard.apart else _ORPHANS_EVERY
     while True:
-        heard = [descriptor for descriptor, _ in awaited.poll(patience)]
-        if life in heard or (heard and not yard.obey()):
+        heard, _, _ = select.select([runtime.fileno(), life, *yard.next_told()], [], [], patience)
+        if life in heard or (runtime.fileno() in heard and not yard.obey()):
             break
         if not heard:
             tree.end_descendants(yard.slots)
+        for told in yard.next_told():
+            if told in heard:
+                yard.answer()
     yard.end()
 
 
+class _Locking(NamedTuple):
+    """A slot that is being locked: what it will tell of itself, and the runtime's end of its socket."""
+
+    told: socket.socket
+    theirs: socket.socket
+
+
 class Yard:
-    """What the runtime asks for: slots, covers, and the removal of control groups where it no longer can."""
+    """What the runtime asks for: slots, covers, and the removal of control groups where it no longer can.
+
+    Slots are locked side by side, and never while a path is being covered: each has all covers or gets them.
+    """
 
     def __init__(self, runtime: socket.socket, plan: Plan, covers: Covers | None) -> None:
         self.slots: set[int] = set()
@@ -137,6 +149,7 @@ class Yard:
         self._filters = slot.filters(plan)
         self._bases: list[int] = []
         self._groups: set[str] = set()
+        self._locking: deque[_Locking] = deque()
 
     def obey(self) -> bool:
         """False when the runtime is gone."""
@@ -147,6 +160,8 @@ class Yard:
         if "bases" in request:
             self._bases = descriptors
         elif "hide" in request:
+            while self._locking:
+                self.answer()
             self._runtime.send(self._cover(request["hide"], request["protect"]))
         else:
             self._groups = {*request["others"], request["name"]}
@@ -165,12 +180,13 @@ class Yard:
         return COVERED
 
     def _let_out(self, code: bytes | None, bounds: slot.Bounds) -> None:
-        """Fork a slot; the runtime gets its socket and the pidfd that ends all it runs, or why there is none."""
+        """Fork a slot."""
         theirs, ours = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         told, telling = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         pid = os.fork()
         if pid == 0:
-            for each in (self._runtime, theirs, told):
+            others = [end for locking in self._locking for end in locking]
+            for each in (self._runtime, theirs, told, *others):
                 each.close()
             for base in self._bases:
                 os.close(base)
@@ -180,6 +196,15 @@ class Yard:
             each.close()
         for group in bounds.groups:
             os.close(group)
+        self._locking.append(_Locking(told, theirs))
+
+    def next_told(self) -> list[int]:
+        """What becomes readable when the slot that is to be answered for next is locked; empty where there is none."""
+        return [self._locking[0].told.fileno()] if self._locking else []
+
+    def answer(self) -> None:
+        """The runtime gets the socket of the next slot and the pidfd that ends all it runs, or why there is none."""
+        told, theirs = self._locking.popleft()
         answer, descriptors = _receive(told)
         told.close()
         if answer == b"ready":

@@ -22,6 +22,8 @@ from toolreeve.scripted.words import Node, Part, Unknown, Word, text_of
 Words = Sequence[Word]
 _BEHIND_CODE = "pass it behind the code: bash -c '… \"$1\"' _ {{…}}"
 _MOST_READINGS = 16
+_RUN_IN_CONTAINER = ("exec", "run", "create")
+_ENTRYPOINT = "write the program before it, or name it with --entrypoint"
 _EXECUTED = ("-exec", "-execdir", "-ok", "-okdir")
 _CONTAINERS = frozenset({"docker", "podman", "nerdctl", "kubectl", "oc", "crictl", "lxc", "machinectl"})
 _FOUND_LATER = frozenset(
@@ -76,13 +78,31 @@ class Commands:
 
     def begin(self, word: Word, beginnings: tuple[str, ...], what: str) -> None:
         """A word that begins with the caller's text: a value is restricted, a variable cannot be."""
-        leading = word.leading
-        if leading is None or not leading.dirt or leading.is_path:
-            return
-        if leading.hole is not None:
-            self._begin(word, beginnings)
-        else:
-            self.refuse(word, leading.dirt, what, 'put -- before it, or write ./"$x"')
+        for each in word.beginning if beginnings else ():
+            leading = each.leading
+            if leading is None or leading.is_path:
+                return
+            if leading.hole is not None:
+                self._begin(each, beginnings)
+            elif leading.dirt and not self._begin_assigned(leading, beginnings, what):
+                self.refuse(word, leading.dirt, what, 'put -- before it, or write ./"$x"')
+
+    def can_begin(self, word: Word) -> bool:
+        """Whether `begin` can restrict all that the word may begin with."""
+        parts = [each.leading for each in word.beginning if each.leading is not None]
+        return all(
+            part.hole is not None or not part.dirt or self._flow.only_assigned(part.variable) is not None
+            for part in parts
+        )
+
+    def _begin_assigned(self, leading: Unknown, beginnings: tuple[str, ...], what: str) -> bool:
+        """Restrict the values that a variable is assigned; False where something else may fill it."""
+        values = self._flow.only_assigned(leading.variable)
+        for value in values or ():
+            if evaluators.find_beginning(value.start, beginnings) and value.dirt:
+                self.refuse(value, value.dirt, what, ENUM)
+            self.begin(value, beginnings, what)
+        return values is not None
 
     def _readings(self, words: Words) -> list[list[Word]]:
         """The words with variables of fixed content put in; several where they may hold several texts."""
@@ -171,7 +191,7 @@ class Commands:
             if start.startswith("-") and not ended:
                 self.refuse(word, word.dirt, f"is part of an option of {name}, which runs programs", ENUM)
                 ended = start == "--"
-                position += 1 + (start in wrapper.valued)
+                position += 1 + (start in wrapper.valued) + 2 * (start in wrapper.paired)
             elif wrapper.assigns and re.match(r"\w+=", start):
                 site = self._assigned(word, start, site)
                 position += 1
@@ -214,7 +234,7 @@ class Commands:
                 self._run(inner, site)
             return
         placeholder = _placeholder([word.text or "" for word in options])
-        read = Unknown("xargs", f"what xargs reads ({fed})")
+        read = Unknown("{}" if placeholder else "xargs", f"what xargs reads ({fed})")
         words = [_with_placeholder(word, placeholder, read) for word in inner] if placeholder else [*inner]
         if not placeholder:
             words.append(Word(site.node, (read,)))
@@ -328,12 +348,20 @@ class Commands:
                 self._run(arguments[index:], site, choosing=False)
 
     def _contained(self, arguments: Words) -> None:
-        """`docker exec container program`."""
+        """`docker exec container program`, `docker run image program`. A word behind an option may be the option's."""
         texts = [word.text or word.start for word in arguments]
-        inner = arguments[texts.index("exec") + 1 :] if "exec" in texts else []
-        operands = [word for word in inner if not (word.text or word.start).startswith("-")]
-        for word in operands[1:2]:
-            self.refuse(word, word.dirt, "would choose the program that runs", ENUM)
+        at = next((index for index, text in enumerate(texts) if text in _RUN_IN_CONTAINER), len(texts))
+        if any(text.startswith("--entrypoint") for text in texts):
+            return
+        certain, before = 0, ""
+        for word, text in zip(arguments[at + 1 :], texts[at + 1 :], strict=True):
+            if text.startswith("-"):
+                before = text
+                continue
+            if certain == 1:
+                self.refuse(word, word.dirt, "would choose the program that runs", _ENTRYPOINT)
+            plain = not before or "=" in before or before in evaluators.RUNNERS["docker"].flags or before == "--"
+            certain, before = certain + plain, ""
 
     def _launched(self, name: str, arguments: Words, site: Site) -> None:
         """The program that stands behind `run` or `exec`; `npm run` names a script of the package instead."""

@@ -40,7 +40,7 @@ class Flow:
         outer: frozenset[str] = frozenset(),
         files: frozenset[str] = frozenset(),
     ) -> None:
-        self.root, self.holes = root, holes
+        self.root, self.holes, self._outer = root, holes, outer
         self.integers, self.maps, self.references, self.exported = set[str](), set[str](), set[str](), set[str]()
         self.names: set[str] = {*_FROM_OUTSIDE, *outer}
         self.functions: dict[str, Node] = {}
@@ -110,6 +110,23 @@ class Flow:
         texts = [self.word(value).text for value in self.assigned[name] if value.type != "array"]
         fixed = [text for text in texts if text is not None]
         return fixed if fixed and len(fixed) == len(self.assigned[name]) else None
+
+    def only_assigned(self, name: str) -> Words | None:
+        """What `name=…` puts into a variable; None where something else may fill it, or it is filled from itself."""
+        values = self.assigned.get(name, [])
+        if not values or name in _FROM_OUTSIDE or name in self._outer or name in self.references:
+            return None
+        if any(value.type == "array" or self._refers(value) for value in values):
+            return None
+        if any(_may_fill(node, name) for node in self._nodes):
+            return None
+        return [self.word(value) for value in values]
+
+    def _refers(self, value: Node) -> bool:
+        """Whether it holds an expansion of something else than a value."""
+        return any(
+            part.type in EXPANSIONS and REFERENCE.fullmatch(text_of(part).strip()) is None for part in walk(value)
+        )
 
     def elements(self, name: str) -> Words | None:
         """The words of an array, in the order of the script; None where something else fills it."""
@@ -325,3 +342,14 @@ def _filled(words: Words) -> set[str]:
     if texts[:1] == ["printf"] and len(texts) > 2 and texts[1].startswith("-v") and texts[2] not in _NUMBER_FORMATS:
         return {texts[1][2:]}
     return set()
+
+
+def _may_fill(node: Node, name: str) -> bool:
+    """Whether a command is told the name of a variable, code in quotes mentions it, or a loop fills it."""
+    if node.type == "word":
+        return re.fullmatch(rf"(?:-v)?{name}(?:\[.*|=.*)?", text_of(node), re.DOTALL) is not None
+    if node.type in ("raw_string", "string_content", "ansi_c_string"):
+        return re.search(rf"\b{name}\b", text_of(node)) is not None
+    if node.type == "expansion":
+        return re.match(rf"\$\{{{name}:?=", text_of(node)) is not None
+    return node.type == "for_statement" and text_of(node.child_by_field_name("variable")) == name

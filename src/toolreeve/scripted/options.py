@@ -6,6 +6,7 @@ that by their name run something carry none.
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from toolreeve.core import evaluators
 from toolreeve.scripted.site import Checker, Site
@@ -25,36 +26,65 @@ class Options:
         self._checker = checker
 
     def check(self, name: str, runner: evaluators.Runner, arguments: Words, site: Site) -> None:
-        could = f"could be an option with which {name} runs programs"
-        before, ended, seen_operand = "", False, False
         self._from_beside(name, arguments, site)
+        commands = find_commands(arguments, runner)
+        for command in commands:
+            if command in runner.refused:
+                self._refuse_all(name, command, arguments)
+        certain = commands[0] if len(commands) == 1 else ""
+        reader = _Reader(name=name, runner=runner, command=certain, local=_is_local(arguments))
         for word in arguments:
-            start = word.text if word.text is not None else word.start
-            is_option = start.startswith("-") and start != "-" and not ended
-            if word.dirt and not (not ended and _takes_word(before, runner)):
-                if is_option:
-                    self._checker.refuse(word, "" if _carries(start, runner) else word.dirt, could, ENUM)
-                elif start.startswith(runner.beginnings):
-                    self._checker.refuse(word, word.dirt, could, ENUM)
-                else:
-                    self._operand(name, runner, word, before="" if ended else before, first=not seen_operand)
-                    if not ended or name == "find":
-                        self._checker.begin(word, runner.beginnings, could)
-            if not is_option and not _takes_word(before, runner):
-                if not seen_operand and start in runner.refused:
-                    self._refuse_all(name, start, arguments)
-                seen_operand = True
-            before = start if word.text is not None else ""
-            ended = ended or (before == "--" and name != "find")
+            if word.dirt:
+                self._word(word, reader)
+            reader.read(word)
 
-    def _operand(self, name: str, runner: evaluators.Runner, word: Word, *, before: str, first: bool) -> None:
+    def _word(self, word: Word, reader: "_Reader") -> None:
+        could = f"could be an option with which {reader.name} runs programs"
+        runner, start = reader.runner, _start(word)
+        self._checker.begin(word, runner.anywhere, could)
+        self._address(word, reader)
+        if reader.takes_next and not word.is_many:
+            return
+        if reader.is_option(start):
+            self._checker.refuse(word, "" if _carries(start, reader.taken, runner) else word.dirt, could, ENUM)
+        elif start and evaluators.find_beginning(start, runner.beginnings):
+            self._checker.refuse(word, word.dirt, could, ENUM)
+        else:
+            self._operand(word, reader)
+            self._checker.begin(word, reader.beginnings, could)
+
+    def _address(self, word: Word, reader: "_Reader") -> None:
+        """A word that names another machine is given to the program that connects to it."""
+        what = f"could make {reader.name} start a program, as an address"
+        glued = re.match(r"(--\w+)=", word.start)
+        addressed = (glued[1] if glued else reader.option) in reader.runner.addressed and not reader.local
+        shapes = ["host:"] if addressed else []
+        if not reader.takes_next and not glued:
+            shapes += [each for each in reader.runner.beginnings if each == "user@-"]
+        if reader.command in reader.runner.addresses:
+            shapes.append("helper::")
+        before = word.start if glued else ""
+        for index, part in enumerate(word.parts):
+            if isinstance(part, str):
+                before = part
+                if "/" in part and not part.endswith("://"):
+                    return
+                continue
+            is_host = before.endswith(("://", "@")) and not reader.takes_next
+            first = is_host or (addressed and not index)
+            self._checker.begin(Word(word.node, (part,)), ("-", *shapes) if first else tuple(shapes), what)
+            before = ""
+
+    def _operand(self, word: Word, reader: "_Reader") -> None:
+        name, runner = reader.name, reader.runner
         if not runner.operands:
             self._checker.refuse(word, word.dirt, f"would be code for {name}", ENUM)
-        if runner.refused and first and not word.start:
+        if runner.refused and not reader.seen_operand and not word.start:
             self._checker.refuse(word, word.dirt, f"would choose the command of {name}", ENUM)
         if runner.anchored and not word.start:
             self._checker.refuse(word, word.dirt, f"could be a command for {name}", 'write ./ before it: ./"{{…}}"')
-        if before.startswith("-") and before != "-" and not _is_flag(before, runner) and "=" not in before:
+        before = "" if reader.ended else reader.before
+        if before.startswith("-") and before != "-" and not _is_known(before, runner) and "=" not in before:
             fix = "put -- before it, or give the parameter an `enum`"
             self._checker.refuse(
                 word, word.dirt, f"stands behind {before} of {name}, which is not known to take plain text", fix
@@ -106,34 +136,111 @@ class Options:
                 if option in evaluators.CODE_LETTERS or re.fullmatch(f"--?(?:{evaluators.OPTION_NAMES})", option):
                     fix = "give the parameter an `enum`, or say `allow_code: true`"
                     self._checker.refuse(word, word.dirt, f"could be code for {name}: it stands behind {option}", fix)
-                leading = word.leading
-                if leading is not None and leading.hole is not None and not before.startswith("-"):
+                if self._checker.can_begin(word):
                     self._checker.begin(word, ("-",), "could be an option")
             before = start if word.text is not None else ""
             ended = ended or before == "--"
 
 
-def _takes_word(option: str, runner: evaluators.Runner) -> bool:
+def _start(word: Word) -> str:
+    return word.text if word.text is not None else word.start
+
+
+def _is_local(arguments: Words) -> bool:
+    return any(word.text == "--force-local" for word in arguments)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Reader:
+    """Where the check stands in the words of a program. `command` is empty in front of it, or where it is not certain;
+    `local`: a colon in the name of an archive is no host."""
+
+    name: str
+    runner: evaluators.Runner
+    command: str
+    local: bool
+    before: str = ""
+    ended: bool = False
+    seen_operand: bool = False
+
+    @property
+    def taken(self) -> frozenset[str]:
+        """The options that certainly take the next word."""
+        return self.runner.taken(self.command if self.seen_operand else "")
+
+    @property
+    def beginnings(self) -> tuple[str, ...]:
+        """Behind `--` a dash begins no option; find has no such end, and others hand the word on."""
+        if not self.ended or self.name in ("find", "rsync", "scp"):
+            return self.runner.beginnings
+        return tuple(each for each in self.runner.beginnings if each != "-")
+
+    @property
+    def option(self) -> str:
+        """The option, spelled alone, that the last letters before this word end with."""
+        if self.name == "tar" and not self.before.startswith("-") and self.before.endswith("f"):
+            return "-f"
+        return f"-{self.before[-1]}" if re.fullmatch(r"-[A-Za-z0-9]+", self.before) else self.before
+
+    @property
+    def takes_next(self) -> bool:
+        return not self.ended and _takes_word(self.before, self.taken, self.runner)
+
+    def is_option(self, start: str) -> bool:
+        return start.startswith("-") and start != "-" and not self.ended
+
+    def read(self, word: Word) -> None:
+        start = _start(word)
+        belongs = self.takes_next or (not self.seen_operand and self.before in self.runner.front)
+        if not self.is_option(start) and not belongs:
+            self.seen_operand = True
+        self.before = start if word.text is not None and not belongs else ""
+        self.ended = self.ended or (self.before == "--" and self.name != "find")
+
+
+def find_commands(arguments: Words, runner: evaluators.Runner) -> list[str]:
+    """The words that may be the subcommand: several where one may belong to an option before it."""
+    found: list[str] = []
+    before = ""
+    for word in arguments:
+        start = _start(word)
+        if before in runner.front or before in runner.data:
+            before = ""
+        elif start.startswith("-"):
+            before = start
+        else:
+            found.append(start)
+            if not before or "=" in before or _all_flags(before, runner):
+                break
+            before = ""
+    return found
+
+
+def _takes_word(option: str, taken: frozenset[str], runner: evaluators.Runner) -> bool:
     """Whether the next word is the option's, as data."""
-    if option in runner.data:
+    if option in taken:
         return True
     cluster = re.fullmatch(r"-[A-Za-z0-9]+", option)
-    return bool(cluster) and f"-{option[-1]}" in runner.data and _all_known(option[1:-1], runner)
+    return bool(cluster) and f"-{option[-1]}" in taken and _all_flags(option[:-1], runner)
 
 
-def _all_known(letters: str, runner: evaluators.Runner) -> bool:
-    return all(f"-{letter}" in runner.flags for letter in letters)
+def _all_flags(option: str, runner: evaluators.Runner) -> bool:
+    """Whether it certainly takes no word: alone, or as a cluster of letters."""
+    if option in runner.flags:
+        return option not in runner.loose
+    return all(f"-{letter}" in runner.flags and f"-{letter}" not in runner.loose for letter in option[1:])
 
 
-def _is_flag(option: str, runner: evaluators.Runner) -> bool:
-    if option in runner.flags or option in runner.data:
+def _is_known(option: str, runner: evaluators.Runner) -> bool:
+    known = runner.flags | runner.data | runner.loose
+    if option in known or any(option in options for options in runner.taking.values()):
         return True
-    return re.fullmatch(r"-[A-Za-z0-9]+", option) is not None and _all_known(option[1:], runner)
+    return re.fullmatch(r"-[A-Za-z0-9]+", option) is not None and all(f"-{letter}" in known for letter in option[1:])
 
 
-def _carries(start: str, runner: evaluators.Runner) -> bool:
+def _carries(start: str, taken: frozenset[str], runner: evaluators.Runner) -> bool:
     """Whether `--name=` or `-n` may have the caller's text right behind it."""
     name, equals, _ = start.partition("=")
-    if name.startswith("--") or equals:
-        return bool(equals) and name in runner.data
-    return len(start) >= 2 and start[:2] in runner.data
+    if len(name) > 2 and equals:
+        return name in runner.data or name in runner.loose or name in taken or start[:2] in taken
+    return len(start) >= 2 and start[:2] in taken

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.evaluators import find_beginning
 from toolreeve.scripted.evaluation import Beginnings, find_beginnings
 from toolreeve.scripted.filters import MISSING, as_text
 from toolreeve.scripted.quoting import (
@@ -89,12 +90,9 @@ class _Slot:
         self._require(found is not MISSING and found is not None, "was not given, and has no default")
         text = as_text(found)
         self._require("\0" not in text, "holds a NUL character, which no program can be given")
-        if self.beginnings and text.startswith(self.beginnings):
-            raise self._invalid(f"may not begin with {self._begun(text)!r} here: it would be a command or an option")
+        if begun := find_beginning(text, self.beginnings):
+            raise self._invalid(f"may not begin with {begun!r} here: it would be a command or an option")
         return text
-
-    def _begun(self, text: str) -> str:
-        return next(each for each in self.beginnings if text.startswith(each))
 
     def _require(self, condition: bool, problem: str) -> None:  # noqa: FBT001
         if not condition:

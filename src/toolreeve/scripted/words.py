@@ -15,6 +15,7 @@ _UNKNOWN = frozenset({*EXPANSIONS, "command_substitution", "process_substitution
 _BRACES = re.compile(r"(?<!\\)\{[^{}]*(?:,|\.\.)[^{}]*\}")
 _PLAIN_NAME = re.compile(r"\$\{?([A-Za-z_]\w*)\}?")
 _WHOLE_ARRAY = re.compile(r"\$\{([A-Za-z_]\w*)\[[@*]\]\}")
+SEVERAL = frozenset({"$@", "xargs"})
 Node = Any
 """A node of tree-sitter, which is imported only where a script is read."""
 
@@ -69,6 +70,11 @@ class Unknown:
         return found[1] if found else ""
 
     @property
+    def is_many(self) -> bool:
+        """Whether it can be several words."""
+        return self.source in SEVERAL or "[@]" in self.source or self.source.startswith("${@")
+
+    @property
     def array(self) -> str:
         found = _WHOLE_ARRAY.fullmatch(self.source)
         return found[1] if found else ""
@@ -110,6 +116,21 @@ class Word:
     @property
     def leading(self) -> Unknown | None:
         return self.parts[0] if self.parts and isinstance(self.parts[0], Unknown) else None
+
+    @property
+    def beginning(self) -> tuple["Word", ...]:
+        """The words that it may be, as far as what it begins with goes: what is not fixed may be empty."""
+        found: list[Word] = []
+        for index, part in enumerate(self.parts):
+            if isinstance(part, Unknown):
+                found.append(Word(self.node, self.parts[index:]))
+            elif part:
+                break
+        return tuple(found)
+
+    @property
+    def is_many(self) -> bool:
+        return any(isinstance(part, Unknown) and part.is_many for part in self.parts)
 
     @property
     def is_whole_value(self) -> bool:

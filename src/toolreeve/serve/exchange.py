@@ -7,10 +7,12 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from http import HTTPStatus
 from typing import Any, Protocol
+from urllib.parse import unquote
 
+import httptools
 from starlette.types import ASGIApp, Message, Scope
 
-from toolreeve.serve.gate import Header
+from toolreeve.serve.gate import Header, Refused
 
 Take = Callable[[bytes, "Exchange"], Coroutine[Any, Any, None] | None]
 """Given a body, how its request is answered; None to leave it to the ASGI application."""
@@ -28,7 +30,7 @@ class Connection(Protocol):
 
     def write(self, data: bytes) -> None: ...
 
-    async def drained(self) -> None: ...
+    async def drain(self) -> None: ...
 
     def read_more(self) -> None: ...
 
@@ -38,27 +40,6 @@ class Connection(Protocol):
 class Exchange:
     """`received` counts the bytes of the body, `body` has those that nobody has taken yet, and `whole` says that no
     more come. `left` is called should the client go away before it is answered."""
-
-    __slots__ = (
-        "_changed",
-        "_connection",
-        "_left_to_send",
-        "body",
-        "complete",
-        "disconnected",
-        "expects_continue",
-        "headers",
-        "http_version",
-        "keep_alive",
-        "left",
-        "method",
-        "received",
-        "scope",
-        "started",
-        "take",
-        "target",
-        "whole",
-    )
 
     def __init__(
         self, connection: Connection, method: bytes, target: bytes, headers: list[Header], http_version: str
@@ -74,6 +55,11 @@ class Exchange:
         self.scope: Scope = {}
         self._changed: asyncio.Event | None = None
         self._left_to_send: int | None = None  # None: in chunks, or until the connection closes
+
+    @property
+    def is_open_stream(self) -> bool:
+        """Whether a response has started that ends only when the application ends it."""
+        return self.started and self._left_to_send is None
 
     def changed(self) -> None:
         """The body has grown or ended, or the exchange is over."""
@@ -133,7 +119,7 @@ class Exchange:
         return {"type": "http.request", "body": body, "more_body": not self.whole}
 
     async def send(self, message: Message) -> None:
-        await self._connection.drained()
+        await self._connection.drain()
         if self.disconnected:
             return
         expected = "http.response.body" if self.started else "http.response.start"
@@ -196,6 +182,29 @@ class Exchange:
         self.complete = True
         self.changed()
         self._connection.completed(self)
+
+
+def new_scope(exchange: Exchange, *, client: Any, server: Any) -> Scope:
+    """For an ASGI application. Raises Refused."""
+    try:
+        url = httptools.parse_url(exchange.target)
+    except httptools.HttpParserInvalidURLError:
+        raise Refused(400, "the target of the request is no URL") from None
+    path = url.path or b"/"
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": exchange.http_version,
+        "method": exchange.method.decode("ascii"),
+        "scheme": "http",
+        "path": unquote(path.decode("ascii")),
+        "raw_path": path,
+        "query_string": url.query or b"",
+        "root_path": "",
+        "headers": exchange.headers,
+        "client": client[:2] if client else None,
+        "server": (server or ("", 0))[:2],
+    }
 
 
 def _checked(header: Header) -> Header:

@@ -38,25 +38,16 @@ class Limits:
 
 
 def read_limits(chosen: Serve) -> Limits:
-    return Limits(
-        connections=Quota(
-            setting="max_connections",
-            total=chosen.max_connections,
-            per_token=chosen.max_connections_per_token,
-            per_address=chosen.max_connections_per_address,
-        ),
-        sessions=Quota(
-            setting="max_sessions",
-            total=chosen.max_sessions,
-            per_token=chosen.max_sessions_per_token,
-            per_address=chosen.max_sessions_per_address,
-        ),
-        buffered_bytes=Quota(
-            setting="max_buffered_bytes",
-            total=chosen.max_buffered_bytes,
-            per_token=chosen.max_buffered_bytes_per_token,
-            per_address=chosen.max_buffered_bytes_per_address,
-        ),
+    settings = ("connections", "sessions", "buffered_bytes")
+    return Limits(**{each: _read_quota(chosen, f"max_{each}") for each in settings})
+
+
+def _read_quota(chosen: Serve, setting: str) -> Quota:
+    return Quota(
+        setting=setting,
+        total=getattr(chosen, setting),
+        per_token=getattr(chosen, f"{setting}_per_token"),
+        per_address=getattr(chosen, f"{setting}_per_address"),
     )
 
 
@@ -65,8 +56,10 @@ class Holder(Protocol):
     when it stopped to read what it was sent."""
 
     held: int
-    stalled_at: float | None
     shares: "list[Share]"
+
+    @property
+    def stalled_at(self) -> float | None: ...
 
     def buffered(self) -> int: ...
 

@@ -6,7 +6,7 @@ in a listed program counts as code.
 
 from toolreeve.core.evaluators.beside import CODE_FILES, COMPILERS, COPIERS, VARIABLES, WRITERS
 from toolreeve.core.evaluators.languages import AWKS, INTERPRETERS, JQS, MODULES, SEDS, SQL_DIALECTS, Interpreter
-from toolreeve.core.evaluators.names import plain_name
+from toolreeve.core.evaluators.names import find_beginning, plain_name
 from toolreeve.core.evaluators.ordinary import CODE_LETTERS, DATA, OPTION_NAMES
 from toolreeve.core.evaluators.runners import RUNNERS, Runner
 from toolreeve.core.evaluators.shells import BUILTINS, FOREIGN_SHELLS, JOINING, SHELLS
@@ -37,5 +37,6 @@ __all__ = [
     "Interpreter",
     "Runner",
     "Wrapper",
+    "find_beginning",
     "plain_name",
 ]

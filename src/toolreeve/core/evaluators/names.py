@@ -1,4 +1,10 @@
-"""Names of programs, and lists of words."""
+"""Names of programs, lists of words, and shapes that a word may begin with."""
+
+import re
+from collections.abc import Iterable
+
+_SHAPES = {"host:": re.compile(r"[^/]*:"), "user@-": re.compile(r"[^/]*@-"), "helper::": re.compile(r"[\w+.-]+::")}
+"""Beginnings that are not fixed text: a host, a host that is an option, a program that git would start."""
 
 
 def words(text: str) -> frozenset[str]:
@@ -14,3 +20,13 @@ def plain_name(program: str) -> str:
         if name.startswith(stem) and name[len(stem) :].lstrip("-").replace(".", "").isdigit():
             return stem
     return name
+
+
+def find_beginning(text: str, beginnings: Iterable[str]) -> str:
+    """The first of them that the text begins with, or nothing."""
+    for each in beginnings:
+        shape = _SHAPES.get(each)
+        begins = text.startswith(each) if shape is None else shape.match(text) is not None
+        if begins:
+            return each
+    return ""

@@ -14,18 +14,18 @@ CODE_LETTERS = frozenset({"-c", "-e", "-x"})
 
 DATA = words(
     """
-    : [ ab apropos arch arp aspell b2sum base32 base64 basename basenc bc blkid break bunzip2 bzcat bzip2 cal
-    cat cd chattr chgrp chmod chown cksum clear cloc cmp colordiff column comm continue cowsay cp crc32 csplit
-    cut date df diff diff3 dig dir dirname dirs dos2unix du echo egrep exiftool exit expand expr factor false
+    : [ ab apropos arch arp b2sum base32 base64 basename basenc bc blkid break bunzip2 bzcat bzip2 cal
+    cat cd chattr chgrp chmod chown cksum clear cmp colordiff column comm continue cp crc32 csplit
+    cut date df diff dig dir dirname dirs dos2unix du echo egrep exit expand expr factor false
     ffprobe fgrep figlet file fmt fold free getent getfacl getfattr getopt grep groups gunzip gzip hd head
-    hexdump hey host hostname html2text hunspell iconv id ifconfig install ip jo join jp kill link ln locale
-    locate logger look ls lsattr lsblk lscpu lsof lz4 mcookie md5sum mediainfo mkdir mkfifo mktemp mount mv ncal
+    hexdump hey host hostname html2text iconv id ifconfig jo join jp kill link ln locale
+    locate logger look ls lsattr lsblk lscpu lsof lz4 mcookie md5sum mediainfo mkdir mkfifo mktemp mv ncal
     netstat nl notify-send nproc nslookup numfmt od paste pdfinfo pdftotext pgrep pidof ping ping6 popd pr
-    printenv printf ps pushd pwd readlink realpath reset return rev rm rmdir route sdiff seq setfacl setfattr
+    printenv printf ps pushd pwd readlink realpath reset return rev rm rmdir route seq setfacl setfattr
     sha1sum sha224sum sha256sum sha384sum sha3sum sha512sum shift shred shuf sleep sponge ss stat strings stty
     sum sync tac tail tee test tidy top touch tput tr tracepath traceroute tree true truncate tsort tty type
     umask uname unexpand uniq units unix2dos unlink unxz unzstd uptime uuidgen vdir w wc wcalc wdiff whatis
-    whereis which who whoami whois wrk xmllint xxd xz xzcat yes zcat zgrep zstd zstdcat
+    whereis which who whoami whois xmllint xxd xz xzcat yes zcat zgrep zstd zstdcat
     """
 )
 """Programs for which every word is data, whatever it says."""

@@ -25,7 +25,7 @@ BUILTINS = words(
 
 JOINING = words(
     """
-    alias ansible at autossh batch bb beeline bq clickhouse clickhouse-client cling clisp clojure clush
+    alias ansible at autossh batch bb beeline bq capsh clickhouse clickhouse-client cling clisp clojure clush
     consul-template cqlsh crontab crystal csi cypher-shell dc dmenu dpkg-reconfigure elixir emacs emacsclient
     erl eval ex expect ftp fzf gdb ghc ghci git-shell gnuplot gomplate gp groovy gst guile hive
     hyperfine iex influx isql

@@ -8,15 +8,19 @@ from toolreeve.core.evaluators.names import words
 
 @dataclass(frozen=True, slots=True)
 class Wrapper:
-    """A program that runs the program named in its arguments, behind `operands` of its own."""
+    """A program that runs the program named in its arguments, behind `operands` of its own.
+
+    `valued` are options that take a word, `paired` those that take two.
+    """
 
     operands: int = 0
     valued: frozenset[str] = frozenset()
     assigns: bool = False
+    paired: frozenset[str] = frozenset()
 
 
-def _wrapper(operands: int = 0, valued: str = "", *, assigns: bool = False) -> Wrapper:
-    return Wrapper(operands, words(valued), assigns)
+def _wrapper(operands: int = 0, valued: str = "", *, assigns: bool = False, paired: str = "") -> Wrapper:
+    return Wrapper(operands, words(valued), assigns, words(paired))
 
 
 WRAPPERS: Mapping[str, Wrapper] = {
@@ -28,31 +32,36 @@ WRAPPERS: Mapping[str, Wrapper] = {
     "stdbuf": _wrapper(valued="-i -o -e --input --output --error"),
     "time": _wrapper(valued="-f -o --format --output"),
     "exec": _wrapper(valued="-a"),
-    "sudo": _wrapper(valued="-u -g -h -p -C -r -t -T -U -D -R --user --group --chdir", assigns=True),
+    "sudo": _wrapper(valued="-u -g -h -p -C -r -t -T -U -D --user --group --chdir", assigns=True),
     "doas": _wrapper(valued="-u -C"),
     "runuser": _wrapper(valued="-u -g -G"),
     "gosu": _wrapper(1),
     "su-exec": _wrapper(1),
-    "fakeroot": _wrapper(valued="-l -s -i -b"),
+    "fakeroot": _wrapper(valued="-s -i -b"),
     "flock": _wrapper(1, "-w -E --timeout --conflict-exit-code"),
     "chroot": _wrapper(1),
-    "taskset": _wrapper(1, "-c --cpu-list"),
-    "chrt": _wrapper(1, "-p -T -P -D"),
+    "taskset": _wrapper(1),
+    "chrt": _wrapper(1, "-T -P -D"),
     "numactl": _wrapper(valued="-N -m -C -i -p"),
-    "unshare": _wrapper(valued="-S -G -R -w --setuid --setgid --root --wd"),
+    "unshare": _wrapper(valued="-S -G -w --setuid --setgid --wd"),
     "nsenter": _wrapper(valued="-t -S -G --target --setuid --setgid"),
     "setpriv": _wrapper(valued="--reuid --regid --groups --securebits --selinux-label"),
-    "capsh": _wrapper(),
     "prlimit": _wrapper(valued="-p --pid"),
-    "bwrap": _wrapper(valued="--chdir --uid --gid --hostname --dir --tmpfs --proc --dev --unsetenv"),
+    "bwrap": _wrapper(
+        valued="--chdir --uid --gid --hostname --dir --tmpfs --proc --dev --unsetenv --mqueue --remount-ro --lock-file "
+        "--sync-fd --seccomp --add-seccomp-fd --block-fd --userns-block-fd --info-fd --json-status-fd --userns --pidns "
+        "--exec-label --file-label --cap-add --cap-drop --perms --size --args --argv0 --overlay-src --tmp-overlay",
+        paired="--bind --bind-try --dev-bind --dev-bind-try --ro-bind --ro-bind-try --setenv --symlink --file "
+        "--bind-data --ro-bind-data --bind-fd --ro-bind-fd --chmod",
+    ),
     "firejail": _wrapper(),
-    "strace": _wrapper(valued="-e -p -s -P -u -E"),
+    "strace": _wrapper(valued="-e -p -s -P -u"),
     "ltrace": _wrapper(valued="-o -e -p -s -u"),
     "valgrind": _wrapper(),
-    "faketime": _wrapper(1, "-f"),
+    "faketime": _wrapper(1),
     "rlwrap": _wrapper(valued="-f -H -p -s"),
     "cpulimit": _wrapper(valued="-l -p -e"),
-    "systemd-run": _wrapper(valued="-p -u --unit --property --slice --uid --gid"),
+    "systemd-run": _wrapper(valued="-u --unit --slice --uid --gid"),
     "systemd-inhibit": _wrapper(),
     **{
         name: _wrapper()

@@ -1,0 +1,137 @@
+"""Pipelined requests of one connection, parsed as far as there is room.
+
+What there is no room for stays in the kernel's buffers: reading pauses until requests before it are answered.
+"""
+
+import asyncio
+from collections import deque
+from typing import Protocol
+
+from toolreeve.serve.exchange import Exchange
+from toolreeve.serve.gate import Refused
+from toolreeve.serve.parser import RequestParser
+
+LARGEST = 64 * 1024
+"""Bytes of a body that may be answered the short way."""
+MOST_WAITING = 16
+"""Requests of one connection that are parsed before those in front of them are answered."""
+PIECE = 4096
+"""Bytes that are parsed without looking whether there is room for more requests."""
+_MOST_BODY_BYTES = 2 * LARGEST
+
+
+class Owner(Protocol):
+    """What a queue needs of its connection."""
+
+    def new_exchange(self, parser: RequestParser) -> Exchange:
+        """Raises Refused."""
+        ...
+
+    def advance(self) -> None: ...
+
+    def refuse(self, refusal: Refused) -> None: ...
+
+
+class RequestQueue:
+    """`arriving` is the request whose body is not complete yet, `current` the one that is being answered."""
+
+    def __init__(self, owner: Owner, transport: asyncio.Transport) -> None:
+        self._owner = owner
+        self._transport = transport
+        self._parser = RequestParser(self)
+        self._unparsed = bytearray()
+        self._stopped = False
+        self.is_paused = False
+        self.waiting: deque[Exchange] = deque()
+        self.arriving: Exchange | None = None
+        self.current: Exchange | None = None
+
+    def feed(self, data: bytes) -> None:
+        if self._unparsed or len(data) > PIECE or not self._has_room():
+            self._unparsed += data
+        else:
+            self._parse(data)
+        if self._unparsed or self.waiting or self.is_paused:
+            self.read_more()
+
+    def read_more(self) -> None:
+        """Parse what has come, and let more come, as far as there is room for it."""
+        while self._unparsed and self._has_room():
+            piece = bytes(self._unparsed[:PIECE])
+            del self._unparsed[:PIECE]
+            self._parse(piece)
+        full = not self._stopped and (bool(self._unparsed) or not self._has_room())
+        if full and not self.is_paused and not self._transport.is_closing():
+            self.is_paused = True
+            self._transport.pause_reading()
+        elif not full:
+            self.resume()
+
+    def resume(self) -> None:
+        if self.is_paused and not self._transport.is_closing():
+            self.is_paused = False
+            self._transport.resume_reading()
+
+    def stop(self) -> Exchange | None:
+        """Parse nothing more. Returns the request that is not complete, and stays so."""
+        self._stopped = True
+        self._unparsed.clear()
+        incomplete, self.arriving = self.arriving, None
+        return incomplete
+
+    def remove(self, exchange: Exchange) -> None:
+        if exchange is self.current:
+            self.current = None
+        else:
+            self.waiting.remove(exchange)
+
+    @property
+    def has_begun_request(self) -> bool:
+        return self.arriving is not None or self._parser.begun
+
+    def buffered(self) -> int:
+        """A body counts whole until its request is answered."""
+        received = sum(each.received for each in self.waiting)
+        if self.current is not None:
+            received += self.current.received
+        return len(self._unparsed) + received
+
+    def _has_room(self) -> bool:
+        if self.waiting:
+            body_bytes = sum(len(each.body) for each in self.waiting)
+            if len(self.waiting) >= MOST_WAITING or body_bytes > _MOST_BODY_BYTES:
+                return False
+        return self.current is None or len(self.current.body) <= _MOST_BODY_BYTES
+
+    def _parse(self, data: bytes) -> None:
+        try:
+            self._parser.feed(data)
+        except Refused as refusal:
+            self._owner.refuse(refusal)
+
+    # Called by the parser
+
+    def on_head(self, parser: RequestParser) -> None:
+        exchange = self._owner.new_exchange(parser)
+        self.arriving = exchange
+        self.waiting.append(exchange)
+        if exchange.take is None:
+            self._owner.advance()
+
+    def on_body(self, data: bytes) -> None:
+        exchange = self.arriving
+        if exchange is None:  # it has been answered, and what is left of it is not read
+            return
+        exchange.body += data
+        exchange.received += len(data)
+        exchange.changed()
+        if exchange.take is not None and exchange.received > LARGEST:
+            self._owner.advance()
+
+    def on_end(self) -> None:
+        exchange, self.arriving = self.arriving, None
+        if exchange is None:
+            return
+        exchange.whole = True
+        exchange.changed()
+        self._owner.advance()

@@ -1,0 +1,74 @@
+"""Slots of a session: locked side by side, each with every cover and with nothing of the others."""
+
+import asyncio
+import os
+import select
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.sandbox.test_endings import within
+from toolreeve.core.process import ProcessRequest
+from toolreeve.sandbox.command import Command
+from toolreeve.sandbox.environment import BASE
+from toolreeve.sandbox.grounds import Grounds
+from toolreeve.sandbox.sandbox import Sandbox
+from toolreeve.sandbox.session import Kind, Session, Slot
+from toolreeve.sandbox.tiers import Strictness
+
+
+@pytest.fixture
+async def session(tmp_path: Path) -> AsyncIterator[Session]:
+    sandbox = Sandbox(Grounds(workspace=str(tmp_path), readable=(sys.base_prefix,)), Strictness())
+    await sandbox.run(ProcessRequest(argv=("true",), directory=str(tmp_path)))
+    (session,) = sandbox._sessions.values()
+    yield session
+    await sandbox.close()
+
+
+@pytest.fixture
+def nothing() -> Iterator[int]:
+    descriptor = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    yield descriptor
+    os.close(descriptor)
+
+
+async def kind_of(session: Session) -> Kind:
+    (kind,) = session._idle
+    session.drop(await session.take(kind))
+    return kind
+
+
+async def print_file(session: Session, slot: Slot, path: Path, nothing: int) -> bytes:
+    request = ProcessRequest(argv=("cat", str(path)), directory=str(path.parent))
+    outcome = await Command(session, slot, None, request.limits).run(request, BASE, nothing)
+    return outcome.stdout
+
+
+async def test_a_path_covered_while_slots_are_being_locked_is_covered_in_all_of_them(
+    session: Session, tmp_path: Path, nothing: int
+) -> None:
+    kind = await kind_of(session)
+    path = tmp_path / "words.txt"
+    path.write_text("not for commands")
+    before = [asyncio.ensure_future(session.take(kind)) for _ in range(6)]
+    await asyncio.sleep(0)  # they are ordered, and none is there yet
+
+    session.cover([str(path)], [])
+    after = [asyncio.ensure_future(session.take(kind)) for _ in range(2)]
+    slots = await asyncio.gather(*before, *after)
+
+    assert [await print_file(session, slot, path, nothing) for slot in slots] == [b""] * 8
+
+
+async def test_a_slot_ends_when_its_line_does_however_many_were_made_beside_it(session: Session, nothing: int) -> None:
+    kind = await kind_of(session)
+    first, *_ = await asyncio.gather(*(session.take(kind) for _ in range(4)))
+    waiting = select.poll()
+    waiting.register(first.pidfd, select.POLLIN)
+
+    os.dup2(nothing, first.commands.fileno(), inheritable=False)
+
+    assert within(10, lambda: bool(waiting.poll(0)))
