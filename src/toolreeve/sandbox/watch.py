@@ -179,8 +179,11 @@ class Watch:
         return self._is_out_of_reach(path)
 
     def _is_out_of_reach(self, path: str) -> bool:
-        directory = os.path.dirname(path)
-        return not self._is_root(directory) and self._guards.hidden(directory) is not None
+        """Whether it lies in a directory that is hidden."""
+        while self._secrets and (path := path[: path.rindex("/")]):
+            if path in self._secrets:
+                return True
+        return False
 
     def hidden(self) -> frozenset[str]:
         """What is there and hidden."""
