@@ -100,7 +100,7 @@ def test_the_same_plant_grows_where_nothing_confines_it(work: Path, plant: str) 
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_that_the_host_obeys_is_quarantined(runner: Runner, name: str) -> None:
     for command in (f"mkdir -p $(dirname {name}); echo evil > {name}", f"mkdir -p a/b/$(dirname {name})"
-                    f"; echo > a/b/{name}; for i in a/b/* a/b/.[a-z]*; do mv $i .; done"):  # fmt: skip
+                    f"; echo evil > a/b/{name}; for i in a/b/* a/b/.[a-z]*; do mv $i .; done"):  # fmt: skip
         ended = runner.bash(command)
 
         assert not (runner.workspace / name).exists()
