@@ -434,3 +434,28 @@ async def test_a_runtime_is_started_once(world: World) -> None:
     await reeve.close()
     with pytest.raises(ToolreeveError, match="started once"):
         await reeve.start()
+
+
+def test_type_checkers_know_which_names_there_are(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("from toolreeve import Toolreeve\nfrom toolreeve import Nonsense\n")
+
+    checked = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "mypy",
+            "--strict",
+            "--follow-imports=silent",
+            "--cache-dir",
+            tmp_path / "cache",
+            program,
+        ],
+        capture_output=True,
+        text=True,
+        cwd=Path(toolreeve.__file__).parent.parent,
+        timeout=300,
+    )
+
+    assert 'Module "toolreeve" has no attribute "Nonsense"' in checked.stdout
+    assert "Toolreeve" not in checked.stdout

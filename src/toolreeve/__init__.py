@@ -72,10 +72,12 @@ _HOMES = {
 __all__ = sorted(_HOMES)
 
 
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used, so that `toolreeve --help` need not import the runtime."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'toolreeve' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # to a type checker, every name would then exist
+
+    def __getattr__(name: str) -> Any:
+        """Import a public name when it is first used, so that `toolreeve --help` need not import the runtime."""
+        if name not in _HOMES:
+            raise AttributeError(f"module 'toolreeve' has no attribute {name!r}")
+        value = getattr(import_module(_HOMES[name]), name)
+        globals()[name] = value
+        return value
