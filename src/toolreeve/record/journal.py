@@ -127,7 +127,7 @@ class Journal:
         call, meta, action, outcome = entry.call, entry.meta, entry.action, entry.outcome
         principal, verdict = call.principal, meta.verdict
         failure = outcome if type(outcome) is Failure else None
-        return {
+        body: _Body = {
             "v": VERSION,
             "ts": entry.at,
             "session": call.session,
@@ -153,6 +153,9 @@ class Journal:
             "labels": list(meta.labels),
             "output_length": 0 if outcome is None else _length(outcome),
         }
+        if meta.quarantined:
+            body["quarantined"] = list(meta.quarantined)
+        return body
 
     def write(self, connection: sqlite3.Connection, lines: Sequence[_Line]) -> None:
         """Called by the store, in its thread and inside its transaction."""
