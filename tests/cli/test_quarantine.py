@@ -103,3 +103,30 @@ def test_what_a_killed_runtime_left_is_told_by_the_next_and_listed(shell: Shell)
     [listed] = json.loads(shell.spawn("quarantine", "list", "--json").out)
     assert listed["path"] == str(shell.workspace / ".vscode")
     assert listed["id"] in after.out
+
+
+def test_what_was_taken_is_on_record_with_its_call(shell: Shell, held: str) -> None:
+    (taken,) = shell.spawn("--json", "audit", "list").json
+
+    assert held in json.dumps(taken)
+
+
+def test_a_file_that_git_may_track_is_told_of_as_one(shell: Shell) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=shell.workspace, check=True)
+
+    made = shell.spawn("--mode", "bypass", "call", "bash", "command=mkdir .github; echo 1 > .github/x; echo done")
+
+    assert (
+        "[quarantined .github: CI obeys it; if git tracks it, git shows it as deleted until you release it" in made.out
+    )
+
+
+def test_settings_of_git_that_are_named_may_be_changed_by_commands(shell: Shell) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=shell.workspace, check=True)
+    change = ("--mode", "bypass", "call", "bash", "command=git config user.name Ada && git config user.name")
+
+    refused = shell.spawn(*change)
+    changed = shell.spawn(*change, env={"TOOLREEVE_WORKSPACE_SENSITIVE_ALLOW": ".git/config"})
+
+    assert refused.status != 0
+    assert (changed.status, changed.out) == (0, "Ada\n")

@@ -138,6 +138,8 @@ class Quarantine:
         except OSError as problem:
             return f"{self._shown(path)} could NOT be quarantined: {problem.strerror}. {why}: remove it yourself"
         again = "; what it held before is back" if held.restored else ""
+        if not held.restored and _is_in_work_tree(path, root):
+            again = "; if git tracks it, git shows it as deleted until you release it"
         if held.kept is not None:
             again += f"; too large to be copied to the state directory, it lies in {self._shown(held.kept)}"
         return f"quarantined {self._shown(path)}: {why}{again} (toolreeve quarantine release {held.id})"
@@ -315,3 +317,15 @@ def _restore(directory: int, name: str, former: bytes, facts: Mapping[str, Any])
         case _:
             return False
     return True
+
+
+def _is_in_work_tree(path: str, root: str) -> bool:
+    """Whether a path lies in the work tree of a repository, not in the repository itself."""
+    around = os.path.dirname(path)
+    while is_within(around, root):
+        if os.path.basename(around).casefold() == ".git":
+            return False
+        if os.path.lexists(f"{around}/.git"):
+            return True
+        around = os.path.dirname(around)
+    return False

@@ -48,6 +48,13 @@ class Repositories:
 
     def judge(self, path: str, leads: Leads) -> Guarded | None:
         """What guards an absolute path, as things are now."""
+        found = self._find(path, leads)
+        if found is None or not found.liftable:
+            return found
+        root = self._guards.root_of(path)
+        return None if root is not None and self._guards.is_allowed(path, root) else found
+
+    def _find(self, path: str, leads: Leads) -> Guarded | None:
         found = self._guards.guarded(path)
         if found is not None and found.repository is not None:
             found = found if table.outermost(path, found.repository) in self._known else None
