@@ -8,6 +8,7 @@ from typing import Protocol
 
 from toolreeve.config import Configuration, Quality
 from toolreeve.config.guards import guard_table
+from toolreeve.core import git_config
 from toolreeve.core.commands import CommandRules
 from toolreeve.core.process import Processes
 from toolreeve.sandbox.docker import Docker
@@ -48,7 +49,19 @@ def grounds(configuration: Configuration) -> Grounds:
         protected=configuration.governing,
         hidden=(os.path.realpath(settings.state.dir),),
         guards=guard_table(configuration),
+        git_identity=_git_identity(configuration.home),
     )
+
+
+def _git_identity(home: str) -> str:
+    """Who commits, from the user's own settings of git: commands see nothing else of them."""
+    found = ""
+    for path in (Path(home, ".config/git/config"), Path(home, ".gitconfig")):
+        try:
+            found += git_config.identity(path.read_bytes()).decode("utf-8", "surrogateescape")
+        except (OSError, git_config.Malformed):
+            continue
+    return found
 
 
 def command_rules(configuration: Configuration) -> CommandRules:

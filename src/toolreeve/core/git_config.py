@@ -226,6 +226,15 @@ def inert_copy(data: bytes, *, worktrees: Callable[[str], bool] = lambda _: Fals
     return "".join(map(_written, kept)).encode("utf-8", "surrogateescape")
 
 
+_IDENTITY = frozenset({"user.name", "user.email"})
+
+
+def identity(data: bytes) -> bytes:
+    """The file with nothing but who commits. Raises Malformed."""
+    kept = (setting for setting in parse(data) if setting.name in _IDENTITY)
+    return "".join(map(_written, kept)).encode("utf-8", "surrogateescape")
+
+
 def _written(setting: Setting) -> str:
     subsection = "" if setting.subsection is None else f' "{_quoted(setting.subsection)}"'
     header = f"[{setting.section}{subsection}]\n"

@@ -61,7 +61,8 @@ NOTHING = Found()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grounds:
     """`readable` are toolchains beyond the system's; `protected` and `hidden` what no command changes or sees, wherever
-    it lies; `guards` the table that finds more of both in what commands may write."""
+    it lies; `guards` the table that finds more of both in what commands may write. `git_identity` are settings of git
+    for every command."""
 
     workspace: str
     may_write: bool = True
@@ -70,6 +71,7 @@ class Grounds:
     protected: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     guards: GuardTable | None = None
+    git_identity: str = ""
 
     @property
     def roots(self) -> tuple[str, ...]:
@@ -107,6 +109,7 @@ class Grounds:
             guarded=tuple(guarded),
             hidden=tuple(dict.fromkeys((*self.hidden, *found.hidden))),
             contents={path: data.decode("latin-1") for path, data in found.contents},
+            git_identity=self.git_identity,
             programs=_programs(request.allowed_programs) if request.allowed_programs else None,
             uid=uid,
             owner=_owner(self.workspace),

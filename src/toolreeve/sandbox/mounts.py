@@ -177,11 +177,11 @@ def _write_files(plan: Plan) -> None:
         "group": f"root:x:0:\nagent:x:{uid}:\n",
         "hosts": "127.0.0.1 localhost\n::1 localhost\n",
         "hostname": "sandbox\n",
-        "gitconfig": "[safe]\n\tdirectory = *\n[core]\n\tcheckStat = minimal\n",
+        "gitconfig": f"[safe]\n\tdirectory = *\n[core]\n\tcheckStat = minimal\n{plan.git_identity}",
     }
     os.makedirs("etc", exist_ok=True)
     for name, text in texts.items():
-        with open(f"etc/{name}", "w") as file:
+        with open(f"etc/{name}", "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(text)
 
 

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 class Plan(NamedTuple):
     """`protected` paths, named by the operator, and `guarded` ones, found, lie in writable ones and stay as they are;
     `hidden` ones are covered. `contents` are files that show these bytes, written as Latin-1, instead of their own.
-    `sources` are the real paths of those readable ones that are reached over links.
+    `sources` are the real paths of those readable ones that are reached over links. `git_identity` is added to the
+    settings of git in the place.
 
     `programs` is None where every program of the system may run; else only these, by the name they are found under.
     `scratch` is a directory of the host's for temporary files where the place has none of its own.
@@ -28,6 +29,7 @@ class Plan(NamedTuple):
     guarded: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     contents: dict[str, str] = {}  # noqa: RUF012  # never changed
+    git_identity: str = ""
     programs: dict[str, str] | None = None
     uid: int | None = None
     owner: tuple[int, int] = (0, 0)
