@@ -59,7 +59,6 @@ class Upkeep:
         if self._quarantine is not None and self._baseline is not None:
             self._notices = settle_leftovers(self._watch, self._quarantine, self._guards)
             self._baseline.open()
-            self._notices += (self._baseline.problem,) if self._baseline.problem else ()
 
     def take_notices(self) -> tuple[str, ...]:
         """For the next result: what was put aside when no command was waited for, and what is not watched."""
@@ -93,7 +92,8 @@ class Upkeep:
 
     @property
     def incomplete(self) -> str:
-        return self._watch.incomplete or (self._baseline.problem if self._baseline else "")
+        unkept = self._baseline.problem if self._baseline is not None else ""
+        return "; ".join(filter(None, (self._watch.incomplete, unkept)))
 
     def found(self) -> Found:
         """All that a place must cover."""
