@@ -215,7 +215,7 @@ class Quarantine:
         source, name = os.path.split(self.content(held))
         with beneath.parent(held.root, held.path) as (directory, last), _open(Path(source)) as origin:
             if _exists(directory, last):
-                raise FileExistsError(errno.EEXIST, "something stands there now: move it away first, then release again")
+                raise FileExistsError(errno.EEXIST, "something stands there now: move it away, then release again")
             if not _exists(origin, name):
                 raise FileNotFoundError(errno.ENOENT, "it was no file and had no content to keep")
             self._check(held, origin, name)
