@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 import select
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -72,3 +73,25 @@ async def test_a_slot_ends_when_its_line_does_however_many_were_made_beside_it(s
     os.dup2(nothing, first.commands.fileno(), inheritable=False)
 
     assert within(10, lambda: bool(waiting.poll(0)))
+
+
+@pytest.fixture
+def many_descriptors() -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
+    held = [os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC) for _ in range(1100)]
+    yield
+    for descriptor in held:
+        os.close(descriptor)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.usefixtures("many_descriptors")
+async def test_a_place_is_built_for_a_runtime_with_many_descriptors(tmp_path: Path) -> None:
+    sandbox = Sandbox(Grounds(workspace=str(tmp_path), readable=(sys.base_prefix,)), Strictness())
+    try:
+        ended = await sandbox.run(ProcessRequest(argv=("echo", "fine"), directory=str(tmp_path)))
+    finally:
+        await sandbox.close()
+
+    assert ended.stdout == b"fine\n"

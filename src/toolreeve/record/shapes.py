@@ -15,6 +15,7 @@ _TELLING_NAME = (
 )
 _QUOTE = r"\\*[\"'`]"
 _VALUE = r"[^\s\"'`&;\\\\]+"
+_MIXED = r"[A-Za-z0-9+/=_.~!@#$%^&*-]"
 _OPTION = r"(?:(?:[^\n|;]|\\\n)* )?"
 
 
@@ -72,6 +73,7 @@ LOOSE: tuple[str, ...] = (
     rf"({_TELLING_NAME}(?:{_QUOTE})?\]?\s*(?::|=>?|:=)\s*{_QUOTE})([^\"'`\\\r\n]+)",
     rf"((?m:^)[\t >+#*-]*(?:(?:export|set|setx|env|arg)\s+)?[a-z0-9_.-]*{_TELLING_NAME}[ \t]*[:=][ \t]*)"
     rf"({_VALUE})[ \t]*,?(?m:$)",
+    rf"({_TELLING_NAME}:[ \t]+)({_MIXED}*[0-9]{_MIXED}{{7,}}|{_MIXED}{{7,}}[0-9]{_MIXED}*)",
     rf"(<[a-z0-9_.:-]*{_TELLING_NAME}>)([^<\s]+)<",
 )
 LABELLED = f"(?i)(?:{'|'.join((*FIRM, *LOOSE))})".encode()

@@ -118,7 +118,7 @@ def _serve(runtime: socket.socket, life: int, yard: "Yard", listener: socket.soc
     gc.disable()
     patience = None if yard.apart else _ORPHANS_EVERY
     while True:
-        heard, _, _ = select.select([runtime.fileno(), life, *yard.next_told()], [], [], patience)
+        heard = _readable([runtime.fileno(), life, *yard.next_told()], patience)
         if life in heard or (runtime.fileno() in heard and not yard.obey()):
             break
         if not heard:
@@ -127,6 +127,14 @@ def _serve(runtime: socket.socket, life: int, yard: "Yard", listener: socket.soc
             if told in heard:
                 yard.answer()
     yard.end()
+
+
+def _readable(descriptors: list[int], patience: float | None) -> list[int]:
+    """By `poll`, for the runtime may have handed us descriptors beyond those that `select` can wait for."""
+    awaited = select.poll()
+    for descriptor in descriptors:
+        awaited.register(descriptor, select.POLLIN)
+    return [descriptor for descriptor, _ in awaited.poll(None if patience is None else patience * 1000)]
 
 
 class _Locking(NamedTuple):
