@@ -68,6 +68,8 @@ def test_everything_under_a_telling_name_goes_but_an_answer_of_yes_no_or_nothing
         ("curl -H 'Authorization: Basic dXNlcjpwYXNz' x", "curl -H 'Authorization: Basic [redacted]' x"),
         ("bearer abcdefgh12345678", "bearer [redacted]"),
         ("Cookie: sid=1; theme=dark\nHost: x", "Cookie: [redacted]\nHost: x"),
+        ("echo 'password: s3cr3tPass9'", "echo 'password: [redacted]'"),
+        ("the token: authentication goes on", "the token: authentication goes on"),
         ("X-Api-Key: 12345", "X-Api-Key: [redacted]"),
         ("postgres://app:hunter2@db:5432/x", "postgres://app:[redacted]@db:5432/x"),
         ("https://:hunter2@h/", "https://:[redacted]@h/"),
