@@ -106,9 +106,8 @@ def test_a_guarded_file_saved_during_a_command_stays_read_only(runner: Runner, n
 
 
 def test_a_repository_replaced_during_a_command_stays_read_only(runner: Runner) -> None:
-    meanwhile(
-        runner, "while [ -w .git/config ]; do :; done; echo planted > .git/config; touch .git/hooks/x; mv .git gone"
-    )
+    covered = "while [ -w .git/config ] || [ -w .git/hooks ]; do :; done"
+    meanwhile(runner, f"{covered}; echo planted > .git/config; touch .git/hooks/x; mv .git gone")
 
     other = runner.workspace / "src/other"
     shutil.copytree(runner.workspace / ".git", other)
