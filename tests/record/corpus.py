@@ -101,7 +101,7 @@ client_secret: "{A40}"
 token = "{A40}"
 password = '{P14}'
 <password>{A14}</password>
-//registry.npmjs.org/:_authToken={A36}
+//packages.example/:_authToken={A36}
 _auth={A40}
 machine h.example login ada password {P14}
 login ada\\n  password {P14}
