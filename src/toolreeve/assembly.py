@@ -1,4 +1,4 @@
-"""How do the parts fit together? Built from a configuration, started and stopped in the order of their dependence.
+"""Composition root: builds the parts from a configuration, starts and stops them in order.
 
 The only place where real time, chance and the database come in.
 """

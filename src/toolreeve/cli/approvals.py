@@ -1,4 +1,4 @@
-"""What waits for a person, and what do they say? Questions of clients that could not be asked when they called.
+"""`toolreeve approvals`: pending approvals, listed, shown and decided.
 
 A decision is made once, by whoever is first, and is on record. It lets one call run; the call itself is made by whoever
 waits for it, and judged again then. It is a person's: asked on a terminal, where the call is shown, unless they say

@@ -1,4 +1,4 @@
-"""Is every control active? Each is tried on the real part: what should be refused is asked for, and must be refused.
+"""Checks of `doctor` that every control is active, by trying what it must refuse.
 
 No file is opened for a probe, and only the state directory is changed.
 """

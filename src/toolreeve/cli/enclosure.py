@@ -1,4 +1,4 @@
-"""How well are programs confined here? Every mechanism of the kernel, then the sandbox itself with a program in it."""
+"""Checks of `doctor` on the sandbox: each kernel mechanism, each limit, and one real command."""
 
 import asyncio
 import os

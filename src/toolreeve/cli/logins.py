@@ -1,4 +1,4 @@
-"""How does a person log in to a server on the web, and out again?"""
+"""`toolreeve servers login` and `logout`: OAuth for MCP servers on the web."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Which command was meant, and what does the process exit with? Commands are imported when they are asked for.
+"""Entry point of the command line: lazy commands, exit statuses.
 
 Only the answer goes to stdout; what is said about it goes to stderr. `toolreeve --help` imports no command.
 """

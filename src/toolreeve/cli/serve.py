@@ -1,4 +1,4 @@
-"""How are the tools offered over HTTP? A server on this machine alone, unless tokens say who else may come in."""
+"""`toolreeve serve`: the HTTP server, on loopback alone unless tokens are configured."""
 
 from functools import partial
 from typing import TYPE_CHECKING

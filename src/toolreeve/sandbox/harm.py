@@ -1,4 +1,4 @@
-"""Judges a guarded path that a command left: does it make the host run or obey anything?
+"""Judgement of a guarded path that a command left: harmful or not.
 
 What git itself writes for `init`, `clone`, `worktree add` and `submodule add` does not; what is not known to be
 harmless does. Links are never harmless: what they lead to may change unseen.

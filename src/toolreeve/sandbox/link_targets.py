@@ -1,4 +1,4 @@
-"""Targets of links that stand for guarded or hidden paths: when are they replaced?
+"""Watch over the targets of links in place of guarded or hidden paths.
 
 Their names say nothing, so the folders that hold them are watched for these names alone.
 """

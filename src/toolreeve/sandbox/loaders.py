@@ -1,4 +1,4 @@
-"""Loaders: which files must the kernel run besides a program's own?
+"""ELF interpreters and `#!` programs that a program needs to start.
 
 A dynamically linked ELF program names one, its loader, which the kernel opens like a program.
 """

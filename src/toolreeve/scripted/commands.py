@@ -1,4 +1,4 @@
-"""Command check: would a program take a value among its words, or in its input, for code?
+"""Command check: refuses values that a program would take for code.
 
 Works on what `core.evaluators` says about programs. For a program that is not listed there, a value may be an operand;
 options that by their name run something may not carry one. Fails closed: a program that is not fixed gets no value.

@@ -1,4 +1,4 @@
-"""Option check: could a value be, or belong to, an option that makes a program run something?
+"""Option check: refuses values that could be options which run programs.
 
 An option of a listed program carries a value only if it is listed as plain. Of a program that is not listed, options
 that by their name run something carry none.

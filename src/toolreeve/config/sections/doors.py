@@ -1,4 +1,4 @@
-"""What do those who come to us see, where do we listen, and whom do we let in?"""
+"""Settings of the servers: what clients see, addresses, tokens and limits."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
