@@ -1,7 +1,7 @@
 """Judgement of a guarded path that a command left: harmful or not.
 
-What git itself writes for `init`, `clone`, `worktree add` and `submodule add` does not; what is not known to be
-harmless does. Links are never harmless: what they lead to may change unseen.
+What git itself writes for `init`, `clone`, `worktree add` and `submodule add` is harmless; all that is not known to be
+harmless is harmful. Links are never harmless: what they lead to may change unseen.
 """
 
 import os

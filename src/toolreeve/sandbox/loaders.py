@@ -1,4 +1,4 @@
-"""ELF interpreters and `#!` programs that a program needs to start.
+"""ELF interpreters (dynamic loaders) that programs need to start.
 
 A dynamically linked ELF program names one, its loader, which the kernel opens like a program.
 """
