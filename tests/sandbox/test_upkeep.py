@@ -130,7 +130,8 @@ async def test_a_guarded_file_that_goes_and_comes_back_during_a_command_stays_re
     config.write_text("before")
     begun = asyncio.Event()
     sandbox = Sandbox(Grounds(workspace=str(tmp_path)), Strictness(require="full"))
-    script = "echo begun; while [ ! -e .git/config ] || [ -w .git/config ]; do :; done; echo planted > .git/config"
+    saved = "until grep -q after .git/config 2> /dev/null; do :; done"
+    script = f"echo begun; {saved}; while [ -w .git/config ]; do :; done; echo planted > .git/config"
     request = ProcessRequest(argv=("bash", "-c", script), directory=str(tmp_path))
     try:
         running = asyncio.create_task(sandbox.run(request, lambda *_: begun.set()))

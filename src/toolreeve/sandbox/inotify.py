@@ -2,8 +2,10 @@
 
 import ctypes
 import errno
+import fcntl
 import os
 import struct
+import termios
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -36,6 +38,8 @@ CONTENT = MODIFY | CLOSE_WRITE | ATTRIB | _DO_NOT_FOLLOW
 
 _HEADER = struct.Struct("iIII")
 _BUFFER = 1 << 18
+_SIZE = struct.Struct("=i")
+_NO_SIZE = _SIZE.pack(0)
 
 MOST_QUEUED = 1 << 16
 """After so many events, all that waited before the first was read have been; the kernel's default is 16,384."""
@@ -71,11 +75,9 @@ class Inotify:
         _library.inotify_rm_watch(self.descriptor, watch)  # one that is gone already is as good
 
     def read(self) -> bytes:
-        """What waits, up to a buffer full; empty if nothing does."""
-        try:
-            return os.read(self.descriptor, _BUFFER)
-        except BlockingIOError:
-            return b""
+        """What waits, up to a buffer full; empty if nothing does, which is asked before each command."""
+        (waiting,) = _SIZE.unpack(fcntl.ioctl(self.descriptor, termios.FIONREAD, _NO_SIZE))
+        return os.read(self.descriptor, min(waiting, _BUFFER)) if waiting else b""
 
     def close(self) -> None:
         os.close(self.descriptor)

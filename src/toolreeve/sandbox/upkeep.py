@@ -208,7 +208,12 @@ class Upkeep:
     async def end(self, number: int, call: str = "") -> tuple[str, ...]:
         """Put aside what appeared while it ran, unless another command that ran then still does; what was done. Goes on
         when its caller is cancelled."""
-        return await asyncio.shield(self.end_later(number, call))
+        self.look()
+        if self._suspects or self._watch.has_locked:
+            return await asyncio.shield(self._start(self._end(number, call)))
+        self._part(number)  # nothing appeared: most commands end here, without another turn of the loop
+        self._rest()
+        return ()
 
     def end_later(self, number: int, call: str = "") -> "asyncio.Task[tuple[str, ...]]":
         """As `end`, without waiting. What was done is told with the next result if nobody awaits it."""
@@ -231,9 +236,13 @@ class Upkeep:
         elif any(changes := self._part(number)):
             async with self._turn:
                 notices = await self._settle(*changes, call)
+        self._rest()
+        return notices
+
+    def _rest(self) -> None:
+        """The baseline needs no comparing while nothing runs."""
         if self._baseline is not None and not (self._running or self._lasting or self._settling):
             self._baseline.end()
-        return notices
 
     def _part(self, number: int) -> tuple[frozenset[str], frozenset[str]]:
         """A command has ended: what appeared and what was replaced that only ended commands can have made."""
