@@ -26,7 +26,6 @@ def run(line: socket.socket, uid: int | None) -> NoReturn:
         if uid is not None:
             identity.become(uid)
         syscalls.prctl(syscalls.PR_SET_DUMPABLE, 0)
-        syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
         with contextlib.suppress(OSError):
             syscalls.drop_capabilities()
         while os.read(_LINE, 1):

@@ -95,12 +95,13 @@ def _trees(plan: Plan, mapping: int) -> Iterator[Tree]:
         yield Tree(path, path, may_not_run, mapping)
 
 
-def enter_slot(plan: Plan) -> dict[str, set[str]]:
-    """In a mount namespace just copied: follow the place's later covers, and get temporary folders of one's own.
-
-    Each comes with the names in it that must stay: what the place has mounted there.
-    """
+def follow_place() -> None:
+    """In a mount namespace just copied: the place's later covers are seen here, and nothing of ours is seen there."""
     syscalls.mount(None, "/", None, syscalls.MS_REC | syscalls.MS_SLAVE)
+
+
+def temporary_folders(plan: Plan) -> dict[str, set[str]]:
+    """Mount new ones, each with the names in it that must stay: what the place has mounted there."""
     shown = (*plan.readable, *plan.writable)
     flags = _KEPT_SMALL | (syscalls.MS_NOEXEC if plan.programs is not None else 0)
     return {path: _renew(path, plan.temporary_mb, flags, shown) for path in TEMPORARY if path not in shown}

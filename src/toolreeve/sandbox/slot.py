@@ -154,7 +154,7 @@ def _go_apart(plan: Plan) -> tuple[socket.socket | None, int, Scratch]:
         identity.enter_user_namespace(apart)
     else:
         syscalls.unshare(apart)
-    folders = mounts.enter_slot(plan)
+    mounts.follow_place()
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     pid, pidfd = syscalls.clone(syscalls.CLONE_PIDFD)
     if pid == 0:
@@ -163,6 +163,7 @@ def _go_apart(plan: Plan) -> tuple[socket.socket | None, int, Scratch]:
     theirs.close()
     if not ours.recv(1):
         raise OSError("the keeper of the slot did not start")
+    folders = mounts.temporary_folders(plan)  # by now, for what is done before is copied into the keeper's memory
     if plan.uid is not None and not plan.counts_processes:
         identity.become(plan.uid)
     scratch = Scratch(folders, home=mounts.HOME, work=mounts.PRIVATE, temporary=mounts.TEMPORARY[0], mounted=True)

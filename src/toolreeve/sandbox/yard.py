@@ -46,6 +46,7 @@ def main(descriptor: int, planned: int) -> None:
         if plan.tier == "full":
             mapping = _go_apart(plan, runtime)
             listener, covers = _open_place(plan, mapping)
+            syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)  # for all slots
             _serve(runtime, life, Yard(runtime, plan, covers), listener)
         else:
             syscalls.prctl(syscalls.PR_SET_CHILD_SUBREAPER, 1)
