@@ -7,8 +7,8 @@ from pathlib import Path
 
 from toolreeve.core import json
 from toolreeve.record.chain import Tail, read_head, write_head
-from toolreeve.record.database import open_writer
 from toolreeve.record.gaps import read_known
+from toolreeve.record.sqlite.database import open_writer
 from toolreeve.record.witness import Sighting, Witness
 
 INSERT = "INSERT INTO audit (seq, call_id, kind, body, hash) VALUES (?, ?, ?, ?, ?)"

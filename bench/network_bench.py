@@ -15,8 +15,8 @@ from pathlib import Path
 
 from bench.measure import Row, micros
 from toolreeve.core.http import HttpRequest
-from toolreeve.guard.client import GuardedHttp
-from toolreeve.guard.network import MEGABYTE, NetworkGuard, NetworkSettings
+from toolreeve.guard.network.client import GuardedHttp
+from toolreeve.guard.network.guard import MEGABYTE, NetworkGuard, NetworkSettings
 
 REQUESTS = 400
 ROUNDS = 7
@@ -194,7 +194,7 @@ def _answer(kind: str) -> tuple[bytes, list[bytes]]:
 
 
 def _pack(kind: str, data: bytes) -> bytes:
-    from toolreeve.guard.body import _zstd
+    from toolreeve.guard.network.body import _zstd
 
     if kind == "gzip":
         return gzip.compress(data, 1)

@@ -12,7 +12,7 @@ from bench.measure import Row
 from bench.road import runtime
 from toolreeve import DangerLevel, Toolreeve, tool
 from toolreeve.config import Settings, State, Workspace
-from toolreeve.config.places import DATABASE
+from toolreeve.config.xdg import DATABASE
 from toolreeve.record.audit import Audit
 from toolreeve.record.store import Store
 

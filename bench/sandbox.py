@@ -13,7 +13,7 @@ from pathlib import Path
 from bench.measure import Row, percentile
 from toolreeve.core.errors import ToolError
 from toolreeve.core.process import ProcessLimits, ProcessRequest
-from toolreeve.sandbox.grounds import Grounds
+from toolreeve.sandbox.layout import Layout
 from toolreeve.sandbox.sandbox import Sandbox
 from toolreeve.sandbox.tiers import Strictness
 
@@ -73,7 +73,7 @@ def _below() -> int:
 
 async def sandbox() -> list[Row]:
     with tempfile.TemporaryDirectory() as workspace:
-        held = Sandbox(Grounds(workspace=workspace, readable=(sys.base_prefix, sys.prefix)), Strictness())
+        held = Sandbox(Layout(workspace=workspace, readable=(sys.base_prefix, sys.prefix)), Strictness())
         try:
             return await _measure(held, workspace)
         finally:

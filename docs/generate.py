@@ -15,19 +15,19 @@ from typing import Any
 
 import click
 
-from toolreeve.builtin import TOOLS
-from toolreeve.cli.invocation import common_options
 from toolreeve.cli.main import COMMANDS, toolreeve
-from toolreeve.config.about import Project
+from toolreeve.cli.options import common_options
+from toolreeve.config.field import ProjectScope
+from toolreeve.config.fields import SettingField, leaves
 from toolreeve.config.layers import ALIASES
-from toolreeve.config.leaves import Leaf, leaves
-from toolreeve.config.tables import TOKENS
+from toolreeve.config.mcp_servers.schema import SERVER
+from toolreeve.config.table_schemas import TOKENS
 from toolreeve.core.errors import TRAITS, ErrorCode
 from toolreeve.core.tool import FunctionTool
-from toolreeve.policy.format import policy_schema
-from toolreeve.policy.shell.specs import names as specified
-from toolreeve.policy.shell.starting import BLOCKED, STARTED
-from toolreeve.remote.configured.declared import SERVER
+from toolreeve.policy.schema import policy_schema
+from toolreeve.policy.shell.allowlist import BLOCKED, STARTED
+from toolreeve.policy.shell.programs.spec import names as specified
+from toolreeve.runtime.builtin import TOOLS
 
 REFERENCE = Path(__file__).parent / "reference"
 NOTICE = "<!-- Written by `make docs` from the code. Change the code, not this page. -->"
@@ -94,12 +94,12 @@ def _exit_statuses() -> Iterator[str]:
 
 
 PROJECT = {
-    Project.NEVER: "nothing",
-    Project.LOWER: "lower it",
-    Project.ADD: "add to it",
-    Project.TURN_OFF: "turn it off",
-    Project.STRICTER: "make it stricter",
-    Project.WHEN_TRUSTED: "add to it, once trusted",
+    ProjectScope.NEVER: "nothing",
+    ProjectScope.LOWER: "lower it",
+    ProjectScope.ADD: "add to it",
+    ProjectScope.TURN_OFF: "turn it off",
+    ProjectScope.STRICTER: "make it stricter",
+    ProjectScope.WHEN_TRUSTED: "add to it, once trusted",
 }
 
 
@@ -139,7 +139,7 @@ def _token() -> Iterator[str]:
     yield from table(("key", "value", "meaning"), _keys(TOKENS["items"]))
 
 
-def _kind(leaf: Leaf) -> str:
+def _kind(leaf: SettingField) -> str:
     schema = leaf.document
     if "enum" in schema:
         return " or ".join(code(json.dumps(value)) for value in schema["enum"])

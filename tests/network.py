@@ -15,7 +15,7 @@ from ssl import SSLContext
 from typing import Any, cast
 
 from toolreeve.core.urls import Address
-from toolreeve.guard.resolver import unresolved
+from toolreeve.guard.network.resolver import unresolved
 
 
 def _stay_on_loopback(event: str, args: tuple[Any, ...]) -> None:

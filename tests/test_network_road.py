@@ -102,6 +102,6 @@ def test_a_rule_that_is_none_is_told_with_its_place(world: World) -> None:
 
 def test_the_http_library_is_not_loaded_before_it_is_needed() -> None:
     names = ["httpx2", "httpcore2", "idna", "brotli", "h2", "anyio"]
-    look = f"import sys, toolreeve.runtime; print([name for name in {names} if name in sys.modules])"
+    look = f"import sys, toolreeve.runtime.toolreeve; print([name for name in {names} if name in sys.modules])"
 
     assert subprocess.run([sys.executable, "-c", look], capture_output=True, check=True).stdout == b"[]\n"

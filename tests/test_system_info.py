@@ -69,7 +69,8 @@ def test_it_starts_without_the_runtime_and_ends_with_its_client(tmp_path: Path) 
     program = (
         "import sys, toolreeve.system_info as server\n"
         "server.main()\n"
-        "print([m for m in sys.modules if m in ('toolreeve.runtime', 'mcp', 'pydantic', 'sqlite3')], file=sys.stderr)"
+        "heavy = ('toolreeve.runtime.toolreeve', 'mcp', 'pydantic', 'sqlite3')\n"
+        "print([module for module in sys.modules if module in heavy], file=sys.stderr)"
     )
     with Child([sys.executable, "-c", program], cwd=tmp_path, env=home(tmp_path)) as server:
         server.greet()

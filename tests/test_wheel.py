@@ -114,8 +114,8 @@ for name in ("a.pdf", "a.docx"):
 def test_without_the_packages_for_http_only_what_can_be_unpacked_is_accepted() -> None:
     program = """
 from toolreeve.core.errors import ToolError
-from toolreeve.guard.body import ACCEPT_ENCODING, decoders_for
-from toolreeve.guard.transport import HAS_HTTP2
+from toolreeve.guard.network.body import ACCEPT_ENCODING, decoders_for
+from toolreeve.guard.network.transport import HAS_HTTP2
 print(ACCEPT_ENCODING, HAS_HTTP2)
 try:
     decoders_for("br")

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from bench.attacks.outcome import Tally
 from toolreeve.core.call import Role
-from toolreeve.core.commands import SHIPPED
+from toolreeve.core.command_settings import SHIPPED
 from toolreeve.core.errors import ToolError
+from toolreeve.policy.shell.allowlist import STARTED, refusal
 from toolreeve.policy.shell.analysis import analyse_programs
-from toolreeve.policy.shell.starting import STARTED, refusal
-from toolreeve.tools.words import split
+from toolreeve.tools.argv import split
 
 RUNNING = frozenset(("shell", "command", "reverse-shell", "bind-shell", "library-load", "inherit"))
 OWN_CODE = frozenset(("java", "javac", "gradle", "mvn", "dotnet", "make", "ninja", "pytest", "tox", "jest", "vitest"))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bench.attacks.outcome import Tally
 from toolreeve.core.errors import ToolError
-from toolreeve.scripted.interpreter import PREAMBLE, VALUES
+from toolreeve.scripted.shebang import PREAMBLE, VALUES
 from toolreeve.scripted.syntax import TemplateProblem
 from toolreeve.scripted.template import Script, compile_script
 

@@ -20,7 +20,7 @@ from toolreeve.config import Settings, State
 from toolreeve.config import Workspace as WorkspaceSettings
 from toolreeve.core.call import ToolCall
 from toolreeve.core.errors import ToolError
-from toolreeve.guard.workspace import Workspace
+from toolreeve.guard.files.workspace import WorkspaceFiles
 
 CANARY = "CANARY-7f3a"
 SWAP_SECONDS = 1.5
@@ -123,7 +123,7 @@ def _lists(corpora: Path | None) -> Iterator[tuple[str, list[str]]]:
 
 async def _attack(name: str, payloads: Sequence[str], ground: Ground, reeve: Toolreeve) -> Tally:
     tally = Tally(name=name, payloads=len(payloads))
-    guards = [Workspace(ground.root, backend="openat2"), Workspace(ground.root, backend="walk")]
+    guards = [WorkspaceFiles(ground.root, backend="openat2"), WorkspaceFiles(ground.root, backend="walk")]
     seen: set[str] = set()
     for payload in payloads:
         for aimed in ground.fill(payload):
@@ -139,7 +139,7 @@ async def _attack(name: str, payloads: Sequence[str], ground: Ground, reeve: Too
 
 
 async def _try(
-    path: str, tally: Tally, ground: Ground, reeve: Toolreeve, guards: Sequence[Workspace], *, real: bool
+    path: str, tally: Tally, ground: Ground, reeve: Toolreeve, guards: Sequence[WorkspaceFiles], *, real: bool
 ) -> None:
     tally.attempts += 1
     resolved = [_resolve(guard, path) for guard in guards]
@@ -156,14 +156,14 @@ async def _try(
     tally.harmless += None not in resolved
 
 
-def _resolve(guard: Workspace, path: str) -> str | None:
+def _resolve(guard: WorkspaceFiles, path: str) -> str | None:
     try:
         return guard.resolve(path)
     except ToolError:
         return None
 
 
-async def _write(path: str, tally: Tally, guards: Sequence[Workspace], *, refused: bool) -> None:
+async def _write(path: str, tally: Tally, guards: Sequence[WorkspaceFiles], *, refused: bool) -> None:
     """What may not be resolved must not be written either; of the others a few are written, to see where they end."""
     if not refused and tally.harmless >= MOST_WRITES:
         return
@@ -184,7 +184,7 @@ def _swap(ground: Ground, backend: str) -> Tally:
     (inside / "secret.txt").write_text("inside")
     link.unlink(missing_ok=True)
     link.symlink_to(ground.canaries[0].parent)
-    guard = Workspace(ground.root, backend=backend)  # type: ignore[arg-type]
+    guard = WorkspaceFiles(ground.root, backend=backend)  # type: ignore[arg-type]
 
     def swap() -> None:
         inside.rename(spare)
@@ -206,7 +206,7 @@ def _swap(ground: Ground, backend: str) -> Tally:
     return tally
 
 
-def _read_swapped(guard: Workspace, tally: Tally) -> None:
+def _read_swapped(guard: WorkspaceFiles, tally: Tally) -> None:
     tally.attempts += 1
     try:
         data = guard.read("swapped/secret.txt", 100).data

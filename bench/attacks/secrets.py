@@ -7,7 +7,7 @@ from tests.record.corpus import samples
 from tests.record.ordinary import lines
 
 from bench.attacks.outcome import Tally
-from toolreeve.record.redact import Redactor
+from toolreeve.core.secrets.redactor import Redactor
 
 SEEDS = 5
 TOLERATED = 0.001

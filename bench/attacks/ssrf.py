@@ -12,8 +12,8 @@ from typing import Any
 
 from bench.attacks.outcome import Tally
 from toolreeve.core.urls import Address
-from toolreeve.guard.explain import explain_url
-from toolreeve.guard.network import NetworkGuard
+from toolreeve.guard.network.explain import explain_url
+from toolreeve.guard.network.guard import NetworkGuard
 
 PUBLIC = ip_address("93.184.216.34")
 LOOPBACK = ip_address("127.0.0.1")

@@ -4,13 +4,12 @@ Started with `python -m`, it imports nothing from the folder that it is started 
 there is not ours. That must be settled before anything else is imported.
 """
 
-from toolreeve import apart as _apart  # isort: skip  # noqa: F401
+from toolreeve import safe_path as _apart  # isort: skip  # noqa: F401
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from toolreeve.builtin import BuiltinTools
     from toolreeve.core.call import Principal as Principal
     from toolreeve.core.call import Role as Role
     from toolreeve.core.call import ToolCall as ToolCall
@@ -31,18 +30,19 @@ if TYPE_CHECKING:
     from toolreeve.permissions import PermissionMode as PermissionMode
     from toolreeve.permissions import PermissionPolicy as PermissionPolicy
     from toolreeve.permissions import PermissionRule as PermissionRule
-    from toolreeve.policy.known import get_tool_danger_level as get_tool_danger_level
-    from toolreeve.policy.known import is_tool_safe as is_tool_safe
-    from toolreeve.policy.known import requires_approval as requires_approval
+    from toolreeve.policy.known_tools import get_tool_danger_level as get_tool_danger_level
+    from toolreeve.policy.known_tools import is_tool_safe as is_tool_safe
+    from toolreeve.policy.known_tools import requires_approval as requires_approval
     from toolreeve.registry import ToolRegistry as ToolRegistry
-    from toolreeve.runtime import Toolreeve as Toolreeve
+    from toolreeve.runtime.builtin import BuiltinTools
+    from toolreeve.runtime.toolreeve import Toolreeve as Toolreeve
 
     BUILTIN_TOOLS: BuiltinTools
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "BUILTIN_TOOLS": "toolreeve.portal",
+    "BUILTIN_TOOLS": "toolreeve.runtime.sync",
     "Caching": "toolreeve.core.limits",
     "CircuitBreaker": "toolreeve.core.limits",
     "Context": "toolreeve.core.context",
@@ -61,12 +61,12 @@ _HOMES = {
     "ToolError": "toolreeve.core.errors",
     "ToolRegistry": "toolreeve.registry",
     "ToolResult": "toolreeve.core.result",
-    "Toolreeve": "toolreeve.runtime",
+    "Toolreeve": "toolreeve.runtime.toolreeve",
     "ToolreeveError": "toolreeve.core.errors",
-    "get_tool_danger_level": "toolreeve.policy.known",
-    "is_tool_safe": "toolreeve.policy.known",
+    "get_tool_danger_level": "toolreeve.policy.known_tools",
+    "is_tool_safe": "toolreeve.policy.known_tools",
     "mcp_tool": "toolreeve.core.tool",
-    "requires_approval": "toolreeve.policy.known",
+    "requires_approval": "toolreeve.policy.known_tools",
     "tool": "toolreeve.core.tool",
 }
 __all__ = sorted(_HOMES)

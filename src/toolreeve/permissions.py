@@ -14,7 +14,7 @@ from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.policy.explanation import Explanation
 from toolreeve.policy.explanation import explain as explain_action
-from toolreeve.policy.imagined import imagine
+from toolreeve.policy.hypothetical import imagine
 from toolreeve.policy.layers import decide
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.rules import PermissionRule

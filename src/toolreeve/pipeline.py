@@ -17,12 +17,12 @@ from toolreeve.core.entry import Entry
 from toolreeve.core.errors import TRAITS, ErrorCode, ToolError, describe_crash
 from toolreeve.core.result import Failure, Output, Success, ToolResult
 from toolreeve.core.verdict import Decision, Verdict
+from toolreeve.execution.admission import Admission
 from toolreeve.execution.executor import Executor
-from toolreeve.execution.gate import Gate
 from toolreeve.execution.recovery import suggest
 from toolreeve.policy.layers import PolicyState, decide, with_grounds
+from toolreeve.record.events import EventPublisher
 from toolreeve.record.journal import Journal
-from toolreeve.record.telling import Teller
 from toolreeve.registry import ToolRegistry
 
 REFUSAL_CODES = {
@@ -38,10 +38,10 @@ class Pipeline:
     registry: ToolRegistry
     policy: Callable[[], PolicyState]
     broker: Broker
-    gate: Gate
+    gate: Admission
     executor: Executor
     journal: Journal
-    teller: Teller
+    teller: EventPublisher
     services: Services
     clock: Callable[[], float]
     revoked: set[str] = field(default_factory=set)

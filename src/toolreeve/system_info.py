@@ -12,11 +12,11 @@ from typing import Any
 
 from toolreeve.core import json
 from toolreeve.core.peer import Era
-from toolreeve.serve.mcp.caller import Caller, Client
-from toolreeve.serve.mcp.greeting import greet, introduce, own_info
+from toolreeve.serve.mcp.initialize import greet, introduce, own_info
 from toolreeve.serve.mcp.pipes import Pipes, claim
+from toolreeve.serve.mcp.protocol import INVALID_PARAMS, METHOD_NOT_FOUND, MODERN_VERSIONS, Params, WireError, stamp
+from toolreeve.serve.mcp.request_context import ClientInfo, RequestContext
 from toolreeve.serve.mcp.stdio import run, serving
-from toolreeve.serve.mcp.wire import INVALID_PARAMS, METHOD_NOT_FOUND, MODERN_VERSIONS, Params, WireError, stamp
 
 NAME = "system-info"
 _CAPABILITIES: Mapping[str, Any] = {"tools": {}}
@@ -141,17 +141,17 @@ class Counter:
         common = ("tools/list", "tools/call")
         return (*common, "ping") if era is Era.LEGACY else (*common, "server/discover")
 
-    def initialize(self, params: Params, caller: Caller) -> dict[str, Any]:
+    def initialize(self, params: Params, caller: RequestContext) -> dict[str, Any]:
         introduce(params, caller.client)
         return greet(caller.client, self._info, _CAPABILITIES, search=False)
 
-    async def answer(self, method: str, params: Params, caller: Caller) -> dict[str, Any]:
+    async def answer(self, method: str, params: Params, caller: RequestContext) -> dict[str, Any]:
         if method not in self.methods(caller.era):
             raise WireError(METHOD_NOT_FOUND, "Method not found", method[:200])
         result = await self._result(method, params)
         return result if caller.era is Era.LEGACY else stamp(method, result, self._info)
 
-    async def call(self, params: Params, caller: Caller) -> dict[str, Any]:
+    async def call(self, params: Params, caller: RequestContext) -> dict[str, Any]:
         return await self.answer("tools/call", params, caller)
 
     async def _result(self, method: str, params: Params) -> dict[str, Any]:
@@ -165,16 +165,16 @@ class Counter:
             case _:
                 return {}
 
-    def cancel(self, _: Caller) -> bool:
+    def cancel(self, _: RequestContext) -> bool:
         return False
 
-    def follow(self, _: Client, __: Callable[[str, Mapping[str, Any]], None]) -> Callable[[], None]:
+    def follow(self, _: ClientInfo, __: Callable[[str, Mapping[str, Any]], None]) -> Callable[[], None]:
         return lambda: None
 
     def hear(self, _: str) -> None:
         """Nothing that a client could say changes anything."""
 
-    async def leave(self, _: Caller) -> None:
+    async def leave(self, _: RequestContext) -> None:
         """Nothing is kept up for anybody."""
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from tests.approval.people import ASK, Listener, Person, Place, broker_of, call, runs, writes
+from toolreeve.approval.always_rule import Lasting
 from toolreeve.approval.broker import Broker
 from toolreeve.approval.channels.callback import CallbackChannel
-from toolreeve.approval.lasting import Lasting
 from toolreeve.approval.request import Answer, Approval, Request, Scope
 from toolreeve.core.action import Action
 from toolreeve.core.danger import DangerLevel

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.approval.people import call
 from toolreeve.approval.preview import MAX_BYTES, MAX_LINES, diff, edited, preview, previewer
 from toolreeve.core.action import Action
-from toolreeve.guard.workspace import Workspace
+from toolreeve.guard.files.workspace import WorkspaceFiles
 
 
 def reading(text: str | None) -> "Reading":
@@ -98,7 +98,7 @@ async def test_a_preview_reads_the_workspace_and_says_what_it_cannot_show(tmp_pa
     (tmp_path / "a.txt").write_text("old\n")
     (tmp_path / "big.txt").write_bytes(b"x" * (MAX_BYTES + 1))
     (tmp_path / "link").symlink_to("/etc/passwd")
-    show = previewer(Workspace(tmp_path))
+    show = previewer(WorkspaceFiles(tmp_path))
 
     def writing(path: str) -> Action:
         return call(args={"path": path, "content": "new\n"})

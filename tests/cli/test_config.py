@@ -1,7 +1,7 @@
 import tomllib
 
 from tests.cli.conftest import Shell
-from toolreeve.config.leaves import json_schema
+from toolreeve.config.fields import json_schema
 
 
 def test_show_tells_every_value_and_where_it_comes_from(shell: Shell) -> None:

@@ -10,9 +10,9 @@ import pytest
 
 from tests.cli.conftest import Shell
 from tests.cli.terminal import on_terminal
-from tests.remote.gatehouse import Gatehouse
-from tests.remote.place import from_file, light, tool
-from tests.remote.webs import served
+from tests.upstream.gatehouse import Gatehouse
+from tests.upstream.place import from_file, light, tool
+from tests.upstream.webs import served
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@ import pytest
 
 from tests.config.conftest import User
 from toolreeve.config.trust import TrustedFolders
-from toolreeve.confinement import command_rules
 from toolreeve.core.errors import ConfigErrors
+from toolreeve.runtime.processes import command_rules
 
 
 def test_the_older_names_of_the_variables_are_honoured(user: User) -> None:

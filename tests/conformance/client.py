@@ -15,13 +15,13 @@ from typing import Any
 
 import httpx2
 
-from tests.remote.people import Person
+from tests.upstream.people import Person
 from toolreeve import Toolreeve
 from toolreeve.config import Network, Settings, State, Workspace
 from toolreeve.core.call import ToolCall, new_id
 from toolreeve.core.peer import Era
 from toolreeve.core.result import ToolResult
-from toolreeve.remote.offers.names import relay_name
+from toolreeve.upstream.tools.names import relay_name
 
 SERVER = "suite"
 CLIENT_METADATA = "https://conformance-test.local/client-metadata.json"

@@ -11,17 +11,17 @@ import socket
 import sys
 import traceback
 
-import toolreeve.remote.lines.stdio
-import toolreeve.remote.login.provider
-import toolreeve.remote.talk.session
-import toolreeve.runtime
+import toolreeve.runtime.toolreeve
+import toolreeve.upstream.oauth.provider
+import toolreeve.upstream.session.session
+import toolreeve.upstream.transports.stdio
 from tests.conformance import client
 
 LOADED = (
-    toolreeve.remote.login.provider,
-    toolreeve.remote.talk.session,
-    toolreeve.remote.lines.stdio,
-    toolreeve.runtime,
+    toolreeve.upstream.oauth.provider,
+    toolreeve.upstream.session.session,
+    toolreeve.upstream.transports.stdio,
+    toolreeve.runtime.toolreeve,
 )
 
 

@@ -5,14 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolreeve.core.git_config import (
-    Malformed,
-    active,
-    active_attributes,
-    inert_copy,
-    parse,
-    read_pointer,
-)
+from toolreeve.core.git_config import MalformedGitConfig, active, active_attributes, inert_copy, parse, read_pointer
 
 COMMANDS = [
     '[core]\n\tfsmonitor = "id > ESCAPED; false"',
@@ -95,7 +88,7 @@ def test_what_can_make_git_run_something_is_not_inert(text: str) -> None:
     ],
 )
 def test_what_git_would_not_read_is_refused(text: str) -> None:
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedGitConfig):
         parse(text.encode())
 
 
@@ -162,7 +155,7 @@ def test_a_file_is_read_as_git_reads_it(tmp_path_factory: pytest.TempPathFactory
     theirs = _as_git_reads(path)
     try:
         ours = [(setting.name, setting.value) for setting in parse(text.encode())]
-    except Malformed:
+    except MalformedGitConfig:
         return  # more is refused than git refuses; nothing is taken that git reads otherwise
 
     assert theirs is not None

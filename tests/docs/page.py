@@ -21,12 +21,12 @@ from tests.docs.blocks import Block, read_blocks
 from tests.docs.interpreter import Interpreter
 from tests.docs.likeness import is_like, tidy
 from tests.docs.shell import Terminal, read_commands
-from toolreeve.cli.cases import read_cases
+from toolreeve.cli.policy_cases import read_cases
 from toolreeve.config import load
+from toolreeve.config.mcp_servers.dialects import plain
+from toolreeve.config.mcp_servers.reader import entries, sections
 from toolreeve.config.servers import read_servers
 from toolreeve.policy.files import read_rules
-from toolreeve.remote.configured.dialects import plain
-from toolreeve.remote.configured.reading import entries, sections
 from toolreeve.scripted.definition import read_definitions
 
 ROOT = Path(__file__).parents[2]

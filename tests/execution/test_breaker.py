@@ -7,7 +7,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.limits import CircuitBreaker
-from toolreeve.execution.breaker import Breaker, State, counts_as_failure
+from toolreeve.execution.breaker import Breaker, BreakerState, counts_as_failure
 
 SETTINGS = CircuitBreaker(failure_threshold=3, recovery_timeout=60, monitoring_period=30)
 
@@ -43,7 +43,7 @@ def test_failures_further_apart_than_the_period_do_not_open_it() -> None:
 
     fail(breaker, 0, 20, 40, 60, 80)
 
-    assert breaker.state(80) is State.CLOSED
+    assert breaker.state(80) is BreakerState.CLOSED
 
 
 def test_after_its_rest_one_probe_at_a_time_goes_through() -> None:
@@ -51,7 +51,7 @@ def test_after_its_rest_one_probe_at_a_time_goes_through() -> None:
 
     breaker.enter(62)
 
-    assert breaker.state(62) is State.HALF_OPEN
+    assert breaker.state(62) is BreakerState.HALF_OPEN
     assert "finding out" in refused(breaker, 62).message
 
 
@@ -61,7 +61,7 @@ def test_a_probe_that_succeeds_closes_it_and_forgets_the_failures() -> None:
     breaker.leave(breaker.enter(62), 63, failed=False, completed=True)
     fail(breaker, 64, 65)
 
-    assert breaker.state(65) is State.CLOSED
+    assert breaker.state(65) is BreakerState.CLOSED
 
 
 def test_a_probe_that_fails_starts_the_rest_again() -> None:
@@ -78,7 +78,7 @@ def test_a_cancelled_probe_makes_room_for_the_next_one() -> None:
 
     breaker.leave(breaker.enter(62), 63, failed=False, completed=False)
 
-    assert breaker.state(63) is State.HALF_OPEN
+    assert breaker.state(63) is BreakerState.HALF_OPEN
     breaker.enter(63)
 
 
@@ -89,11 +89,11 @@ def test_a_call_from_before_the_breaker_opened_does_not_speak_for_the_probe() ->
     probe = breaker.enter(62)
 
     breaker.leave(early, 63, failed=False, completed=True)
-    assert breaker.state(63) is State.HALF_OPEN
+    assert breaker.state(63) is BreakerState.HALF_OPEN
     breaker.leave(probe, 64, failed=True, completed=True)
     breaker.leave(early, 65, failed=False, completed=True)
 
-    assert breaker.state(65) is State.OPEN
+    assert breaker.state(65) is BreakerState.OPEN
 
 
 @pytest.mark.parametrize("code", ErrorCode)
@@ -133,10 +133,10 @@ class BreakerMachine(RuleBasedStateMachine):
         try:
             ticket = self.breaker.enter(self.now)
         except ToolError:
-            assert before is not State.CLOSED
+            assert before is not BreakerState.CLOSED
             return
-        assert before is not State.OPEN
-        self.tickets.append((ticket, before is State.HALF_OPEN))
+        assert before is not BreakerState.OPEN
+        self.tickets.append((ticket, before is BreakerState.HALF_OPEN))
 
     @precondition(lambda self: self.tickets)
     @rule(data=st.data(), outcome=st.sampled_from([(True, True), (False, True), (False, False)]))
@@ -148,9 +148,9 @@ class BreakerMachine(RuleBasedStateMachine):
         self.breaker.leave(ticket, self.now, failed=failed, completed=completed)
 
         after = self.breaker.state(self.now)
-        if after is State.OPEN and before is not State.OPEN:
+        if after is BreakerState.OPEN and before is not BreakerState.OPEN:
             assert failed
-        if after is State.CLOSED and before is not State.CLOSED:
+        if after is BreakerState.CLOSED and before is not BreakerState.CLOSED:
             assert completed
             assert not failed
 
@@ -162,7 +162,7 @@ class BreakerMachine(RuleBasedStateMachine):
     @invariant()
     def it_never_rests_for_ever(self) -> None:
         if not self.tickets:
-            assert self.breaker.state(self.now + SETTINGS.recovery_timeout) is not State.OPEN
+            assert self.breaker.state(self.now + SETTINGS.recovery_timeout) is not BreakerState.OPEN
 
 
 TestBreakerMachine = BreakerMachine.TestCase

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.execution.recovery import rank, suggest
-from toolreeve.guard.workspace import Workspace
+from toolreeve.guard.files.workspace import WorkspaceFiles
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> Iterator[Workspace]:
+def files(tmp_path: Path) -> Iterator[WorkspaceFiles]:
     root = tmp_path / "work"
     for path in (
         "backend/tests/test_api.py",
@@ -26,18 +26,18 @@ def files(tmp_path: Path) -> Iterator[Workspace]:
     ):
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).touch()
-    made = Workspace(root)
+    made = WorkspaceFiles(root)
     yield made
     made.close()
 
 
-async def missing(files: Workspace, path: str) -> tuple[str, ...]:
+async def missing(files: WorkspaceFiles, path: str) -> tuple[str, ...]:
     with pytest.raises(ToolError) as caught:
         files.read(path, 10)
     return await suggest(caught.value, {"path": path}, files)
 
 
-async def test_a_file_whose_directory_moved_is_found_with_it(files: Workspace) -> None:
+async def test_a_file_whose_directory_moved_is_found_with_it(files: WorkspaceFiles) -> None:
     found = await missing(files, "tests/test_api.py")
 
     assert found[0] == "backend/tests/test_api.py"
@@ -45,7 +45,7 @@ async def test_a_file_whose_directory_moved_is_found_with_it(files: Workspace) -
     assert "backend/tests" in found
 
 
-async def test_a_missing_directory_is_found_elsewhere(files: Workspace) -> None:
+async def test_a_missing_directory_is_found_elsewhere(files: WorkspaceFiles) -> None:
     with pytest.raises(ToolError) as caught:
         files.list("tests", limit=10)
 
@@ -62,28 +62,28 @@ async def test_a_missing_directory_is_found_elsewhere(files: Workspace) -> None:
         ("main.py", "backend/main.py"),
     ],
 )
-async def test_a_slip_of_the_pen_is_mended(files: Workspace, path: str, meant: str) -> None:
+async def test_a_slip_of_the_pen_is_mended(files: WorkspaceFiles, path: str, meant: str) -> None:
     assert (await missing(files, path))[0] == meant
 
 
-async def test_an_absolute_path_is_answered_with_one_that_can_be_passed_back(files: Workspace) -> None:
+async def test_an_absolute_path_is_answered_with_one_that_can_be_passed_back(files: WorkspaceFiles) -> None:
     found = await missing(files, f"{files.root}/tests/test_api.py")
 
     assert files.read(found[0], 10).path == f"{files.root}/backend/tests/test_api.py"
 
 
-async def test_secrets_are_never_suggested(files: Workspace) -> None:
+async def test_secrets_are_never_suggested(files: WorkspaceFiles) -> None:
     assert ".env" not in await missing(files, "env")
     assert ".env" not in await missing(files, ".emv")
 
 
-async def test_other_failures_get_no_suggestions(files: Workspace) -> None:
+async def test_other_failures_get_no_suggestions(files: WorkspaceFiles) -> None:
     assert await suggest(ToolError(ErrorCode.READ_ERROR, "broken"), {"path": "README.md"}, files) == ()
     assert await suggest(ToolError(ErrorCode.FILE_NOT_FOUND, "missing"), {}, files) == ()
     assert await suggest(ToolError(ErrorCode.PATH_NOT_FOUND, "missing"), {"path": 7}, files) == ()
 
 
-async def test_what_resembles_nothing_gets_no_suggestions(files: Workspace) -> None:
+async def test_what_resembles_nothing_gets_no_suggestions(files: WorkspaceFiles) -> None:
     assert await missing(files, "zzzzqqqq.bin") == ()
 
 
@@ -92,7 +92,7 @@ async def test_a_large_workspace_is_searched_within_bounds(tmp_path: Path) -> No
         (tmp_path / f"d{directory}").mkdir()
         for number in range(100):
             (tmp_path / f"d{directory}" / f"file{number}.txt").touch()
-    files = Workspace(tmp_path)
+    files = WorkspaceFiles(tmp_path)
 
     found = await missing(files, "file7.txt")
     files.close()

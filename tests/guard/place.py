@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar
 
 from toolreeve.core.call import ToolCall
 from toolreeve.core.errors import ErrorCode, ToolError
-from toolreeve.guard.workspace import Workspace
+from toolreeve.guard.files.workspace import WorkspaceFiles
 
 CANARY = b"CANARY: this lies outside the workspace"
 CALL = ToolCall(tool="test", args={})
@@ -28,10 +28,10 @@ class Place:
         (self.root / "docs").mkdir()
         (self.root / "docs" / "note.txt").write_text("inside")
         self.files = self.workspace()
-        self._others: list[Workspace] = []
+        self._others: list[WorkspaceFiles] = []
 
-    def workspace(self, **options: Any) -> Workspace:
-        made = Workspace(self.root, backend=self.backend, **options)
+    def workspace(self, **options: Any) -> WorkspaceFiles:
+        made = WorkspaceFiles(self.root, backend=self.backend, **options)
         if hasattr(self, "_others"):
             self._others.append(made)
         return made

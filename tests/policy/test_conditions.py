@@ -20,7 +20,7 @@ from toolreeve.policy.conditions import (
     same,
     translate,
 )
-from toolreeve.policy.imagined import imagine
+from toolreeve.policy.hypothetical import imagine
 
 ROOT = "/w"
 NOTHING = imagine("odd", {})

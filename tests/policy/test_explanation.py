@@ -7,13 +7,13 @@ from toolreeve.core.action import Action
 from toolreeve.core.call import ToolCall
 from toolreeve.core.tool import bind
 from toolreeve.core.verdict import Decision
-from toolreeve.knowing import knowing
 from toolreeve.policy.explanation import explain
-from toolreeve.policy.imagined import imagine
+from toolreeve.policy.hypothetical import imagine
 from toolreeve.policy.layers import decide
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.rules import PermissionRule
 from toolreeve.policy.state import Budget, PolicyState
+from toolreeve.runtime.shell_tools import knowing
 from toolreeve.tools.shell import bash
 
 RULE = PermissionRule(

@@ -13,10 +13,10 @@ from toolreeve.core.documents import Document, parse_yaml
 from toolreeve.core.errors import ConfigErrors
 from toolreeve.core.verdict import Decision
 from toolreeve.policy.files import parse_rules, read_moment, read_rules
-from toolreeve.policy.format import MAX_RULES, policy_schema
-from toolreeve.policy.imagined import imagine
+from toolreeve.policy.hypothetical import imagine
 from toolreeve.policy.layers import decide
 from toolreeve.policy.rules import PermissionRule
+from toolreeve.policy.schema import MAX_RULES, policy_schema
 from toolreeve.policy.state import PolicyState
 
 

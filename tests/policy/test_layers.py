@@ -9,8 +9,8 @@ from toolreeve.core.danger import DangerLevel
 from toolreeve.core.errors import ToolreeveError
 from toolreeve.core.tool import bind, tool
 from toolreeve.core.verdict import Decision, Verdict
-from toolreeve.policy.imagined import imagine
-from toolreeve.policy.known import ALIASES, KNOWN, canonical
+from toolreeve.policy.hypothetical import imagine
+from toolreeve.policy.known_tools import ALIASES, KNOWN, canonical
 from toolreeve.policy.layers import LAYERS, decide
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.rules import PermissionRule, protect

@@ -6,7 +6,7 @@ from toolreeve.core.action import Action
 from toolreeve.core.call import Principal, Role
 from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.core.tool import bind, tool
-from toolreeve.policy.imagined import imagine
+from toolreeve.policy.hypothetical import imagine
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.rules import Matcher, PermissionRule, RuleProblems
 

@@ -13,11 +13,11 @@ from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.core.entry import Entry
 from toolreeve.core.errors import ErrorCode
 from toolreeve.core.result import Failure, Success
+from toolreeve.core.secrets.redactor import Redactor
 from toolreeve.core.tool import bind, tool
 from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.record.audit import Audit
 from toolreeve.record.journal import Journal
-from toolreeve.record.redact import Redactor
 from toolreeve.record.store import Store
 
 NOW = 1_700_000_000.0

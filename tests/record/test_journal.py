@@ -11,14 +11,14 @@ from tests.record.entries import NOW, Book, entry, failed, opened
 from toolreeve.core.call import ToolCall
 from toolreeve.core.entry import Entry
 from toolreeve.core.errors import ErrorCode, ToolError
-from toolreeve.record.audit import Filter, Record
+from toolreeve.core.secrets.redactor import Redactor
+from toolreeve.core.snapshot import HEAD, MAX_TEXT, digest
+from toolreeve.record.audit import AuditRecord, Filter
 from toolreeve.record.journal import Journal
-from toolreeve.record.outline import HEAD, MAX_TEXT, digest
-from toolreeve.record.redact import Redactor
 from toolreeve.record.store import Store
 
 
-async def only(book: Book, **filters: Any) -> Record:
+async def only(book: Book, **filters: Any) -> AuditRecord:
     (record,) = await book.audit.list(Filter(**filters))
     return record
 

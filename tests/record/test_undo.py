@@ -11,11 +11,11 @@ import pytest
 
 from toolreeve.core.call import ToolCall
 from toolreeve.core.errors import ErrorCode, ToolError
-from toolreeve.guard.workspace import Workspace
+from toolreeve.core.secrets.redactor import Redactor
+from toolreeve.guard.files.workspace import WorkspaceFiles
 from toolreeve.record.blobs import YOUNG_SECONDS, Blobs
-from toolreeve.record.redact import Redactor
 from toolreeve.record.store import Store
-from toolreeve.record.undo import LONGEST_KEPT, Outcome, Undo
+from toolreeve.record.undo import LONGEST_KEPT, Undo, UndoOutcome
 
 NOON = 1_700_000_000.0
 
@@ -30,9 +30,9 @@ class Desk:
         self.now = NOON
         self.store = Store(self.state / "db")
         self.undo = Undo(self.store, self.state / "undo", lambda: self.now, redact=Redactor().text)
-        self.files = Workspace(self.root, keep=self.undo)
+        self.files = WorkspaceFiles(self.root, keep=self.undo)
 
-    async def restore(self, **what: Any) -> list[Outcome]:
+    async def restore(self, **what: Any) -> list[UndoOutcome]:
         return list(await self.undo.restore(ToolCall(tool="undo", args={}), self.files, **what))
 
     def tree(self) -> dict[str, str]:
@@ -320,8 +320,8 @@ KILLED = """
 import asyncio, sys
 from pathlib import Path
 from toolreeve.core.call import ToolCall
-from toolreeve.guard.workspace import Workspace
-from toolreeve.record.redact import Redactor
+from toolreeve.guard.files.workspace import Workspace
+from toolreeve.core.secrets.redactor import Redactor
 from toolreeve.record.store import Store
 from toolreeve.record.undo import Undo
 import time

@@ -16,10 +16,10 @@ from tests.record.test_crash import kill_after, start
 from tests.record.test_verify import tamper, verify
 from toolreeve import Toolreeve
 from toolreeve.config import Settings, State, Workspace
-from toolreeve.config.places import DATABASE
+from toolreeve.config.xdg import DATABASE
 from toolreeve.record.chain import Head
 from toolreeve.record.gaps import read_known
-from toolreeve.record.schema import MIGRATIONS
+from toolreeve.record.sqlite.schema import MIGRATIONS
 from toolreeve.record.witness import SIZE, Sighting, Untrusted, Witness, parse
 
 COUNT = 20

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from toolreeve.core.errors import ToolError
-from toolreeve.core.guarded import GuardTable
+from toolreeve.core.guarded_paths import GuardTable
 from toolreeve.core.process import ProcessLimits, ProcessRequest
-from toolreeve.sandbox import seccomp, syscalls
-from toolreeve.sandbox.grounds import Grounds
-from toolreeve.sandbox.quarantine import Quarantine
+from toolreeve.sandbox.integrity.quarantine import Quarantine
+from toolreeve.sandbox.kernel import seccomp, syscalls
+from toolreeve.sandbox.layout import Layout
 from toolreeve.sandbox.sandbox import Sandbox
 from toolreeve.sandbox.tiers import Strictness
 
@@ -155,7 +155,7 @@ async def _serve(workspace: str, options: dict[str, Any]) -> None:
     readable = (sys.base_prefix, sys.prefix)
     is_home = options.pop("home", False)
     guards = GuardTable(roots=(workspace,), homes=(workspace,)) if is_home else None
-    grounds = Grounds(workspace=workspace, readable=readable, guards=guards, **options.pop("grounds", {}))
+    grounds = Layout(workspace=workspace, readable=readable, guards=guards, **options.pop("grounds", {}))
     serve = _hold_listener if options.pop("guarded", False) else None
     held = options.pop("quarantine", None)
     quarantine = None if held is None else Quarantine(held, grounds.table())

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.sandbox.conftest import open_folder
+from tests.sandbox.kernel.test_memory_use import ATTACKS, PRELUDE, outcome
 from tests.sandbox.runner import ROOT, SOMEBODY, Runner
-from tests.sandbox.test_kernel_memory import ATTACKS, PRELUDE, outcome
-from toolreeve.sandbox import cgroup
+from toolreeve.sandbox.kernel import cgroup
 
 UNIFIED = Path("/sys/fs/cgroup/unified")
 SPARE = "hugetlb"

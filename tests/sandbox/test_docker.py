@@ -9,7 +9,7 @@ import pytest
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.process import ProcessLimits, ProcessRequest
 from toolreeve.sandbox.docker import Docker
-from toolreeve.sandbox.grounds import Grounds
+from toolreeve.sandbox.layout import Layout
 
 CLIENT = """#!/bin/bash
 [ "$1" = run ] || exit 0
@@ -25,7 +25,7 @@ def words(command: list[str], option: str) -> list[str]:
 
 
 def docker(workspace: Path, client: str = "docker") -> Docker:
-    return Docker(Grounds(workspace=str(workspace)), "image:1", {"PATH": os.environ["PATH"]}, client)
+    return Docker(Layout(workspace=str(workspace)), "image:1", {"PATH": os.environ["PATH"]}, client)
 
 
 def test_a_container_has_the_same_limits(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_a_container_has_no_network_no_capabilities_and_a_root_that_is_only_read
 def test_a_container_sees_the_workspace_with_what_is_protected_and_hidden(tmp_path: Path) -> None:
     (tmp_path / ".git" / "hooks").mkdir(parents=True)
     (tmp_path / ".env").write_text("secret")
-    grounds = Grounds(workspace=str(tmp_path), hidden=(str(tmp_path / ".env"),))
+    grounds = Layout(workspace=str(tmp_path), hidden=(str(tmp_path / ".env"),))
     request = ProcessRequest(argv=("true",), directory=str(tmp_path))
 
     volumes = words(Docker(grounds, "image:1", {}).command(request, "name", {}, ""), "--volume")
@@ -71,7 +71,7 @@ def test_a_container_sees_the_workspace_with_what_is_protected_and_hidden(tmp_pa
 
 async def test_a_daemon_that_does_not_answer_is_told_plainly(tmp_path: Path) -> None:
     nowhere = {"PATH": os.environ["PATH"], "DOCKER_HOST": f"unix://{tmp_path}/no.sock"}
-    absent = Docker(Grounds(workspace=str(tmp_path)), "image:1", nowhere)
+    absent = Docker(Layout(workspace=str(tmp_path)), "image:1", nowhere)
 
     with pytest.raises(ToolError) as told:
         await absent.run(ProcessRequest(argv=("true",), directory=str(tmp_path)))

@@ -16,7 +16,7 @@ from tests.sandbox.conftest import open_folder
 from tests.sandbox.runner import WHO, Runner
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.process import ProcessLimits, ProcessRequest, Stream
-from toolreeve.sandbox.grounds import Grounds
+from toolreeve.sandbox.layout import Layout
 from toolreeve.sandbox.sandbox import Sandbox
 from toolreeve.sandbox.tiers import Strictness
 
@@ -206,7 +206,7 @@ def test_a_yard_that_dies_is_replaced(doomed: Runner) -> None:
 
 @pytest.fixture
 async def sandbox(tmp_path: Path) -> AsyncIterator[Sandbox]:
-    sandbox = Sandbox(Grounds(workspace=str(tmp_path), readable=(sys.base_prefix, sys.prefix)), Strictness())
+    sandbox = Sandbox(Layout(workspace=str(tmp_path), readable=(sys.base_prefix, sys.prefix)), Strictness())
     yield sandbox
     await sandbox.close()
 
@@ -251,7 +251,7 @@ async def test_a_program_that_does_not_exist_is_named(sandbox: Sandbox, tmp_path
 
 
 async def test_more_commands_than_slots_wait_for_their_turn(tmp_path: Path) -> None:
-    sandbox = Sandbox(Grounds(workspace=str(tmp_path)), Strictness(concurrency=2))
+    sandbox = Sandbox(Layout(workspace=str(tmp_path)), Strictness(concurrency=2))
     limits = [ProcessLimits(), ProcessLimits(open_files=50), ProcessLimits(open_files=60)]
     requests = [
         ProcessRequest(argv=("bash", "-c", f"echo {number}"), directory=str(tmp_path), limits=limits[number % 3])

@@ -11,7 +11,7 @@ import pytest
 
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.process import ProcessRequest
-from toolreeve.sandbox.grounds import Grounds
+from toolreeve.sandbox.layout import Layout
 from toolreeve.sandbox.sandbox import Sandbox
 from toolreeve.sandbox.tiers import Strictness
 
@@ -35,7 +35,7 @@ async def greet(listener: socket.socket) -> None:
 
 @pytest.fixture
 async def sandbox(workspace: Path) -> AsyncIterator[Sandbox]:
-    grounds = Grounds(workspace=str(workspace), readable=(sys.base_prefix, sys.prefix))
+    grounds = Layout(workspace=str(workspace), readable=(sys.base_prefix, sys.prefix))
     sandbox = Sandbox(grounds, Strictness(require="full"), greet)
     yield sandbox
     await sandbox.close()
@@ -95,7 +95,7 @@ async def test_a_directory_outside_is_refused(sandbox: Sandbox, workspace: Path)
 
 
 async def test_where_writing_is_off_nothing_can_be_written(workspace: Path) -> None:
-    sandbox = Sandbox(Grounds(workspace=str(workspace), may_write=False), Strictness())
+    sandbox = Sandbox(Layout(workspace=str(workspace), may_write=False), Strictness())
     try:
         ended = await sandbox.run(bash(workspace, "touch file"))
     finally:
@@ -149,7 +149,7 @@ async def test_the_guarded_network_leads_to_the_proxy_alone(sandbox: Sandbox, wo
 
 
 async def test_without_a_proxy_the_guarded_network_is_refused(workspace: Path) -> None:
-    sandbox = Sandbox(Grounds(workspace=str(workspace)), Strictness())
+    sandbox = Sandbox(Layout(workspace=str(workspace)), Strictness())
 
     with pytest.raises(ToolError) as told:
         await sandbox.run(bash(workspace, "true", network="guarded"))

@@ -9,7 +9,7 @@ import pytest
 
 from tests.sandbox.conftest import open_folder
 from tests.sandbox.runner import WHO, Runner
-from toolreeve.sandbox.numbers import NUMBERS
+from toolreeve.sandbox.kernel.syscall_numbers import NUMBERS
 
 PYTHON = str(Path(sys.executable).resolve())
 LOADER = "/lib64/ld-linux-x86-64.so.2"

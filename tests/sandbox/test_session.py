@@ -12,17 +12,17 @@ import pytest
 
 from tests.sandbox.test_endings import within
 from toolreeve.core.process import ProcessRequest
-from toolreeve.sandbox.command import Command
+from toolreeve.sandbox.command import ConfinedCommand
 from toolreeve.sandbox.environment import BASE
-from toolreeve.sandbox.grounds import Grounds
+from toolreeve.sandbox.layout import Layout
 from toolreeve.sandbox.sandbox import Sandbox
-from toolreeve.sandbox.session import Kind, Session, Slot
+from toolreeve.sandbox.session import Kind, SandboxSession, SlotHandle
 from toolreeve.sandbox.tiers import Strictness
 
 
 @pytest.fixture
-async def session(tmp_path: Path) -> AsyncIterator[Session]:
-    sandbox = Sandbox(Grounds(workspace=str(tmp_path), readable=(sys.base_prefix,)), Strictness())
+async def session(tmp_path: Path) -> AsyncIterator[SandboxSession]:
+    sandbox = Sandbox(Layout(workspace=str(tmp_path), readable=(sys.base_prefix,)), Strictness())
     await sandbox.run(ProcessRequest(argv=("true",), directory=str(tmp_path)))
     (session,) = sandbox._sessions.values()
     yield session
@@ -36,20 +36,20 @@ def nothing() -> Iterator[int]:
     os.close(descriptor)
 
 
-async def kind_of(session: Session) -> Kind:
+async def kind_of(session: SandboxSession) -> Kind:
     (kind,) = session._idle
     session.drop(await session.take(kind))
     return kind
 
 
-async def print_file(session: Session, slot: Slot, path: Path, nothing: int) -> bytes:
+async def print_file(session: SandboxSession, slot: SlotHandle, path: Path, nothing: int) -> bytes:
     request = ProcessRequest(argv=("cat", str(path)), directory=str(path.parent))
-    outcome = await Command(session, slot, None, request.limits).run(request, BASE, nothing)
+    outcome = await ConfinedCommand(session, slot, None, request.limits).run(request, BASE, nothing)
     return outcome.stdout
 
 
 async def test_a_path_covered_while_slots_are_being_locked_is_covered_in_all_of_them(
-    session: Session, tmp_path: Path, nothing: int
+    session: SandboxSession, tmp_path: Path, nothing: int
 ) -> None:
     kind = await kind_of(session)
     path = tmp_path / "words.txt"
@@ -64,7 +64,9 @@ async def test_a_path_covered_while_slots_are_being_locked_is_covered_in_all_of_
     assert [await print_file(session, slot, path, nothing) for slot in slots] == [b""] * 8
 
 
-async def test_a_slot_ends_when_its_line_does_however_many_were_made_beside_it(session: Session, nothing: int) -> None:
+async def test_a_slot_ends_when_its_line_does_however_many_were_made_beside_it(
+    session: SandboxSession, nothing: int
+) -> None:
     kind = await kind_of(session)
     first, *_ = await asyncio.gather(*(session.take(kind) for _ in range(4)))
     waiting = select.poll()
@@ -88,7 +90,7 @@ def many_descriptors() -> Iterator[None]:
 
 @pytest.mark.usefixtures("many_descriptors")
 async def test_a_place_is_built_for_a_runtime_with_many_descriptors(tmp_path: Path) -> None:
-    sandbox = Sandbox(Grounds(workspace=str(tmp_path), readable=(sys.base_prefix,)), Strictness())
+    sandbox = Sandbox(Layout(workspace=str(tmp_path), readable=(sys.base_prefix,)), Strictness())
     try:
         ended = await sandbox.run(ProcessRequest(argv=("echo", "fine"), directory=str(tmp_path)))
     finally:

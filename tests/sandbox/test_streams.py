@@ -9,7 +9,7 @@ import pytest
 from tests.sandbox.conftest import open_folder
 from tests.sandbox.runner import Runner
 from toolreeve.core.process import ProcessRequest
-from toolreeve.sandbox.grounds import Grounds
+from toolreeve.sandbox.layout import Layout
 from toolreeve.sandbox.sandbox import Sandbox
 from toolreeve.sandbox.tiers import Strictness
 
@@ -54,7 +54,7 @@ def workspace() -> Path:
 
 
 async def test_a_program_that_stays_opens_the_pipes_of_its_starter_by_name(workspace: Path) -> None:
-    sandbox = Sandbox(Grounds(workspace=str(workspace)), Strictness(require="full"))
+    sandbox = Sandbox(Layout(workspace=str(workspace)), Strictness(require="full"))
     (stdin, given), (said, stdout), (told, stderr) = os.pipe(), os.pipe(), os.pipe()
     os.write(given, b"given\n")
     os.close(given)

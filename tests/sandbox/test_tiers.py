@@ -12,7 +12,7 @@ from tests.sandbox.attacks import ATTACKS, PRELUDE
 from tests.sandbox.conftest import open_folder
 from tests.sandbox.runner import WHO, Runner
 from tests.sandbox.test_endings import DAEMONS, new_mark, with_mark, within
-from toolreeve.sandbox.numbers import NUMBERS
+from toolreeve.sandbox.kernel.syscall_numbers import NUMBERS
 
 PYTHON = "/usr/bin/python3"
 """One that a user without any rights can reach."""

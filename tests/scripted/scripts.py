@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Mapping
 from typing import Any
 
-from toolreeve.scripted.interpreter import PREAMBLE, VALUES
+from toolreeve.scripted.shebang import PREAMBLE, VALUES
 from toolreeve.scripted.template import Terms, compile_script
 
 

@@ -11,9 +11,9 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 
 from tests.serve.raw import Header, post
-from toolreeve.config.sections.doors import Serve
+from toolreeve.config.sections.serve import Serve
 from toolreeve.serve.app import bind
-from toolreeve.serve.exchange import Exchange, Take
+from toolreeve.serve.exchange import HttpExchange, Take
 from toolreeve.serve.limits import Usage, read_limits
 from toolreeve.serve.protocol import Entrance, HttpProtocol
 
@@ -41,10 +41,10 @@ class Application:
         named = dict(headers).get(b"name", b"?")
         return (lambda body, exchange: self._take(named, body, exchange)) if target == b"/quick" else None
 
-    def _take(self, name: bytes, body: bytes, exchange: Exchange) -> Coroutine[Any, Any, None] | None:
+    def _take(self, name: bytes, body: bytes, exchange: HttpExchange) -> Coroutine[Any, Any, None] | None:
         return None if body.startswith(b"leave") else self._answer(name, body, exchange)
 
-    async def _answer(self, name: bytes, body: bytes, exchange: Exchange) -> None:
+    async def _answer(self, name: bytes, body: bytes, exchange: HttpExchange) -> None:
         if body == b"crash":
             raise ZeroDivisionError
         exchange.left = self.left.set

@@ -10,7 +10,7 @@ from tests.serve.answering import HOST, MUCH, quick, served
 from tests.serve.mcp.house import House, serving
 from tests.serve.raw import Connection, connection, post
 from tests.world import World
-from toolreeve.config.sections.doors import Serve
+from toolreeve.config.sections.serve import Serve
 from toolreeve.serve.limits import describe, peer_address, read_limits
 
 ADA = {"token": "ada-comes-in-with-this", "user": "ada", "role": "operator"}

@@ -16,7 +16,7 @@ import pytest
 
 from tests.serve.mcp.house import HEADERS, request
 from tests.serve.raw import post
-from toolreeve.serve.mcp.writing import write
+from toolreeve.serve.mcp.encoding import write
 
 MIB = 1024 * 1024
 CLIENTS, PIPELINED = 200, 60

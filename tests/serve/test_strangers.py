@@ -17,7 +17,7 @@ from starlette.responses import PlainTextResponse
 from tests.serve.answering import served
 from tests.serve.mcp.house import serving
 from tests.world import World
-from toolreeve.serve.owners import TABLES, admitted_user, search
+from toolreeve.serve.peer_uid import TABLES, admitted_user, search
 
 SOMEBODY_ELSE = os.getuid() + 1
 AT_ONCE = struct.pack("ii", 1, 0)

@@ -11,7 +11,7 @@ from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.process import Ended
 from toolreeve.core.result import Output
 from toolreeve.core.tool import bind
-from toolreeve.guard.workspace import Workspace
+from toolreeve.guard.files.workspace import WorkspaceFiles
 from toolreeve.tools.workspace import FILE_TOOLS
 
 
@@ -43,7 +43,7 @@ class Nothing:
 class Desk:
     def __init__(self, root: Path, **options: Any) -> None:
         self.root = root
-        self.files = Workspace(root, **options)
+        self.files = WorkspaceFiles(root, **options)
         self._tools = {tool.name: bind(tool) for tool in FILE_TOOLS}
         nothing = Nothing()
         self._services = Services(

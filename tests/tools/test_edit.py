@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.tools.desk import Desk
 from toolreeve.core.errors import ErrorCode, ToolError
-from toolreeve.tools.replacing import Edit, replace_all, unified_diff
+from toolreeve.tools.edits import Edit, replace_all, unified_diff
 
 
 class TestWriting:

@@ -10,11 +10,11 @@ import pytest
 from tests.tools.desk import Desk
 from tests.world import World
 from toolreeve import ErrorCode, ExecutionContext, PermissionMode, PermissionPolicy, PermissionRule
-from toolreeve.builtin import TOOLS
 from toolreeve.config import Quality
 from toolreeve.core.effects import Effect, EffectKind, Reach
 from toolreeve.core.tool import bind
-from toolreeve.knowing import knowing
+from toolreeve.runtime.builtin import TOOLS
+from toolreeve.runtime.shell_tools import knowing
 
 PATH = {"path": "a.txt"}
 URL = {"url": "https://e.example/x"}

@@ -15,9 +15,9 @@ from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.result import Output
 from toolreeve.core.tool import FunctionTool, bind
-from toolreeve.guard.client import GuardedHttp
-from toolreeve.guard.network import NetworkGuard, NetworkSettings
-from toolreeve.guard.resolver import HostsResolver
+from toolreeve.guard.network.client import GuardedHttp
+from toolreeve.guard.network.guard import NetworkGuard, NetworkSettings
+from toolreeve.guard.network.resolver import HostsResolver
 from toolreeve.tools.http import HTTP_TOOLS, http_delete, http_get, http_post, http_put, http_request
 
 FILES = cast(Any, None)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sandbox.test_watch import shell
+from tests.sandbox.integrity.test_watch import shell
 from tests.world import World
 from toolreeve import Toolreeve
 from toolreeve.approval.request import Request

@@ -6,7 +6,7 @@ import pytest
 from tests.tools.desk import Desk
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.tools.projects import find
-from toolreeve.tools.steps import Purpose, steps
+from toolreeve.tools.quality_commands import Purpose, steps
 
 ALL: tuple[Purpose, ...] = ("tests", "lint", "format_check", "typecheck", "build")
 

@@ -12,7 +12,7 @@ from toolreeve.core.danger import DangerLevel
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.events import Event
 from toolreeve.core.tool import bind
-from toolreeve.knowing import knowing
+from toolreeve.runtime.shell_tools import knowing
 from toolreeve.tools.shell import SHELL_TOOLS, execute_command, lowered
 
 

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from toolreeve.approval import docket, elicitation
+from toolreeve.approval import elicitation, pending
 from toolreeve.approval.channel import Channel
 from toolreeve.approval.channels.peer import PeerChannel
-from toolreeve.approval.docket import Matter
 from toolreeve.approval.elicitation import NoAnswer
+from toolreeve.approval.pending import PendingApproval
 from toolreeve.approval.request import Answer, Request
 from toolreeve.core.errors import ErrorCode, ToolError
 
@@ -101,8 +101,8 @@ async def brought_answer(request: Request, result: Any) -> Answer:
     return _signed(answer, PeerChannel.name, request)
 
 
-async def noted_answer(request: Request, matter: Matter) -> Answer:
+async def noted_answer(request: Request, matter: PendingApproval) -> Answer:
     """What somebody decided on the docket."""
     if matter.answer is None:
         raise ToolError(ErrorCode.PERMISSION, f"{request.heading}: nobody has answered yet")
-    return docket.read_answer(request, matter.answer)
+    return pending.read_answer(request, matter.answer)

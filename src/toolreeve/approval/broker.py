@@ -10,13 +10,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from toolreeve.approval.always_rule import Lasting, lasting_rule, rule_text
 from toolreeve.approval.answers import brought_answer, first_answer, noted_answer, ways
 from toolreeve.approval.channel import Channel
 from toolreeve.approval.channels.peer import PeerChannel
-from toolreeve.approval.docket import Docket, Matter, holder_of, write_question
 from toolreeve.approval.elicitation import can_elicit
 from toolreeve.approval.grants import Grants
-from toolreeve.approval.lasting import Lasting, lasting_rule, rule_text
+from toolreeve.approval.pending import PendingApproval, PendingApprovals, holder_of, write_question
 from toolreeve.approval.request import Answer, Approval, Request, Scope, digest, grounds_of, pose
 from toolreeve.core.action import Action
 from toolreeve.core.errors import ErrorCode, ToolError, ToolreeveError
@@ -48,7 +48,7 @@ class Broker:
         emit: Emit = _unheard,
         remember: Remember | None = None,
         preview: Preview | None = None,
-        docket: Docket | None = None,
+        docket: PendingApprovals | None = None,
     ) -> None:
         if timeout <= 0:
             raise ToolreeveError(f"the approval timeout must be positive, not {timeout!r}")
@@ -135,7 +135,7 @@ class Broker:
             )
         raise _pending(request, matter)
 
-    async def _decide_by(self, matter: Matter, action: Action, request: Request, version: str) -> Approval:
+    async def _decide_by(self, matter: PendingApproval, action: Action, request: Request, version: str) -> Approval:
         answering = noted_answer(request, matter)
         return await self._conclude(action, request, answering, version, question=matter.id, asked=matter.asked)
 
@@ -238,7 +238,7 @@ def _refused(request: Request, answer: Answer) -> str:
     return f"{request.heading} was refused{by}" + (f": {answer.note}" if answer.note else "") + request.aside
 
 
-def _pending(request: Request, matter: Matter) -> ToolError:
+def _pending(request: Request, matter: PendingApproval) -> ToolError:
     told = {"status": "pending", "approval_id": matter.id, "expires": matter.expires}
     return ToolError(
         ErrorCode.APPROVAL_PENDING,

@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolreeve.cli.invocation import Command, Invocation, current
+from toolreeve.cli.options import CliCommand, Options, current
 from toolreeve.cli.output import note, say, say_json, say_table
 from toolreeve.core.errors import ConfigError, ExitStatus
 
 if TYPE_CHECKING:
-    from toolreeve.clients.ledger import Ledger, Outcome
-    from toolreeve.clients.plan import Change, Plan, Row
+    from toolreeve.adopt.backups import Backups, ChangeOutcome
+    from toolreeve.adopt.plan import AdoptionPlan, FileChange, Row
     from toolreeve.config import Configuration
 
 OWN_FOLDER = "toolreeve"
 NAMES = ("claude-code", "claude-desktop", "cursor", "vscode", "codex", "gemini", "zed")
 
 
-@click.command(cls=Command)
+@click.command(cls=CliCommand)
 @click.option("--dry-run", is_flag=True, help="Show what would change, as a difference, and change nothing.")
 @click.option("--undo", is_flag=True, help="Take the last adoption back.")
 @click.option("--force", is_flag=True, help="With --undo, restore whole files, whatever was changed in them since.")
@@ -53,12 +53,12 @@ def adopt(names: Sequence[str], **flags: bool) -> int:
 
 
 def _adopt(
-    invocation: Invocation, names: Sequence[str], *, dry_run: bool, project: bool, search: bool, count: bool
+    invocation: Options, names: Sequence[str], *, dry_run: bool, project: bool, search: bool, count: bool
 ) -> int:
-    from toolreeve.clients.ledger import Ledger
+    from toolreeve.adopt.backups import Backups
 
     found = invocation.configuration()
-    ledger = Ledger(Path(found.settings.state.dir))
+    ledger = Backups(Path(found.settings.state.dir))
     with nullcontext() if dry_run else ledger.alone():
         plan = _plan(found, names, project=project, search=search)
         folder, outcomes = (None, []) if dry_run or not plan.changes else _written(ledger, plan, found.user_file)
@@ -74,7 +74,7 @@ def _adopt(
     return ExitStatus.TOOL_ERROR if failed or any(row.problem for row in plan.rows) else ExitStatus.OK
 
 
-def _written(ledger: "Ledger", plan: "Plan", user_file: Path) -> "tuple[Path | None, list[Outcome]]":
+def _written(ledger: "Backups", plan: "AdoptionPlan", user_file: Path) -> "tuple[Path | None, list[ChangeOutcome]]":
     for row in plan.rows:
         if row.workspace is not None:
             try:
@@ -85,9 +85,9 @@ def _written(ledger: "Ledger", plan: "Plan", user_file: Path) -> "tuple[Path | N
     return ledger.apply(plan.changes, private=[user_file])
 
 
-def _plan(found: "Configuration", names: Sequence[str], *, project: bool, search: bool) -> "Plan":
-    from toolreeve.clients.known import CLIENTS, places_of
-    from toolreeve.clients.plan import new_plan
+def _plan(found: "Configuration", names: Sequence[str], *, project: bool, search: bool) -> "AdoptionPlan":
+    from toolreeve.adopt.clients import CLIENTS, places_of
+    from toolreeve.adopt.plan import new_plan
     from toolreeve.core.documents import Document, parse_toml
 
     user_file, workspace = found.user_file, Path(found.settings.workspace.dir)
@@ -124,10 +124,10 @@ def ourselves() -> list[str]:
     return [str(beside.absolute()), "mcp"] if beside.is_file() else [sys.executable, "-P", "-m", "toolreeve", "mcp"]
 
 
-def _measured(invocation: Invocation, plan: "Plan") -> Mapping[str, Any]:
+def _measured(invocation: Options, plan: "AdoptionPlan") -> Mapping[str, Any]:
     import asyncio
 
-    from toolreeve.cli.tokens import measure
+    from toolreeve.cli.token_counts import measure
 
     return asyncio.run(measure(invocation.configuration(), plan.servers))
 
@@ -173,8 +173,8 @@ def _names(row: "Row") -> set[str]:
 
 
 def _show(
-    invocation: Invocation,
-    plan: "Plan",
+    invocation: Options,
+    plan: "AdoptionPlan",
     folder: Path | None,
     saving: _Saving,
     failures: Mapping[Path, str],
@@ -206,7 +206,7 @@ def _show(
         note(f"backups are in {folder}; `toolreeve adopt --undo` takes it back")
 
 
-def _difference(change: "Change") -> Iterator[str]:
+def _difference(change: "FileChange") -> Iterator[str]:
     before, after = (text.splitlines(keepends=True) for text in (change.before or "", change.after))
     for line in difflib.unified_diff(before, after, str(change.path), str(change.path)):
         yield line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"
@@ -214,10 +214,10 @@ def _difference(change: "Change") -> Iterator[str]:
 
 def _veiled(difference: str, secrets: Collection[str]) -> str:
     """Without the secrets of what is taken over, and without what looks like one in the lines around it."""
-    from toolreeve.remote.configured.concealed import concealed, without
-    from toolreeve.remote.veil import Veil
+    from toolreeve.config.mcp_servers.secret_values import concealed, without
+    from toolreeve.upstream.scrubber import Scrubber
 
-    lines = Veil(secrets).text(difference).splitlines(keepends=True)
+    lines = Scrubber(secrets).text(difference).splitlines(keepends=True)
     return "".join(without(line, concealed([line[1:].strip()])) for line in lines)
 
 
@@ -231,7 +231,7 @@ def _became(row: "Row", failures: Mapping[Path, str], *, dry_run: bool) -> str:
     return "would become one entry" if dry_run else "one entry now"
 
 
-def _unwritten(plan: "Plan", outcomes: Sequence["Outcome"]) -> dict[Path, str]:
+def _unwritten(plan: "AdoptionPlan", outcomes: Sequence["ChangeOutcome"]) -> dict[Path, str]:
     """The files that are as they were, and why; where the user's own cannot be written, no other is."""
     told = {outcome.path: outcome.problem for outcome in outcomes}
     problems = {
@@ -255,7 +255,7 @@ def _remarks(row: "Row") -> Iterator[str]:
 
 
 def _as_json(
-    plan: "Plan", outcomes: Sequence["Outcome"], folder: Path | None, tokens: Any, *, dry_run: bool
+    plan: "AdoptionPlan", outcomes: Sequence["ChangeOutcome"], folder: Path | None, tokens: Any, *, dry_run: bool
 ) -> dict[str, Any]:
     problems = {outcome.path: outcome.problem for outcome in outcomes}
     return {
@@ -279,10 +279,10 @@ def _as_json(
     }
 
 
-def _undo(invocation: Invocation, *, force: bool) -> int:
-    from toolreeve.clients.ledger import Ledger
+def _undo(invocation: Options, *, force: bool) -> int:
+    from toolreeve.adopt.backups import Backups
 
-    ledger = Ledger(Path(invocation.configuration().settings.state.dir))
+    ledger = Backups(Path(invocation.configuration().settings.state.dir))
     with ledger.alone():
         outcomes = ledger.undo(force=force)
     if outcomes is None:
@@ -297,5 +297,5 @@ def _undo(invocation: Invocation, *, force: bool) -> int:
     return ExitStatus.TOOL_ERROR if any(outcome.problem for outcome in outcomes) else ExitStatus.OK
 
 
-def _restored(outcome: "Outcome") -> str:
+def _restored(outcome: "ChangeOutcome") -> str:
     return "taken back, and what was changed since is still there" if outcome.merged else "as it was"

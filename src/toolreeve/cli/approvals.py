@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolreeve.cli.invocation import Group, Invocation, current, on_terminal
+from toolreeve.cli.options import CliGroup, Options, current, on_terminal
 from toolreeve.cli.output import note, say, say_json, say_table
 from toolreeve.core.errors import ExitStatus
 
 if TYPE_CHECKING:
     from toolreeve.approval.channels.terminal import TerminalChannel
     from toolreeve.approval.request import Answer, Request, Scope
-    from toolreeve.record.approvals import Approvals, Matter
     from toolreeve.record.journal import Journal
+    from toolreeve.record.pending import PendingRow, PendingStore
     from toolreeve.record.store import Store
 
 LOOK_EVERY = 0.5
@@ -36,7 +36,7 @@ QUESTIONS = {"once": "Allow it?", "session": "Allow it in this session?", "alway
 COLUMNS = ("id", "state", "tool", "danger", "user", "asked", "reason")
 
 
-@click.group(cls=Group, invoke_without_command=True)
+@click.group(cls=CliGroup, invoke_without_command=True)
 @click.option("--all", "everything", is_flag=True, help="Also those that are answered, used or expired.")
 @click.pass_context
 def approvals(context: click.Context, *, everything: bool) -> int:
@@ -59,7 +59,7 @@ def approvals(context: click.Context, *, everything: bool) -> int:
 @click.argument("number", metavar="ID")
 def show(number: str) -> int:
     """Show a question whole. The beginning of its id is enough, if no other begins so."""
-    from toolreeve.approval.docket import read_question
+    from toolreeve.approval.pending import read_question
     from toolreeve.approval.prompt import describe
 
     matter = asyncio.run(_find(current(), number))
@@ -105,11 +105,11 @@ def watch() -> int:
 
 
 @asynccontextmanager
-async def open_journal(invocation: Invocation) -> "AsyncIterator[tuple[Store, Journal]]":
+async def open_journal(invocation: Options) -> "AsyncIterator[tuple[Store, Journal]]":
     """The record, opened to be written to."""
-    from toolreeve.config.places import DATABASE
+    from toolreeve.config.xdg import DATABASE
+    from toolreeve.core.secrets.redactor import Redactor
     from toolreeve.record.journal import Journal
-    from toolreeve.record.redact import Redactor
     from toolreeve.record.store import Store
 
     configuration = invocation.configuration()
@@ -127,25 +127,25 @@ async def open_journal(invocation: Invocation) -> "AsyncIterator[tuple[Store, Jo
 
 
 @asynccontextmanager
-async def _open(invocation: Invocation) -> "AsyncIterator[Approvals]":
-    from toolreeve.record.approvals import Approvals
+async def _open(invocation: Options) -> "AsyncIterator[PendingStore]":
+    from toolreeve.record.pending import PendingStore
 
     async with open_journal(invocation) as (store, journal):
-        yield Approvals(store, time.time, journal=journal)
+        yield PendingStore(store, time.time, journal=journal)
 
 
-async def _list(invocation: Invocation, *, pending_only: bool) -> "Sequence[Matter]":
+async def _list(invocation: Options, *, pending_only: bool) -> "Sequence[PendingRow]":
     async with _open(invocation) as found:
         return await found.list(pending_only=pending_only)
 
 
-async def _find(invocation: Invocation, number: str) -> "Matter | None":
+async def _find(invocation: Options, number: str) -> "PendingRow | None":
     async with _open(invocation) as found:
         return await found.find(number)
 
 
-async def _answer(invocation: Invocation, number: str, scope: "Scope | None", remark: str, *, yes: bool) -> int:
-    from toolreeve.approval.docket import read_question, write_answer
+async def _answer(invocation: Options, number: str, scope: "Scope | None", remark: str, *, yes: bool) -> int:
+    from toolreeve.approval.pending import read_question, write_answer
 
     async with _open(invocation) as found:
         matter = await found.find(number)
@@ -165,7 +165,7 @@ async def _answer(invocation: Invocation, number: str, scope: "Scope | None", re
 
 async def _confirmed(request: "Request", answer: "Answer") -> bool:
     from toolreeve.approval.prompt import describe
-    from toolreeve.cli.confirming import confirmed
+    from toolreeve.cli.confirm import confirmed
 
     question = QUESTIONS[answer.scope] if answer.granted else "Refuse it?"
     return await confirmed(question, shown=describe(request, whole=True))
@@ -182,7 +182,7 @@ def _said(request: "Request", scope: "Scope | None", remark: str) -> "Answer":
     return request.allow(by=by, scope=scope, note=remark)
 
 
-def _tell(invocation: Invocation, matter: "Matter", *, done: bool) -> int:
+def _tell(invocation: Options, matter: "PendingRow", *, done: bool) -> int:
     if invocation.json:
         say_json(matter.to_dict() | {"decided": done})
     elif done:
@@ -197,9 +197,9 @@ def _unknown(number: str) -> int:
     return ExitStatus.NOT_FOUND
 
 
-async def _watch(invocation: Invocation) -> int:
-    from toolreeve.approval.channels.console import Hangup
+async def _watch(invocation: Options) -> int:
     from toolreeve.approval.channels.terminal import TerminalChannel
+    from toolreeve.approval.channels.tty import Hangup
 
     terminal = TerminalChannel(editor=shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""))
     if not terminal.available():
@@ -216,9 +216,9 @@ async def _watch(invocation: Invocation) -> int:
             return ExitStatus.UNAVAILABLE
 
 
-async def _ask_about(found: "Approvals", matter: "Matter", terminal: "TerminalChannel") -> None:
+async def _ask_about(found: "PendingStore", matter: "PendingRow", terminal: "TerminalChannel") -> None:
     """Until it is answered here, answered elsewhere, or out of time."""
-    from toolreeve.approval.docket import read_question, write_answer
+    from toolreeve.approval.pending import read_question, write_answer
 
     asking = asyncio.create_task(terminal.ask(read_question(matter.id, matter.question)))
     ending = asyncio.create_task(found.wait(matter.id, timeout=max(0.0, matter.expires - time.time())))
@@ -241,12 +241,12 @@ def me() -> str:
         return f"user {os.getuid()}"
 
 
-def _row(matter: "Matter") -> tuple[str, ...]:
+def _row(matter: "PendingRow") -> tuple[str, ...]:
     told = matter.to_dict() | {"asked": _time(matter.asked)}
     return tuple(str(told[column]) for column in COLUMNS)
 
 
-def _facts(matter: "Matter") -> Iterator[str]:
+def _facts(matter: "PendingRow") -> Iterator[str]:
     yield f"  Asked: {_time(matter.asked)}"
     yield f"  State: {_state(matter)}"
     if matter.state == "pending":
@@ -257,6 +257,6 @@ def _time(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def _state(matter: "Matter") -> str:
+def _state(matter: "PendingRow") -> str:
     by = (matter.answer or {}).get("by")
     return f"{matter.state} (answered by {by})" if by else matter.state

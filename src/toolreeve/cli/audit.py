@@ -13,20 +13,20 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from toolreeve.cli.invocation import Group, Invocation, current
+from toolreeve.cli.options import CliGroup, Options, current
 from toolreeve.cli.output import answering, note, say, say_json, say_table
 from toolreeve.core import json
 from toolreeve.core.errors import ExitStatus
 
 if TYPE_CHECKING:
-    from toolreeve.record.audit import Audit, Filter, Record
+    from toolreeve.record.audit import Audit, AuditRecord, Filter
     from toolreeve.record.verify import Verification
 
 FORMATS = ("jsonl", "csv", "parquet")
 Answer = Callable[..., Any]
 
 
-@click.group(cls=Group)
+@click.group(cls=CliGroup)
 def audit() -> None:
     """Read, export and verify the record of calls."""
 
@@ -54,9 +54,9 @@ def _wanted(words: dict[str, str | None], **defaults: str) -> "Filter":
 
 
 @asynccontextmanager
-async def _open(invocation: Invocation) -> "AsyncIterator[Audit | None]":
+async def _open(invocation: Options) -> "AsyncIterator[Audit | None]":
     """The record, opened so that nothing can be written; None where nothing was ever recorded."""
-    from toolreeve.config.places import DATABASE
+    from toolreeve.config.xdg import DATABASE
     from toolreeve.record.audit import Audit
     from toolreeve.record.store import Store
     from toolreeve.record.witness import Witness
@@ -86,12 +86,12 @@ def list_(last: int, **words: str | None) -> int:
     return ExitStatus.OK
 
 
-async def _list(invocation: Invocation, wanted: "Filter", last: int) -> "Sequence[Record]":
+async def _list(invocation: Options, wanted: "Filter", last: int) -> "Sequence[AuditRecord]":
     async with _open(invocation) as found:
         return [] if found is None else await found.list(wanted, limit=last)
 
 
-def _row(record: "Record") -> tuple[str, ...]:
+def _row(record: "AuditRecord") -> tuple[str, ...]:
     told = record.to_dict()
     decision = told.get("decision")
     effect = decision.get("effect", "") if isinstance(decision, dict) else ""
@@ -117,7 +117,7 @@ def show(call_id: str) -> int:
     return ExitStatus.OK
 
 
-async def _show(invocation: Invocation, call_id: str) -> "Sequence[Record]":
+async def _show(invocation: Options, call_id: str) -> "Sequence[AuditRecord]":
     async with _open(invocation) as found:
         return [] if found is None else await found.show(call_id)
 
@@ -150,7 +150,7 @@ def _new_file(path: Path) -> IO[bytes]:
         raise click.UsageError(f"{path} cannot be written: {problem.strerror}") from None
 
 
-async def _export(invocation: Invocation, form: str, stream: IO[bytes], wanted: "Filter") -> int:
+async def _export(invocation: Options, form: str, stream: IO[bytes], wanted: "Filter") -> int:
     async with _open(invocation) as found:
         return 0 if found is None else await found.export(form, stream, wanted)
 
@@ -166,7 +166,7 @@ def verify(expect: str | None) -> int:
     return asyncio.run(_verify(current(), expect))
 
 
-async def _verify(invocation: Invocation, expect: str | None) -> int:
+async def _verify(invocation: Options, expect: str | None) -> int:
     from toolreeve.record.verify import Verification
 
     async with _open(invocation) as found:
@@ -181,7 +181,7 @@ async def _verify(invocation: Invocation, expect: str | None) -> int:
     return {"intact": ExitStatus.OK, "lost": ExitStatus.LOST}.get(verified.state, ExitStatus.TAMPERED)
 
 
-def _tell_verified(invocation: Invocation, verified: "Verification") -> None:
+def _tell_verified(invocation: Options, verified: "Verification") -> None:
     head = verified.head.hash.hex()
     if invocation.json:
         say_json(
@@ -219,7 +219,7 @@ def accept(record: int | None, reason: str) -> int:
     return asyncio.run(_accept(current(), record, reason))
 
 
-async def _accept(invocation: Invocation, record: int | None, reason: str) -> int:
+async def _accept(invocation: Options, record: int | None, reason: str) -> int:
     from toolreeve.cli.approvals import open_journal
     from toolreeve.record.audit import Audit
 

@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from toolreeve.cli.arguments import BadArgument, parse_object, parse_pairs, read_stdin, read_text
-from toolreeve.cli.invocation import Command, Invocation, current
+from toolreeve.cli.options import CliCommand, Options, current
 from toolreeve.cli.output import note
 from toolreeve.cli.result import show_result
 
 if TYPE_CHECKING:
-    from toolreeve.runtime import Toolreeve
+    from toolreeve.runtime.toolreeve import Toolreeve
 
 NO_ARGUMENTS = "\0"
 TERMINATED = 143
 SHOWN_INPUT = 1000
 
 
-class CallCommand(Command):
+class CallCommand(CliCommand):
     own_json = True
 
 
@@ -81,7 +81,7 @@ def _sort_out(
 
 
 async def _call(
-    invocation: Invocation,
+    invocation: Options,
     tool: str,
     pairs: tuple[str, ...],
     document: str | None,
@@ -89,7 +89,7 @@ async def _call(
     session: str | None,
     timeout: float | None,
 ) -> int:
-    from toolreeve.cli.world import new_runtime, servers_of
+    from toolreeve.cli.runtime import new_runtime, servers_of
     from toolreeve.core.call import ToolCall
 
     if (task := asyncio.current_task()) is not None:

@@ -2,7 +2,7 @@
 
 import click
 
-from toolreeve.cli.invocation import Command, current
+from toolreeve.cli.options import CliCommand, current
 from toolreeve.cli.output import say, say_json
 
 _HOW = {
@@ -12,7 +12,7 @@ _HOW = {
 }
 
 
-@click.command(cls=Command)
+@click.command(cls=CliCommand)
 @click.argument("shell", type=click.Choice(list(_HOW)))
 def completion(shell: str) -> None:
     """Print the completion script of a shell.

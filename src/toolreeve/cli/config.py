@@ -2,12 +2,12 @@
 
 import click
 
-from toolreeve.cli.invocation import Group, current
+from toolreeve.cli.options import CliGroup, current
 from toolreeve.cli.output import say, say_json, say_table
 from toolreeve.core import json
 
 
-@click.group(cls=Group)
+@click.group(cls=CliGroup)
 def config() -> None:
     """Show the configuration, its schema and its files."""
 
@@ -15,7 +15,7 @@ def config() -> None:
 @config.command()
 def show() -> None:
     """Show the effective settings, and where each comes from."""
-    from toolreeve.config.leaves import leaves, value_at
+    from toolreeve.config.fields import leaves, value_at
 
     found = current().configuration()
     values = {leaf.key: leaf.shown(value_at(found.settings, path)) for path, leaf in leaves().items()}
@@ -29,7 +29,7 @@ def show() -> None:
 @config.command()
 def schema() -> None:
     """Print the JSON Schema of toolreeve.toml, for editors."""
-    from toolreeve.config.leaves import json_schema
+    from toolreeve.config.fields import json_schema
 
     say(json.pretty(json_schema()))
 
@@ -39,7 +39,7 @@ def path() -> None:
     """Say where configuration and state are looked for."""
     from pathlib import Path
 
-    from toolreeve.config.places import DATABASE
+    from toolreeve.config.xdg import DATABASE
 
     found = current().configuration()
     state = Path(found.settings.state.dir)

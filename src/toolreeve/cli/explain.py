@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
-from toolreeve.cli.invocation import Group, current, on_terminal
+from toolreeve.cli.options import CliGroup, current, on_terminal
 from toolreeve.cli.output import say, show
 from toolreeve.core import json
 from toolreeve.core.errors import ExitStatus
 
 
-@click.group(cls=Group)
+@click.group(cls=CliGroup)
 def explain() -> None:
     """Say what would be decided, without doing it."""
 
@@ -22,7 +22,7 @@ def explain() -> None:
 @click.argument("values", nargs=-1, required=True, metavar="PATH... | -")
 def path(values: tuple[str, ...]) -> int:
     """Whether tools may touch a path: a JSON line for each; - reads lines from stdin."""
-    from toolreeve.cli.world import new_workspace
+    from toolreeve.cli.runtime import new_workspace
 
     with new_workspace(current()) as workspace:
         for value in _each(values):
@@ -48,8 +48,8 @@ def url(values: tuple[str, ...], method: str, resolver: Path | None) -> int:
 
 
 async def _explain_urls(values: tuple[str, ...], method: str, resolver: Path | None) -> None:
-    from toolreeve.cli.world import new_network
-    from toolreeve.guard.explain import explain_url
+    from toolreeve.cli.runtime import new_network
+    from toolreeve.guard.network.explain import explain_url
 
     guard = new_network(current(), resolver)
     for value in _each(values):
@@ -61,7 +61,7 @@ async def _explain_urls(values: tuple[str, ...], method: str, resolver: Path | N
 @click.option("--cwd", type=click.Path(path_type=Path, file_okay=False), help="Where the command would run.")
 def command(values: tuple[str, ...], cwd: Path | None) -> int:
     """What a shell command would do: a tree on a terminal, else a JSON line for each; - reads lines from stdin."""
-    from toolreeve.policy.shell.explaining import explain, tree
+    from toolreeve.policy.shell.explanation import explain, tree
 
     _refuse_mode(current().mode)
     root = current().configuration().settings.workspace.dir

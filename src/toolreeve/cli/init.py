@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from toolreeve.cli.invocation import Command, current
+from toolreeve.cli.options import CliCommand, current
 from toolreeve.cli.output import say, say_json
 from toolreeve.core.errors import ExitStatus
 
@@ -40,7 +40,7 @@ rules: []
 """
 
 
-@click.command(cls=Command)
+@click.command(cls=CliCommand)
 @click.option("--policy", is_flag=True, help="Write a policy.yaml as well.")
 def init(*, policy: bool) -> int:
     """Write a commented toolreeve.toml into the workspace. What exists is left as it is."""

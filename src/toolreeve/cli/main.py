@@ -11,11 +11,11 @@ from typing import Any
 
 import click
 
-from toolreeve.cli.invocation import Group, Invocation, ReaderGone
+from toolreeve.cli.options import CliGroup, Options, ReaderGone
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "init": ("toolreeve.cli.init:init", "Write a commented toolreeve.toml into the workspace."),
-    "doctor": ("toolreeve.cli.doctor:doctor", "Show what is enforced here, what is not, and how to mend it."),
+    "doctor": ("toolreeve.cli.doctor.command:doctor", "Show what is enforced here, what is not, and how to mend it."),
     "tools": ("toolreeve.cli.tools:tools", "List the tools, or show one of them."),
     "call": ("toolreeve.cli.call:call", "Call a tool."),
     "explain": ("toolreeve.cli.explain:explain", "Say what would be decided, without doing it."),
@@ -50,7 +50,7 @@ Exit codes:
 """
 
 
-class LazyGroup(Group):
+class LazyGroup(CliGroup):
     """The commands of `COMMANDS`, each imported when it is asked for."""
 
     def list_commands(self, _: click.Context) -> list[str]:
@@ -95,7 +95,7 @@ def toolreeve() -> None:
 
 def main(args: list[str] | None = None) -> int:
     """Run a command line and return its exit status."""
-    invocation = Invocation()
+    invocation = Options()
     try:
         status = toolreeve.main(args, prog_name="toolreeve", standalone_mode=False, obj=invocation)
         sys.stdout.flush()

@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolreeve.cli.invocation import Command, current
+from toolreeve.cli.options import CliCommand, current
 from toolreeve.cli.output import note
-from toolreeve.cli.showing import shows_tools
+from toolreeve.cli.toolset_options import shows_tools
 from toolreeve.core.errors import ToolreeveError
 
 if TYPE_CHECKING:
     from toolreeve.config import Configuration
     from toolreeve.serve.mcp.pipes import Pipes
-    from toolreeve.serve.mcp.porter import Porter
+    from toolreeve.serve.mcp.startup import StartupResponder
     from toolreeve.serve.mcp.stdio import Service
 
 
-@click.command(cls=Command)
+@click.command(cls=CliCommand)
 @shows_tools
 def mcp(tools: str | None, search: bool | None) -> None:  # noqa: FBT001
     """Serve the tools to an MCP client over stdin and stdout."""
-    from toolreeve.cli.world import check_workspace
+    from toolreeve.cli.runtime import check_workspace
     from toolreeve.serve.mcp.pipes import claim
     from toolreeve.serve.mcp.stdio import run
 
@@ -39,7 +39,7 @@ def mcp(tools: str | None, search: bool | None) -> None:  # noqa: FBT001
 
 def _without_ourselves(configuration: "Configuration") -> "Configuration":
     """Started as a server of our own, we serve our tools alone: our servers may be what started us."""
-    from toolreeve.remote.servers import BEHIND
+    from toolreeve.upstream.server_spec import BEHIND
 
     if not os.environ.get(BEHIND) or not configuration.mcp_servers:
         return configuration
@@ -50,10 +50,10 @@ def _without_ourselves(configuration: "Configuration") -> "Configuration":
 
 
 async def _serve(configuration: "Configuration", pipes: "Pipes", *, tools: str | None, search: bool) -> None:
-    from toolreeve.serve.mcp.porter import Porter
+    from toolreeve.serve.mcp.startup import StartupResponder
     from toolreeve.serve.mcp.stdio import serving
 
-    porter = Porter(servers=any(server.enabled for server in configuration.mcp_servers), search=search)
+    porter = StartupResponder(servers=any(server.enabled for server in configuration.mcp_servers), search=search)
     async with serving(porter, pipes) as service:
         try:
             await _bring(configuration, porter, service, tools=tools, search=search)
@@ -63,9 +63,9 @@ async def _serve(configuration: "Configuration", pipes: "Pipes", *, tools: str |
 
 
 async def _bring(
-    configuration: "Configuration", porter: "Porter", service: "Service", *, tools: str | None, search: bool
+    configuration: "Configuration", porter: "StartupResponder", service: "Service", *, tools: str | None, search: bool
 ) -> None:
-    from toolreeve.runtime import Toolreeve
+    from toolreeve.runtime.toolreeve import Toolreeve
     from toolreeve.serve.mcp.door import new_desk, new_view
 
     reeve = Toolreeve(settings=configuration, approve=(), await_servers=False, origin="mcp")

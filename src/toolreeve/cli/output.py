@@ -13,7 +13,7 @@ from typing import IO, Any
 import click
 
 from toolreeve.approval.visible import visible
-from toolreeve.cli.invocation import Invocation, ReaderGone, on_terminal
+from toolreeve.cli.options import Options, ReaderGone, on_terminal
 from toolreeve.core import json
 from toolreeve.core.errors import TRAITS, ConfigError, ConfigErrors, ErrorCode, ExitStatus, ToolError, ToolreeveError
 from toolreeve.core.result import Failure
@@ -53,20 +53,20 @@ def note(text: str) -> None:
     click.echo(f"toolreeve: {shown(text)}", err=True)
 
 
-def coloured(invocation: Invocation) -> bool:
+def coloured(invocation: Options) -> bool:
     return (
         on_terminal() and not invocation.plain and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     )
 
 
-def say_table(invocation: Invocation, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def say_table(invocation: Options, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     if on_terminal():
         _rich_table(head, rows, colour=coloured(invocation))
     else:
         _plain_table(head, rows)
 
 
-def show(invocation: Invocation, drawing: Any) -> None:
+def show(invocation: Options, drawing: Any) -> None:
     """Something that rich draws, on a terminal."""
     from rich.console import Console
 
@@ -108,7 +108,7 @@ def _plain_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
-def report(problem: Exception, invocation: Invocation) -> int:
+def report(problem: Exception, invocation: Options) -> int:
     """Tell what went wrong with a command, and give the exit status for it. What nobody foresaw is a bug of ours."""
     match problem:
         case click.exceptions.NoArgsIsHelpError():
@@ -147,7 +147,7 @@ def _place(problem: ConfigError) -> dict[str, Any]:
 
 
 def _fail(
-    invocation: Invocation,
+    invocation: Options,
     code: ErrorCode,
     message: str,
     *,

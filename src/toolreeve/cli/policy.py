@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolreeve.cli.arguments import BadArgument, parse_pairs, read_text
-from toolreeve.cli.invocation import Group, Invocation, current
+from toolreeve.cli.options import CliGroup, Options, current
 from toolreeve.cli.output import say, say_json, say_table
 from toolreeve.core.errors import ConfigError, ConfigErrors, ExitStatus
 
 if TYPE_CHECKING:
-    from toolreeve.cli.cases import Case, Outcome
+    from toolreeve.cli.policy_cases import Case, CaseOutcome
     from toolreeve.config import Configuration
     from toolreeve.policy.explanation import Explanation
-    from toolreeve.runtime import Toolreeve
+    from toolreeve.runtime.toolreeve import Toolreeve
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class PolicyFile:
     tighten_only: bool
 
 
-@click.group(cls=Group)
+@click.group(cls=CliGroup)
 def policy() -> None:
     """Check, explain and test policy files."""
 
@@ -119,8 +119,8 @@ def _reason(verdict: Any) -> str:
     return "" if verdict is None else str(verdict.reason)
 
 
-async def _explained(invocation: Invocation, tool: str, pairs: Sequence[str], cost: float) -> "Explanation":
-    from toolreeve.cli.world import knowing
+async def _explained(invocation: Options, tool: str, pairs: Sequence[str], cost: float) -> "Explanation":
+    from toolreeve.cli.runtime import knowing
 
     async with knowing(invocation, [tool]) as runtime:
         return _explanation(runtime, tool, pairs, cost)
@@ -146,7 +146,7 @@ def test(cases: tuple[Path, ...]) -> int:
 
 
 def _try_examples() -> int:
-    from toolreeve.cli.cases import count_examples
+    from toolreeve.cli.policy_cases import count_examples
 
     found = current().configuration()
     files = list(_configured(found))
@@ -162,16 +162,16 @@ def _try_examples() -> int:
     return ExitStatus.TOOL_ERROR if problems else ExitStatus.OK
 
 
-async def _tried(invocation: Invocation, cases: "Sequence[Case]") -> "list[Outcome]":
-    from toolreeve.cli.cases import try_case
-    from toolreeve.cli.world import knowing
+async def _tried(invocation: Options, cases: "Sequence[Case]") -> "list[CaseOutcome]":
+    from toolreeve.cli.policy_cases import try_case
+    from toolreeve.cli.runtime import knowing
 
     async with knowing(invocation, {case.tool for case in cases}) as runtime:
         return [try_case(runtime, case) for case in cases]
 
 
 def _try_cases(paths: Sequence[Path]) -> int:
-    from toolreeve.cli.cases import read_cases
+    from toolreeve.cli.policy_cases import read_cases
 
     outcomes = asyncio.run(_tried(current(), [case for path in paths for case in read_cases(path)]))
     wrong = [outcome for outcome in outcomes if not outcome.right]

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolreeve.cli.invocation import Group, current, on_terminal
+from toolreeve.cli.options import CliGroup, current, on_terminal
 from toolreeve.cli.output import note, say, say_json, say_table
 from toolreeve.core.errors import ExitStatus
 from toolreeve.core.visible import one_line
 
 if TYPE_CHECKING:
-    from toolreeve.sandbox.quarantine import Held, Quarantine
+    from toolreeve.sandbox.integrity.quarantine import Held, Quarantine
 
 YES = "Do not ask; needed where there is no terminal to ask on."
 COLUMNS = ("id", "time", "kind", "path", "reason")
@@ -28,7 +28,7 @@ _LINES_SHOWN = 60
 _BYTES_SHOWN = 8192
 
 
-@click.group(cls=Group, invoke_without_command=True)
+@click.group(cls=CliGroup, invoke_without_command=True)
 @click.pass_context
 def quarantine(context: click.Context) -> int:
     """List what commands left for git, an editor, another agent or this runtime to obey, and what was put aside for it;
@@ -110,15 +110,15 @@ def delete(name: str, *, yes: bool) -> int:
 
 
 def _open() -> "Quarantine":
-    from toolreeve.config.guards import guard_table
-    from toolreeve.sandbox.quarantine import Quarantine
+    from toolreeve.config.guard_table import guard_table
+    from toolreeve.sandbox.integrity.quarantine import Quarantine
 
     configuration = current().configuration()
     return Quarantine(str(Path(configuration.settings.state.dir) / "quarantine"), guard_table(configuration))
 
 
 async def _agreed(question: str, shown: str) -> bool:
-    from toolreeve.cli.confirming import confirmed
+    from toolreeve.cli.confirm import confirmed
 
     if await confirmed(question, shown=shown):
         return True
@@ -137,9 +137,9 @@ def _done(held: "Held", outcome: str, text: str) -> int:
 
 async def _record(held: "Held", outcome: str) -> None:
     from toolreeve.cli.approvals import me
-    from toolreeve.config.places import DATABASE
+    from toolreeve.config.xdg import DATABASE
+    from toolreeve.core.secrets.redactor import Redactor
     from toolreeve.record.journal import Journal
-    from toolreeve.record.redact import Redactor
     from toolreeve.record.store import Store
 
     configuration = current().configuration()

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from toolreeve.cli.invocation import Invocation
+from toolreeve.cli.options import Options
 from toolreeve.cli.output import note, say, say_json
 from toolreeve.core.errors import TRAITS, ExitStatus
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from toolreeve.core.result import ToolResult
 
 
-def show_result(invocation: Invocation, result: "ToolResult") -> int:
+def show_result(invocation: Options, result: "ToolResult") -> int:
     error = result.error
     if invocation.json:
         say_json(result.to_dict())

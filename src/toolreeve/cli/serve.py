@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolreeve.cli.invocation import Command, Invocation, current
+from toolreeve.cli.options import CliCommand, Options, current
 from toolreeve.cli.output import note
-from toolreeve.cli.showing import shows_tools
+from toolreeve.cli.toolset_options import shows_tools
 
 if TYPE_CHECKING:
     import socket
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from toolreeve.serve.tokens import Tokens
 
 
-@click.command(cls=Command)
+@click.command(cls=CliCommand)
 @click.option("--mcp", is_flag=True, help="Serve MCP at /mcp (streamable HTTP).")
 @click.option("--host", metavar="ADDRESS", help="The address to listen on; others than this machine need a token.")
 @click.option("--port", type=click.IntRange(0, 65_535), help="The port to listen on; 0 takes one that is free.")
@@ -24,7 +24,7 @@ def serve(*, mcp: bool, host: str | None, port: int | None, tools: str | None, s
     """Serve the tools over HTTP until stopped."""
     if not mcp:
         raise click.UsageError("say what to serve: --mcp")
-    from toolreeve.cli.world import check_workspace
+    from toolreeve.cli.runtime import check_workspace
     from toolreeve.serve.app import bind, check_reach
     from toolreeve.serve.mcp.stdio import run
     from toolreeve.serve.memory import give_back_memory
@@ -42,11 +42,11 @@ def serve(*, mcp: bool, host: str | None, port: int | None, tools: str | None, s
 
 
 async def _serve(
-    invocation: Invocation, place: "socket.socket", tokens: "Tokens", *, tools: str | None, search: bool | None
+    invocation: Options, place: "socket.socket", tokens: "Tokens", *, tools: str | None, search: bool | None
 ) -> None:
-    from toolreeve.cli.world import new_runtime
+    from toolreeve.cli.runtime import new_runtime
+    from toolreeve.serve.access import new_gate
     from toolreeve.serve.app import MCP, HttpServer, new_application
-    from toolreeve.serve.gate import new_gate
     from toolreeve.serve.limits import describe, read_limits
     from toolreeve.serve.mcp.door import new_view, prefixes
     from toolreeve.serve.mcp.http import Views

@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolreeve.cli.invocation import Group, Invocation, current
+from toolreeve.cli.options import CliGroup, Options, current
 from toolreeve.cli.output import note, say, say_json, say_table
 from toolreeve.core.errors import ConfigError, ErrorCode, ExitStatus, ToolError
 from toolreeve.core.visible import one_line, visible
 
 if TYPE_CHECKING:
     from toolreeve.core.tool import ToolSpec
-    from toolreeve.remote.offers.pins import Changed, Home
-    from toolreeve.remote.servers import ServerSpec
-    from toolreeve.remote.status import ServerStatus
-    from toolreeve.runtime import Toolreeve
+    from toolreeve.runtime.toolreeve import Toolreeve
+    from toolreeve.upstream.server_spec import ServerSpec
+    from toolreeve.upstream.status import ServerStatus
+    from toolreeve.upstream.tools.pins import Home, ToolChanged
 
 LEFT_OUT = "not configured"
 COLUMNS = ("server", "kind", "state", "tools", "era", "problems")
 
 
-@click.group(cls=Group, invoke_without_command=True)
+@click.group(cls=CliGroup, invoke_without_command=True)
 @click.pass_context
 def servers(context: click.Context) -> int:
     """List the MCP servers and how they are; show one, test it, log in to it or out, or accept what it changed."""
@@ -96,7 +96,7 @@ def accept(name: str, tools: Sequence[str], *, yes: bool) -> int:
 @click.argument("name")
 def login(name: str) -> int:
     """Log in to a server on the web that asks for it."""
-    from toolreeve.cli.logins import log_in
+    from toolreeve.cli.login import log_in
 
     return asyncio.run(log_in(current(), _find(current(), name)))
 
@@ -105,12 +105,12 @@ def login(name: str) -> int:
 @click.argument("name")
 def logout(name: str) -> int:
     """Forget the login to a server, and have it revoked where that can be done."""
-    from toolreeve.cli.logins import log_out
+    from toolreeve.cli.login import log_out
 
     return asyncio.run(log_out(current(), _find(current(), name)))
 
 
-def _find(invocation: Invocation, name: str) -> "ServerSpec":
+def _find(invocation: Options, name: str) -> "ServerSpec":
     import difflib
 
     known = {spec.name: spec for spec in invocation.configuration().mcp_servers}
@@ -124,10 +124,10 @@ def _find(invocation: Invocation, name: str) -> "ServerSpec":
     return known[name]
 
 
-def _left_out(invocation: Invocation) -> "Iterator[ServerStatus]":
+def _left_out(invocation: Options) -> "Iterator[ServerStatus]":
     """Those that are written down and cannot be used as they stand there."""
-    from toolreeve.remote.configured.reading import LeftOut
-    from toolreeve.remote.status import ServerStatus
+    from toolreeve.config.mcp_servers.reader import LeftOut
+    from toolreeve.upstream.status import ServerStatus
 
     found = invocation.configuration()
     known = {spec.name for spec in found.mcp_servers}
@@ -137,9 +137,9 @@ def _left_out(invocation: Invocation) -> "Iterator[ServerStatus]":
             yield ServerStatus(name=problem.server, source=problem.place, state=LEFT_OUT, problem=reason)
 
 
-def _runtime(invocation: Invocation, specs: "Sequence[ServerSpec]") -> "Toolreeve":
+def _runtime(invocation: Options, specs: "Sequence[ServerSpec]") -> "Toolreeve":
     """With these servers and no others."""
-    from toolreeve.runtime import Toolreeve
+    from toolreeve.runtime.toolreeve import Toolreeve
 
     return Toolreeve(settings=replace(invocation.configuration(), mcp_servers=tuple(specs)), origin="cli")
 
@@ -147,7 +147,7 @@ def _runtime(invocation: Invocation, specs: "Sequence[ServerSpec]") -> "Toolreev
 @contextmanager
 def _unnoticed() -> Iterator[None]:
     """Without the notice that a tool changed: what is shown says so itself."""
-    notices = logging.getLogger("toolreeve.remote.offers.shelf")
+    notices = logging.getLogger("toolreeve.upstream.tools.registration")
     before = notices.level
     notices.setLevel(logging.ERROR)
     try:
@@ -156,14 +156,12 @@ def _unnoticed() -> Iterator[None]:
         notices.setLevel(before)
 
 
-async def _look(invocation: Invocation, specs: "Sequence[ServerSpec]") -> "tuple[list[ServerStatus], list[ToolSpec]]":
+async def _look(invocation: Options, specs: "Sequence[ServerSpec]") -> "tuple[list[ServerStatus], list[ToolSpec]]":
     with _unnoticed():
         return await _connect(invocation, specs)
 
 
-async def _connect(
-    invocation: Invocation, specs: "Sequence[ServerSpec]"
-) -> "tuple[list[ServerStatus], list[ToolSpec]]":
+async def _connect(invocation: Options, specs: "Sequence[ServerSpec]") -> "tuple[list[ServerStatus], list[ToolSpec]]":
     async with _runtime(invocation, specs) as runtime:
         tools = [bound.spec for bound in runtime.tools.list() if bound.spec.server is not None]
         await runtime.fleet.resources()  # two servers may have the same, which their status then says
@@ -196,7 +194,7 @@ def _facts(status: "ServerStatus") -> Iterator[str]:
 
 
 def _tool(spec: "ToolSpec", status: "ServerStatus") -> dict[str, str]:
-    from toolreeve.remote.offers.names import tool_name
+    from toolreeve.upstream.tools.names import tool_name
 
     own = tool_name("", (spec.declared or {}).get("name", spec.name))
     return {
@@ -207,7 +205,7 @@ def _tool(spec: "ToolSpec", status: "ServerStatus") -> dict[str, str]:
     }
 
 
-async def _accept(invocation: Invocation, spec: "ServerSpec", tools: Sequence[str], *, yes: bool) -> int:
+async def _accept(invocation: Options, spec: "ServerSpec", tools: Sequence[str], *, yes: bool) -> int:
     home = _home(spec)
     async with _runtime(invocation, ()) as runtime:
         waiting = _meant((await runtime.pins.changed(spec.name)).get(home, ()), spec, tools)
@@ -221,9 +219,9 @@ async def _accept(invocation: Invocation, spec: "ServerSpec", tools: Sequence[st
         return _accepted(home, waiting, await runtime.pins.accept(home, waiting))
 
 
-def _meant(changes: "Sequence[Changed]", spec: "ServerSpec", tools: Sequence[str]) -> "Sequence[Changed]":
+def _meant(changes: "Sequence[ToolChanged]", spec: "ServerSpec", tools: Sequence[str]) -> "Sequence[ToolChanged]":
     """The changes of these tools, by the server's name for them or by ours; all of them, if none is named."""
-    from toolreeve.remote.fleet import prefix_of
+    from toolreeve.upstream.pool import prefix_of
 
     wanted = {tool.removeprefix(f"{prefix_of(spec)}__") for tool in tools}
     if missing := sorted(wanted - {change.tool for change in changes}):
@@ -234,38 +232,38 @@ def _meant(changes: "Sequence[Changed]", spec: "ServerSpec", tools: Sequence[str
     return [change for change in changes if not tools or change.tool in wanted]
 
 
-async def _confirmed(server: str, changes: "Sequence[Changed]") -> bool:
+async def _confirmed(server: str, changes: "Sequence[ToolChanged]") -> bool:
     """Raises UsageError where nobody can be asked: what was only printed has been seen by nobody."""
-    from toolreeve.cli.confirming import confirmed
+    from toolreeve.cli.confirm import confirmed
 
     tools = f"the tool {one_line(changes[0].tool)!r}" if len(changes) == 1 else f"these {len(changes)} tools"
     question = f"Use {tools} of {server} as offered now?"
     return await confirmed(question)
 
 
-async def _changes(invocation: Invocation, spec: "ServerSpec") -> "Sequence[Changed]":
+async def _changes(invocation: Options, spec: "ServerSpec") -> "Sequence[ToolChanged]":
     async with _runtime(invocation, ()) as runtime:
         return (await runtime.pins.changed(spec.name)).get(_home(spec), ())
 
 
 def _home(spec: "ServerSpec") -> "Home":
-    from toolreeve.remote.offers.pins import Home
+    from toolreeve.upstream.tools.pins import Home
 
     return Home(server=spec.name, place=spec.place)
 
 
-def _show_changes(changes: "Sequence[Changed]") -> None:
+def _show_changes(changes: "Sequence[ToolChanged]") -> None:
     for change in changes:
         note(f"{visible(change.tool)} changed (- as it was, + as offered now)\n{_difference(change)}")
 
 
-def _difference(change: "Changed") -> str:
-    from toolreeve.remote.offers.difference import difference
+def _difference(change: "ToolChanged") -> str:
+    from toolreeve.upstream.tools.diff import difference
 
     return difference(change, lines=1000)
 
 
-def _accepted(home: "Home", asked: "Sequence[Changed]", accepted: Sequence[str]) -> int:
+def _accepted(home: "Home", asked: "Sequence[ToolChanged]", accepted: Sequence[str]) -> int:
     left = [change.tool for change in asked if change.tool not in accepted]
     if current().json:
         say_json({"server": home.server, "accepted": list(accepted), "changed_again": left})

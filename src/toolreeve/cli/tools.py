@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolreeve.cli.invocation import Command, current
+from toolreeve.cli.options import CliCommand, current
 from toolreeve.cli.output import say, say_json, say_table
 from toolreeve.core.errors import ExitStatus
 from toolreeve.core.visible import visible
 
 if TYPE_CHECKING:
     from toolreeve.core.tool import ToolSpec
-    from toolreeve.runtime import Toolreeve
+    from toolreeve.runtime.toolreeve import Toolreeve
 
 PROVIDERS = ("openai", "anthropic", "ollama", "mcp", "gemini")
 
 
-@click.command(cls=Command)
+@click.command(cls=CliCommand)
 @click.argument("name", required=False)
 @click.option("--all", "everything", is_flag=True, help="Also those that lack something, and what they lack.")
 @click.option("--search", metavar="WORDS", help="Only those that have to do with these words.")
@@ -26,7 +26,7 @@ PROVIDERS = ("openai", "anthropic", "ollama", "mcp", "gemini")
 @click.option("--for", "provider", type=click.Choice(PROVIDERS), help="As this provider wants them, in JSON.")
 def tools(name: str | None, search: str | None, provider: str | None, *, everything: bool, connects: bool) -> int:
     """List the tools, or show one of them."""
-    from toolreeve.cli.world import new_runtime, servers_of
+    from toolreeve.cli.runtime import new_runtime, servers_of
 
     runtime = new_runtime(current(), servers=servers_of(name) if name and not connects else None)
     if connects or (name and name not in runtime.tools and len(runtime.fleet)):

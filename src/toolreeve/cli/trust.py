@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolreeve.cli.invocation import Command, Invocation, current
+from toolreeve.cli.options import CliCommand, Options, current
 from toolreeve.cli.output import note, say, say_json
 from toolreeve.core.errors import ExitStatus
 from toolreeve.core.visible import one_line
 
 if TYPE_CHECKING:
-    from toolreeve.config.code import ProjectCode
+    from toolreeve.config.project_code import ProjectCode
 
 
-@click.command(cls=Command)
+@click.command(cls=CliCommand)
 @click.option("--revoke", is_flag=True, help="Stop trusting the folder; nobody is asked.")
 @click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal to ask on.")
 def trust(*, revoke: bool, yes: bool) -> int:
@@ -47,8 +47,8 @@ def trust(*, revoke: bool, yes: bool) -> int:
     return _tell(folder, trusted=True, text="trusted as it is now")
 
 
-def _agreed(invocation: Invocation, code: "ProjectCode", *, yes: bool) -> bool:
-    from toolreeve.cli.confirming import confirmed
+def _agreed(invocation: Options, code: "ProjectCode", *, yes: bool) -> bool:
+    from toolreeve.cli.confirm import confirmed
 
     would_run = _would_run(code)
     if yes:
@@ -75,7 +75,7 @@ def _would_run(code: "ProjectCode") -> list[str]:
     return [one_line(f"{what}: {each}") for what, those in said.items() for each in those]
 
 
-def _found_again(invocation: Invocation) -> "ProjectCode | None":
+def _found_again(invocation: Options) -> "ProjectCode | None":
     from toolreeve.config import load
 
     return load({"workspace.dir": invocation.workspace, "policy.mode": invocation.mode}, origin="flag").code

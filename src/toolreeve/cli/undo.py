@@ -7,11 +7,11 @@ import asyncio
 
 import click
 
-from toolreeve.cli.invocation import Command, Invocation, current
+from toolreeve.cli.options import CliCommand, Options, current
 from toolreeve.cli.result import show_result
 
 
-@click.command(cls=Command)
+@click.command(cls=CliCommand)
 @click.argument("call_id", required=False, metavar="[CALL]")
 @click.option("--session", help="Take back what all calls of this session changed.")
 @click.option("--force", is_flag=True, help="Also where a file was changed since.")
@@ -22,9 +22,9 @@ def undo(call_id: str | None, session: str | None, *, force: bool) -> int:
     return asyncio.run(_undo(current(), call_id, session, force=force))
 
 
-async def _undo(invocation: Invocation, call_id: str | None, session: str | None, *, force: bool) -> int:
+async def _undo(invocation: Options, call_id: str | None, session: str | None, *, force: bool) -> int:
     from toolreeve.approval.channels.callback import CallbackChannel
-    from toolreeve.cli.world import new_runtime, no_servers
+    from toolreeve.cli.runtime import new_runtime, no_servers
 
     typed = CallbackChannel(lambda request: request.allow(by="the command line"), name="command line")
     async with new_runtime(invocation, typed, servers=no_servers) as runtime:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from toolreeve.config.leaves import ONLY_BY_HAND, KeyPath, Leaf, leaves, spellings
+from toolreeve.config.fields import ONLY_BY_HAND, KeyPath, SettingField, leaves, spellings
 from toolreeve.core import json
 from toolreeve.core.documents import Document
 from toolreeve.core.errors import ConfigError
@@ -120,7 +120,7 @@ def read_environment(environ: Mapping[str, str], *, complain: Complain, cwd: Pat
     return layer
 
 
-def _from_text(leaf: Leaf, text: str, *, foreign: bool) -> Any:
+def _from_text(leaf: SettingField, text: str, *, foreign: bool) -> Any:
     """The value that a variable's text stands for; what cannot be read stays text, and the schema complains."""
     if leaf.several:
         return _list_from_text(text, paths=leaf.about.paths, foreign=foreign)
@@ -175,7 +175,7 @@ def read_overrides(
     return layer
 
 
-def _problem(leaf: Leaf, value: Any) -> str:
+def _problem(leaf: SettingField, value: Any) -> str:
     if isinstance(value, Mapping) and leaf.tables and not leaf.several:
         return ""
     if not _is_json(value):
@@ -195,7 +195,7 @@ def _is_json(value: Any) -> bool:
     return isinstance(value, (str, int, bool))
 
 
-def _fix(leaf: Leaf, value: Any) -> str:
+def _fix(leaf: SettingField, value: Any) -> str:
     if value == ONLY_BY_HAND and leaf.path == ("policy", "mode"):
         return "pass --mode bypass for the one command that needs it, or Toolreeve(mode=...) in code"
     if leaf.tables and leaf.several:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from toolreeve.config.about import Project
+from toolreeve.config.field import ProjectScope
+from toolreeve.config.fields import KeyPath, SettingField, leaves
 from toolreeve.config.layers import Given, Layer
-from toolreeve.config.leaves import KeyPath, Leaf, leaves
 from toolreeve.core.errors import ConfigError
 
 
@@ -31,9 +31,9 @@ def tighten(base: Layer, project: Layer, *, trusted: bool) -> Tightened:
     for path, given in project.items():
         leaf = leaves()[path]
         current = base[path].value if path in base else leaf.default
-        if leaf.about.project is Project.NEVER:
+        if leaf.about.project is ProjectScope.NEVER:
             problems.append(_not_for_projects(leaf, given))
-        elif leaf.about.project is Project.WHEN_TRUSTED and not trusted:
+        elif leaf.about.project is ProjectScope.WHEN_TRUSTED and not trusted:
             notices.append(f"{given.origin}: {leaf.key} is ignored: the folder is not trusted (run `toolreeve trust`)")
         elif isinstance(given.value, Mapping):
             layer[path] = Given(value={**given.value, **current}, origin=given.origin)
@@ -44,7 +44,7 @@ def tighten(base: Layer, project: Layer, *, trusted: bool) -> Tightened:
     return Tightened(layer=layer, notices=tuple(notices), problems=tuple(problems))
 
 
-def _not_for_projects(leaf: Leaf, given: Given) -> ConfigError:
+def _not_for_projects(leaf: SettingField, given: Given) -> ConfigError:
     source, _, line = given.origin.rpartition(":")
     return ConfigError(
         "a project's file may not set this",
@@ -55,12 +55,12 @@ def _not_for_projects(leaf: Leaf, given: Given) -> ConfigError:
     )
 
 
-def _stricter(rule: Project, value: Any, *, than: Any) -> bool:
+def _stricter(rule: ProjectScope, value: Any, *, than: Any) -> bool:
     return _RULES[rule](value, than)
 
 
-def _joined(rule: Project, current: Any, value: Any) -> Any:
-    if rule in (Project.ADD, Project.WHEN_TRUSTED):
+def _joined(rule: ProjectScope, current: Any, value: Any) -> Any:
+    if rule in (ProjectScope.ADD, ProjectScope.WHEN_TRUSTED):
         return tuple(dict.fromkeys((*current, *value)))
     return value
 
@@ -70,10 +70,10 @@ _STRICTER_THAN: Mapping[str, Sequence[str]] = {
     "limits": ("landlock", "full"),
     "landlock": ("full",),
 }
-_RULES: Mapping[Project, Callable[[Any, Any], bool]] = {
-    Project.LOWER: lambda value, current: current is None or value < current,
-    Project.ADD: lambda value, current: not set(value) <= set(current),
-    Project.WHEN_TRUSTED: lambda value, current: not set(value) <= set(current),
-    Project.TURN_OFF: lambda value, current: current and not value,
-    Project.STRICTER: lambda value, current: value in _STRICTER_THAN.get(current, ()),
+_RULES: Mapping[ProjectScope, Callable[[Any, Any], bool]] = {
+    ProjectScope.LOWER: lambda value, current: current is None or value < current,
+    ProjectScope.ADD: lambda value, current: not set(value) <= set(current),
+    ProjectScope.WHEN_TRUSTED: lambda value, current: not set(value) <= set(current),
+    ProjectScope.TURN_OFF: lambda value, current: current and not value,
+    ProjectScope.STRICTER: lambda value, current: value in _STRICTER_THAN.get(current, ()),
 }

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from toolreeve.config import places
-from toolreeve.config.files import present
+from toolreeve.config import xdg
 from toolreeve.config.jsonc import json_document
-from toolreeve.config.programs import entries_shown
+from toolreeve.config.mcp_servers.expansion import Surroundings, Unresolved
+from toolreeve.config.mcp_servers.reader import Origin, Servers, parse_servers, sections
+from toolreeve.config.readable_files import present
 from toolreeve.config.secrets import SecretSource
+from toolreeve.config.server_programs import entries_shown
 from toolreeve.core.documents import Document, parse_toml
 from toolreeve.core.errors import ConfigError
-from toolreeve.remote.configured.expansion import Surroundings, Unresolved
-from toolreeve.remote.configured.reading import Origin, Servers, parse_servers, sections
 
 
 def surroundings(
@@ -30,7 +30,7 @@ def surroundings(
             raise Unresolved(f"{problem.source} {problem.problem}", problem.fix) from None
 
     return Surroundings(
-        environ=environ, secret=secret, workspace=workspace, home=places.home(environ), private=frozenset(private)
+        environ=environ, secret=secret, workspace=workspace, home=xdg.home(environ), private=frozenset(private)
     )
 
 
@@ -94,7 +94,7 @@ def servers_from_code(value: Any, known: Surroundings, *, base: Path) -> Servers
     if value is None:
         return Servers()
     if isinstance(value, (str, Path)):
-        path = Path(places.expand(str(value), base=base, environ=known.environ))
+        path = Path(xdg.expand(str(value), base=base, environ=known.environ))
         return servers_of(read_servers(path), known, own=False)
     if not isinstance(value, (Mapping, list, tuple)):
         raise ConfigError(f"is a {type(value).__name__}", source="mcp_servers", fix="pass tables by name, or a path")

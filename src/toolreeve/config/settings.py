@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-from toolreeve.config.about import About, Project
-from toolreeve.config.sections.calls import Approval, Limits, Policy
+from toolreeve.config.field import Field, ProjectScope
 from toolreeve.config.sections.commands import Commands, Quality, Sandbox
-from toolreeve.config.sections.doors import Mcp, Serve
-from toolreeve.config.sections.keeping import Record, State
-from toolreeve.config.sections.reach import Network, Workspace
-from toolreeve.config.tables import SERVERS
+from toolreeve.config.sections.policy import Approval, Limits, Policy
+from toolreeve.config.sections.serve import Mcp, Serve
+from toolreeve.config.sections.state import Record, State
+from toolreeve.config.sections.workspace import Network, Workspace
+from toolreeve.config.table_schemas import SERVERS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,28 +34,28 @@ class Settings:
     serve: Serve = field(default_factory=Serve)
     mcp_servers: Annotated[
         Mapping[str, Any],
-        About(
+        Field(
             "MCP servers whose tools are offered, by name. They run as programs: a project's own are ignored until the "
             "folder is trusted (`toolreeve trust`).",
-            Project.WHEN_TRUSTED,
+            ProjectScope.WHEN_TRUSTED,
             shape=SERVERS,
             also=("mcpServers", "McpServers"),
         ),
     ] = field(default_factory=dict, repr=False)
     tool_files: Annotated[
         tuple[str, ...],
-        About(
+        Field(
             "Python files whose @tool functions are registered, and YAML files that declare tools. They run as code: "
             "a project's own are ignored until the folder is trusted (`toolreeve trust`).",
-            Project.WHEN_TRUSTED,
+            ProjectScope.WHEN_TRUSTED,
             paths=True,
         ),
     ] = ()
     error_profile: Annotated[
         Literal["acp-basic", "extended-json"],
-        About(
+        Field(
             "How failures of tools in YAML are told: acp-basic gives a text as the detail of an error, extended-json a "
             "structure.",
-            Project.NEVER,
+            ProjectScope.NEVER,
         ),
     ] = "acp-basic"

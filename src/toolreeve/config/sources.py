@@ -9,22 +9,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from toolreeve.config import places
-from toolreeve.config.about import Project
-from toolreeve.config.code import ProjectCode, project_code
-from toolreeve.config.files import present
+from toolreeve.config import xdg
+from toolreeve.config.field import ProjectScope
+from toolreeve.config.fields import KeyPath, build, leaves, value_at
 from toolreeve.config.layers import Given, Layer, read_environment, read_file_layer, read_overrides
-from toolreeve.config.leaves import KeyPath, build, leaves, value_at
+from toolreeve.config.mcp_servers.expansion import Expander, Surroundings, Unresolved
+from toolreeve.config.mcp_servers.reader import Servers
 from toolreeve.config.project import tighten
+from toolreeve.config.project_code import ProjectCode, project_code
+from toolreeve.config.readable_files import present
 from toolreeve.config.secrets import SecretSource, secret_values
 from toolreeve.config.servers import WorkspaceServers, configured, read_servers, servers_from_code, surroundings
 from toolreeve.config.settings import Settings
 from toolreeve.config.trust import TrustedFolders
 from toolreeve.core.documents import Document, read_document
 from toolreeve.core.errors import ConfigError, ConfigErrors
-from toolreeve.remote.configured.expansion import Expander, Surroundings, Unresolved
-from toolreeve.remote.configured.reading import Servers
-from toolreeve.remote.servers import ServerSpec
+from toolreeve.upstream.server_spec import ServerSpec
 
 DEFAULT = "default"
 
@@ -65,11 +65,11 @@ class Configuration:
         folder = Path(self.settings.workspace.dir)
         own = (
             self.user_file,
-            self.user_file.with_name(places.POLICY_FILE),
-            self.user_file.with_name(places.SECRETS_FILE),
+            self.user_file.with_name(xdg.POLICY_FILE),
+            self.user_file.with_name(xdg.SECRETS_FILE),
             self.project_file,
-            folder / places.POLICY_FILE,
-            *(folder / name for name in places.CLIENT_FILES),
+            folder / xdg.POLICY_FILE,
+            *(folder / name for name in xdg.CLIENT_FILES),
         )
         code = self.code.files if self.code is not None else ()
         named = (*self.settings.policy.files, *self.settings.tool_files, *self.settings.mcp.files)
@@ -78,7 +78,7 @@ class Configuration:
     @property
     def project_policy(self) -> Path | None:
         """The project's policy file, if it has one; it may only tighten."""
-        path = Path(self.settings.workspace.dir) / places.POLICY_FILE
+        path = Path(self.settings.workspace.dir) / xdg.POLICY_FILE
         return path if path.is_file() else None
 
 
@@ -102,8 +102,8 @@ def from_settings(
     cwd = cwd or Path.cwd()
     values = {path: leaf.settle(value_at(settings, path), cwd, environ) for path, leaf in leaves().items()}
     if not settings.state.dir:
-        values[("state", "dir")] = str(places.state_home(environ))
-    secrets = SecretSource(environ, places.config_home(environ) / places.SECRETS_FILE)
+        values[("state", "dir")] = str(xdg.state_home(environ))
+    secrets = SecretSource(environ, xdg.config_home(environ) / xdg.SECRETS_FILE)
     private = secret_values(settings.record.redact_env, environ)
     known = surroundings(environ, secrets, values[("workspace", "dir")], private)
     servers = servers_from_code(settings.mcp_servers, known, base=cwd)
@@ -111,10 +111,10 @@ def from_settings(
         settings=build(values),
         origins={leaf.key: "code" for leaf in leaves().values()},
         notices=_told(servers),
-        user_file=places.config_home(environ) / places.FILE,
-        project_file=Path(values[("workspace", "dir")]) / places.FILE,
+        user_file=xdg.config_home(environ) / xdg.FILE,
+        project_file=Path(values[("workspace", "dir")]) / xdg.FILE,
         code=None,
-        home=places.home(environ),
+        home=xdg.home(environ),
         docker=_for_docker(environ),
         secrets=private,
         secret_source=secrets,
@@ -143,11 +143,11 @@ class _Lookup:
         complain = self.problems.append
         said = read_overrides(self.overrides, origin=self.origin, complain=complain, cwd=self.cwd, environ=self.environ)
         variables = read_environment(self.environ, complain=complain, cwd=self.cwd)
-        user_file = places.config_home(self.environ) / places.FILE
+        user_file = xdg.config_home(self.environ) / xdg.FILE
         user = self._file(user_file)
         own = _merge(self._defaults(user_file), user)
         chosen = _merge(own, variables, said)
-        project_file = self._workspace(chosen) / places.FILE
+        project_file = self._workspace(chosen) / xdg.FILE
         project = {} if project_file == user_file else self._file(project_file)
         shared = self._shared(chosen, project, project_file.parent)
         code = self._code(chosen, project, project_file, shared)
@@ -158,7 +158,7 @@ class _Lookup:
         if self.problems:
             raise ConfigErrors(self.problems)
         settings = build({path: given.value for path, given in values.items()})
-        secrets = SecretSource(self.environ, user_file.with_name(places.SECRETS_FILE))
+        secrets = SecretSource(self.environ, user_file.with_name(xdg.SECRETS_FILE))
         private = secret_values(settings.record.redact_env, self.environ)
         known = surroundings(self.environ, secrets, settings.workspace.dir, private)
         own_document, project_document = self.documents.get(user_file), self.documents.get(project_file)
@@ -175,7 +175,7 @@ class _Lookup:
             user_file=user_file,
             project_file=project_file,
             code=code,
-            home=places.home(self.environ),
+            home=xdg.home(self.environ),
             docker=_for_docker(self.environ),
             secrets=private,
             secret_source=secrets,
@@ -188,9 +188,9 @@ class _Lookup:
         """The defaults that depend on the user and the current directory."""
         layer: dict[KeyPath, Given] = {
             ("workspace", "dir"): Given(value=str(self.cwd.resolve()), origin=DEFAULT),
-            ("state", "dir"): Given(value=str(places.state_home(self.environ)), origin=DEFAULT),
+            ("state", "dir"): Given(value=str(xdg.state_home(self.environ)), origin=DEFAULT),
         }
-        policy = user_file.parent / places.POLICY_FILE
+        policy = user_file.parent / xdg.POLICY_FILE
         if policy.is_file():
             layer[("policy", "files")] = Given(value=(str(policy),), origin=DEFAULT)
         return layer
@@ -222,7 +222,7 @@ class _Lookup:
         setting = ("mcp", "project_file")
         if any(setting in layer and not layer[setting].value for layer in (chosen, project)):
             return None
-        path = folder / places.SHARED_FILE
+        path = folder / xdg.SHARED_FILE
         try:
             return read_servers(path) if present(path) else None
         except ConfigError as problem:
@@ -261,7 +261,7 @@ def _merge(*layers: Layer) -> Layer:
     for layer in layers:
         for path, given in layer.items():
             before = merged.get(path)
-            if before is not None and leaves()[path].about.project is Project.ADD:
+            if before is not None and leaves()[path].about.project is ProjectScope.ADD:
                 together = tuple(dict.fromkeys((*before.value, *given.value)))
                 origin = given.origin if before.value == () else f"{before.origin}, {given.origin}"
                 merged[path] = Given(value=together, origin=origin)

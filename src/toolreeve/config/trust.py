@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from toolreeve.core import json
+from toolreeve.core.atomic import write_private
 from toolreeve.core.errors import ConfigError
-from toolreeve.core.private import write_private
 
 FILE = "trust.json"
 

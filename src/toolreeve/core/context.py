@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from toolreeve.core.call import Principal, ToolCall
-from toolreeve.core.commands import SHIPPED, CommandRules
+from toolreeve.core.command_settings import SHIPPED, CommandRules
 from toolreeve.core.deadline import Deadline
 from toolreeve.core.errors import ToolError
 from toolreeve.core.files import Files

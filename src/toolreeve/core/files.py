@@ -1,4 +1,4 @@
-"""What can a tool do with files? The capability `Context.files`; `guard/workspace.py` is the one that keeps it.
+"""What can a tool do with files? The capability `Context.files`; `guard/files/workspace.py` is the one that keeps it.
 
 Paths go in as the caller wrote them and come back resolved: absolute, links followed, inside an allowed root. Every
 method raises ToolError for a path that may not be touched. Reads are synchronous and bounded by the caller; changes

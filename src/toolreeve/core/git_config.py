@@ -13,7 +13,7 @@ LARGEST = 256 << 10
 _BOM = b"\xef\xbb\xbf"
 
 
-class Malformed(ValueError):
+class MalformedGitConfig(ValueError):
     """Git would refuse the file, or read it in a way that is not followed here."""
 
 
@@ -34,10 +34,10 @@ class Setting(NamedTuple):
 def parse(data: bytes) -> tuple[Setting, ...]:
     """Raises Malformed."""
     if len(data) > LARGEST or b"\0" in data:
-        raise Malformed("too large, or holds NUL")
+        raise MalformedGitConfig("too large, or holds NUL")
     text = data.removeprefix(_BOM).replace(b"\r\n", b"\n").decode("utf-8", "surrogateescape")
     if "\r" in text:
-        raise Malformed("holds a carriage return")
+        raise MalformedGitConfig("holds a carriage return")
     return tuple(_Parser(text).settings())
 
 
@@ -64,7 +64,7 @@ class _Parser:
                 continue
             found = self._take(_KEY)
             if found is None or section is None:
-                raise Malformed("a line that is neither a section nor a key")
+                raise MalformedGitConfig("a line that is neither a section nor a key")
             yield Setting(section, subsection, found[1].lower(), self._value())
 
     def _take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
@@ -83,13 +83,13 @@ class _Parser:
             return section, old_subsection or None
         if found := self._take(_SUBSECTION):
             return found[1].lower(), re.sub(r"\\(.)", r"\1", found[2])
-        raise Malformed("a section that does not end")
+        raise MalformedGitConfig("a section that does not end")
 
     def _value(self) -> str | None:
         if self._ahead() in ("", "\n"):
             return None
         if self._ahead() != "=":
-            raise Malformed("a key without a value")
+            raise MalformedGitConfig("a key without a value")
         self._at += 1
         self._take(_SPACE)
         return self._words()
@@ -121,7 +121,7 @@ class _Parser:
                 if piece := self._take(_PIECE):
                     found.append(piece[0])
         if quoted:
-            raise Malformed("a quotation that does not end")
+            raise MalformedGitConfig("a quotation that does not end")
         return "".join(found)
 
     def _skip_comment(self) -> None:
@@ -134,7 +134,7 @@ class _Parser:
         if following == "\n":
             return ""
         if following not in _ESCAPES:
-            raise Malformed("an unknown escape")
+            raise MalformedGitConfig("an unknown escape")
         return _ESCAPES[following]
 
 
@@ -281,7 +281,7 @@ def find_harm(kind: str | None, data: bytes) -> str | None:
         return None
     try:
         named = {setting.name for setting in active(data)}
-    except Malformed as problem:
+    except MalformedGitConfig as problem:
         return f"git obeys it, and it cannot be read ({problem})"
     return f"git obeys it, and it sets {', '.join(sorted(named))}" if named else None
 

@@ -1,4 +1,4 @@
-"""What can a tool do over HTTP? The capability `Context.http`; `guard/client.py` is the one that keeps it."""
+"""What can a tool do over HTTP? The capability `Context.http`; `guard/network/client.py` is the one that keeps it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

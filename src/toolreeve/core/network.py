@@ -1,4 +1,4 @@
-"""What does a part that needs a connection ask for? A `Gate`: it judges the host, then connects; nobody else does."""
+"""Connector: the capability that checks a host, then connects to it."""
 
 import asyncio
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class Connection:
     rule: str
 
 
-class Gate(Protocol):
+class Connector(Protocol):
     async def check(self, host: str, port: int, method: str) -> None:
         """Raises ToolError(URL_FORBIDDEN) where the host may not be reached, as far as its name tells."""
         ...

@@ -15,7 +15,7 @@ import jsonschema_rs
 
 from toolreeve.core import json
 from toolreeve.core.errors import ErrorCode, ToolError, ToolreeveError
-from toolreeve.core.references import misreferred
+from toolreeve.core.schema_refs import misreferred
 from toolreeve.core.visible import one_line
 
 MAX_DEPTH = 64
@@ -28,7 +28,7 @@ _PLAIN = frozenset({int, float, bool, type(None)})
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class SchemaProblem:
     """One thing wrong with the arguments; `pointer` is a JSON pointer into them."""
 
     pointer: str
@@ -61,7 +61,7 @@ class Schema:
 
     def _unusable(self, problem: Exception) -> ToolreeveError:
         fault = _fault(self.document, problem, linear=self._linear)
-        told = one_line(str(Problem(fault.pointer[:LONGEST_POINTER], fault.text)))
+        told = one_line(str(SchemaProblem(fault.pointer[:LONGEST_POINTER], fault.text)))
         return ToolreeveError(f"not a usable JSON Schema: {told[:LONGEST_FAULT]}")
 
     def check(self) -> None:
@@ -89,12 +89,12 @@ class Schema:
         except ValueError:
             return False
 
-    def problems(self, value: Any, most: int | None = None) -> list[Problem]:
+    def problems(self, value: Any, most: int | None = None) -> list[SchemaProblem]:
         """Raises ValueError for what is not JSON, or nested too deeply to be looked at."""
         return [_explain(error, self.document) for error in islice(self._validator.iter_errors(value), most)]
 
 
-def invalid(problems: Sequence[Problem]) -> ToolError:
+def invalid(problems: Sequence[SchemaProblem]) -> ToolError:
     count = len(problems)
     shown = "; ".join(map(str, problems[:SHOWN_PROBLEMS]))
     more = f"; and {count - SHOWN_PROBLEMS} more" if count > SHOWN_PROBLEMS else ""
@@ -121,10 +121,10 @@ def _is_small(raw: Any) -> bool:
     return len(raw) <= MAX_PLAIN
 
 
-def _oversized(raw: Mapping[str, Any]) -> Problem | None:
+def _oversized(raw: Mapping[str, Any]) -> SchemaProblem | None:
     """Depth, size and encoding, checked without recursion before anything else looks at the arguments."""
     if not isinstance(raw, Mapping):
-        return Problem("", f"expected an object, got {_kind(raw)}")
+        return SchemaProblem("", f"expected an object, got {_kind(raw)}")
     characters = 0
     level: list[tuple[str, Any]] = [("", raw)]
     for _ in range(MAX_DEPTH):
@@ -133,9 +133,9 @@ def _oversized(raw: Mapping[str, Any]) -> Problem | None:
             if isinstance(container, dict | Mapping):
                 for key in container:
                     if not isinstance(key, str):
-                        return Problem(pointer, f"has a key that is not a string: {key!r}")
+                        return SchemaProblem(pointer, f"has a key that is not a string: {key!r}")
                     if not (key.isascii() or _encodable(key)):
-                        return Problem(pointer, f"has a key that is not valid UTF-8 text: {key!r}")
+                        return SchemaProblem(pointer, f"has a key that is not valid UTF-8 text: {key!r}")
                 items: Iterable[tuple[Any, Any]] = container.items()
             else:
                 items = enumerate(container)
@@ -143,26 +143,28 @@ def _oversized(raw: Mapping[str, Any]) -> Problem | None:
                 if isinstance(value, str):
                     characters += len(value)
                     if not (value.isascii() or _encodable(value)):
-                        return Problem(f"{pointer}/{key}", "is not valid UTF-8 text (it holds a lone surrogate)")
+                        return SchemaProblem(f"{pointer}/{key}", "is not valid UTF-8 text (it holds a lone surrogate)")
                 elif isinstance(value, dict | list | tuple):
                     below.append((f"{pointer}/{key}", value))
         if characters > MAX_CHARACTERS:
-            return Problem("", f"holds more than {MAX_CHARACTERS // 1024 // 1024} MB of text; pass a file path instead")
+            return SchemaProblem(
+                "", f"holds more than {MAX_CHARACTERS // 1024 // 1024} MB of text; pass a file path instead"
+            )
         if not below:
             return None
         level = below
-    return Problem(level[0][0][:80], f"is nested deeper than {MAX_DEPTH} levels")
+    return SchemaProblem(level[0][0][:80], f"is nested deeper than {MAX_DEPTH} levels")
 
 
-def _unsayable(args: Mapping[str, Any]) -> list[Problem]:
+def _unsayable(args: Mapping[str, Any]) -> list[SchemaProblem]:
     """The arguments that are no JSON: only a program can pass such, never a model."""
     problems = []
     for name, value in args.items():
         try:
             json.dumps(value)
         except TypeError as reason:
-            problems.append(Problem(_pointer([name]), f"is not a JSON value: {reason}"))
-    return problems or [Problem("", "holds a value that is not JSON")]
+            problems.append(SchemaProblem(_pointer([name]), f"is not a JSON value: {reason}"))
+    return problems or [SchemaProblem("", "holds a value that is not JSON")]
 
 
 def _encodable(text: str) -> bool:
@@ -173,19 +175,19 @@ def _encodable(text: str) -> bool:
     return True
 
 
-def _explain(error: Any, document: Mapping[str, Any], depth: int = 0) -> Problem:
+def _explain(error: Any, document: Mapping[str, Any], depth: int = 0) -> SchemaProblem:
     kind = error.kind
     pointer = _pointer(error.instance_path)
     match kind.name:
         case "type":
-            return Problem(
+            return SchemaProblem(
                 pointer, f"expected {' or '.join(kind.types)}, got {_kind(error.instance)} {_short(error.instance)}"
             )
         case "required":
-            return Problem(f"{pointer}/{kind.property}", "is required but missing")
+            return SchemaProblem(f"{pointer}/{kind.property}", "is required but missing")
         case "enum":
             options = list(kind.options)
-            return Problem(
+            return SchemaProblem(
                 pointer,
                 f"must be one of {_short(options)}, got {_short(error.instance)}{nearest(error.instance, options)}",
             )
@@ -195,28 +197,30 @@ def _explain(error: Any, document: Mapping[str, Any], depth: int = 0) -> Problem
             if len(kind.unexpected) > SHOWN_PROBLEMS:
                 unknown += f" and {len(kind.unexpected) - SHOWN_PROBLEMS} more"
             allowed = f"; known are {', '.join(known)}" if known else "; it takes none"
-            return Problem(pointer, f"unknown {unknown}{allowed}")
+            return SchemaProblem(pointer, f"unknown {unknown}{allowed}")
         case "anyOf" | "oneOf" if depth < 2 and getattr(kind, "context", None):
             branches = [branch for branch in kind.context if branch]
             closest: Sequence[Any] = min(branches, key=len, default=())
             inner = "; ".join(str(_explain(each, document, depth + 1)) for each in closest)
-            return Problem(pointer, f"fits none of the allowed forms; the closest says: {inner}")
+            return SchemaProblem(pointer, f"fits none of the allowed forms; the closest says: {inner}")
         case _:
-            return Problem(pointer, error.message if len(error.message) < 300 else error.message[:300] + "…")
+            return SchemaProblem(pointer, error.message if len(error.message) < 300 else error.message[:300] + "…")
 
 
-def _fault(document: Mapping[str, Any], problem: Exception, *, linear: bool) -> Problem:
+def _fault(document: Mapping[str, Any], problem: Exception, *, linear: bool) -> SchemaProblem:
     """What makes a schema unusable; `pointer` leads into the schema."""
     if not isinstance(problem, jsonschema_rs.ValidationError):
         found = _oversized(document) or _unsayable(document)[0]
-        return found if found.pointer else Problem("", str(problem))
+        return found if found.pointer else SchemaProblem("", str(problem))
     if problem.kind.name == "$ref":
         path, text = misreferred(document, problem.message)
-        return Problem(_pointer(path), text)
+        return SchemaProblem(_pointer(path), text)
     error = _innermost(problem)
     if error.kind.name == "format":
         mend = "correct it, without look-around and references back" if linear else "correct it"
-        return Problem(_pointer(error.instance_path), f"{_short(error.instance)} is no regular expression; fix: {mend}")
+        return SchemaProblem(
+            _pointer(error.instance_path), f"{_short(error.instance)} is no regular expression; fix: {mend}"
+        )
     return _explain(error, document)
 
 

@@ -30,7 +30,7 @@ Screen = Callable[[Arguments, Context], None]
 """Raises ToolError for a call that the tool would refuse whatever policy and people say."""
 
 
-class Grounds(NamedTuple):
+class Rationale(NamedTuple):
     """Why a call is as dangerous as it is, in a few words; nothing where there is nothing to say.
 
     `parts` are what the call consists of, each with why it is not known what it does; nothing where it is known.
@@ -40,7 +40,7 @@ class Grounds(NamedTuple):
     parts: tuple[tuple[str, str], ...] = ()
 
 
-FindGrounds = Callable[[Arguments], Grounds]
+FindGrounds = Callable[[Arguments], Rationale]
 
 
 @runtime_checkable

@@ -39,7 +39,7 @@ def _read_options(text: str) -> list[str]:
     """The options of a cherry-pick or revert that goes on."""
     try:
         settings = git_config.parse(text.encode("utf-8", "surrogateescape"))
-    except git_config.Malformed as problem:
+    except git_config.MalformedGitConfig as problem:
         return [f"a file that cannot be read ({problem})"]
     return [found for each in settings if each.key == "strategy" for found in _read_strategy(each.value or "")]
 

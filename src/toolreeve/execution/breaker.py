@@ -33,7 +33,7 @@ def counts_as_failure(problem: BaseException) -> bool:
     return isinstance(problem, Exception)
 
 
-class State(StrEnum):
+class BreakerState(StrEnum):
     CLOSED = "closed"
     OPEN = "open"
     HALF_OPEN = "half_open"
@@ -51,10 +51,10 @@ class Breaker:
         self._probing = False
         self._epoch = 0
 
-    def state(self, now: float) -> State:
+    def state(self, now: float) -> BreakerState:
         if self._opened is None:
-            return State.CLOSED
-        return State.OPEN if self._rest(now) > 0 and not self._probing else State.HALF_OPEN
+            return BreakerState.CLOSED
+        return BreakerState.OPEN if self._rest(now) > 0 and not self._probing else BreakerState.HALF_OPEN
 
     def enter(self, now: float) -> int:
         """A ticket to hand back to `leave`. Raises ToolError(CIRCUIT_OPEN) while the tool rests or is being probed."""

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from toolreeve.core.action import Action
 from toolreeve.core.effects import EffectKind
-from toolreeve.policy.known import nearest
+from toolreeve.policy.known_tools import nearest
 
 Truth = bool | None
 Test = Callable[[Any, Action], Truth]

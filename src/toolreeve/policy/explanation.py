@@ -8,7 +8,7 @@ from toolreeve.core import json
 from toolreeve.core.action import Action
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.errors import ToolError
-from toolreeve.core.tool import Grounds
+from toolreeve.core.tool import Rationale
 from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.policy.layers import FLOOR, LAYERS, decide, with_grounds
 from toolreeve.policy.state import PolicyState
@@ -17,7 +17,7 @@ _LONGEST_ADVICE = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class LayerAnswer:
     """What one layer would say if it alone were asked; None when it leaves the question to the next."""
 
     layer: str
@@ -32,10 +32,10 @@ class Explanation:
     """
 
     verdict: Verdict
-    answers: Sequence[Answer]
+    answers: Sequence[LayerAnswer]
     place: str | None
     danger: DangerLevel
-    grounds: Grounds
+    grounds: Rationale
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -60,14 +60,14 @@ class Explanation:
 def explain(action: Action, state: PolicyState) -> Explanation:
     verdict = with_grounds(decide(action, state), action)
     narrowed = state.narrowed(action)
-    answers = [Answer(layer.__name__, layer(action, narrowed)) for layer in (FLOOR, *LAYERS)]
+    answers = [LayerAnswer(layer.__name__, layer(action, narrowed)) for layer in (FLOOR, *LAYERS)]
     place = _place(verdict, narrowed)
     return Explanation(
         verdict=replace(verdict, change=_change(verdict, action, narrowed, place)),
         answers=answers,
         place=place,
         danger=action.danger,
-        grounds=action.tool.grounds(action.args) if action.tool.grounds else Grounds(""),
+        grounds=action.tool.grounds(action.args) if action.tool.grounds else Rationale(""),
     )
 
 
@@ -79,7 +79,9 @@ def refused(explanation: Explanation, problem: ToolError) -> Explanation:
         f"{problem.code}: {problem.message}",
         change=problem.suggestions[0] if problem.suggestions else "nothing in this policy: the tool itself refuses it",
     )
-    return replace(explanation, verdict=verdict, answers=[Answer("tool", verdict), *explanation.answers], place=None)
+    return replace(
+        explanation, verdict=verdict, answers=[LayerAnswer("tool", verdict), *explanation.answers], place=None
+    )
 
 
 def _place(verdict: Verdict, state: PolicyState) -> str | None:

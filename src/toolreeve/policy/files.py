@@ -14,10 +14,10 @@ from toolreeve.core.errors import ConfigError, ConfigErrors
 from toolreeve.core.schema import Schema
 from toolreeve.core.verdict import Decision
 from toolreeve.policy.examples import Imagine, failing_examples
-from toolreeve.policy.format import MAX_RULES, policy_schema
-from toolreeve.policy.imagined import imagine
+from toolreeve.policy.hypothetical import imagine
+from toolreeve.policy.lint import never_matches, shadowed
 from toolreeve.policy.rules import Matcher, PermissionRule, RuleProblems
-from toolreeve.policy.scrutiny import never_matches, shadowed
+from toolreeve.policy.schema import MAX_RULES, policy_schema
 
 _UNKNOWN = re.compile(r"unknown '([^']+)'")
 _MEANT = re.compile(r"did you mean '([^']+)'")

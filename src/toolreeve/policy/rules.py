@@ -16,11 +16,11 @@ from toolreeve.core.effects import Effect, EffectKind, Reach
 from toolreeve.core.errors import ToolreeveError
 from toolreeve.core.verdict import Decision
 from toolreeve.policy.conditions import ConditionProblem, Purpose, Test, Truth, compile_condition
-from toolreeve.policy.known import names_of, suspects_of
+from toolreeve.policy.deny_matching import DenyMatcher, commands_of
+from toolreeve.policy.json_path import Steps, judge, parse_steps
+from toolreeve.policy.known_tools import names_of, suspects_of
 from toolreeve.policy.mode import PermissionMode
-from toolreeve.policy.reach import may_touch
-from toolreeve.policy.selection import Steps, judge, parse_steps
-from toolreeve.policy.suspicion import Suspicion, commands_of
+from toolreeve.policy.path_overlap import may_touch
 
 Condition = Mapping[str, Any]
 CHANGES = frozenset((EffectKind.WRITE, EffectKind.DELETE))
@@ -133,12 +133,12 @@ class Matcher:
             or rule.expires is not None
         )
 
-    def _suspect(self, root: str) -> Suspicion | None:
+    def _suspect(self, root: str) -> DenyMatcher | None:
         """What a deny about targets makes of commands that are not known."""
         target, rule = self._target, self.rule
         if target is None or rule.target is None or rule.only_certain or self.decision is not Decision.DENY:
             return None
-        return Suspicion(rule.target, target, self._kinds, root)
+        return DenyMatcher(rule.target, target, self._kinds, root)
 
     def _contradictions(self) -> list[ConditionProblem]:
         """What makes the rule one that can never match."""
@@ -202,7 +202,7 @@ class Matcher:
 
     def _names_program(self, action: Action) -> bool:
         """Lossy on purpose: quotes, escapes, wrappers and globs do not hide a program from an ask or a deny."""
-        from toolreeve.policy.shell.extraction import may_name
+        from toolreeve.policy.shell.deny_words import may_name
 
         commands = [effect.target for effect in action.effects if effect.kind is EffectKind.EXEC]
         return any(may_name(command, program) for command in commands for program in self._programs)

@@ -22,7 +22,7 @@ MAX_LISTED = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class AuditRecord:
     """One row of the record."""
 
     seq: int
@@ -127,18 +127,18 @@ class Audit:
 
     async def list(
         self, wanted: Filter | None = None, *, limit: int = 100, before: int | None = None
-    ) -> Sequence[Record]:
+    ) -> Sequence[AuditRecord]:
         """Newest first. For the next page, give the last `seq` as `before`."""
         await self._settle()
         limit = max(0, min(limit, MAX_LISTED))
         return await self._store.read(partial(_newest, wanted=wanted or Filter(), limit=limit, before=before))
 
-    async def show(self, call_id: str) -> Sequence[Record]:
+    async def show(self, call_id: str) -> Sequence[AuditRecord]:
         """All records of one call, in order. A unique beginning of its id is enough."""
         await self._settle()
         return await self._store.read(partial(_of_call, call_id=call_id))
 
-    async def stream(self, wanted: Filter | None = None) -> AsyncIterator[Record]:
+    async def stream(self, wanted: Filter | None = None) -> AsyncIterator[AuditRecord]:
         """Everything, oldest first, however much it is."""
         await self._settle()
         seq = 0
@@ -174,20 +174,20 @@ class Audit:
                 await self._store.flush()
 
 
-def _newest(connection: sqlite3.Connection, *, wanted: Filter, limit: int, before: int | None) -> Sequence[Record]:
+def _newest(connection: sqlite3.Connection, *, wanted: Filter, limit: int, before: int | None) -> Sequence[AuditRecord]:
     conditions, values = wanted.conditions()
     values |= {"limit": limit, "before": before}
     query = f"WHERE (:before IS NULL OR seq < :before) AND {conditions} ORDER BY seq DESC LIMIT :limit"
     return _records(connection, query, values)
 
 
-def _chunk(connection: sqlite3.Connection, *, wanted: Filter, after: int) -> Sequence[Record]:
+def _chunk(connection: sqlite3.Connection, *, wanted: Filter, after: int) -> Sequence[AuditRecord]:
     conditions, values = wanted.conditions()
     query = f"WHERE seq > :after AND {conditions} ORDER BY seq LIMIT {CHUNK}"
     return _records(connection, query, values | {"after": after})
 
 
-def _of_call(connection: sqlite3.Connection, *, call_id: str) -> Sequence[Record]:
+def _of_call(connection: sqlite3.Connection, *, call_id: str) -> Sequence[AuditRecord]:
     found = _records(connection, "WHERE call_id = :call_id ORDER BY seq", {"call_id": call_id})
     if found or len(call_id) < 6:
         return found
@@ -198,11 +198,13 @@ def _of_call(connection: sqlite3.Connection, *, call_id: str) -> Sequence[Record
     return _of_call(connection, call_id=meant[0][0]) if len(meant) == 1 else ()
 
 
-def _records(connection: sqlite3.Connection, query: str, values: Mapping[str, Any]) -> Sequence[Record]:
+def _records(connection: sqlite3.Connection, query: str, values: Mapping[str, Any]) -> Sequence[AuditRecord]:
     columns = "seq, CAST(kind AS BLOB), CAST(call_id AS BLOB), CAST(body AS BLOB)"
     rows = connection.execute(f"SELECT {columns} FROM audit {query}", values)  # noqa: S608
     return [
-        Record(seq=seq, kind=kind.decode(errors="replace"), call_id=call_id.decode(errors="replace"), body=_body(body))
+        AuditRecord(
+            seq=seq, kind=kind.decode(errors="replace"), call_id=call_id.decode(errors="replace"), body=_body(body)
+        )
         for seq, kind, call_id, body in rows
     ]
 

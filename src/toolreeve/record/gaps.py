@@ -19,7 +19,7 @@ _SHOWN_BYTES = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class WitnessedRecord:
     """What the database says of its witness: `since` which record there is one, and up to where it was on disk."""
 
     identity: bytes
@@ -44,18 +44,18 @@ class Finding:
         return told | ({"witness": self.witness} if self.witness else {})
 
 
-def read_known(connection: sqlite3.Connection) -> Known | None:
+def read_known(connection: sqlite3.Connection) -> WitnessedRecord | None:
     """None in a database of a release that had no witness."""
     if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'witness'").fetchone():
         return None
     row = connection.execute("SELECT CAST(identity AS BLOB), since, synced FROM witness WHERE id = 1").fetchone()
     if row is None:
         raise sqlite3.DatabaseError("the identity was removed from the database; run `toolreeve audit verify`")
-    return Known(*row)
+    return WitnessedRecord(*row)
 
 
 def examine(
-    connection: sqlite3.Connection, known: Known | None, look: Callable[[], Sighting], *, name: str
+    connection: sqlite3.Connection, known: WitnessedRecord | None, look: Callable[[], Sighting], *, name: str
 ) -> Finding | None:
     """Compare the witness, which must have been looked at before the rows or while nobody writes."""
     try:
@@ -71,7 +71,7 @@ def examine(
 
 
 def _compare(
-    connection: sqlite3.Connection, known: Known | None, sighting: Sighting, *, name: str, written: str
+    connection: sqlite3.Connection, known: WitnessedRecord | None, sighting: Sighting, *, name: str, written: str
 ) -> Finding | None:
     head, seq = stored_head(connection) or Head(0, GENESIS), sighting.head.seq
     if seq > head.seq:
@@ -116,7 +116,7 @@ def _hash_at(connection: sqlite3.Connection, seq: int) -> bytes | None:
 
 
 def first_look(
-    connection: sqlite3.Connection, known: Known | None, look: Callable[[], Sighting], earlier: EarlierFile
+    connection: sqlite3.Connection, known: WitnessedRecord | None, look: Callable[[], Sighting], earlier: EarlierFile
 ) -> Finding | None:
     """The finding about a database that does not know yet of any witness. It must be recorded when it gets one."""
     try:
@@ -127,10 +127,10 @@ def first_look(
     else:
         if known is not None and sighting.database == known.identity:
             return None  # made by a start that was killed before it could say so
-    return examine(connection, known or Known(b"", None, 0), look, name="the witness")
+    return examine(connection, known or WitnessedRecord(b"", None, 0), look, name="the witness")
 
 
-def _upgrade(connection: sqlite3.Connection, known: Known | None, earlier: EarlierFile) -> Finding | None:
+def _upgrade(connection: sqlite3.Connection, known: WitnessedRecord | None, earlier: EarlierFile) -> Finding | None:
     head = stored_head(connection)
     if not earlier.path.exists() and (head is None or head.seq == 0):
         return None

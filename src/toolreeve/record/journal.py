@@ -16,13 +16,13 @@ from toolreeve.core import json
 from toolreeve.core.entry import Entry
 from toolreeve.core.errors import ToolError
 from toolreeve.core.result import Failure, Success
+from toolreeve.core.secrets.redactor import Redactor
+from toolreeve.core.snapshot import MAX_TEXT, snapshot
 from toolreeve.core.verdict import Decision
 from toolreeve.record.chain import Head, Tail, insert, read_head, stored_head, write_head
-from toolreeve.record.database import StoreError
-from toolreeve.record.gaps import ACCEPTED, GAP, WITNESSED, Finding, Known, examine, first_look, read_known
-from toolreeve.record.outline import MAX_TEXT, snapshot
-from toolreeve.record.presence import Presence
-from toolreeve.record.redact import Redactor
+from toolreeve.record.gaps import ACCEPTED, GAP, WITNESSED, Finding, WitnessedRecord, examine, first_look, read_known
+from toolreeve.record.liveness import Liveness
+from toolreeve.record.sqlite.database import StoreError
 from toolreeve.record.store import Store
 from toolreeve.record.witness import EarlierFile, Sighting, Untrusted, Witness
 
@@ -61,7 +61,7 @@ class Journal:
         self._synced = self._synced_written = 0
         self._synced_at = clock()
         self._remade = False
-        self._presence = Presence(store.path)
+        self._presence = Liveness(store.path)
         self._intents: dict[str, _Body] = {}
         self._unmarked = 0
         self.unsynced = False
@@ -266,7 +266,7 @@ class Journal:
         body = {"v": VERSION, "ts": self._now(), **finding.to_body()}
         self._write(connection, Head(max(head.seq, finding.last), head.hash), [(GAP, "", body)])
 
-    def _make_witness(self, connection: sqlite3.Connection, known: Known) -> None:
+    def _make_witness(self, connection: sqlite3.Connection, known: WitnessedRecord) -> None:
         """Before the commit: a process killed in between leaves a witness that is ahead, which the next start tells."""
         if known.since is None and read_head(connection).seq:
             body = {"v": VERSION, "ts": self._now(), "message": "the first witness of a record that had none"}

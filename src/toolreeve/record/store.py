@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from toolreeve.core.errors import ErrorCode, ToolError
-from toolreeve.record import database, group
-from toolreeve.record.group import Job, Log, Work
+from toolreeve.record.sqlite import database, group_commit
+from toolreeve.record.sqlite.group_commit import Job, Log, Work
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -185,7 +185,7 @@ class Store:
             jobs = self._drain()
         for job in jobs:
             job.problem = _unwritten(f"{self.path}: the writer has stopped")
-        group.answer(jobs)
+        group_commit.answer(jobs)
 
     def _take(self, jobs: Sequence[Job]) -> list[Any]:
         """The deferred lines for this group; while the disk refuses, only a few, unless somebody waits for all."""
@@ -216,14 +216,14 @@ class Store:
     def _write_group(self, connection: sqlite3.Connection, jobs: list[Job], lines: list[Any]) -> None:
         everything = lines + [job.line for job in jobs if job.line is not None]
         try:
-            group.commit(connection, jobs, everything, self._log)
+            group_commit.commit(connection, jobs, everything, self._log)
         except Exception as problem:
             self._fail(problem, jobs, lines)
         else:
             self.healthy = True
             if self._log is not None and (everything or any(job.work is not None for job in jobs)):
                 self._tell_log(partial(self._log.committed, lines=everything), connection)
-        group.answer(jobs)
+        group_commit.answer(jobs)
 
     def _tell_log(self, tell: Work[None], connection: sqlite3.Connection) -> None:
         try:

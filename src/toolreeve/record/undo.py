@@ -37,7 +37,7 @@ class Noted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class UndoOutcome:
     """What became of one file: restored, unchanged (it is already as before), conflict, not kept, or failed."""
 
     path: str
@@ -131,7 +131,7 @@ class Undo:
         call_id: str | None = None,
         session: str | None = None,
         force: bool = False,
-    ) -> Sequence[Outcome]:
+    ) -> Sequence[UndoOutcome]:
         """Take back a call's or a session's changes. Raises ToolError(WRITE_ERROR), and changes nothing, where a file
         was changed since or is no longer kept, unless forced: then those that can be taken back are."""
         if (call_id is None) == (session is None):
@@ -147,7 +147,7 @@ class Undo:
         own = dataclasses.replace(call, session="")
         return [await self._take_back(own, files, each, force=force) for each in noted]
 
-    def _conflicts(self, noted: Sequence[Noted], files: Files) -> list[Outcome]:
+    def _conflicts(self, noted: Sequence[Noted], files: Files) -> list[UndoOutcome]:
         """The changes that cannot be taken back. Follows what each step would leave behind, so that several changes
         of one file are compared with each other and only the newest with the disk."""
         state: dict[str, str | None] = {}
@@ -157,11 +157,11 @@ class Undo:
                 state[path] = files.fingerprint(path)
             return state[path]
 
-        blocked: list[Outcome] = []
+        blocked: list[UndoOutcome] = []
         for each in noted:
             change = each.change
             if reason := self._conflict(change, now):
-                blocked.append(Outcome(path=change.path, outcome="conflict", reason=reason))
+                blocked.append(UndoOutcome(path=change.path, outcome="conflict", reason=reason))
             if change.kind == "move":
                 state[change.path], state[change.to] = change.after, change.before
             else:
@@ -186,18 +186,18 @@ class Undo:
         kind, _, digest = (change.before or "").partition(":")
         return kind == "link" or (change.kept and kind == "sha256" and self._blobs.has(digest))
 
-    async def _take_back(self, call: ToolCall, files: Files, noted: Noted, *, force: bool) -> Outcome:
+    async def _take_back(self, call: ToolCall, files: Files, noted: Noted, *, force: bool) -> UndoOutcome:
         change = noted.change
         if change.kind == UNNAMED:
-            return Outcome(path=change.path, outcome="not kept", reason="its name was not written down")
+            return UndoOutcome(path=change.path, outcome="not kept", reason="its name was not written down")
         try:
             outcome = await self._reverse(call, files, change, force=force)
             for directory in reversed(change.made):
                 await files.remove_directory(directory)
             await self._mark(noted.id)
         except ToolError as problem:
-            return Outcome(path=change.path, outcome="failed", reason=problem.message)
-        return Outcome(path=change.path, outcome=outcome)
+            return UndoOutcome(path=change.path, outcome="failed", reason=problem.message)
+        return UndoOutcome(path=change.path, outcome=outcome)
 
     async def _reverse(self, call: ToolCall, files: Files, change: Change, *, force: bool) -> str:
         if change.kind == "move":
@@ -281,7 +281,7 @@ def _lives(temp: str) -> bool:
     return process.isdecimal() and Path(f"/proc/{process}").exists()
 
 
-def _refused(blocked: Sequence[Outcome]) -> ToolError:
+def _refused(blocked: Sequence[UndoOutcome]) -> ToolError:
     told = "; ".join(f"{each.path}: {each.reason}" for each in blocked[:10])
     return ToolError(
         ErrorCode.WRITE_ERROR,

@@ -25,7 +25,7 @@ _STATES = {gaps.LOST: LOST, gaps.REPLACED: TAMPERED}
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ChainProblem:
     """One thing wrong with the record. `seq` is where it shows, `call_id` whose record that is, where known.
 
     `state` is what the record is for it: lost (records are missing at an end), unwitnessed (whether any are missing
@@ -58,7 +58,7 @@ class Verification:
 
     records: int = 0
     head: Head = field(default=Head(0, GENESIS))
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[ChainProblem] = field(default_factory=list)
     unlisted: int = 0
     state: str = INTACT
     since: int | None = None
@@ -69,7 +69,7 @@ class Verification:
     def ok(self) -> bool:
         return not self.problems
 
-    def add(self, problem: Problem) -> None:
+    def add(self, problem: ChainProblem) -> None:
         self.state = max(self.state, problem.state, key=_WORSE.index)
         if len(self.problems) < SHOWN_PROBLEMS:
             self.problems.append(problem)
@@ -87,7 +87,7 @@ def verify(connection: sqlite3.Connection, path: Path, *, expect: bytes | None =
     try:
         _verify(connection, path, sighted, found, expect)
     except sqlite3.DatabaseError as problem:
-        found.add(Problem(found.head.seq, f"the database is damaged: {problem}"))
+        found.add(ChainProblem(found.head.seq, f"the database is damaged: {problem}"))
     return found
 
 
@@ -107,7 +107,7 @@ def _verify(
         connection.execute("COMMIT")
     _compare(found, stored, seen)
     if expect is not None and expect not in seen.values():
-        found.add(Problem(found.head.seq, f"no record has the expected hash {expect.hex()}"))
+        found.add(ChainProblem(found.head.seq, f"no record has the expected hash {expect.hex()}"))
 
 
 def _look(witness: Witness) -> Sighting | Untrusted:
@@ -133,11 +133,11 @@ def _consult(connection: sqlite3.Connection, path: Path, sighted: Sighting | Unt
         finding = gaps.first_look(connection, known, look, EarlierFile(path))
     if finding is not None:
         seq = finding.last or found.head.seq
-        found.add(Problem(seq, finding.text, state=_STATES.get(finding.kind, UNWITNESSED)))
+        found.add(ChainProblem(seq, finding.text, state=_STATES.get(finding.kind, UNWITNESSED)))
     for seq, body in found.gaps.items():
         if seq not in found.accepted:
             state = _STATES.get(str(body.get("finding")), UNWITNESSED)
-            found.add(Problem(seq, str(body.get("message")), state=state, gap=seq))
+            found.add(ChainProblem(seq, str(body.get("message")), state=state, gap=seq))
 
 
 def _rows(connection: sqlite3.Connection) -> Iterator[Sequence[_Row]]:
@@ -182,11 +182,13 @@ def _judge(found: Verification, expected: int, seq: int, call_id: bytes | None) 
     name = (call_id or b"").decode(errors="replace")
     if seq > expected:
         gap = f"record {expected} is" if seq == expected + 1 else f"records {expected} to {seq - 1} are"
-        found.add(Problem(expected, f"removed: {gap} missing before record {seq} (call {name})"))
+        found.add(ChainProblem(expected, f"removed: {gap} missing before record {seq} (call {name})"))
     elif seq < expected:
-        found.add(Problem(seq, "inserted: no record has such a number", name))
+        found.add(ChainProblem(seq, "inserted: no record has such a number", name))
     else:
-        found.add(Problem(seq, "changed, inserted or moved: its hash does not fit it and the record before it", name))
+        found.add(
+            ChainProblem(seq, "changed, inserted or moved: its hash does not fit it and the record before it", name)
+        )
 
 
 _OWN = frozenset({gaps.GAP.encode(), gaps.ACCEPTED.encode()})
@@ -223,11 +225,11 @@ def _compare(found: Verification, stored: Head | None, seen: dict[int, bytes]) -
     """The checkpoint in the database is written with the rows: where they differ, it was by another hand."""
     last = found.head.seq
     if stored is None:
-        found.add(Problem(last, "the checkpoint was removed from the database"))
+        found.add(ChainProblem(last, "the checkpoint was removed from the database"))
     elif stored.seq > last:
         gap = f"record {stored.seq} is" if stored.seq == last + 1 else f"records {last + 1} to {stored.seq} are"
-        found.add(Problem(stored.seq, f"removed from the end: by the checkpoint in the database, {gap} missing"))
+        found.add(ChainProblem(stored.seq, f"removed from the end: by the checkpoint in the database, {gap} missing"))
     elif stored.seq < last:
-        found.add(Problem(last, "inserted at the end: the checkpoint in the database does not know it"))
+        found.add(ChainProblem(last, "inserted at the end: the checkpoint in the database does not know it"))
     elif seen.get(last, stored.hash) != stored.hash:
-        found.add(Problem(last, "replaced: the checkpoint in the database saw another record here"))
+        found.add(ChainProblem(last, "replaced: the checkpoint in the database saw another record here"))

@@ -14,8 +14,8 @@ from typing import NamedTuple
 from toolreeve.core.process import OnOutput, ProcessLimits, ProcessRequest
 from toolreeve.sandbox.capture import Capture
 from toolreeve.sandbox.launch import holding
-from toolreeve.sandbox.session import Session, Slot
-from toolreeve.sandbox.wire import ENDED
+from toolreeve.sandbox.messages import ENDED
+from toolreeve.sandbox.session import SandboxSession, SlotHandle
 
 _IN_A_MESSAGE = 1 << 14
 _LAST_WORDS = 1.0
@@ -25,7 +25,7 @@ NEVER_STARTED = b"N"
 _BY_NAME = (0o644, 0o622, 0o622)
 
 
-class Outcome(NamedTuple):
+class CommandOutcome(NamedTuple):
     """`kind`: X ended, M, C and P ended for memory, CPU time and processes, F could not start, T timed out, K the slot
     was killed, N the slot was dead before the command reached it."""
 
@@ -40,10 +40,12 @@ class Outcome(NamedTuple):
     processes_met: bool
 
 
-class Command:
+class ConfinedCommand:
     """One run in one slot, which is given back or dropped when it is over."""
 
-    def __init__(self, session: Session, slot: Slot, on_output: OnOutput | None, limits: ProcessLimits) -> None:
+    def __init__(
+        self, session: SandboxSession, slot: SlotHandle, on_output: OnOutput | None, limits: ProcessLimits
+    ) -> None:
         self._session, self._slot, self._limits = session, slot, limits
         self._loop = asyncio.get_running_loop()
         self._began = self._loop.time()
@@ -58,7 +60,7 @@ class Command:
         self._out = Capture("stdout", room, self._loop, on_output)
         self._err = Capture("stderr", room, self._loop, on_output)
 
-    async def run(self, request: ProcessRequest, environment: Mapping[str, str], nothing: int) -> Outcome:
+    async def run(self, request: ProcessRequest, environment: Mapping[str, str], nothing: int) -> CommandOutcome:
         alarm = self._loop.call_later(self._limits.timeout, self._expire)
         self._look_later()
         try:
@@ -164,11 +166,11 @@ class Command:
     def _answered_with(self) -> tuple[bytes, int, float, float, int, bool]:
         return ENDED.unpack(self._answer) if self._answer else (b"K", 9, 0.0, 0.0, 0, False)
 
-    def _outcome(self) -> Outcome:
+    def _outcome(self) -> CommandOutcome:
         kind, status, user, system, _, _ = self._answered_with()
         group = self._slot.group
         memory, processes = group.met() if group is not None else (False, False)
-        return Outcome(
+        return CommandOutcome(
             kind=b"T" if self._timed_out else NEVER_STARTED if self._unsent else kind,
             status=status,
             cpu_seconds=user + system,
@@ -181,7 +183,7 @@ class Command:
         )
 
 
-def send_order(slot: Slot, message: bytes, descriptors: Sequence[int]) -> None:
+def send_order(slot: SlotHandle, message: bytes, descriptors: Sequence[int]) -> None:
     """The first three descriptors are the streams. Raises OSError where the slot is gone."""
     _let_open(descriptors)
     if len(message) <= _IN_A_MESSAGE:

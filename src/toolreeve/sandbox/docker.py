@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.process import Ended, OnOutput, ProcessLimits, ProcessRequest
 from toolreeve.sandbox.environment import BASE
-from toolreeve.sandbox.grounds import Found, Grounds
-from toolreeve.sandbox.mounts import PRIVATE
-from toolreeve.sandbox.plain import Spoken, ended, speak, written
-from toolreeve.sandbox.watch import Watch
+from toolreeve.sandbox.integrity.watch import Watch
+from toolreeve.sandbox.kernel.mounts import PRIVATE
+from toolreeve.sandbox.layout import CoveredPaths, Layout
+from toolreeve.sandbox.unconfined import Spoken, ended, speak, written
 
 TIER = "docker"
 HANDED = "/run/toolreeve"
@@ -28,7 +28,7 @@ _ENDING = 10.0
 class Docker:
     """`Processes` in containers. `reaching` are the variables that tell the client where the daemon is."""
 
-    def __init__(self, grounds: Grounds, image: str, reaching: Mapping[str, str], client: str = "docker") -> None:
+    def __init__(self, grounds: Layout, image: str, reaching: Mapping[str, str], client: str = "docker") -> None:
         self._grounds, self._image, self._reaching, self._client = grounds, image, dict(reaching), client
 
     async def run(self, request: ProcessRequest, on_output: OnOutput | None = None) -> Ended:
@@ -76,11 +76,11 @@ class Docker:
         volumes = [word for source, target, mode in mounted for word in ("--volume", f"{source}:{target}:{mode}")]
         return volumes + [word for path in hidden for word in ("--tmpfs", f"{path}:size=4k,mode=000,ro")]
 
-    def _found(self) -> Found:
+    def _found(self) -> CoveredPaths:
         watch = Watch(self._grounds.table())
         try:
             watch.start()
-            return Found(hidden=sorted(watch.hidden()), guarded=sorted(watch.guarded()))
+            return CoveredPaths(hidden=sorted(watch.hidden()), guarded=sorted(watch.guarded()))
         finally:
             watch.close()
 

@@ -5,7 +5,7 @@ HOME and TMPDIR are the slot's own.
 
 from collections.abc import Mapping
 
-from toolreeve.sandbox.grounds import SEARCH_PATH
+from toolreeve.sandbox.layout import SEARCH_PATH
 
 BASE: Mapping[str, str] = {
     "PATH": ":".join(SEARCH_PATH),

@@ -13,9 +13,9 @@ import struct
 import subprocess
 from collections.abc import Sequence
 
-from toolreeve.sandbox.boot import small_python
+from toolreeve.sandbox.bootstrap import small_python
+from toolreeve.sandbox.messages import LACKING
 from toolreeve.sandbox.plan import Plan
-from toolreeve.sandbox.wire import LACKING
 
 PATIENCE = 10.0
 BUFFER = 1 << 20
@@ -112,7 +112,7 @@ async def launch(plan: Plan) -> Launch:
         for end in (ours, theirs):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER)
         launcher = subprocess.Popen(  # noqa: ASYNC220  # by vfork: a millisecond, whatever our size
-            small_python("yard", theirs.fileno(), planned),
+            small_python("supervisor", theirs.fileno(), planned),
             pass_fds=[theirs.fileno(), planned],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from toolreeve.sandbox import cgroup, guarantees, identity, landlock, mounts, seccomp, syscalls
+from toolreeve.sandbox import guarantees
+from toolreeve.sandbox.kernel import cgroup, identity, landlock, mounts, seccomp, syscalls
 
 PATIENCE = 20
 _BOOT = """

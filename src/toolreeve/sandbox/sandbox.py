@@ -13,25 +13,25 @@ from typing import Any
 
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.process import Ended, OnOutput, ProcessRequest
-from toolreeve.sandbox.command import NEVER_STARTED, Command, Outcome
-from toolreeve.sandbox.ending import ended
+from toolreeve.sandbox.command import NEVER_STARTED, CommandOutcome, ConfinedCommand
+from toolreeve.sandbox.command_result import ended
 from toolreeve.sandbox.environment import BASE
-from toolreeve.sandbox.grounds import Found, Grounds
+from toolreeve.sandbox.integrity.monitor import IntegrityMonitor
+from toolreeve.sandbox.integrity.neutral_git import GitCovers
+from toolreeve.sandbox.integrity.quarantine import Quarantine
 from toolreeve.sandbox.launch import Unavailable
-from toolreeve.sandbox.neutral import Covers
-from toolreeve.sandbox.proxy import proxy_environment
-from toolreeve.sandbox.quarantine import Quarantine
-from toolreeve.sandbox.running import Running
-from toolreeve.sandbox.session import Session
+from toolreeve.sandbox.layout import CoveredPaths, Layout
+from toolreeve.sandbox.proxy.server import proxy_environment
+from toolreeve.sandbox.service import Service
+from toolreeve.sandbox.session import SandboxSession
 from toolreeve.sandbox.tiers import Builder, slot_for
 from toolreeve.sandbox.tiers import Strictness as Strictness
-from toolreeve.sandbox.upkeep import Upkeep
 
 Serve = Callable[[socket.socket], Coroutine[Any, Any, None]]
 _MOST_SESSIONS = 8
 _KEPT_WARM = 2
 _IDLE_AFTER = 10.0
-NO_COVERS = Covers()
+NO_COVERS = GitCovers()
 
 
 class Sandbox:
@@ -39,16 +39,16 @@ class Sandbox:
 
     def __init__(
         self,
-        grounds: Grounds,
+        grounds: Layout,
         strictness: Strictness,
         serve: Serve | None = None,
         quarantine: Quarantine | None = None,
     ) -> None:
         self._grounds, self._strictness, self._serve = grounds, strictness, serve
         self._builder = Builder(grounds, strictness)
-        self._upkeep = Upkeep(grounds.table(), self._cover, quarantine)
-        self._sessions: dict[tuple[object, ...], Session] = {}
-        self._serving: dict[Session, asyncio.Task[None]] = {}
+        self._upkeep = IntegrityMonitor(grounds.table(), self._cover, quarantine)
+        self._sessions: dict[tuple[object, ...], SandboxSession] = {}
+        self._serving: dict[SandboxSession, asyncio.Task[None]] = {}
         self._building = asyncio.Lock()
         self._nothing = -1
         self._reason = ""
@@ -76,7 +76,7 @@ class Sandbox:
         tier = session.plan.tier if self._strictness.confined else "none"
         return ended(request, outcome, tier, (*self._upkeep.take_notices(), *notices))
 
-    async def start(self, request: ProcessRequest, streams: Sequence[int]) -> Running:
+    async def start(self, request: ProcessRequest, streams: Sequence[int]) -> Service:
         """A program that stays, on descriptors for its input, output and errors that remain the caller's to close.
 
         Its time is not limited. Raises ToolError as `run` does.
@@ -91,7 +91,7 @@ class Sandbox:
         part = partial(self._part, session, watched)
         try:
             await session.covered()
-            running = Running(session, await slot_for(session, request), part)
+            running = Service(session, await slot_for(session, request), part)
             self._upkeep.ready()
             running.start(request, environment, streams)
         except Unavailable as problem:
@@ -118,7 +118,9 @@ class Sandbox:
             return self._upkeep.begin(lasting=lasting)
         return None
 
-    async def _try(self, request: ProcessRequest, on_output: OnOutput | None) -> tuple[Session, Outcome | None]:
+    async def _try(
+        self, request: ProcessRequest, on_output: OnOutput | None
+    ) -> tuple[SandboxSession, CommandOutcome | None]:
         """No outcome where no slot could be had."""
         session = await self._session(request)
         environment = _environment(session, request)
@@ -127,7 +129,7 @@ class Sandbox:
             await session.covered()
             slot = await slot_for(session, request)
             self._upkeep.ready()
-            command = Command(session, slot, on_output, request.limits)
+            command = ConfinedCommand(session, slot, on_output, request.limits)
             return session, await command.run(request, environment, self._nothing)
         except Unavailable as problem:
             self._reason = str(problem)
@@ -137,12 +139,12 @@ class Sandbox:
             if self._trimming is None:
                 self._trimming = asyncio.get_running_loop().call_later(_IDLE_AFTER, self._trim)
 
-    def _cover(self, found: Found) -> None:
+    def _cover(self, found: CoveredPaths) -> None:
         for session in self._sessions.values():
             if session.alive:
                 session.cover(found.hidden, found.guarded)
 
-    def _part(self, session: Session, watched: int | None) -> None:
+    def _part(self, session: SandboxSession, watched: int | None) -> None:
         session.busy -= 1
         session.lent -= 1
         if watched is not None:
@@ -157,7 +159,7 @@ class Sandbox:
         if not request.private_directory and not self._grounds.contains(request.directory):
             raise ToolError(ErrorCode.PATH_FORBIDDEN, f"{request.directory!r} lies outside the workspace")
 
-    async def _session(self, request: ProcessRequest) -> Session:
+    async def _session(self, request: ProcessRequest) -> SandboxSession:
         key = self._key(request)
         session = self._sessions.get(key)
         if session is None or not session.alive:
@@ -178,13 +180,13 @@ class Sandbox:
             self._upkeep.neutral() if request.neutral_git else NO_COVERS,
         )
 
-    async def _build(self, request: ProcessRequest) -> Session:
+    async def _build(self, request: ProcessRequest) -> SandboxSession:
         self._make_room()
         if self._nothing < 0:
             self._nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         found = self._upkeep.found()
         neutral = self._upkeep.neutral() if request.neutral_git else NO_COVERS
-        shown = Found((*found.hidden, *neutral.hidden), found.guarded, neutral.contents)
+        shown = CoveredPaths((*found.hidden, *neutral.hidden), found.guarded, neutral.contents)
         session = await self._builder.build(request, shown)
         self._upkeep.covered(found, apart=session.apart)
         later = self._upkeep.found()
@@ -207,7 +209,7 @@ class Sandbox:
         for session in self._sessions.values():
             session.trim(_KEPT_WARM)
 
-    def _close(self, session: Session) -> None:
+    def _close(self, session: SandboxSession) -> None:
         if (serving := self._serving.pop(session, None)) is not None:
             serving.cancel()
         session.close()
@@ -226,7 +228,7 @@ class Sandbox:
             self._nothing = -1
 
 
-def _environment(session: Session, request: ProcessRequest) -> Mapping[str, str]:
+def _environment(session: SandboxSession, request: ProcessRequest) -> Mapping[str, str]:
     if request.network != "guarded":
         return BASE
     if not session.apart:

@@ -8,7 +8,7 @@ import os
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from toolreeve.sandbox import tree
+from toolreeve.sandbox import process_tree
 
 _QUICKLY = 2000
 """Entries that are removed one by one; a new slot is cheaper than more."""
@@ -55,6 +55,6 @@ class Scratch:
             return True
         if found.mode != first.mode or os.listxattr(path):
             return False
-        tree.wipe(path, keep=self._folders[path], most=_QUICKLY)
+        process_tree.wipe(path, keep=self._folders[path], most=_QUICKLY)
         self._first[path] = self._state(path)
         return self._first[path].entries == first.entries

@@ -16,11 +16,11 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from toolreeve.sandbox.cgroup import Bases, Group
-from toolreeve.sandbox.kernel_limits import KernelLimits
+from toolreeve.sandbox.kernel.cgroup import Bases, ControlGroup
+from toolreeve.sandbox.kernel.rlimits import KernelLimits
 from toolreeve.sandbox.launch import BUFFER, Launch, Unavailable, launch, unavailable
+from toolreeve.sandbox.messages import COVERED, SLOT
 from toolreeve.sandbox.plan import Plan
-from toolreeve.sandbox.wire import COVERED, SLOT
 
 _COMMANDS_EACH = 500
 _REMAINS = 64 << 20
@@ -34,12 +34,12 @@ Kind = tuple[str, KernelLimits]
 """What tells slots of a session apart: their network, and the limits that were set when they were locked."""
 
 
-class Slot:
+class SlotHandle:
     """One process that starts programs, one at a time. `apart`: it has namespaces of its own."""
 
     __slots__ = ("answer", "apart", "commands", "dead", "group", "kind", "pidfd", "used")
 
-    def __init__(self, commands: int, pidfd: int, kind: Kind, group: Group | None, *, apart: bool) -> None:
+    def __init__(self, commands: int, pidfd: int, kind: Kind, group: ControlGroup | None, *, apart: bool) -> None:
         self.commands = socket.socket(fileno=commands)
         self.commands.setblocking(False)  # noqa: FBT003
         self.commands.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER)
@@ -71,12 +71,12 @@ class Slot:
 class _Order(NamedTuple):
     """A slot that the yard was asked for."""
 
-    promise: "asyncio.Future[Slot]"
+    promise: "asyncio.Future[SlotHandle]"
     kind: Kind
-    group: Group | None
+    group: ControlGroup | None
 
 
-class Session:
+class SandboxSession:
     """`busy` is its owner's, who decides when it has to go, as is `lent`, the number of slots that never come back."""
 
     def __init__(self, plan: Plan, bases: Bases | None, most: int) -> None:
@@ -85,12 +85,12 @@ class Session:
         self.busy = 0
         self.lent = 0
         self._bases, self._most = bases, most
-        self._idle: dict[Kind, list[Slot]] = {}
-        self._slots: set[Slot] = set()
+        self._idle: dict[Kind, list[SlotHandle]] = {}
+        self._slots: set[SlotHandle] = set()
         self._ordered: deque[_Order | asyncio.Future[None]] = deque()
         self._covering: set[asyncio.Future[None]] = set()
         self._waiting: deque[asyncio.Future[None]] = deque()
-        self._lingering: list[Group] = []
+        self._lingering: list[ControlGroup] = []
         self._yard: Launch | None = None
 
     async def start(self) -> None:
@@ -154,7 +154,7 @@ class Session:
         if self._yard is None:
             raise Unavailable(_ENDED)
 
-    async def take(self, kind: Kind) -> Slot:
+    async def take(self, kind: Kind) -> SlotHandle:
         """A slot that is free, or a new one, or the next to become free."""
         while True:
             if idle := self._idle.get(kind):
@@ -174,27 +174,27 @@ class Session:
                 return True
         return False
 
-    async def _order(self, kind: Kind) -> Slot:
-        promise: asyncio.Future[Slot] = self._loop.create_future()
+    async def _order(self, kind: Kind) -> SlotHandle:
+        promise: asyncio.Future[SlotHandle] = self._loop.create_future()
         self._send_order(kind, promise)
         return await promise
 
-    def replace(self, slot: Slot) -> None:
+    def replace(self, slot: SlotHandle) -> None:
         """Drop a slot whose command was killed, and have another ready: who kills one command will run more."""
         self.drop(slot)
         if self._yard is None or self._idle.get(slot.kind) or self._waiting or self._ordered:
             return
-        nobody: asyncio.Future[Slot] = self._loop.create_future()
+        nobody: asyncio.Future[SlotHandle] = self._loop.create_future()
         nobody.cancel()
         with contextlib.suppress(Unavailable):
             self._send_order(slot.kind, nobody)
 
-    def _send_order(self, kind: Kind, promise: "asyncio.Future[Slot]") -> None:
+    def _send_order(self, kind: Kind, promise: "asyncio.Future[SlotHandle]") -> None:
         if self._yard is None:
             raise Unavailable(_ENDED)
         network, limits = kind
         name = f"toolreeve-{os.getpid()}-{next(_names)}"
-        group = None if self._bases is None else Group(self._bases, name)
+        group = None if self._bases is None else ControlGroup(self._bases, name)
         entrances = [] if group is None else group.entrances()
         order = {"network": network, "limits": limits, "name": name, "others": self._group_names()}
         try:
@@ -233,7 +233,7 @@ class Session:
             _refuse(promise, unavailable(message, _ENDED))
             self._next_turn()
             return
-        slot = Slot(descriptors[0], descriptors[1], kind, group, apart=self.apart)
+        slot = SlotHandle(descriptors[0], descriptors[1], kind, group, apart=self.apart)
         self._slots.add(slot)
         self._loop.add_reader(slot.commands, self._answered, slot)
         if promise.done():
@@ -241,7 +241,7 @@ class Session:
         else:
             promise.set_result(slot)
 
-    def _answered(self, slot: Slot) -> None:
+    def _answered(self, slot: SlotHandle) -> None:
         try:
             message = slot.commands.recv(64)
         except BlockingIOError:
@@ -257,7 +257,7 @@ class Session:
         if answer is not None and not answer.done():
             answer.set_result(message)
 
-    def give_back(self, slot: Slot) -> None:
+    def give_back(self, slot: SlotHandle) -> None:
         slot.used += 1
         if self._lingering:
             self._discard(None)
@@ -266,11 +266,11 @@ class Session:
         elif slot in self._slots:
             self._rest(slot)
 
-    def _rest(self, slot: Slot) -> None:
+    def _rest(self, slot: SlotHandle) -> None:
         self._idle.setdefault(slot.kind, []).append(slot)
         self._next_turn()
 
-    def drop(self, slot: Slot) -> None:
+    def drop(self, slot: SlotHandle) -> None:
         if slot not in self._slots:
             return
         self._slots.discard(slot)
@@ -282,7 +282,7 @@ class Session:
         self._discard(slot.group)
         self._next_turn()
 
-    def _discard(self, group: Group | None) -> None:
+    def _discard(self, group: ControlGroup | None) -> None:
         """A group outlives its last process by a moment, so those that would not go are tried again."""
         if group is not None and not group.close():
             self._lingering.append(group)

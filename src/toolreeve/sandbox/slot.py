@@ -15,11 +15,12 @@ import socket
 import time
 from typing import Any, NamedTuple, NoReturn
 
-from toolreeve.sandbox import identity, keeper, landlock, mounts, seccomp, syscalls, tree
-from toolreeve.sandbox.loaders import loaders
+from toolreeve.sandbox import process_tree, slot_init
+from toolreeve.sandbox.kernel import identity, landlock, mounts, seccomp, syscalls
+from toolreeve.sandbox.kernel.loaders import loaders
+from toolreeve.sandbox.messages import ENDED, failure
 from toolreeve.sandbox.plan import Plan
 from toolreeve.sandbox.scratch import Scratch
-from toolreeve.sandbox.wire import ENDED, failure
 
 _LARGEST_REQUEST = 1 << 14
 _DESCRIPTORS = 64
@@ -35,7 +36,7 @@ Limits = list[tuple[int, int, int]]
 """Kind, soft and hard value."""
 
 
-class Bounds(NamedTuple):
+class SlotLimits(NamedTuple):
     """What holds a slot and so each command in it. They cannot be widened again: other limits need another slot."""
 
     limits: Limits
@@ -75,7 +76,9 @@ def _ruleset(plan: Plan, own: str) -> landlock.Ruleset | None:
     return rules
 
 
-def run(commands: socket.socket, telling: socket.socket, plan: Plan, code: bytes | None, bounds: Bounds) -> NoReturn:
+def run(
+    commands: socket.socket, telling: socket.socket, plan: Plan, code: bytes | None, bounds: SlotLimits
+) -> NoReturn:
     """The whole life of a slot, in a process just forked."""
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -159,7 +162,7 @@ def _go_apart(plan: Plan) -> tuple[socket.socket | None, int, Scratch]:
     pid, pidfd = syscalls.clone(syscalls.CLONE_PIDFD)
     if pid == 0:
         ours.close()
-        keeper.run(theirs, None if plan.counts_processes else plan.uid)
+        slot_init.run(theirs, None if plan.counts_processes else plan.uid)
     theirs.close()
     if not ours.recv(1):
         raise OSError("the keeper of the slot did not start")
@@ -231,12 +234,12 @@ class Slot:
                 return _kill(pid, b"X")
             late = time.monotonic() >= soonest
             if late or self._watches_memory:
-                used = tree.members(apart=self._apart)
-                if self._watches_memory and tree.memory(used) > request["memory"]:
+                used = process_tree.members(apart=self._apart)
+                if self._watches_memory and process_tree.memory(used) > request["memory"]:
                     return _kill(pid, b"M")
                 if self._watches_number and len(used) > request["processes"]:
                     return _kill(pid, b"P")
-                if late and tree.cpu_seconds(used) >= cpu_seconds:
+                if late and process_tree.cpu_seconds(used) >= cpu_seconds:
                     return _kill(pid, b"C")
 
     def _end_leftovers(self) -> None:
@@ -245,7 +248,7 @@ class Slot:
 
     def _end_all(self) -> None:
         if self._ending is None:
-            tree.end_descendants()
+            process_tree.end_descendants()
             return
         self._ending.send(b"k")
         if not self._ending.recv(1):

@@ -11,12 +11,12 @@ from typing import Literal
 
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.process import ProcessRequest
-from toolreeve.sandbox import cgroup
-from toolreeve.sandbox.grounds import Found, Grounds
-from toolreeve.sandbox.kernel_limits import kernel_limits
+from toolreeve.sandbox.kernel import cgroup
+from toolreeve.sandbox.kernel.rlimits import kernel_limits
 from toolreeve.sandbox.launch import Unavailable
+from toolreeve.sandbox.layout import CoveredPaths, Layout
 from toolreeve.sandbox.plan import Plan
-from toolreeve.sandbox.session import Session, Slot
+from toolreeve.sandbox.session import SandboxSession, SlotHandle
 
 Tier = Literal["full", "landlock", "limits"]
 TIERS: tuple[Tier, ...] = ("full", "landlock", "limits")
@@ -39,13 +39,13 @@ class Strictness:
 class Builder:
     """Builds places of the one tier that this machine gives."""
 
-    def __init__(self, grounds: Grounds, strictness: Strictness) -> None:
+    def __init__(self, grounds: Layout, strictness: Strictness) -> None:
         self._grounds, self._strictness = grounds, strictness
         self._tier: Tier | None = None if strictness.confined else "limits"
         self._bases: cgroup.Bases | str | None = None
         self._built = itertools.count()
 
-    async def build(self, request: ProcessRequest, found: Found) -> Session:
+    async def build(self, request: ProcessRequest, found: CoveredPaths) -> SandboxSession:
         """A place with a slot for the request. Raises ToolError."""
         if self._bases is None:
             self._bases = cgroup.find()
@@ -56,7 +56,7 @@ class Builder:
         except Unavailable as problem:
             raise _failed(self._tier, problem) from None
 
-    async def _choose(self, request: ProcessRequest, found: Found) -> Session:
+    async def _choose(self, request: ProcessRequest, found: CoveredPaths) -> SandboxSession:
         lacking = []
         for tier in TIERS[: TIERS.index(self._strictness.require) + 1]:
             try:
@@ -74,7 +74,7 @@ class Builder:
             return session
         raise _refused(self._strictness.require, lacking)
 
-    async def _build(self, request: ProcessRequest, found: Found, tier: Tier) -> Session:
+    async def _build(self, request: ProcessRequest, found: CoveredPaths, tier: Tier) -> SandboxSession:
         """What is being mounted may be renamed at that moment, so it is tried again."""
         for attempt in range(_ATTEMPTS):
             plan = self._grounds.plan(request, tier, uid=self._uid(), counts=self._counts, found=found)
@@ -94,9 +94,9 @@ class Builder:
         session.close()
         return None
 
-    async def _start(self, plan: Plan, request: ProcessRequest) -> Session:
+    async def _start(self, plan: Plan, request: ProcessRequest) -> SandboxSession:
         bases = self._bases if isinstance(self._bases, cgroup.Bases) else None
-        session = Session(plan, bases, self._strictness.concurrency)
+        session = SandboxSession(plan, bases, self._strictness.concurrency)
         try:
             await session.start()
             session.give_back(await slot_for(session, request))  # only a slot that holds proves the tier
@@ -119,7 +119,7 @@ class Builder:
         return FIRST_UNUSED_UID + number % _UNUSED_UIDS
 
 
-async def slot_for(session: Session, request: ProcessRequest) -> Slot:
+async def slot_for(session: SandboxSession, request: ProcessRequest) -> SlotHandle:
     """A slot with the limits of a request."""
     limits, plan = request.limits, session.plan
     held = kernel_limits(limits, memory=plan.counts_memory, processes=plan.counts_processes)

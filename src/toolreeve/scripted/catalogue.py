@@ -15,7 +15,7 @@ from toolreeve.core.tool import BoundTool
 from toolreeve.registry import ToolRegistry
 
 if TYPE_CHECKING:
-    from toolreeve.scripted.mapping import Profile
+    from toolreeve.scripted.error_mapping import Profile
     from toolreeve.scripted.tool import Lookup
 
 ENDINGS = (".yaml", ".yml")
@@ -27,7 +27,7 @@ def no_secrets(_: str) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class CatalogueChange:
     """What became of a file that is not as it was."""
 
     path: str
@@ -82,7 +82,7 @@ class Catalogue:
     def problems(self) -> tuple[ConfigError, ...]:
         return tuple(problem for file in self._files for problem in file.problems)
 
-    def look(self) -> list[Change]:
+    def look(self) -> list[CatalogueChange]:
         """Read what changed since the last look."""
         changes = []
         for file in self._files:
@@ -92,12 +92,12 @@ class Catalogue:
                 changes.append(self._refuse(file) if str(file.path) in self._trusted else self._read(file))
         return changes
 
-    def _refuse(self, file: _File) -> Change:
+    def _refuse(self, file: _File) -> CatalogueChange:
         fix = "look at it, run `toolreeve trust`, and start again"
         file.problems = (ConfigError("has changed since it was trusted", source=file.path, fix=fix),)
-        return Change(path=str(file.path), problems=file.problems)
+        return CatalogueChange(path=str(file.path), problems=file.problems)
 
-    def _read(self, file: _File) -> Change:
+    def _read(self, file: _File) -> CatalogueChange:
         try:
             found = self._tools(file)
         except ConfigErrors as several:
@@ -107,7 +107,7 @@ class Catalogue:
         else:
             file.problems = ()
             return self._take(file, found)
-        return Change(path=str(file.path), problems=file.problems)
+        return CatalogueChange(path=str(file.path), problems=file.problems)
 
     def _tools(self, file: _File) -> dict[str, BoundTool]:
         from toolreeve.scripted.definition import read_definitions
@@ -126,13 +126,13 @@ class Catalogue:
         self.used |= {name for each in definitions for name in each.place.secrets}
         return found
 
-    def _take(self, file: _File, found: dict[str, BoundTool]) -> Change:
+    def _take(self, file: _File, found: dict[str, BoundTool]) -> CatalogueChange:
         before, file.tools = file.tools, found
         for name in before:
             self._registry.unregister(name)
         for tool in found.values():
             self._registry.register(tool)
-        return Change(
+        return CatalogueChange(
             path=str(file.path),
             added=tuple(name for name in found if name not in before),
             changed=tuple(name for name in found if name in before),

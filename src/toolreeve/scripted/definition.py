@@ -15,10 +15,10 @@ from toolreeve.core.errors import ConfigError, ConfigErrors
 from toolreeve.core.limits import Caching, CircuitBreaker, Limits, RateLimit, Retry
 from toolreeve.core.process import Network, ProcessLimits
 from toolreeve.core.schema import Schema
-from toolreeve.scripted.format import TOOL
-from toolreeve.scripted.interpreter import ARGUMENTS, Interpreter, foreign_placeholders, read_interpreter
-from toolreeve.scripted.mapping import ErrorMapping, Profile, read_mapping
+from toolreeve.scripted.error_mapping import ErrorMapping, Profile, read_mapping
 from toolreeve.scripted.parameters import Parameters, read_parameters
+from toolreeve.scripted.schema import TOOL
+from toolreeve.scripted.shebang import ARGUMENTS, Shebang, foreign_placeholders, read_interpreter
 from toolreeve.scripted.syntax import TemplateProblem, parse
 from toolreeve.scripted.template import Script, compile_script
 
@@ -38,7 +38,7 @@ _LIMITS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class SourceLocation:
     """Where a script runs, and what it finds there. `directory` and `writable` may be relative to the workspace."""
 
     directory: str = "."
@@ -64,9 +64,9 @@ class Definition:
     source: str
     text: str
     script: Script | None
-    interpreter: Interpreter
+    interpreter: Shebang
     parameters: Parameters
-    place: Place
+    place: SourceLocation
     errors: ErrorMapping
     limits: Limits
     danger: DangerLevel
@@ -146,7 +146,7 @@ class _Reader:
             path = [int(part) if part.isdigit() else part for part in problem.pointer.split("/")[2:]]
             self._complain(problem.text, *path, fix=_fix(problem.text, path))
 
-    def _interpreter(self) -> Interpreter:
+    def _interpreter(self) -> Shebang:
         try:
             found = read_interpreter(self._value["script"])
         except TemplateProblem as problem:
@@ -159,7 +159,7 @@ class _Reader:
             self._complain_of_script(TemplateProblem(text, line=line, fix=fix))
         return found
 
-    def _parameters(self, interpreter: Interpreter) -> Parameters:
+    def _parameters(self, interpreter: Shebang) -> Parameters:
         try:
             nodes = parse(self._value["script"]) if interpreter.is_bash else ()
             found = read_parameters(self._value.get("parameters", []), nodes)
@@ -213,7 +213,7 @@ class _Reader:
 
     def _definition(
         self,
-        interpreter: Interpreter,
+        interpreter: Shebang,
         parameters: Parameters,
         script: Script | None,
         errors: ErrorMapping,
@@ -282,11 +282,11 @@ def _confirmation(sandbox: Mapping[str, Any], title: str) -> str | None:
     return str(sandbox.get("confirmation_message") or f"{title} is to be confirmed before each run")
 
 
-def _place(sandbox: Mapping[str, Any]) -> Place:
+def _place(sandbox: Mapping[str, Any]) -> SourceLocation:
     directory = sandbox.get("working_directory", ".")
     network: Literal["none", "guarded", "host"] = sandbox.get("network", "none")
     named = {ours: sandbox[key] for key, ours in _LIMITS.items() if key in sandbox}
-    return Place(
+    return SourceLocation(
         directory=directory,
         private=bool(sandbox.get("use_temp_isolation")) or _is_temporary(directory),
         writable=tuple(sandbox.get("allowed_paths", ())),

@@ -24,7 +24,7 @@ _PLAIN_NEXT = re.compile(f"[{chr(FIRST_VALUE)}-{chr(END_OF_MARKS)}]*(?:[\\w.,:/%
 _BOUNDARY = " \t\n;&|<>"
 
 
-class Context(StrEnum):
+class QuoteContext(StrEnum):
     BARE = "bare"
     DOUBLE = "double"
     SINGLE = "single"
@@ -37,17 +37,17 @@ class Context(StrEnum):
 
 
 REFUSED = {
-    Context.BACKTICK: ("stands inside backticks", "write $(…) instead"),
-    Context.ARITHMETIC: ("stands in arithmetic, which evaluates it", "assign it first: n={{…}}, and use $((n))"),
-    Context.BRACES: ("stands inside ${…}", "assign it to a variable first: x={{…}}"),
+    QuoteContext.BACKTICK: ("stands inside backticks", "write $(…) instead"),
+    QuoteContext.ARITHMETIC: ("stands in arithmetic, which evaluates it", "assign it first: n={{…}}, and use $((n))"),
+    QuoteContext.BRACES: ("stands inside ${…}", "assign it to a variable first: x={{…}}"),
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class QuotePlace:
     """Where a value stands. `leads`: nothing certain comes before it in its word, so a `-` would begin an option."""
 
-    context: Context
+    context: QuoteContext
     leads: bool
 
 
@@ -55,7 +55,7 @@ class Place:
 class _Frame:
     """`started`: the word has begun. `solid`: it certainly holds a character."""
 
-    context: Context
+    context: QuoteContext
     opened: int
     closer: str = ""
     depth: int = 0
@@ -74,7 +74,7 @@ class _Heredoc:
 
 
 @dataclass(slots=True)
-class Reading:
+class QuoteReading:
     """The places of all values, and the text as it must be written so that values are expanded where they stand.
 
     `view` is the text for the grammar, which does not understand heredocs well: there each is a quoted text on the line
@@ -83,14 +83,14 @@ class Reading:
 
     text: str
     view: str
-    places: dict[int, Place] = field(default_factory=dict)
+    places: dict[int, QuotePlace] = field(default_factory=dict)
 
 
-def read_quoting(text: str) -> Reading:
+def read_quoting(text: str) -> QuoteReading:
     """Raises TemplateProblem."""
     scanner = _Scanner(text)
-    scanner.scan(_Frame(Context.BARE, 0), 0, len(text))
-    return Reading(_edited(text, scanner.edits), _edited(text, scanner.view_edits), scanner.places)
+    scanner.scan(_Frame(QuoteContext.BARE, 0), 0, len(text))
+    return QuoteReading(_edited(text, scanner.edits), _edited(text, scanner.view_edits), scanner.places)
 
 
 _Edit = tuple[int, int, str]
@@ -107,7 +107,7 @@ def _edited(text: str, edits: Sequence[_Edit], start: int = 0, end: int | None =
 class _Scanner:
     def __init__(self, text: str) -> None:
         self.text = text
-        self.places: dict[int, Place] = {}
+        self.places: dict[int, QuotePlace] = {}
         self.edits: list[_Edit] = []
         self.view_edits: list[_Edit] = []
         self._frames: list[_Frame] = []
@@ -131,7 +131,7 @@ class _Scanner:
             else:
                 position = self._STEPS[frame.context](self, frame, position, end)
         last = self._frames[-1]
-        if last.context is Context.COMMENT:
+        if last.context is QuoteContext.COMMENT:
             self._frames.pop()
         if self._frames != [base]:
             raise self.problem(f"what is opened here ({last.context}) is never closed", last.opened)
@@ -144,7 +144,7 @@ class _Scanner:
         before = self.text[at - 1] if at else "\n"
         if code < FIRST_OPEN:
             self._value(code - FIRST_VALUE, frame, at)
-        elif frame.context is Context.BARE and before in "$\\<>&|":
+        elif frame.context is QuoteContext.BARE and before in "$\\<>&|":
             raise self.problem(f"a section begins or ends right behind {before!r}", at, fix="put a space between")
         elif code < FIRST_CLOSE:
             self._open_sections.append((self._state(), frame.started, frame.solid))
@@ -157,7 +157,7 @@ class _Scanner:
         if state != self._state():
             fix = "let it begin and end between words, or inside the same quotes"
             raise self.problem("the section does not end in the quoting it began in", at, fix=fix)
-        if frame.context is Context.BARE and started != frame.started and not _PLAIN_NEXT.match(self.text, at + 1):
+        if frame.context is QuoteContext.BARE and started != frame.started and not _PLAIN_NEXT.match(self.text, at + 1):
             fix = "put a space behind the section"
             raise self.problem("what follows the section could be read in two ways", at, fix=fix)
         frame.solid = frame.solid and solid
@@ -168,8 +168,8 @@ class _Scanner:
     def _value(self, number: int, frame: _Frame, at: int) -> None:
         if (refused := REFUSED.get(frame.context)) is not None:
             raise self.problem(refused[0], at, fix=refused[1])
-        bare = frame.context is Context.BARE
-        self.places[number] = Place(frame.context, leads=bare and not frame.solid)
+        bare = frame.context is QuoteContext.BARE
+        self.places[number] = QuotePlace(frame.context, leads=bare and not frame.solid)
         frame.started = True
 
     def _bare(self, frame: _Frame, at: int, end: int) -> int:
@@ -180,9 +180,9 @@ class _Scanner:
             return self._escape(frame, at)
         if letter in "'\"":
             frame.started = True
-            return self._push(Context.SINGLE if letter == "'" else Context.DOUBLE, at, 1)
+            return self._push(QuoteContext.SINGLE if letter == "'" else QuoteContext.DOUBLE, at, 1)
         if letter == "#" and not frame.started:
-            return self._push(Context.COMMENT, at, 1)
+            return self._push(QuoteContext.COMMENT, at, 1)
         if letter in "()" or self.text.startswith(("<(", ">("), at):
             return self._parenthesis(frame, at)
         if self.text.startswith("<<", at):
@@ -195,11 +195,11 @@ class _Scanner:
 
     def _parenthesis(self, frame: _Frame, at: int) -> int:
         if self.text.startswith("((", at) and not frame.started:
-            return self._push(Context.ARITHMETIC, at, 2, closer="))")
+            return self._push(QuoteContext.ARITHMETIC, at, 2, closer="))")
         if self.text[at] != ")":
             width = 1 if self.text[at] == "(" else 2
             frame.started = True
-            return self._push(Context.BARE, at, width, closer=")")
+            return self._push(QuoteContext.BARE, at, width, closer=")")
         if frame.closer == ")":
             self._pop()
         else:
@@ -213,17 +213,17 @@ class _Scanner:
         if at + 1 < end and MARKS.match(text, at + 1) and text[at] == "$":
             raise self.problem("stands right behind a $", at, fix="put the $ elsewhere, or write \\$")
         if text[at] == "`":
-            return self._push(Context.BACKTICK, at, 1)
+            return self._push(QuoteContext.BACKTICK, at, 1)
         if text.startswith("$((", at):
-            return self._push(Context.ARITHMETIC, at, 3, closer="))")
+            return self._push(QuoteContext.ARITHMETIC, at, 3, closer="))")
         if text.startswith("$[", at):
-            return self._push(Context.ARITHMETIC, at, 2, closer="]")
+            return self._push(QuoteContext.ARITHMETIC, at, 2, closer="]")
         if text.startswith("$(", at):
-            return self._push(Context.BARE, at, 2, closer=")")
+            return self._push(QuoteContext.BARE, at, 2, closer=")")
         if text.startswith("${", at):
-            return self._push(Context.BRACES, at, 2)
-        if frame.context is Context.BARE and text.startswith(("$'", '$"'), at):
-            return self._push(Context.ANSI if text[at + 1] == "'" else Context.DOUBLE, at, 2)
+            return self._push(QuoteContext.BRACES, at, 2)
+        if frame.context is QuoteContext.BARE and text.startswith(("$'", '$"'), at):
+            return self._push(QuoteContext.ANSI if text[at + 1] == "'" else QuoteContext.DOUBLE, at, 2)
         parameter = _PARAMETER.match(text, at)
         if parameter is None:
             frame.solid = True
@@ -291,7 +291,7 @@ class _Scanner:
         if letter == "\\":
             return at + 2
         if letter == '"' or (letter == "'" and not frame.quoted):
-            return self._push(Context.DOUBLE if letter == '"' else Context.SINGLE, at, 1)
+            return self._push(QuoteContext.DOUBLE if letter == '"' else QuoteContext.SINGLE, at, 1)
         if letter == "}":
             self._pop()
         return at + 1
@@ -306,17 +306,17 @@ class _Scanner:
             return self._escape(frame, at)
         return at + 1
 
-    def _push(self, context: Context, at: int, width: int, *, closer: str = "") -> int:
-        quoted = context is Context.BRACES and self._is_quoted()
+    def _push(self, context: QuoteContext, at: int, width: int, *, closer: str = "") -> int:
+        quoted = context is QuoteContext.BRACES and self._is_quoted()
         self._frames.append(_Frame(context, at, closer, quoted=quoted))
         return at + width
 
     def _is_quoted(self) -> bool:
         """Whether double quotes or a heredoc hold, not counting those outside the nearest $(…)."""
         for frame in reversed(self._frames):
-            if frame.context in (Context.DOUBLE, Context.HEREDOC):
+            if frame.context in (QuoteContext.DOUBLE, QuoteContext.HEREDOC):
                 return True
-            if frame.context is Context.BARE:
+            if frame.context is QuoteContext.BARE:
                 return False
         return False
 
@@ -325,7 +325,7 @@ class _Scanner:
         closed = self._frames.pop()
         around = self._frames[-1]
         around.started = True
-        if closed.context in (Context.DOUBLE, Context.SINGLE, Context.ANSI) and closed.solid:
+        if closed.context in (QuoteContext.DOUBLE, QuoteContext.SINGLE, QuoteContext.ANSI) and closed.solid:
             around.solid = True
 
     def _heredoc_operator(self, frame: _Frame, at: int, end: int) -> int:
@@ -345,7 +345,7 @@ class _Scanner:
         announced, self._pending = self._pending, []
         for heredoc in announced:
             end, after = self._body_of(heredoc, at)
-            self.scan(_Frame(Context.HEREDOC, at, quoted=heredoc.quoted), at, end)
+            self.scan(_Frame(QuoteContext.HEREDOC, at, quoted=heredoc.quoted), at, end)
             if heredoc.quoted and MARKS.search(self.text, at, end):
                 self._unquote(heredoc, at, end)
             self._put_into_view(heredoc, at, end, after)
@@ -376,16 +376,16 @@ class _Scanner:
         for found in _ACTIVE.finditer(self.text, start, end):
             self.edits.append((found.start(), found.end(), f"\\{found[1]}"))
 
-    _STEPS: ClassVar[Mapping[Context, Callable[[Any, _Frame, int, int], int]]] = {
-        Context.BARE: _bare,
-        Context.DOUBLE: _double,
-        Context.SINGLE: _single,
-        Context.ANSI: _ansi,
-        Context.COMMENT: _comment,
-        Context.BACKTICK: _backtick,
-        Context.ARITHMETIC: _arithmetic,
-        Context.BRACES: _braces,
-        Context.HEREDOC: _heredoc,
+    _STEPS: ClassVar[Mapping[QuoteContext, Callable[[Any, _Frame, int, int], int]]] = {
+        QuoteContext.BARE: _bare,
+        QuoteContext.DOUBLE: _double,
+        QuoteContext.SINGLE: _single,
+        QuoteContext.ANSI: _ansi,
+        QuoteContext.COMMENT: _comment,
+        QuoteContext.BACKTICK: _backtick,
+        QuoteContext.ARITHMETIC: _arithmetic,
+        QuoteContext.BRACES: _braces,
+        QuoteContext.HEREDOC: _heredoc,
     }
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.evaluators import find_beginning
-from toolreeve.scripted.evaluation import Beginnings, find_beginnings
+from toolreeve.scripted.checks.evaluation import Beginnings, find_beginnings
 from toolreeve.scripted.filters import MISSING, as_text
 from toolreeve.scripted.quoting import (
     FIRST_CLOSE,
@@ -22,21 +22,21 @@ from toolreeve.scripted.quoting import (
     MARKS,
     MOST_SECTIONS,
     MOST_VALUES,
-    Context,
-    Place,
+    QuoteContext,
+    QuotePlace,
     read_quoting,
 )
 from toolreeve.scripted.syntax import Node, Scope, Section, TemplateProblem, Text, Value, parse
-from toolreeve.scripted.words import ARRAY, Hole
+from toolreeve.scripted.words import ARRAY, ValueHole
 
 LARGEST = 32 * 1024 * 1024
 _KEPT = re.compile(f"{ARRAY}|{MARKS.pattern}|\\0")
 _AROUND = {
-    Context.BARE: ('"', '"'),
-    Context.DOUBLE: ("", ""),
-    Context.HEREDOC: ("", ""),
-    Context.SINGLE: ("'\"", "\"'"),
-    Context.ANSI: ("'\"", "\"$'"),
+    QuoteContext.BARE: ('"', '"'),
+    QuoteContext.DOUBLE: ("", ""),
+    QuoteContext.HEREDOC: ("", ""),
+    QuoteContext.SINGLE: ("'\"", "\"'"),
+    QuoteContext.ANSI: ("'\"", "\"$'"),
 }
 
 
@@ -70,7 +70,7 @@ class _Slot:
 
     number: int
     value: Value
-    place: Place
+    place: QuotePlace
     terms: Terms
     beginnings: tuple[str, ...]
 
@@ -160,7 +160,7 @@ class Script:
                 for inner in piece.section.scopes(scope):
                     self._emit(piece.body, inner, output)
                     output.grow(" ")
-            elif piece.place.context is not Context.COMMENT:
+            elif piece.place.context is not QuoteContext.COMMENT:
                 text = piece.text(scope)
                 output.grow(text)
                 output.parts.append(_reference(piece, len(output.values)))
@@ -193,11 +193,11 @@ def _typed(slot: _Slot, scope: Scope) -> str:
     except (ValueError, TypeError, IndexError, AttributeError, OverflowError):
         return slot.label
     match slot.place.context:
-        case Context.BARE:
+        case QuoteContext.BARE:
             return shlex.quote(text)
-        case Context.DOUBLE | Context.HEREDOC:
+        case QuoteContext.DOUBLE | QuoteContext.HEREDOC:
             return re.sub(r'([\\$`"])', r"\\\1", text)
-        case Context.SINGLE | Context.ANSI:
+        case QuoteContext.SINGLE | QuoteContext.ANSI:
             return text.replace("'", "'\"'\"'")
         case _:
             return ""
@@ -275,9 +275,9 @@ class _Compiler:
         return _Slot(number, value, place, terms, tuple(sorted(beginnings)))
 
 
-def _text_of(pieces: Sequence[_Piece], *, times: int) -> tuple[str, dict[int, Hole]]:
+def _text_of(pieces: Sequence[_Piece], *, times: int) -> tuple[str, dict[int, ValueHole]]:
     """The script with each section standing so many times, and what its references stand for."""
-    holes: dict[int, Hole] = {}
+    holes: dict[int, ValueHole] = {}
 
     def text(pieces: Sequence[_Piece]) -> Iterator[str]:
         for piece in pieces:
@@ -286,11 +286,11 @@ def _text_of(pieces: Sequence[_Piece], *, times: int) -> tuple[str, dict[int, Ho
             elif isinstance(piece, _Block):
                 for _ in range(times):
                     yield from text(piece.body)
-            elif piece.place.context is not Context.COMMENT:
+            elif piece.place.context is not QuoteContext.COMMENT:
                 index = len(holes)
                 literal = piece.value.expression.literal
                 dirty = piece.terms.is_free and literal != "number"
-                holes[index] = Hole(piece.number, piece.label, piece.value.line, dirty, literal)
+                holes[index] = ValueHole(piece.number, piece.label, piece.value.line, dirty, literal)
                 yield _reference(piece, index)
 
     return "".join(text(pieces)), holes

@@ -14,7 +14,7 @@ from toolreeve.core.result import Output
 from toolreeve.core.schema import Schema
 from toolreeve.core.tool import BoundTool, ToolSpec
 from toolreeve.scripted.definition import Definition, with_secrets
-from toolreeve.scripted.interpreter import ARGUMENTS, bash_command, foreign_command
+from toolreeve.scripted.shebang import ARGUMENTS, bash_command, foreign_command
 from toolreeve.scripted.template import Rendered, Script
 
 Arguments = Mapping[str, Any]

@@ -38,7 +38,7 @@ def is_reference(node: Node) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Hole:
+class ValueHole:
     """A value in the script. `dirty`: anything may come in; else only numbers, or words that the author listed.
 
     `literal` is the language that its last filter makes a literal of, such as `sql` or `json`.
@@ -60,7 +60,7 @@ class Unknown:
 
     source: str
     dirt: str
-    hole: Hole | None = None
+    hole: ValueHole | None = None
     quoted: bool = False
     is_path: bool = False
 
@@ -151,7 +151,7 @@ def has_braces(node: Node) -> bool:
 class WordReader:
     """`names` are variables that hold values of the caller; `dirt_of` tells what of the caller's is in a node."""
 
-    def __init__(self, holes: Mapping[int, Hole], dirt_of: Any) -> None:
+    def __init__(self, holes: Mapping[int, ValueHole], dirt_of: Any) -> None:
         self._holes = holes
         self._dirt_of = dirt_of
 

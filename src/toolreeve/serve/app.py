@@ -17,19 +17,19 @@ from starlette.types import Receive, Scope, Send
 from uvicorn import Config, Server
 
 from toolreeve.core.errors import ConfigError
+from toolreeve.serve.access import AccessControl, AccessRefused, Header, is_loopback
+from toolreeve.serve.cors import answer_question, is_question, readable_by
 from toolreeve.serve.exchange import Take
-from toolreeve.serve.gate import Gate, Header, Refused, is_loopback
-from toolreeve.serve.limits import Limits, Usage
+from toolreeve.serve.limits import ServerLimits, Usage
 from toolreeve.serve.mcp.door import new_desk
 from toolreeve.serve.mcp.http import HttpDoor, Views
-from toolreeve.serve.mcp.sdk import CREDENTIAL
-from toolreeve.serve.owners import admitted_user
-from toolreeve.serve.pages import answer_question, is_question, readable_by
+from toolreeve.serve.mcp.sdk_server import CREDENTIAL
+from toolreeve.serve.peer_uid import admitted_user
 from toolreeve.serve.protocol import CONNECTION, Entrance, HttpProtocol
 from toolreeve.serve.tokens import Credential, Tokens
 
 if TYPE_CHECKING:
-    from toolreeve.runtime import Toolreeve
+    from toolreeve.runtime.toolreeve import Toolreeve
 
 PATIENCE = 5.0
 """Seconds that requests under way get to end when the server stops."""
@@ -47,7 +47,7 @@ class Door(Protocol):
 class Application:
     """`stop` is called when no more requests are to come, so that those which listen end by themselves."""
 
-    def __init__(self, gate: Gate, doors: Mapping[str, Door], stop: Callable[[], None]) -> None:
+    def __init__(self, gate: AccessControl, doors: Mapping[str, Door], stop: Callable[[], None]) -> None:
         self._gate, self._doors, self.stop = gate, doors, stop
 
     @property
@@ -61,7 +61,7 @@ class Application:
             return None
         try:
             return door.recognise(headers, self._admit(headers, connection))
-        except Refused:
+        except AccessRefused:
             return None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -74,7 +74,7 @@ class Application:
                     return
                 send = readable_by(page, send)
             scope[CREDENTIAL] = self._admit(scope["headers"], scope[CONNECTION])
-        except Refused as refusal:
+        except AccessRefused as refusal:
             headers = {name.decode(): value.decode() for name, value in refusal.headers}
             await PlainTextResponse(refusal.reason, refusal.status, headers)(scope, receive, send)
             return
@@ -92,7 +92,7 @@ class Application:
 class HttpServer(Server):
     """Stops at SIGTERM and SIGINT. Uvicorn would raise them again afterwards, before anything else is put away."""
 
-    def __init__(self, application: Application, limits: Limits, *, patience: float = PATIENCE) -> None:
+    def __init__(self, application: Application, limits: ServerLimits, *, patience: float = PATIENCE) -> None:
         self._application = application
         entrance = Entrance(
             usage=Usage(limits),
@@ -157,7 +157,9 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 @asynccontextmanager
-async def new_application(reeve: "Toolreeve", gate: Gate, views: Views, limits: Limits) -> AsyncIterator[Application]:
+async def new_application(
+    reeve: "Toolreeve", gate: AccessControl, views: Views, limits: ServerLimits
+) -> AsyncIterator[Application]:
     """For a runtime that is started."""
     desk = new_desk(reeve)
     with ExitStack() as once:

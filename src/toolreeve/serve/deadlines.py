@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 
 
-class Deadline:
+class ConnectionDeadline:
     """Calls `expired` when the client has not sent in time what it was expected to."""
 
     __slots__ = ("_expected", "_expired", "_loop", "_timer", "_when")

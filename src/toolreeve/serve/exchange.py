@@ -12,9 +12,9 @@ from urllib.parse import unquote
 import httptools
 from starlette.types import ASGIApp, Message, Scope
 
-from toolreeve.serve.gate import Header, Refused
+from toolreeve.serve.access import AccessRefused, Header
 
-Take = Callable[[bytes, "Exchange"], Coroutine[Any, Any, None] | None]
+Take = Callable[[bytes, "HttpExchange"], Coroutine[Any, Any, None] | None]
 """Given a body, how its request is answered; None to leave it to the ASGI application."""
 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -22,7 +22,7 @@ _STATUS_LINES = {each.value: f"HTTP/1.1 {each.value} {each.phrase}\r\n".encode()
 _WITHOUT_BODY = {204, 304}
 
 
-class Connection(Protocol):
+class HttpConnection(Protocol):
     """What an exchange needs of the connection that it belongs to."""
 
     @property
@@ -34,15 +34,15 @@ class Connection(Protocol):
 
     def read_more(self) -> None: ...
 
-    def completed(self, exchange: "Exchange") -> None: ...
+    def completed(self, exchange: "HttpExchange") -> None: ...
 
 
-class Exchange:
+class HttpExchange:
     """`received` counts the bytes of the body, `body` has those that nobody has taken yet, and `whole` says that no
     more come. `left` is called should the client go away before it is answered."""
 
     def __init__(
-        self, connection: Connection, method: bytes, target: bytes, headers: list[Header], http_version: str
+        self, connection: HttpConnection, method: bytes, target: bytes, headers: list[Header], http_version: str
     ) -> None:
         self._connection = connection
         self.method, self.target, self.headers, self.http_version = method, target, headers, http_version
@@ -184,12 +184,12 @@ class Exchange:
         self._connection.completed(self)
 
 
-def new_scope(exchange: Exchange, *, client: Any, server: Any) -> Scope:
+def new_scope(exchange: HttpExchange, *, client: Any, server: Any) -> Scope:
     """For an ASGI application. Raises Refused."""
     try:
         url = httptools.parse_url(exchange.target)
     except httptools.HttpParserInvalidURLError:
-        raise Refused(400, "the target of the request is no URL") from None
+        raise AccessRefused(400, "the target of the request is no URL") from None
     path = url.path or b"/"
     return {
         "type": "http",

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from toolreeve.config.sections.doors import Serve
-from toolreeve.serve.gate import Header, Refused
+from toolreeve.config.sections.serve import Serve
+from toolreeve.serve.access import AccessRefused, Header
 
 RETRY: Header = (b"retry-after", b"5")
 _OTHER_FILES = 256
@@ -31,15 +31,15 @@ class Quota:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ServerLimits:
     connections: Quota
     sessions: Quota
     buffered_bytes: Quota
 
 
-def read_limits(chosen: Serve) -> Limits:
+def read_limits(chosen: Serve) -> ServerLimits:
     settings = ("connections", "sessions", "buffered_bytes")
-    return Limits(**{each: _read_quota(chosen, f"max_{each}") for each in settings})
+    return ServerLimits(**{each: _read_quota(chosen, f"max_{each}") for each in settings})
 
 
 def _read_quota(chosen: Serve, setting: str) -> Quota:
@@ -89,7 +89,7 @@ class Usage:
     """What all connections take up. A connection is known by its address when it comes, by its owner when it shows a
     token; where no tokens are asked for, the owner is a user of this machine."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ServerLimits) -> None:
         self._connections, self._buffered = limits.connections, limits.buffered_bytes
         self._shares: dict[Key, Share] = {}
 
@@ -122,7 +122,7 @@ class Usage:
         for share in holder.shares:
             if share.is_exceeded():
                 limit = f"serve.{self._buffered.setting}{share.key[0]} = {share.most_bytes}"
-                raise Refused(429, f"too many bytes of requests and unread responses ({limit})", [RETRY])
+                raise AccessRefused(429, f"too many bytes of requests and unread responses ({limit})", [RETRY])
 
     def shed(self, holder: Holder, size: int) -> None:
         """For bytes that are sent: those who have not read theirs for the longest time are cut off."""
@@ -140,7 +140,7 @@ class Usage:
     def _check_room(self, share: Share) -> None:
         if len(share.members) >= share.most_members:
             limit = f"serve.{self._connections.setting}{share.key[0]} = {share.most_members}"
-            raise Refused(429 if share.key[0] else 503, f"too many connections ({limit})", [RETRY])
+            raise AccessRefused(429 if share.key[0] else 503, f"too many connections ({limit})", [RETRY])
 
     def _join(self, holder: Holder, share: Share) -> None:
         self._shares[share.key] = share
@@ -178,7 +178,7 @@ def peer_address(host: str) -> str:
     return str(address)
 
 
-def describe(limits: Limits) -> Iterable[str]:
+def describe(limits: ServerLimits) -> Iterable[str]:
     """One line for each quota, as the settings have it."""
     for what, quota in (
         ("connections", limits.connections),

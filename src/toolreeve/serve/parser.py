@@ -9,7 +9,7 @@ from typing import Protocol
 
 import httptools
 
-from toolreeve.serve.gate import Header, Refused
+from toolreeve.serve.access import AccessRefused, Header
 
 MOST_BYTES = 256 * 1024
 """Bytes of a head, or of what follows a body."""
@@ -54,8 +54,8 @@ class RequestParser:
         self._size += self._fed
         if self._size > MOST_BYTES:
             if self.begun and not self.headers:
-                raise Refused(414, f"the target of a request may have {MOST_BYTES} bytes at most")
-            raise Refused(431, f"the headers of a request may have {MOST_BYTES} bytes at most")
+                raise AccessRefused(414, f"the target of a request may have {MOST_BYTES} bytes at most")
+            raise AccessRefused(431, f"the headers of a request may have {MOST_BYTES} bytes at most")
 
     @property
     def method(self) -> bytes:
@@ -83,7 +83,7 @@ class RequestParser:
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if len(self._lines) >= MOST_HEADERS:
-            raise Refused(431, f"a request may have {MOST_HEADERS} headers at most")
+            raise AccessRefused(431, f"a request may have {MOST_HEADERS} headers at most")
         name = name.lower()
         if name == b"expect" and value.lower() == b"100-continue":
             self.expects_continue = True
@@ -92,7 +92,7 @@ class RequestParser:
     def on_headers_complete(self) -> None:
         if self._parser.should_upgrade():
             if self.method == b"CONNECT":
-                raise Refused(400, "this is no proxy")
+                raise AccessRefused(400, "this is no proxy")
             return
         self.begun = False
         self._size = -self._fed
@@ -131,9 +131,9 @@ class RequestParser:
         for end in (b"/", b"?", b"#"):
             authority = authority.partition(end)[0]
         if not authority:
-            raise Refused(400, "the target of the request names no host")
+            raise AccessRefused(400, "the target of the request names no host")
         if [value.lower() for name, value in self.headers if name == b"host"] != [authority.lower()]:
-            raise Refused(421, "the target of the request names another host than its Host header")
+            raise AccessRefused(421, "the target of the request names another host than its Host header")
 
     def _new_parser(self) -> httptools.HttpRequestParser:
         parser = httptools.HttpRequestParser(self)
@@ -141,9 +141,9 @@ class RequestParser:
         return parser
 
 
-def _refusal(problem: httptools.HttpParserError) -> Refused:
+def _refusal(problem: httptools.HttpParserError) -> AccessRefused:
     cause = problem.__context__
-    if isinstance(cause, Refused):
+    if isinstance(cause, AccessRefused):
         return cause
     _logger.warning("a request could not be parsed: %.200r", cause or problem)
-    return Refused(400, "Invalid HTTP request received.")
+    return AccessRefused(400, "Invalid HTTP request received.")

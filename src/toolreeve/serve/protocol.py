@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Scope
 
-from toolreeve.serve.deadlines import Deadline
-from toolreeve.serve.exchange import Exchange, Take, new_scope
-from toolreeve.serve.gate import Header, Refused
+from toolreeve.serve.access import AccessRefused, Header
+from toolreeve.serve.deadlines import ConnectionDeadline
+from toolreeve.serve.exchange import HttpExchange, Take, new_scope
 from toolreeve.serve.limits import Share, Usage, count, peer_address
 from toolreeve.serve.parser import RequestParser
 from toolreeve.serve.request_queue import LARGEST, PIECE, RequestQueue
-from toolreeve.serve.sender import Sender
+from toolreeve.serve.sender import ResponseSender
 
 if TYPE_CHECKING:
     from uvicorn import Config
@@ -77,8 +77,8 @@ class HttpProtocol(asyncio.Protocol):
         self._app: ASGIApp = config.loaded_app
         self._idle_seconds = float(config.timeout_keep_alive)
         self._loop = _loop or asyncio.get_running_loop()
-        self._deadline = Deadline(self._loop, self._expired)
-        self._refusal: Refused | None = None
+        self._deadline = ConnectionDeadline(self._loop, self._expired)
+        self._refusal: AccessRefused | None = None
         self._last_head: tuple[bytes, list[Header]] | None = None
         self._last_take: Take | None = None
         self._half_closed = False
@@ -98,7 +98,7 @@ class HttpProtocol(asyncio.Protocol):
         app, self._app = self._app, _STRANGER
         self._transport = transport
         self._queue = RequestQueue(self, transport)
-        self._sender = Sender(transport, self._loop, self.reading_seconds)
+        self._sender = ResponseSender(transport, self._loop, self.reading_seconds)
         self._server.connections.add(self)  # type: ignore[arg-type]  # the server only asks them to shut down
         self._client: Any = transport.get_extra_info("peername")
         self.address = peer_address(self._client[0]) if self._client else ""
@@ -107,7 +107,7 @@ class HttpProtocol(asyncio.Protocol):
             self._entrance.usage.enter(self, self.address)
             if self._is_admitted():
                 self._app = app
-        except Refused as refusal:
+        except AccessRefused as refusal:
             self._refusal = refusal
             self._deadline.expect("refused request", self.linger_seconds)
 
@@ -143,7 +143,7 @@ class HttpProtocol(asyncio.Protocol):
             return False
         self._half_closed = True
         if self._queue.has_begun_request:
-            self.refuse(Refused(400, "the request ended before it was complete"))
+            self.refuse(AccessRefused(400, "the request ended before it was complete"))
         if self._queue.current is None and not self._queue.waiting:
             return False
         self._sender.probe(lambda: self._queue.current)
@@ -177,7 +177,7 @@ class HttpProtocol(asyncio.Protocol):
     def _check_buffered(self) -> None:
         try:
             self._entrance.usage.check_bytes(self, self.buffered())
-        except Refused as refusal:
+        except AccessRefused as refusal:
             self.refuse(refusal)
 
     def _discard(self, size: int) -> None:
@@ -189,9 +189,9 @@ class HttpProtocol(asyncio.Protocol):
         else:
             self._transport.pause_reading()
 
-    def new_exchange(self, parser: RequestParser) -> Exchange:
+    def new_exchange(self, parser: RequestParser) -> HttpExchange:
         """Raises Refused."""
-        exchange = Exchange(self, parser.method, parser.target, parser.headers, parser.http_version)
+        exchange = HttpExchange(self, parser.method, parser.target, parser.headers, parser.http_version)
         exchange.keep_alive = exchange.http_version != "1.0" and parser.keep_alive
         exchange.expects_continue = parser.expects_continue
         exchange.take = self._recognise(exchange)
@@ -199,7 +199,7 @@ class HttpProtocol(asyncio.Protocol):
             exchange.scope = self._new_scope(exchange)
         return exchange
 
-    def _recognise(self, exchange: Exchange) -> Take | None:
+    def _recognise(self, exchange: HttpExchange) -> Take | None:
         """A head that repeats the one before it, but for the length of the body, is not judged again."""
         if exchange.method != b"POST" or not exchange.keep_alive or exchange.expects_continue:
             return None
@@ -211,7 +211,7 @@ class HttpProtocol(asyncio.Protocol):
             self._last_take = self._entrance.recognise(exchange.target, exchange.headers, self)
         return self._last_take
 
-    def _new_scope(self, exchange: Exchange) -> Scope:
+    def _new_scope(self, exchange: HttpExchange) -> Scope:
         scope = new_scope(exchange, client=self._client, server=self._transport.get_extra_info("sockname"))
         scope["state"] = self._app_state.copy()
         scope[CONNECTION] = self
@@ -228,11 +228,13 @@ class HttpProtocol(asyncio.Protocol):
             self._begin(queue.waiting[0])
         elif self._refusal is not None:
             refusal = self._refusal
-            Exchange(self, b"", b"", [], "1.1").answer(refusal.status, _TEXT, refusal.reason.encode(), refusal.headers)
+            HttpExchange(self, b"", b"", [], "1.1").answer(
+                refusal.status, _TEXT, refusal.reason.encode(), refusal.headers
+            )
         elif self._half_closed:
             self._transport.close()
 
-    def _begin(self, exchange: Exchange) -> None:
+    def _begin(self, exchange: HttpExchange) -> None:
         answering = None
         if exchange.take is not None and exchange.received <= LARGEST:
             if not exchange.whole:
@@ -247,7 +249,7 @@ class HttpProtocol(asyncio.Protocol):
         self._server.tasks.add(task)
         task.add_done_callback(partial(self._ended, exchange))
 
-    def _ended(self, exchange: Exchange, task: "asyncio.Task[None]") -> None:
+    def _ended(self, exchange: HttpExchange, task: "asyncio.Task[None]") -> None:
         self._server.tasks.discard(task)
         if not task.cancelled() and (problem := task.exception()) is not None:
             _logger.error("a request could not be answered", exc_info=problem)
@@ -262,7 +264,7 @@ class HttpProtocol(asyncio.Protocol):
         else:
             exchange.answer(500, _TEXT, b"Internal Server Error")
 
-    def completed(self, exchange: Exchange) -> None:
+    def completed(self, exchange: HttpExchange) -> None:
         self._answered += 1
         self._queue.current = None
         if self.held:
@@ -273,7 +275,7 @@ class HttpProtocol(asyncio.Protocol):
         else:
             self._finish()
 
-    def refuse(self, refusal: Refused) -> None:
+    def refuse(self, refusal: AccessRefused) -> None:
         """In its turn. A request that is not complete gets no response but this."""
         self._refusal = refusal
         incomplete = self._queue.stop()
@@ -356,6 +358,6 @@ class HttpProtocol(asyncio.Protocol):
         elif self._queue.is_paused:
             self._expect_next()
         elif self._queue.has_begun_request:
-            self.refuse(Refused(408, "the request did not arrive in time"))
+            self.refuse(AccessRefused(408, "the request did not arrive in time"))
         else:
             self._transport.close()

@@ -7,8 +7,8 @@ import asyncio
 from collections import deque
 from typing import Protocol
 
-from toolreeve.serve.exchange import Exchange
-from toolreeve.serve.gate import Refused
+from toolreeve.serve.access import AccessRefused
+from toolreeve.serve.exchange import HttpExchange
 from toolreeve.serve.parser import RequestParser
 
 LARGEST = 64 * 1024
@@ -23,13 +23,13 @@ _MOST_BODY_BYTES = 2 * LARGEST
 class Owner(Protocol):
     """What a queue needs of its connection."""
 
-    def new_exchange(self, parser: RequestParser) -> Exchange:
+    def new_exchange(self, parser: RequestParser) -> HttpExchange:
         """Raises Refused."""
         ...
 
     def advance(self) -> None: ...
 
-    def refuse(self, refusal: Refused) -> None: ...
+    def refuse(self, refusal: AccessRefused) -> None: ...
 
 
 class RequestQueue:
@@ -42,9 +42,9 @@ class RequestQueue:
         self._unparsed = bytearray()
         self._stopped = False
         self.is_paused = False
-        self.waiting: deque[Exchange] = deque()
-        self.arriving: Exchange | None = None
-        self.current: Exchange | None = None
+        self.waiting: deque[HttpExchange] = deque()
+        self.arriving: HttpExchange | None = None
+        self.current: HttpExchange | None = None
 
     def feed(self, data: bytes) -> None:
         if self._unparsed or len(data) > PIECE or not self._has_room():
@@ -72,14 +72,14 @@ class RequestQueue:
             self.is_paused = False
             self._transport.resume_reading()
 
-    def stop(self) -> Exchange | None:
+    def stop(self) -> HttpExchange | None:
         """Parse nothing more. Returns the request that is not complete, and stays so."""
         self._stopped = True
         self._unparsed.clear()
         incomplete, self.arriving = self.arriving, None
         return incomplete
 
-    def remove(self, exchange: Exchange) -> None:
+    def remove(self, exchange: HttpExchange) -> None:
         if exchange is self.current:
             self.current = None
         else:
@@ -106,7 +106,7 @@ class RequestQueue:
     def _parse(self, data: bytes) -> None:
         try:
             self._parser.feed(data)
-        except Refused as refusal:
+        except AccessRefused as refusal:
             self._owner.refuse(refusal)
 
     # Called by the parser

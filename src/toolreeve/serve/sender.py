@@ -6,13 +6,13 @@ A client that takes nothing of what it was sent for `timeout` seconds is cut off
 import asyncio
 from collections.abc import Callable
 
-from toolreeve.serve.exchange import CONTINUE, Exchange
+from toolreeve.serve.exchange import CONTINUE, HttpExchange
 
 _FIRST_PROBE = 0.25
 _LONGEST_PROBE = 15.0
 
 
-class Sender:
+class ResponseSender:
     """`stalled_at` is when the socket stopped taking bytes; None while it takes them."""
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, timeout: float) -> None:
@@ -68,7 +68,7 @@ class Sender:
         else:
             self._transport.abort()
 
-    def probe(self, current: Callable[[], Exchange | None], delay: float = _FIRST_PROBE) -> None:
+    def probe(self, current: Callable[[], HttpExchange | None], delay: float = _FIRST_PROBE) -> None:
         """Find out whether a half-closed client has gone altogether: then writing to it fails.
 
         An interim response can be written until the response starts. After that its own bytes are the probe, but for
@@ -76,7 +76,7 @@ class Sender:
         """
         self._probe_timer = self._loop.call_later(delay, self._probe, current, delay)
 
-    def _probe(self, current: Callable[[], Exchange | None], delay: float) -> None:
+    def _probe(self, current: Callable[[], HttpExchange | None], delay: float) -> None:
         exchange = current()
         if exchange is not None and exchange.is_open_stream and self.stalled_at is None:
             self._transport.abort()

@@ -15,7 +15,7 @@ from toolreeve.core.danger import DangerLevel
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.result import Output
 from toolreeve.core.tool import tool
-from toolreeve.tools.spoken import nothing
+from toolreeve.tools.effects import nothing
 
 if TYPE_CHECKING:
     from simpleeval import SimpleEval

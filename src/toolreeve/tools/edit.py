@@ -16,8 +16,8 @@ from toolreeve.core.result import Output
 from toolreeve.core.threads import run_interruptibly
 from toolreeve.core.tool import Arguments, tool
 from toolreeve.tools import text
-from toolreeve.tools.replacing import Edit, replace_all, unified_diff
-from toolreeve.tools.spoken import removing, target, writing
+from toolreeve.tools.edits import Edit, replace_all, unified_diff
+from toolreeve.tools.effects import removing, target, writing
 
 LARGEST_EDITED = 16 * 1024 * 1024
 LONGEST_DIFF = 64 * 1024

@@ -13,7 +13,7 @@ from toolreeve.core.result import Output
 from toolreeve.core.threads import run_interruptibly
 from toolreeve.core.tool import tool
 from toolreeve.tools import documents, text
-from toolreeve.tools.spoken import naming, next_call, reading, shown_name
+from toolreeve.tools.effects import naming, next_call, reading, shown_name
 
 MOST_ENTRIES = 1000
 

@@ -16,11 +16,11 @@ from toolreeve.core.files import Files
 from toolreeve.core.process import Ended, ProcessLimits, ProcessRequest
 from toolreeve.core.result import Output
 from toolreeve.core.tool import Arguments, FunctionTool, ListEffects, tool
-from toolreeve.tools import projects, running
-from toolreeve.tools.counting import Counts, count, told
-from toolreeve.tools.gitconfig import NEUTRAL
-from toolreeve.tools.steps import Purpose, Step, steps
-from toolreeve.tools.words import split
+from toolreeve.tools import processes, projects
+from toolreeve.tools.argv import split
+from toolreeve.tools.neutral_git import NEUTRAL
+from toolreeve.tools.output_parsers import Counts, count, told
+from toolreeve.tools.quality_commands import Purpose, QualityStep, steps
 
 _ENVIRONMENT = {
     "CI": "1",
@@ -38,7 +38,7 @@ _NO_TESTS = 5
 """What pytest exits with when it found none."""
 
 
-def plan(ctx: Context, purpose: Purpose, target: str) -> list[Step]:
+def plan(ctx: Context, purpose: Purpose, target: str) -> list[QualityStep]:
     """What to run for the target, in order; at least one thing. Raises ToolError."""
     if set_ := ctx.commands.quality.get(purpose):
         return _set_by_hand(ctx, set_, target)
@@ -55,43 +55,43 @@ def plan(ctx: Context, purpose: Purpose, target: str) -> list[Step]:
     return planned
 
 
-def _set_by_hand(ctx: Context, commands: Sequence[str], target: str) -> list[Step]:
+def _set_by_hand(ctx: Context, commands: Sequence[str], target: str) -> list[QualityStep]:
     """Any program may be named here, but no shell is at hand: one program a command."""
     place = None if target in ("all", "backend", "frontend") else target
-    directory = running.directory_of(ctx, place)
+    directory = processes.directory_of(ctx, place)
     planned = []
     for command in commands:
         pipelines = split(command)
         if len(pipelines) > 1 or len(pipelines[0]) > 1:
             raise ToolError(ErrorCode.CMD_NOT_ALLOWED, f"{command!r}: set one program a command, without | and &&")
-        planned.append(Step(pipelines[0][0][0], pipelines[0][0], directory))
+        planned.append(QualityStep(pipelines[0][0][0], pipelines[0][0], directory))
     return planned
 
 
 async def perform(ctx: Context, purpose: Purpose, target: str) -> Output:
     planned = plan(ctx, purpose, target)
-    limits = running.limits_of(ctx, min(ctx.commands.quality_timeout, running.LONGEST))
-    done: list[tuple[Step, Ended, Counts]] = []
+    limits = processes.limits_of(ctx, min(ctx.commands.quality_timeout, processes.LONGEST))
+    done: list[tuple[QualityStep, Ended, Counts]] = []
     for step in planned:
         if len(planned) > 1:
             ctx.progress(f"{step.tool} in {ctx.files.relative(step.directory)}\n")
         ended = await _run(ctx, purpose, step, limits)
-        limits = running.shorter(limits, ended.seconds)
-        done.append((step, ended, count(purpose, running.text_of(ended.stdout), running.text_of(ended.stderr))))
+        limits = processes.shorter(limits, ended.seconds)
+        done.append((step, ended, count(purpose, processes.text_of(ended.stdout), processes.text_of(ended.stderr))))
     return _answer(ctx, purpose, target, done)
 
 
-async def _run(ctx: Context, purpose: Purpose, step: Step, limits: ProcessLimits) -> Ended:
+async def _run(ctx: Context, purpose: Purpose, step: QualityStep, limits: ProcessLimits) -> Ended:
     own = [f"{step.directory}/{folder}" for folder in ("node_modules/.bin", ".venv/bin", "venv/bin")]
     request = ProcessRequest(
         argv=step.argv,
         directory=step.directory,
-        environment={**running.environment_of(ctx, *own, *ctx.commands.search_path), **NEUTRAL, **_ENVIRONMENT},
+        environment={**processes.environment_of(ctx, *own, *ctx.commands.search_path), **NEUTRAL, **_ENVIRONMENT},
         read_only=purpose == "format_check",
         limits=limits,
     )
     try:
-        return await running.run(ctx, request, running.shown(step.argv))
+        return await processes.run(ctx, request, processes.shown(step.argv))
     except ToolError as problem:
         if problem.code is ErrorCode.TOOL_EXEC and problem.data is None:
             instead = f"set quality.{purpose} in toolreeve.toml"
@@ -99,13 +99,13 @@ async def _run(ctx: Context, purpose: Purpose, step: Step, limits: ProcessLimits
         raise
 
 
-def _answer(ctx: Context, purpose: Purpose, target: str, done: Sequence[tuple[Step, Ended, Counts]]) -> Output:
-    command = " && ".join(running.shown(step.argv) for step, _, _ in done)
-    stdout = "".join(running.text_of(ended.stdout) for _, ended, _ in done)
+def _answer(ctx: Context, purpose: Purpose, target: str, done: Sequence[tuple[QualityStep, Ended, Counts]]) -> Output:
+    command = " && ".join(processes.shown(step.argv) for step, _, _ in done)
+    stdout = "".join(processes.text_of(ended.stdout) for _, ended, _ in done)
     data: dict[str, Any] = {
         "target": target,
         "stdout": stdout,
-        "stderr": "".join(running.text_of(ended.stderr) for _, ended, _ in done),
+        "stderr": "".join(processes.text_of(ended.stderr) for _, ended, _ in done),
         "exit_code": next((ended.exit_code for _, ended, _ in done if ended.exit_code), 0),
         **_summed(done),
         "runs": [_run_told(ctx, *each) for each in done],
@@ -115,11 +115,11 @@ def _answer(ctx: Context, purpose: Purpose, target: str, done: Sequence[tuple[St
     all_ended = dataclasses.replace(worst, truncated=any(ended.truncated for _, ended, _ in done))
     if failures:
         said = "; ".join(_why(purpose, *each) for each in failures)
-        raise running.failed(said, all_ended, command, data=data)
+        raise processes.failed(said, all_ended, command, data=data)
     return Output(data=data, main=stdout, truncated=all_ended.truncated, command=command, sandbox=all_ended.sandbox)
 
 
-def _summed(done: Sequence[tuple[Step, Ended, Counts]]) -> Counts:
+def _summed(done: Sequence[tuple[QualityStep, Ended, Counts]]) -> Counts:
     total: Counts = {}
     for _, _, counts in done:
         for name, number in counts.items():
@@ -127,20 +127,20 @@ def _summed(done: Sequence[tuple[Step, Ended, Counts]]) -> Counts:
     return total
 
 
-def _run_told(ctx: Context, step: Step, ended: Ended, counts: Counts) -> dict[str, Any]:
+def _run_told(ctx: Context, step: QualityStep, ended: Ended, counts: Counts) -> dict[str, Any]:
     return {
         "tool": step.tool,
         "directory": ctx.files.relative(step.directory),
-        "command": running.shown(step.argv),
+        "command": processes.shown(step.argv),
         "exit_code": ended.exit_code,
         **counts,
     }
 
 
-def _why(purpose: Purpose, step: Step, ended: Ended, counts: Counts) -> str:
+def _why(purpose: Purpose, step: QualityStep, ended: Ended, counts: Counts) -> str:
     if purpose == "tests" and ended.exit_code == _NO_TESTS and not any(counts.values()):
         return f"{step.tool}: no tests were found"
-    return f"{step.tool}: {told(counts) or running.how_it_exited(ended)}"
+    return f"{step.tool}: {told(counts) or processes.how_it_exited(ended)}"
 
 
 def effects_of(purpose_of: Callable[[Arguments], Purpose], commands: Mapping[str, Sequence[str]]) -> ListEffects:
@@ -168,7 +168,7 @@ def _detected(files: Files, purpose: Purpose, target: str) -> Sequence[str]:
         found = [step for project in projects.find(files, target) for step in steps(purpose, project)]
     except ToolError:
         found = []
-    return [running.shown(step.argv) for step in found] or [f"{purpose} of {target}"]
+    return [processes.shown(step.argv) for step in found] or [f"{purpose} of {target}"]
 
 
 def _quality(purpose: Purpose, summary: str) -> FunctionTool:
@@ -180,7 +180,7 @@ def _quality(purpose: Purpose, summary: str) -> FunctionTool:
     return tool(
         danger=DangerLevel.MEDIUM,
         category="quality",
-        timeout=running.LONGEST + running.MARGIN,
+        timeout=processes.LONGEST + processes.MARGIN,
         effects=effects_of(lambda _: purpose, {}),
         screen=lambda args, ctx: _screen(purpose, args, ctx),
         source="toolreeve",
@@ -210,7 +210,7 @@ def _assess_format(args: Arguments) -> DangerLevel:
 @tool(
     danger=_assess_format,
     category="quality",
-    timeout=running.LONGEST + running.MARGIN,
+    timeout=processes.LONGEST + processes.MARGIN,
     effects=effects_of(_purpose, {}),
     screen=lambda args, ctx: _screen(_purpose(args), args, ctx),
     source="toolreeve",

@@ -14,9 +14,9 @@ from toolreeve.core.effects import Effect, EffectKind, Reach
 from toolreeve.core.files import Files
 from toolreeve.core.process import Ended, ProcessRequest
 from toolreeve.core.result import Output
-from toolreeve.core.tool import Arguments, Grounds, tool
-from toolreeve.tools import running
-from toolreeve.tools.gitconfig import NEUTRAL, neutral_for
+from toolreeve.core.tool import Arguments, Rationale, tool
+from toolreeve.tools import processes
+from toolreeve.tools.neutral_git import NEUTRAL, neutral_for
 
 _SECONDS = 60.0
 _STATUS = ("status", "--ignore-submodules=dirty")
@@ -27,45 +27,45 @@ async def _git(ctx: Context, *arguments: str, neutral: dict[str, str] | None = N
     argv = ("git", "--no-pager", *arguments)
     request = ProcessRequest(
         argv=argv,
-        directory=running.directory_of(ctx, None),
-        environment={**running.environment_of(ctx), **(neutral or NEUTRAL)},
+        directory=processes.directory_of(ctx, None),
+        environment={**processes.environment_of(ctx), **(neutral or NEUTRAL)},
         read_only=True,
         neutral_git=True,
-        limits=running.limits_of(ctx, _SECONDS),
+        limits=processes.limits_of(ctx, _SECONDS),
     )
-    command = running.shown(argv)
-    ended = await (ctx.processes.run(request) if quiet else running.run(ctx, request, command))
+    command = processes.shown(argv)
+    ended = await (ctx.processes.run(request) if quiet else processes.run(ctx, request, command))
     if ended.exit_code:
-        raise running.failed(running.how_it_exited(ended), ended, command)
+        raise processes.failed(processes.how_it_exited(ended), ended, command)
     return ended
 
 
 async def _neutral(ctx: Context) -> dict[str, str]:
     """Reading its settings makes git run nothing."""
     listed = await _git(ctx, "config", "--list", "--name-only", "-z")
-    return neutral_for(key for key in running.text_of(listed.stdout).split("\0") if key)
+    return neutral_for(key for key in processes.text_of(listed.stdout).split("\0") if key)
 
 
 def _status_effects(_: Arguments, files: Files) -> tuple[Effect, ...]:
-    return Effect(EffectKind.EXEC, running.shown(("git", *_STATUS))), Effect(EffectKind.READ, files.root, Reach.NAMES)
+    return Effect(EffectKind.EXEC, processes.shown(("git", *_STATUS))), Effect(EffectKind.READ, files.root, Reach.NAMES)
 
 
 def _diff_effects(_: Arguments, files: Files) -> tuple[Effect, ...]:
-    return Effect(EffectKind.EXEC, running.shown(("git", *_DIFF))), Effect(EffectKind.READ, files.root, Reach.BELOW)
+    return Effect(EffectKind.EXEC, processes.shown(("git", *_DIFF))), Effect(EffectKind.READ, files.root, Reach.BELOW)
 
 
-def _grounds(_: Arguments) -> Grounds:
-    return Grounds("only reads the repository")
+def _grounds(_: Arguments) -> Rationale:
+    return Rationale("only reads the repository")
 
 
 def _answer(ended: Ended, command: tuple[str, ...], counts: dict[str, Any]) -> Output:
-    stdout = running.text_of(ended.stdout)
-    data = {"stdout": stdout, "stderr": running.text_of(ended.stderr), "exit_code": ended.exit_code, **counts}
+    stdout = processes.text_of(ended.stdout)
+    data = {"stdout": stdout, "stderr": processes.text_of(ended.stderr), "exit_code": ended.exit_code, **counts}
     return Output(
         data=data,
         main=stdout,
         truncated=ended.truncated,
-        command=running.shown(("git", *command)),
+        command=processes.shown(("git", *command)),
         sandbox=ended.sandbox,
     )
 
@@ -76,7 +76,7 @@ async def git_status(ctx: Context) -> Output:
     neutral = await _neutral(ctx)
     facts = await _git(ctx, *_STATUS, "--porcelain=v2", "--branch", "-z", neutral=neutral)
     shown = await _git(ctx, *_STATUS, neutral=neutral, quiet=False)
-    return _answer(shown, _STATUS, read_status(running.text_of(facts.stdout)))
+    return _answer(shown, _STATUS, read_status(processes.text_of(facts.stdout)))
 
 
 def read_status(text: str) -> dict[str, Any]:
@@ -127,7 +127,7 @@ async def git_diff(ctx: Context, *, staged: bool = False) -> Output:
     neutral = await _neutral(ctx)
     numbers = await _git(ctx, *command, "--numstat", "-z", "--no-renames", neutral=neutral)
     shown = await _git(ctx, *command, neutral=neutral, quiet=False)
-    return _answer(shown, command, read_numbers(running.text_of(numbers.stdout)))
+    return _answer(shown, command, read_numbers(processes.text_of(numbers.stdout)))
 
 
 def read_numbers(text: str) -> dict[str, int]:

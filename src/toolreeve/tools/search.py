@@ -12,8 +12,8 @@ from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Bounds, Files, Kind, Reader
 from toolreeve.core.result import Output
 from toolreeve.core.tool import tool
+from toolreeve.tools.effects import naming, next_call, reading_below, shown_name
 from toolreeve.tools.globs import compile_glob, compile_regex, wants_hidden
-from toolreeve.tools.spoken import naming, next_call, reading_below, shown_name
 
 MOST_FILES = 100
 MOST_LINES = 200

@@ -16,9 +16,9 @@ from toolreeve.core.files import Files
 from toolreeve.core.process import Ended, ProcessRequest
 from toolreeve.core.result import Output
 from toolreeve.core.tool import Arguments, tool
-from toolreeve.tools import running
-from toolreeve.tools.gitconfig import NEUTRAL
-from toolreeve.tools.words import Pipeline, refusal, split
+from toolreeve.tools import processes
+from toolreeve.tools.argv import Pipeline, refusal, split
+from toolreeve.tools.neutral_git import NEUTRAL
 
 _LONGEST_ARGUMENT = 100_000
 _BETWEEN_STAGES_KB = 64 * 1024
@@ -29,14 +29,14 @@ def _runs_script(args: Arguments, _: Files) -> Sequence[Effect]:
 
 
 def _check_place(args: Arguments, ctx: Context) -> None:
-    running.directory_of(ctx, args.get("working_dir"))
-    running.seconds_allowed(args.get("timeout"), ctx.commands.timeout)
+    processes.directory_of(ctx, args.get("working_dir"))
+    processes.seconds_allowed(args.get("timeout"), ctx.commands.timeout)
 
 
 @tool(
     danger=DangerLevel.HIGH,
     category="shell",
-    timeout=running.LONGEST + running.MARGIN,
+    timeout=processes.LONGEST + processes.MARGIN,
     effects=_runs_script,
     screen=_check_place,
     source="toolreeve",
@@ -55,22 +55,22 @@ async def bash(ctx: Context, command: str, timeout: float | None = None, working
     by_file = len(whole) > _LONGEST_ARGUMENT
     request = ProcessRequest(
         argv=("bash", "-c", '. "$TOOLREEVE_SCRIPT"' if by_file else command),
-        directory=running.directory_of(ctx, working_dir),
-        environment={**running.environment_of(ctx), **({} if ctx.approved else NEUTRAL)},
+        directory=processes.directory_of(ctx, working_dir),
+        environment={**processes.environment_of(ctx), **({} if ctx.approved else NEUTRAL)},
         neutral_git=not ctx.approved,
         files={"TOOLREEVE_SCRIPT": whole} if by_file else {},
         network=ctx.commands.network,
-        limits=running.limits_of(ctx, running.seconds_allowed(timeout, ctx.commands.timeout)),
+        limits=processes.limits_of(ctx, processes.seconds_allowed(timeout, ctx.commands.timeout)),
     )
-    ended = await running.run(ctx, request, command)
+    ended = await processes.run(ctx, request, command)
     return _answer(ended, command, "exit_code")
 
 
 def _answer(ended: Ended, command: str, status: str) -> Output:
-    stdout = running.text_of(ended.stdout)
-    data = {"stdout": stdout, "stderr": running.text_of(ended.stderr), status: ended.exit_code}
+    stdout = processes.text_of(ended.stdout)
+    data = {"stdout": stdout, "stderr": processes.text_of(ended.stderr), status: ended.exit_code}
     if ended.exit_code:
-        raise running.failed(running.how_it_exited(ended), ended, command, data=data)
+        raise processes.failed(processes.how_it_exited(ended), ended, command, data=data)
     return Output(data=data, main=stdout, truncated=ended.truncated, command=command, sandbox=ended.sandbox)
 
 
@@ -91,7 +91,7 @@ def _refuse_unknowing(_: Arguments, __: Context) -> None:
 def _starts_programs(args: Arguments, _: Files) -> Sequence[Effect]:
     try:
         return [
-            Effect(EffectKind.EXEC, running.shown(argv)) for pipeline in split(args["command"]) for argv in pipeline
+            Effect(EffectKind.EXEC, processes.shown(argv)) for pipeline in split(args["command"]) for argv in pipeline
         ]
     except ToolError:
         return (Effect(EffectKind.EXEC, str(args["command"])),)
@@ -100,7 +100,7 @@ def _starts_programs(args: Arguments, _: Files) -> Sequence[Effect]:
 @tool(
     danger=DangerLevel.MEDIUM,
     category="shell",
-    timeout=running.LONGEST + running.MARGIN,
+    timeout=processes.LONGEST + processes.MARGIN,
     effects=_starts_programs,
     screen=_refuse_unknowing,
     source="toolreeve",
@@ -132,14 +132,14 @@ async def execute_command(ctx: Context, command: str, timeout: float | None = No
     failure.
     """
     pipelines = split(command)
-    seconds = running.seconds_allowed(timeout, ctx.commands.timeout)
+    seconds = processes.seconds_allowed(timeout, ctx.commands.timeout)
     request = ProcessRequest(
         argv=(),
-        directory=running.directory_of(ctx, None),
-        environment={**running.environment_of(ctx), **NEUTRAL},
+        directory=processes.directory_of(ctx, None),
+        environment={**processes.environment_of(ctx), **NEUTRAL},
         neutral_git=True,
         network=ctx.commands.network,
-        limits=running.limits_of(ctx, seconds),
+        limits=processes.limits_of(ctx, seconds),
     )
     ended = await _run_list(ctx, pipelines, request, command)
     return _answer(ended, command, "returncode")
@@ -151,7 +151,7 @@ async def _run_list(ctx: Context, pipelines: tuple[Pipeline, ...], request: Proc
     for pipeline in pipelines[1:]:
         if ended.exit_code:
             break
-        rest = dataclasses.replace(request, limits=running.shorter(request.limits, ended.seconds))
+        rest = dataclasses.replace(request, limits=processes.shorter(request.limits, ended.seconds))
         ended = _after(ended, await _run_pipeline(ctx, pipeline, rest, command))
     return ended
 
@@ -160,14 +160,18 @@ async def _run_pipeline(ctx: Context, pipeline: Pipeline, request: ProcessReques
     """Each program gets all that the one before it printed: every one is confined by itself, none waits for another."""
     stdin, stderr, seconds = b"", b"", 0.0
     for argv in pipeline[:-1]:
-        limits = running.shorter(running.limits_of(ctx, request.limits.timeout, output_kb=_BETWEEN_STAGES_KB), seconds)
-        stage = await running.run(ctx, dataclasses.replace(request, argv=argv, stdin=stdin, limits=limits), command)
+        limits = processes.shorter(
+            processes.limits_of(ctx, request.limits.timeout, output_kb=_BETWEEN_STAGES_KB), seconds
+        )
+        stage = await processes.run(ctx, dataclasses.replace(request, argv=argv, stdin=stdin, limits=limits), command)
         if stage.truncated:
             most = _BETWEEN_STAGES_KB // 1024
             raise ToolError(ErrorCode.LIMIT, f"{argv[0]} printed more than the {most} MB that can be piped on")
         stdin, stderr, seconds = stage.stdout, stderr + stage.stderr, seconds + stage.seconds
-    last = dataclasses.replace(request, argv=pipeline[-1], stdin=stdin, limits=running.shorter(request.limits, seconds))
-    ended = await running.run(ctx, last, command)
+    last = dataclasses.replace(
+        request, argv=pipeline[-1], stdin=stdin, limits=processes.shorter(request.limits, seconds)
+    )
+    ended = await processes.run(ctx, last, command)
     return dataclasses.replace(ended, stderr=stderr + ended.stderr, seconds=seconds + ended.seconds)
 
 

@@ -16,7 +16,7 @@ from toolreeve.core.files import Files
 from toolreeve.core.result import Output
 from toolreeve.core.tool import Arguments, tool
 from toolreeve.tools.calculate import calculate
-from toolreeve.tools.spoken import nothing
+from toolreeve.tools.effects import nothing
 
 MAX_ENTRIES = 500
 MAX_AUDIT_BYTES = 256 * 1024

@@ -9,7 +9,7 @@ from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Files
 from toolreeve.core.result import Output
 from toolreeve.core.tool import Arguments, tool
-from toolreeve.tools.spoken import touching
+from toolreeve.tools.effects import touching
 
 
 def _list_effects(args: Arguments, files: Files) -> Sequence[Effect]:

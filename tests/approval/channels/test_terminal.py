@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from tests.approval.people import ASK, Person, call, writes
+from toolreeve.approval.always_rule import Lasting
 from toolreeve.approval.broker import Broker
 from toolreeve.approval.channels.terminal import TerminalChannel
-from toolreeve.approval.lasting import Lasting
 from toolreeve.approval.request import Approval, Scope
 from toolreeve.core.errors import ErrorCode, ToolError
 

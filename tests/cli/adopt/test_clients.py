@@ -7,8 +7,8 @@ import pytest
 
 from tests.cli.adopt.homes import CLAUDE, own, put
 from tests.cli.conftest import Shell
+from toolreeve.adopt.clients import CLIENTS
 from toolreeve.cli.adopt import NAMES
-from toolreeve.clients.known import CLIENTS
 
 
 def test_every_client_can_be_named() -> None:

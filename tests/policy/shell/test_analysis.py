@@ -3,7 +3,7 @@ import pytest
 from tests.policy.shell.world import effects, judged, runs_unasked
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect, EffectKind, Reach
-from toolreeve.policy.shell.specs import program
+from toolreeve.policy.shell.programs.spec import program
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from typing import Any
 
 from tests.policy.shell.test_properties import FRAGMENTS
 from tests.policy.shell.world import judged
-from toolreeve.policy.shell.compiling import examples
-from toolreeve.policy.shell.grammar import parse
-from toolreeve.policy.shell.syntax import Redirect, Simple
-from toolreeve.policy.shell.syntax import Test as Bracket
+from toolreeve.policy.shell.parse.grammar import parse
+from toolreeve.policy.shell.parse.syntax import Redirect, Simple
+from toolreeve.policy.shell.parse.syntax import Test as Bracket
+from toolreeve.policy.shell.programs.validation import examples
 
 
 def ours(node: object) -> list[int]:

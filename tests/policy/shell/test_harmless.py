@@ -4,10 +4,10 @@ import pytest
 
 from tests.policy.shell.world import effects, judged, runs_unasked
 from toolreeve.core.errors import ConfigError
-from toolreeve.policy.shell import compiling, specs
+from toolreeve.policy.shell.programs import spec, validation
 
 HARMLESS = {
-    name: found.harmless for name in specs.names() if (found := specs.program(name)) is not None and found.harmless
+    name: found.harmless for name in spec.names() if (found := spec.program(name)) is not None and found.harmless
 }
 PRINTING = (
     "basename bzcat cal cat cmp colrm column comm cut df dir dirname echo expand factor fmt fold getfacl getopt "
@@ -319,4 +319,4 @@ def test_programs_made_of_another_say_so(command: str) -> None:
 )
 def test_a_specification_says_what_a_word_may_turn_out_to_be(data: dict[str, object], problem: str) -> None:
     with pytest.raises(ConfigError, match=problem):
-        compiling.check("x.yaml", "x", data, frozenset({""}))
+        validation.check("x.yaml", "x", data, frozenset({""}))

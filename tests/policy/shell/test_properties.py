@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.policy.shell.world import judged, runs_unasked
-from toolreeve.policy.shell.compiling import examples
-from toolreeve.policy.shell.extraction import deny_words, may_name
-from toolreeve.policy.shell.grammar import parse
-from toolreeve.policy.shell.syntax import Opaque
+from toolreeve.policy.shell.deny_words import deny_words, may_name
+from toolreeve.policy.shell.parse.grammar import parse
+from toolreeve.policy.shell.parse.syntax import Opaque
+from toolreeve.policy.shell.programs.validation import examples
 
 KNOWN = [command for _, command, known in examples() if known]
 FRAGMENTS = [

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 from toolreeve.core.events import Event
-from toolreeve.guard.network import NetworkGuard, NetworkSettings
-from toolreeve.guard.resolver import HostsResolver, Resolver, parse_hosts
-from toolreeve.sandbox.proxy import Proxy, ProxyLimits
+from toolreeve.guard.network.guard import NetworkGuard, NetworkSettings
+from toolreeve.guard.network.resolver import HostsResolver, Resolver, parse_hosts
+from toolreeve.sandbox.proxy.server import Proxy, ProxyLimits
 
 HOSTS = "127.0.0.1 open.example\n127.0.0.2 secret.example"
 

@@ -17,7 +17,7 @@ import uvicorn
 
 from tests.network import listening
 from tests.sandbox.proxy.running import Running, proxy
-from toolreeve.sandbox.requests import Malformed, Wanted, parse_head
+from toolreeve.sandbox.proxy.requests import MalformedRequest, Wanted, parse_head
 
 CASES = 1500
 SMUGGLED = b"POST /SMUGGLED HTTP/1.1\r\nHost: other.vhost\r\nContent-Length: 0\r\n\r\n"
@@ -237,7 +237,7 @@ def judged(said: bytes) -> Wanted | None:
     head, end, _ = said.partition(b"\r\n\r\n")
     try:
         return parse_head(head + end) if end else None
-    except Malformed:
+    except MalformedRequest:
         return None
 
 

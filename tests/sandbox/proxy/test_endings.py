@@ -8,7 +8,7 @@ import pytest
 from tests.network import listening, web_server
 from tests.sandbox.proxy.running import proxy, speak
 from toolreeve.core.urls import Address
-from toolreeve.sandbox.proxy import ProxyLimits
+from toolreeve.sandbox.proxy.server import ProxyLimits
 
 
 @pytest.mark.parametrize("said", [b"", b"GET http://open", b"\x05\x01", b"\x05\x01\x00\x05\x01\x00\x03\xff"])

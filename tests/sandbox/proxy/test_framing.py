@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from tests.network import web_server
 from tests.sandbox.proxy.running import proxy, speak
-from toolreeve.sandbox.requests import Malformed, parse_head
+from toolreeve.sandbox.proxy.requests import MalformedRequest, parse_head
 
 
 @given(st.binary(max_size=80), st.sampled_from([b"", b"GET http://a.example/ HTTP/1.1\r\n", b"CONNECT "]))
 def test_any_head_is_a_request_or_malformed(data: bytes, start: bytes) -> None:
-    with suppress(Malformed):
+    with suppress(MalformedRequest):
         wanted = parse_head(start + data + b"\r\n\r\n")
         assert 0 < wanted.port < 65536
         assert wanted.head.count(b"\r\n\r\n") == (1 if wanted.head else 0)

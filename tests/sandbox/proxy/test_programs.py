@@ -14,7 +14,7 @@ import pytest
 
 from tests.network import Answer, web_server
 from tests.sandbox.proxy.running import proxy
-from toolreeve.sandbox.proxy import proxy_environment
+from toolreeve.sandbox.proxy.server import proxy_environment
 
 
 async def run(*argv: str, port: int, cwd: Path) -> str:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.network import dns_server, listening, web_server
 from tests.sandbox.proxy.running import proxy, speak
-from tests.sandbox.test_hello import client_hello
+from tests.sandbox.proxy.test_tls_sni import client_hello
 
 FORBIDDEN = [
     "127.0.0.2",

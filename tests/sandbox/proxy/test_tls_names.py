@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from tests.network import listening
 from tests.sandbox.proxy.running import proxy
-from tests.sandbox.test_hello import client_hello
+from tests.sandbox.proxy.test_tls_sni import client_hello
 from toolreeve.core.errors import ToolError
-from toolreeve.sandbox.hello import Opening, read_opening
+from toolreeve.sandbox.proxy.tls_sni import Opening, read_opening
 
 GOOD, EVIL = "open.example", "evil.example"
 

@@ -9,14 +9,14 @@ from typing import Any
 import httpx2
 
 from toolreeve import DangerLevel, Toolreeve, tool
-from toolreeve.config.sections.doors import Serve
+from toolreeve.config.sections.serve import Serve
 from toolreeve.core.peer import Era
+from toolreeve.serve.access import new_gate
 from toolreeve.serve.app import MCP, PATIENCE, Application, HttpServer, bind
-from toolreeve.serve.gate import new_gate
 from toolreeve.serve.limits import read_limits
 from toolreeve.serve.mcp.door import new_desk, new_view
 from toolreeve.serve.mcp.http import HttpDoor, Views
-from toolreeve.serve.mcp.wire import CAPABILITIES_KEY, VERSION_KEY
+from toolreeve.serve.mcp.protocol import CAPABILITIES_KEY, VERSION_KEY
 from toolreeve.serve.tokens import read_tokens
 
 VERSION = str(Era.MODERN)

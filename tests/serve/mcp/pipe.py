@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from toolreeve.serve.mcp.wire import CAPABILITIES_KEY, VERSION_KEY
+from toolreeve.serve.mcp.protocol import CAPABILITIES_KEY, VERSION_KEY
 
 PATIENCE = 20.0
 TOOLREEVE = (sys.executable, "-m", "toolreeve")

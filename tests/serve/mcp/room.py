@@ -9,10 +9,10 @@ from typing import Any
 from tests.serve.mcp.pipe import CLIENT, envelope
 from toolreeve import Toolreeve
 from toolreeve.core.call import new_id
-from toolreeve.serve.mcp.conversation import Conversation
-from toolreeve.serve.mcp.desk import Desk
+from toolreeve.serve.mcp.connection import McpConnection
 from toolreeve.serve.mcp.door import new_desk, new_view
-from toolreeve.serve.mcp.views import View
+from toolreeve.serve.mcp.handlers import Handlers
+from toolreeve.serve.mcp.tool_view import ToolView
 
 PATIENCE = 10.0
 
@@ -25,8 +25,8 @@ class Room:
         self.congested = False
         self.lines: asyncio.Queue[bytes] = asyncio.Queue()
         self.heard: list[dict[str, Any]] = []
-        self.talk: Conversation
-        self.desk: Desk
+        self.talk: McpConnection
+        self.desk: Handlers
         self.held = asyncio.Event()
         self._clear = asyncio.Event()
         self._number = 0
@@ -83,11 +83,11 @@ class Room:
 
 
 @asynccontextmanager
-async def room(reeve: Toolreeve, view: View | None = None, **seen: Any) -> AsyncIterator[Room]:
+async def room(reeve: Toolreeve, view: ToolView | None = None, **seen: Any) -> AsyncIterator[Room]:
     async with reeve:
         there = Room()
         desk = there.desk = new_desk(reeve)
-        there.talk = Conversation(desk, there, session=new_id(), view=view or new_view(reeve, **seen))
+        there.talk = McpConnection(desk, there, session=new_id(), view=view or new_view(reeve, **seen))
         yield there
         desk.close()
         await there.talk.finish(0)

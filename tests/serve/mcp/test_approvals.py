@@ -19,7 +19,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, ElicitRequestFormParams, ElicitResult, InputRequiredResult
 
 from tests.world import World
-from toolreeve.approval.docket import write_answer
+from toolreeve.approval.pending import write_answer
 from toolreeve.approval.request import Answer, Scope
 
 MODERN = "2026-07-28"
@@ -184,7 +184,7 @@ class Chooser(Someone):
 async def test_what_a_server_elsewhere_asks_reaches_the_same_person_after_one_approval(world: World, mode: str) -> None:
     folder = Path(surroundings(world)["HOME"]) / ".config" / "toolreeve"
     folder.mkdir(parents=True)
-    server = {"command": sys.executable, "args": ["-m", "tests.remote.servers.official"], "cwd": str(ROOT)}
+    server = {"command": sys.executable, "args": ["-m", "tests.upstream.servers.official"], "cwd": str(ROOT)}
     lines = [f"{key} = {json.dumps(value)}" for key, value in server.items()]
     (folder / "toolreeve.toml").write_text("\n".join(["[mcp_servers.far]", *lines, ""]))
     someone = Chooser()

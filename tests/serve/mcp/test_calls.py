@@ -11,10 +11,10 @@ from tests.world import World
 from toolreeve import DangerLevel, Principal, Role, tool
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.result import Output
-from toolreeve.serve.mcp.conversation import Conversation
+from toolreeve.serve.mcp.connection import McpConnection
 from toolreeve.serve.mcp.door import new_desk, new_view
-from toolreeve.serve.mcp.porter import Porter
-from toolreeve.serve.mcp.views import View
+from toolreeve.serve.mcp.startup import StartupResponder
+from toolreeve.serve.mcp.tool_view import ToolView
 
 LIGHT = str(Path(__file__).parents[2] / "remote" / "servers" / "light.py")
 
@@ -148,8 +148,8 @@ async def test_a_viewer_can_call_what_reads_and_nothing_else(world: World) -> No
     reeve = world.reeve()
     async with reeve:
         desk, client = new_desk(reeve), Room()
-        view, viewer = View(reeve.tools, role=Role.VIEWER), Principal(user="eve", role=Role.VIEWER)
-        client.talk = Conversation(desk, client, session="one", view=view, principal=viewer)
+        view, viewer = ToolView(reeve.tools, role=Role.VIEWER), Principal(user="eve", role=Role.VIEWER)
+        client.talk = McpConnection(desk, client, session="one", view=view, principal=viewer)
         await client.greet()
         refused = await client.ask("tools/call", {"name": "bash", "arguments": {"command": "true"}})
         told = await client.call("calculate", expression="1")
@@ -216,8 +216,8 @@ async def test_a_call_waits_for_a_server_that_is_still_connecting(world: World) 
 
 async def test_a_client_is_greeted_before_the_tools_are_there_and_served_after(world: World) -> None:
     reeve = world.reeve(tools=TOOLS)
-    porter, client = Porter(servers=True, search=False), Room()
-    client.talk = Conversation(porter, client, session="one")
+    porter, client = StartupResponder(servers=True, search=False), Room()
+    client.talk = McpConnection(porter, client, session="one")
     greeted = await client.greet(elicitation={})
     early = client.begin("tools/list")
     async with reeve:
@@ -239,8 +239,8 @@ async def test_a_client_is_greeted_before_the_tools_are_there_and_served_after(w
 
 async def test_a_client_of_the_modern_era_is_told_the_same_before_the_tools_are_there_and_after(world: World) -> None:
     reeve = world.reeve(tools=TOOLS)
-    porter, client = Porter(servers=False, search=True), Room()
-    client.talk = Conversation(porter, client, session="one")
+    porter, client = StartupResponder(servers=False, search=True), Room()
+    client.talk = McpConnection(porter, client, session="one")
     early = await client.modern("server/discover")
     async with reeve:
         desk, view = new_desk(reeve), new_view(reeve, search=True)
@@ -255,8 +255,8 @@ async def test_a_client_of_the_modern_era_is_told_the_same_before_the_tools_are_
 
 
 async def test_who_came_too_early_to_a_server_that_cannot_start_is_told_why() -> None:
-    porter, client = Porter(servers=False, search=True), Room()
-    client.talk = Conversation(porter, client, session="one")
+    porter, client = StartupResponder(servers=False, search=True), Room()
+    client.talk = McpConnection(porter, client, session="one")
     greeted = await client.greet()
     early = client.begin("tools/call", {"name": "calculate"})
     porter.give_up("no disk")

@@ -21,7 +21,7 @@ import uvloop
 
 from tests.serve.mcp.pipe import PATIENCE, TOOLREEVE, Child, envelope, home
 from toolreeve.serve.mcp.pipes import LONGEST_LINE, Pipes
-from toolreeve.serve.mcp.porter import Porter
+from toolreeve.serve.mcp.startup import StartupResponder
 from toolreeve.serve.mcp.stdio import serving
 
 NOISY = """
@@ -398,7 +398,7 @@ def test_who_spoke_before_we_listened_is_greeted_before_anything_slow_begins(run
 
     async def greet() -> bool:
         pipes = Pipes(FileIO(theirs[0], "r"), FileIO(ours[1], "w"))
-        async with serving(Porter(servers=False, search=False), pipes):
+        async with serving(StartupResponder(servers=False, search=False), pipes):
             greeted = bool(select.select([ours[0]], [], [], 0)[0])
             os.close(theirs[1])
         return greeted

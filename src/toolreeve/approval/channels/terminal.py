@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from toolreeve.approval.channels.console import Console, find_terminal, open_console
+from toolreeve.approval.channels.tty import Console, find_terminal, open_console
 from toolreeve.approval.prompt import describe
 from toolreeve.approval.request import Answer, Request, Scope
 from toolreeve.approval.visible import one_line

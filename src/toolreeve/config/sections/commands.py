@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from toolreeve.config.about import About, Project
+from toolreeve.config.field import Field, ProjectScope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -12,35 +12,35 @@ class Sandbox:
 
     mode: Annotated[
         Literal["local", "docker", "none"],
-        About(
+        Field(
             "local: confined by this machine's kernel. docker: in a container. none: not confined at all, a choice of "
             "your own that every result shows.",
-            Project.NEVER,
+            ProjectScope.NEVER,
         ),
     ] = "local"
     require: Annotated[
         Literal["full", "landlock", "limits"],
-        About(
+        Field(
             "The least that is good enough; where the machine offers less, no program runs. full: namespaces, Landlock "
             "and filtered system calls. landlock: without namespaces. limits: resource limits only.",
-            Project.STRICTER,
+            ProjectScope.STRICTER,
         ),
     ] = "landlock"
     concurrency: Annotated[
         int,
-        About("Programs that may run at the same time.", Project.LOWER, at_least=1),
+        Field("Programs that may run at the same time.", ProjectScope.LOWER, at_least=1),
     ] = 16
     readable: Annotated[
         tuple[str, ...],
-        About(
+        Field(
             "Toolchains and data outside the workspace that programs may read, besides the system's own.",
-            Project.NEVER,
+            ProjectScope.NEVER,
             paths=True,
         ),
     ] = ()
     image: Annotated[
         str,
-        About("The image that containers are made of in docker mode.", Project.NEVER),
+        Field("The image that containers are made of in docker mode.", ProjectScope.NEVER),
     ] = "debian:stable-slim"
 
 
@@ -50,39 +50,39 @@ class Commands:
 
     allowlist: Annotated[
         tuple[str, ...],
-        About(
+        Field(
             "The programs that execute_command may start, instead of the shipped list (`toolreeve tools "
             "execute_command` names the guide). A role still may start only what it may.",
-            Project.NEVER,
+            ProjectScope.NEVER,
         ),
     ] = ()
     blocklist: Annotated[
         tuple[str, ...],
-        About(
+        Field(
             "Programs that execute_command never starts, besides those it ships with; `git push` blocks only that. "
             "The lists of all sources add up.",
-            Project.ADD,
+            ProjectScope.ADD,
         ),
     ] = ()
     timeout: Annotated[
         float,
-        About("Seconds that a command may take where the call does not say.", Project.LOWER, above=0),
+        Field("Seconds that a command may take where the call does not say.", ProjectScope.LOWER, above=0),
     ] = 30.0
     network: Annotated[
         Literal["none", "guarded", "host"],
-        About(
+        Field(
             "What commands of the shell tools reach: nothing, what the network guard lets through, or all that this "
             "machine does.",
-            Project.NEVER,
+            ProjectScope.NEVER,
         ),
     ] = "none"
     memory_mb: Annotated[
         int,
-        About("Memory that a command with all it starts may use.", Project.LOWER, at_least=16),
+        Field("Memory that a command with all it starts may use.", ProjectScope.LOWER, at_least=16),
     ] = 2048
     processes: Annotated[
         int,
-        About("Processes and threads that a command may have at once.", Project.LOWER, at_least=1),
+        Field("Processes and threads that a command may have at once.", ProjectScope.LOWER, at_least=1),
     ] = 256
 
 
@@ -93,29 +93,29 @@ class Quality:
 
     tests: Annotated[
         tuple[str, ...],
-        About("The commands of run_tests.", Project.WHEN_TRUSTED),
+        Field("The commands of run_tests.", ProjectScope.WHEN_TRUSTED),
     ] = ()
     lint: Annotated[
         tuple[str, ...],
-        About("The commands of run_lint.", Project.WHEN_TRUSTED),
+        Field("The commands of run_lint.", ProjectScope.WHEN_TRUSTED),
     ] = ()
     format: Annotated[
         tuple[str, ...],
-        About("The commands of run_format when it changes files.", Project.WHEN_TRUSTED),
+        Field("The commands of run_format when it changes files.", ProjectScope.WHEN_TRUSTED),
     ] = ()
     format_check: Annotated[
         tuple[str, ...],
-        About("The commands of run_format when it only checks.", Project.WHEN_TRUSTED),
+        Field("The commands of run_format when it only checks.", ProjectScope.WHEN_TRUSTED),
     ] = ()
     typecheck: Annotated[
         tuple[str, ...],
-        About("The commands of run_typecheck.", Project.WHEN_TRUSTED),
+        Field("The commands of run_typecheck.", ProjectScope.WHEN_TRUSTED),
     ] = ()
     build: Annotated[
         tuple[str, ...],
-        About("The commands of run_build.", Project.WHEN_TRUSTED),
+        Field("The commands of run_build.", ProjectScope.WHEN_TRUSTED),
     ] = ()
     timeout: Annotated[
         float,
-        About("Seconds that one of these tools may take.", Project.LOWER, above=0),
+        Field("Seconds that one of these tools may take.", ProjectScope.LOWER, above=0),
     ] = 600.0

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect
-from toolreeve.policy.shell import grammar
-from toolreeve.policy.shell.arguments import NotKnown
 from toolreeve.policy.shell.danger import assess
-from toolreeve.policy.shell.scan import Unreadable
-from toolreeve.policy.shell.scope import Scope
-from toolreeve.policy.shell.site import Alarm, PartOf
-from toolreeve.policy.shell.syntax import Pipeline, Script, Simple, Step
-from toolreeve.policy.shell.walk import Walk
-from toolreeve.policy.shell.weighing import SHORT
+from toolreeve.policy.shell.interpret.findings import Alarm, PartOf
+from toolreeve.policy.shell.interpret.interpreter import ShellInterpreter
+from toolreeve.policy.shell.interpret.scope import ShellScope
+from toolreeve.policy.shell.parse import grammar
+from toolreeve.policy.shell.parse.scanner import Unreadable
+from toolreeve.policy.shell.parse.size import SHORT
+from toolreeve.policy.shell.parse.syntax import ShellPipeline, ShellScript, Simple, Step
+from toolreeve.policy.shell.programs.arguments import NotKnown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,19 +39,19 @@ class Analysis:
 
 def analyse(command: str, *, cwd: str, home: str, root: str) -> Analysis:
     """`cwd`, `home` and `root` (the workspace) are absolute, normal paths."""
-    return _analyse(command, grammar.parse(command), Scope((cwd,), home, root))
+    return _analyse(command, grammar.parse(command), ShellScope((cwd,), home, root))
 
 
 def analyse_programs(pipelines: Iterable[Iterable[tuple[str, ...]]], *, cwd: str, home: str, root: str) -> Analysis:
     """The same for programs that are started without a shell: pipelines, each after the one before it succeeded."""
     lists = [[Simple(argv, source=shlex.join(argv)) for argv in pipeline] for pipeline in pipelines]
-    steps = tuple(Step(Pipeline(tuple(stages)), "&&") for stages in lists)
+    steps = tuple(Step(ShellPipeline(tuple(stages)), "&&") for stages in lists)
     command = " && ".join(" | ".join(stage.source for stage in stages) for stages in lists)
-    return _analyse(command, Script(steps), Scope((cwd,), home, root))
+    return _analyse(command, ShellScript(steps), ShellScope((cwd,), home, root))
 
 
-def _analyse(command: str, script: Script, scope: Scope) -> Analysis:
-    walk = Walk(long=len(command) > SHORT)
+def _analyse(command: str, script: ShellScript, scope: ShellScope) -> Analysis:
+    walk = ShellInterpreter(long=len(command) > SHORT)
     found = walk.findings
     try:
         walk.script(script, scope)

@@ -8,8 +8,8 @@ import re
 
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect, EffectKind, Reach
-from toolreeve.policy.shell.paths import any_secret, secret, secret_glob, secrets_below, under
-from toolreeve.policy.shell.site import Findings
+from toolreeve.policy.shell.interpret.findings import Findings
+from toolreeve.policy.shell.interpret.paths import any_secret, secret, secret_glob, secrets_below, under
 
 _HISTORY = frozenset((".git", ".hg", ".svn"))
 _SYSTEM_ROOTS = frozenset(

@@ -11,14 +11,14 @@ from toolreeve.core.call import ToolCall
 from toolreeve.core.result import ToolResult
 from toolreeve.core.tool import BoundTool, ToolSpec
 from toolreeve.serve.mcp import meta_tools
-from toolreeve.serve.mcp.asking import WAIT, WAIT_TOOL, Asking
-from toolreeve.serve.mcp.caller import Caller
-from toolreeve.serve.mcp.relay import PATIENCE, Fleet, refused
-from toolreeve.serve.mcp.views import View
-from toolreeve.serve.mcp.wire import INVALID_PARAMS, Params, WireError
+from toolreeve.serve.mcp.gateway import PATIENCE, Upstreams, refused
+from toolreeve.serve.mcp.input_required import WAIT, WAIT_TOOL, InputRequired
+from toolreeve.serve.mcp.protocol import INVALID_PARAMS, Params, WireError
+from toolreeve.serve.mcp.request_context import RequestContext
+from toolreeve.serve.mcp.tool_view import ToolView
 
 if TYPE_CHECKING:
-    from toolreeve.runtime import Toolreeve
+    from toolreeve.runtime.toolreeve import Toolreeve
 
 _NOTHING: Mapping[str, Any] = {}
 
@@ -27,19 +27,19 @@ class Calls:
     """`asking` settles what a call needs to know from the client; without it, nothing waits for an answer."""
 
     def __init__(
-        self, reeve: "Toolreeve", fleet: Fleet | None, asking: Asking | None, *, lists_own: bool = True
+        self, reeve: "Toolreeve", fleet: Upstreams | None, asking: InputRequired | None, *, lists_own: bool = True
     ) -> None:
         self._reeve, self._fleet, self._asking, self._lists_own = reeve, fleet, asking, lists_own
 
-    def offered(self, caller: Caller) -> Sequence[Mapping[str, Any]]:
+    def offered(self, caller: RequestContext) -> Sequence[Mapping[str, Any]]:
         """Tools of the door itself."""
         waits = (WAIT_TOOL,) if self._waits(caller) else ()
         return (*meta_tools.TOOLS, *waits) if caller.view.search else waits
 
-    def _waits(self, caller: Caller) -> bool:
+    def _waits(self, caller: RequestContext) -> bool:
         return self._lists_own and self._asking is not None and self._asking.offers_wait(caller)
 
-    async def answer(self, params: Params, caller: Caller) -> dict[str, Any]:
+    async def answer(self, params: Params, caller: RequestContext) -> dict[str, Any]:
         name, args = params.get("name"), params.get("arguments")
         if not isinstance(name, str) or (args is not None and not isinstance(args, dict)):
             raise WireError(INVALID_PARAMS, "tools/call takes `name`, a string, and `arguments`, an object")
@@ -63,7 +63,7 @@ class Calls:
         )
         return await self._run(call, params, caller, tool.spec)
 
-    async def _wait(self, asking: Asking, params: Params, args: Any, caller: Caller) -> dict[str, Any]:
+    async def _wait(self, asking: InputRequired, params: Params, args: Any, caller: RequestContext) -> dict[str, Any]:
         """What somebody has allowed by now runs, as it was asked for, if the client may still see the tool."""
         await asking.read_retry("tools/call", params, caller)
         waited = await asking.wait(args or _NOTHING, caller)
@@ -74,7 +74,7 @@ class Calls:
         return await self._run(waited, params, caller)
 
     async def _run(
-        self, call: ToolCall, params: Params, caller: Caller, spec: ToolSpec | None = None
+        self, call: ToolCall, params: Params, caller: RequestContext, spec: ToolSpec | None = None
     ) -> dict[str, Any]:
         """`spec` is of the tool that the client called by its own name."""
         caller.call_id = call.id
@@ -85,7 +85,7 @@ class Calls:
                 return required
         return _told(result, spec)
 
-    async def _awaited(self, name: str, view: View) -> BoundTool:
+    async def _awaited(self, name: str, view: ToolView) -> BoundTool:
         """A tool of a server that is still being connected to is worth waiting for."""
         if self._fleet is not None and self._fleet.connecting:
             await self._fleet.expected(name, PATIENCE)

@@ -4,18 +4,18 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from toolreeve.core.call import Role
-from toolreeve.serve.mcp.asking import new_asking
-from toolreeve.serve.mcp.desk import Desk
-from toolreeve.serve.mcp.patterns import check_patterns, read_patterns
-from toolreeve.serve.mcp.views import View
+from toolreeve.serve.mcp.handlers import Handlers
+from toolreeve.serve.mcp.input_required import new_asking
+from toolreeve.serve.mcp.tool_view import ToolView
+from toolreeve.serve.mcp.toolset import check_patterns, read_patterns
 
 if TYPE_CHECKING:
-    from toolreeve.runtime import Toolreeve
+    from toolreeve.runtime.toolreeve import Toolreeve
 
 
-def new_desk(reeve: "Toolreeve") -> Desk:
+def new_desk(reeve: "Toolreeve") -> Handlers:
     """Inside the loop, for a runtime that is started."""
-    return Desk(reeve, asking=new_asking(reeve))
+    return Handlers(reeve, asking=new_asking(reeve))
 
 
 def new_view(
@@ -24,13 +24,13 @@ def new_view(
     tools: str | Iterable[str] | None = None,
     search: bool | None = None,
     role: Role = Role.OPERATOR,
-) -> View:
+) -> ToolView:
     """What is not given is as the settings have it. Raises ToolreeveError for a word that chooses nothing."""
     chosen = reeve.configuration.settings.mcp
     patterns = read_patterns(chosen.tools if tools is None else tools)
     servers = prefixes(reeve)
     check_patterns(patterns, [bound.spec for bound in reeve.tools.list()], {*servers, *servers.values()})
-    return View(reeve.tools, patterns=patterns, role=role, search=chosen.search if search is None else search)
+    return ToolView(reeve.tools, patterns=patterns, role=role, search=chosen.search if search is None else search)
 
 
 def prefixes(reeve: "Toolreeve") -> Mapping[str, str]:

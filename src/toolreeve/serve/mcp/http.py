@@ -15,47 +15,47 @@ from mcp.server.auth.provider import AccessToken
 from starlette.types import Receive, Scope, Send
 
 from toolreeve.core.tool import ToolSpec
+from toolreeve.serve.access import Header
 from toolreeve.serve.exchange import Take
-from toolreeve.serve.gate import Header
 from toolreeve.serve.limits import Quota
-from toolreeve.serve.mcp.desk import Desk
-from toolreeve.serve.mcp.fast import FastPath
-from toolreeve.serve.mcp.patterns import EVERYTHING, Patterns, check_patterns, read_patterns
-from toolreeve.serve.mcp.replies import SILENCE
-from toolreeve.serve.mcp.sdk import CREDENTIAL, new_server
+from toolreeve.serve.mcp.fast_path import FastPath
+from toolreeve.serve.mcp.handlers import Handlers
+from toolreeve.serve.mcp.responses import SILENCE
+from toolreeve.serve.mcp.sdk_server import CREDENTIAL, new_server
 from toolreeve.serve.mcp.sessions import Sessions
-from toolreeve.serve.mcp.views import View
+from toolreeve.serve.mcp.tool_view import ToolView
+from toolreeve.serve.mcp.toolset import EVERYTHING, Toolset, check_patterns, read_patterns
 from toolreeve.serve.tokens import Credential
 
 IDLE = 30 * 60.0
 LARGEST = 4 * 1024 * 1024
 RECONNECT_MS = 1000
 
-_viewing: ContextVar[View] = ContextVar("viewing")
+_viewing: ContextVar[ToolView] = ContextVar("viewing")
 
 
 @dataclass(frozen=True, slots=True)
-class Narrowed(Patterns):
+class Narrowed(Toolset):
     """What fits here and in the wider toolset as well."""
 
-    within: Patterns = EVERYTHING
+    within: Toolset = EVERYTHING
 
     def fit(self, spec: ToolSpec) -> bool:
-        return self.within.fit(spec) and Patterns.fit(self, spec)
+        return self.within.fit(spec) and Toolset.fit(self, spec)
 
 
 class Views:
     """One view for each credential: its own tools, but never more than the door's."""
 
-    def __init__(self, door: View) -> None:
+    def __init__(self, door: ToolView) -> None:
         self._door = door
-        self._made: dict[str, View] = {}
+        self._made: dict[str, ToolView] = {}
 
-    def of(self, credential: Credential) -> View:
+    def of(self, credential: Credential) -> ToolView:
         if (view := self._made.get(credential.id)) is None:
             own, door = read_patterns(credential.tools), self._door
             patterns = Narrowed(own.chosen, own.removed, door.patterns)
-            view = View(door.registry, patterns=patterns, role=credential.principal.role, search=door.search)
+            view = ToolView(door.registry, patterns=patterns, role=credential.principal.role, search=door.search)
             self._made[credential.id] = view
         return view
 
@@ -71,7 +71,7 @@ class HttpDoor:
 
     def __init__(
         self,
-        desk: Desk,
+        desk: Handlers,
         views: Views,
         sessions: Quota,
         *,

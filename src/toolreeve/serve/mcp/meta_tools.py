@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from toolreeve.core import json
-from toolreeve.serve.mcp.views import View
-from toolreeve.serve.mcp.wire import INVALID_PARAMS, WireError
+from toolreeve.serve.mcp.protocol import INVALID_PARAMS, WireError
+from toolreeve.serve.mcp.tool_view import ToolView
 
 SEARCH, CALL = "search_tools", "call_tool"
 MOST_FOUND = 50
@@ -51,7 +51,7 @@ TOOLS: Sequence[Mapping[str, Any]] = (
 )
 
 
-def found(view: View, args: Mapping[str, Any]) -> dict[str, Any]:
+def found(view: ToolView, args: Mapping[str, Any]) -> dict[str, Any]:
     """A CallToolResult with the tools that fit a query."""
     query, limit = args.get("query"), args.get("limit", 10)
     if not isinstance(query, str) or not query.strip() or isinstance(limit, bool) or not isinstance(limit, int):

@@ -15,10 +15,10 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.responses import JSONResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from toolreeve.serve.gate import Header, Refused
+from toolreeve.serve.access import AccessRefused, Header
 from toolreeve.serve.limits import RETRY, Quota
-from toolreeve.serve.mcp.events import Events
-from toolreeve.serve.mcp.wire import HANDSHAKE_VERSIONS, INTERNAL_ERROR
+from toolreeve.serve.mcp.event_store import SessionEventStore
+from toolreeve.serve.mcp.protocol import HANDSHAKE_VERSIONS, INTERNAL_ERROR
 from toolreeve.serve.protocol import CONNECTION
 
 _SESSION = MCP_SESSION_ID_HEADER.encode()
@@ -27,7 +27,7 @@ _LEGACY = {version.encode() for version in HANDSHAKE_VERSIONS}
 
 
 @dataclass(slots=True, eq=False)
-class Session:
+class LegacySession:
     """`id` is empty while it is being opened, `user` what the SDK knows its owner by."""
 
     owner: str
@@ -45,14 +45,14 @@ class Sessions(StreamableHTTPSessionManager):
         # The SDK counts a session that ends until its last task has: it is left some room for these.
         super().__init__(server, **options, max_sessions=2 * quota.total)
         self._quota = quota
-        self._known: list[Session] = []
+        self._known: list[LegacySession] = []
 
     def __len__(self) -> int:
         return len([each for each in self._known if self._counts(each)])
 
     @property
     def event_store(self) -> EventStore | None:
-        return Events()
+        return SessionEventStore()
 
     @event_store.setter
     def event_store(self, _: EventStore | None) -> None:
@@ -70,7 +70,7 @@ class Sessions(StreamableHTTPSessionManager):
         session = next((each for each in self._known if each.id.encode() == shown), None)
         await self._use(session, scope, receive, send)
 
-    async def _use(self, session: Session | None, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _use(self, session: LegacySession | None, scope: Scope, receive: Receive, send: Send) -> None:
         """Whether it is the owner who uses it is the SDK's to judge."""
         if session is None:
             await self.asgi_app(scope, receive, send)
@@ -84,10 +84,10 @@ class Sessions(StreamableHTTPSessionManager):
 
     async def _open(self, scope: Scope, receive: Receive, send: Send) -> None:
         connection = scope[CONNECTION]
-        session = Session(connection.owner, connection.address, scope["user"])
+        session = LegacySession(connection.owner, connection.address, scope["user"])
         try:
             outdated = self._make_room(session)
-        except Refused as refusal:
+        except AccessRefused as refusal:
             await _refused(refusal)(scope, receive, send)
             return
         self._known.append(session)
@@ -107,11 +107,11 @@ class Sessions(StreamableHTTPSessionManager):
             if not session.id and session in self._known:
                 self._known.remove(session)
 
-    def _counts(self, session: Session) -> bool:
+    def _counts(self, session: LegacySession) -> bool:
         """The SDK ends sessions by itself, too, and tells nobody."""
         return not session.id or session.id in self._server_instances
 
-    def _make_room(self, new: Session) -> Sequence[Session]:
+    def _make_room(self, new: LegacySession) -> Sequence[LegacySession]:
         """The sessions that end so that a new one can begin. Raises Refused."""
         kept = [each for each in self._known if self._counts(each)]
         outdated = []
@@ -126,13 +126,13 @@ class Sessions(StreamableHTTPSessionManager):
             idle = [each for each in counted if each.owner == new.owner and each.requests == 0]
             if not idle:
                 reason = f"too many sessions (serve.{self._quota.setting}{suffix} = {most}), and none of yours is idle"
-                raise Refused(429 if suffix else 503, reason, [RETRY])
+                raise AccessRefused(429 if suffix else 503, reason, [RETRY])
             outdated.append(min(idle, key=lambda each: each.used))
             kept.remove(outdated[-1])
         self._known = kept
         return outdated
 
-    async def _end(self, session: Session) -> None:
+    async def _end(self, session: LegacySession) -> None:
         """As if its owner had ended it."""
         headers: list[Header] = [(_SESSION, session.id.encode())]
         scope: Scope = {
@@ -150,7 +150,7 @@ def _header(scope: Scope, sought: bytes) -> bytes | None:
     return next((value for name, value in scope["headers"] if name == sought), None)
 
 
-def _refused(refusal: Refused) -> JSONResponse:
+def _refused(refusal: AccessRefused) -> JSONResponse:
     error = {"code": INTERNAL_ERROR, "message": refusal.reason}
     headers = {name.decode(): value.decode() for name, value in refusal.headers}
     return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, refusal.status, headers)

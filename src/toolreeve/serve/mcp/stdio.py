@@ -10,11 +10,11 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from toolreeve.core.call import new_id
-from toolreeve.serve.mcp.conversation import Answering, Conversation
+from toolreeve.serve.mcp.connection import Answering, McpConnection
 from toolreeve.serve.mcp.pipes import LONGEST_LINE, Lines, Outlet, Pipes
 
 if TYPE_CHECKING:
-    from toolreeve.serve.mcp.views import View
+    from toolreeve.serve.mcp.tool_view import ToolView
 
 LAST_ANSWERS = 1.0
 """How many seconds requests get to be answered after the last one has come."""
@@ -35,12 +35,12 @@ def run(main: Coroutine[Any, Any, None]) -> None:
 class Service:
     """A conversation over the process's own pipes. `over` is set when the client is gone or we are told to end."""
 
-    def __init__(self, desk: Answering, pipes: Pipes, view: "View | None" = None) -> None:
+    def __init__(self, desk: Answering, pipes: Pipes, view: "ToolView | None" = None) -> None:
         self.over = asyncio.Event()
         self._told = self._ended = False
         self._pipes = pipes
         self._outlet = Outlet(asyncio.get_running_loop(), self.over.set)
-        self.conversation = Conversation(desk, self._outlet, session=new_id(), view=view)
+        self.conversation = McpConnection(desk, self._outlet, session=new_id(), view=view)
 
     async def begin(self) -> None:
         """When it returns, what the client had sent before has been heard, and answered if it could be at once."""
@@ -74,7 +74,7 @@ class Service:
 
 
 @asynccontextmanager
-async def serving(desk: Answering, pipes: Pipes, view: "View | None" = None) -> AsyncIterator[Service]:
+async def serving(desk: Answering, pipes: Pipes, view: "ToolView | None" = None) -> AsyncIterator[Service]:
     """Without a view, `desk` must be one that needs none, or sees to one itself."""
     service = Service(desk, pipes, view)
     await service.begin()

@@ -3,7 +3,7 @@
     python -P -m toolreeve.policy.shell.programs.compile
 
 Imports nothing of ours: the build of the wheel loads it before the package can be imported. It merges and never judges;
-`policy/shell/compiling.py` checks the specifications and their examples.
+`policy/shell/programs/validation.py` checks the specifications and their examples.
 """
 
 import json

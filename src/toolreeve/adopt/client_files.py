@@ -1,0 +1,252 @@
+"""Which servers does a client's file name, and in which words of ours? Read only; nothing here changes a file."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from toolreeve.adopt.clients import EACH, ConfigLocation, KeyPath, KnownClient
+from toolreeve.config.jsonc import BOM, json_document
+from toolreeve.config.mcp_servers.dialects import plain
+from toolreeve.config.mcp_servers.expansion import Surroundings
+from toolreeve.config.mcp_servers.reader import MAX_SERVERS, Origin, is_ourselves, parse_servers
+from toolreeve.config.readable_files import present
+from toolreeve.core.documents import Document, parse_toml
+from toolreeve.core.errors import ConfigError
+
+MAX_BYTES = 64 * 1024 * 1024
+_BARE = re.compile(r"\$(?=[A-Za-z_])([A-Za-z0-9_]+)")
+_OUR_OWN_WORD = frozenset({"trusted", "danger", "prefix"})
+"""What only the user's own file says; in a client's file these words mean something else, or nothing."""
+
+_MAY_GO = frozenset({"args", "env", "headers", "deny", "env_pass"})
+"""What says nothing when it is empty; an empty `allow` lets nothing through."""
+
+
+class Unfit(Exception):
+    """Why a server cannot be taken over."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adoptable:
+    """A server of a client, in our words. `section` and `key` are where it stands in the file, `lost` are words of it
+    that mean nothing here, `unasked` those that would have skipped asking."""
+
+    section: KeyPath
+    key: str
+    entry: Mapping[str, Any]
+    lost: tuple[str, ...]
+    unasked: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptEntry:
+    """A server that stays where it is, and why."""
+
+    section: KeyPath
+    key: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientFile:
+    """A client's file as it is. `ours` are the sections that already have an entry for us."""
+
+    client: KnownClient
+    place: ConfigLocation
+    text: str = field(repr=False)
+    value: Mapping[str, Any] = field(repr=False)
+    adoptable: tuple[Adoptable, ...] = ()
+    kept: tuple[KeptEntry, ...] = ()
+    ours: tuple[KeyPath, ...] = ()
+
+
+def read_client_file(client: KnownClient, place: ConfigLocation) -> ClientFile | None:
+    """None where there is no such file. Raises ConfigError for one that cannot be read or is malformed."""
+    if not present(place.path, most=MAX_BYTES):
+        return None
+    try:
+        content = place.path.read_bytes()
+    except OSError as problem:
+        raise ConfigError(f"cannot be read: {problem.strerror}", source=place.path) from None
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as problem:
+        line = content[: problem.start].count(b"\n") + 1
+        raise ConfigError("is not UTF-8 text", source=place.path, line=line) from None
+    return parse_client_file(client, place, text)
+
+
+def parse_client_file(client: KnownClient, place: ConfigLocation, text: str) -> ClientFile:
+    """Raises ConfigError for a text that is malformed."""
+    return _sorted(client, place, text, _parsed(client, place, text))
+
+
+def _parsed(client: KnownClient, place: ConfigLocation, text: str) -> Document:
+    parse = parse_toml if client.format == "toml" else json_document
+    document = parse(text.removeprefix(BOM), str(place.path))
+    if not isinstance(document.value, Mapping | None):
+        raise ConfigError("does not hold an object", source=place.path, line=1)
+    return document
+
+
+def _sorted(client: KnownClient, place: ConfigLocation, text: str, document: Document) -> ClientFile:
+    adoptable: list[Adoptable] = []
+    kept: list[KeptEntry] = []
+    ours: list[KeyPath] = []
+    value = document.value or {}
+    for section, servers in _sections(client, value):
+        if not isinstance(servers, Mapping):
+            raise document.error("is not a table of servers", path=section)
+        if len(adoptable) + len(servers) > MAX_SERVERS:
+            raise document.error(f"holds more than {MAX_SERVERS} servers", path=section)
+        for key, raw in servers.items():
+            if isinstance(raw, Mapping) and is_ourselves(raw):
+                ours.append(section)
+                continue
+            try:
+                _require_started(client, value, key)
+                adoptable.append(_adoptable(client, place, section, key, raw))
+            except Unfit as problem:
+                kept.append(KeptEntry(section=section, key=key, why=str(problem)))
+    return ClientFile(
+        client=client,
+        place=place,
+        text=text,
+        value=value,
+        adoptable=tuple(adoptable),
+        kept=tuple(kept),
+        ours=tuple(ours),
+    )
+
+
+def starts(client: KnownClient, value: Mapping[str, Any], key: str) -> str:
+    """Empty if the client starts a server of this name; else which list of its file is against it."""
+    for path in client.allowed:
+        if (names := _listed(value, path)) and key.casefold() not in names:
+            return f"{'.'.join(path)} does not name it"
+    for path in client.excluded:
+        if key.casefold() in _listed(value, path):
+            return f"{'.'.join(path)} names it"
+    return ""
+
+
+def _listed(value: Mapping[str, Any], path: KeyPath) -> frozenset[str]:
+    """The names in a list, whose case counts for nothing; an empty list is none."""
+    found = next((found for _, found in _below(value, path, ())), None)
+    return frozenset(str(name).casefold() for name in found) if isinstance(found, list) else frozenset()
+
+
+def _require_started(client: KnownClient, value: Mapping[str, Any], key: str) -> None:
+    """What its user turned off there is not turned on here."""
+    if why := starts(client, value, key):
+        raise Unfit(f"{client.title} does not start it: {why}")
+
+
+def _sections(client: KnownClient, value: Mapping[str, Any]) -> Iterator[tuple[KeyPath, Any]]:
+    for pattern in client.sections:
+        yield from _below(value, pattern, ())
+
+
+def _below(value: Any, pattern: KeyPath, path: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
+    if not pattern:
+        yield path, value
+    elif isinstance(value, Mapping):
+        for key in value if pattern[0] == EACH else [pattern[0]]:
+            if key in value:
+                yield from _below(value[key], pattern[1:], (*path, key))
+
+
+def _adoptable(client: KnownClient, place: ConfigLocation, section: KeyPath, key: str, raw: Any) -> Adoptable:
+    """Raises Unfit for what could not work here as it does there."""
+    if not isinstance(raw, Mapping):
+        raise Unfit("it is not a table")
+    if "sandbox" in raw or raw.get("sandboxEnabled"):
+        raise Unfit("it is confined in the client's own way")
+    words = plain(_in_common_words(client, raw), own=False)
+    entry = {
+        name: value
+        for name, value in words.entry.items()
+        if name not in _OUR_OWN_WORD and (value or name not in _MAY_GO)
+    }
+    if "url" in entry and "type" not in entry and "httpUrl" not in raw and client.url_kind != "http":
+        entry["type"] = client.url_kind
+    entry = _anchored(entry, _root(place, section))
+    _require_unicode([*section, key, entry])
+    _require_usable(key, entry)
+    return Adoptable(section=section, key=key, entry=entry, lost=words.unknown, unasked=words.unasked)
+
+
+def _in_common_words(client: KnownClient, raw: Mapping[str, Any]) -> Mapping[str, Any]:
+    return _with_braces(raw) if client.bare_variables else raw
+
+
+def _with_braces(value: Any) -> Any:
+    if isinstance(value, str):
+        return _BARE.sub(r"${\1}", value)
+    if isinstance(value, Mapping):
+        return {key: _with_braces(inner) for key, inner in value.items()}
+    return [_with_braces(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _root(place: ConfigLocation, section: KeyPath) -> Path | None:
+    """The folder that a server belongs to, where it belongs to one."""
+    if section[0] == "projects":
+        return Path(section[1])
+    if not place.shared:
+        return None
+    return place.path.parent if place.path.name == ".mcp.json" else place.path.parent.parent
+
+
+def _anchored(entry: Mapping[str, Any], root: Path | None) -> dict[str, Any]:
+    """The entry as it must be written in another place: paths that started at its folder still do."""
+    if root is None:
+        for key in ("command", "cwd", "env_file"):
+            if str(entry.get(key, "")).startswith("."):
+                raise Unfit(f"its {key} is a path relative to wherever the client starts")
+        return dict(entry)
+    anchored: dict[str, Any] = _replaced(entry, "${workspaceFolder}", str(root))
+    for key in ("command", "cwd", "env_file"):
+        value = anchored.get(key)
+        if isinstance(value, str) and (key != "command" or value.startswith(".")) and not value.startswith(("~", "$")):
+            anchored[key] = str(root / value)
+    if "command" in anchored:
+        anchored.setdefault("cwd", str(root))
+    return anchored
+
+
+def _replaced(value: Any, what: str, by: str) -> Any:
+    if isinstance(value, str):
+        return value.replace(what, by)
+    if isinstance(value, Mapping):
+        return {key: _replaced(inner, what, by) for key, inner in value.items()}
+    return [_replaced(inner, what, by) for inner in value] if isinstance(value, list) else value
+
+
+class _Anything(dict[str, str]):
+    """An environment in which everything is set: whether a variable is there shows only when a server is started."""
+
+    def get(self, *_: Any) -> Any:
+        return "x"
+
+    def __missing__(self, _: str) -> str:
+        return "x"
+
+
+def _require_unicode(values: Any) -> None:
+    """JSON can name half a character, which no file of ours can hold."""
+    try:
+        json.dumps(values, ensure_ascii=False, default=str).encode()
+    except UnicodeEncodeError:
+        raise Unfit("it holds text that is not Unicode") from None
+
+
+def _require_usable(key: str, entry: Mapping[str, Any]) -> None:
+    known = Surroundings(environ=_Anything(), secret=lambda _: "x", workspace="/", home="/")
+    trial = {name: value for name, value in entry.items() if name != "env_file"}
+    found = parse_servers({"mcp_servers": {key: trial}}, Origin(source="", base=Path("/"), own=True), known)
+    for problem in found.problems:
+        at = problem.key.removeprefix(f"mcp_servers.{key}").lstrip(".")
+        raise Unfit(f"{at}: {problem.problem}" if at else problem.problem)

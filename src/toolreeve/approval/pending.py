@@ -1,0 +1,126 @@
+"""Where does a question wait while nobody is there? On the docket, which outlives the call and the process.
+
+Written down whole, so that a person sees later what they would have seen then; the answer fits this one call, once.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from toolreeve.approval.request import Answer, Request, Scope, fingerprint
+from toolreeve.core.action import Action
+from toolreeve.core.call import Principal, Role, ToolCall
+from toolreeve.core.danger import DangerLevel
+from toolreeve.core.effects import Effect, EffectKind
+from toolreeve.core.verdict import Decision, Verdict
+
+Record = Mapping[str, Any]
+"""Plain data, as JSON has it."""
+
+
+class PendingApproval(Protocol):
+    """A question on the docket. `answer` is None until somebody has decided."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def asked(self) -> float: ...
+
+    @property
+    def expires(self) -> float: ...
+
+    @property
+    def answer(self) -> Record | None: ...
+
+
+class PendingApprovals(Protocol):
+    async def file(self, *, binding: str, holder: str, tool: str, question: Record) -> tuple[PendingApproval, bool]:
+        """The matter that waits, and whether it is new: the same question is not asked twice at the same time."""
+        ...
+
+    async def take(self, *, binding: str, holder: str) -> PendingApproval | None:
+        """A matter that was decided, for once: nobody else gets it after this."""
+        ...
+
+
+def holder_of(principal: Principal, credential: str) -> str:
+    """The principal, and what it showed to be let in: another token of the same user is another holder."""
+    return fingerprint(principal.user, principal.role.value, credential)
+
+
+def write_question(request: Request, action: Action) -> Record:
+    call, verdict = action.call, request.verdict
+    return {
+        "call_id": request.call_id,
+        "tool": request.tool,
+        "danger": request.danger.value,
+        "args": dict(request.args),
+        "given": None if call.args == request.args else dict(call.args),
+        "hidden": action.spec.hidden,
+        "effects": [[effect.kind.value, effect.target] for effect in request.effects],
+        "session": request.session,
+        "user": request.principal.user,
+        "role": request.principal.role.value,
+        "origin": request.origin,
+        "timeout": call.timeout,
+        "cost": call.estimated_cost,
+        "verdict": [verdict.decision.value, verdict.layer, verdict.reason, verdict.rule],
+        "binding": request.binding,
+        "preview": request.preview,
+        "lasting": request.lasting,
+    }
+
+
+def read_question(number: str, record: Record) -> Request:
+    """The question as it was asked. Its digest is the docket's number: an answer to it fits no live question."""
+    decision, layer, reason, rule = record["verdict"]
+    return Request(
+        id=number,
+        call_id=record["call_id"],
+        tool=record["tool"],
+        danger=DangerLevel(record["danger"]),
+        args=record["args"],
+        effects=tuple(Effect(EffectKind(kind), target) for kind, target in record["effects"]),
+        session=record["session"],
+        principal=_principal(record),
+        origin=record["origin"],
+        verdict=Verdict(Decision(decision), layer, reason, rule),
+        digest=number,
+        binding=record["binding"],
+        preview=record["preview"],
+        lasting=record["lasting"],
+    )
+
+
+def read_call(record: Record) -> ToolCall:
+    """The call that was asked about, to be made again."""
+    return ToolCall(
+        tool=record["tool"],
+        args=record["args"] if record["given"] is None else record["given"],
+        session=record["session"],
+        principal=_principal(record),
+        origin=record["origin"],
+        timeout=record["timeout"],
+        estimated_cost=record["cost"],
+    )
+
+
+def write_answer(answer: Answer) -> Record:
+    return {
+        "granted": answer.granted is True,
+        "by": answer.by,
+        "scope": answer.scope.value,
+        "note": answer.note,
+        "args": None if answer.args is None else dict(answer.args),
+    }
+
+
+def read_answer(request: Request, record: Record) -> Answer:
+    """What was decided on the docket, as the answer to a live question about the same call."""
+    if record["granted"] is not True:
+        return request.deny(by=record["by"], note=record["note"])
+    return request.allow(by=record["by"], scope=Scope(record["scope"]), note=record["note"], args=record["args"])
+
+
+def _principal(record: Record) -> Principal:
+    return Principal(user=record["user"], role=Role(record["role"]))

@@ -1,0 +1,1 @@
+"""The `doctor` command: checks of the machine, the configuration and every control."""

@@ -1,0 +1,130 @@
+"""How was the command line called? Options that every command takes, before or after its name.
+
+Nothing heavy is imported here: `toolreeve --help` must stay light.
+"""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from toolreeve.config import Configuration
+
+MODES = ("default", "plan", "strict", "bypass")
+
+
+class ReaderGone(Exception):
+    """Whoever read our output closed it: no error, only the end. A BrokenPipeError would be taken by click."""
+
+
+@dataclass(slots=True)
+class Options:
+    """What the options that are common to all commands say."""
+
+    workspace: str | None = None
+    mode: str | None = None
+    json: bool = False
+    plain: bool = False
+    verbose: bool = False
+    found: "Configuration | None" = None
+
+    def configuration(self) -> "Configuration":
+        """Look the configuration up once, and tell on stderr what was passed over."""
+        if self.found is None:
+            self.found = self._look_up()
+        return self.found
+
+    def _look_up(self) -> "Configuration":
+        from toolreeve.cli.output import note
+        from toolreeve.config import load
+
+        found = load({"workspace.dir": self.workspace, "policy.mode": self.mode}, origin="flag")
+        for notice in found.notices:
+            note(notice)
+        return found
+
+
+def current() -> Options:
+    return click.get_current_context().ensure_object(Options)
+
+
+def _remember(field: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+    def callback(context: click.Context, _: click.Parameter, value: Any) -> None:
+        if value:
+            setattr(context.ensure_object(Options), field, value)
+
+    return callback
+
+
+def _flag(*names: str, field: str, description: str) -> click.Option:
+    return click.Option(
+        names, is_flag=True, expose_value=False, is_eager=True, help=description, callback=_remember(field)
+    )
+
+
+def common_options(*, json: bool = True) -> list[click.Parameter]:
+    """Fresh option objects for one command. `call` brings a `--json` of its own."""
+    options: list[click.Parameter] = [
+        click.Option(
+            ("--workspace",),
+            metavar="DIR",
+            expose_value=False,
+            help="The directory that tools work in.",
+            callback=_remember("workspace"),
+        ),
+        click.Option(
+            ("--mode",),
+            type=click.Choice(MODES),
+            expose_value=False,
+            help="How much may run unasked.",
+            callback=_remember("mode"),
+        ),
+        _flag("--no-color", field="plain", description="No colours, even on a terminal."),
+        _flag("--verbose", "-v", field="verbose", description="Say more on stderr."),
+    ]
+    if json:
+        options.insert(2, _flag("--json", field="json", description="Answer in JSON."))
+    return options
+
+
+class CliCommand(click.Command):
+    """A command that takes the common options after its name, too."""
+
+    own_json = False
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params = [*self.params, *common_options(json=not self.own_json)]
+
+
+class CliGroup(click.Group):
+    """A group whose unknown commands are answered with the nearest known one."""
+
+    command_class = CliCommand
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params = [*self.params, *common_options()]
+
+    def resolve_command(
+        self, context: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if self.get_command(context, name) is None and not name.startswith("-"):
+            raise click.UsageError(self._unknown(context, name), context)
+        return super().resolve_command(context, args)
+
+    def _unknown(self, context: click.Context, name: str) -> str:
+        import difflib
+
+        known = self.list_commands(context)
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
+        return f"no such command {name!r}; {hint}"
+
+
+def on_terminal() -> bool:
+    return sys.stdout.isatty()

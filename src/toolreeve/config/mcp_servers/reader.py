@@ -1,0 +1,290 @@
+"""Which servers does a document name? Each entry becomes a `ServerSpec` or a problem, and stops no other.
+
+Values are resolved here, once; what a project's own file says about trust and danger counts only towards more care.
+"""
+
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from toolreeve.config.mcp_servers.dialects import OWN, SECTIONS, plain
+from toolreeve.config.mcp_servers.expansion import Expander, Surroundings
+from toolreeve.config.mcp_servers.names import server_name
+from toolreeve.config.mcp_servers.resolver import Rejected, resolve
+from toolreeve.config.mcp_servers.schema import SERVER
+from toolreeve.config.mcp_servers.secret_values import veiled
+from toolreeve.core.danger import DangerLevel
+from toolreeve.core.errors import ConfigError
+from toolreeve.core.schema import Schema, SchemaProblem, nearest
+from toolreeve.upstream.oauth.settings import OAuthSettings
+from toolreeve.upstream.server_spec import ServerSpec
+
+KeyPath = tuple[str | int, ...]
+_OURSELVES = re.compile(r"toolreeve(?:\[[^\]]*\])?(?:(?:@|==).*)?")
+MAX_SERVERS = 500
+UNTRUSTED = DangerLevel.HIGH
+_SCHEMA = Schema(SERVER)
+# An `@` behind the host is no end of a user's name: what is shown as the host must be the host.
+_AUTHORITY = re.compile(r"([^/?#\\]*)(.*)", re.DOTALL)
+_QUERY = re.compile(r"[?#]")
+_QUOTED = frozenset({"args", "env", "headers", "oauth", "url"})
+"""Where secrets may stand: what is wrong there is said without the value."""
+_QUOTE = re.compile(r"(, got [a-z]+) .*", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where entries stand. `own`: in a file of ours or in code, where every key must be known. `project`: in a file
+    that came with the workspace. Relative paths start at `base`."""
+
+    source: str
+    base: Path
+    own: bool
+    project: bool = False
+    line_of: Callable[[KeyPath], int | None] = lambda _: None
+
+    def place(self, path: KeyPath) -> str:
+        line = self.line_of(path)
+        return self.source if line is None else f"{self.source}:{line}"
+
+    def error(self, problem: str, *, path: KeyPath, fix: str = "") -> ConfigError:
+        key = ".".join(map(str, path))
+        return ConfigError(problem, source=self.source, line=self.line_of(path), key=key, fix=fix)
+
+
+class LeftOut(ConfigError):
+    """A server that is written down and cannot be used as it stands there. `place` is where that is."""
+
+    def __init__(self, server: str, place: str, problem: ConfigError) -> None:
+        where = {"source": problem.source, "line": problem.line, "key": problem.key}
+        super().__init__(problem.problem, fix=problem.fix, **where)  # type: ignore[arg-type]
+        self.server, self.place = server, place
+
+
+@dataclass(slots=True)
+class Servers:
+    """What was found: specs in their order, what is wrong with the others, and what a person should be told."""
+
+    specs: list[ServerSpec] = field(default_factory=list)
+    problems: list[ConfigError] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+
+    def add(self, spec: ServerSpec) -> None:
+        """The first of a name stays; the other is told about."""
+        for kept in self.specs:
+            if kept.name == spec.name:
+                self.notices.append(
+                    f"{spec.source}: the server {spec.name!r} is ignored: {kept.source} has one already"
+                )
+                return
+        self.specs.append(spec)
+
+    def take(self, other: "Servers") -> None:
+        for spec in other.specs:
+            self.add(spec)
+        self.problems += other.problems
+        self.notices += other.notices
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerEntry:
+    name: Any
+    raw: Any
+    path: KeyPath
+
+
+def parse_servers(document: Any, origin: Origin, surroundings: Surroundings) -> Servers:
+    """The servers of a whole document, wherever in it they stand."""
+    found = Servers()
+    for path, section in sections(document):
+        found_here = list(entries(section, path))
+        if len(found_here) > MAX_SERVERS:
+            found.problems.append(origin.error(f"names more than {MAX_SERVERS} servers", path=path))
+        for entry in found_here[:MAX_SERVERS]:
+            _read(entry, origin, surroundings, found)
+    return found
+
+
+def sections(document: Any) -> Iterator[tuple[KeyPath, Any]]:
+    if isinstance(document, (list, tuple)):
+        yield (), document
+        return
+    for path in SECTIONS:
+        section: Any = document
+        for key in path:
+            section = section.get(key) if isinstance(section, Mapping) else None
+        if section is not None:
+            yield path, section
+
+
+def entries(section: Any, path: KeyPath) -> Iterator[ServerEntry]:
+    """A table by name, or a list of tables that say their names."""
+    if isinstance(section, Mapping):
+        for name, raw in section.items():
+            yield ServerEntry(name=name, raw=raw, path=(*path, name))
+    elif isinstance(section, (list, tuple)):
+        for index, raw in enumerate(section):
+            named = raw.get("name") if isinstance(raw, Mapping) else None
+            yield ServerEntry(name=named, raw=raw, path=(*path, index))
+    else:
+        yield ServerEntry(name=None, raw=section, path=path)
+
+
+def _read(entry: ServerEntry, origin: Origin, surroundings: Surroundings, found: Servers) -> None:
+    before = {spec.name: spec.source for spec in found.specs}
+    try:
+        spec = _parse(entry, origin, surroundings, found.notices)
+    except Rejected as problem:
+        error = origin.error(str(problem), path=(*entry.path, *problem.key), fix=problem.fix)
+        found.problems.append(LeftOut(str(entry.path[-1]), origin.place(entry.path), error) if entry.path else error)
+        return
+    if spec is None:
+        return
+    if spec.name in before:
+        text = f"is called {spec.name!r} like the server of {before[spec.name]}"
+        found.problems.append(origin.error(text, path=entry.path, fix="rename one of them"))
+    else:
+        found.specs.append(spec)
+
+
+def _parse(entry: ServerEntry, origin: Origin, surroundings: Surroundings, notices: list[str]) -> ServerSpec | None:
+    """None for an entry that means ourselves."""
+    if not isinstance(entry.name, str):
+        raise Rejected("has no name" if isinstance(entry.raw, Mapping) else "is not a table", "name each server")
+    if not isinstance(entry.raw, Mapping):
+        raise Rejected("is not a table", 'write its command and args, or its url, such as { command = "…" }')
+    here = origin.place(entry.path)
+    told = [f"{here}: {text}" for text in _remarks(entry, origin)]
+    if is_ourselves(entry.raw):
+        return None
+    name = _name(entry.name)
+    own = _checked(entry.raw, origin)
+    if origin.project:
+        own, withheld = _without_self_praise(own)
+        told += [
+            f"{here}: {key} of a project's own server is ignored: only your own file may say it" for key in withheld
+        ]
+    spec = resolve(name, own, Expander(surroundings), base=origin.base, source=here, place=shown(own))
+    _check_login(spec)
+    notices += told
+    return _placed(spec, origin, surroundings)
+
+
+def _placed(spec: ServerSpec, origin: Origin, surroundings: Surroundings) -> ServerSpec:
+    """Interpreters run what lies where they are started, so only a project's own server is started in the workspace;
+    one in the sandbox sees nothing else."""
+    if spec.cwd is not None or spec.sandbox is not None or origin.project:
+        return spec
+    return replace(spec, cwd=str(origin.base) if origin.source == "code" else surroundings.home)
+
+
+def _check_login(spec: ServerSpec) -> None:
+    try:
+        OAuthSettings.parse(spec.oauth, source=spec.source, server=spec.name)
+    except ConfigError as problem:
+        raise Rejected(problem.problem, problem.fix, ("oauth", problem.key.rpartition(".")[2])) from None
+
+
+def _remarks(entry: ServerEntry, origin: Origin) -> Iterator[str]:
+    found = plain(entry.raw, own=origin.own)
+    for key in found.unasked:
+        yield f"{key} of the server {entry.name!r} allows nothing here: only the policy does"
+    if found.unknown and not origin.own:
+        yield f"{', '.join(found.unknown)} of the server {entry.name!r} means nothing here"
+
+
+def is_ourselves(raw: Mapping[str, Any]) -> bool:
+    """Whether the entry would start us, by itself or with `uvx`, `python -m` and the like, or asks for the builtin
+    tools, which are here."""
+    entry = plain(raw, own=True).entry
+    if entry.get("type") == "builtin":
+        return True
+    args = entry.get("args")
+    words = [entry.get("command"), *(args if isinstance(args, list) else ())]
+    texts = [word if isinstance(word, str) else "" for word in words]
+    return any(
+        _OURSELVES.fullmatch(PurePosixPath(text).name) and _command(texts[index:]) == "mcp"
+        for index, text in enumerate(texts)
+    )
+
+
+def _command(words: Sequence[str]) -> str | None:
+    """Which of our commands is meant, past the options that stand before it."""
+    rest = iter(words[1:])
+    for word in rest:
+        if not word.startswith("-"):
+            return word
+        if word in ("--workspace", "--mode"):
+            next(rest, None)
+    return None
+
+
+def _name(given: str) -> str:
+    try:
+        return server_name(given)
+    except ValueError as problem:
+        raise Rejected(f"the name {given!a} {problem}", "rename it: letters, digits, '.', '_' and '-'") from None
+
+
+def _checked(raw: Mapping[str, Any], origin: Origin) -> dict[str, Any]:
+    found = plain(raw, own=origin.own)
+    if origin.own and found.unknown:
+        known = sorted(OWN)
+        raise Rejected(
+            f"unknown key{nearest(found.unknown[0], known)}", f"known are {', '.join(known)}", found.unknown[:1]
+        )
+    for problem in _problems(found.entry):
+        key, *inner = (*problem.pointer.split("/")[1:], "")
+        if key not in _QUOTED:
+            raise Rejected(problem.text, _described(key), (key,) if key else ())
+        raise Rejected(_QUOTE.sub(r"\1", problem.text), _described(key), (key, *inner[:1]) if inner[0] else (key,))
+    return dict(found.entry)
+
+
+def _problems(entry: Mapping[str, Any]) -> list[SchemaProblem]:
+    try:
+        return _SCHEMA.problems(dict(entry))
+    except ValueError as problem:
+        raise Rejected(f"holds a value that no server takes: {problem}", "write texts and numbers") from None
+
+
+def _described(key: str) -> str:
+    about = SERVER["properties"].get(key, {})
+    return str(about.get("description", ""))
+
+
+def _without_self_praise(entry: dict[str, Any]) -> tuple[dict[str, Any], Sequence[str]]:
+    """The entry without what would make it look safer than an unknown server is, and the keys that went.
+
+    A prefix of its choice would give its tools the names of another server's, to which the policy may allow more.
+    """
+    praise = [key for key in ("trusted",) if entry.get(key)]
+    if "prefix" in entry:
+        praise.append("prefix")
+    levels = entry.get("danger", {})
+    named = levels.values() if isinstance(levels, Mapping) else (levels,)
+    if any(DangerLevel(level) < UNTRUSTED for level in named):
+        praise.append("danger")
+    if "env_file" in entry:
+        praise.append("env_file")
+    return {key: value for key, value in entry.items() if key not in praise}, praise
+
+
+def shown(entry: Mapping[str, Any]) -> str:
+    """Where it leads, without what looks like a secret."""
+    args = entry.get("args")
+    return place({**entry, "args": veiled([*map(str, args)])} if isinstance(args, list) else entry)
+
+
+def place(entry: Mapping[str, Any]) -> str:
+    """The command line, or the URL without what may be a credential, as written: whoever decides whether it may run
+    sees all of it."""
+    if "command" in entry:
+        args = entry.get("args")
+        return shlex.join(map(str, [entry["command"], *(args if isinstance(args, list) else ())]))
+    scheme, _, rest = str(entry.get("url", "")).partition("://")
+    host, path = _AUTHORITY.fullmatch(rest).groups()  # type: ignore[union-attr]
+    return f"{scheme}://{host.rpartition('@')[2]}{_QUERY.split(path, maxsplit=1)[0]}" if rest else scheme

@@ -1,0 +1,1 @@
+"""Secrets: which paths may hold them, how values are recognised and redacted."""

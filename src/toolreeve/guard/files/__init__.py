@@ -1,0 +1,1 @@
+"""File access within the configured roots, by descriptor."""

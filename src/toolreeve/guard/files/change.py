@@ -1,0 +1,170 @@
+"""Where may a change happen, and what is there now? What every kind of change needs: a judged spot that is held for it,
+what stands there kept for undo, and the operating system's refusals told as failures.
+"""
+
+import os
+import stat
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+
+from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.files import Changed, Keep
+from toolreeve.core.git_config import find_harm
+from toolreeve.core.guarded_paths import REPOSITORY_NAMES, is_repository
+from toolreeve.core.tool_state import find_programs
+from toolreeve.guard.files.draft import make_directories, remove_empty
+from toolreeve.guard.files.errors import failed, forbidden, from_system, missing_directory
+from toolreeve.guard.files.paths import READING, Paths, Spot
+from toolreeve.guard.files.reader import fingerprint_file, require_regular
+from toolreeve.guard.files.roots import SETTING
+
+_ATTEMPTS = 4
+
+
+class Outdated(Exception):
+    """What was there changed between looking and acting; look again."""
+
+
+class ChangeTarget:
+    """Changes of one path follow one another: each holds its spot until it is done."""
+
+    def __init__(self, paths: Paths, *, allowed: bool, keep: Keep | None) -> None:
+        self._paths, self._allowed, self._keep = paths, allowed, keep
+        self._locks = tuple(threading.Lock() for _ in range(64))
+
+    def place(self, path: str, *, follow: bool) -> Spot:
+        """The spot of a path that may be changed, judged both as spelled and as what it leads to."""
+        self.require_allowed()
+        spelled = self._paths.roots.read(path).path
+        if self._paths.roots.find(spelled) is not None:
+            self._paths.require(spelled, path, change=True)
+        spot = self._paths.spot(path, follow=follow)
+        try:
+            if spot.name == "." or (not spot.parts and not spot.missing and not spot.name):
+                raise failed(ErrorCode.WRITE_ERROR, path, "is a directory, not a file")
+            self._paths.require(spot.path, path, change=True)
+            self._refuse_repositories(spot, path)
+        except ToolError:
+            os.close(spot.descriptor)
+            raise
+        return spot
+
+    def _refuse_repositories(self, spot: Spot, path: str) -> None:
+        """A directory is a repository by what is in it, so what would make one is refused like one's settings."""
+        names = [*spot.parts, *spot.missing, spot.name]
+        for at, name in enumerate(names):
+            folded = name.casefold()
+            if folded == ".git":
+                return
+            if folded in REPOSITORY_NAMES and is_repository({*_signs(spot.root.join(names[:at])), folded}):
+                if self._paths.roots.is_allowed(spot.path, spot.root):
+                    return
+                raise forbidden(path, f"git would obey it as part of a repository; refused unless {SETTING} names it")
+
+    def require_inert(self, spot: Spot, path: str, data: bytes) -> None:
+        """Refuse to let a file choose programs for the host to run, where its content decides that."""
+        kind = self._paths.roots.judged_by(spot.path)
+        harm = find_harm(kind, data)
+        if kind == "state" and (named := find_programs(os.path.basename(spot.path).casefold(), data)):
+            harm = f"it leads the host to programs ({', '.join(sorted(named))})"
+        if harm is not None:
+            raise forbidden(path, f"{harm}; it is refused unless {SETTING} names it")
+
+    def require_allowed(self) -> None:
+        if not self._allowed:
+            raise ToolError(
+                ErrorCode.WRITE_DISABLED, "Writing is turned off for this workspace (workspace.allow_write = false)"
+            )
+
+    def require_directory(self, spot: Spot, path: str, *, create: bool) -> None:
+        if spot.missing and not create:
+            raise missing_directory(self._paths.relative(spot.root, [*spot.parts, spot.missing[0]]), path)
+
+    def remove_directory(self, path: str) -> bool:
+        with self.place(path, follow=False) as spot, told(path):
+            return remove_empty(spot)
+
+    def fingerprint_spot(self, spot: Spot) -> str | None:
+        found = spot.stat()
+        if found is None:
+            return None
+        if stat.S_ISLNK(found.st_mode):
+            return f"link:{os.readlink(spot.name, dir_fd=spot.descriptor)}"
+        if stat.S_ISDIR(found.st_mode):
+            return f"directory:{found.st_dev}:{found.st_ino}"
+        if not stat.S_ISREG(found.st_mode):
+            return f"other:{found.st_mode}"
+        with self.opened(spot) as (descriptor, opened):
+            return fingerprint_file(descriptor, opened)
+
+    def keep_former(self, spot: Spot, path: str, found: os.stat_result) -> tuple[str | None, bool]:
+        """The fingerprint of what is about to go, and whether it can come back."""
+        if stat.S_ISLNK(found.st_mode):
+            return self.fingerprint_spot(spot), self._keep is not None
+        require_regular(found, path, otherwise=ErrorCode.WRITE_ERROR)
+        with self.opened(spot) as (descriptor, opened):
+            return fingerprint_file(descriptor, opened), self.save(descriptor, opened)
+
+    def save(self, descriptor: int, found: os.stat_result) -> bool:
+        if self._keep is None or found.st_size > self._keep.largest:
+            return False
+        self._keep.save(descriptor)
+        return True
+
+    @contextmanager
+    def opened(self, spot: Spot) -> Iterator[tuple[int, os.stat_result]]:
+        descriptor = spot.open(READING)
+        try:
+            yield descriptor, require_regular(os.fstat(descriptor), spot.path)
+        finally:
+            os.close(descriptor)
+
+    @contextmanager
+    def made_directories(self, spot: Spot, made: Sequence[str]) -> Iterator[None]:
+        """Make the missing directories; what then fails leaves none of them behind."""
+        try:
+            make_directories(spot)
+            yield
+        except BaseException:
+            for directory in reversed(made):
+                with suppress(ToolError, OSError):
+                    self.remove_directory(directory)
+            raise
+
+    @contextmanager
+    def hold(self, *paths: str) -> Iterator[None]:
+        numbers = sorted({hash(path) % len(self._locks) for path in paths})
+        with ExitStack() as held:
+            for number in numbers:
+                held.enter_context(self._locks[number])
+            yield
+
+    def steadily(self, path: str, attempt: Callable[[], Changed]) -> Changed:
+        for _ in range(_ATTEMPTS):
+            try:
+                with told(path):
+                    return attempt()
+            except (Outdated, FileExistsError):
+                continue
+        raise ToolError(ErrorCode.WRITE_ERROR, f"{path}: keeps being changed by someone else")
+
+
+def _signs(directory: str) -> set[str]:
+    """What of a repository a directory has."""
+    return {name.casefold() for name in ("HEAD", "objects", "commondir") if os.path.lexists(f"{directory}/{name}")}
+
+
+@contextmanager
+def told(path: str) -> Iterator[None]:
+    """What the operating system refuses is a failure of the write, but for a name that was just taken."""
+    try:
+        yield
+    except FileExistsError:
+        raise
+    except OSError as problem:
+        raise from_system(problem, path, ErrorCode.WRITE_ERROR) from None
+
+
+def to_make(spot: Spot) -> tuple[str, ...]:
+    return tuple(spot.root.join([*spot.parts, *spot.missing[: at + 1]]) for at in range(len(spot.missing)))

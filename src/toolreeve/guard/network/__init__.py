@@ -1,0 +1,1 @@
+"""Outgoing connections: addresses, rules, and the guarded HTTP client."""

@@ -1,0 +1,125 @@
+"""What would a call be if its tool were registered? Answers policy questions about names alone; nothing here can run.
+
+A name that nobody knows is HIGH danger, a tool of a server is untrusted, and paths are taken as written.
+"""
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from toolreeve.core.action import Action
+from toolreeve.core.call import LOCAL, Principal, ToolCall
+from toolreeve.core.context import Context
+from toolreeve.core.danger import DangerLevel
+from toolreeve.core.effects import Effect, EffectKind, Reach
+from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.files import Files
+from toolreeve.core.result import Output
+from toolreeve.core.schema import Schema
+from toolreeve.core.tool import BoundTool, ToolSpec
+from toolreeve.policy.conditions import absolute, host_of
+from toolreeve.policy.known_tools import KNOWN, Effects, KnownTool, canonical
+
+_UNKNOWN = KnownTool(DangerLevel.HIGH, "unknown")
+_ANYTHING: Mapping[str, Any] = {"type": "object"}
+_METHODS = {
+    "GET": DangerLevel.SAFE,
+    "HEAD": DangerLevel.SAFE,
+    "OPTIONS": DangerLevel.SAFE,
+    "POST": DangerLevel.MEDIUM,
+    "PUT": DangerLevel.MEDIUM,
+    "PATCH": DangerLevel.MEDIUM,
+}
+
+
+class _Place:
+    """Stands for the files of a workspace: all that is known of it is where it is."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+
+
+def imagine(
+    tool: str,
+    args: Mapping[str, Any],
+    *,
+    root: str = "/",
+    principal: Principal = LOCAL,
+    session: str = "default",
+    origin: str = "python",
+    cost: float = 0.0,
+) -> Action:
+    call = ToolCall(tool=tool, args=args, principal=principal, session=session, origin=origin, estimated_cost=cost)
+    return Action(call, imagined_tool(canonical(tool)), args, cast(Files, _Place(root)))
+
+
+@functools.lru_cache(maxsize=4096)
+def imagined_tool(name: str) -> BoundTool:
+    known = KNOWN.get(name, _UNKNOWN)
+    server = name.partition("__")[0] if "__" in name and name not in KNOWN else None
+    spec = ToolSpec(
+        name=name,
+        description="",
+        input=_ANYTHING,
+        danger=known.danger,
+        category=known.category,
+        read_only=known.read_only,
+        idempotent=known.read_only,
+        source="policy",
+        server=server,
+        trusted=server is None,
+    )
+    return BoundTool(
+        spec=spec,
+        run=_refuse,
+        input=Schema(_ANYTHING),
+        assess=_ASSESSMENTS.get(name),
+        list_effects=functools.partial(_request_effects if name == "http_request" else _list_effects, known.effects),
+    )
+
+
+async def _refuse(_: dict[str, Any], context: Context) -> Output:
+    raise ToolError(ErrorCode.TOOL_NOT_FOUND, f"{context.call.tool!r} is only known by name; it cannot run")
+
+
+def _assess_request(args: Mapping[str, Any]) -> DangerLevel:
+    return _METHODS.get(str(args.get("method", "GET")).upper(), DangerLevel.HIGH)
+
+
+def _assess_format(args: Mapping[str, Any]) -> DangerLevel:
+    return DangerLevel.SAFE if args.get("check_only", True) is True else DangerLevel.MEDIUM
+
+
+_ASSESSMENTS = {"http_request": _assess_request, "run_format": _assess_format}
+
+
+def _list_effects(effects: Effects, args: Mapping[str, Any], files: Files) -> Sequence[Effect]:
+    found = []
+    for kind, parameters, reach in effects:
+        unnamed = files.root if kind is EffectKind.READ or reach is not Reach.EXACT else None
+        value = next((args[name] for name in parameters if args.get(name) is not None), unnamed)
+        found += [Effect(kind, _target(kind, each, files.root), reach) for each in _each(value)]
+    return found
+
+
+def _request_effects(effects: Effects, args: Mapping[str, Any], files: Files) -> Sequence[Effect]:
+    """A request that only asks sends nothing."""
+    found = _list_effects(effects, args, files)
+    if _assess_request(args) is not DangerLevel.SAFE:
+        return found
+    return [effect for effect in found if effect.kind is not EffectKind.SEND]
+
+
+def _each(value: Any) -> list[str]:
+    """The texts in a value: itself, or those of a list."""
+    return [each for each in (value if isinstance(value, (list, tuple)) else [value]) if isinstance(each, str)]
+
+
+def _target(kind: EffectKind, value: str, root: str) -> str:
+    match kind:
+        case EffectKind.READ | EffectKind.WRITE | EffectKind.DELETE:
+            return absolute(value, root)
+        case EffectKind.NET | EffectKind.SEND if kind is EffectKind.NET or "://" in value:
+            return host_of(value) or value
+        case _:
+            return value

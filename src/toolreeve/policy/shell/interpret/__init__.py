@@ -1,0 +1,1 @@
+"""Interpretation of parsed commands: expansion, scope and what each command does."""

@@ -1,0 +1,195 @@
+"""What does one command, at one place in the script, turn out to do? A notebook that judges write into."""
+
+import re
+from typing import NamedTuple, Protocol
+from urllib.parse import urlsplit
+
+from toolreeve.core.danger import DangerLevel
+from toolreeve.core.effects import Effect, EffectKind, Reach, reads
+from toolreeve.policy.shell.interpret.expansion import Glob, Open, Word, shown, stem_of
+from toolreeve.policy.shell.interpret.paths import QUIET, resolve, resolve_all, under
+from toolreeve.policy.shell.interpret.printed_paths import Printed
+from toolreeve.policy.shell.interpret.scope import ShellScope
+from toolreeve.policy.shell.programs.arguments import NotKnown
+from toolreeve.policy.shell.programs.spec import Program
+
+_READ, _EXACT = EffectKind.READ, Reach.EXACT  # looked up once: a member of an enumeration is dear to name
+_UNREAD = QUIET | {"", "-"}
+_CLIMBING = re.compile(r"(?:\.\./)+|\.\.\Z")
+_UP = re.compile(r"(?:\A|/)\.\.(?:/|\Z)")
+_MAY_BE_UP = re.compile(r"(?:\A|/)\.\.?[*?\[][^/]*\Z")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+class Judging(Protocol):
+    """Judges commands inside commands."""
+
+    def run(self, words: list[Word], scope: ShellScope, piped: Printed) -> Printed: ...
+
+    def run_text(self, text: str, scope: ShellScope) -> Printed: ...
+
+    def judge(self, spec: Program, words: list[Word], site: "CommandSite") -> Printed: ...
+
+
+class PartOf(NamedTuple):
+    """One simple command: what it runs, and whether that is known or why not.
+
+    `program` is the name it is specified under, `by` the program that runs it, if one does, `depth` how many do. `code`
+    says that only what lies in the workspace keeps it from being known.
+    """
+
+    argv: tuple[str, ...]
+    why: str
+    program: str = ""
+    by: str = ""
+    code: bool = False
+    depth: int = 0
+
+    @property
+    def known(self) -> bool:
+        return not self.why
+
+
+Alarm = tuple[DangerLevel, str]
+"""How grave something is that no effect tells, and what it is."""
+
+
+class Findings:
+    """What the whole command does, gathered while it is walked."""
+
+    __slots__ = ("alarms", "effects", "kept", "parts")
+
+    def __init__(self) -> None:
+        self.effects: list[Effect] = []
+        self.parts: list[PartOf] = []
+        self.alarms: list[Alarm] = []
+        self.kept: set[Effect] = set()
+
+    def alarm(self, danger: DangerLevel, reason: str) -> None:
+        self.alarms.append((danger, reason))
+
+
+class CommandSite:
+    """Where one command runs: its scope, what is piped into it, and ways to run commands inside it."""
+
+    __slots__ = ("findings", "piped", "runner", "scope")
+
+    def __init__(self, findings: Findings, scope: ShellScope, piped: Printed, runner: "Judging") -> None:
+        self.findings = findings
+        self.scope = scope
+        self.piped = piped
+        self.runner = runner
+
+    def at(self, scope: ShellScope) -> "CommandSite":
+        """The same command, seen from another scope."""
+        return CommandSite(self.findings, scope, self.piped, self.runner)
+
+    def run(self, words: list[Word], scope: ShellScope, piped: Printed) -> Printed:
+        return self.runner.run(words, scope, piped)
+
+    def run_text(self, text: str, scope: ShellScope) -> Printed:
+        return self.runner.run_text(text, scope)
+
+    def judge(self, spec: Program, words: list[Word]) -> Printed:
+        """By the program's own judge where it has one, else by its specification."""
+        return self.runner.judge(spec, words, self)
+
+    def touch(self, kind: EffectKind, word: Word, reach: Reach = _EXACT) -> None:
+        """An effect on the path that `word` names; a path that only the run decides must at least have known bounds."""
+        effects = self.findings.effects
+        match word:
+            case str():
+                if word not in QUIET and word:
+                    for directory in self.scope.directories:
+                        if ".." in word:
+                            self._check_way(word, directory)
+                        effects.append(Effect(kind, resolve(word, directory), reach))
+            case Glob(text):
+                self._touch_glob(kind, text, reach)
+            case Open() if (places := word.trees if reach is Reach.BELOW else word.places) is not None and (
+                places or kind is _READ
+            ):
+                effects.extend(_somewhere(kind, place, reach) for place in places)
+            case Open() if reach is not Reach.NAMES:
+                raise NotKnown(f"{_DOING[kind]} `{shown(word)}`, {word.why or 'a path decided only when it runs'}")
+
+    def read_all(self, words: list[Word]) -> None:
+        """As many files as are named, `-` being the standard input: there may be hundreds."""
+        plain = [word for word in words if type(word) is str and word not in _UNREAD and ".." not in word]
+        for directory in self.scope.directories:
+            self.findings.effects.extend(reads(resolve_all(plain, directory)))
+        if len(plain) == len(words):
+            return
+        for word in words:
+            if type(word) is not str or ".." in word:
+                self.touch(_READ, word)
+
+    def _check_way(self, path: str, directory: str) -> None:
+        """`..` leads back the way that was written only in the workspace: elsewhere the system has links."""
+        climbed = _CLIMBING.match(path)
+        known = climbed is None or directory == self.scope.start or under(directory, self.scope.root)
+        down = _UP.search(path, climbed.end() if climbed else 0)
+        if known and down is not None:
+            before = resolve(path[: down.start()] or "/", directory)
+            known = before == "/" or under(before, self.scope.root)
+        if not known:
+            raise NotKnown(f"`{path}`, which may lead another way than it reads")
+
+    def _touch_glob(self, kind: EffectKind, text: str, reach: Reach) -> None:
+        if reach is Reach.BELOW and _MAY_BE_UP.search(text):
+            raise NotKnown(f"everything below `{text}`, which may be `..`")
+        for directory in self.scope.directories:
+            if ".." in text:
+                self._check_way(text, directory)
+            pattern = resolve(text, directory)
+            if reach is _EXACT:
+                self.findings.effects.append(Effect(kind, pattern, Reach.MATCHING))
+            else:
+                self.findings.effects.append(Effect(kind, stem_of(pattern), reach))
+
+    def keep(self, path: str) -> None:
+        """A program's own cache, log or temporary file: a write that harms nobody."""
+        home = self.scope.home
+        for directory in self.scope.directories:
+            target = resolve(home + path[1:] if path.startswith("~/") else path, directory)
+            effect = Effect(EffectKind.WRITE, target, Reach.BELOW)
+            self.findings.kept.add(effect)
+            self.findings.effects.append(effect)
+
+    def reach(self, kind: EffectKind, address: Word) -> None:
+        """An effect on the host of a URL or a bare host name."""
+        if not isinstance(address, str):
+            raise NotKnown(f"contacts `{shown(address)}`, an address decided only when it runs")
+        self.findings.effects.append(Effect(kind, host_of(address)))
+
+
+def _somewhere(kind: EffectKind, root: str, reach: Reach) -> Effect:
+    """An effect on one path or several below `root`, which the run will choose."""
+    if kind is EffectKind.READ:
+        return Effect(kind, root, reach if reach is Reach.NAMES else Reach.BELOW)
+    return Effect(kind, root, reach) if reach is Reach.BELOW else Effect(kind, f"{root.rstrip('/')}/**", Reach.MATCHING)
+
+
+_DOING = {
+    EffectKind.READ: "reads",
+    EffectKind.WRITE: "writes",
+    EffectKind.DELETE: "deletes",
+    EffectKind.EXEC: "runs",
+    EffectKind.NET: "contacts",
+    EffectKind.SEND: "sends to",
+    EffectKind.SPEND: "spends",
+}
+
+
+def host_of(address: str) -> str:
+    """The host in a URL, `host:port`, `user@host` or a bare name. A scheme that reads files is not a host."""
+    scheme = _SCHEME.match(address)
+    if scheme and scheme.group().lower() not in ("http://", "https://", "ssh://", "git://", "ftp://", "ftps://"):
+        raise NotKnown(f"the address scheme {scheme.group()}")
+    try:
+        host = urlsplit(address if scheme else f"//{address}").hostname
+    except ValueError:
+        host = None
+    if not host or re.search(r"[^A-Za-z0-9.:_-]", host):
+        raise NotKnown(f"the address `{address}`")
+    return host

@@ -1,0 +1,113 @@
+"""What is found of one command by its words, and of the command that a wrapper runs?
+
+A command that repeats in a place where nothing has changed is judged once.
+"""
+
+import re
+from abc import ABC, abstractmethod
+
+from toolreeve.core.effects import Effect, EffectKind
+from toolreeve.policy.shell.interpret.builtins import BUILTINS
+from toolreeve.policy.shell.interpret.expansion import Word, shown, shown_all
+from toolreeve.policy.shell.interpret.findings import CommandSite, Findings, PartOf
+from toolreeve.policy.shell.interpret.printed_paths import Printed
+from toolreeve.policy.shell.interpret.scope import ShellScope
+from toolreeve.policy.shell.parse.scanner import Unreadable
+from toolreeve.policy.shell.programs.arguments import NotKnown, RunsCode
+from toolreeve.policy.shell.programs.handlers import JUDGES
+from toolreeve.policy.shell.programs.spec import Program, program
+from toolreeve.policy.shell.programs.spec_check import by_specification, housekeeping
+
+MOST_COMMANDS = 400
+_MOST_WRAPPED = 16
+_ASKING = ("--help", "--version")
+"""Alone, they make every program that is specified tell of itself and nothing more."""
+_EXEC = EffectKind.EXEC  # looked up once: a member of an enumeration is dear to name
+_SYSTEM = re.compile(r"/(?:usr/(?:local/)?)?s?bin/([A-Za-z0-9_.+\[-]+)")
+_PROJECT = re.compile(r"(?:\./)?(?:(?!\.\./)[\w.-]+/)*?(?:\.?venv/bin|node_modules/\.bin)/([A-Za-z0-9_.+-]+)")
+
+
+class CommandRunner(ABC):
+    """`_by` is the program whose command is being judged; `_seen` what was found of a command in a plain place."""
+
+    __slots__ = ("_by", "_depth", "_seen", "findings")
+
+    def __init__(self) -> None:
+        self.findings = Findings()
+        self._by, self._depth = "", 0
+        self._seen: dict[tuple[object, ...], tuple[Printed, list[PartOf]]] = {}
+
+    def run(self, words: list[Word], scope: ShellScope, piped: Printed) -> Printed:
+        """One command by its words: also the one that a wrapper runs."""
+        parts = self.findings.parts
+        if len(parts) > MOST_COMMANDS:
+            raise Unreadable("too many commands")
+        if self._depth > _MOST_WRAPPED:
+            raise Unreadable("a command wrapped in too many others")
+        if self._by or scope.variables:
+            return self._run(words, scope, piped)
+        place, key = len(parts), (tuple(words), scope.directories, piped)
+        if (seen := self._seen.get(key)) is not None:
+            parts.extend(seen[1])
+            return seen[0]
+        printed = self._run(words, scope, piped)
+        if scope.directories is key[1] and not scope.variables:
+            self._seen[key] = printed, parts[place:]
+        return printed
+
+    def _run(self, words: list[Word], scope: ShellScope, piped: Printed) -> Printed:
+        argv, name, by = shown_all(words), _program(words[0]), self._by
+        parts, place = self.findings.parts, len(self.findings.parts)
+        parts.append(PartOf(argv, "", name, by, False, self._depth))  # noqa: FBT003 - by name it would cost twice
+        self.findings.effects.append(Effect(_EXEC, " ".join(argv)))
+        self._by, self._depth = name, self._depth + 1
+        try:
+            return self._judge(name, words, scope, piped)
+        except (NotKnown, Unreadable) as problem:
+            parts[place] = parts[place]._replace(why=str(problem), code=isinstance(problem, RunsCode))
+            return None
+        finally:
+            self._by, self._depth = by, self._depth - 1
+
+    def _judge(self, name: str, words: list[Word], scope: ShellScope, piped: Printed) -> Printed:
+        if not name:
+            raise NotKnown(_nameless(words[0]))
+        site = CommandSite(self.findings, scope, piped, self)
+        if (builtin := BUILTINS.get(name)) is not None and words[0] == name:
+            return builtin(words[1:], site)
+        spec = program(name)
+        if spec is None:
+            raise NotKnown(f"no specification of `{name}`")
+        if len(words) == 2 and words[1] in _ASKING and words[0] == name and spec.judge != "grave" and not spec.code:
+            housekeeping(spec, site)
+            return None
+        printed = self.judge(spec, words[1:], site)
+        if words[0] != name and not _SYSTEM.fullmatch(shown(words[0])):
+            raise RunsCode(f"runs `{shown(words[0])}`, which lies in the workspace")
+        return printed
+
+    def judge(self, spec: Program, words: list[Word], site: CommandSite) -> Printed:
+        printed = JUDGES[spec.judge](spec, words, site) if spec.judge else by_specification(spec, words, site)
+        if spec.code and not (len(words) == 1 and words[0] in spec.calm):
+            raise RunsCode(spec.code)
+        return printed
+
+    @abstractmethod
+    def run_text(self, text: str, scope: ShellScope) -> Printed:
+        """A command given as text."""
+
+
+def _program(name: Word) -> str:
+    """The name that a program is specified under, wherever it is called from; none for a file of the caller's own."""
+    if type(name) is not str:
+        return ""
+    if "/" not in name:
+        return name
+    found = _SYSTEM.fullmatch(name) or _PROJECT.fullmatch(name)
+    return found[1] if found else ""
+
+
+def _nameless(name: Word) -> str:
+    if type(name) is not str:
+        return "which program runs is decided only when it runs"
+    return f"`{name}` is not a program of the system" if name else "a program without a name"

@@ -1,0 +1,73 @@
+"""What does the shell know at one point? Where it is, and which variables it has set to what.
+
+A value counts as known only if the assignment surely ran: where two ways meet, what differs between them is open.
+"""
+
+from collections.abc import Iterable
+
+from toolreeve.policy.shell.interpret.environment import may_be_secret
+from toolreeve.policy.shell.interpret.expansion import Open, Word
+from toolreeve.policy.shell.parse.scanner import Unreadable
+
+_NUMBERS = ("$", "#", "?")
+"""Set in every shell, whatever the script does."""
+_MOST_DIRECTORIES = 4
+
+
+class ShellScope:
+    __slots__ = ("directories", "home", "root", "start", "variables")
+
+    def __init__(
+        self,
+        directories: tuple[str, ...],
+        home: str,
+        root: str,
+        variables: dict[str, Word] | None = None,
+        start: str = "",
+    ) -> None:
+        self.directories = directories
+        self.start = start or directories[0]
+        self.home = home
+        self.root = root
+        self.variables = {} if variables is None else variables
+
+    def copy(self) -> "ShellScope":
+        return ShellScope(self.directories, self.home, self.root, dict(self.variables), self.start)
+
+    def value(self, name: str) -> Word:
+        known = self.variables.get(name)
+        if known is not None and type(known) is not Open:
+            return known
+        if name == "HOME":
+            return self.home
+        if name == "PWD" and len(self.directories) == 1:
+            return self.directories[0]
+        if may_be_secret(name):
+            raise Unreadable(f"${name} may hold a secret")
+        if known is not None:
+            return known
+        number = name in _NUMBERS
+        return Open(flagless=number or name in ("PWD", "OLDPWD", "PATH"), single=number, solid=number)
+
+    def forget(self, names: Iterable[str]) -> None:
+        """They may have any value from here on."""
+        self.variables.update(dict.fromkeys(names, Open()))
+
+    def may_be_in(self, directories: tuple[str, ...]) -> None:
+        if directories is not self.directories:
+            self.directories = tuple(dict.fromkeys(directories + self.directories))
+        if len(self.directories) > _MOST_DIRECTORIES:
+            raise Unreadable("too many directories it might be in")
+
+    def may_be(self, other: "ShellScope") -> None:
+        """The script may also have come here another way."""
+        self.may_be_in(other.directories)
+        if other.variables != self.variables:
+            self.forget(self.differing(other))
+
+    def differing(self, other: "ShellScope") -> list[str]:
+        names = {**self.variables, **other.variables}
+        return [name for name in names if self.variables.get(name) != other.variables.get(name)]
+
+    def become(self, other: "ShellScope") -> None:
+        self.directories, self.variables = other.directories, dict(other.variables)

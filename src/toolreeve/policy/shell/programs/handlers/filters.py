@@ -1,0 +1,132 @@
+"""Small judges: programs whose operands mean different things by their form."""
+
+import re
+
+from toolreeve.core.danger import DangerLevel
+from toolreeve.core.effects import EffectKind, Reach
+from toolreeve.policy.shell.interpret.expansion import Word, shown
+from toolreeve.policy.shell.interpret.findings import CommandSite
+from toolreeve.policy.shell.interpret.printed_paths import NOTHING, Printed
+from toolreeve.policy.shell.programs.arguments import NotKnown, read
+from toolreeve.policy.shell.programs.roles import apply
+from toolreeve.policy.shell.programs.spec import Program
+from toolreeve.policy.shell.programs.spec_check import by_specification, conclude, name_of, settle_flags
+
+_STAMP = re.compile(r"\+%[FTYmdHMSsjuVN](?:%[FTYmdHMSsjuVN]|[-_.:])*")
+_LISTING = frozenset("show list ls lst get sh li l monitor".split())
+
+_SHOWN_BRIEFLY = frozenset("a addr address r ro route n neigh neighbor neighbour".split())
+"""Where `s` is short for `show`; of a link it would be `set`."""
+
+
+def date(spec: Program, words: list[Word], site: CommandSite) -> Printed:
+    """A `+format` prints; any other operand would set the clock."""
+    arguments = read(spec, words)
+    for operand in arguments.operands:
+        if not isinstance(operand, str) or not operand.startswith("+"):
+            raise NotKnown(f"`date {shown(operand)}` may set the clock")
+    settle_flags(spec, arguments, site)
+    return name_of(site) if len(arguments.operands) == 1 and _STAMP.fullmatch(str(arguments.operands[0])) else None
+
+
+def computes(spec: Program, words: list[Word], site: CommandSite) -> Printed:
+    """Whatever its words are, it only prints what it makes of them."""
+    return None
+
+
+def dd(spec: Program, words: list[Word], site: CommandSite) -> Printed:
+    for word in words:
+        if not isinstance(word, str):
+            raise NotKnown(f"`dd {shown(word)}`")
+        key, _, value = word.partition("=")
+        match key:
+            case "if":
+                apply("read", value, site)
+            case "of":
+                apply("write", value, site)
+            case "bs" | "ibs" | "obs" | "cbs" | "count" | "skip" | "seek" | "status" | "conv" | "iflag" | "oflag":
+                pass
+            case _:
+                raise NotKnown(f"`dd {word}`")
+    return None
+
+
+def remove(spec: Program, words: list[Word], site: CommandSite) -> Printed:
+    arguments = read(spec, words)
+    tree = arguments.has("-r", "-R", "--recursive")
+    if not arguments.operands:
+        raise NotKnown("rm without a path")
+    for operand in arguments.operands:
+        site.touch(EffectKind.DELETE, operand, Reach.BELOW if tree else Reach.EXACT)
+    if arguments.has("--no-preserve-root"):
+        site.findings.alarm(DangerLevel.CRITICAL, "asks to delete the root directory")
+    return conclude(spec, arguments, site)
+
+
+def ip(spec: Program, words: list[Word], site: CommandSite) -> Printed:
+    """`ip object` and `ip object show …` read; any other verb changes the network."""
+    arguments = read(spec, words)
+    texts = [word if isinstance(word, str) else "…" for word in arguments.operands]
+    if not texts:
+        return None
+    if texts[0] not in spec.data["objects"].split():
+        raise NotKnown(f"`ip {texts[0]}`")
+    brief = texts[1:2] == ["s"] and texts[0] in _SHOWN_BRIEFLY
+    if len(texts) > 1 and not brief and texts[1] not in _LISTING and texts[1] not in spec.data["verbs"].split():
+        raise NotKnown(f"`ip {texts[0]} {texts[1]}`")
+    if {"exec", "add", "del", "delete", "set", "flush", "replace", "change", "append", "file"}.intersection(texts[1:]):
+        raise NotKnown(f"`ip {' '.join(texts)}`")
+    return None
+
+
+def kubectl_get(spec: Program, words: list[Word], site: CommandSite) -> Printed:
+    """Secrets are listed, not shown: an output format would print them."""
+    arguments = read(spec, words)
+    texts = [shown(word).lower() for word in arguments.operands]
+    kinds = [kind for text in texts for kind in text.split(",")]
+    secret = any(
+        re.match(r"secrets?(?:$|[./])", kind) or re.search(r"[…*?\\[]", kind) for kind in kinds
+    ) or arguments.has("-f", "--filename", "-k")
+    formats = [value for flag, value in arguments.flags if flag in ("-o", "--output")]
+    if any(not isinstance(value, str) for value in (*formats, *arguments.operands)) and secret:
+        raise NotKnown("kubectl get with words decided only when it runs")
+    if (secret and any(value not in ("name", "wide") for value in formats)) or (secret and arguments.has("--template")):
+        raise NotKnown("prints the values of secrets")
+    for value in formats:
+        if isinstance(value, str) and "-file" in value:
+            raise NotKnown("a template in a file")
+    return conclude(spec, arguments, site)
+
+
+def one_task(spec: Program, words: list[Word], site: CommandSite) -> Printed:
+    """Of several tasks the last one counts: it is known only if it is given one."""
+    arguments = read(spec, words)
+    names = spec.data["verbs"].split()
+    tasks = {flag.lstrip("-")[0] for flag, _ in arguments.flags if flag in names}
+    if len(tasks) > 1:
+        raise NotKnown(f"`{spec.name}` with several tasks")
+    return by_specification(spec, words, site)
+
+
+def second_verb(spec: Program, words: list[Word], site: CommandSite) -> Printed:
+    place, verb = (words[0], words[1]) if len(words) > 1 else ("", "")
+    if ".." in shown(place) or not isinstance(verb, str) or not re.fullmatch(spec.data["verbs"], verb):
+        raise NotKnown(f"`{spec.name} … {shown(verb)}`")
+    return None
+
+
+def unfed(spec: Program, words: list[Word], site: CommandSite) -> Printed:
+    """Sends whatever it is given as input, so it must be given none."""
+    if site.piped != NOTHING:
+        raise NotKnown(f"`{spec.name}` sends what is piped into it")
+    return by_specification(spec, words, site)
+
+
+def dashed_verb(spec: Program, words: list[Word], site: CommandSite) -> Printed:
+    """The first word is the verb, with a dash."""
+    verb = words[0] if words else ""
+    if not isinstance(verb, str) or not re.fullmatch(spec.data["verbs"], verb):
+        raise NotKnown(f"`{spec.name} {shown(verb)}`")
+    if any(word != verb and isinstance(word, str) and word.startswith("-") for word in words):
+        raise NotKnown(f"several verbs of `{spec.name}`")
+    return None

@@ -1,0 +1,70 @@
+"""What does git do? Global options first, then the subcommand's own specification."""
+
+from toolreeve.core.effects import EffectKind, Reach
+from toolreeve.policy.shell.interpret.expansion import Word, several
+from toolreeve.policy.shell.interpret.findings import CommandSite
+from toolreeve.policy.shell.interpret.paths import resolve, under
+from toolreeve.policy.shell.interpret.printed_paths import Printed
+from toolreeve.policy.shell.interpret.scope import ShellScope
+from toolreeve.policy.shell.programs.arguments import NotKnown, RunsCode, read
+from toolreeve.policy.shell.programs.roles import apply, settle
+from toolreeve.policy.shell.programs.spec import Program
+from toolreeve.policy.shell.programs.spec_check import conclude, subcommand
+
+
+def judge(spec: Program, words: list[Word], site: CommandSite) -> Printed:
+    arguments = read(spec, words)
+    scope = site.scope
+    for flag, value in arguments.flags:
+        if flag == "-C":
+            if not isinstance(value, str):
+                raise NotKnown("git in a directory decided only when it runs")
+            site.touch(EffectKind.READ, value, Reach.NAMES)
+            scope = scope.copy()
+            scope.directories = tuple(resolve(value, directory) for directory in scope.directories)
+    if not arguments.operands:
+        return None
+    printed = subcommand(spec, arguments.operands, site.at(scope))
+    _check_home(scope)
+    # What it prints from another directory means something else in this one.
+    return printed if scope is site.scope else None
+
+
+def _check_home(scope: ShellScope) -> None:
+    """A repository's configuration can name programs to run, and any directory may pose as a repository."""
+    for directory in scope.directories:
+        if not under(scope.start, directory) and not under(scope.root, directory):
+            raise RunsCode(f"obeys the configuration of {directory}, which may be a repository of its own")
+
+
+def branch(spec: Program, words: list[Word], site: CommandSite) -> Printed:
+    """`git branch` and `git tag` list when they are given no name, or when a listing flag says so."""
+    arguments = read(spec, words)
+    listing = arguments.has(*spec.data["listing"].split())
+    if arguments.operands and not listing:
+        site.touch(EffectKind.WRITE, ".git")
+    return conclude(spec, arguments, site)
+
+
+def remote(spec: Program, words: list[Word], site: CommandSite) -> Printed:
+    """Talks to the repository that comes first; to the one that the branch follows where none is named."""
+    arguments = read(spec, words)
+    if not arguments.operands:
+        apply(spec.operands[0].rstrip("?*+"), "origin", site)
+    settle(spec, arguments, site)
+    return conclude(spec, arguments, site)
+
+
+def config(spec: Program, words: list[Word], site: CommandSite) -> Printed:
+    """Reading a setting is one operand or a getting flag; two operands set it."""
+    arguments = read(spec, words)
+    if arguments.operands[:1] in (["get"], ["list"]):
+        return conclude(spec, arguments, site)
+    if any(map(several, arguments.operands)):
+        raise NotKnown("git config with words that may be a setting and its value")
+    asked = arguments.has("--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l", "--get-color")
+    if not asked and len(arguments.operands) != 1:
+        raise NotKnown("git config that changes a setting")
+    if arguments.operands[:1] in (["set"], ["unset"], ["edit"], ["rename-section"], ["remove-section"]):
+        raise NotKnown("git config that changes a setting")
+    return conclude(spec, arguments, site)

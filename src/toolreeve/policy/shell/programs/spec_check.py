@@ -1,0 +1,163 @@
+"""What does a specification alone say about a command? Flags, operands and subcommands, without a judge of its own."""
+
+import re
+from typing import Any
+
+from toolreeve.core.danger import DangerLevel
+from toolreeve.core.effects import Effect, EffectKind
+from toolreeve.policy.shell.interpret.expansion import Glob, Open, Word, shown, stem_of
+from toolreeve.policy.shell.interpret.findings import CommandSite
+from toolreeve.policy.shell.interpret.paths import resolve
+from toolreeve.policy.shell.interpret.printed_paths import Apart, Printed, PrintedPaths
+from toolreeve.policy.shell.programs.arguments import Arguments, NotKnown, read
+from toolreeve.policy.shell.programs.hosts import contact
+from toolreeve.policy.shell.programs.roles import apply, settle
+from toolreeve.policy.shell.programs.spec import Program
+
+_PLAIN_NAME = re.compile(r"[a-z][a-z0-9-]*")
+_RUNS_OTHERS = frozenset("run exec x dlx start attach tool create debug ssh rsh shell".split())
+
+
+def by_specification(spec: Program, words: list[Word], site: CommandSite) -> Printed:
+    if "sub" in spec.data:
+        return _subcommand(spec, words, site)
+    arguments = read(spec, words)
+    settle(spec, arguments, site)
+    return conclude(spec, arguments, site)
+
+
+def conclude(spec: Program, arguments: Arguments, site: CommandSite) -> Printed:
+    """What follows from the command as a whole once its words are read."""
+    if spec.follows:
+        _follow(spec, arguments, site)
+    if spec.rewrites and arguments.has(*spec.rewrites):
+        return None
+    nuls = arguments.has(*spec.nuls)
+    match _prints(spec, arguments):
+        case "paths":
+            return printed(arguments.operands, site, nuls=nuls)
+        case "name":
+            return name_of(site)
+    if not spec.filters or site.piped is None or _names_files(spec, arguments):
+        return None
+    return site.piped.through(spec.filters, nuls=nuls)
+
+
+def _prints(spec: Program, arguments: Arguments) -> str:
+    """Whether it prints `paths` or a `name` and nothing else; a flag may make it."""
+    if spec.prints or not spec.modes:
+        return spec.prints
+    return next((mode["prints"] for flag, _ in arguments.flags if "prints" in (mode := spec.modes.get(flag, {}))), "")
+
+
+def name_of(site: CommandSite) -> Printed:
+    """A name or a number, or several, or none: as a path, something where the shell is."""
+    return PrintedPaths(site.scope.directories, Apart.WORDS, flagless=True)
+
+
+def _follow(spec: Program, arguments: Arguments, site: CommandSite) -> None:
+    _conditions(spec, arguments)
+    if not spec.calm or not any(flag in spec.calm for flag, _ in arguments.flags):
+        for flag, _ in arguments.flags:
+            if mode := spec.modes.get(flag):
+                _alarm(mode, site)
+        _alarm(spec.data, site)
+        _do(spec.does, site)
+    housekeeping(spec, site)
+    if spec.net:
+        contact(spec, arguments, site)
+    if sends := spec.data.get("sends"):
+        site.findings.effects.append(Effect(EffectKind.SEND, sends))
+
+
+def housekeeping(spec: Program, site: CommandSite) -> None:
+    """What a program does besides its task: files of its own that it keeps, programs that it is made of."""
+    for path in spec.keeps:
+        site.keep(path)
+    for name in spec.runs:
+        site.findings.effects.append(Effect(EffectKind.EXEC, name))
+
+
+def _conditions(spec: Program, arguments: Arguments) -> None:
+    if spec.requires and not any(flag in spec.requires for flag, _ in arguments.flags):
+        raise NotKnown(f"`{spec.name}` without one of {', '.join(sorted(spec.requires))}")
+    if spec.unlike is not None:
+        for word in arguments.operands:
+            if not isinstance(word, str) or spec.unlike.search(word):
+                raise NotKnown(f"the operand `{shown(word)}`")
+
+
+def _names_files(spec: Program, arguments: Arguments) -> bool:
+    """Whether a filter reads files that it was given rather than what is piped into it."""
+    return len(arguments.operands) - arguments.operands.count("-") > spec.operands.count("text")
+
+
+def _alarm(data: Any, site: CommandSite) -> None:
+    if level := data.get("danger"):
+        site.findings.alarm(DangerLevel(level), data.get("reason", ""))
+
+
+def _do(does: tuple[str, ...], site: CommandSite) -> None:
+    for role, target in zip(does[::2], does[1::2], strict=True):
+        apply(role, target, site)
+
+
+def printed(words: list[Word], site: CommandSite, *, nuls: bool) -> Printed:
+    """The paths that a lister prints: as named, and bare names where the shell is."""
+    named = roots(words, site)
+    if named is None:
+        return None
+    below = tuple(dict.fromkeys((*site.scope.directories, *named)))
+    return PrintedPaths(below, Apart.NULS if nuls else Apart.LINES)
+
+
+def roots(words: list[Word], site: CommandSite) -> tuple[str, ...] | None:
+    """The directories under which everything lies that the words name, as far as that is known."""
+    found: dict[str, None] = {}
+    for word in words:
+        if isinstance(word, Open):
+            if word.trees is None:
+                return None
+            found.update(dict.fromkeys(word.trees))
+        else:
+            text = stem_of(word.text) if isinstance(word, Glob) else word
+            found.update((resolve(text, directory), None) for directory in site.scope.directories)
+    return tuple(found)
+
+
+def _subcommand(spec: Program, words: list[Word], site: CommandSite) -> Printed:
+    if _asks_help(spec, words):
+        housekeeping(spec, site)
+        return None
+    arguments = read(spec, words)
+    settle_flags(spec, arguments, site)
+    housekeeping(spec, site)
+    if not arguments.operands:
+        if arguments.flags or spec.data.get("default"):
+            return conclude(spec, arguments, site)
+        raise NotKnown(f"`{spec.name}` without a subcommand")
+    return subcommand(spec, arguments.operands, site)
+
+
+def subcommand(spec: Program, words: list[Word], site: CommandSite) -> Printed:
+    name = words[0]
+    inner = spec.sub(name) if isinstance(name, str) else None
+    if inner is None:
+        raise NotKnown(f"no specification of `{spec.name} {shown(name)}`")
+    return site.judge(inner, words[1:])
+
+
+def settle_flags(spec: Program, arguments: Arguments, site: CommandSite) -> None:
+    for flag, value in arguments.flags:
+        if value is not None and (role := spec.flags.get(flag)):
+            apply(role, value, site)
+
+
+def _asks_help(spec: Program, words: list[Word]) -> bool:
+    """`tool sub command --help` only prints; but not where the words may be passed on to another program."""
+    if not spec.data.get("help") or not words or words[-1] not in ("--help", "-h") or len(words) > 4:
+        return False
+    names = words[:-1]
+    return all(
+        isinstance(name, str) and _PLAIN_NAME.fullmatch(name) for name in names
+    ) and not _RUNS_OTHERS.intersection(map(shown, names))

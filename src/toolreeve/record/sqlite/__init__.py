@@ -1,0 +1,1 @@
+"""SQLite storage: connection, schema and group commit."""

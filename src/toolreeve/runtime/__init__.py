@@ -1,0 +1,1 @@
+"""Composition root: builds the runtime from its settings."""

@@ -1,0 +1,81 @@
+"""Which tools come with Toolreeve? The builtin set, and its documented face `BUILTIN_TOOLS`.
+
+`BUILTIN_TOOLS.get("read_file")["func"](…)` takes the same road as every other call, through a runtime that is started
+at its first use, for the current directory.
+"""
+
+from collections.abc import Callable, Generator
+from dataclasses import replace
+from typing import Any
+
+from toolreeve.core.result import ToolResult
+from toolreeve.core.tool import BoundTool, FunctionTool
+from toolreeve.registry import ToolRegistry
+from toolreeve.tools.http import HTTP_TOOLS
+from toolreeve.tools.output_schemas import ANSWERS
+from toolreeve.tools.quality import QUALITY_TOOLS
+from toolreeve.tools.repository import REPOSITORY_TOOLS
+from toolreeve.tools.shell import SHELL_TOOLS
+from toolreeve.tools.system import SYSTEM_TOOLS
+from toolreeve.tools.undo import undo
+from toolreeve.tools.web import WEB_TOOLS
+from toolreeve.tools.workspace import FILE_TOOLS
+
+_ALL: tuple[FunctionTool, ...] = (
+    *FILE_TOOLS,
+    undo,
+    *HTTP_TOOLS,
+    *WEB_TOOLS,
+    *SYSTEM_TOOLS,
+    *SHELL_TOOLS,
+    *REPOSITORY_TOOLS,
+    *QUALITY_TOOLS,
+)
+TOOLS: tuple[FunctionTool, ...] = tuple(
+    replace(each, spec=replace(each.spec, output=ANSWERS[each.name])) for each in _ALL
+)
+
+
+class ResultDict(dict[str, Any]):
+    """A result as a dictionary. It may be awaited as well, as the documents do with tools that take time."""
+
+    def __await__(self) -> Generator[Any, Any, "ResultDict"]:
+        return self
+        yield
+
+
+class DocumentedTool(dict[str, Any]):
+    """What is known about a tool, and `func` to call it with positional or named arguments."""
+
+    def __init__(self, bound: BoundTool, call: Callable[[str, dict[str, Any]], ToolResult]) -> None:
+        spec = bound.spec
+        names = list(spec.input["properties"])
+
+        def func(*args: Any, **kwargs: Any) -> ResultDict:
+            if len(args) > len(names):
+                raise TypeError(f"{spec.name} takes at most {len(names)} arguments, got {len(args)}")
+            given = dict(zip(names, args, strict=False))
+            if twice := given.keys() & kwargs.keys():
+                raise TypeError(f"{spec.name} got {', '.join(sorted(twice))} twice")
+            return ResultDict(call(spec.name, given | kwargs).to_dict())
+
+        super().__init__(
+            name=spec.name,
+            description=spec.description,
+            category=spec.category,
+            danger_level=spec.danger,
+            parameters=spec.input["properties"],
+            func=func,
+        )
+
+
+class BuiltinTools(ToolRegistry):
+    """The registry of the builtin set. `entry` gives a tool as the documents show it."""
+
+    def __init__(self, call: Callable[[str, dict[str, Any]], ToolResult]) -> None:
+        super().__init__(TOOLS)
+        self._call = call
+
+    def get(self, name: str) -> Any:
+        bound = super().get(name)
+        return None if bound is None else DocumentedTool(bound, self._call)

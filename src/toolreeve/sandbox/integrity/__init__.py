@@ -1,0 +1,1 @@
+"""File integrity: watches guarded and hidden paths, quarantines what commands plant."""

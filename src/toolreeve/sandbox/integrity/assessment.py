@@ -1,0 +1,134 @@
+"""Judgement of a guarded path that a command left: harmful or not.
+
+What git itself writes for `init`, `clone`, `worktree add` and `submodule add` is harmless; all that is not known to be
+harmless is harmful. Links are never harmless: what they lead to may change unseen.
+"""
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+
+from toolreeve.core import git_config
+from toolreeve.core.guarded_paths import Guarded, GuardTable, is_within
+from toolreeve.core.tool_state import find_programs
+from toolreeve.sandbox.integrity import beneath
+
+Harm = tuple[str, str]
+"""The path that has to go, and why."""
+
+
+def find_harm(
+    path: str,
+    guard: Guarded,
+    guards: GuardTable,
+    root: str,
+    former: bytes | None = None,
+    accept: Callable[[bytes], object] = lambda _: None,
+) -> Iterator[Harm]:
+    """`former` is what the file held before: what already stood there counts for nothing. `accept` is called with the
+    content that was found harmless. A path that has gone does no harm. Raises OSError where it cannot be looked at."""
+    try:
+        with beneath.parent(root, path) as (directory, name):
+            found = os.lstat(name, dir_fd=directory)
+            if stat.S_ISLNK(found.st_mode):
+                if former is None or os.fsencode(os.readlink(name, dir_fd=directory)) != former:
+                    yield path, f"{guard.by}, and it is a link"
+            elif guard.content == "link" or (guard.content == "program" and stat.S_ISDIR(found.st_mode)):
+                return
+            elif guard.content == "hooks" and guard.depth == path.count("/") and stat.S_ISDIR(found.st_mode):
+                yield from ((f"{path}/{each}", "git runs it") for each in _hooks(beneath.names(directory, name)))
+            elif guard.content == "hooks":
+                if list(_hooks([name])):
+                    yield path, "git runs it"
+            elif guard.content in (None, "program") or not stat.S_ISREG(found.st_mode):
+                yield path, guard.by
+            elif why := _content_harm(path, guard, guards, directory, former, accept):
+                yield path, why
+    except (FileNotFoundError, NotADirectoryError):
+        return
+
+
+def _hooks(names: list[str]) -> Iterator[str]:
+    return (name for name in names if not name.endswith(".sample"))
+
+
+def _content_harm(
+    path: str,
+    guard: Guarded,
+    guards: GuardTable,
+    directory: int,
+    former: bytes | None,
+    accept: Callable[[bytes], object],
+) -> str | None:
+    name = os.path.basename(path)
+    if os.lstat(name, dir_fd=directory).st_nlink > 1:
+        return f"{guard.by}, and it has another name (a hard link)"
+    data = beneath.read(directory, name, git_config.LARGEST)
+    if data is None:
+        return f"{guard.by}, and it is too large to be looked at"
+    why = _data_harm(path, guard, guards, data, former)
+    if why is None:
+        accept(data)
+    return why
+
+
+def _data_harm(path: str, guard: Guarded, guards: GuardTable, data: bytes, former: bytes | None) -> str | None:
+    match guard.content:
+        case "config" | "modules":
+            return _settings_harm(data, former, worktrees_of(os.path.dirname(path), guards))
+        case "attributes":
+            new = set(git_config.active_attributes(data)) - set(git_config.active_attributes(former or b""))
+            return f"git runs the programs behind {', '.join(sorted(new))}" if new else None
+        case "state" | "lines":
+            name = os.path.basename(path).casefold()
+            named = find_programs(name, data) - find_programs(name, former or b"")
+            return f"{guard.by}, and it names {', '.join(sorted(named))}" if named else None
+        case _:
+            return None if _leads_well(path, git_config.read_pointer(data), guards) else "it leads git elsewhere"
+
+
+def _settings_harm(data: bytes, former: bytes | None, worktrees: Callable[[str], bool]) -> str | None:
+    try:
+        new = set(git_config.active(data, worktrees=worktrees))
+    except git_config.MalformedGitConfig as problem:
+        return f"git obeys it, and it cannot be read ({problem})"
+    try:
+        new -= set(git_config.active(former or b""))
+    except git_config.MalformedGitConfig:
+        return "git obeys it, and what it held before could not be read"
+    return f"git obeys it, and it sets {', '.join(sorted({each.name for each in new}))}" if new else None
+
+
+def worktrees_of(repository: str, guards: GuardTable) -> Callable[[str], bool]:
+    """A repository's files may lie anywhere in the root that it lies in itself."""
+
+    def accepts(value: str) -> bool:
+        place = os.path.realpath(os.path.join(repository, value))
+        return any(is_within(place, root) and place != root and is_within(repository, root) for root in guards.roots)
+
+    return accepts
+
+
+def _leads_well(path: str, pointer: str | None, guards: GuardTable) -> bool:
+    """Whether a `.git` file, `commondir` or `gitdir` is what `worktree add` or a submodule makes."""
+    if pointer is None:
+        return False
+    place = os.path.dirname(path)
+    target = os.path.normpath(os.path.join(place, pointer))
+    match os.path.basename(path).casefold():
+        case "commondir":
+            return os.path.basename(os.path.dirname(place)) == "worktrees" and target == _grandparent(place)
+        case "gitdir":
+            return any(is_within(target, root) for root in guards.roots) and os.path.basename(target) == ".git"
+        case _:
+            return os.path.realpath(target) == target and _is_kept(target, guards)
+
+
+def _grandparent(path: str) -> str:
+    return os.path.dirname(os.path.dirname(path))
+
+
+def _is_kept(repository: str, guards: GuardTable) -> bool:
+    """Whether a repository lies inside another's `.git`, where its settings are guarded by name."""
+    guard = guards.guarded(f"{repository}/config")
+    return guard is not None and guard.content == "config" and "/.git/" in repository

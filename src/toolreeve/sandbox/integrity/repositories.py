@@ -1,0 +1,105 @@
+"""Repositories in the watched directories, and what guards the paths in them.
+
+A repository is one by its name, `.git`, or by what is in it, whatever it is called. Once known it stays one for as long
+as its directory is there: a command that takes `HEAD` away for a moment opens nothing.
+"""
+
+import os
+from collections.abc import Collection
+
+from toolreeve.core import guarded_paths as table
+from toolreeve.core.guarded_paths import Guarded, GuardTable
+from toolreeve.sandbox.integrity.git_references import GitReferences
+from toolreeve.sandbox.integrity.path_table import PathTable
+
+
+class Repositories:
+    """Those that are one by what is in them are added; `.git` needs not be."""
+
+    def __init__(self, guards: GuardTable) -> None:
+        self._guards = guards
+        self._known: PathTable[None] = PathTable()
+
+    def anew(self) -> "Repositories":
+        """For listing everything again."""
+        again = Repositories(self._guards)
+        for path in self._known:
+            if os.path.isdir(path) and not os.path.islink(path):
+                again._known[path] = None
+        return again
+
+    def __contains__(self, directory: str) -> bool:
+        return directory in self._known
+
+    def add_if_one(self, directory: str, names: Collection[str]) -> bool:
+        """Whether it was not known yet, and is one by its casefolded names. That of a submodule needs no `HEAD`."""
+        if directory in self._known:
+            return False
+        is_one = table.is_repository(names)
+        if not is_one and "/.git/modules/" in directory.casefold():
+            is_one = "config" in names and "objects" in names
+        if is_one:
+            self._known[directory] = None
+        return is_one
+
+    def discard_below(self, top: str) -> None:
+        for path in self._known.below(top):
+            del self._known[path]
+
+    def judge(self, path: str, leads: GitReferences) -> Guarded | None:
+        """What guards an absolute path, as things are now."""
+        found = self._find(path, leads)
+        if found is None or not found.liftable:
+            return found
+        root = self._guards.root_of(path)
+        return None if root is not None and self._guards.is_allowed(path, root) else found
+
+    def _find(self, path: str, leads: GitReferences) -> Guarded | None:
+        found = self._guards.guarded(path)
+        if found is not None and found.repository is not None:
+            found = found if table.outermost(path, found.repository) in self._known else None
+        return found or self._find_inside(path) or leads.find(path) or self._find_link(path)
+
+    def _find_inside(self, path: str) -> Guarded | None:
+        around = os.path.dirname(path)
+        for _ in range(3):
+            if around in self._known:
+                folded = [name.casefold() for name in path.split("/")[1:]]
+                return table.find_in_repository(folded, around.count("/"))
+            around = os.path.dirname(around)
+        return None
+
+    def _find_link(self, path: str) -> Guarded | None:
+        repository = self._around(os.path.dirname(path))
+        root = self._guards.root_of(path)
+        if repository is None or root is None or not os.path.islink(path) or self._guards.is_allowed(path, root):
+            return None
+        names = path[len(repository) + 1 :].split("/")
+        return table.find_link_in_repository(names, path.count("/"), named_git=_is_named_git(repository))
+
+    def _around(self, directory: str) -> str | None:
+        """The innermost repository that a directory is or lies in."""
+        while len(directory) > 1:
+            if _is_named_git(directory) or directory in self._known:
+                return directory
+            directory = directory[: directory.rindex("/")]
+        return None
+
+    def has_bulk(self, directory: str) -> bool:
+        """Whether a directory lies in the part of a repository where only links count."""
+        repository = self._around(directory)
+        if repository is None or repository == directory:
+            return False
+        return directory[len(repository) + 1 :].split("/")[0].casefold() in table.REPOSITORY_BULK
+
+    def is_near(self, directory: str) -> bool:
+        """Whether more than the names in it decides about what is in a directory."""
+        return (
+            directory in self._known
+            or os.path.dirname(directory) in self._known
+            or "/.git/" in f"{directory}/".casefold()
+        )
+
+
+def _is_named_git(directory: str) -> bool:
+    return directory[-5:].casefold() == "/.git"

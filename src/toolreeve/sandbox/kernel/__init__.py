@@ -1,0 +1,1 @@
+"""Kernel mechanisms: mounts, namespaces, Landlock, seccomp, cgroups, inotify."""

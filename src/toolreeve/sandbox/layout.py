@@ -1,0 +1,177 @@
+"""Which paths may a command see and change? Drawn from the workspace, the request, and what every machine has.
+
+Pure but for asking which of the named paths exist. What is not named here does not exist for a command.
+"""
+
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.guarded_paths import GuardTable
+from toolreeve.core.process import ProcessRequest
+from toolreeve.sandbox.integrity.link_trail import follow
+from toolreeve.sandbox.plan import Plan, outermost, within
+
+SYSTEM = (
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib64",
+    "/lib32",
+    "/libx32",
+    "/opt",
+    "/etc/alternatives",
+    "/etc/ssl",
+    "/etc/pki",
+    "/etc/ca-certificates",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/nsswitch.conf",
+    "/etc/localtime",
+    "/etc/mime.types",
+    "/etc/protocols",
+    "/etc/services",
+    "/etc/os-release",
+    "/etc/fonts",
+    "/etc/java",
+    "/etc/ImageMagick-6",
+    "/etc/ImageMagick-7",
+)
+KERNEL = ("/proc", "/sys", "/dev")
+SEARCH_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+
+
+class CoveredPaths(NamedTuple):
+    """Paths below what commands may write that are hidden from them, and that they may not change. `contents` are what
+    some files show instead of their own."""
+
+    hidden: Sequence[str] = ()
+    guarded: Sequence[str] = ()
+    contents: Sequence[tuple[str, bytes]] = ()
+
+
+NOTHING = CoveredPaths()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """`readable` are toolchains beyond the system's; `protected` and `hidden` what no command changes or sees, wherever
+    it lies; `guards` the table that finds more of both in what commands may write. `git_identity` are settings of git
+    for every command."""
+
+    workspace: str
+    may_write: bool = True
+    writable: tuple[str, ...] = ()
+    readable: tuple[str, ...] = ()
+    protected: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    guards: GuardTable | None = None
+    git_identity: str = ""
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """What commands may change."""
+        return (self.workspace, *self.writable)
+
+    def table(self) -> GuardTable:
+        return self.guards or GuardTable(roots=tuple(map(os.path.realpath, self.roots)), secret=self.hidden)
+
+    def contains(self, directory: str) -> bool:
+        if directory == self.workspace:
+            return True
+        real = os.path.realpath(directory)
+        return any(within(real, os.path.realpath(root)) for root in (*self.roots, *self.readable))
+
+    def plan(
+        self, request: ProcessRequest, tier: str, *, uid: int | None, counts: bool, found: CoveredPaths = NOTHING
+    ) -> Plan:
+        writable = [self._real(path) for path in self._writable(request)]
+        readable = [*self.readable, *map(self._real, request.readable)]
+        sources = {path: self._real(path) for path in readable}
+        if self.workspace not in writable:
+            readable.append(self.workspace)
+        for path in (*writable, *readable, *sources.values()):
+            _refuse_boundless(path)
+        protected = [path for path in self.protected if any(within(path, root) for root in writable)]
+        guarded = [path for path in found.guarded if any(within(path, root) for root in writable)]
+        return Plan(
+            tier=tier,
+            network="host" if request.network == "host" else "inside",
+            readable=_existing([*SYSTEM, *readable]),
+            writable=outermost(writable),
+            sources={path: real for path, real in sources.items() if path != real},
+            protected=_existing(protected),
+            guarded=tuple(guarded),
+            hidden=tuple(dict.fromkeys((*self.hidden, *found.hidden))),
+            contents={path: data.decode("latin-1") for path, data in found.contents},
+            git_identity=self.git_identity,
+            programs=_programs(request.allowed_programs) if request.allowed_programs else None,
+            uid=uid,
+            owner=_owner(self.workspace),
+            counts_memory=counts,
+            counts_processes=counts and tier == "full",
+        )
+
+    def is_written_by(self, request: ProcessRequest) -> bool:
+        return bool(self._writable(request))
+
+    def neutral(self, tier: str, *, uid: int | None, counts: bool) -> Plan:
+        """A place that depends on this machine and on nothing in the workspace."""
+        return Plan(
+            tier=tier,
+            network="inside",
+            readable=_existing(SYSTEM),
+            writable=(),
+            uid=uid,
+            counts_memory=counts,
+            counts_processes=counts and tier == "full",
+        )
+
+    def _writable(self, request: ProcessRequest) -> list[str]:
+        if not self.may_write or request.read_only:
+            return []
+        return [*request.writable] if request.private_directory else [*self.roots, *request.writable]
+
+    def _real(self, path: str) -> str:
+        """Where a path leads. A link that commands can change must not decide what of the host they are shown."""
+        links, end = follow(path)
+        if end is None:
+            raise ToolError(ErrorCode.PATH_FORBIDDEN, f"{path!r} cannot be shown to a program: its links form a circle")
+        ours = [link for link in links if any(within(link, root) for root in self.roots)]
+        if ours and not within(end, self.workspace):
+            message = f"{path!r} cannot be shown to a program: {ours[0]!r} is a link that commands can change"
+            raise ToolError(ErrorCode.PATH_FORBIDDEN, message, suggestions=(f"name {end!r} itself",))
+        return end
+
+
+def _refuse_boundless(path: str) -> None:
+    """What holds everything, or the kernel's own files, cannot be shown in part."""
+    if path == "/" or any(within(path, place) for place in KERNEL):
+        message = f"{path!r} cannot be shown to a program: it is no bounded part of the files"
+        raise ToolError(ErrorCode.PATH_FORBIDDEN, message, suggestions=("name a directory further down",))
+
+
+def _existing(paths: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(path for path in paths if os.path.lexists(path)))
+
+
+def _owner(path: str) -> tuple[int, int]:
+    found = os.stat(path)
+    return found.st_uid, found.st_gid
+
+
+def _programs(names: Sequence[str]) -> dict[str, str]:
+    """Where each is found, and the file behind it."""
+    found: dict[str, str] = {}
+    for name in names:
+        path = shutil.which(name, path=":".join(SEARCH_PATH))
+        if path is None:
+            raise ToolError(ErrorCode.CMD_NOT_ALLOWED, f"the allowed program {name!r} is not installed")
+        folder = os.path.realpath(os.path.dirname(path))
+        found[f"{folder}/{os.path.basename(path)}"] = os.path.realpath(path)
+    return found

@@ -1,0 +1,1 @@
+"""The guarding proxy between sandboxed processes and the network."""

@@ -1,0 +1,1 @@
+"""Load-time checks: refuse templates in which a value could become code."""

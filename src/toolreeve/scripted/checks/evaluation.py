@@ -1,0 +1,252 @@
+"""Evaluation check: where bash, or a program that it starts, would take a value for code.
+
+Values are never part of the script's text, so nothing is parsed that the author did not write. What is left are places
+that evaluate a second time: names of programs, `eval`, arithmetic, `sh -c`, interpreters. They are refused when the
+tool is loaded. Fails closed: a script that the grammar does not understand is refused too.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from toolreeve.core.bash_grammar import masked
+from toolreeve.scripted.checks.check_site import CheckSite
+from toolreeve.scripted.checks.commands import CommandCheck
+from toolreeve.scripted.checks.data_flow import DataFlow
+from toolreeve.scripted.quoting import read_quoting
+from toolreeve.scripted.syntax import TemplateProblem
+from toolreeve.scripted.words import ARRAY, REFERENCE, Node, ValueHole, Word, has_braces, is_reference, text_of, walk
+
+Beginnings = dict[int, set[str]]
+_NOT_WORDS = ("file_redirect", "herestring_redirect", "heredoc_redirect", "variable_assignment")
+_QUOTES = ("string",)
+_UNQUOTING = ("command_substitution", "process_substitution", "program")
+_COMPARES_NUMBERS = re.compile(r"-(?:eq|ne|lt|le|gt|ge)$")
+_OFFSET = re.compile(r"^\$\{[^:]*:(?![-=?+])(.*)\}$", re.DOTALL)
+_INDIRECT = re.compile(r"^\$\{!(\w+)(?!\[[@*]\]\}|[*@]\})")
+_NAMES_A_VARIABLE = (("printf", "-v"), ("test", "-v"), ("test", "-R"), ("[", "-v"), ("[", "-R"))
+_TEST_OPERATORS = ("-v", "-R")
+_NUMBER = 'turn it into a number first: printf -v n %d "$x"'
+_DEEPEST = 5
+
+
+def find_beginnings(script: str, holes: Mapping[int, ValueHole]) -> Beginnings:
+    """What the value of a hole, by its number, may not begin with. Raises TemplateProblem where it would be code."""
+    if not any(hole.dirty for hole in holes.values()):
+        return {}
+    return _Inspector(script, holes).inspect()
+
+
+class _Inspector:
+    """`outer` are names, and `files` files, that hold the caller's text already; `fed` is what its input holds."""
+
+    def __init__(
+        self,
+        script: str,
+        holes: Mapping[int, ValueHole],
+        *,
+        outer: frozenset[str] = frozenset(),
+        files: frozenset[str] = frozenset(),
+        fed: str = "",
+        depth: int = 0,
+    ) -> None:
+        import tree_sitter
+        import tree_sitter_bash
+
+        parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
+        self._root: Node = parser.parse(masked(script.encode())).root_node
+        self._script, self._holes = script, holes
+        self._outer, self._files = outer, files
+        self._fed, self._depth = fed, depth
+        self._beginnings: Beginnings = {}
+
+    def inspect(self) -> Beginnings:
+        if self._root.has_error:
+            wrong = next(node for node in walk(self._root) if node.type == "ERROR" or node.is_missing)
+            raise self._problem(wrong, f"is not understood as bash: {text_of(wrong)[:40]!r}", "spell it more plainly")
+        self._require_quoted()
+        self._flow = DataFlow(self._root, self._holes, self._outer, self._files)
+        if self._fed:
+            self._flow.feed(self._root, self._fed)
+            self._flow.spread()
+        self._commands = CommandCheck(self._flow, self._begin, self._nested)
+        self._require_plain_variables()
+        for node in walk(self._root):
+            if (check := self._CHECKS.get(node.type)) is not None:
+                check(self, node)
+        return self._beginnings
+
+    def _nested(self, code: str, node: Node, site: CheckSite, names: frozenset[str]) -> None:
+        """Code that a shell gets as a word. What it refers to is the caller's where the names are."""
+        if self._depth >= _DEEPEST:
+            raise self._problem(node, "shells are nested too deeply here", "spell it more plainly")
+        files = frozenset(self._flow.dirty_files)
+        try:
+            view = read_quoting(code).view
+            _Inspector(view, {}, outer=names, files=files, fed=site.fed, depth=self._depth + 1).inspect()
+        except TemplateProblem as problem:
+            raise self._problem(node, f"{problem.problem}, inside the code of a shell", problem.fix) from None
+
+    def _require_plain_variables(self) -> None:
+        """However the caller's text gets into a variable, some variables evaluate it."""
+        for node in walk(self._root):
+            if not node.type.endswith("variable_name") and node.type != "word":
+                continue
+            name = text_of(node)
+            if name not in self._flow.names or name in self._outer:
+                continue
+            place = Word(node, ())
+            self._commands.refuse_variable(name, place, "the caller's text")
+            if name in self._flow.integers:
+                raise self._problem(
+                    node, f"{name} is an integer variable, which evaluates values", "do not declare it -i"
+                )
+            if name in self._flow.references:
+                raise self._problem(node, f"{name} is a name reference, which evaluates values", "do not declare it -n")
+
+    def _begin(self, word: Word, beginnings: tuple[str, ...]) -> None:
+        """The hole that a word begins with may not begin with any of these."""
+        leading = word.leading
+        if leading is not None and leading.hole is not None and leading.hole.dirty:
+            self._beginnings.setdefault(leading.hole.number, set()).update(beginnings)
+
+    def _problem(self, node: Node, text: str, fix: str = "") -> TemplateProblem:
+        return TemplateProblem(text, line=node.start_point.row + 1, fix=fix)
+
+    def _refuse(self, node: Node, dirt: str, why: str, fix: str = "") -> None:
+        if dirt:
+            raise self._problem(node, f"{dirt} {why}", fix)
+
+    def _require_quoted(self) -> None:
+        """Two readers must agree: each reference is an expansion inside double quotes."""
+        seen = 0
+        for node in walk(self._root):
+            if node.type == "expansion" and is_reference(node):
+                around = node.parent
+                while around.type not in _QUOTES:
+                    if around.type in _UNQUOTING:
+                        raise self._problem(node, "the quoting around a value is not understood", "quote it plainly")
+                    around = around.parent
+                seen += 1
+        if seen != len(REFERENCE.findall(self._script)):
+            raise self._problem(self._root, "the quoting around a value is not understood", "quote it plainly")
+
+    def _command(self, node: Node) -> None:
+        name = node.child_by_field_name("name")
+        if name is None:
+            return
+        nodes = [name, *(each for each in node.children_by_field_name("argument") if each.type not in _NOT_WORDS)]
+        for each in nodes[1:]:
+            self._refuse(each, self._split(each), "is split into words", 'put it in double quotes: "$x"')
+            if has_braces(each):
+                self._refuse(each, self._flow.dirt(each), "is part of a brace expansion", "write the words out")
+        words = [self._flow.word(each) for each in nodes]
+        own = [each for each in node.children if each.type == "variable_assignment" and self._flow.dirt(each)]
+        environment = text_of(own[0].child_by_field_name("name")) if own else ""
+        self._commands.check(words, CheckSite(node=node, fed=self._flow.fed.get(node.id, ""), environment=environment))
+        self._restrict(words[0].text or "", words[1:])
+
+    def _split(self, word: Node) -> str:
+        """A variable of the caller's that stands unquoted."""
+        parts = word.children if word.type == "concatenation" else (word,)
+        for node in parts:
+            if node.type in ("simple_expansion", "expansion") and not is_reference(node):
+                return self._flow.dirt(node)
+        return ""
+
+    def _restrict(self, name: str, arguments: list[Word]) -> None:
+        """Builtins for which the beginning of a word decides what it means."""
+        before = ""
+        for index, word in enumerate(arguments):
+            if name in ("test", "["):
+                self._begin(word, _TEST_OPERATORS)
+                if word.leading is not None and word.leading.hole is None and index + 1 < len(arguments):
+                    dirt = arguments[index + 1].dirt if word.leading.dirt else ""
+                    self._refuse(word.node, dirt, "would be what a test of the caller's choice is about", "use [[ … ]]")
+            if (name, before) in _NAMES_A_VARIABLE or (name == "printf" and re.match("-v.", word.shape, re.DOTALL)):
+                self._refuse(word.node, self._naming(word.node), "would name a variable", "write the name yourself")
+            if name == "printf" and index == 0:
+                self._commands.begin(word, ("-",), "would be an option of printf")
+            before = word.text or ""
+
+    def _assignment(self, node: Node) -> None:
+        target, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+        name = text_of(target).partition("[")[0]
+        if value is None:
+            return
+        dirt = self._flow.dirt(value)
+        self._commands.refuse_variable(name, self._flow.word(value), dirt)
+        if name in self._flow.integers:
+            dirt = self._flow.mentions(text_of(value))
+            self._refuse(node, dirt, f"would be evaluated: {name} is an integer variable", "do not declare it -i")
+        if value.type == "array" and name not in self._flow.maps:
+            for element in value.children:
+                if text_of(element).startswith("["):
+                    index = text_of(element).partition("]=")[0]
+                    self._refuse(element, self._flow.mentions(index), "stands in a subscript", "declare the array -A")
+
+    def _naming(self, word: Node) -> str:
+        """What of the caller's is in the name of a variable. Subscripts are evaluated even where they are quoted."""
+        return self._flow.dirt(word) or self._flow.mentions("".join(re.findall(r"\[.*", text_of(word))))
+
+    def _declaration(self, node: Node) -> None:
+        flags = "".join(text_of(each) for each in node.children if text_of(each).startswith("-"))
+        for each in node.children:
+            dirt = self._flow.dirt(each)
+            if each.type != "variable_assignment":
+                self._refuse(each, dirt, "would name a variable", "write the name yourself")
+            elif set(flags) & {"i", "n"}:
+                dirt = self._flow.mentions(text_of(each).partition("=")[2])
+                self._refuse(each, dirt, "would be evaluated by the declaration", "declare it without -i and -n")
+
+    def _unset(self, node: Node) -> None:
+        self._refuse(node, self._naming(node), "would name a variable", "write the name yourself")
+
+    def _arithmetic(self, node: Node) -> None:
+        text = text_of(node)
+        if node.type == "compound_statement" and not text.startswith("(("):
+            return
+        if node.type == "c_style_for_statement":
+            text = text.partition("do")[0]
+        self._refuse(node, self._flow.mentions(text), "is evaluated by arithmetic", _NUMBER)
+
+    def _subscript(self, node: Node) -> None:
+        name, _, index = text_of(node).partition("[")
+        if name != ARRAY and name not in self._flow.maps:
+            self._refuse(node, self._flow.mentions(index), "is evaluated as a subscript", _NUMBER)
+
+    def _test(self, node: Node) -> None:
+        double = text_of(node).startswith("[[")
+        for part in walk(node):
+            operators = [text_of(each) for each in part.children if each.type == "test_operator"]
+            if double and any(_COMPARES_NUMBERS.match(each) for each in operators):
+                fix = "compare with [ … ], which takes numbers only"
+                self._refuse(part, self._flow.mentions(text_of(part)), "is evaluated by [[ … ]]", fix)
+            if any(each in ("-v", "-R") for each in operators):
+                self._refuse(part, self._flow.mentions(text_of(part)), "would name a variable", 'use -n "$x"')
+            if not double and part.type in ("string", "concatenation"):
+                self._begin(self._flow.word(part), _TEST_OPERATORS)
+
+    def _expansion(self, node: Node) -> None:
+        text = text_of(node).strip()
+        if is_reference(node):
+            return
+        if offset := _OFFSET.match(text):
+            self._refuse(node, self._flow.mentions(offset[1]), "is evaluated as an offset", "use a fixed number")
+        if (indirect := _INDIRECT.match(text)) and indirect[1] in self._flow.names:
+            raise self._problem(node, f"${indirect[1]} would name a variable", "write the name yourself")
+        if text.endswith("@P}"):
+            self._refuse(node, self._flow.dirt(node), "would be expanded as a prompt", "leave @P out")
+
+    _CHECKS: ClassVar[Mapping[str, Callable[[Any, Node], None]]] = {
+        "command": _command,
+        "variable_assignment": _assignment,
+        "declaration_command": _declaration,
+        "unset_command": _unset,
+        "arithmetic_expansion": _arithmetic,
+        "compound_statement": _arithmetic,
+        "c_style_for_statement": _arithmetic,
+        "subscript": _subscript,
+        "test_command": _test,
+        "expansion": _expansion,
+    }

@@ -1,0 +1,128 @@
+"""Is this a plain call of a tool, as most requests are? Then it is answered here; anything else goes to the SDK whole.
+
+Plain means: the modern era, headers that agree with the body, a tool that the client sees, nothing that would need a
+stream. Whatever is in doubt is not plain. The SDK then gets the request byte for byte, as if nobody had looked.
+"""
+
+import re
+from collections.abc import Coroutine, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import orjson
+from mcp.shared.inbound import x_mcp_header_map
+
+from toolreeve.serve.access import Header
+from toolreeve.serve.exchange import HttpExchange, Take
+from toolreeve.serve.mcp.handlers import Handlers
+from toolreeve.serve.mcp.protocol import (
+    CAPABILITIES_KEY,
+    CLIENT_KEY,
+    LOG_LEVEL_KEY,
+    MODERN_VERSIONS,
+    VERSION_KEY,
+    Envelope,
+)
+from toolreeve.serve.mcp.request_context import RequestContext
+from toolreeve.serve.mcp.responses import Reply
+from toolreeve.serve.mcp.sdk_server import NOWHERE, ViewOf, new_modern_client
+from toolreeve.serve.mcp.tool_view import ToolView
+from toolreeve.serve.tokens import Credential
+
+_VERSION = MODERN_VERSIONS[-1]
+_REQUEST = {"jsonrpc", "id", "method", "params"}
+_PARAMS = {"name", "arguments", "_meta"}
+_NOBODY = {"name": "", "version": ""}
+_UNUSUAL = {"progressToken", LOG_LEVEL_KEY}
+_ROUNDED = re.compile(rb"\d{19}")
+"""Numbers that orjson might round; the SDK's parser does not."""
+
+Headers = Mapping[bytes, bytes]
+
+
+class FastPath:
+    def __init__(self, desk: Handlers, view_of: ViewOf, silence: float) -> None:
+        self._desk, self._view_of, self._silence = desk, view_of, silence
+        self._mirroring: dict[str, bool] = {}
+        self._version = -1
+
+    def recognise(self, headers: Sequence[Header], credential: Credential) -> Take | None:
+        """Who takes the body of a POST with these headers; None if they are not those of a plain call."""
+        name = _plain_name(headers)
+        return None if name is None else partial(self._take, name, credential, self._view_of(credential))
+
+    def _take(
+        self, name: str, credential: Credential, view: ToolView, body: bytes, exchange: HttpExchange
+    ) -> Coroutine[Any, Any, None] | None:
+        request = _plain_request(body, name) if self._knows(name, view) else None
+        if request is None:
+            return None
+        client = new_modern_client(credential, view, _envelope(request["params"]["_meta"]))
+        caller = RequestContext(client, NOWHERE, request_id=request["id"])
+        return Reply(self._desk, caller, exchange, silence=self._silence).give(request["params"])
+
+    def _knows(self, name: str, view: ToolView) -> bool:
+        """Whether it is a tool that the client sees, and none of its arguments must be repeated in headers."""
+        found = view.find(name)
+        if found is None:
+            return False
+        if self._version != view.registry.version:
+            self._version, self._mirroring = view.registry.version, {}
+        if (mirrors := self._mirroring.get(name)) is None:
+            mirrors = self._mirroring[name] = bool(x_mcp_header_map(found.spec.input))
+        return not mirrors
+
+
+def _plain_name(shown: Sequence[Header]) -> str | None:
+    """The tool that the headers name, if all that they say is usual."""
+    headers: Headers = dict(shown)
+    if len(headers) != len(shown) or b"content-encoding" in headers:
+        return None
+    if headers.get(b"mcp-protocol-version") != _VERSION.encode() or headers.get(b"mcp-method") != b"tools/call":
+        return None
+    tool = headers.get(b"mcp-name", b"")
+    return tool.decode() if tool.isascii() and not tool.startswith(b"=?") and _accepts(headers) else None
+
+
+def _accepts(headers: Headers) -> bool:
+    accepted = headers.get(b"accept", b"")
+    both = b"application/json" in accepted and b"text/event-stream" in accepted
+    return both and headers.get(b"content-type", b"").partition(b";")[0].strip() == b"application/json"
+
+
+def _plain_request(body: bytes, name: str) -> dict[str, Any] | None:
+    if _ROUNDED.search(body):
+        return None
+    try:
+        request = orjson.loads(body)
+    except ValueError:
+        return None
+    return request if _is_plain(request, name) else None
+
+
+def _is_plain(request: Any, name: str) -> bool:
+    if type(request) is not dict or request.keys() != _REQUEST or type(request["id"]) not in (int, str):
+        return False
+    if request["jsonrpc"] != "2.0" or request["method"] != "tools/call":
+        return False
+    params = request["params"]
+    return type(params) is dict and params.keys() <= _PARAMS and _are_plain(params, name)
+
+
+def _are_plain(params: dict[str, Any], name: str) -> bool:
+    meta = params.get("_meta")
+    if type(meta) is not dict or params.get("name") != name or type(params.get("arguments", {})) is not dict:
+        return False
+    return meta.get(VERSION_KEY) == _VERSION and type(meta.get(CAPABILITIES_KEY)) is dict and _is_quiet(meta)
+
+
+def _is_quiet(meta: Mapping[str, Any]) -> bool:
+    """Nothing to be told while the call runs, and a sender that says who it is as it should, or not at all."""
+    if not _UNUSUAL.isdisjoint(meta):
+        return False
+    info = meta.get(CLIENT_KEY, _NOBODY)
+    return type(info) is dict and type(info.get("name")) is str and type(info.get("version")) is str
+
+
+def _envelope(meta: Mapping[str, Any]) -> Envelope:
+    return Envelope(version=_VERSION, info=meta.get(CLIENT_KEY, {}), capabilities=meta[CAPABILITIES_KEY])

@@ -1,0 +1,36 @@
+"""How much do the servers behind us log? As much as the client says that wants to hear most.
+
+Each client is still told only what it wants to hear. One that says nothing changes nothing: servers know best what they
+log by themselves.
+"""
+
+from typing import Protocol
+
+from toolreeve.serve.mcp.protocol import LOG_LEVELS
+from toolreeve.serve.mcp.request_context import ClientInfo
+
+
+class Loggers(Protocol):
+    async def set_log_level(self, level: str) -> None: ...
+
+
+class LogLevels:
+    def __init__(self, loggers: Loggers) -> None:
+        self._loggers = loggers
+        self._wishes: dict[str, str] = {}
+        self._told: str | None = None
+
+    async def wish(self, client: ClientInfo, level: str) -> None:
+        self._wishes[client.session] = level
+        await self._settle()
+
+    async def leave(self, client: ClientInfo) -> None:
+        """Whoever has gone wishes nothing any more."""
+        if self._wishes.pop(client.session, None) is not None:
+            await self._settle()
+
+    async def _settle(self) -> None:
+        wanted = min(self._wishes.values(), key=LOG_LEVELS.index, default=None)
+        if wanted is not None and wanted != self._told:
+            self._told = wanted
+            await self._loggers.set_log_level(wanted)

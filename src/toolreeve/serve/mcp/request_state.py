@@ -1,0 +1,169 @@
+"""What does a client carry for us between two requests? A sealed note that only we can read, write and date.
+
+Whatever comes back is an attacker's until it is proven ours: unaltered, in time, brought by the one it was given to,
+with the very request it was given for. Why a note was refused is not said: whoever made it up would learn from it.
+"""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from toolreeve.core import json
+from toolreeve.core.errors import ConfigError
+
+LIFETIME = 600.0
+LONGEST = 4 * 1024 * 1024
+SHORTEST_KEY = 32
+KEY_FILE = "mcp_state.key"
+_VERSION = b"\x01"
+_NONCE = 12
+_NAME = 4
+
+
+class BadState(Exception):
+    """The note is not ours, not now, not theirs, or not for this."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestState:
+    """What a note says.
+
+    `holder` is who may bring it back and `request` the digest of the request that it belongs to. `binding` names the
+    call that was asked about, or, with `approved_by`, the call that was approved already. `inner` is the state of a
+    server elsewhere. `question` and `asked` say which approval was asked, and when.
+    """
+
+    holder: str
+    request: str
+    binding: str = ""
+    approved_by: str = ""
+    inner: str | None = None
+    question: str = ""
+    asked: float = 0.0
+    expires: float = 0.0
+    nonce: str = field(default_factory=lambda: os.urandom(16).hex())
+
+    @property
+    def grants(self) -> bool:
+        """Whether the note can turn a question into a yes: such a note is good for one time."""
+        return bool(self.binding)
+
+
+class Seal:
+    """The first key seals, every key opens: a new key is first added behind the old one, then put before it."""
+
+    def __init__(self, keys: Sequence[bytes], *, now: Callable[[], float], lifetime: float = LIFETIME) -> None:
+        if not keys:
+            raise ValueError("a seal needs a key")
+        self._keys = {_name(key): _derived(key) for key in keys}
+        self._first = _name(keys[0])
+        self._now, self._lifetime = now, lifetime
+
+    def close(self, state: RequestState) -> str:
+        """The token for a state, which is dated now."""
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+        said = asdict(state) | {"expires": self._now() + self._lifetime}
+        head = _VERSION + self._first + os.urandom(_NONCE)
+        sealed = AESGCM(self._keys[self._first]).encrypt(head[-_NONCE:], json.dumps(said), head[:-_NONCE])
+        return base64.urlsafe_b64encode(head + sealed).decode().rstrip("=")
+
+    def open(self, token: Any, *, holder: str, request: str) -> RequestState:
+        """Raises BadState."""
+        state = _read(self._unsealed(token))
+        if state.expires <= self._now():
+            raise BadState("expired")
+        if not hmac.compare_digest(state.holder, holder):
+            raise BadState("given to somebody else")
+        if not hmac.compare_digest(state.request, request):
+            raise BadState("given for another request")
+        return state
+
+    def _unsealed(self, token: Any) -> bytes:
+        from cryptography.exceptions import InvalidTag
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+        raw = _decoded(token)
+        head, sealed = raw[: 1 + _NAME + _NONCE], raw[1 + _NAME + _NONCE :]
+        key = self._keys.get(head[1 : 1 + _NAME])
+        if key is None or head[:1] != _VERSION:
+            raise BadState("not of ours")
+        try:
+            return AESGCM(key).decrypt(head[-_NONCE:], sealed, head[:-_NONCE])
+        except (InvalidTag, ValueError):
+            raise BadState("altered") from None
+
+
+def _decoded(token: Any) -> bytes:
+    """Only the one spelling that we use ourselves."""
+    if not isinstance(token, str) or not 0 < len(token) <= LONGEST or not token.isascii():
+        raise BadState("no token")
+    try:
+        raw = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        raise BadState("no token") from None
+    if base64.urlsafe_b64encode(raw).decode().rstrip("=") != token:
+        raise BadState("no token")
+    return raw
+
+
+def _read(said: bytes) -> RequestState:
+    try:
+        fields: Mapping[str, Any] = json.loads(said)
+        return RequestState(**fields)
+    except (TypeError, ValueError):
+        raise BadState("of another release") from None
+
+
+def _name(key: bytes) -> bytes:
+    return hmac.digest(key, b"toolreeve state key name", hashlib.sha256)[:_NAME]
+
+
+def _derived(key: bytes) -> bytes:
+    return hmac.digest(key, b"toolreeve state key", hashlib.sha256)
+
+
+def checked(keys: Sequence[str], *, source: str | Path) -> list[bytes]:
+    """Raises ConfigError for a key that could be guessed."""
+    for number, key in enumerate(keys, 1):
+        if len(key) < SHORTEST_KEY:
+            problem = f"key {number} has {len(key)} characters; at least {SHORTEST_KEY} are needed"
+            raise ConfigError(problem, source=source, fix="make one with: openssl rand -hex 32")
+    return [key.encode() for key in keys]
+
+
+def kept(directory: Path) -> list[bytes]:
+    """The keys of a file, one a line, newest first. Made where there is none, for all processes that use it."""
+    path = directory / KEY_FILE
+    if not path.exists():
+        _make(path)
+    if path.stat().st_mode & 0o077:
+        raise ConfigError("others can read this key", source=path, fix="remove it: a new one is made")
+    keys = [line.strip() for line in path.read_text(errors="replace").splitlines() if line.strip()]
+    if not keys:
+        raise ConfigError("there is no key in it", source=path, fix="remove it: a new one is made")
+    return checked(keys, source=path)
+
+
+def _make(path: Path) -> None:
+    """Written aside and linked into place, so that of several processes one wins and all read the same."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    aside = path.with_name(f"{path.name}.{os.urandom(8).hex()}")
+    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(os.urandom(32).hex().encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            os.link(aside, path)
+        except FileExistsError:
+            return
+    finally:
+        aside.unlink(missing_ok=True)

@@ -1,0 +1,80 @@
+"""How does one plain call come back to its client? As a JSON document; as a stream, if it takes long.
+
+A client that goes away takes its call with it. A client that waits hears from us now and then, so that nothing between
+us takes the silence for the end.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from mcp.shared.inbound import ERROR_CODE_HTTP_STATUS
+
+from toolreeve.serve.exchange import HttpExchange
+from toolreeve.serve.mcp.encoding import writable, write
+from toolreeve.serve.mcp.handlers import Handlers
+from toolreeve.serve.mcp.protocol import INTERNAL_ERROR, WireError
+from toolreeve.serve.mcp.request_context import RequestContext
+
+SILENCE = 15.0
+
+_logger = logging.getLogger(__name__)
+
+
+class Reply:
+    def __init__(self, desk: Handlers, caller: RequestContext, exchange: HttpExchange, *, silence: float) -> None:
+        self._desk, self._caller, self._exchange, self._silence = desk, caller, exchange, silence
+        self._streams = False
+        self._task: asyncio.Task[Any] | None = None
+        self._reminder: asyncio.TimerHandle | None = None
+
+    async def give(self, params: Mapping[str, Any]) -> None:
+        """Make the call and send what comes of it."""
+        if self._exchange.disconnected:
+            return
+        self._task, self._exchange.left = asyncio.current_task(), self._leave
+        self._remind()
+        try:
+            status, body = await self._outcome(params)
+        finally:
+            self._caller.closed, self._exchange.left = True, None
+            if self._reminder is not None:
+                self._reminder.cancel()
+        self._finish(status, body)
+
+    async def _outcome(self, params: Mapping[str, Any]) -> tuple[int, bytes]:
+        try:
+            return 200, self._message("result", await self._desk.call(params, self._caller))
+        except WireError as problem:
+            return self._refusal(writable(problem))
+        except Exception:
+            _logger.exception("a call failed in the door itself")
+            return self._refusal(WireError(INTERNAL_ERROR, "Internal server error"))
+
+    def _message(self, kind: str, said: Any) -> bytes:
+        return write({"jsonrpc": "2.0", "id": self._caller.request_id, kind: said})
+
+    def _refusal(self, problem: WireError) -> tuple[int, bytes]:
+        return ERROR_CODE_HTTP_STATUS.get(problem.code, 200), self._message("error", problem.to_dict())
+
+    def _finish(self, status: int, body: bytes) -> None:
+        if self._streams:
+            self._exchange.part(b"event: message\r\ndata: " + body + b"\r\n\r\n")
+            self._exchange.end()
+        else:
+            self._exchange.answer(status, b"application/json", body)
+
+    def _remind(self) -> None:
+        self._reminder = asyncio.get_running_loop().call_later(self._silence, self._say_something)
+
+    def _say_something(self) -> None:
+        if not self._streams:
+            self._streams = True
+            self._exchange.stream(b"text/event-stream")
+        self._exchange.part(b": still at it\r\n\r\n")
+        self._remind()
+
+    def _leave(self) -> None:
+        if not self._desk.cancel(self._caller) and self._task is not None:
+            self._task.cancel()

@@ -1,0 +1,99 @@
+"""What does a client of the modern era hear while it listens? Only the kinds of news it asked for, marked as such.
+
+The first thing it hears is what it will hear about. The request is answered when we stop telling.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from toolreeve.serve.mcp.gateway import Gateway
+from toolreeve.serve.mcp.notifications import PROMPTS, RESOURCES, TOOLS, UPDATED, Notifications
+from toolreeve.serve.mcp.protocol import INVALID_PARAMS, INVALID_REQUEST, SUBSCRIPTION_KEY, Params, WireError
+from toolreeve.serve.mcp.request_context import RequestContext
+
+MOST_RESOURCES = 1000
+PARTING = 5.0
+"""How many seconds servers get to be told that nobody listens any more."""
+ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
+_KINDS = {"toolsListChanged": TOOLS, "promptsListChanged": PROMPTS, "resourcesListChanged": RESOURCES}
+
+
+class _Inbox:
+    """What was told and not yet passed on, each thing once: it cannot grow beyond what was asked for."""
+
+    def __init__(self, kinds: Sequence[str], uris: Sequence[str]) -> None:
+        self._methods, self._uris = {_KINDS[kind] for kind in kinds}, frozenset(uris)
+        self._waiting: dict[tuple[str, str | None], None] = {}
+        self._woken = asyncio.Event()
+        self._ended = False
+
+    def wants(self, method: str, uri: str | None) -> bool:
+        return uri in self._uris if method == UPDATED else method in self._methods
+
+    def tell(self, method: str, params: Mapping[str, Any]) -> None:
+        self._waiting[method, params.get("uri")] = None
+        self._woken.set()
+
+    def end(self) -> None:
+        self._ended = True
+        self._woken.set()
+
+    async def next(self) -> tuple[str, str | None] | None:
+        while not self._waiting:
+            if self._ended:
+                return None
+            self._woken.clear()
+            await self._woken.wait()
+        first = next(iter(self._waiting))
+        del self._waiting[first]
+        return first
+
+
+async def listen(params: Params, caller: RequestContext, news: Notifications, relay: Gateway | None) -> dict[str, Any]:
+    """Runs until it is cancelled, or the news end."""
+    if caller.request_id is None:
+        raise WireError(INVALID_REQUEST, "subscriptions/listen needs an id")
+    kinds, uris = _wanted(params)
+    meta = {SUBSCRIPTION_KEY: caller.request_id}
+    honored = [uri for uri in uris if relay is not None and await _subscribed(relay, uri, caller)]
+    inbox = _Inbox(kinds, honored)
+    unlisten = news.listen(inbox.wants, inbox.tell, inbox.end)
+    try:
+        honors = dict.fromkeys(kinds, True) | ({"resourceSubscriptions": honored} if honored else {})
+        await caller.notify(ACKNOWLEDGED, {"notifications": honors, "_meta": meta})
+        while (heard := await inbox.next()) is not None:
+            method, uri = heard
+            await caller.notify(method, {"_meta": meta} if uri is None else {"uri": uri, "_meta": meta})
+    finally:
+        unlisten()
+        if relay is not None and honored:
+            await _part(relay, honored, caller)
+    return {"_meta": meta}
+
+
+def _wanted(params: Params) -> tuple[list[str], list[str]]:
+    asked = params.get("notifications")
+    if not isinstance(asked, Mapping):
+        raise WireError(INVALID_PARAMS, "params.notifications must be an object")
+    uris = asked.get("resourceSubscriptions") or []
+    if not isinstance(uris, list) or len(uris) > MOST_RESOURCES or not all(isinstance(uri, str) for uri in uris):
+        raise WireError(INVALID_PARAMS, f"resourceSubscriptions must be a list of at most {MOST_RESOURCES} URIs")
+    return [kind for kind in _KINDS if asked.get(kind) is True], list(dict.fromkeys(uris))
+
+
+async def _subscribed(relay: Gateway, uri: str, caller: RequestContext) -> bool:
+    try:
+        await relay.subscribe(uri, caller)
+    except WireError:
+        return False  # not honoured, and the acknowledgement says so by leaving it out
+    return True
+
+
+async def _part(relay: Gateway, uris: Sequence[str], caller: RequestContext) -> None:
+    try:
+        async with asyncio.timeout(PARTING):
+            for uri in uris:
+                await relay.unsubscribe(uri, caller)
+    except (TimeoutError, WireError):
+        return  # the server is away, and with it the subscription

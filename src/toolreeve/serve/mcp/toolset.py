@@ -1,0 +1,93 @@
+"""Which tools does a list of words choose? Categories, servers, names and globs; `-word` takes away.
+
+A word that chooses nothing is a mistake and is said to be one, and so is a text without a word, such as `,` or what an
+unset variable leaves: a toolset with a typo must not quietly be another.
+"""
+
+import difflib
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from toolreeve.core.errors import ConfigError
+from toolreeve.core.names import canonical
+from toolreeve.core.tool import ToolSpec
+
+SPELLINGS = {
+    **dict.fromkeys(("files", "filesystem", "fs"), "file"),
+    **dict.fromkeys(("command", "commands", "terminal"), "shell"),
+    **dict.fromkeys(("qa", "code", "project", "projects"), "quality"),
+    **dict.fromkeys(("utilities", "utils", "util"), "utility"),
+    **dict.fromkeys(("sys",), "system"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ToolsetWord:
+    text: str
+
+    @property
+    def is_glob(self) -> bool:
+        return any(mark in self.text for mark in "*?[")
+
+    @property
+    def category(self) -> str:
+        return SPELLINGS.get(self.text, self.text)
+
+    def fits(self, spec: ToolSpec) -> bool:
+        return self.names(spec) or self.text == spec.server or self.category == spec.category or self._globs(spec)
+
+    def names(self, spec: ToolSpec) -> bool:
+        return self.text == spec.name or canonical(self.text) == spec.name
+
+    def _globs(self, spec: ToolSpec) -> bool:
+        return self.is_glob and fnmatchcase(spec.name, self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Toolset:
+    """Nothing chosen means everything; what is taken away is gone whatever else chooses it."""
+
+    chosen: tuple[ToolsetWord, ...] = ()
+    removed: tuple[ToolsetWord, ...] = ()
+
+    def fit(self, spec: ToolSpec) -> bool:
+        if any(word.fits(spec) for word in self.removed):
+            return False
+        return not self.chosen or any(word.fits(spec) for word in self.chosen)
+
+    def name(self, spec: ToolSpec) -> bool:
+        """Whether the tool is chosen by its very name."""
+        return any(word.names(spec) for word in self.chosen)
+
+
+EVERYTHING = Toolset()
+
+
+def read_patterns(words: str | Iterable[str]) -> Toolset:
+    """From `file,web,-delete_file` or a list of such; an empty list chooses nothing. Raises ConfigError for a text that
+    holds no word."""
+    texts = [words] if isinstance(words, str) else list(words)
+    named = [part.strip() for text in texts for part in text.split(",") if part.strip()]
+    if texts and not named:
+        fix = "name categories, servers, tools or globs, such as file,web; leave it out to show every tool"
+        raise ConfigError(f"{','.join(texts)[:60]!r} names nothing", source="toolset", fix=fix)
+    removed = tuple(ToolsetWord(part[1:].strip()) for part in named if part.startswith("-"))
+    return Toolset(tuple(ToolsetWord(part) for part in named if not part.startswith("-")), removed)
+
+
+def check_patterns(patterns: Toolset, specs: Sequence[ToolSpec], servers: Iterable[str] = ()) -> None:
+    """Raises ConfigError for a word that fits no tool and may not fit one later, either: `servers` are the prefixes
+    of servers whose tools may be yet to come."""
+    servers = tuple(servers)
+    known = {spec.name for spec in specs} | {spec.category for spec in specs} | set(SPELLINGS) | set(servers)
+    for word in (*patterns.chosen, *patterns.removed):
+        if not any(word.fits(spec) for spec in specs) and not _may_fit_later(word, servers):
+            near = difflib.get_close_matches(word.text[:64], known, n=3, cutoff=0.5)
+            hint = f"did you mean {', '.join(map(repr, near))}?" if near else "see `toolreeve tools`"
+            problem = f"{word.text!r} is no tool, category or server, and no tool fits it"
+            raise ConfigError(problem, source="toolset", fix=hint)
+
+
+def _may_fit_later(word: ToolsetWord, servers: Collection[str]) -> bool:
+    return any(word.text == server or not server or word.text.startswith(f"{server}__") for server in servers)

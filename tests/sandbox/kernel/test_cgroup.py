@@ -1,0 +1,54 @@
+"""Where can control groups be made, in both versions of them? Folders stand for what the kernel mounts."""
+
+import os
+from pathlib import Path
+
+from toolreeve.sandbox.kernel import cgroup
+
+
+def own(place: Path, *lines: str) -> Path:
+    path = place / "own"
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return path
+
+
+def test_the_first_version_holds_each_controller_in_its_own_tree(tmp_path: Path) -> None:
+    (tmp_path / "memory/mine").mkdir(parents=True)
+    (tmp_path / "pids").mkdir()
+
+    found = cgroup.find(tmp_path, own(tmp_path, "4:memory:/mine", "3:cpu,cpuacct:/", "2:pids:/", "0::/"))
+
+    assert found == cgroup.Bases(tmp_path / "memory/mine", tmp_path / "pids", cgroup.V1)
+
+
+def test_the_second_version_holds_all_in_one_tree(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/cgroup.procs").touch()
+    for name in ("cgroup.controllers", "cgroup.subtree_control"):
+        (tmp_path / "mine" / name).write_text("cpu memory pids\n")
+
+    found = cgroup.find(tmp_path, own(tmp_path, "0::/mine"))
+
+    assert found == cgroup.Bases(tmp_path / "mine", tmp_path / "mine", cgroup.V2)
+
+
+def test_controllers_that_were_not_handed_down_are_told(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/cgroup.controllers").write_text("cpu\n")
+
+    found = cgroup.find(tmp_path, own(tmp_path, "0::/mine"))
+
+    assert found == "the memory and pids controllers are not delegated to us (systemd: Delegate=yes)"
+
+
+def test_a_machine_without_control_groups_is_told(tmp_path: Path) -> None:
+    assert cgroup.find(tmp_path, tmp_path / "absent") == "no control groups: No such file or directory"
+
+
+def test_groups_of_runtimes_that_are_no_more_are_swept(tmp_path: Path) -> None:
+    for name in ("memory/toolreeve-999999999-1", f"memory/toolreeve-{os.getpid()}-1", "memory/other", "pids"):
+        (tmp_path / name).mkdir(parents=True)
+
+    cgroup.find(tmp_path, own(tmp_path, "4:memory:/", "2:pids:/"))
+
+    assert {path.name for path in (tmp_path / "memory").iterdir()} == {f"toolreeve-{os.getpid()}-1", "other"}

@@ -1,0 +1,10 @@
+"""No test sees what ran in another."""
+
+import pytest
+
+from tests.serve.mcp.input_required.elsewhere import RUNS
+
+
+@pytest.fixture(autouse=True)
+def _no_runs() -> None:
+    RUNS.clear()

@@ -1,0 +1,53 @@
+"""The kernel says the same of a connection, whichever way it is asked."""
+
+import os
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from toolreeve.serve.peer_uid import ask, owner, search
+
+WAYS = [ask, search, owner]
+
+
+class Pair:
+    """Both ends of a connection on this machine."""
+
+    def __init__(self, family: int, host: str) -> None:
+        with socket.create_server((host, 0), family=family) as listening:
+            self.far = socket.create_connection(listening.getsockname()[:2])
+            self.near, _ = listening.accept()
+        self.told: tuple[Any, ...] = family, self.near.getpeername()[:2], self.near.getsockname()[:2]
+
+
+@pytest.fixture(params=[(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")], ids=["IPv4", "IPv6"])
+def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
+    made = Pair(*request.param)
+    with made.far, made.near:
+        yield made
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_connection_belongs_to_the_user_of_the_program_at_its_far_end(pair: Pair, way: Any) -> None:
+    assert way(*pair.told) == os.getuid()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_who_has_gone_is_nobody(pair: Pair, way: Any) -> None:
+    pair.far.close()
+
+    assert way(*pair.told) is None
+
+
+def test_a_connection_that_never_was_is_nobodys(pair: Pair) -> None:
+    family, far, near = pair.told
+
+    assert owner(family, (far[0], 1), near) is None
+
+
+def test_somebody_who_listens_where_the_far_end_would_be_is_not_it(pair: Pair) -> None:
+    family, far, near = pair.told
+    with socket.create_server((far[0], 0), family=family) as listening:
+        assert owner(family, listening.getsockname()[:2], near) is None

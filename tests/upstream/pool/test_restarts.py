@@ -1,0 +1,105 @@
+"""Servers that die, come back or are not there yet, and what becomes of calls meanwhile."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+from tests.upstream.place import light
+from tests.world import World
+from toolreeve import ErrorCode
+from toolreeve.core.call import ToolCall
+
+
+async def test_a_killed_server_is_started_again_for_the_next_call(world: World) -> None:
+    async with world.reeve(mcp_servers={"s": light(danger={"die": "critical", "*": "safe"})}) as reeve:
+        first = int((await reeve.call("s__pid")).output)
+        os.kill(first, 9)
+        second = int((await reeve.call("s__pid")).output)
+
+    assert first != second
+
+
+async def test_a_call_under_way_when_its_server_dies_fails_and_is_not_repeated(world: World, tmp_path: Path) -> None:
+    counted = tmp_path / "count"
+    script = (
+        "import sys, json, os\n"
+        "for line in sys.stdin:\n"
+        "    m = json.loads(line)\n"
+        "    if m.get('method') == 'initialize':\n"
+        "        r = {'protocolVersion': '2025-11-25', 'capabilities': {'tools': {}}, 'serverInfo': {}}\n"
+        "    elif m.get('method') == 'tools/list':\n"
+        "        r = {'tools': [{'name': 'once', 'inputSchema': {}}]}\n"
+        "    elif m.get('method') == 'tools/call':\n"
+        f"        open({str(counted)!r}, 'a').write('x'); print('so sad', file=sys.stderr, flush=True); os._exit(3)\n"
+        "    else: continue\n"
+        "    print(json.dumps({'jsonrpc': '2.0', 'id': m['id'], 'result': r}), flush=True)\n"
+    )
+    server = {"command": sys.executable, "args": ["-S", "-c", script], "danger": "low"}
+
+    async with world.reeve(mcp_servers={"s": server}) as reeve:
+        result = await reeve.call("s__once")
+
+    assert result.error is not None
+    assert result.error.code is ErrorCode.UPSTREAM
+    assert "so sad" in result.error.message
+    assert counted.read_text() == "x"
+
+
+async def test_a_call_that_only_reads_by_the_users_word_is_repeated_once(world: World, tmp_path: Path) -> None:
+    async with world.reeve(mcp_servers={"s": light(danger="safe")}) as reeve:
+        pid = int((await reeve.call("s__pid")).output)
+        sleeping = asyncio.create_task(reeve.call("s__sleep", seconds=0.5))
+        await asyncio.sleep(0)
+        os.kill(pid, 9)
+        result = await sleeping
+
+    assert result.success
+
+
+async def test_a_call_waits_for_a_server_to_come_back_no_longer_than_its_own_time(world: World, tmp_path: Path) -> None:
+    flag = tmp_path / "up"
+    flag.touch()
+    script = (
+        "import os, runpy, sys\n"
+        f"if not os.path.exists({str(flag)!r}): print('not today', file=sys.stderr); sys.exit(4)\n"
+        f"sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')\n"
+    )
+    table = light(danger="safe")
+    table["args"] = ["-S", "-c", script, *table["args"][2:]]
+
+    async with world.reeve(mcp_servers={"s": table}) as reeve:
+        pid = int((await reeve.call("s__pid")).output)
+        flag.unlink()
+        os.kill(pid, 9)
+        away = await reeve.run(ToolCall(tool="s__pid", args={}, timeout=2.0))
+        flag.touch()
+        back = await reeve.run(ToolCall(tool="s__pid", args={}, timeout=20.0))
+
+    assert away.error is not None
+    assert away.error.code is ErrorCode.UPSTREAM
+    assert "not today" in away.error.message
+    assert back.success
+
+
+async def test_a_call_before_its_server_is_connected_waits_for_it(world: World) -> None:
+    async with world.reeve(mcp_servers={"s": light(danger="safe")}, await_servers=False) as reeve:
+        assert reeve.fleet.connecting
+        assert "s__echo" not in reeve.tools
+        result = await reeve.call("mcp__s__echo", a=1)
+
+    assert result.data == {"a": 1}
+
+
+async def test_a_call_that_waits_for_a_server_can_be_cancelled_and_is_on_record(world: World) -> None:
+    silent = {"command": sys.executable, "args": ["-c", "import time; time.sleep(60)"]}
+
+    async with world.reeve(mcp_servers={"s": silent}, await_servers=False) as reeve:
+        call = ToolCall(tool="s__x", args={})
+        waiting = asyncio.create_task(reeve.run(call))
+        await asyncio.sleep(0)
+        assert reeve.cancel(call.id)
+        result = await waiting
+
+    assert result.error is not None
+    assert result.error.code is ErrorCode.CANCELLED

@@ -1,0 +1,122 @@
+"""Which answer belongs to which request, whatever a server says."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.upstream.people import Person
+from tests.upstream.scripted import Scripted, opened
+from tests.upstream.session.talking import ELICITS, accept, calling
+from toolreeve.upstream.transports.transport import RemoteError
+
+
+async def test_answers_find_their_requests_in_any_order() -> None:
+    line = Scripted()
+    session = await opened(line)
+    first, second = calling(session), calling(session)
+    one, two = await line.next(), await line.next()
+
+    line.say({"jsonrpc": "2.0", "id": two["id"], "result": {"of": 2}})
+    line.say({"jsonrpc": "2.0", "id": str(one["id"]), "result": {"of": 1}})
+
+    assert (await first, await second) == ({"of": 1}, {"of": 2})
+
+
+async def test_only_the_first_of_two_answers_counts() -> None:
+    line = Scripted()
+    session = await opened(line)
+    call = calling(session)
+    asked = await line.next()
+
+    for answer in ("first", "second"):
+        line.say({"jsonrpc": "2.0", "id": asked["id"], "result": {"answer": answer}})
+
+    assert await call == {"answer": "first"}
+
+
+@pytest.mark.parametrize("number", [True, 1.0, None, [1], {"a": 1}, "x", "1" * 5000, 10**30, -1, "\u0661"])
+async def test_answers_to_what_was_never_asked_are_passed_over(number: Any) -> None:
+    line = Scripted()
+    session = await opened(line)
+    call = calling(session)
+    asked = await line.next()
+
+    line.say({"jsonrpc": "2.0", "id": number, "result": {"not": "yours"}})
+    line.say({"jsonrpc": "2.0", "id": asked["id"], "result": {"yours": True}})
+
+    assert await call == {"yours": True}
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "message"),
+    [
+        ({"error": {"code": -5, "message": "bad", "data": [1]}}, -5, "bad"),
+        ({"error": "just text"}, -32603, "the server failed without saying why"),
+        ({"error": {"code": "x", "message": 7}}, -32603, "the server failed without saying why"),
+        ({}, -32603, "the server's answer holds neither a result nor an error"),
+        ({"result": "text"}, -32603, "the server's answer holds neither a result nor an error"),
+        ({"result": None}, -32603, "the server's answer holds neither a result nor an error"),
+    ],
+)
+async def test_what_is_no_result_is_an_error(answer: dict[str, Any], code: int, message: str) -> None:
+    line = Scripted()
+    session = await opened(line)
+    call = calling(session)
+    asked = await line.next()
+
+    line.say({"jsonrpc": "2.0", "id": asked["id"], **answer})
+
+    with pytest.raises(RemoteError) as failed:
+        await call
+    assert (failed.value.code, failed.value.message) == (code, message)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+methods = st.sampled_from(
+    [
+        "notifications/progress",
+        "notifications/cancelled",
+        "notifications/message",
+        "elicitation/create",
+        "roots/list",
+        "ping",
+        "x",
+    ]
+)
+messages = st.fixed_dictionaries(
+    {},
+    optional={
+        "id": json_values | st.integers(0, 4),
+        "method": methods | json_values,
+        "params": json_values
+        | st.fixed_dictionaries(
+            {}, optional={"progressToken": json_values, "requestId": json_values, "level": json_values}
+        ),
+        "result": json_values,
+        "error": json_values,
+    },
+)
+
+
+@given(said=st.lists(messages, max_size=8))
+def test_nothing_that_a_server_says_raises(said: list[dict[str, Any]]) -> None:
+    async def survive() -> None:
+        line = Scripted()
+        session = await opened(line)
+        caller = Person(capabilities=ELICITS, log_level="debug", wants_progress=True, answer=accept)
+        call = calling(session, caller)
+        await line.next()
+        for message in said:
+            line.say(message)
+        await session.close()
+        await asyncio.wait({call}, timeout=5)
+        assert call.done()
+
+    asyncio.run(survive())

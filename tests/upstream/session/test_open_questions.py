@@ -1,0 +1,110 @@
+"""How long a question may stay open: its person's time is not the call's, and it ends with the call."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from tests.upstream.people import Person
+from tests.upstream.scripted import Scripted, opened
+from tests.upstream.session.talking import ELICITS, accept, asking, calling
+from toolreeve.core.deadline import Deadline
+
+
+class Thinking:
+    """Somebody who has not decided yet."""
+
+    def __init__(self) -> None:
+        self.asked, self.decided, self.left = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def __call__(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        self.asked.set()
+        try:
+            await self.decided.wait()
+        finally:
+            self.left.set()
+        return {"action": "accept", "content": {}}
+
+
+async def test_the_time_that_a_person_thinks_is_not_the_calls() -> None:
+    line, thinking = Scripted(), Thinking()
+    session = await opened(line)
+    person = Person(capabilities=ELICITS, answer=thinking)
+    deadline, passed = Deadline(0.2, 5.0), asyncio.Event()
+    deadline.start(passed.set)
+    call = asyncio.ensure_future(session.request("tools/call", {"name": "work"}, peer=person, deadline=deadline))
+    asked = await line.next()
+    line.say(asking())
+    await thinking.asked.wait()
+
+    done, _ = await asyncio.wait({call, asyncio.ensure_future(passed.wait())}, timeout=0.5)
+    thinking.decided.set()
+    await line.next()
+    line.say({"jsonrpc": "2.0", "id": asked["id"], "result": {"done": True}})
+
+    assert not done
+    assert await call == {"done": True}
+
+
+async def test_a_question_ends_with_the_call_it_was_for() -> None:
+    line, thinking = Scripted(), Thinking()
+    session = await opened(line)
+    call = calling(session, Person(capabilities=ELICITS, answer=thinking))
+    asked = await line.next()
+    line.say(asking())
+    await thinking.asked.wait()
+
+    line.say({"jsonrpc": "2.0", "id": asked["id"], "result": {}})
+    await call
+
+    await asyncio.wait_for(thinking.left.wait(), 5)
+    assert not thinking.decided.is_set()
+
+
+async def test_a_question_ends_with_its_call_though_somebody_elses_goes_on() -> None:
+    line, thinking = Scripted(), Thinking()
+    session = await opened(line)
+    call = calling(session, Person("one", capabilities=ELICITS, answer=thinking))
+    asked = await line.next()
+    line.say(asking())
+    await thinking.asked.wait()
+    other = calling(session, Person("two", capabilities=ELICITS, answer=accept))
+    await line.next()
+
+    line.say({"jsonrpc": "2.0", "id": asked["id"], "result": {}})
+    await call
+
+    await asyncio.wait_for(thinking.left.wait(), 5)
+    await session.close()
+    await asyncio.wait({other})
+
+
+async def test_a_server_can_take_its_question_back() -> None:
+    line, thinking = Scripted(), Thinking()
+    session = await opened(line)
+    call = calling(session, Person(capabilities=ELICITS, answer=thinking))
+    await line.next()
+    line.say(asking(77))
+    await thinking.asked.wait()
+
+    line.say({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 77}})
+
+    await asyncio.wait_for(thinking.left.wait(), 5)
+    await session.close()
+    await asyncio.wait({call})
+
+
+async def test_a_server_cannot_open_questions_without_end() -> None:
+    line, thinking = Scripted(), Thinking()
+    session = await opened(line)
+    person = Person(capabilities=ELICITS, answer=thinking)
+    call = calling(session, person)
+    await line.next()
+
+    for number in range(1000):
+        line.say(asking(number))
+    refused = [await line.next() for _ in range(1000 - 32)]
+
+    assert all("too many" in each["error"]["message"] for each in refused)
+    assert len(person.asked) == 32
+    await session.close()
+    await asyncio.wait({call})

@@ -1,0 +1,67 @@
+"""What a server was given does not come back from it."""
+
+import base64
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolreeve.upstream.scrubber import Scrubber
+
+SECRET = 'open"sesame/1234é'
+
+
+def test_a_secret_is_found_in_every_guise_and_nothing_else_is_touched() -> None:
+    answer = {
+        "content": [{"type": "text", "text": f"it is {SECRET}."}, {"data": base64.b64encode(SECRET.encode()).decode()}],
+        SECRET: 1,
+        "kept": ["sk-abcdefghijklmnopqrstuvwxyz0123456789", 3, None, {"password": "mine"}],
+    }
+
+    cleaned = Scrubber([SECRET]).over(answer)
+
+    assert SECRET not in repr(cleaned)
+    assert base64.b64encode(SECRET.encode()).decode() not in repr(cleaned)
+    assert cleaned["kept"] == answer["kept"]
+    assert cleaned["content"][0] == {"type": "text", "text": "it is [redacted]."}
+
+
+def test_an_answer_without_secrets_is_the_same_object() -> None:
+    answer = {"content": [{"type": "text", "text": "nothing"}]}
+
+    assert Scrubber([SECRET]).over(answer) is answer
+    assert Scrubber().over(answer) is answer
+
+
+def test_what_is_learnt_later_is_found_from_then_on() -> None:
+    veil = Scrubber()
+    veil.learn(["later-secret"])
+
+    assert veil.over({"a": "the later-secret"}) == {"a": "the [redacted]"}
+
+
+def test_of_what_is_renewed_again_and_again_the_latest_are_looked_for() -> None:
+    veil = Scrubber([SECRET])
+    for number in range(1000):
+        veil.learn([f"token-{number:04}-x"])
+
+    assert veil.text(f"token-0999-x token-0990-x {SECRET}") == "[redacted] [redacted] [redacted]"
+
+
+def test_nothing_is_nested_so_deeply_that_a_secret_hides_in_it() -> None:
+    said: dict[str, object] = {"last": SECRET}
+    for _ in range(900):
+        said = {"more": [said]}
+
+    cleaned = Scrubber([SECRET]).over(said)
+
+    found: Any = cleaned
+    while isinstance(found, dict):
+        found = found["more"]
+        found = found[0] if isinstance(found, list) else found
+    assert found == "[redacted]"
+
+
+@given(st.text(min_size=4, max_size=20), st.text(max_size=40))
+def test_no_text_keeps_a_secret(secret: str, around: str) -> None:
+    assert secret not in Scrubber([secret]).text(f"{around}{secret}{around}").replace("[redacted]", "")

@@ -1,0 +1,79 @@
+"""What a tool promised to answer, and what it answers."""
+
+from typing import Any
+
+import pytest
+
+from tests.upstream.place import light, tool
+from tests.world import World
+from toolreeve.upstream.tools.output_schema import MOST_WORK, OutputSchema, weigh
+
+DEGREES = {"type": "object", "properties": {"degrees": {"type": "number"}}, "required": ["degrees"]}
+
+
+def answer(**structured: Any) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": "21"}], "structuredContent": structured}
+
+
+def server(result: dict[str, Any]) -> dict[str, Any]:
+    return light({"tools": [tool("t", outputSchema=DEGREES)], "answers": {"t": result}}, danger="safe")
+
+
+async def test_an_answer_that_is_not_what_was_promised_is_handed_on_and_noted(world: World) -> None:
+    said = answer(degrees="warm\x1b[2J")
+    async with world.reeve(mcp_servers={"s": server(said)}) as reeve, reeve.bus.subscribe() as events:
+        result = await reeve.call("s__t")
+        odd = await anext(event async for event in events if event.event == "answer_odd")
+
+    assert result.to_mcp() == said
+    assert result.success
+    remark = result.to_dict()["meta"]["toolreeve_diagnostics"]["output_schema"]
+    assert "/degrees: expected number" in remark
+    assert "\x1b" not in remark
+    assert odd.data == {"server": "s", "tool": "t", "output_schema": remark}
+
+
+@pytest.mark.parametrize("said", [answer(degrees=21), {"content": [], "isError": True}])
+async def test_what_was_promised_and_what_failed_need_no_note(world: World, said: dict[str, Any]) -> None:
+    async with world.reeve(mcp_servers={"s": server(said)}) as reeve:
+        result = await reeve.call("s__t")
+
+    assert "toolreeve_diagnostics" not in result.to_dict()["meta"]
+
+
+def test_nothing_at_all_is_not_what_was_promised() -> None:
+    assert "no structuredContent" in OutputSchema(DEGREES).broken_by(None)
+
+
+def test_a_pattern_that_could_take_for_ever_is_not_tried() -> None:
+    endless = {"type": "object", "properties": {"a": {"pattern": r"^(?=(a+)+$)\1b"}}}
+
+    assert "cannot be checked" in OutputSchema(endless).broken_by({"a": "a" * 100})
+
+
+def test_a_pattern_that_others_are_slow_with_is_tried() -> None:
+    slow = OutputSchema({"type": "object", "properties": {"a": {"pattern": "^(a+)+$"}}})
+
+    assert slow.broken_by({"a": "a" * 10_000}) == ""
+    assert "does not fit" in slow.broken_by({"a": "a" * 10_000 + "b"})
+
+
+def test_what_is_too_much_is_not_checked() -> None:
+    costly = OutputSchema({"type": "object", "properties": {"a": {"items": {"anyOf": [{"minLength": 9}] * 1000}}}})
+
+    assert "cannot be checked" in costly.broken_by({"a": ["x"] * 100_000})
+
+
+def test_what_is_nested_too_deeply_breaks_nothing() -> None:
+    said: Any = {}
+    for _ in range(900):
+        said = {"more": said}
+
+    assert "nested too deeply" in OutputSchema(DEGREES).broken_by(said)
+
+
+def test_long_texts_and_names_weigh_more() -> None:
+    assert weigh({"a": 1}, MOST_WORK) == 2
+    assert weigh({"a": "x" * 1600}, MOST_WORK) == 102
+    assert weigh({"x" * 1600: 1}, MOST_WORK) == 102
+    assert weigh([[[]]] * 1000, 10) < 1100
