@@ -152,13 +152,13 @@ SPENDER = """
 import asyncio, sys
 from pathlib import Path
 from toolreeve.core.limits import RateLimit
-from toolreeve.record.budget import Ledger
+from toolreeve.record.budget import BudgetStore
 from toolreeve.record.store import Store
 
 async def main() -> None:
     store = Store(Path(sys.argv[1]))
     await store.start()
-    ledger = Ledger(store)
+    ledger = BudgetStore(store)
     spent = await asyncio.gather(*(ledger.reserve("shared", 0.25, 10.0) for _ in range(60)))
     taken = await asyncio.gather(*(ledger.take("shared", RateLimit(calls=30, per=60), 1.7e9) for _ in range(60)))
     print(spent.count(True), taken.count(0.0), flush=True)

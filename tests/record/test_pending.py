@@ -109,13 +109,13 @@ async def test_an_answer_is_taken_once_and_by_its_holder_alone(tmp_path: Path) -
 
 TAKER = """
 import asyncio, pathlib, sys, time
-from toolreeve.record.pending import Approvals
+from toolreeve.record.pending import PendingStore
 from toolreeve.record.store import Store
 
 async def main():
     store = Store(pathlib.Path(sys.argv[1]))
     await store.start()
-    docket = Approvals(store, lambda: 1000.0)
+    docket = PendingStore(store, lambda: 1000.0)
     sys.stdout.write("ready\\n"); sys.stdout.flush()
     await asyncio.to_thread(sys.stdin.readline)
     got = [await docket.claim(number, holder="ann") for number in sys.argv[2:]]

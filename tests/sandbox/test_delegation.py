@@ -83,7 +83,7 @@ FIND = """
 import json, os, sys
 from pathlib import Path
 from tests.sandbox.runner import become_somebody
-from toolreeve.sandbox import cgroup
+from toolreeve.sandbox.kernel import cgroup
 group = Path(sys.argv[1])
 (group / "cgroup.procs").write_text("0")
 become_somebody()

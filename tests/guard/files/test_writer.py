@@ -269,8 +269,8 @@ LIMITED = """
 import asyncio, resource, signal, sys
 from toolreeve.core.call import ToolCall
 from toolreeve.core.errors import ToolError
-from toolreeve.guard.files.workspace import Workspace
-files = Workspace(sys.argv[1], backend=sys.argv[2])
+from toolreeve.guard.files.workspace import WorkspaceFiles
+files = WorkspaceFiles(sys.argv[1], backend=sys.argv[2])
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 for path in ("docs/note.txt", "new/deep/file"):
@@ -310,8 +310,8 @@ def test_a_cancelled_caller_leaves_the_file_as_before_or_as_meant(place: Place) 
 KILLED = """
 import asyncio, sys
 from toolreeve.core.call import ToolCall
-from toolreeve.guard.files.workspace import Workspace
-files = Workspace(sys.argv[1])
+from toolreeve.guard.files.workspace import WorkspaceFiles
+files = WorkspaceFiles(sys.argv[1])
 async def main():
     for n in range(100_000):
         await files.write(ToolCall(tool="t", args={}), "docs/note.txt", b"%06d" % n * 2000)

@@ -16,7 +16,7 @@ from toolreeve.serve.mcp.door import new_desk, new_view
 from toolreeve.serve.mcp.startup import StartupResponder
 from toolreeve.serve.mcp.tool_view import ToolView
 
-LIGHT = str(Path(__file__).parents[2] / "remote" / "servers" / "light.py")
+LIGHT = str(Path(__file__).parents[2] / "upstream" / "servers" / "light.py")
 
 
 @tool(danger=DangerLevel.SAFE)
