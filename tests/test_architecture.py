@@ -1,13 +1,20 @@
-"""What import contracts cannot say about who touches the machine."""
+"""Rules about the tree that import contracts cannot state."""
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 import toolreeve
 
 SOURCE = Path(toolreeve.__file__).parent
+TESTS = Path(__file__).parent
 READS_THE_ENVIRONMENT = ("cli", "config")
+SECTIONS = "config/sections/"
+"""Its classes are public and named after the tables of toolreeve.toml, whatever else has that name."""
+CROSS_CUTTING = TESTS / "cross_cutting.txt"
 
 
 def modules(*below: str) -> Iterator[tuple[str, ast.Module]]:
@@ -44,7 +51,38 @@ def test_only_configuration_and_the_command_line_read_the_environment() -> None:
     assert found == set()
 
 
-def test_every_module_opens_with_the_question_it_answers() -> None:
-    silent = [name for name, tree in modules() if not ast.get_docstring(tree)]
+def test_every_module_begins_with_what_it_is() -> None:
+    first_lines = {name: (ast.get_docstring(tree) or "").split("\n")[0] for name, tree in modules()}
 
-    assert silent == []
+    assert {name: line for name, line in first_lines.items() if not line or "?" in line} == {}
+
+
+def test_no_two_modules_define_a_class_of_the_same_name() -> None:
+    homes: defaultdict[str, list[str]] = defaultdict(list)
+    for name, tree in modules():
+        if not name.startswith(SECTIONS):
+            for node in tree.body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    homes[node.name].append(name)
+
+    assert {name: places for name, places in homes.items() if len(places) > 1} == {}
+
+
+def test_tests_mirror_the_modules_they_test() -> None:
+    """`tests/x/test_y.py` tests `src/toolreeve/x/y.py`, unless it is listed as cutting across several modules."""
+    listed = set(CROSS_CUTTING.read_text().split())
+    unmatched = {
+        path.relative_to(TESTS).as_posix()
+        for path in TESTS.rglob("test_*.py")
+        if not (SOURCE / path.relative_to(TESTS).parent / path.name.removeprefix("test_")).exists()
+        if not (SOURCE / path.relative_to(TESTS).with_suffix("").parent / path.stem.removeprefix("test_")).is_dir()
+    }
+
+    assert unmatched == listed
+
+
+@pytest.mark.parametrize("word", ["unittest.mock", "MagicMock"])
+def test_no_test_mocks_what_it_tests(word: str) -> None:
+    here = Path(__file__)
+
+    assert [path for path in TESTS.rglob("*.py") if path != here and word in path.read_text()] == []

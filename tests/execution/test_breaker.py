@@ -114,6 +114,52 @@ def test_a_crash_counts_and_a_cancellation_does_not() -> None:
     assert not counts_as_failure(asyncio.CancelledError())
 
 
+def test_a_call_during_a_probe_is_told_to_wait_a_second() -> None:
+    breaker = opened()
+    breaker.enter(62)
+
+    assert refused(breaker, 62).detail == {"retry_after": 1}
+
+
+def test_the_wait_is_given_to_the_millisecond() -> None:
+    assert refused(opened(), 12.12345).detail == {"retry_after": 49.877}
+
+
+def test_it_is_open_until_the_very_end_of_its_rest() -> None:
+    breaker = opened()
+
+    assert breaker.state(61.5) is BreakerState.OPEN
+    assert breaker.state(62) is BreakerState.HALF_OPEN
+
+
+def test_the_period_is_counted_from_the_first_failure_however_late_it_happens() -> None:
+    breaker = Breaker(SETTINGS)
+
+    fail(breaker, 1_000, 1_015, 1_030)
+
+    assert breaker.state(1_030) is BreakerState.OPEN
+
+
+@pytest.mark.parametrize("threshold", [0, 1])
+def test_the_lowest_threshold_is_one_failure(threshold: int) -> None:
+    breaker = Breaker(CircuitBreaker(failure_threshold=threshold))
+
+    fail(breaker, 5)
+
+    assert breaker.state(5) is BreakerState.OPEN
+
+
+def test_by_default_five_failures_in_half_a_minute_mean_a_minute_of_rest() -> None:
+    breaker = Breaker(CircuitBreaker())
+
+    fail(breaker, 0, 7, 14, 21)
+    assert breaker.state(21) is BreakerState.CLOSED
+    fail(breaker, 30)
+
+    assert breaker.state(89.9) is BreakerState.OPEN
+    assert breaker.state(90) is BreakerState.HALF_OPEN
+
+
 class BreakerMachine(RuleBasedStateMachine):
     """Calls begin and end in any order, at any time, with any outcome."""
 
