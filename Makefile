@@ -9,7 +9,7 @@ MAKEFLAGS += --no-print-directory
 BIN := .venv/bin
 CORPORA ?=
 
-.PHONY: help setup serve test conformance check format docs bench attack clean
+.PHONY: help setup serve test quick mutants conformance check format docs bench attack clean
 
 help: ## Say what can be made
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -24,6 +24,12 @@ test: setup ## Run all tests
 	@.ci/programs
 	.ci/peers
 	$(BIN)/python -m pytest -n 2
+
+quick: setup ## Run the tests that start no other program: for the inner loop
+	@$(BIN)/python -m pytest -n 2 --quick
+
+mutants: setup ## Change the modules that guard, one place at a time: do their tests notice?
+	@$(BIN)/python -m bench.mutants
 
 conformance: setup ## Run the public MCP conformance suite, as server, gateway and client
 	@.ci/peers

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.quick import Quick
 from tests.world import World
 
 settings.register_profile("toolreeve", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -17,7 +18,13 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path)
 
 
-def pytest_configure() -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="only tests that start no other program")
+
+
+def pytest_configure(config: pytest.Config) -> None:
     """Whoever starts the tests in the background may have them ignore interrupts; what they start would then, too."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if config.getoption("--quick"):
+        config.pluginmanager.register(Quick())
