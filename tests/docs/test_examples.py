@@ -9,11 +9,12 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from tests.docs.blocks import read_blocks
 from tests.docs.likeness import is_like, tidy
 from tests.docs.page import ROOT, Page, environment, shown_in
 from toolreeve.policy.files import read_rules
 
-PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
@@ -86,3 +87,11 @@ def test_the_example_policy_holds() -> None:
         "hands-off-continuous-integration",
         "generated-code-asks",
     ]
+
+
+def test_python_of_the_readme_runs_as_a_script() -> None:
+    blocks = [block for block in read_blocks(ROOT / "README.md") if block.language == "python"]
+
+    assert [block.line for block in blocks if not block.fresh] == []
+    for block in blocks:
+        compile(block.text, "README.md", "exec")
