@@ -51,7 +51,7 @@ def test_an_unknown_name_suggests_the_nearest() -> None:
 
 
 @pytest.mark.parametrize("name", [None, 7, ["read_file"], {}, "x" * 1_000_000])
-def test_whatever_is_no_name_is_not_found_in_few_words(name: Any) -> None:
+def test_an_invalid_name_is_reported_briefly(name: Any) -> None:
     with pytest.raises(ToolError) as unknown:
         ToolRegistry().resolve(name)
 

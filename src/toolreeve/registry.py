@@ -1,4 +1,4 @@
-"""Which tool is meant? Every tool is known here by one canonical name, found in constant time.
+"""Tool registry: every tool under one canonical name, found in constant time.
 
 A duplicate name is an error that names both sources: nothing is ever silently replaced.
 """
@@ -19,7 +19,7 @@ _WORD = re.compile(r"[a-z0-9]+")
 
 
 class ToolRegistry:
-    """`version` grows with every change, so that whoever keeps a list made from this knows when it is old."""
+    """`version` grows with every change, so that the holder of a derived list knows when it is stale."""
 
     def __init__(self, tools: Iterable[Any] = ()) -> None:
         self._tools: dict[str, BoundTool] = {}
@@ -36,7 +36,7 @@ class ToolRegistry:
         category: str = "custom",
         parameters: Mapping[str, Any] | None = None,
     ) -> BoundTool:
-        """Add a tool: any accepted kind of it, or spelled out as name, function, description, category, parameters."""
+        """Add a tool: any accepted kind, or given as name, function, description, category and parameters."""
         if isinstance(candidate, str):
             if function is None:
                 raise ToolreeveError(f"register({candidate!r}): a name needs a function, or pass the tool itself")
@@ -63,7 +63,7 @@ class ToolRegistry:
         self._changed()
 
     def watch(self, watcher: Callable[[], None]) -> Callable[[], None]:
-        """Call `watcher` after each change; what is returned ends that."""
+        """Call `watcher` after each change; call the returned function to stop."""
         self._watchers.append(watcher)
         return lambda: self._watchers.remove(watcher)
 
@@ -73,7 +73,7 @@ class ToolRegistry:
             watcher()
 
     def resolve(self, name: str, *, hidden: bool = False) -> BoundTool:
-        """The tool a caller means; what is hidden, doors alone can mean. Raises ToolError(TOOL_NOT_FOUND) that suggests
+        """The tool of that name. `hidden` tools are found only by doors. Raises ToolError(TOOL_NOT_FOUND) that suggests
         the nearest names."""
         found = self.get(name) if isinstance(name, str) else None
         if found is None or (found.spec.hidden and not hidden):
@@ -102,7 +102,7 @@ class ToolRegistry:
         return self.categories
 
     def search(self, query: str, *, limit: int = 20) -> Tools:
-        """Tools that have to do with the query, the best first."""
+        """Tools that match the query, the best first."""
         words = _WORD.findall(query.lower())
         scored = [(_score(words, each), each) for each in self.list()]
         return [each for score, each in sorted(scored, key=lambda pair: -pair[0]) if score > 0][:limit]
@@ -131,10 +131,10 @@ def _did_you_mean(near: list[str]) -> str:
 def _score(words: list[str], candidate: BoundTool) -> int:
     spec = candidate.spec
     name = _WORD.findall(spec.name.lower())
-    marks = _WORD.findall(" ".join((spec.category, *spec.tags)).lower())
+    labels = _WORD.findall(" ".join((spec.category, *spec.tags)).lower())
     text = spec.description.lower()
     return sum(
-        8 * (word in name) + 4 * (word in marks) + 2 * (word in spec.name.lower()) + (word in text) for word in words
+        8 * (word in name) + 4 * (word in labels) + 2 * (word in spec.name.lower()) + (word in text) for word in words
     )
 
 

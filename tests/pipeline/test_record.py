@@ -1,4 +1,4 @@
-"""What is written down and told to listeners, when, and without which secrets."""
+"""What is recorded and published, when, and with which redactions."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from toolreeve import DangerLevel, ErrorCode, ToolCall, ToolError, Toolreeve, to
 from toolreeve.core.context import Context
 
 
-async def test_a_call_with_effects_is_written_down_before_it_begins(world: World) -> None:
+async def test_a_call_with_effects_is_recorded_before_it_begins(world: World) -> None:
     seen: list[str] = []
 
     @tool(danger=DangerLevel.LOW, read_only=False)
@@ -67,9 +67,7 @@ async def test_a_secret_in_arguments_or_errors_is_never_written(world: World) ->
     assert b"hunter2hunter2" not in written
 
 
-async def test_a_secret_where_a_name_should_be_is_not_told_to_listeners(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_secret_in_place_of_a_tool_name_is_not_published(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", "a-very-secret-value")
     async with Toolreeve(workspace=world.workspace) as reeve, reeve.bus.subscribe() as events:
         await reeve.call("a-very-secret-value")
@@ -78,7 +76,7 @@ async def test_a_secret_where_a_name_should_be_is_not_told_to_listeners(
     assert event.data["tool_id"] == "[redacted]"
 
 
-async def test_listeners_hear_that_a_call_began_and_ended(world: World) -> None:
+async def test_listeners_receive_the_start_and_end_of_a_call(world: World) -> None:
     heard: list[dict[str, Any]] = []
 
     async with world.reeve(tools=[echo, fail]) as reeve:

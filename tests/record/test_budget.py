@@ -95,7 +95,7 @@ def test_an_amount_of_whole_millionths_is_charged_exactly(micros: int) -> None:
 
 
 @pytest.mark.parametrize("amount", [-0.01, math.nan, math.inf, 1e10])
-async def test_an_amount_that_is_none_is_refused(store: Store, amount: float) -> None:
+async def test_an_invalid_amount_is_refused(store: Store, amount: float) -> None:
     ledger = BudgetStore(store)
 
     with pytest.raises(ToolreeveError, match="a cost must lie between"):
@@ -106,7 +106,7 @@ async def test_an_amount_that_is_none_is_refused(store: Store, amount: float) ->
 
 
 @pytest.mark.parametrize("limit", [-1.0, math.nan])
-async def test_a_limit_that_is_none_is_refused(store: Store, limit: float) -> None:
+async def test_an_invalid_limit_is_refused(store: Store, limit: float) -> None:
     with pytest.raises(ToolreeveError, match="a budget limit must be"):
         await BudgetStore(store).reserve("a", 0.1, limit)
 
@@ -152,13 +152,13 @@ SPENDER = """
 import asyncio, sys
 from pathlib import Path
 from toolreeve.core.limits import RateLimit
-from toolreeve.record.budget import Ledger
+from toolreeve.record.budget import BudgetStore
 from toolreeve.record.store import Store
 
 async def main() -> None:
     store = Store(Path(sys.argv[1]))
     await store.start()
-    ledger = Ledger(store)
+    ledger = BudgetStore(store)
     spent = await asyncio.gather(*(ledger.reserve("shared", 0.25, 10.0) for _ in range(60)))
     taken = await asyncio.gather(*(ledger.take("shared", RateLimit(calls=30, per=60), 1.7e9) for _ in range(60)))
     print(spent.count(True), taken.count(0.0), flush=True)
