@@ -43,7 +43,7 @@ def test_every_spelling_leads_to_the_one_tool(spelling: str, name: str) -> None:
 
 
 def test_an_unknown_name_suggests_the_nearest() -> None:
-    with pytest.raises(ToolError, match=r"no tool is called 'raed_file'; did you mean 'read_file'\?") as caught:
+    with pytest.raises(ToolError, match=r"no tool is called 'raed_file' \(did you mean 'read_file'\?\)") as caught:
         REGISTRY.resolve("raed_file")
 
     assert caught.value.code is ErrorCode.TOOL_NOT_FOUND

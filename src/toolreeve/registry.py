@@ -3,13 +3,13 @@
 A duplicate name is an error that names both sources: nothing is ever silently replaced.
 """
 
-import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from toolreeve.core.errors import ErrorCode, ToolError, ToolreeveError
 from toolreeve.core.names import canonical
+from toolreeve.core.suggest import did_you_mean, find_similar
 from toolreeve.core.tool import BoundTool, bind, tool
 
 Tools = list[BoundTool]
@@ -59,7 +59,7 @@ class ToolRegistry:
 
     def unregister(self, name: str) -> None:
         if self._tools.pop(canonical(name), None) is None:
-            raise ToolreeveError(f"no tool is called {name!r}{self._nearest(name)}")
+            raise ToolreeveError(_unknown(name, self._similar(name)))
         self._changed()
 
     def watch(self, watcher: Callable[[], None]) -> Callable[[], None]:
@@ -77,10 +77,8 @@ class ToolRegistry:
         the nearest names."""
         found = self.get(name) if isinstance(name, str) else None
         if found is None or (found.spec.hidden and not hidden):
-            near = self._near(str(name))
-            raise ToolError(
-                ErrorCode.TOOL_NOT_FOUND, f"no tool is called {name!r:.200}{_did_you_mean(near)}", suggestions=near
-            )
+            similar = self._similar(str(name))
+            raise ToolError(ErrorCode.TOOL_NOT_FOUND, _unknown(name, similar), suggestions=similar)
         return found
 
     def get(self, name: str) -> BoundTool | None:
@@ -116,16 +114,14 @@ class ToolRegistry:
     def __len__(self) -> int:
         return len(self._tools)
 
-    def _near(self, name: str) -> Names:
+    def _similar(self, name: str) -> Names:
         shown = [each for each, bound in self._tools.items() if not bound.spec.hidden]
-        return difflib.get_close_matches(canonical(name)[:64], shown, n=3)
-
-    def _nearest(self, name: str) -> str:
-        return _did_you_mean(self._near(name))
+        return find_similar(canonical(name), shown)
 
 
-def _did_you_mean(near: list[str]) -> str:
-    return f"; did you mean {near[0]!r}?" if near else ""
+def _unknown(name: str, similar: list[str]) -> str:
+    hint = f" ({did_you_mean(similar[:1])})" if similar else ""
+    return f"no tool is called {name!r:.200}{hint}"
 
 
 def _score(words: list[str], candidate: BoundTool) -> int:

@@ -4,7 +4,6 @@ A schema is never allowed to fetch anything: remote `$ref`s fail offline. Simple
 quotes, one value where a list is expected) are repaired, and only after validation failed.
 """
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +15,7 @@ import jsonschema_rs
 from toolreeve.core import json
 from toolreeve.core.errors import ErrorCode, ToolError, ToolreeveError
 from toolreeve.core.schema_refs import explain_unresolved
+from toolreeve.core.suggest import hint_similar
 from toolreeve.core.visible import one_line
 
 MAX_DEPTH = 64
@@ -193,13 +193,11 @@ def _explain(error: Any, document: Mapping[str, Any], depth: int = 0) -> SchemaP
             return SchemaProblem(f"{pointer}/{kind.property}", "is required but missing")
         case "enum":
             options = list(kind.options)
-            return SchemaProblem(
-                pointer,
-                f"must be one of {_short(options)}, got {_short(error.instance)}{nearest(error.instance, options)}",
-            )
+            hint = hint_similar(error.instance, options)
+            return SchemaProblem(pointer, f"must be one of {_short(options)}, got {_short(error.instance)}{hint}")
         case "additionalProperties" | "unevaluatedProperties":
             known = list(_properties_at(document, error.schema_path))
-            unknown = ", ".join(f"{name!r:.80}{nearest(name, known)}" for name in kind.unexpected[:SHOWN_PROBLEMS])
+            unknown = ", ".join(f"{name!r:.80}{hint_similar(name, known)}" for name in kind.unexpected[:SHOWN_PROBLEMS])
             if len(kind.unexpected) > SHOWN_PROBLEMS:
                 unknown += f" and {len(kind.unexpected) - SHOWN_PROBLEMS} more"
             allowed = f"; known are {', '.join(known)}" if known else "; it takes none"
@@ -260,14 +258,6 @@ def _short(value: Any, limit: int = 200) -> str:
     except TypeError:
         text = repr(value)
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"
-
-
-def nearest(word: Any, known: Sequence[Any]) -> str:
-    """ " (did you mean 'x'?)" if a known word is close, else nothing."""
-    if not isinstance(word, str):
-        return ""
-    found = difflib.get_close_matches(word[:100], [each for each in known if isinstance(each, str)], n=1)
-    return f" (did you mean {found[0]!r}?)" if found else ""
 
 
 def _properties_at(document: Mapping[str, Any], path: Sequence[str | int]) -> Iterator[str]:

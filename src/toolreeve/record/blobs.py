@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 
+from toolreeve.core.atomic import sync_directory
 from toolreeve.core.errors import ErrorCode, ToolError
 
 LARGEST = 64 * 1024 * 1024
@@ -34,7 +35,7 @@ class Blobs:
             digest = self._copy(descriptor, temporary)
             os.utime(temporary, (self._now(), self._now()))
             temporary.replace(self._directory / digest)
-            self._sync()
+            sync_directory(self._directory)
             self.fresh_bytes += os.fstat(descriptor).st_size
         except OSError as problem:
             raise ToolError(
@@ -58,13 +59,6 @@ class Blobs:
             copy.flush()
             os.fsync(copy.fileno())
         return digest.hexdigest()
-
-    def _sync(self) -> None:
-        directory = os.open(self._directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
 
     def load(self, digest: str) -> bytes | None:
         """The content; None if it was pruned or does not match its digest."""

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from toolreeve.core.atomic import sync_directory, write_private
 from toolreeve.record.chain import GENESIS, Head
 
 HIGHEST = 2**53
@@ -113,19 +114,8 @@ class Witness:
 
     def make(self, sighting: Sighting) -> None:
         """Create or replace the file, durably and atomically. Its former content must have been recorded."""
-        self.path.parent.mkdir(mode=0o700, exist_ok=True)
-        temporary = self.path.with_name(f"{self.path.name}.{os.urandom(8).hex()}")
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            with contextlib.closing(os.fdopen(descriptor, "wb", buffering=0)):
-                os.write(descriptor, sighting.to_line() * 2)
-                os.fsync(descriptor)
-            temporary.replace(self.path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-        for directory in (self.path.parent, self.path.parent.parent):
-            _sync_directory(directory)
+        write_private(self.path, sighting.to_line() * 2)
+        sync_directory(self.path.parent.parent)
         self._highest = sighting.head.seq
 
     @contextlib.contextmanager
@@ -155,14 +145,6 @@ def _older_line(content: bytes) -> int:
     first = _parse_line(content, 0)
     second = _parse_line(content, SIZE)
     return 0 if first.head.seq <= second.head.seq else SIZE
-
-
-def _sync_directory(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 class EarlierFile:
