@@ -99,8 +99,8 @@ class Store:
         """Run `query` in a thread, on a read-only connection. It must fetch everything it needs."""
         return await asyncio.to_thread(self._query, query)
 
-    def read_now(self, query: Work[T]) -> T:
-        """As `read`, in the caller's thread."""
+    def read_blocking(self, query: Work[T]) -> T:
+        """As `read`, in the caller's thread: never on an event loop."""
         return self._query(query)
 
     def append(self, line: Any, *, kept: bool) -> asyncio.Future[None]:

@@ -104,7 +104,7 @@ class Undo:
         """As `changes`, at once, and also before the first start: then nothing has been changed yet."""
         if not self._store.path.exists():
             return []
-        return [noted.change for noted in self._named(self._store.read_now(_selection(call_id, session)))]
+        return [noted.change for noted in self._named(self._store.read_blocking(_selection(call_id, session)))]
 
     def _writable(self, change: Change) -> Change:
         """The change with secrets in its names redacted."""
