@@ -77,7 +77,10 @@ class Pipeline:
         tool = self.registry.resolve(call.tool, hidden=call.peer is not None)
         meta.tool = tool.spec.name
         action = entry.action = Action(call, tool, tool.input.parse(call.args), self.services.files)
-        self._screen(action, entry)
+        if tool.blocking:
+            await self._load(action, entry)
+        else:
+            self._screen(action, entry)
         meta.verdict = self._decide(action)
         if meta.verdict.decision is not Decision.ALLOW:
             action = entry.action = await self._permit(action, entry)
@@ -101,6 +104,11 @@ class Pipeline:
             entry.meta.verdict = Verdict(Decision.DENY, "tool", refusal.message)
             raise refusal
 
+    async def _load(self, action: Action, entry: Entry) -> None:
+        """Compute effects and screen in a thread, for a tool that reads the database for them."""
+        await action.load()
+        await asyncio.to_thread(self._screen, action, entry)
+
     def refusal(self, action: Action) -> ToolError | None:
         """The tool's own objection to the call, which no policy or approval overrides."""
         if action.tool.screen is None:
@@ -120,8 +128,11 @@ class Pipeline:
         entry.meta.binding = approval.binding
         if approval.args is not None:
             action = Action(action.call, action.tool, action.tool.input.parse(approval.args), self.services.files)
-            self._screen(action, entry)
-        action = action.again()
+            if action.tool.blocking:
+                await self._load(action, entry)
+            else:
+                self._screen(action, entry)
+        action = await action.again()
         verdict = self._decide(action)
         if verdict.decision is Decision.DENY:
             entry.meta.verdict = verdict

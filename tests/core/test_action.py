@@ -40,7 +40,7 @@ def test_the_claims_of_a_trusted_tool_count() -> None:
     assert (claimed.danger, claimed.read_only) == (DangerLevel.SAFE, True)
 
 
-def test_effects_are_computed_once_and_again_only_for_a_new_look() -> None:
+async def test_effects_are_computed_once_and_again_only_for_a_new_look() -> None:
     place = Place("/before")
     seen = action(trusted=True, place=place)
     assert seen.effects == [Effect(EffectKind.READ, "/before")]
@@ -48,4 +48,5 @@ def test_effects_are_computed_once_and_again_only_for_a_new_look() -> None:
     place.root = "/after"
 
     assert seen.effects == [Effect(EffectKind.READ, "/before")]
-    assert seen.again().effects == [Effect(EffectKind.READ, "/after")]
+    again = await seen.again()
+    assert again.effects == [Effect(EffectKind.READ, "/after")]

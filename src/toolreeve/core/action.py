@@ -3,6 +3,7 @@
 Policy, approval and record read it.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -49,6 +50,13 @@ class Action:
             self._effects = self.tool.effects(self.args, self._files)
         return self._effects
 
-    def again(self) -> "Action":
+    async def load(self) -> None:
+        """Compute the effects of a blocking tool in a thread, so that they are at hand on the event loop."""
+        if self.tool.blocking and self._effects is None:
+            self._effects = await asyncio.to_thread(self.tool.effects, self.args, self._files)
+
+    async def again(self) -> "Action":
         """The same call with effects computed again, after a wait: its paths may lead elsewhere now."""
-        return Action(self.call, self.tool, self.args, self._files)
+        action = Action(self.call, self.tool, self.args, self._files)
+        await action.load()
+        return action

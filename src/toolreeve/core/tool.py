@@ -92,7 +92,8 @@ class ToolSpec:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundTool:
     """A tool ready for the road. `inline` promises that `run` ends promptly when cancelled and never blocks the loop
-    for long, so that it needs no separate task."""
+    for long, so that it needs no separate task. `blocking` says that `screen` and `list_effects` wait for a database,
+    so that the road calls them in a thread."""
 
     spec: ToolSpec
     run: Run
@@ -102,6 +103,7 @@ class BoundTool:
     inline: bool = False
     screen: Screen | None = None
     grounds: FindRationale | None = None
+    blocking: bool = False
 
     def danger(self, args: Arguments) -> DangerLevel:
         return self.spec.danger if self.assess is None else self.assess(args)
@@ -122,6 +124,7 @@ class FunctionTool:
     inline: bool = False
     screen: Screen | None = None
     grounds: FindRationale | None = None
+    blocking: bool = False
 
     @cached_property
     def is_async(self) -> bool:
@@ -214,6 +217,7 @@ def tool(
     examples: Sequence[Mapping[str, Any]] = ...,
     estimated_cost: float = ...,
     inline: bool = ...,
+    blocking: bool = ...,
     screen: Screen | None = ...,
     source: str | None = ...,
 ) -> _Decorator: ...
@@ -240,6 +244,7 @@ def tool(
     examples: Sequence[Mapping[str, Any]] = (),
     estimated_cost: float = 0.0,
     inline: bool = False,
+    blocking: bool = False,
     screen: Screen | None = None,
     source: str | None = None,
 ) -> FunctionTool | _Decorator:
@@ -284,6 +289,7 @@ def tool(
             assess=assess,
             list_effects=effects,
             inline=inline,
+            blocking=blocking,
             screen=screen,
         )
 
@@ -365,6 +371,7 @@ def _ready(spec: ToolSpec, run: Run, function: FunctionTool | None) -> BoundTool
         inline=function.inline if function else False,
         screen=function.screen if function else None,
         grounds=function.grounds if function else None,
+        blocking=function.blocking if function else False,
     )
 
 
