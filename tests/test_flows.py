@@ -185,7 +185,7 @@ async def test_a_failure_ends_the_chain_and_is_its_last_result() -> None:
     assert [tool for tool, _ in echo.calls] == ["one", "fail"]
 
 
-async def test_a_chain_that_is_told_to_goes_on_after_a_failure_and_can_speak_of_it() -> None:
+async def test_without_stop_on_error_a_chain_continues_and_can_refer_to_the_failure() -> None:
     echo = Echo()
 
     steps = [{"tool": "fail", "args": {}}, {"tool": "report", "args": {"text": "{{previous.error}}"}}]
@@ -206,14 +206,14 @@ async def test_what_a_later_step_does_to_its_arguments_leaves_earlier_results_al
     assert results[0].data == {"links": ["a"]}
 
 
-async def test_references_cannot_blow_a_small_text_up_to_a_huge_one() -> None:
+async def test_references_cannot_inflate_a_small_text() -> None:
     done = [succeeded({"content": "x" * 1_000_000})]
 
     with pytest.raises(Exception, match="would grow beyond"):
         References(done).resolve({"x": ["{{previous.content}} " * 10] * 10})
 
 
-async def test_arguments_deeper_than_the_road_takes_are_left_for_the_road_to_refuse() -> None:
+async def test_arguments_deeper_than_the_road_accepts_are_left_for_it_to_refuse() -> None:
     deep: Any = "{{previous.count}}"
     for _ in range(10_000):
         deep = [deep]
@@ -343,7 +343,7 @@ async def test_misuse_that_the_road_raises_reaches_the_caller_as_itself() -> Non
         await batch(closed, [{"tool": "a"}, {"tool": "b"}])
 
 
-async def test_nothing_to_do_gives_no_results() -> None:
+async def test_no_requests_give_no_results() -> None:
     assert await batch(Echo(), []) == await chain(Echo(), []) == []
 
 

@@ -91,7 +91,7 @@ async def test_fetched_links_can_be_chained(world: World) -> None:
     assert results[-1].output == ["https://example.com/a", "https://example.com/b"]
 
 
-def test_a_rule_that_is_none_is_told_with_its_place(world: World) -> None:
+def test_an_invalid_rule_is_reported_with_its_place(world: World) -> None:
     (world.workspace / "toolreeve.toml").write_text('[network]\n\ndeny = ["http://nonsense"]\n')
 
     with pytest.raises(ConfigError) as caught:

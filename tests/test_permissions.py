@@ -129,7 +129,7 @@ async def test_a_person_is_asked_about_a_tool_by_its_name(answer: bool, approved
     assert await manager.request_approval("write_file", {"path": "a"}, ExecutionContext()) is approved
 
 
-async def test_silence_is_not_approved() -> None:
+async def test_no_answer_is_not_an_approval() -> None:
     async def silent(_: Request) -> bool:
         await asyncio.Event().wait()
         return True
@@ -157,6 +157,6 @@ async def test_a_yes_to_other_arguments_is_not_a_yes_to_these() -> None:
     assert await ApprovalManager(approve).request_approval("bash", {"command": "rm"}, ExecutionContext()) is False
 
 
-async def test_with_nobody_to_ask_a_permission_error_says_what_to_do() -> None:
+async def test_without_a_channel_a_permission_error_says_what_to_do() -> None:
     with pytest.raises(PermissionError, match=r"Tool 'write_file' \(danger=medium\) requires approval"):
         await ApprovalManager().request_approval("write_file", {}, ExecutionContext())

@@ -1,4 +1,4 @@
-"""What lies in the folder that we are started in is not run in our place."""
+"""Files in the current directory are not imported instead of the program."""
 
 import json
 import os
@@ -80,7 +80,7 @@ def test_the_installed_commands_import_nothing_from_the_workspace(workspace: Pat
         assert done.returncode == 0
 
 
-def test_a_package_of_our_name_in_the_workspace_runs_in_our_place_unless_python_is_told_not_to_look(
+def test_a_package_of_our_name_in_the_workspace_runs_instead_unless_python_gets_the_option(
     impostor: Path,
 ) -> None:
     """Before us nothing of ours runs, so that what we start, write and recommend must have the option."""
@@ -92,7 +92,7 @@ def test_a_package_of_our_name_in_the_workspace_runs_in_our_place_unless_python_
         assert (done.returncode, MARK in done.stdout + done.stderr) == (0, False)
 
 
-def test_what_adopt_writes_leads_to_us_where_the_command_is_not_installed_and_others_have_its_name(
+def test_what_adopt_writes_starts_us_even_if_another_command_has_our_name(
     impostor: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     python = impostor.parent / "python"
@@ -154,5 +154,5 @@ def test_a_program_that_is_not_ours_keeps_its_own_folder(workspace: Path) -> Non
         ([], [], False),
     ],
 )
-def test_it_is_known_whether_the_program_is_ours(argv: list[str], given: list[str], ours: bool) -> None:
+def test_our_own_program_is_recognised(argv: list[str], given: list[str], ours: bool) -> None:
     assert is_program(argv, given) is ours

@@ -33,7 +33,7 @@ async def test_any_client_may_use_it(tmp_path: Path, mode: Any) -> None:
     assert (told.structured_content or {})["cpu_count"] == os.cpu_count()
 
 
-def test_each_tool_tells_of_this_machine_as_it_declared(server: Child) -> None:
+def test_each_tool_reports_on_this_machine_as_declared(server: Child) -> None:
     server.greet()
 
     for tool in TOOLS:
@@ -58,7 +58,7 @@ def test_arguments_and_tools_that_it_does_not_know_are_refused(server: Child) ->
     assert server.ask("resources/list")["error"]["code"] == -32601
 
 
-def test_it_speaks_the_modern_era_by_the_book(server: Child) -> None:
+def test_it_follows_the_modern_protocol(server: Child) -> None:
     told = server.ask("server/discover", {"_meta": envelope()})["result"]
 
     assert (told["supportedVersions"], told["resultType"]) == (["2026-07-28"], "complete")

@@ -1,4 +1,4 @@
-"""A workspace and a state directory of its own for each test, and runtimes in it."""
+"""A workspace and a state directory for each test, and runtimes in it."""
 
 import sqlite3
 from collections.abc import AsyncIterator

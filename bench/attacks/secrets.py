@@ -3,8 +3,8 @@
 import random
 from pathlib import Path
 
-from tests.record.corpus import samples
-from tests.record.ordinary import lines
+from tests.core.secrets.ordinary_output import lines
+from tests.core.secrets.secret_samples import samples
 
 from bench.attacks.outcome import Tally
 from toolreeve.core.secrets.redactor import Redactor

@@ -1,10 +1,10 @@
 """Toolreeve: the tool runtime for AI agents. Every tool call travels one road.
 
-Started with `python -m`, it imports nothing from the folder that it is started in: that is the workspace, and what lies
-there is not ours. That must be settled before anything else is imported.
+Started with `python -m`, it imports nothing from the current directory: that is the workspace, and its files are not
+ours. `safe_path` enforces this and must be imported before anything else.
 """
 
-from toolreeve import safe_path as _apart  # isort: skip  # noqa: F401
+from toolreeve import safe_path as _safe_path  # isort: skip  # noqa: F401
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -72,7 +72,7 @@ _HOMES = {
 __all__ = sorted(_HOMES)
 
 
-if not TYPE_CHECKING:  # to a type checker, every name would then exist
+if not TYPE_CHECKING:  # a type checker would otherwise accept every name
 
     def __getattr__(name: str) -> Any:
         """Import a public name when it is first used, so that `toolreeve --help` need not import the runtime."""

@@ -1,6 +1,6 @@
-"""`python -P -m toolreeve` is the command line, where the command itself is not installed.
+"""Entry point of `python -P -m toolreeve`: the command line without the installed script.
 
-Without `-P` Python looks for us in the current directory first, and what it finds there runs in our place.
+Without `-P`, Python searches the current directory first, and a package `toolreeve` found there runs instead.
 """
 
 import sys

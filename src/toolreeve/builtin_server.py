@@ -1,6 +1,6 @@
-"""`python -P -m toolreeve.builtin_server`: the documented builtin tools, and nothing else, as an MCP server on stdio.
+"""MCP server on stdio with the documented builtin tools: `python -P -m toolreeve.builtin_server`.
 
-They are called by their documented names, and every call takes the road of a runtime for the current directory.
+It serves nothing else. Every call takes the road of a runtime for the current directory.
 """
 
 from toolreeve.core.names import BUILTIN_SERVER
@@ -18,11 +18,11 @@ SPELLED = {"bash": "bash_command"}
 
 async def _serve(pipes: Pipes) -> None:
     async with Toolreeve(approve=(), mcp_servers={}, origin="mcp") as reeve:
-        desk = Handlers(reeve, name=BUILTIN_SERVER, asking=new_asking(reeve), lists_own=False)
+        handlers = Handlers(reeve, name=BUILTIN_SERVER, asking=new_asking(reeve), lists_own=False)
         view = ToolView(reeve.tools, patterns=read_patterns(DOCUMENTED), spelled=SPELLED)
-        async with serving(desk, pipes, view) as service:
+        async with serving(handlers, pipes, view) as service:
             await service.over.wait()
-            desk.close()
+            handlers.close()
 
 
 def main() -> None:

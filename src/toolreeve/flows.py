@@ -1,7 +1,7 @@
-"""How do several calls go together? At once, or one after another with references to what came before.
+"""Flows: several calls in parallel, or in sequence with references to earlier results.
 
-Flows stand above the road: each step is a call like any other. A reference is resolved once, as data: text that came
-out of a tool and looks like a reference stays text.
+Flows stand above the road: each step is a call like any other. A reference is resolved once, as data: text in a tool's
+output that looks like a reference stays text.
 """
 
 import asyncio
@@ -37,9 +37,9 @@ class Step:
 async def batch(
     call: Call, requests: Sequence[Request], *, run: Run | None = None, concurrency: int = 8
 ) -> list[ToolResult]:
-    """Run the calls at the same time, `concurrency` of them at once. The results are in the order of the requests.
+    """Run the calls in parallel, at most `concurrency` at a time. Results are in the order of the requests.
 
-    Steps that are ToolCalls go to `run` as they are, where it is given.
+    A step that is a ToolCall goes to `run` unchanged, if `run` is given.
     """
     if concurrency < 1:
         raise ToolreeveError(f"concurrency must be at least 1, got {concurrency!r}")
@@ -49,14 +49,14 @@ async def batch(
 
     async def work() -> None:
         for index, step in waiting:
-            results[index] = await _take(step, step.args, call, run)
+            results[index] = await _run_step(step, step.args, call, run)
 
     try:
         async with asyncio.TaskGroup() as group:
             for _ in range(min(concurrency, len(steps))):
                 group.create_task(work())
     except BaseExceptionGroup as problems:
-        # The road answers failures with results; what it raises is misuse of the library, and one telling is enough.
+        # The road turns failures into results; an exception means the library was misused, and one report is enough.
         raise problems.exceptions[0] from None
     return [result for result in results if result is not None]
 
@@ -64,7 +64,7 @@ async def batch(
 async def chain(
     call: Call, steps: Sequence[Request], *, run: Run | None = None, stop_on_error: bool = True
 ) -> list[ToolResult]:
-    """Run the calls one after another. The results reach up to and include the first failure, or all the steps."""
+    """Run the calls one after another. With `stop_on_error` the first failure is the last result."""
     done: list[ToolResult] = []
     for step in read_steps(steps):
         try:
@@ -72,21 +72,21 @@ async def chain(
         except ToolError as problem:
             result = _unresolved(step, problem)
         else:
-            result = await _take(step, args, call, run)
+            result = await _run_step(step, args, call, run)
         done.append(result)
         if stop_on_error and not result.success:
             break
     return done
 
 
-async def _take(step: Step, args: Mapping[str, Any], call: Call, run: Run | None) -> ToolResult:
+async def _run_step(step: Step, args: Mapping[str, Any], call: Call, run: Run | None) -> ToolResult:
     if step.spelled_out is None or run is None:
         return await call(step.tool, args)
     return await run(replace(step.spelled_out, args=args))
 
 
 def read_steps(requests: Sequence[Request]) -> list[Step]:
-    """Every step, before the first one runs. Raises ToolreeveError for one that is not spelled as a step."""
+    """Parse every step before the first one runs. Raises ToolreeveError for a malformed one."""
     return [_read_step(request, index) for index, request in enumerate(requests)]
 
 
@@ -126,7 +126,7 @@ _PART = re.compile(r"""\.([^\s.\[\]{}"]+)|\[(-?\d{1,9})\]|\["([^"]*)"\]""")
 
 
 class References:
-    """Puts what earlier steps gave into the arguments of the next."""
+    """Resolves references to earlier results in the arguments of the next step."""
 
     def __init__(self, done: Sequence[ToolResult]) -> None:
         self._done = done
@@ -134,14 +134,14 @@ class References:
         self._room = MAX_CHARACTERS
 
     def resolve(self, args: Mapping[str, Any]) -> dict[str, Any]:
-        """Raises ToolError(INVALID_PARAMS) for a reference to what does not exist."""
+        """Raises ToolError(INVALID_PARAMS) for a reference to a step or field that does not exist."""
         return {key: self._value(value, 1) for key, value in args.items()}
 
     def _value(self, value: Any, depth: int) -> Any:
         if isinstance(value, str):
             return self._text(value) if "{{" in value else value
         if depth >= MAX_DEPTH:
-            return value  # deeper than the road accepts: it will say so
+            return value  # deeper than the road accepts: validation reports it
         if isinstance(value, Mapping):
             return {key: self._value(inner, depth + 1) for key, inner in value.items()}
         if isinstance(value, list | tuple):
@@ -149,12 +149,12 @@ class References:
         return value
 
     def _text(self, text: str) -> Any:
-        """A reference alone gives the value itself; one within text gives its text."""
+        """A reference alone becomes the value itself; one within text becomes its text."""
         if whole := _REFERENCE.fullmatch(text.strip()):
             return copy.deepcopy(self._look_up(whole[1].rstrip()))
-        return _REFERENCE.sub(self._inserted, text)
+        return _REFERENCE.sub(self._substitute, text)
 
-    def _inserted(self, found: re.Match[str]) -> str:
+    def _substitute(self, found: re.Match[str]) -> str:
         value = self._look_up(found[1].rstrip())
         text = value if isinstance(value, str) else json.dumps(value).decode()
         self._room -= len(text)
@@ -189,7 +189,11 @@ def _parts(reference: str, start: int) -> Iterator[str | int]:
         part = _PART.match(reference, start)
         if part is None:
             raise _refusal(reference, f"{reference[start : start + 20]!r} is not a field such as .name or [0]")
-        yield int(part[2]) if part[2] is not None else part[1] or part[3] or ""
+        name, index, quoted = part.groups()
+        if index is not None:
+            yield int(index)
+        else:
+            yield name or quoted or ""
         start = part.end()
 
 
@@ -207,13 +211,18 @@ def _inside(value: Any, part: str | int, reference: str) -> Any:
 
 def _listed(value: Mapping[str, Any]) -> str:
     names = [str(name)[:60] for name in value]
-    return ", ".join(names[:30]) + (f" and {len(names) - 30} more" if len(names) > 30 else "") or "none"
+    if not names:
+        return "none"
+    more = f" and {len(names) - 30} more" if len(names) > 30 else ""
+    return ", ".join(names[:30]) + more
 
 
 def _steps_so_far(count: int) -> str:
     if count == 0:
         return "no step came before this one"
-    return "only steps[0] came before" if count == 1 else f"only steps[0] to steps[{count - 1}] came before"
+    if count == 1:
+        return "only steps[0] came before"
+    return f"only steps[0] to steps[{count - 1}] came before"
 
 
 def _refusal(reference: str, reason: str) -> ToolError:

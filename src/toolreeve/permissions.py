@@ -1,6 +1,6 @@
-"""May a tool run, asked by its name alone? The documented face of policy and approval, for code without a runtime.
+"""Permission API: policy and approval by tool name, without a runtime.
 
-Nothing here runs a tool: it answers, and what the answer is worth is up to who asked.
+Nothing here runs a tool: it returns a decision, and enforcing it is up to the caller.
 """
 
 import time
@@ -24,7 +24,7 @@ __all__ = ["ApprovalManager", "ExecutionContext", "PermissionMode", "PermissionP
 
 
 class ExecutionContext:
-    """What a policy decides by. Every attribute may be changed at any time; the next check sees it."""
+    """The inputs of a policy decision. Every attribute may be changed at any time; the next check sees it."""
 
     def __init__(
         self,
@@ -62,7 +62,8 @@ class PermissionPolicy:
         now: Callable[[], float] | None = None,
     ) -> None:
         self.context = context or ExecutionContext()
-        self._root, self._now = root, now
+        self._root = root
+        self._now = now
         self._snapshot: tuple[object, ...] = ()
         self._state = PolicyState()
 
@@ -113,8 +114,8 @@ class ApprovalManager:
     async def request_approval(
         self, tool_name: str, tool_input: Mapping[str, Any], context: ExecutionContext, timeout: float = 60.0
     ) -> bool:
-        """True if a person approved exactly this call. What the context denies is not asked. Raises PermissionError
-        where nobody can be asked."""
+        """True if a person approved exactly this call. A call that the context denies is not asked about. Raises
+        PermissionError if no channel can ask."""
         action = imagine(tool_name, tool_input)
         if decide(action, PermissionPolicy(context, now=time.time).state()).decision is Decision.DENY:
             return False

@@ -1,7 +1,7 @@
-"""The road: every call, through every door, takes these steps in this order.
+"""The road: the pipeline of stages that every call, through every door, takes.
 
 resolve → validate → decide → approve → admit → execute → recover → record. There is no other way to a tool.
-Stages raise `ToolError`; here, and only here, it becomes a result. Whatever happens, the record is closed.
+Stages raise `ToolError`; here, and only here, it becomes a result. Whatever happens, the call's record is closed.
 """
 
 import asyncio
@@ -38,19 +38,19 @@ class Pipeline:
     registry: ToolRegistry
     policy: Callable[[], PolicyState]
     broker: Broker
-    gate: Admission
+    admission: Admission
     executor: Executor
     journal: Journal
-    teller: EventPublisher
+    events: EventPublisher
     services: Services
     clock: Callable[[], float]
     revoked: set[str] = field(default_factory=set)
     expect: Callable[[ToolCall], Awaitable[None]] | None = None
-    """Waits for a tool that no one has registered yet. Raises ToolError where it knows why it does not come."""
+    """Waits for a tool that is not registered yet. Raises ToolError if it knows why the tool is missing."""
 
     async def run(self, call: ToolCall) -> ToolResult:
         entry = Entry(call, at=self.services.now(), started=self.clock())
-        self.teller.arrived()
+        self.events.arrived()
         try:
             outcome = await self._outcome(entry)
         except asyncio.CancelledError:
@@ -77,32 +77,40 @@ class Pipeline:
         tool = self.registry.resolve(call.tool, hidden=call.peer is not None)
         meta.tool = tool.spec.name
         action = entry.action = Action(call, tool, tool.input.parse(call.args), self.services.files)
-        self._screen(action, entry)
+        if tool.blocking:
+            await self._load(action, entry)
+        else:
+            self._screen(action, entry)
         meta.verdict = self._decide(action)
         if meta.verdict.decision is not Decision.ALLOW:
             action = entry.action = await self._permit(action, entry)
-        async with self.gate.admit(action, may_overspend=meta.verdict.layer == "bypass") as passage:
+        async with self.admission.admit(action, may_overspend=meta.verdict.layer == "bypass") as passage:
             if passage.output is not None:
                 meta.cached = True
-                return self._told(entry, passage.output)
+                return self._describe(entry, passage.output)
             if not action.read_only:
                 await self.journal.intend(entry)
-            self.teller.started(entry)
+            self.events.started(entry)
             output = await self.executor.run(action, meta)
             passage.done(output)
-            return self._told(entry, output)
+            return self._describe(entry, output)
 
     def _decide(self, action: Action) -> Verdict:
         return with_grounds(decide(action, self.policy()), action)
 
     def _screen(self, action: Action, entry: Entry) -> None:
-        """A call that its tool would refuse whatever anybody says is refused before anybody is asked."""
+        """Refuse a call that the tool itself would refuse, before anyone is asked for approval."""
         if (refusal := self.refusal(action)) is not None:
             entry.meta.verdict = Verdict(Decision.DENY, "tool", refusal.message)
             raise refusal
 
+    async def _load(self, action: Action, entry: Entry) -> None:
+        """Compute effects and screen in a thread, for a tool that reads the database for them."""
+        await action.load()
+        await asyncio.to_thread(self._screen, action, entry)
+
     def refusal(self, action: Action) -> ToolError | None:
-        """What the tool itself says against the call, whatever anybody else would say."""
+        """The tool's own objection to the call, which no policy or approval overrides."""
         if action.tool.screen is None:
             return None
         try:
@@ -112,15 +120,19 @@ class Pipeline:
         return None
 
     async def _permit(self, action: Action, entry: Entry) -> Action:
-        """Ask where the verdict says so; judge again after the wait, and an edited call from its validation on."""
+        """Ask if the verdict says so; decide again after the wait, and revalidate an edited call first."""
         _refuse_denied(entry.meta.verdict)
         self._refuse_guarded(action)
         approval = await self.broker.settle(action, entry.meta.verdict, version=self.policy().version)
-        entry.meta.approved_by, entry.meta.binding = approval.by, approval.binding
+        entry.meta.approved_by = approval.by
+        entry.meta.binding = approval.binding
         if approval.args is not None:
             action = Action(action.call, action.tool, action.tool.input.parse(approval.args), self.services.files)
-            self._screen(action, entry)
-        action = action.again()
+            if action.tool.blocking:
+                await self._load(action, entry)
+            else:
+                self._screen(action, entry)
+        action = await action.again()
         verdict = self._decide(action)
         if verdict.decision is Decision.DENY:
             entry.meta.verdict = verdict
@@ -128,7 +140,7 @@ class Pipeline:
         return action
 
     def _refuse_guarded(self, action: Action) -> None:
-        """Nobody is asked about what the guard would refuse anyway; tools that screen their calls know better."""
+        """Refuse without asking what the guard would refuse anyway. Tools with a screen have checked already."""
         if action.tool.screen is not None:
             return
         for effect in action.effects:
@@ -137,10 +149,13 @@ class Pipeline:
                 if finding.decision == "deny":
                     raise ToolError(ErrorCode(finding.code or ErrorCode.PATH_FORBIDDEN), finding.reason)
 
-    def _told(self, entry: Entry, output: Output) -> Output:
+    def _describe(self, entry: Entry, output: Output) -> Output:
         meta = entry.meta
-        meta.sandbox, meta.command = output.sandbox, output.command
-        meta.truncated, meta.labels, meta.raw = output.truncated, output.labels, output.raw
+        meta.sandbox = output.sandbox
+        meta.command = output.command
+        meta.truncated = output.truncated
+        meta.labels = output.labels
+        meta.raw = output.raw
         meta.diagnostics = output.diagnostics
         return output
 
@@ -156,16 +171,16 @@ class Pipeline:
     async def _close(self, entry: Entry, outcome: Success | Failure) -> ToolResult:
         entry.outcome = outcome
         entry.meta.duration_ms = round((self.clock() - entry.started) * 1000, 3)
-        self.teller.ended(entry)
+        self.events.ended(entry)
         try:
             if (written := self.journal.close(entry)) is not None:
                 await self._wait(written, entry)
         except ToolError as unwritten:
-            outcome = Failure(unwritten.code, f"the call ended, but its record is missing: {unwritten.message}")
+            outcome = Failure(unwritten.code, f"the call ended but could not be recorded: {unwritten.message}")
         return ToolResult(outcome, entry.meta)
 
     async def _wait(self, written: asyncio.Future[None], entry: Entry) -> None:
-        """A call that is revoked when only its record is missing has ended, and is answered with what came out."""
+        """A call revoked while only its record is outstanding has ended: its result is returned."""
         try:
             await asyncio.shield(written)
         except asyncio.CancelledError:

@@ -1,15 +1,15 @@
-"""Which tool is meant? Every tool is known here by one canonical name, found in constant time.
+"""Tool registry: every tool under one canonical name, found in constant time.
 
 A duplicate name is an error that names both sources: nothing is ever silently replaced.
 """
 
-import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from toolreeve.core.errors import ErrorCode, ToolError, ToolreeveError
 from toolreeve.core.names import canonical
+from toolreeve.core.suggest import did_you_mean, find_similar
 from toolreeve.core.tool import BoundTool, bind, tool
 
 Tools = list[BoundTool]
@@ -19,7 +19,7 @@ _WORD = re.compile(r"[a-z0-9]+")
 
 
 class ToolRegistry:
-    """`version` grows with every change, so that whoever keeps a list made from this knows when it is old."""
+    """`version` grows with every change, so that the holder of a derived list knows when it is stale."""
 
     def __init__(self, tools: Iterable[Any] = ()) -> None:
         self._tools: dict[str, BoundTool] = {}
@@ -36,7 +36,7 @@ class ToolRegistry:
         category: str = "custom",
         parameters: Mapping[str, Any] | None = None,
     ) -> BoundTool:
-        """Add a tool: any accepted kind of it, or spelled out as name, function, description, category, parameters."""
+        """Add a tool: any accepted kind, or given as name, function, description, category and parameters."""
         if isinstance(candidate, str):
             if function is None:
                 raise ToolreeveError(f"register({candidate!r}): a name needs a function, or pass the tool itself")
@@ -59,11 +59,11 @@ class ToolRegistry:
 
     def unregister(self, name: str) -> None:
         if self._tools.pop(canonical(name), None) is None:
-            raise ToolreeveError(f"no tool is called {name!r}{self._nearest(name)}")
+            raise ToolreeveError(_unknown(name, self._similar(name)))
         self._changed()
 
     def watch(self, watcher: Callable[[], None]) -> Callable[[], None]:
-        """Call `watcher` after each change; what is returned ends that."""
+        """Call `watcher` after each change; call the returned function to stop."""
         self._watchers.append(watcher)
         return lambda: self._watchers.remove(watcher)
 
@@ -73,14 +73,12 @@ class ToolRegistry:
             watcher()
 
     def resolve(self, name: str, *, hidden: bool = False) -> BoundTool:
-        """The tool a caller means; what is hidden, doors alone can mean. Raises ToolError(TOOL_NOT_FOUND) that suggests
+        """The tool of that name. `hidden` tools are found only by doors. Raises ToolError(TOOL_NOT_FOUND) that suggests
         the nearest names."""
         found = self.get(name) if isinstance(name, str) else None
         if found is None or (found.spec.hidden and not hidden):
-            near = self._near(str(name))
-            raise ToolError(
-                ErrorCode.TOOL_NOT_FOUND, f"no tool is called {name!r:.200}{_did_you_mean(near)}", suggestions=near
-            )
+            similar = self._similar(str(name))
+            raise ToolError(ErrorCode.TOOL_NOT_FOUND, _unknown(name, similar), suggestions=similar)
         return found
 
     def get(self, name: str) -> BoundTool | None:
@@ -102,7 +100,7 @@ class ToolRegistry:
         return self.categories
 
     def search(self, query: str, *, limit: int = 20) -> Tools:
-        """Tools that have to do with the query, the best first."""
+        """Tools that match the query, the best first."""
         words = _WORD.findall(query.lower())
         scored = [(_score(words, each), each) for each in self.list()]
         return [each for score, each in sorted(scored, key=lambda pair: -pair[0]) if score > 0][:limit]
@@ -116,25 +114,23 @@ class ToolRegistry:
     def __len__(self) -> int:
         return len(self._tools)
 
-    def _near(self, name: str) -> Names:
+    def _similar(self, name: str) -> Names:
         shown = [each for each, bound in self._tools.items() if not bound.spec.hidden]
-        return difflib.get_close_matches(canonical(name)[:64], shown, n=3)
-
-    def _nearest(self, name: str) -> str:
-        return _did_you_mean(self._near(name))
+        return find_similar(canonical(name), shown)
 
 
-def _did_you_mean(near: list[str]) -> str:
-    return f"; did you mean {near[0]!r}?" if near else ""
+def _unknown(name: str, similar: list[str]) -> str:
+    hint = f" ({did_you_mean(similar[:1])})" if similar else ""
+    return f"no tool is called {name!r:.200}{hint}"
 
 
 def _score(words: list[str], candidate: BoundTool) -> int:
     spec = candidate.spec
     name = _WORD.findall(spec.name.lower())
-    marks = _WORD.findall(" ".join((spec.category, *spec.tags)).lower())
+    labels = _WORD.findall(" ".join((spec.category, *spec.tags)).lower())
     text = spec.description.lower()
     return sum(
-        8 * (word in name) + 4 * (word in marks) + 2 * (word in spec.name.lower()) + (word in text) for word in words
+        8 * (word in name) + 4 * (word in labels) + 2 * (word in spec.name.lower()) + (word in text) for word in words
     )
 
 

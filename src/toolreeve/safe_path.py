@@ -1,8 +1,8 @@
-"""Is this program ours, started with `python -m`? Then the current directory is no place to import from.
+"""Removes the current directory from the import path when run as a module.
 
-Python puts it before everything else, its own library included, so that a workspace with a file `asyncio.py` would run
-in our place. Imports nothing but what is there already. What Python itself imports before us, and the search for this
-very package, cannot be mended from here: `python -P -m` or the installed command does.
+Python puts it before everything else, its own library included, so a workspace with a file `asyncio.py` would run
+instead of the library. Imports nothing that is not loaded already. Modules that Python imports earlier, and the search
+for this very package, cannot be protected from here: use `python -P -m` or the installed command.
 """
 
 import sys

@@ -1,6 +1,6 @@
-"""What machine is this? A small MCP server of its own that tells: the system, its disks, its network.
+"""Small MCP server that reports on the system, its disks and its network.
 
-It only looks, takes no arguments, and needs no runtime: any client may start it, and it starts fast.
+Its tools are read-only, take no arguments and need no runtime: any client may start it, and it starts fast.
 """
 
 import asyncio
@@ -20,8 +20,10 @@ from toolreeve.serve.mcp.stdio import run, serving
 
 NAME = "system-info"
 _CAPABILITIES: Mapping[str, Any] = {"tools": {}}
-_QUIET = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
-_TEXT, _NUMBER, _WHOLE = {"type": "string"}, {"type": "number"}, {"type": "integer"}
+_READ_ONLY = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
+_TEXT = {"type": "string"}
+_NUMBER = {"type": "number"}
+_INTEGER = {"type": "integer"}
 
 
 def system_info() -> dict[str, Any]:
@@ -45,7 +47,7 @@ def system_info() -> dict[str, Any]:
 
 
 def disk_info() -> dict[str, Any]:
-    """The drives that stay; one that cannot be asked is left out."""
+    """Fixed drives; one whose usage cannot be read is left out."""
     import psutil
 
     disks = []
@@ -100,27 +102,27 @@ def _list(items: Mapping[str, Any]) -> dict[str, Any]:
 def _tool(name: str, description: str, output: Mapping[str, Any]) -> dict[str, Any]:
     nothing = {"type": "object", "properties": {}, "additionalProperties": False}
     described = {"name": name, "description": description, "inputSchema": nothing}
-    return described | {"outputSchema": output, "annotations": _QUIET}
+    return described | {"outputSchema": output, "annotations": _READ_ONLY}
 
 
 _ADDRESS = _object(family=_TEXT, address=_TEXT, netmask={"type": ["string", "null"]})
-_SIZES = {"total_bytes": _WHOLE, "used_bytes": _WHOLE, "free_bytes": _WHOLE, "percent": _NUMBER}
+_SIZES = {"total_bytes": _INTEGER, "used_bytes": _INTEGER, "free_bytes": _INTEGER, "percent": _NUMBER}
 _SYSTEM = {
     **dict.fromkeys(("os", "os_release", "architecture", "hostname", "cpu", "runtime"), _TEXT),
-    **dict.fromkeys(("cpu_count", "memory_total_bytes", "memory_available_bytes", "uptime_seconds"), _WHOLE),
+    **dict.fromkeys(("cpu_count", "memory_total_bytes", "memory_available_bytes", "uptime_seconds"), _INTEGER),
     "load_average": _list(_NUMBER),
     "memory_percent": _NUMBER,
 }
 TOOLS: Sequence[Mapping[str, Any]] = (
-    _tool("system_info", "Tell the operating system, processors, memory, uptime and runtime.", _object(**_SYSTEM)),
+    _tool("system_info", "Report the operating system, processors, memory, uptime and runtime.", _object(**_SYSTEM)),
     _tool(
         "disk_info",
-        "Tell how full each fixed drive is.",
+        "Report how full each fixed drive is.",
         _object(disks=_list(_object(device=_TEXT, mountpoint=_TEXT, filesystem=_TEXT, **_SIZES))),
     ),
     _tool(
         "network_info",
-        "Tell the network interfaces and their addresses.",
+        "List the network interfaces and their addresses.",
         _object(interfaces=_list(_object(name=_TEXT, up={"type": "boolean"}, addresses=_list(_ADDRESS)))),
     ),
 )
@@ -131,8 +133,8 @@ _RUN: Mapping[str, Callable[[], dict[str, Any]]] = {
 }
 
 
-class Counter:
-    """Where requests are answered: three tools, and what every server must say."""
+class SystemInfoHandlers:
+    """Handles requests: three tools, and the methods every server must have."""
 
     def __init__(self) -> None:
         self._info = own_info(NAME)
@@ -157,7 +159,7 @@ class Counter:
     async def _result(self, method: str, params: Params) -> dict[str, Any]:
         match method:
             case "tools/call":
-                return await _called(params)
+                return await _call_tool(params)
             case "tools/list":
                 return {"tools": list(TOOLS)}
             case "server/discover":
@@ -172,28 +174,29 @@ class Counter:
         return lambda: None
 
     def hear(self, _: str) -> None:
-        """Nothing that a client could say changes anything."""
+        """Notifications of a client change nothing."""
 
     async def leave(self, _: RequestContext) -> None:
-        """Nothing is kept up for anybody."""
+        """There is no per-client state."""
 
 
-async def _called(params: Params) -> dict[str, Any]:
-    name, args = params.get("name"), params.get("arguments")
-    look = _RUN.get(name) if isinstance(name, str) else None
-    if look is None:
+async def _call_tool(params: Params) -> dict[str, Any]:
+    name = params.get("name")
+    args = params.get("arguments")
+    function = _RUN.get(name) if isinstance(name, str) else None
+    if function is None:
         raise WireError(INVALID_PARAMS, f"Unknown tool: {str(name)[:200]}")
     if args is not None and args != {}:
         return {"content": [{"type": "text", "text": f"{name} takes no arguments"}], "isError": True}
     try:
-        found = await asyncio.to_thread(look)
+        found = await asyncio.to_thread(function)
     except (OSError, RuntimeError) as problem:
         return {"content": [{"type": "text", "text": f"{name} failed: {problem}"}], "isError": True}
     return {"content": [{"type": "text", "text": json.pretty(found)}], "structuredContent": found, "isError": False}
 
 
 async def _serve(pipes: Pipes) -> None:
-    async with serving(Counter(), pipes) as service:
+    async with serving(SystemInfoHandlers(), pipes) as service:
         await service.over.wait()
 
 

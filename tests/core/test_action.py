@@ -27,20 +27,20 @@ def action(*, trusted: bool, danger: DangerLevel = DangerLevel.SAFE, place: Plac
     return Action(ToolCall(tool="t", args={}), tool, {}, place or Place("/w"))  # type: ignore[arg-type]
 
 
-def test_what_an_untrusted_server_says_of_its_tool_lowers_nothing() -> None:
+def test_the_claims_of_an_untrusted_server_lower_nothing() -> None:
     claimed = action(trusted=False)
 
     assert (claimed.danger, claimed.read_only) == (DangerLevel.HIGH, False)
     assert action(trusted=False, danger=DangerLevel.CRITICAL).danger is DangerLevel.CRITICAL
 
 
-def test_what_a_trusted_tool_says_of_itself_is_taken() -> None:
+def test_the_claims_of_a_trusted_tool_count() -> None:
     claimed = action(trusted=True)
 
     assert (claimed.danger, claimed.read_only) == (DangerLevel.SAFE, True)
 
 
-def test_effects_are_worked_out_once_and_again_only_when_looked_at_afresh() -> None:
+async def test_effects_are_computed_once_and_again_only_for_a_new_look() -> None:
     place = Place("/before")
     seen = action(trusted=True, place=place)
     assert seen.effects == [Effect(EffectKind.READ, "/before")]
@@ -48,4 +48,5 @@ def test_effects_are_worked_out_once_and_again_only_when_looked_at_afresh() -> N
     place.root = "/after"
 
     assert seen.effects == [Effect(EffectKind.READ, "/before")]
-    assert seen.again().effects == [Effect(EffectKind.READ, "/after")]
+    again = await seen.again()
+    assert again.effects == [Effect(EffectKind.READ, "/after")]

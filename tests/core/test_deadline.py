@@ -1,10 +1,10 @@
-"""A call's time runs, stands still, and passes once."""
+"""A deadline runs, pauses, and expires once."""
 
 import asyncio
 
 import pytest
 
-from toolreeve.core.deadline import SPARE, Alarms, Deadline, thought
+from toolreeve.core.deadline import SPARE, Alarms, Deadline, await_answer
 
 
 async def passing(deadline: Deadline, within: float) -> bool:
@@ -29,51 +29,51 @@ async def test_time_passes() -> None:
     assert deadline.has_passed
 
 
-async def test_time_stands_still_until_everybody_who_holds_it_lets_go() -> None:
+async def test_time_stops_until_every_pause_is_resumed() -> None:
     deadline = Deadline(0.01, 1.0)
-    deadline.hold()
-    deadline.hold()
-    deadline.go_on()
+    deadline.pause()
+    deadline.pause()
+    deadline.resume()
 
     assert not await passing(deadline, 0.05)
 
-    deadline.go_on()
+    deadline.resume()
     assert await passing(deadline, 5.0)
 
 
-async def test_what_is_over_does_not_begin_again_when_a_question_ends() -> None:
+async def test_a_stopped_deadline_does_not_restart_when_a_question_ends() -> None:
     deadline = Deadline(0.01, 1.0)
     over = asyncio.Event()
     deadline.start(over.set)
-    deadline.hold()
+    deadline.pause()
     deadline.stop()
-    deadline.go_on()
+    deadline.resume()
 
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(over.wait(), 0.05)
     assert not deadline.has_passed
 
 
-async def test_who_does_not_answer_once_is_not_waited_for_again() -> None:
+async def test_after_one_unanswered_question_later_ones_do_not_pause() -> None:
     deadline = Deadline(0.1, 0.01)
     over = asyncio.Event()
     deadline.start(over.set)
 
     with pytest.raises(TimeoutError):
-        await thought(never(), [deadline])
+        await await_answer(never(), [deadline])
     deadline.patience = 60.0
-    again = asyncio.ensure_future(thought(never(), [deadline]))
+    again = asyncio.ensure_future(await_answer(never(), [deadline]))
 
     await asyncio.wait_for(over.wait(), 5.0)
     again.cancel()
 
 
-async def test_an_answer_is_what_was_answered() -> None:
+async def test_the_answer_is_returned() -> None:
     async def yes() -> str:
         return "yes"
 
-    assert await thought(yes(), []) == "yes"
-    assert await thought(yes(), [Deadline(1.0, 1.0)]) == "yes"
+    assert await await_answer(yes(), []) == "yes"
+    assert await await_answer(yes(), [Deadline(1.0, 1.0)]) == "yes"
 
 
 async def test_many_deadlines_share_one_timer_and_each_passes_in_its_time() -> None:
@@ -101,7 +101,7 @@ async def test_a_deadline_may_be_set_by_one_that_passes() -> None:
     await asyncio.wait_for(over.wait(), 5.0)
 
 
-async def test_what_is_over_takes_no_room() -> None:
+async def test_ended_deadlines_take_no_memory() -> None:
     alarms = Alarms()
     kept = Deadline(1000.0, 1.0, alarms)
     kept.start(list)

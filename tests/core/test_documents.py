@@ -64,7 +64,7 @@ def test_an_error_names_file_line_key_and_fix() -> None:
         ("base: &b {x: 1}\nmore:\n  <<: *b\n", "f.yaml:3: uses a merge key"),
     ],
 )
-def test_what_could_surprise_is_refused(text: str, says: str) -> None:
+def test_ambiguous_yaml_is_refused(text: str, says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         parse_yaml(text, "f.yaml")
 
@@ -114,7 +114,7 @@ def test_any_text_parses_or_is_refused_with_a_config_error(text: str) -> None:
             continue
 
 
-def test_a_file_of_nothing_but_brackets_ends_the_parse_and_not_the_process() -> None:
+def test_a_file_of_brackets_ends_the_parse_and_not_the_process() -> None:
     with pytest.raises(ConfigError, match="nested deeper than 32 levels"):
         parse_yaml("[" * 500_000, "x.yaml")
     with pytest.raises(ConfigError, match="nested too deeply"):

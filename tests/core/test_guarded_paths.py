@@ -72,7 +72,7 @@ def test_start_up_files_are_guarded_where_the_workspace_is_or_contains_a_home(pa
     assert find_guarded_in_home(path.split("/"))
 
 
-def test_a_workspace_inside_a_home_is_no_home() -> None:
+def test_a_workspace_inside_a_home_is_not_a_home() -> None:
     guards = GuardTable(roots=("/home/u/.config/fish",), homes=("/home/u",))
 
     assert guards.guarded("/home/u/.config/fish/config.fish") is None

@@ -87,7 +87,7 @@ def test_richer_types_are_described_and_converted_by_pydantic() -> None:
     assert signature.converts["colour"]("red") is Colour.RED
 
 
-def test_the_context_is_no_parameter() -> None:
+def test_the_context_is_not_a_parameter() -> None:
     def work(path: str, ctx: Context) -> str:
         """Work."""
         return path

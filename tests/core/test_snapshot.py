@@ -16,7 +16,7 @@ def test_any_mapping_becomes_a_plain_one() -> None:
     assert snapshot(MappingProxyType({"a": MappingProxyType({})})) == {"a": {}}
 
 
-def test_what_is_no_plain_value_is_named_by_its_type() -> None:
+def test_a_value_that_is_not_plain_is_named_by_its_type() -> None:
     assert snapshot({"when": {1, 2}, 3: b"x"}) == {"when": "<set>", "<int>": "<bytes>"}
 
 

@@ -1,4 +1,4 @@
-"""What is accepted as a tool, and how what it returns is taken."""
+"""Accepted kinds of tools, and their return values."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -134,7 +134,7 @@ async def test_a_function_that_takes_models_gets_models() -> None:
         (2**100, {"output": 2**100}, 2**100),
     ],
 )
-def test_what_a_tool_returns_is_taken_as_it_is_meant(returned: Any, data: Any, main: Any) -> None:
+def test_return_values_become_outputs(returned: Any, data: Any, main: Any) -> None:
     output = as_output(returned)
 
     assert (output.data, output.main) == (data, main)
@@ -157,18 +157,18 @@ def test_a_returned_result_keeps_its_outcome() -> None:
 
 
 @pytest.mark.parametrize("returned", [{"x": {1, 2}}, object(), {"f": open}])
-def test_a_value_that_json_cannot_say_is_an_error_and_not_a_crash(returned: Any) -> None:
-    with pytest.raises(ToolError, match="JSON cannot say"):
+def test_a_value_that_is_not_json_is_an_error_and_not_a_crash(returned: Any) -> None:
+    with pytest.raises(ToolError, match="that is not JSON"):
         as_output(returned)
 
 
 @pytest.mark.parametrize("candidate", [3, Echo, object()])
-def test_what_is_no_tool_is_refused_with_what_it_lacks(candidate: Any) -> None:
+def test_an_object_that_is_not_a_tool_is_refused_with_what_it_lacks(candidate: Any) -> None:
     with pytest.raises(ToolreeveError):
         bind(candidate)
 
 
-def test_calls_have_ids_of_their_own_that_sort_by_time() -> None:
+def test_calls_have_unique_ids_that_sort_by_time() -> None:
     ids = [ToolCall(tool="t", args={}).id for _ in range(1000)]
 
     assert len(set(ids)) == 1000

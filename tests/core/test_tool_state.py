@@ -26,10 +26,10 @@ NAMING_NONE = {
 
 
 @pytest.mark.parametrize(("name", "data"), [(name, data) for name, found in NAMING.items() for data in found])
-def test_what_names_a_program_is_found(name: str, data: bytes) -> None:
+def test_entries_that_name_a_program_are_found(name: str, data: bytes) -> None:
     assert find_programs(name, data)
 
 
 @pytest.mark.parametrize(("name", "data"), [(name, data) for name, found in NAMING_NONE.items() for data in found])
-def test_what_a_tool_writes_by_itself_names_none(name: str, data: bytes) -> None:
+def test_files_that_tools_write_themselves_name_none(name: str, data: bytes) -> None:
     assert not find_programs(name, data)

@@ -16,7 +16,7 @@ def refusal(url: str) -> str:
     return caught.value.message
 
 
-def test_a_plain_url_is_read_as_it_stands() -> None:
+def test_a_plain_url_is_read_unchanged() -> None:
     assert parse_url("https://api.example.com/v1/items") == Target("https", "api.example.com", 443, "/v1/items")
 
 
@@ -170,7 +170,7 @@ def test_every_spelling_of_an_ipv4_address_is_that_address(host: str) -> None:
         "१२७.0.0.1",
     ],
 )
-def test_a_number_that_is_no_address_is_refused_rather_than_looked_up(host: str) -> None:
+def test_a_number_that_is_not_an_address_is_refused_rather_than_resolved(host: str) -> None:
     with pytest.raises(ToolError):
         parse_host(host)
 

@@ -1,4 +1,4 @@
-"""Actions to try the parts of the gate with."""
+"""Actions for tests of retry, breaker and cache."""
 
 from typing import Any, cast
 

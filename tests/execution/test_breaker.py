@@ -34,7 +34,7 @@ def test_enough_failures_within_the_period_open_it_and_the_refusal_says_for_how_
     refusal = refused(opened(), 12)
 
     assert refusal.code is ErrorCode.CIRCUIT_OPEN
-    assert refusal.message == "the tool failed 3 times within 30 s and is resting; try again in 50.0 s"
+    assert refusal.message == "circuit breaker open after 3 failures within 30 s; try again in 50.0 s"
     assert refusal.detail == {"retry_after": 50}
 
 
@@ -46,13 +46,13 @@ def test_failures_further_apart_than_the_period_do_not_open_it() -> None:
     assert breaker.state(80) is BreakerState.CLOSED
 
 
-def test_after_its_rest_one_probe_at_a_time_goes_through() -> None:
+def test_after_the_recovery_timeout_one_probe_at_a_time_is_admitted() -> None:
     breaker = opened()
 
     breaker.enter(62)
 
     assert breaker.state(62) is BreakerState.HALF_OPEN
-    assert "finding out" in refused(breaker, 62).message
+    assert "probe call is running" in refused(breaker, 62).message
 
 
 def test_a_probe_that_succeeds_closes_it_and_forgets_the_failures() -> None:
@@ -64,7 +64,7 @@ def test_a_probe_that_succeeds_closes_it_and_forgets_the_failures() -> None:
     assert breaker.state(65) is BreakerState.CLOSED
 
 
-def test_a_probe_that_fails_starts_the_rest_again() -> None:
+def test_a_failed_probe_restarts_the_recovery_timeout() -> None:
     breaker = opened()
 
     breaker.leave(breaker.enter(62), 70, failed=True, completed=True)
@@ -82,7 +82,7 @@ def test_a_cancelled_probe_makes_room_for_the_next_one() -> None:
     breaker.enter(63)
 
 
-def test_a_call_from_before_the_breaker_opened_does_not_speak_for_the_probe() -> None:
+def test_a_call_from_before_the_breaker_opened_does_not_count_for_the_probe() -> None:
     breaker = Breaker(SETTINGS)
     early = breaker.enter(0)
     fail(breaker, 0, 1, 2)
@@ -97,7 +97,7 @@ def test_a_call_from_before_the_breaker_opened_does_not_speak_for_the_probe() ->
 
 
 @pytest.mark.parametrize("code", ErrorCode)
-def test_only_what_the_tool_itself_did_wrong_counts(code: ErrorCode) -> None:
+def test_only_failures_of_the_tool_itself_count(code: ErrorCode) -> None:
     innocent = {
         code
         for code in ErrorCode

@@ -24,7 +24,7 @@ def answer(value: Any = "hello") -> Output:
     return Output(data={"value": value}, main=value)
 
 
-def test_an_answer_is_known_until_its_time_is_up() -> None:
+def test_a_result_is_cached_until_it_expires() -> None:
     cache = Cache(Caching(ttl=10))
     key = cache.key(action(url="a"))
 
@@ -41,7 +41,7 @@ def test_the_order_of_arguments_does_not_matter() -> None:
     assert cache.key(action(url="a", body={"x": 1, "y": 2})) == cache.key(action(body={"y": 2, "x": 1}, url="a"))
 
 
-def test_one_principal_never_sees_the_answer_of_another() -> None:
+def test_one_principal_never_sees_the_result_of_another() -> None:
     cache = Cache(Caching())
     keys = {
         cache.key(action(url="a", principal=Principal(user=user, role=role)))
@@ -86,7 +86,7 @@ def repr_sorted(value: Any) -> str:
         ({"url": ["a"]}, {"url": "a"}),
     ],
 )
-def test_values_cannot_be_chosen_so_that_two_keys_run_together(one: dict[str, Any], other: dict[str, Any]) -> None:
+def test_values_cannot_be_chosen_so_that_two_keys_collide(one: dict[str, Any], other: dict[str, Any]) -> None:
     cache = Cache(Caching(key_template="{{url}}:{{method}}"))
 
     assert cache.key(action(**one)) != cache.key(action(**other))
@@ -99,12 +99,12 @@ def test_only_the_arguments_that_the_template_names_matter() -> None:
 
 
 @pytest.mark.parametrize("template", ["", "constant", "{{url", "{{url}} {{", "{{a b}}", "{{url|default(1)}}"])
-def test_a_template_that_cannot_tell_calls_apart_is_refused(template: str) -> None:
+def test_a_template_without_arguments_is_refused(template: str) -> None:
     with pytest.raises(ToolreeveError, match="must name arguments"):
         template_names(template)
 
 
-def test_whoever_changes_an_answer_changes_only_their_own_copy() -> None:
+def test_changing_a_result_changes_only_that_copy() -> None:
     cache = Cache(Caching())
     output = answer([1, 2])
     key = cache.key(action())
@@ -123,7 +123,7 @@ def test_whoever_changes_an_answer_changes_only_their_own_copy() -> None:
 
 
 @given(JSON)
-def test_a_kept_answer_is_the_same_answer(value: Any) -> None:
+def test_a_cached_result_equals_the_original(value: Any) -> None:
     cache = Cache(Caching())
     cache.put("key", answer(value), now=0)
 
@@ -133,7 +133,7 @@ def test_a_kept_answer_is_the_same_answer(value: Any) -> None:
     assert repr_sorted([kept.data["value"], kept.main]) == repr_sorted([value, value])
 
 
-def test_the_least_recently_used_answer_goes_first() -> None:
+def test_the_least_recently_used_result_is_evicted_first() -> None:
     cache = Cache(Caching(max_size=2))
     for name in ("a", "b"):
         cache.put(name, answer(), now=0)
@@ -144,7 +144,7 @@ def test_the_least_recently_used_answer_goes_first() -> None:
     assert [cache.get(name, now=3) is not None for name in ("a", "b", "c")] == [True, False, True]
 
 
-def test_the_memory_it_takes_is_bounded() -> None:
+def test_its_memory_is_bounded() -> None:
     cache = Cache(Caching(), max_bytes=10_000)
     for number in range(100):
         cache.put(str(number), answer("x" * 1000), now=0)
@@ -155,7 +155,7 @@ def test_the_memory_it_takes_is_bounded() -> None:
     assert cache.get("99", now=0) is not None
 
 
-def test_a_newer_answer_replaces_the_older_one() -> None:
+def test_a_newer_result_replaces_the_older_one() -> None:
     cache = Cache(Caching(), max_bytes=3000)
     for number in range(50):
         cache.put("key", answer([number, "x" * 1000]), now=number)
@@ -166,7 +166,7 @@ def test_a_newer_answer_replaces_the_older_one() -> None:
     assert newest.main[0] == 49
 
 
-def test_what_cannot_be_copied_exactly_is_not_kept() -> None:
+def test_a_result_that_cannot_be_copied_exactly_is_not_cached() -> None:
     cache = Cache(Caching())
 
     cache.put("key", answer(object()), now=0)

@@ -1,4 +1,4 @@
-"""Whatever a tool does with its own task, its caller gets an answer."""
+"""Whatever a tool does with its own task, its caller gets a result."""
 
 import asyncio
 

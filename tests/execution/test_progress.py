@@ -3,7 +3,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from toolreeve.execution.progress import LONGEST, MOST_WAITING, to_peer
+from toolreeve.execution.progress import MAX_CHARACTERS, MAX_PENDING, to_peer
 
 
 class Listener:
@@ -24,7 +24,7 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-async def test_words_arrive_in_order_from_any_thread_without_their_secrets() -> None:
+async def test_reports_arrive_in_order_from_any_thread_with_secrets_redacted() -> None:
     peer = Listener()
     report = to_peer(peer, lambda text: text.replace("hunter2", "[redacted]"))  # type: ignore[arg-type]
 
@@ -38,21 +38,21 @@ async def test_words_arrive_in_order_from_any_thread_without_their_secrets() -> 
     assert peer.heard == ["one", "two [redacted]", "three"]
 
 
-async def test_a_long_word_is_cut() -> None:
+async def test_a_long_report_is_cut() -> None:
     peer = Listener()
 
-    to_peer(peer, str)("x" * (LONGEST + 1))  # type: ignore[arg-type]
+    to_peer(peer, str)("x" * (MAX_CHARACTERS + 1))  # type: ignore[arg-type]
     await settle()
 
-    assert [len(word) for word in peer.heard] == [LONGEST]
+    assert [len(word) for word in peer.heard] == [MAX_CHARACTERS]
 
 
-async def test_a_caller_that_takes_nothing_is_told_no_more_after_a_while() -> None:
+async def test_reports_to_a_caller_that_takes_none_are_bounded() -> None:
     peer = Listener(deaf=True)
     report = to_peer(peer, str)  # type: ignore[arg-type]
 
-    for number in range(3 * MOST_WAITING):
+    for number in range(3 * MAX_PENDING):
         report(str(number))
     await settle()
 
-    assert len(peer.heard) == MOST_WAITING
+    assert len(peer.heard) == MAX_PENDING

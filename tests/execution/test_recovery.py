@@ -62,11 +62,11 @@ async def test_a_missing_directory_is_found_elsewhere(files: WorkspaceFiles) -> 
         ("main.py", "backend/main.py"),
     ],
 )
-async def test_a_slip_of_the_pen_is_mended(files: WorkspaceFiles, path: str, meant: str) -> None:
+async def test_a_typo_is_recovered(files: WorkspaceFiles, path: str, meant: str) -> None:
     assert (await missing(files, path))[0] == meant
 
 
-async def test_an_absolute_path_is_answered_with_one_that_can_be_passed_back(files: WorkspaceFiles) -> None:
+async def test_for_an_absolute_path_a_usable_path_is_suggested(files: WorkspaceFiles) -> None:
     found = await missing(files, f"{files.root}/tests/test_api.py")
 
     assert files.read(found[0], 10).path == f"{files.root}/backend/tests/test_api.py"
@@ -83,7 +83,7 @@ async def test_other_failures_get_no_suggestions(files: WorkspaceFiles) -> None:
     assert await suggest(ToolError(ErrorCode.PATH_NOT_FOUND, "missing"), {"path": 7}, files) == ()
 
 
-async def test_what_resembles_nothing_gets_no_suggestions(files: WorkspaceFiles) -> None:
+async def test_a_path_that_resembles_nothing_gets_no_suggestions(files: WorkspaceFiles) -> None:
     assert await missing(files, "zzzzqqqq.bin") == ()
 
 

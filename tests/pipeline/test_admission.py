@@ -1,4 +1,4 @@
-"""How often, how many at once and for how much money calls may run."""
+"""Rates, concurrency and budgets on the road."""
 
 import asyncio
 
@@ -14,7 +14,7 @@ from toolreeve import (
 )
 
 
-async def test_calls_beyond_the_rate_are_refused_with_when_to_come_back(world: World) -> None:
+async def test_calls_beyond_the_rate_are_refused_with_a_retry_time(world: World) -> None:
     @tool(danger=DangerLevel.SAFE, rate=RateLimit(calls=2, per=60))
     async def rare() -> None:
         """Run rarely."""
@@ -70,7 +70,7 @@ async def test_a_hundred_concurrent_calls_cannot_overspend_a_budget(world: World
     assert {result.error.code for result in results if result.error} == {ErrorCode.BUDGET}
 
 
-async def test_a_call_that_is_cancelled_before_it_runs_gives_its_money_back(world: World) -> None:
+async def test_a_call_cancelled_before_it_runs_is_refunded(world: World) -> None:
     @tool(danger=DangerLevel.SAFE, estimated_cost=1.0)
     async def pay() -> str:
         """Cost something."""
@@ -90,7 +90,7 @@ async def test_a_call_that_is_cancelled_before_it_runs_gives_its_money_back(worl
     assert result.output == "paid"
 
 
-async def test_bypass_mode_counts_what_is_spent_but_refuses_nothing_for_it(world: World) -> None:
+async def test_bypass_mode_counts_costs_but_does_not_enforce_the_budget(world: World) -> None:
     @tool(danger=DangerLevel.SAFE, estimated_cost=1.0)
     async def pay() -> str:
         """Cost something."""

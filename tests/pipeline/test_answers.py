@@ -1,4 +1,4 @@
-"""The road, end to end: what a call comes back with, also when it could not begin."""
+"""The road, end to end: the result of a call, also of one that could not begin."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from tests.world import World
 from toolreeve import ErrorCode, ToolCall
 
 
-async def test_a_call_comes_back_as_a_result_with_its_whole_story(world: World) -> None:
+async def test_a_call_returns_a_result_with_full_metadata(world: World) -> None:
     async with world.reeve(tools=[echo]) as reeve:
         result = await reeve.call("echo", text="ab", times=2)
 
@@ -34,7 +34,7 @@ async def test_an_unknown_tool_suggests_the_nearest_and_is_recorded(world: World
 @pytest.mark.parametrize(
     "args", [{}, {"text": 1, "times": "x"}, {"text": "a", "extra": True}, {"text": "a\udcff"}, [], None, 7]
 )
-async def test_arguments_that_do_not_fit_are_answered_and_recorded_once(world: World, args: Any) -> None:
+async def test_invalid_arguments_are_refused_and_recorded_once(world: World, args: Any) -> None:
     async with world.reeve(tools=[echo]) as reeve:
         result = await reeve.run(ToolCall(tool="echo", args=args))
         records = await reeve.audit.show(result.meta.call_id)

@@ -1,4 +1,4 @@
-"""What asks runs only when somebody said yes, and with the arguments to which they said it."""
+"""A call that needs approval runs only when approved, with the approved arguments."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from tests.world import World
 from toolreeve import ErrorCode
 
 
-async def test_what_asks_is_refused_where_nobody_can_be_asked(world: World) -> None:
+async def test_a_call_that_needs_approval_is_refused_without_a_channel(world: World) -> None:
     async with world.reeve(tools=[change]) as reeve:
         result = await reeve.call("change")
 

@@ -1,11 +1,11 @@
-"""Answers that are known: for the same caller, and behind the decision."""
+"""Cached results: per principal, and after the decision."""
 
 from tests.world import World
 from toolreeve import Caching, DangerLevel, ExecutionContext, PermissionPolicy, Principal, ToolCall, tool
 from toolreeve.core.context import Context
 
 
-async def test_an_answer_that_is_known_is_not_worked_out_again(world: World) -> None:
+async def test_a_cached_result_is_not_computed_again(world: World) -> None:
     runs = []
 
     @tool(danger=DangerLevel.SAFE, caching=Caching(ttl=60))
@@ -21,7 +21,7 @@ async def test_an_answer_that_is_known_is_not_worked_out_again(world: World) -> 
     assert [(result.output, result.meta.cached) for result in results] == [(1, False), (1, True), (2, False)]
 
 
-async def test_a_cached_answer_is_for_nobody_else(world: World) -> None:
+async def test_a_cached_result_is_for_its_principal_only(world: World) -> None:
     runs = []
 
     @tool(danger=DangerLevel.SAFE, caching=Caching(ttl=60))

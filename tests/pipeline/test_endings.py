@@ -17,7 +17,7 @@ from toolreeve.core.result import Failure
 
 
 @pytest.mark.parametrize("limit", ["soon", 10**400], ids=["text", "huge"])
-async def test_a_tool_does_not_run_when_its_time_limit_is_no_number(world: World, limit: Any) -> None:
+async def test_a_tool_does_not_run_when_its_time_limit_is_not_a_number(world: World, limit: Any) -> None:
     ran = []
 
     @tool(danger=DangerLevel.SAFE)
@@ -91,7 +91,7 @@ async def test_a_tool_that_swallows_its_cancellation_cannot_hold_its_caller(worl
     assert "may still be running" in result.error.message
 
 
-async def test_cancelling_a_call_answers_its_caller_with_a_code(world: World) -> None:
+async def test_cancelling_a_call_returns_a_code_to_its_caller(world: World) -> None:
     begun = asyncio.Event()
 
     @tool(danger=DangerLevel.SAFE)
@@ -140,7 +140,7 @@ async def test_a_call_that_is_revoked_while_its_record_is_written_is_answered_wi
     assert result.output == "acted"
 
 
-async def test_a_caller_who_is_cancelled_leaves_one_record(world: World) -> None:
+async def test_a_cancelled_caller_leaves_one_record(world: World) -> None:
     begun = asyncio.Event()
 
     @tool(danger=DangerLevel.LOW, read_only=False)

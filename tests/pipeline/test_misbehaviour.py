@@ -1,4 +1,4 @@
-"""Tools that raise, escape, shout or return nonsense: a result and a record, never a crash."""
+"""Tools that raise, exit, overflow or return nonsense: a result and a record, never a crash."""
 
 import pytest
 
@@ -56,7 +56,7 @@ async def mumble() -> None:
     ("name", "says"),
     [
         ("fail", "KeyError: 'lost'"),
-        ("strange", "JSON cannot say"),
+        ("strange", "that is not JSON"),
         ("leave", "SystemExit"),
         ("escape", "Beyond: out"),
         ("escape_from_thread", "Beyond: out"),
@@ -75,7 +75,7 @@ async def test_a_tool_that_misbehaves_is_a_result_and_not_a_crash(world: World, 
     assert [record.kind for record in records] == ["call"]
 
 
-async def test_what_a_failing_tool_says_is_cut_to_a_readable_length(world: World) -> None:
+async def test_the_message_of_a_failing_tool_is_cut_to_a_readable_length(world: World) -> None:
     @tool(danger=DangerLevel.SAFE)
     async def shout() -> None:
         """Fail at length."""

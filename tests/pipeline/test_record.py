@@ -1,5 +1,7 @@
-"""What is written down and told to listeners, when, and without which secrets."""
+"""What is recorded and published, when, and with which redactions."""
 
+import asyncio
+import threading
 from typing import Any
 
 import pytest
@@ -8,9 +10,11 @@ from tests.pipeline.tools import echo, fail
 from tests.world import World
 from toolreeve import DangerLevel, ErrorCode, ToolCall, ToolError, Toolreeve, tool
 from toolreeve.core.context import Context
+from toolreeve.record.sqlite.group_commit import Work
+from toolreeve.record.store import Store
 
 
-async def test_a_call_with_effects_is_written_down_before_it_begins(world: World) -> None:
+async def test_a_call_with_effects_is_recorded_before_it_begins(world: World) -> None:
     seen: list[str] = []
 
     @tool(danger=DangerLevel.LOW, read_only=False)
@@ -67,9 +71,7 @@ async def test_a_secret_in_arguments_or_errors_is_never_written(world: World) ->
     assert b"hunter2hunter2" not in written
 
 
-async def test_a_secret_where_a_name_should_be_is_not_told_to_listeners(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_secret_in_place_of_a_tool_name_is_not_published(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", "a-very-secret-value")
     async with Toolreeve(workspace=world.workspace) as reeve, reeve.bus.subscribe() as events:
         await reeve.call("a-very-secret-value")
@@ -78,7 +80,7 @@ async def test_a_secret_where_a_name_should_be_is_not_told_to_listeners(
     assert event.data["tool_id"] == "[redacted]"
 
 
-async def test_listeners_hear_that_a_call_began_and_ended(world: World) -> None:
+async def test_listeners_receive_the_start_and_end_of_a_call(world: World) -> None:
     heard: list[dict[str, Any]] = []
 
     async with world.reeve(tools=[echo, fail]) as reeve:
@@ -102,3 +104,47 @@ async def test_metrics_carry_the_documented_names(world: World) -> None:
     assert 'toolreeve_tool_execution_total{error_code="",success="true",tool_name="echo"} 1.0' in text
     assert 'toolreeve_tool_execution_total{error_code="E_TOOL_EXEC",success="false",tool_name="fail"} 1.0' in text
     assert 'toolreeve_tool_execution_duration_seconds_count{tool_name="echo"} 1.0' in text
+
+
+async def test_the_road_never_reads_the_database_on_the_event_loop(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_loop: list[bool] = []
+    read = Store.read_blocking
+
+    def watch(store: Store, query: Work[Any]) -> Any:
+        on_loop.append(asyncio._get_running_loop() is not None)
+        return read(store, query)
+
+    async def approve(_: Any) -> bool:
+        return True
+
+    monkeypatch.setattr(Store, "read_blocking", watch)
+    async with world.reeve(approve=approve) as reeve:
+        written = await reeve.call("write_file", path="a.txt", content="x")
+        undone = await reeve.call("undo", call_id=written.meta.call_id)
+
+    assert undone.success
+    assert not (world.workspace / "a.txt").exists()
+    assert len(on_loop) >= 2, "before the decision, and again after the approval"
+    assert not any(on_loop)
+
+
+async def test_a_blocking_tool_is_screened_in_a_thread_and_its_refusal_is_the_result(world: World) -> None:
+    threads: list[threading.Thread] = []
+
+    def refuse(_: Any, __: Context) -> None:
+        threads.append(threading.current_thread())
+        raise ToolError(ErrorCode.TOOL_CHANGED, "not accepted yet")
+
+    @tool(danger=DangerLevel.SAFE, blocking=True, screen=refuse)
+    async def look() -> None:
+        """Look."""
+
+    async with world.reeve(tools=[look]) as reeve:
+        result = await reeve.call("look")
+
+    assert result.error is not None
+    assert (result.error.code, result.error.message) == (ErrorCode.TOOL_CHANGED, "not accepted yet")
+    assert result.meta.verdict.layer == "tool"
+    assert threading.main_thread() not in threads

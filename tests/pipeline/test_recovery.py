@@ -1,10 +1,10 @@
-"""What is tried again, what rests, and what is never repeated."""
+"""Retry and circuit breaker on the road: what is repeated, what is refused."""
 
 from tests.world import World
 from toolreeve import CircuitBreaker, DangerLevel, ErrorCode, Retry, ToolError, tool
 
 
-async def test_a_failing_tool_is_tried_again_as_often_as_it_says(world: World) -> None:
+async def test_a_failing_tool_is_retried_as_configured(world: World) -> None:
     tries = []
 
     @tool(danger=DangerLevel.SAFE, retry=Retry(attempts=3, initial_delay=0.001))
@@ -23,7 +23,7 @@ async def test_a_failing_tool_is_tried_again_as_often_as_it_says(world: World) -
     assert (result.output, result.meta.attempts) == ("there", 3)
 
 
-async def test_what_may_have_happened_is_never_repeated(world: World) -> None:
+async def test_a_call_that_may_have_happened_is_never_repeated(world: World) -> None:
     tries = []
 
     @tool(danger=DangerLevel.LOW, read_only=False, retry=Retry(attempts=3, initial_delay=0.001))
@@ -38,7 +38,7 @@ async def test_what_may_have_happened_is_never_repeated(world: World) -> None:
     assert len(tries) == 1
 
 
-async def test_a_tool_that_keeps_failing_rests(world: World) -> None:
+async def test_repeated_failures_open_the_circuit_breaker(world: World) -> None:
     @tool(danger=DangerLevel.SAFE, circuit_breaker=CircuitBreaker(failure_threshold=2))
     async def broken() -> None:
         """Fail."""

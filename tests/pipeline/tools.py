@@ -1,4 +1,4 @@
-"""Tools to send down the road: one that answers, one that asks first, one that fails."""
+"""Tools for the road: one that returns, one that needs approval, one that fails."""
 
 from toolreeve import DangerLevel, tool
 

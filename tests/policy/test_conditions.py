@@ -172,7 +172,7 @@ def test_a_host_is_told_only_where_all_programs_would_read_the_same(value: Any, 
     [
         ({}, "has no condition"),
         ("src", "expected conditions"),
-        ({"undr": "src"}, "unknown condition 'undr'; did you mean 'under'"),
+        ({"undr": "src"}, r"unknown condition 'undr' \(did you mean 'under'"),
         ({"regex": "("}, "bad regular expression"),
         ({"regex": "(?=a)"}, "bad regular expression"),
         ({"regex": ""}, "expected a regular expression"),

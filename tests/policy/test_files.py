@@ -167,7 +167,7 @@ def test_examples_may_say_who_calls_and_in_which_mode() -> None:
         (
             "{tool: wirte_file, decision: ask}",
             "tool",
-            "never matches: there is no such tool; did you mean 'write_file'?",
+            "never matches: there is no such tool (did you mean 'write_file'?)",
         ),
         ("{tool: bash, server: git, decision: ask}", "tool", "never matches: no server has a tool of that name"),
         ("{tool: read_file, effect: write, decision: deny}", "effect", "never matches: the tool changes nothing"),

@@ -41,7 +41,7 @@ def poke(**_: Any) -> str:
 PEEK, POKE = bind(peek), bind(poke)
 
 
-class Nowhere:
+class NoFiles:
     """Files of a workspace that no test here looks into."""
 
     root = os.sep
@@ -52,7 +52,7 @@ def entry(args: dict[str, Any], *, changes: bool = False, **call: Any) -> Entry:
     which = POKE if changes else PEEK
     principal = Principal(user="ada", role=Role.ADMIN)
     made = Entry(ToolCall(tool=which.spec.name, args=args, principal=principal, **call), at=NOW, started=0.0)
-    made.action = Action(made.call, which, args, Nowhere())  # type: ignore[arg-type]
+    made.action = Action(made.call, which, args, NoFiles())  # type: ignore[arg-type]
     made.meta.verdict = Verdict(Decision.ALLOW, "mode", "safe tools are allowed")
     made.meta.attempts, made.meta.duration_ms = 1, 0.25
     made.outcome = Success({"content": "hello"}, "hello")
@@ -64,7 +64,7 @@ def failed(made: Entry, code: ErrorCode, message: str) -> Entry:
     return made
 
 
-class Book:
+class JournalFile:
     """A store, its journal and its reader."""
 
     def __init__(self, path: Path, secrets: Iterable[str] = ()) -> None:
@@ -86,8 +86,8 @@ class Book:
 
 
 @asynccontextmanager
-async def opened(path: Path, secrets: Iterable[str] = ()) -> AsyncIterator[Book]:
-    book = Book(path, secrets)
+async def opened(path: Path, secrets: Iterable[str] = ()) -> AsyncIterator[JournalFile]:
+    book = JournalFile(path, secrets)
     await book.store.start()
     await book.journal.start()
     try:

@@ -9,7 +9,7 @@ from toolreeve.record.audit import Audit, Filter
 from toolreeve.record.store import Store
 
 
-async def test_recent_shows_the_last_calls_newest_first_the_ones_of_this_moment_included(tmp_path: Path) -> None:
+async def test_recent_shows_the_last_calls_newest_first_deferred_ones_included(tmp_path: Path) -> None:
     async with opened(tmp_path / "record.db") as book:
         for number in range(5):
             book.journal.close(entry({"n": number}))
@@ -50,7 +50,7 @@ async def test_recent_shows_how_calls_ended_not_what_was_intended(tmp_path: Path
         ({"tool": "' OR 1=1 --"}, []),
     ],
 )
-async def test_filters_say_which_records(tmp_path: Path, filters: dict[str, str], expected: list[str]) -> None:
+async def test_filters_select_records(tmp_path: Path, filters: dict[str, str], expected: list[str]) -> None:
     async with opened(tmp_path / "record.db") as book:
         book.journal.close(entry({"name": "a"}))
         book.journal.close(failed(entry({"name": "b"}, session="s2"), ErrorCode.DENIED, "no"))
@@ -66,7 +66,7 @@ async def test_filters_say_which_records(tmp_path: Path, filters: dict[str, str]
 @pytest.mark.parametrize(
     ("filters", "problem"),
     [
-        ({"colour": "red"}, "no such filter: colour; there are kind, tool"),
+        ({"colour": "red"}, "unknown filter: colour; available: kind, tool"),
         ({"success": "perhaps"}, "success: expected true or false"),
         ({"since": "yesterday"}, "since: expected an ISO 8601 time"),
     ],
@@ -97,7 +97,7 @@ async def test_everything_can_be_streamed_in_order(tmp_path: Path) -> None:
     assert seqs == list(range(1, 2_501))
 
 
-async def test_the_beginning_of_a_call_id_is_enough_if_only_one_call_begins_so(tmp_path: Path) -> None:
+async def test_a_unique_prefix_of_a_call_id_is_enough(tmp_path: Path) -> None:
     async with opened(tmp_path / "record.db") as book:
         for name in ("abcdef01", "abcdef02", "xyzxyz01"):
             book.journal.close(entry({}, id=name))

@@ -95,7 +95,7 @@ def test_an_amount_of_whole_millionths_is_charged_exactly(micros: int) -> None:
 
 
 @pytest.mark.parametrize("amount", [-0.01, math.nan, math.inf, 1e10])
-async def test_an_amount_that_is_none_is_refused(store: Store, amount: float) -> None:
+async def test_an_invalid_amount_is_refused(store: Store, amount: float) -> None:
     ledger = BudgetStore(store)
 
     with pytest.raises(ToolreeveError, match="a cost must lie between"):
@@ -106,7 +106,7 @@ async def test_an_amount_that_is_none_is_refused(store: Store, amount: float) ->
 
 
 @pytest.mark.parametrize("limit", [-1.0, math.nan])
-async def test_a_limit_that_is_none_is_refused(store: Store, limit: float) -> None:
+async def test_an_invalid_limit_is_refused(store: Store, limit: float) -> None:
     with pytest.raises(ToolreeveError, match="a budget limit must be"):
         await BudgetStore(store).reserve("a", 0.1, limit)
 

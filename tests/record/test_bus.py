@@ -20,7 +20,7 @@ def event(number: int) -> Event:
     return Event(event="tool_execution", task_id=str(number), component="test", data={}, at=float(number))
 
 
-async def test_a_subscriber_hears_events_in_order(bus: Bus) -> None:
+async def test_a_subscriber_receives_events_in_order(bus: Bus) -> None:
     async with bus.subscribe() as events:
         for number in range(5):
             bus.emit(event(number))
@@ -30,7 +30,7 @@ async def test_a_subscriber_hears_events_in_order(bus: Bus) -> None:
     assert heard == ["0", "1", "2", "3", "4"]
 
 
-async def test_nobody_is_told_what_happened_before_they_came(bus: Bus) -> None:
+async def test_events_before_the_subscription_are_not_delivered(bus: Bus) -> None:
     bus.emit(event(1))
 
     async with bus.subscribe() as events:
@@ -38,16 +38,16 @@ async def test_nobody_is_told_what_happened_before_they_came(bus: Bus) -> None:
         assert (await anext(events)).task_id == "2"
 
 
-async def test_it_is_known_whether_anybody_listens(bus: Bus) -> None:
-    told = [bus.listened]
+async def test_the_bus_knows_whether_it_has_subscribers(bus: Bus) -> None:
+    listened = [bus.listened]
     async with bus.subscribe():
-        told.append(bus.listened)
-    told.append(bus.listened)
+        listened.append(bus.listened)
+    listened.append(bus.listened)
 
-    assert told == [False, True, False]
+    assert listened == [False, True, False]
 
 
-async def test_a_slow_listener_loses_the_oldest_events_and_is_told_how_many(bus: Bus) -> None:
+async def test_a_slow_listener_loses_the_oldest_events_and_receives_their_count(bus: Bus) -> None:
     async with bus.subscribe() as slow:
         for number in range(25):
             bus.emit(event(number))
@@ -59,14 +59,14 @@ async def test_a_slow_listener_loses_the_oldest_events_and_is_told_how_many(bus:
     assert rest == [str(number) for number in range(15, 25)]
 
 
-async def test_a_listener_that_never_returns_delays_nobody(bus: Bus) -> None:
+async def test_a_listener_that_never_returns_delays_no_other(bus: Bus) -> None:
     stuck, heard = asyncio.Event(), asyncio.Queue[str]()
 
     async def hang(_: Event) -> None:
         await stuck.wait()
 
-    async def listen(told: Event) -> None:
-        await heard.put(told.task_id)
+    async def listen(event: Event) -> None:
+        await heard.put(event.task_id)
 
     bus.listen(hang)
     bus.listen(listen)
@@ -81,9 +81,9 @@ async def test_a_plain_function_that_blocks_does_not_block_the_loop(bus: Bus) ->
     free, heard = threading.Event(), asyncio.Queue[str]()
     loop = asyncio.get_running_loop()
 
-    def block(told: Event) -> None:
+    def block(event: Event) -> None:
         free.wait(10)
-        loop.call_soon_threadsafe(heard.put_nowait, told.task_id)
+        loop.call_soon_threadsafe(heard.put_nowait, event.task_id)
 
     bus.listen(block)
     bus.emit(event(1))
@@ -93,11 +93,13 @@ async def test_a_plain_function_that_blocks_does_not_block_the_loop(bus: Bus) ->
     assert await asyncio.wait_for(heard.get(), 10) == "1"
 
 
-async def test_a_listener_that_fails_is_logged_once_and_told_on(bus: Bus, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_listener_that_fails_is_logged_once_and_called_again(
+    bus: Bus, caplog: pytest.LogCaptureFixture
+) -> None:
     heard = asyncio.Queue[str]()
 
-    async def fail(told: Event) -> None:
-        heard.put_nowait(told.task_id)
+    async def fail(event: Event) -> None:
+        heard.put_nowait(event.task_id)
         raise ZeroDivisionError
 
     bus.listen(fail)
@@ -114,8 +116,8 @@ async def test_a_listener_that_fails_is_logged_once_and_told_on(bus: Bus, caplog
 async def test_a_listener_can_stop_listening(bus: Bus) -> None:
     heard = asyncio.Queue[str]()
 
-    async def listen(told: Event) -> None:
-        await heard.put(told.task_id)
+    async def listen(event: Event) -> None:
+        await heard.put(event.task_id)
 
     stop = bus.listen(listen)
     bus.emit(event(1))
@@ -128,12 +130,12 @@ async def test_a_listener_can_stop_listening(bus: Bus) -> None:
     assert not bus.listened
 
 
-async def test_closing_lets_listeners_hear_what_was_said(bus: Bus) -> None:
+async def test_closing_delivers_events_emitted_before(bus: Bus) -> None:
     heard: list[str] = []
 
-    async def listen(told: Event) -> None:
+    async def listen(event: Event) -> None:
         await asyncio.sleep(0)
-        heard.append(told.task_id)
+        heard.append(event.task_id)
 
     bus.listen(listen)
     for number in range(5):
@@ -144,7 +146,7 @@ async def test_closing_lets_listeners_hear_what_was_said(bus: Bus) -> None:
 
 
 async def test_closing_does_not_wait_for_one_that_hangs() -> None:
-    bus = Bus(patience=0.01)
+    bus = Bus(drain_seconds=0.01)
 
     async def hang(_: Event) -> None:
         await asyncio.Event().wait()
@@ -161,18 +163,18 @@ async def test_a_stream_ends_when_the_bus_closes(bus: Bus) -> None:
         bus.emit(event(1))
         await bus.close()
 
-        heard = [told.task_id async for told in events]
+        heard = [event.task_id async for event in events]
 
     assert heard == ["1"]
 
 
 async def test_events_from_other_threads_arrive(bus: Bus) -> None:
-    def tell() -> None:
+    def emit() -> None:
         for number in range(5):
             bus.emit(event(number))
 
     async with bus.subscribe() as events:
-        thread = threading.Thread(target=tell)
+        thread = threading.Thread(target=emit)
         thread.start()
         heard = [(await asyncio.wait_for(anext(events), 10)).task_id for _ in range(5)]
         thread.join()
@@ -180,7 +182,7 @@ async def test_events_from_other_threads_arrive(bus: Bus) -> None:
     assert heard == ["0", "1", "2", "3", "4"]
 
 
-def test_a_subscriber_whose_loop_has_gone_disturbs_nobody() -> None:
+def test_a_subscriber_whose_loop_has_gone_affects_no_one_else() -> None:
     bus = Bus(queue=3)
 
     async def subscribe() -> None:

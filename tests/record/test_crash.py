@@ -37,8 +37,8 @@ async def test_a_killed_process_loses_no_acknowledged_record(tmp_path: Path) -> 
     acknowledged: set[tuple[str, str]] = set()
 
     for _ in range(ROUNDS):
-        told = await asyncio.to_thread(lambda: kill_after(start(path), dice.randrange(1, 60)))
-        acknowledged.update(told)
+        printed = await asyncio.to_thread(lambda: kill_after(start(path), dice.randrange(1, 60)))
+        acknowledged.update(printed)
 
     async with opened(path) as book:
         await book.write(1)
@@ -66,8 +66,8 @@ async def test_two_processes_at_once_write_one_chain(tmp_path: Path) -> None:
         calls = await book.audit.list(Filter(kind="call", tool="poke"), limit=1_000)
     assert [process.returncode for process in processes] == [0, 0]
     assert (verified.ok, verified.records) == (True, 2 * 8 * 10 * 3), verified.problems
-    told = {line.split()[0] for out, _ in outputs for line in out.splitlines() if line.endswith(" call")}
-    assert {call.call_id for call in calls} == told
+    printed = {line.split()[0] for out, _ in outputs for line in out.splitlines() if line.endswith(" call")}
+    assert {call.call_id for call in calls} == printed
 
 
 async def test_a_call_that_was_open_when_its_process_died_is_closed_as_lost(tmp_path: Path) -> None:
@@ -75,10 +75,10 @@ async def test_a_call_that_was_open_when_its_process_died_is_closed_as_lost(tmp_
     program = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from tests.record.entries import Book, entry
+from tests.record.entries import JournalFile, entry
 
 async def main():
-    book = Book(Path(sys.argv[1]))
+    book = JournalFile(Path(sys.argv[1]))
     await book.store.start()
     await book.journal.start()
     await book.journal.intend(entry({"path": "a.txt"}, changes=True, id="the open call"))
@@ -147,7 +147,7 @@ asyncio.run(main())
 """
 
 
-async def test_a_disk_that_takes_no_more_refuses_the_call_and_the_record_goes_on_when_it_does(tmp_path: Path) -> None:
+async def test_a_full_disk_refuses_the_call_and_the_record_continues_after_it(tmp_path: Path) -> None:
     command = [sys.executable, "-c", FULL_DISK, str(tmp_path / "record.db")]
     ended = await asyncio.to_thread(
         lambda: subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)

@@ -66,8 +66,8 @@ async def test_an_export_can_be_filtered(tmp_path: Path) -> None:
     assert [json.loads(line)["seq"] for line in lines] == [2]
 
 
-async def test_an_unknown_format_is_refused_with_those_there_are(tmp_path: Path) -> None:
-    with pytest.raises(ToolError, match="no such format: 'xml'; there are jsonl, csv, parquet"):
+async def test_an_unknown_format_is_refused_with_the_available_ones(tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match="unknown format: 'xml'; available: jsonl, csv, parquet"):
         await export(tmp_path, "xml")
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.record.entries import NOW, Book, entry, failed, opened
+from tests.record.entries import NOW, JournalFile, entry, failed, opened
 from toolreeve.core.call import ToolCall
 from toolreeve.core.entry import Entry
 from toolreeve.core.errors import ErrorCode, ToolError
@@ -18,12 +18,12 @@ from toolreeve.record.journal import Journal
 from toolreeve.record.store import Store
 
 
-async def only(book: Book, **filters: Any) -> AuditRecord:
+async def only(book: JournalFile, **filters: Any) -> AuditRecord:
     (record,) = await book.audit.list(Filter(**filters))
     return record
 
 
-async def settle(book: Book, closed: Entry) -> None:
+async def settle(book: JournalFile, closed: Entry) -> None:
     if (written := book.journal.close(closed)) is not None:
         await written
 
@@ -103,7 +103,7 @@ async def test_an_intent_is_on_disk_before_the_call_may_begin(tmp_path: Path) ->
         assert (body["danger"], body["effects"], body["success"]) == ("medium", ["write:a.txt"], None)
 
 
-async def test_a_call_that_changes_something_is_answered_after_its_record(tmp_path: Path) -> None:
+async def test_a_call_that_changes_something_returns_after_its_record(tmp_path: Path) -> None:
     async with opened(tmp_path / "record.db") as book:
         made = entry({"path": "a.txt"}, changes=True)
         await book.journal.intend(made)
@@ -116,7 +116,7 @@ async def test_a_call_that_changes_something_is_answered_after_its_record(tmp_pa
     assert [record.kind for record in records] == ["intent", "call"]
 
 
-async def test_a_denied_change_is_recorded_before_it_is_answered(tmp_path: Path) -> None:
+async def test_a_denied_change_is_recorded_before_it_returns(tmp_path: Path) -> None:
     async with opened(tmp_path / "record.db") as book:
         assert book.journal.close(failed(entry({}, changes=True), ErrorCode.DENIED, "no")) is not None
 
@@ -184,7 +184,7 @@ async def test_a_secret_is_written_nowhere(tmp_path: Path) -> None:
     assert stored.count(b"[redacted]") >= 7
 
 
-async def test_a_value_under_a_telling_name_is_written_nowhere(tmp_path: Path) -> None:
+async def test_a_value_under_a_secrets_name_is_written_nowhere(tmp_path: Path) -> None:
     async with opened(tmp_path / "record.db") as book:
         await settle(book, entry({"user": "ada", "password": "hunter2", "headers": {"X-Api-Key": "hunter3"}}))
 
@@ -294,7 +294,7 @@ def deep(levels: int) -> dict[str, Any]:
         "surrogates",
     ],
 )
-async def test_arguments_that_json_cannot_say_are_recorded_in_bounds(tmp_path: Path, args: dict[str, Any]) -> None:
+async def test_arguments_that_are_not_json_are_recorded_in_bounds(tmp_path: Path, args: dict[str, Any]) -> None:
     async with opened(tmp_path / "record.db") as book:
         unresolved = Entry(ToolCall(tool="peek", args=args), at=NOW, started=0.0)
         await settle(book, failed(unresolved, ErrorCode.INVALID_PARAMS, "no"))

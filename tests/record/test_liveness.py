@@ -3,7 +3,7 @@ from pathlib import Path
 from toolreeve.record.liveness import Liveness
 
 
-def test_a_process_that_is_there_is_not_dead(tmp_path: Path) -> None:
+def test_a_running_process_is_not_dead(tmp_path: Path) -> None:
     one, two = Liveness(tmp_path / "record.db"), Liveness(tmp_path / "record.db")
     one.enter(3)
     two.enter(5)
@@ -20,7 +20,7 @@ def test_a_process_that_left_leaves_no_trace(tmp_path: Path) -> None:
     assert list((tmp_path / "record.db.live").iterdir()) == []
 
 
-def test_a_file_that_nobody_holds_is_a_dead_process_until_it_is_forgotten(tmp_path: Path) -> None:
+def test_an_unlocked_file_is_a_dead_process_until_it_is_forgotten(tmp_path: Path) -> None:
     one = Liveness(tmp_path / "record.db")
     one.enter(0)
     (tmp_path / "record.db.live" / "gone").write_bytes(b"%020d" % 42)
@@ -31,7 +31,7 @@ def test_a_file_that_nobody_holds_is_a_dead_process_until_it_is_forgotten(tmp_pa
     assert (before, list(one.dead())) == ([("gone", 42)], [])
 
 
-def test_a_trace_that_makes_no_sense_means_looking_from_the_beginning(tmp_path: Path) -> None:
+def test_a_malformed_file_means_looking_from_the_beginning(tmp_path: Path) -> None:
     one = Liveness(tmp_path / "record.db")
     one.enter(0)
     (tmp_path / "record.db.live" / "odd").write_bytes(b"nonsense")

@@ -5,7 +5,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from toolreeve.record.metrics import OTHER, UNKNOWN, Metrics
 
 
-def told(metrics: Metrics) -> dict[tuple[str, ...], float]:
+def samples_of(metrics: Metrics) -> dict[tuple[str, ...], float]:
     """Every sample as (name, label values...) → value, read back by Prometheus' own parser."""
     return {
         (sample.name, *(value for _, value in sorted(sample.labels.items()))): sample.value
@@ -24,7 +24,7 @@ def test_calls_are_counted_by_tool_and_outcome() -> None:
 
     line = 'toolreeve_tool_execution_total{error_code="",success="true",tool_name="read_file"} 2.0'
     assert line in text.splitlines()
-    assert told(metrics)["toolreeve_tool_execution_total", "E_FILE_NOT_FOUND", "false", "read_file"] == 1
+    assert samples_of(metrics)["toolreeve_tool_execution_total", "E_FILE_NOT_FOUND", "false", "read_file"] == 1
 
 
 def test_durations_fall_into_cumulative_buckets() -> None:
@@ -32,7 +32,7 @@ def test_durations_fall_into_cumulative_buckets() -> None:
     for seconds in (0.00005, 0.0001, 0.002, 1_000.0):
         metrics.executed("t", "", seconds)
 
-    samples = told(metrics)
+    samples = samples_of(metrics)
 
     name = "toolreeve_tool_execution_duration_seconds"
     assert samples[f"{name}_bucket", "0.0001", "t"] == 2
@@ -43,12 +43,12 @@ def test_durations_fall_into_cumulative_buckets() -> None:
     assert samples[f"{name}_sum", "t"] == 1_000.00215
 
 
-def test_names_that_no_tool_has_share_a_label() -> None:
+def test_unknown_names_share_a_label() -> None:
     metrics = Metrics()
     for _ in range(5):
         metrics.executed("", "E_TOOL_NOT_FOUND", 0.001)
 
-    assert told(metrics)["toolreeve_tool_execution_total", "E_TOOL_NOT_FOUND", "false", UNKNOWN] == 5
+    assert samples_of(metrics)["toolreeve_tool_execution_total", "E_TOOL_NOT_FOUND", "false", UNKNOWN] == 5
 
 
 def test_the_number_of_names_is_bounded() -> None:
@@ -57,13 +57,13 @@ def test_the_number_of_names_is_bounded() -> None:
         metrics.executed(f"tool{number}", "", 0.001)
         metrics.cached(f"tool{number}", "miss")
 
-    samples = told(metrics)
+    samples = samples_of(metrics)
 
     assert samples["toolreeve_tool_execution_total", "", "true", OTHER] == 50
     assert samples["toolreeve_cache_total", "miss", OTHER] == 50
 
 
-def test_approvals_cache_breakers_and_calls_in_flight_are_told() -> None:
+def test_approvals_cache_breakers_and_calls_in_flight_are_exported() -> None:
     metrics = Metrics(lambda: {"fetch": "open", "read": "closed"})
     metrics.approved("granted", 2.0)
     metrics.cached("read", "hit")
@@ -71,7 +71,7 @@ def test_approvals_cache_breakers_and_calls_in_flight_are_told() -> None:
     metrics.started()
     metrics.executed("t", "", 0.001)
 
-    samples = told(metrics)
+    samples = samples_of(metrics)
 
     assert samples["toolreeve_approvals_total", "granted"] == 1
     assert samples["toolreeve_approval_wait_seconds_bucket", "5.0"] == 1
@@ -80,14 +80,14 @@ def test_approvals_cache_breakers_and_calls_in_flight_are_told() -> None:
     assert (samples["toolreeve_breaker_state", "fetch"], samples["toolreeve_breaker_state", "read"]) == (2, 0)
 
 
-def test_values_that_others_keep_are_read_when_somebody_asks() -> None:
+def test_values_kept_elsewhere_are_read_on_collection() -> None:
     metrics = Metrics()
     backlog = [3.0]
     metrics.watch("toolreeve_audit_backlog", "Records that wait.", lambda: backlog[0])
     metrics.watch("toolreeve_audit_failures_total", "Writes that failed.", lambda: 2)
     backlog[0] = 5.0
 
-    samples = told(metrics)
+    samples = samples_of(metrics)
 
     assert (samples["toolreeve_audit_backlog",], samples["toolreeve_audit_failures_total",]) == (5, 2)
 
@@ -96,7 +96,7 @@ def test_a_tool_name_cannot_break_the_text() -> None:
     metrics = Metrics()
     metrics.executed('evil"} 1\nfake_metric 9', "", 0.001)
 
-    assert ("fake_metric",) not in told(metrics)
+    assert ("fake_metric",) not in samples_of(metrics)
 
 
 def test_counts_from_several_threads_add_up() -> None:
@@ -112,4 +112,4 @@ def test_counts_from_several_threads_add_up() -> None:
     for thread in threads:
         thread.join()
 
-    assert told(metrics)["toolreeve_tool_execution_total", "", "true", "t"] == 8_000
+    assert samples_of(metrics)["toolreeve_tool_execution_total", "", "true", "t"] == 8_000

@@ -52,27 +52,27 @@ async def opened(place: Path, clock: Clock | None = None, **options: Any) -> Asy
         await store.close()
 
 
-async def filed(docket: PendingStore, binding: str = "b", holder: str = "ann") -> PendingRow:
-    matter, _ = await docket.file(binding=binding, holder=holder, tool="write_file", question=QUESTION)
-    return matter
+async def filed(pending: PendingStore, binding: str = "b", holder: str = "ann") -> PendingRow:
+    row, _ = await pending.file(binding=binding, holder=holder, tool="write_file", question=QUESTION)
+    return row
 
 
 async def test_what_was_filed_is_still_there_after_a_restart(tmp_path: Path) -> None:
-    async with opened(tmp_path) as docket:
-        matter = await filed(docket)
-    async with opened(tmp_path) as docket:
-        assert await docket.list() == [matter]
-        assert await docket.find(matter.id[:6]) == matter
+    async with opened(tmp_path) as pending:
+        row = await filed(pending)
+    async with opened(tmp_path) as pending:
+        assert await pending.list() == [row]
+        assert await pending.find(row.id[:6]) == row
 
-    assert matter.state == PENDING
-    assert matter.question == QUESTION
+    assert row.state == PENDING
+    assert row.question == QUESTION
 
 
 async def test_the_first_decision_counts(tmp_path: Path) -> None:
-    async with opened(tmp_path) as docket:
-        matter = await filed(docket)
-        decided = await asyncio.gather(*(docket.decide(matter.id, answer) for answer in (NO, YES, YES)))
-        found = await docket.find(matter.id)
+    async with opened(tmp_path) as pending:
+        row = await filed(pending)
+        decided = await asyncio.gather(*(pending.decide(row.id, answer) for answer in (NO, YES, YES)))
+        found = await pending.find(row.id)
 
     assert decided.count(True) == 1
     assert found is not None
@@ -80,29 +80,29 @@ async def test_the_first_decision_counts(tmp_path: Path) -> None:
 
 
 async def test_what_is_not_strictly_granted_is_denied(tmp_path: Path) -> None:
-    async with opened(tmp_path) as docket:
-        matter = await filed(docket)
-        await docket.decide(matter.id, YES | {"granted": 1})
-        found = await docket.find(matter.id)
+    async with opened(tmp_path) as pending:
+        row = await filed(pending)
+        await pending.decide(row.id, YES | {"granted": 1})
+        found = await pending.find(row.id)
 
     assert found is not None
     assert found.state == DENIED
 
 
 async def test_an_answer_is_taken_once_and_by_its_holder_alone(tmp_path: Path) -> None:
-    async with opened(tmp_path) as docket:
-        matter = await filed(docket)
-        assert await docket.take(binding="b", holder="ann") is None, "nobody has answered yet"
-        await docket.decide(matter.id, YES)
+    async with opened(tmp_path) as pending:
+        row = await filed(pending)
+        assert await pending.take(binding="b", holder="ann") is None, "nobody has answered yet"
+        await pending.decide(row.id, YES)
 
-        assert await docket.take(binding="b", holder="eve") is None
-        assert await docket.claim(matter.id, holder="eve") is None
-        assert await docket.take(binding="other", holder="ann") is None
-        taken = await asyncio.gather(*(docket.take(binding="b", holder="ann") for _ in range(5)))
-        assert await docket.claim(matter.id, holder="ann") is None
-        used = await docket.find(matter.id)
+        assert await pending.take(binding="b", holder="eve") is None
+        assert await pending.claim(row.id, holder="eve") is None
+        assert await pending.take(binding="other", holder="ann") is None
+        taken = await asyncio.gather(*(pending.take(binding="b", holder="ann") for _ in range(5)))
+        assert await pending.claim(row.id, holder="ann") is None
+        used = await pending.find(row.id)
 
-    assert [each.id for each in taken if each is not None] == [matter.id]
+    assert [each.id for each in taken if each is not None] == [row.id]
     assert used is not None
     assert used.state == USED
 
@@ -115,11 +115,11 @@ from toolreeve.record.store import Store
 async def main():
     store = Store(pathlib.Path(sys.argv[1]))
     await store.start()
-    docket = PendingStore(store, lambda: 1000.0)
+    pending = PendingStore(store, lambda: 1000.0)
     sys.stdout.write("ready\\n"); sys.stdout.flush()
     await asyncio.to_thread(sys.stdin.readline)
-    got = [await docket.claim(number, holder="ann") for number in sys.argv[2:]]
-    spent = [await docket.consume("nonce" + number, keep=2000.0) for number in sys.argv[2:]]
+    got = [await pending.claim(number, holder="ann") for number in sys.argv[2:]]
+    spent = [await pending.consume("nonce" + number, keep=2000.0) for number in sys.argv[2:]]
     await store.close()
     print(*(int(each is not None) for each in got), *map(int, spent))
 
@@ -128,10 +128,10 @@ asyncio.run(main())
 
 
 async def test_of_two_processes_that_claim_the_same_answers_at_once_each_is_given_to_one(tmp_path: Path) -> None:
-    async with opened(tmp_path) as docket:
-        numbers = [(await filed(docket, binding=f"b{count}")).id for count in range(12)]
+    async with opened(tmp_path) as pending:
+        numbers = [(await filed(pending, binding=f"b{count}")).id for count in range(12)]
         for number in numbers:
-            await docket.decide(number, YES)
+            await pending.decide(number, YES)
     pipe = subprocess.PIPE
     takers = [
         await asyncio.create_subprocess_exec(
@@ -149,12 +149,12 @@ async def test_of_two_processes_that_claim_the_same_answers_at_once_each_is_give
     assert [one + other for one, other in zip(first, second, strict=True)] == [1] * 24
 
 
-async def test_whoever_waits_is_told_at_once_in_the_same_process(tmp_path: Path) -> None:
-    async with opened(tmp_path) as docket:
-        matter = await filed(docket)
-        waiting = asyncio.create_task(docket.wait(matter.id, timeout=30))
+async def test_a_waiting_caller_sees_a_decision_of_this_process_at_once(tmp_path: Path) -> None:
+    async with opened(tmp_path) as pending:
+        row = await filed(pending)
+        waiting = asyncio.create_task(pending.wait(row.id, timeout=30))
         await asyncio.sleep(0)
-        await docket.decide(matter.id, NO)
+        await pending.decide(row.id, NO)
         async with asyncio.timeout(10):
             found = await waiting
 
@@ -162,11 +162,11 @@ async def test_whoever_waits_is_told_at_once_in_the_same_process(tmp_path: Path)
     assert found.answer == NO
 
 
-async def test_whoever_waits_sees_what_another_process_decides(tmp_path: Path) -> None:
+async def test_a_waiting_caller_sees_a_decision_of_another_process(tmp_path: Path) -> None:
     async with opened(tmp_path) as one, opened(tmp_path) as other:
-        matter = await filed(one)
-        waiting = asyncio.create_task(one.wait(matter.id, timeout=30))
-        await other.decide(matter.id, YES)
+        row = await filed(one)
+        waiting = asyncio.create_task(one.wait(row.id, timeout=30))
+        await other.decide(row.id, YES)
         async with asyncio.timeout(10):
             found = await waiting
 
@@ -175,53 +175,53 @@ async def test_whoever_waits_sees_what_another_process_decides(tmp_path: Path) -
 
 
 async def test_waiting_ends_with_its_time(tmp_path: Path) -> None:
-    async with opened(tmp_path) as docket:
-        matter = await filed(docket)
+    async with opened(tmp_path) as pending:
+        row = await filed(pending)
 
-        assert await docket.wait(matter.id, timeout=0.05) == matter
-        assert await docket.wait("none", timeout=5) is None
+        assert await pending.wait(row.id, timeout=0.05) == row
+        assert await pending.wait("none", timeout=5) is None
 
 
-async def test_neither_a_question_nor_its_answer_outlives_its_time(tmp_path: Path) -> None:
+async def test_neither_a_question_nor_its_answer_outlives_its_lifetime(tmp_path: Path) -> None:
     clock = Clock()
-    async with opened(tmp_path, clock, lifetime=60.0) as docket:
-        unanswered, granted = await filed(docket, "one"), await filed(docket, "two")
-        await docket.decide(granted.id, YES)
+    async with opened(tmp_path, clock, lifetime=60.0) as pending:
+        unanswered, granted = await filed(pending, "one"), await filed(pending, "two")
+        await pending.decide(granted.id, YES)
         clock.now += 60.0
 
-        assert not await docket.decide(unanswered.id, YES)
-        assert await docket.take(binding="two", holder="ann") is None
-        assert await docket.claim(granted.id, holder="ann") is None
-        assert await docket.list() == []
-        assert [matter.state for matter in await docket.list(pending_only=False)] == [EXPIRED, EXPIRED]
+        assert not await pending.decide(unanswered.id, YES)
+        assert await pending.take(binding="two", holder="ann") is None
+        assert await pending.claim(granted.id, holder="ann") is None
+        assert await pending.list() == []
+        assert [row.state for row in await pending.list(pending_only=False)] == [EXPIRED, EXPIRED]
 
 
-async def test_one_caller_cannot_fill_the_docket(tmp_path: Path) -> None:
-    async with opened(tmp_path, most=2) as docket:
-        await filed(docket, "one")
-        await filed(docket, "two")
-        await filed(docket, "two")
+async def test_one_holder_cannot_fill_the_queue(tmp_path: Path) -> None:
+    async with opened(tmp_path, most=2) as pending:
+        await filed(pending, "one")
+        await filed(pending, "two")
+        await filed(pending, "two")
         with pytest.raises(ToolError) as raised:
-            await filed(docket, "three")
-        await filed(docket, "three", holder="bob")
+            await filed(pending, "three")
+        await filed(pending, "three", holder="bob")
 
     assert raised.value.code is ErrorCode.LIMIT
 
 
-async def test_a_beginning_that_two_share_finds_neither(tmp_path: Path) -> None:
-    async with opened(tmp_path) as docket:
-        await filed(docket, "one")
-        await filed(docket, "two")
+async def test_an_ambiguous_prefix_finds_none(tmp_path: Path) -> None:
+    async with opened(tmp_path) as pending:
+        await filed(pending, "one")
+        await filed(pending, "two")
 
-        assert await docket.find("") is None
-        assert await docket.find("%") is None
+        assert await pending.find("") is None
+        assert await pending.find("%") is None
 
 
 async def test_every_decision_is_in_the_record_without_secrets(tmp_path: Path) -> None:
-    async with opened(tmp_path) as docket:
-        matter = await filed(docket)
-        await docket.decide(matter.id, NO)
-        await docket.decide(matter.id, YES)
+    async with opened(tmp_path) as pending:
+        row = await filed(pending)
+        await pending.decide(row.id, NO)
+        await pending.decide(row.id, YES)
     store = Store(tmp_path / "t.db", read_only=True)
     await store.start()
     records = await Audit(store).show("c1")
@@ -232,7 +232,7 @@ async def test_every_decision_is_in_the_record_without_secrets(tmp_path: Path) -
     told = record.to_dict()
     assert (record.kind, told["approval"], told["granted"], told["approved_by"]) == (
         "approval",
-        matter.id,
+        row.id,
         False,
         "Bea",
     )
@@ -241,13 +241,13 @@ async def test_every_decision_is_in_the_record_without_secrets(tmp_path: Path) -
     assert verified.ok
 
 
-async def test_what_is_good_for_one_use_is_used_once(tmp_path: Path) -> None:
+async def test_a_nonce_is_used_once(tmp_path: Path) -> None:
     clock = Clock()
-    async with opened(tmp_path, clock) as docket:
-        first = await asyncio.gather(*(docket.consume("n", keep=600.0) for _ in range(5)))
-        other = await docket.consume("m", keep=600.0)
-    async with opened(tmp_path, clock) as docket:
-        after_restart = await docket.consume("n", keep=600.0)
+    async with opened(tmp_path, clock) as pending:
+        first = await asyncio.gather(*(pending.consume("n", keep=600.0) for _ in range(5)))
+        other = await pending.consume("m", keep=600.0)
+    async with opened(tmp_path, clock) as pending:
+        after_restart = await pending.consume("n", keep=600.0)
 
     assert first.count(True) == 1
     assert other

@@ -44,7 +44,7 @@ def test_no_window_holds_more_than_a_limit_too_large_to_remember_each_call(gaps:
 
 
 @given(calls=st.integers(min_value=1, max_value=200), gaps=GAPS, last=st.floats(min_value=0, max_value=5))
-def test_whoever_waits_as_long_as_told_is_admitted(calls: int, gaps: list[float], last: float) -> None:
+def test_a_caller_that_waits_as_long_as_required_is_admitted(calls: int, gaps: list[float], last: float) -> None:
     limit = RateLimit(calls=calls, per=7)
     state, now = b"", 1.7e9
     for gap in [*gaps, last]:
@@ -80,7 +80,7 @@ def test_the_state_stays_small_however_large_the_limit() -> None:
     assert len(state) <= 12 * (EXACT + 1)
 
 
-def test_a_clock_that_was_set_back_blocks_nobody_for_longer_than_two_windows() -> None:
+def test_a_clock_that_was_set_back_blocks_no_caller_longer_than_two_windows() -> None:
     limit = RateLimit(calls=1, per=60)
     state, _ = admit(b"", 1_000_000, limit)
 

@@ -24,7 +24,7 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
 
 
 class Scribe:
-    """A log that writes its lines, which are texts, into the grants table; it can be told to fail."""
+    """A log that writes its lines, which are texts, into the grants table; it can be made to fail."""
 
     unsynced = False
 
@@ -70,11 +70,11 @@ async def test_what_was_transacted_is_in_the_file_when_the_call_returns(store: S
     assert names(store.path) == ["a"]
 
 
-async def test_a_work_answers_with_its_value(store: Store) -> None:
+async def test_a_transaction_returns_its_value(store: Store) -> None:
     assert await store.transact(lambda connection: connection.execute("SELECT 6 * 7").fetchone()) == (42,)
 
 
-async def test_many_who_wait_share_a_commit(store: Store) -> None:
+async def test_many_callers_share_a_commit(store: Store) -> None:
     scribe = Scribe()
     store.attach(scribe)
 
@@ -84,7 +84,7 @@ async def test_many_who_wait_share_a_commit(store: Store) -> None:
     assert len(scribe.groups) <= 3
 
 
-async def test_a_failing_work_gets_its_error_and_harms_no_other(store: Store) -> None:
+async def test_a_failing_transaction_raises_and_affects_no_other(store: Store) -> None:
     def fail(connection: sqlite3.Connection) -> None:
         grant("half")(connection)
         raise ZeroDivisionError
@@ -97,12 +97,12 @@ async def test_a_failing_work_gets_its_error_and_harms_no_other(store: Store) ->
     assert names(store.path) == ["a", "b"]
 
 
-async def test_a_work_that_raises_stop_iteration_does_not_leave_its_caller_waiting(store: Store) -> None:
+async def test_a_transaction_that_raises_stop_iteration_does_not_leave_its_caller_waiting(store: Store) -> None:
     with pytest.raises(RuntimeError, match="StopIteration"):
         await store.transact(lambda _: next(iter(())))
 
 
-async def test_deferred_lines_are_written_without_anybody_waiting(store: Store) -> None:
+async def test_deferred_lines_are_written_without_a_waiting_caller(store: Store) -> None:
     scribe = Scribe()
     store.attach(scribe)
 
@@ -135,7 +135,7 @@ async def test_close_writes_what_was_deferred(tmp_path: Path) -> None:
     assert names(store.path) == ["last"]
 
 
-async def test_a_refused_commit_is_an_error_for_everyone_who_waits(store: Store) -> None:
+async def test_a_failed_commit_is_an_error_for_every_waiting_caller(store: Store) -> None:
     scribe = Scribe()
     scribe.problem = sqlite3.OperationalError("database or disk is full")
     store.attach(scribe)
@@ -180,7 +180,7 @@ async def test_a_dropped_line_stays_dropped_and_a_kept_one_is_written_when_the_d
     assert (store.healthy, store.backlog) == (True, 0)
 
 
-async def test_refused_lines_are_tried_again_though_nobody_asks(tmp_path: Path) -> None:
+async def test_failed_lines_are_retried_without_a_request(tmp_path: Path) -> None:
     store, scribe = Store(tmp_path / "record.db", retry_delay=0.01), Scribe()
     store.attach(scribe)
     await store.start()
@@ -195,7 +195,7 @@ async def test_refused_lines_are_tried_again_though_nobody_asks(tmp_path: Path) 
     await store.close()
 
 
-async def test_when_too_many_lines_wait_no_more_are_taken_on_trust(tmp_path: Path) -> None:
+async def test_beyond_its_capacity_no_more_lines_are_deferred(tmp_path: Path) -> None:
     store, scribe = Store(tmp_path / "record.db", capacity=3), Scribe()
     store.attach(scribe)
     await store.start()
@@ -222,7 +222,7 @@ async def test_closing_over_a_refusing_disk_says_what_is_lost(tmp_path: Path) ->
     scribe.problem = sqlite3.OperationalError("database or disk is full")
     store.defer("line")
 
-    with pytest.raises(ToolError, match="1 records were still waiting"):
+    with pytest.raises(ToolError, match="1 records were still pending"):
         await store.close()
 
 
@@ -297,7 +297,7 @@ async def test_several_event_loops_share_a_store(store: Store) -> None:
     assert len(names(store.path)) == 80
 
 
-async def test_a_caller_who_is_cancelled_leaves_the_others_their_answers(store: Store) -> None:
+async def test_a_cancelled_caller_does_not_affect_the_others(store: Store) -> None:
     gate = threading.Event()
     blocked = asyncio.ensure_future(store.transact(lambda _: gate.wait(10)))
     cancelled = asyncio.ensure_future(store.transact(grant("written all the same")))
@@ -312,7 +312,7 @@ async def test_a_caller_who_is_cancelled_leaves_the_others_their_answers(store: 
     assert names(store.path) == ["written all the same"]
 
 
-async def test_a_loop_that_has_gone_disturbs_nobody(store: Store) -> None:
+async def test_a_loop_that_has_gone_affects_no_one_else(store: Store) -> None:
     gate = threading.Event()
 
     async def ask_and_leave() -> None:
@@ -327,7 +327,7 @@ async def test_a_loop_that_has_gone_disturbs_nobody(store: Store) -> None:
     assert names(store.path) == ["a"]
 
 
-async def test_a_forked_child_is_told_to_open_the_store_anew(store: Store) -> None:
+async def test_a_forked_child_must_open_the_store_again(store: Store) -> None:
     def child(answer: Any) -> None:
         try:
             store.defer("line")
@@ -339,17 +339,17 @@ async def test_a_forked_child_is_told_to_open_the_store_anew(store: Store) -> No
     process.start()
     process.join()
 
-    assert "open it anew after a fork" in here.recv()
+    assert "open it again after a fork" in here.recv()
 
 
 def test_what_was_deferred_survives_a_program_that_forgets_to_close(tmp_path: Path) -> None:
     program = """
 import asyncio, sys
 from pathlib import Path
-from tests.record.entries import Book, entry
+from tests.record.entries import JournalFile, entry
 
 async def main():
-    book = Book(Path(sys.argv[1]))
+    book = JournalFile(Path(sys.argv[1]))
     await book.store.start()
     await book.journal.start()
     book.journal.close(entry({"path": "a"}))

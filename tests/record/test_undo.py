@@ -20,7 +20,7 @@ from toolreeve.record.undo import LONGEST_KEPT, Undo, UndoOutcome
 NOON = 1_700_000_000.0
 
 
-class Desk:
+class UndoHarness:
     """A workspace whose changes are kept, and a clock that stands still unless it is set."""
 
     def __init__(self, top: Path) -> None:
@@ -52,8 +52,8 @@ class Desk:
 
 
 @pytest.fixture
-async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
-    made = Desk(tmp_path)
+async def harness(tmp_path: Path) -> AsyncIterator[UndoHarness]:
+    made = UndoHarness(tmp_path)
     await made.store.start()
     yield made
     made.files.close()
@@ -64,244 +64,244 @@ def call(session: str = "s") -> ToolCall:
     return ToolCall(tool="test", args={}, session=session)
 
 
-async def test_a_new_file_is_taken_back_with_the_directories_made_for_it(desk: Desk) -> None:
+async def test_undoing_a_new_file_removes_its_new_directories_too(harness: UndoHarness) -> None:
     made = call()
-    await desk.files.write(made, "a/b/new.txt", b"x")
+    await harness.files.write(made, "a/b/new.txt", b"x")
 
-    outcomes = await desk.restore(call_id=made.id)
+    outcomes = await harness.restore(call_id=made.id)
 
     assert [each.outcome for each in outcomes] == ["restored"]
-    assert desk.tree() == {}
+    assert harness.tree() == {}
 
 
-async def test_a_directory_that_others_use_meanwhile_stays(desk: Desk) -> None:
+async def test_a_directory_that_others_use_meanwhile_stays(harness: UndoHarness) -> None:
     made = call()
-    await desk.files.write(made, "a/new.txt", b"x")
-    (desk.root / "a" / "theirs").write_text("theirs")
+    await harness.files.write(made, "a/new.txt", b"x")
+    (harness.root / "a" / "theirs").write_text("theirs")
 
-    await desk.restore(call_id=made.id)
+    await harness.restore(call_id=made.id)
 
-    assert desk.tree() == {"a": "/", "a/theirs": "theirs"}
+    assert harness.tree() == {"a": "/", "a/theirs": "theirs"}
 
 
 @pytest.mark.parametrize("append", [False, True])
-async def test_an_overwritten_file_comes_back_with_its_mode(desk: Desk, append: bool) -> None:
-    file = desk.root / "run.sh"
+async def test_an_overwritten_file_comes_back_with_its_mode(harness: UndoHarness, append: bool) -> None:
+    file = harness.root / "run.sh"
     file.write_text("old")
     file.chmod(0o750)
     made = call()
-    await desk.files.write(made, "run.sh", b"new", append=append)
+    await harness.files.write(made, "run.sh", b"new", append=append)
 
-    await desk.restore(call_id=made.id)
+    await harness.restore(call_id=made.id)
 
     assert (file.read_text(), file.stat().st_mode & 0o7777) == ("old", 0o750)
 
 
-async def test_a_deleted_file_and_a_deleted_link_come_back(desk: Desk) -> None:
-    (desk.root / "file").write_text("content")
-    (desk.root / "link").symlink_to("file")
-    before = desk.tree()
+async def test_a_deleted_file_and_a_deleted_link_come_back(harness: UndoHarness) -> None:
+    (harness.root / "file").write_text("content")
+    (harness.root / "link").symlink_to("file")
+    before = harness.tree()
     made = call()
-    await desk.files.delete(made, "link")
-    await desk.files.delete(made, "file")
+    await harness.files.delete(made, "link")
+    await harness.files.delete(made, "file")
 
-    await desk.restore(call_id=made.id)
+    await harness.restore(call_id=made.id)
 
-    assert desk.tree() == before
+    assert harness.tree() == before
 
 
-async def test_a_moved_file_and_what_it_replaced_come_back(desk: Desk) -> None:
-    (desk.root / "one").write_text("one")
-    (desk.root / "two").write_text("two")
-    before = desk.tree()
+async def test_a_moved_file_and_what_it_replaced_come_back(harness: UndoHarness) -> None:
+    (harness.root / "one").write_text("one")
+    (harness.root / "two").write_text("two")
+    before = harness.tree()
     made = call()
-    await desk.files.move(made, "one", "two", overwrite=True)
-    await desk.files.move(made, "two", "deep/er/three")
+    await harness.files.move(made, "one", "two", overwrite=True)
+    await harness.files.move(made, "two", "deep/er/three")
 
-    await desk.restore(call_id=made.id)
+    await harness.restore(call_id=made.id)
 
-    assert desk.tree() == before
+    assert harness.tree() == before
 
 
-async def test_a_moved_directory_comes_back(desk: Desk) -> None:
-    (desk.root / "dir").mkdir()
-    (desk.root / "dir" / "file").write_text("x")
-    before = desk.tree()
+async def test_a_moved_directory_comes_back(harness: UndoHarness) -> None:
+    (harness.root / "dir").mkdir()
+    (harness.root / "dir" / "file").write_text("x")
+    before = harness.tree()
     made = call()
-    await desk.files.move(made, "dir", "elsewhere/dir")
+    await harness.files.move(made, "dir", "elsewhere/dir")
 
-    await desk.restore(call_id=made.id)
+    await harness.restore(call_id=made.id)
 
-    assert desk.tree() == before
+    assert harness.tree() == before
 
 
-async def test_a_session_is_taken_back_newest_first_and_others_are_left(desk: Desk) -> None:
-    (desk.root / "file").write_text("v0")
-    before = desk.tree()
+async def test_a_session_is_undone_newest_first_and_others_are_left(harness: UndoHarness) -> None:
+    (harness.root / "file").write_text("v0")
+    before = harness.tree()
     for content in (b"v1", b"v2", b"v3"):
-        await desk.files.write(call("mine"), "file", content)
-    await desk.files.delete(call("mine"), "file")
-    await desk.files.write(call("mine"), "other/new", b"x")
-    await desk.files.write(call("theirs"), "theirs", b"x")
+        await harness.files.write(call("mine"), "file", content)
+    await harness.files.delete(call("mine"), "file")
+    await harness.files.write(call("mine"), "other/new", b"x")
+    await harness.files.write(call("theirs"), "theirs", b"x")
 
-    await desk.restore(session="mine")
+    await harness.restore(session="mine")
 
-    assert desk.tree() == before | {"theirs": "x"}
+    assert harness.tree() == before | {"theirs": "x"}
     with pytest.raises(ToolError, match="no file changes"):
-        await desk.restore(session="mine")
+        await harness.restore(session="mine")
 
 
 class TestConflicts:
-    async def test_a_file_changed_since_is_named_and_nothing_is_touched(self, desk: Desk) -> None:
+    async def test_a_file_changed_since_is_named_and_nothing_is_touched(self, harness: UndoHarness) -> None:
         made = call()
-        await desk.files.write(made, "one", b"1")
-        await desk.files.write(made, "two", b"2")
-        (desk.root / "one").write_text("edited by a person")
-        before = desk.tree()
+        await harness.files.write(made, "one", b"1")
+        await harness.files.write(made, "two", b"2")
+        (harness.root / "one").write_text("edited by a person")
+        before = harness.tree()
 
         with pytest.raises(ToolError) as caught:
-            await desk.restore(call_id=made.id)
+            await harness.restore(call_id=made.id)
 
         assert caught.value.code is ErrorCode.WRITE_ERROR
-        assert f"{desk.root}/one: changed since" in caught.value.message
-        assert desk.tree() == before
+        assert f"{harness.root}/one: changed since" in caught.value.message
+        assert harness.tree() == before
 
-    async def test_force_takes_it_back_and_that_can_be_taken_back_too(self, desk: Desk) -> None:
+    async def test_a_forced_undo_can_itself_be_undone(self, harness: UndoHarness) -> None:
         made = call()
-        (desk.root / "one").write_text("0")
-        await desk.files.write(made, "one", b"1")
-        (desk.root / "one").write_text("edited by a person")
+        (harness.root / "one").write_text("0")
+        await harness.files.write(made, "one", b"1")
+        (harness.root / "one").write_text("edited by a person")
 
         again = ToolCall(tool="undo", args={})
-        await desk.undo.restore(again, desk.files, call_id=made.id, force=True)
-        assert desk.tree() == {"one": "0"}
-        await desk.restore(call_id=again.id)
+        await harness.undo.restore(again, harness.files, call_id=made.id, force=True)
+        assert harness.tree() == {"one": "0"}
+        await harness.restore(call_id=again.id)
 
-        assert desk.tree() == {"one": "edited by a person"}
+        assert harness.tree() == {"one": "edited by a person"}
 
-    async def test_a_change_by_others_between_two_of_ours_is_found(self, desk: Desk) -> None:
-        await desk.files.write(call(), "file", b"1")
-        (desk.root / "file").write_text("theirs")
-        await desk.files.write(call(), "file", b"2")
+    async def test_a_change_by_others_between_two_of_ours_is_found(self, harness: UndoHarness) -> None:
+        await harness.files.write(call(), "file", b"1")
+        (harness.root / "file").write_text("theirs")
+        await harness.files.write(call(), "file", b"2")
 
         with pytest.raises(ToolError, match="changed since"):
-            await desk.restore(session="s")
+            await harness.restore(session="s")
 
-        assert desk.tree() == {"file": "2"}
+        assert harness.tree() == {"file": "2"}
 
-    async def test_a_deleted_file_is_not_put_over_a_new_one(self, desk: Desk) -> None:
-        (desk.root / "file").write_text("old")
+    async def test_a_deleted_file_is_not_put_over_a_new_one(self, harness: UndoHarness) -> None:
+        (harness.root / "file").write_text("old")
         made = call()
-        await desk.files.delete(made, "file")
-        (desk.root / "file").write_text("new")
+        await harness.files.delete(made, "file")
+        (harness.root / "file").write_text("new")
 
-        with pytest.raises(ToolError, match="something else stands there now"):
-            await desk.restore(call_id=made.id)
+        with pytest.raises(ToolError, match="another file is there now"):
+            await harness.restore(call_id=made.id)
 
-    async def test_a_file_is_not_moved_back_onto_another(self, desk: Desk) -> None:
-        (desk.root / "one").write_text("one")
+    async def test_a_file_is_not_moved_back_onto_another(self, harness: UndoHarness) -> None:
+        (harness.root / "one").write_text("one")
         made = call()
-        await desk.files.move(made, "one", "two")
-        (desk.root / "one").write_text("another")
+        await harness.files.move(made, "one", "two")
+        (harness.root / "one").write_text("another")
 
-        with pytest.raises(ToolError, match="something else stands there now"):
-            await desk.restore(call_id=made.id)
+        with pytest.raises(ToolError, match="another file is there now"):
+            await harness.restore(call_id=made.id)
 
-    async def test_a_file_that_is_already_as_before_is_no_conflict(self, desk: Desk) -> None:
-        (desk.root / "file").write_text("old")
+    async def test_a_file_that_is_already_as_before_is_not_a_conflict(self, harness: UndoHarness) -> None:
+        (harness.root / "file").write_text("old")
         made = call()
-        await desk.files.write(made, "file", b"new")
-        (desk.root / "file").write_text("old")
+        await harness.files.write(made, "file", b"new")
+        (harness.root / "file").write_text("old")
 
-        assert [each.outcome for each in await desk.restore(call_id=made.id)] == ["unchanged"]
+        assert [each.outcome for each in await harness.restore(call_id=made.id)] == ["unchanged"]
 
-    async def test_what_was_too_large_to_keep_is_told(self, desk: Desk) -> None:
-        desk.undo.largest = 10
-        (desk.root / "large").write_text("x" * 11)
+    async def test_a_content_too_large_to_keep_is_reported(self, harness: UndoHarness) -> None:
+        harness.undo.largest = 10
+        (harness.root / "large").write_text("x" * 11)
         made = call()
-        changed = await desk.files.write(made, "large", b"small")
+        changed = await harness.files.write(made, "large", b"small")
 
         assert not changed.undoable
         with pytest.raises(ToolError, match="was not kept"):
-            await desk.restore(call_id=made.id)
+            await harness.restore(call_id=made.id)
 
 
-async def test_undo_goes_through_the_same_guard(desk: Desk, tmp_path: Path) -> None:
+async def test_undo_goes_through_the_same_guard(harness: UndoHarness, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
-    (desk.root / "dir").mkdir()
-    (desk.root / "dir" / "file").write_text("old")
+    (harness.root / "dir").mkdir()
+    (harness.root / "dir" / "file").write_text("old")
     made = call()
-    await desk.files.write(made, "dir/file", b"new")
-    (desk.root / "dir").rename(desk.root / "gone")
-    (desk.root / "dir").symlink_to(outside)
+    await harness.files.write(made, "dir/file", b"new")
+    (harness.root / "dir").rename(harness.root / "gone")
+    (harness.root / "dir").symlink_to(outside)
     (outside / "file").write_text("new")
 
     with pytest.raises(ToolError) as caught:
-        await desk.restore(call_id=made.id, force=True)
+        await harness.restore(call_id=made.id, force=True)
 
     assert caught.value.code is ErrorCode.PATH_FORBIDDEN
     assert (outside / "file").read_text() == "new"
 
 
-async def test_a_wrong_question_is_refused(desk: Desk) -> None:
+async def test_a_malformed_undo_request_is_refused(harness: UndoHarness) -> None:
     for what in ({}, {"call_id": "x", "session": "y"}, {"call_id": "unknown"}):
         with pytest.raises(ToolError) as caught:
-            await desk.restore(**what)
+            await harness.restore(**what)
         assert caught.value.code is ErrorCode.INVALID_PARAMS
 
 
-async def test_what_is_kept_is_for_our_eyes_only(desk: Desk) -> None:
-    (desk.root / "file").write_text("private")
-    await desk.files.write(call(), "file", b"x")
+async def test_kept_contents_are_private(harness: UndoHarness) -> None:
+    (harness.root / "file").write_text("private")
+    await harness.files.write(call(), "file", b"x")
 
-    directory = desk.state / "undo"
+    directory = harness.state / "undo"
     assert directory.stat().st_mode & 0o777 == 0o700
     assert [path.stat().st_mode & 0o777 for path in directory.iterdir()] == [0o600]
 
 
-async def test_what_was_damaged_is_not_put_back(desk: Desk) -> None:
-    (desk.root / "file").write_text("old")
+async def test_a_damaged_content_is_not_restored(harness: UndoHarness) -> None:
+    (harness.root / "file").write_text("old")
     made = call()
-    await desk.files.write(made, "file", b"new")
-    for blob in (desk.state / "undo").iterdir():
+    await harness.files.write(made, "file", b"new")
+    for blob in (harness.state / "undo").iterdir():
         blob.write_text("damaged")
 
-    outcomes = await desk.restore(call_id=made.id)
+    outcomes = await harness.restore(call_id=made.id)
 
     assert [each.outcome for each in outcomes] == ["failed"]
-    assert desk.tree() == {"file": "new"}
+    assert harness.tree() == {"file": "new"}
 
 
 class TestPruning:
-    async def test_what_is_old_is_forgotten(self, desk: Desk) -> None:
-        (desk.root / "file").write_text("v0")
-        await desk.files.write(call("old"), "file", b"v1")
-        desk.now += LONGEST_KEPT + 1
-        await desk.files.write(call("new"), "file", b"v2")
+    async def test_old_changes_are_pruned(self, harness: UndoHarness) -> None:
+        (harness.root / "file").write_text("v0")
+        await harness.files.write(call("old"), "file", b"v1")
+        harness.now += LONGEST_KEPT + 1
+        await harness.files.write(call("new"), "file", b"v2")
 
-        await desk.undo.prune()
+        await harness.undo.prune()
 
-        assert len(desk.blobs()) == 1
+        assert len(harness.blobs()) == 1
         with pytest.raises(ToolError, match="no file changes"):
-            await desk.restore(session="old")
-        await desk.restore(session="new")
-        assert desk.tree() == {"file": "v1"}
+            await harness.restore(session="old")
+        await harness.restore(session="new")
+        assert harness.tree() == {"file": "v1"}
 
-    async def test_of_too_much_the_oldest_is_forgotten(self, desk: Desk) -> None:
+    async def test_beyond_the_size_limit_the_oldest_are_pruned(self, harness: UndoHarness) -> None:
         for number in range(5):
-            (desk.root / f"{number}").write_text(f"{number}" * 100)
-            await desk.files.write(call(f"{number}"), f"{number}", b"x")
-        desk.now += 2 * YOUNG_SECONDS
+            (harness.root / f"{number}").write_text(f"{number}" * 100)
+            await harness.files.write(call(f"{number}"), f"{number}", b"x")
+        harness.now += 2 * YOUNG_SECONDS
 
-        await Undo(desk.store, desk.state / "undo", lambda: desk.now, redact=str, most_bytes=250).prune()
+        await Undo(harness.store, harness.state / "undo", lambda: harness.now, redact=str, most_bytes=250).prune()
 
-        assert len(desk.blobs()) == 2
-        await desk.restore(session="4")
+        assert len(harness.blobs()) == 2
+        await harness.restore(session="4")
         with pytest.raises(ToolError, match="no file changes"):
-            await desk.restore(session="0")
+            await harness.restore(session="0")
 
-    def test_what_nobody_refers_to_yet_is_safe_for_a_while(self, tmp_path: Path) -> None:
+    def test_a_content_without_references_is_safe_for_a_while(self, tmp_path: Path) -> None:
         now = [NOON]
         blobs = Blobs(tmp_path / "blobs", lambda: now[0])
         (tmp_path / "file").write_text("x")
@@ -338,60 +338,62 @@ asyncio.run(main())
 """
 
 
-def write_until_killed(desk: Desk) -> None:
-    with subprocess.Popen([sys.executable, "-c", KILLED, desk.root, desk.state], stdout=subprocess.PIPE) as process:
+def write_until_killed(harness: UndoHarness) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED, harness.root, harness.state], stdout=subprocess.PIPE
+    ) as process:
         assert process.stdout is not None
         for _ in range(5):
             process.stdout.readline()
         process.send_signal(signal.SIGKILL)
 
 
-async def test_whatever_a_killed_process_wrote_can_be_taken_back_and_leaves_nothing(desk: Desk) -> None:
-    (desk.root / "file").write_text("before")
+async def test_changes_of_a_killed_process_can_be_undone_and_leave_nothing(harness: UndoHarness) -> None:
+    (harness.root / "file").write_text("before")
     for _ in range(3):
-        write_until_killed(desk)
+        write_until_killed(harness)
 
-    await desk.undo.sweep(desk.files)
-    assert [path.name for path in desk.root.iterdir()] == ["file"]
-    await desk.restore(session="killed")
+    await harness.undo.sweep(harness.files)
+    assert [path.name for path in harness.root.iterdir()] == ["file"]
+    await harness.restore(session="killed")
 
-    assert desk.tree() == {"file": "before"}
+    assert harness.tree() == {"file": "before"}
 
 
-async def test_the_changes_of_a_call_are_told_newest_first(desk: Desk) -> None:
+async def test_the_changes_of_a_call_are_listed_newest_first(harness: UndoHarness) -> None:
     made = call()
-    await desk.files.write(made, "a", b"1")
-    await desk.files.write(made, "b", b"2")
+    await harness.files.write(made, "a", b"1")
+    await harness.files.write(made, "b", b"2")
 
-    noted = await desk.undo.changes(call_id=made.id)
+    noted = await harness.undo.changes(call_id=made.id)
 
     assert [Path(each.change.path).name for each in noted] == ["b", "a"]
     assert replace(noted[0].change, temp="") == noted[0].change.__class__(
-        kind="write", path=f"{desk.root}/b", after=desk.files.fingerprint_of(b"2")
+        kind="write", path=f"{harness.root}/b", after=harness.files.fingerprint_of(b"2")
     )
 
 
-async def test_a_name_that_holds_a_secret_is_not_written_and_its_change_is_taken_back_by_this_process(
-    desk: Desk,
+async def test_a_name_that_holds_a_secret_is_not_written_and_its_change_is_undone_by_this_process(
+    harness: UndoHarness,
 ) -> None:
     secret = "ghp_" + "a1B2" * 9
     made = call()
-    await desk.files.write(made, f"{secret}/{secret}.txt", b"x")
+    await harness.files.write(made, f"{secret}/{secret}.txt", b"x")
 
-    written = b"".join(path.read_bytes() for path in desk.state.glob("db*"))
-    outcomes = await desk.restore(call_id=made.id)
+    written = b"".join(path.read_bytes() for path in harness.state.glob("db*"))
+    outcomes = await harness.restore(call_id=made.id)
 
     assert secret.encode() not in written
-    assert ([each.outcome for each in outcomes], desk.tree()) == (["restored"], {})
+    assert ([each.outcome for each in outcomes], harness.tree()) == (["restored"], {})
 
 
-async def test_another_process_says_that_it_cannot_take_back_what_was_not_named(desk: Desk) -> None:
+async def test_another_process_reports_that_it_cannot_undo_an_unnamed_change(harness: UndoHarness) -> None:
     made = call()
-    await desk.files.write(made, "ghp_" + "a1B2" * 9, b"x")
-    desk.undo = Undo(desk.store, desk.state / "undo", lambda: desk.now, redact=Redactor().text)
+    await harness.files.write(made, "ghp_" + "a1B2" * 9, b"x")
+    harness.undo = Undo(harness.store, harness.state / "undo", lambda: harness.now, redact=Redactor().text)
 
     with pytest.raises(ToolError, match="its name holds a secret"):
-        await desk.restore(call_id=made.id)
-    (forced,) = await desk.restore(call_id=made.id, force=True)
+        await harness.restore(call_id=made.id)
+    (forced,) = await harness.restore(call_id=made.id, force=True)
 
-    assert (forced.outcome, len(desk.tree())) == ("not kept", 1)
+    assert (forced.outcome, len(harness.tree())) == ("not kept", 1)

@@ -1,4 +1,4 @@
-"""Each kind of tampering, done with plain SQL by somebody who can write to the file."""
+"""Each kind of tampering, done with plain SQL by an attacker who can write to the file."""
 
 import sqlite3
 from collections.abc import Callable
@@ -189,7 +189,7 @@ async def test_a_well_made_record_at_the_end_is_found_by_the_checkpoint(path: Pa
     assert (problem.seq, "inserted at the end" in problem.text) == (21, True)
 
 
-async def test_a_record_put_in_by_another_hand_does_not_stop_the_journal_and_stays_visible(path: Path) -> None:
+async def test_a_foreign_record_does_not_stop_the_journal_and_stays_visible(path: Path) -> None:
     tamper(path, "INSERT INTO audit SELECT 21, 'forged', kind, body, hash FROM audit WHERE seq = 5")
     async with opened(path) as book:
         await book.write(2)
@@ -244,8 +244,8 @@ async def test_a_head_kept_elsewhere_shows_a_rewritten_history(path: Path) -> No
     assert "no record has the expected hash" in problem.text
 
 
-async def test_an_expectation_that_is_no_hash_is_refused(path: Path) -> None:
-    with pytest.raises(ToolError, match="not a hash"):
+async def test_an_expectation_that_is_not_a_hash_is_refused(path: Path) -> None:
+    with pytest.raises(ToolError, match="not a hexadecimal hash"):
         await verify(path, expect="xyz")
 
 

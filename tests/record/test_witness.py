@@ -1,4 +1,4 @@
-"""What happens to the database, its WAL or its witness outside Toolreeve is found: acknowledged is present or told."""
+"""Damage to the database, its WAL or its witness: an acknowledged record is present or reported."""
 
 import asyncio
 import json
@@ -78,10 +78,10 @@ def replace_database(path: Path, _: random.Random) -> None:
 
 def killed(path: Path, dice: random.Random) -> set[tuple[str, str]]:
     """What two processes had acknowledged when they were killed; the files between the two are kept aside."""
-    told = kill_after(start(path), dice.randrange(10, 60))
+    printed = kill_after(start(path), dice.randrange(10, 60))
     shutil.copy(path, path.with_name("older.db"))
     shutil.copy(wal(path), path.with_name("older-wal"))
-    return {*told, *kill_after(start(path), dice.randrange(60, 150))}
+    return {*printed, *kill_after(start(path), dice.randrange(60, 150))}
 
 
 def present(path: Path) -> set[tuple[str, str]]:
@@ -101,7 +101,7 @@ HARMS: list[Harm] = [
 
 
 @pytest.mark.parametrize(("seed", "harm"), list(enumerate(HARMS)))
-async def test_after_a_kill_an_acknowledged_record_is_present_or_told_as_missing(
+async def test_after_a_kill_an_acknowledged_record_is_present_or_reported_missing(
     tmp_path: Path, seed: int, harm: Harm
 ) -> None:
     path, dice = tmp_path / "record.db", random.Random(seed)
@@ -115,7 +115,7 @@ async def test_after_a_kill_an_acknowledged_record_is_present_or_told_as_missing
     assert not missing or not verified.ok, f"{len(missing)} of {len(acknowledged)} are missing and nothing is said"
 
 
-async def test_a_wal_removed_after_a_kill_is_told_as_lost_with_numbers_and_times(tmp_path: Path) -> None:
+async def test_a_wal_removed_after_a_kill_is_reported_as_lost_with_numbers_and_times(tmp_path: Path) -> None:
     path, dice = tmp_path / "record.db", random.Random(0)
     await asyncio.to_thread(killed, path, dice)
     last = Witness(path).look().head.seq
@@ -131,7 +131,7 @@ async def test_a_wal_removed_after_a_kill_is_told_as_lost_with_numbers_and_times
     assert "until 2023-11-14T22:13:20Z" in problem.text
 
 
-async def test_what_was_lost_stays_told_after_later_calls_until_a_person_accepts_it(path: Path) -> None:
+async def test_what_was_lost_stays_reported_after_later_calls_until_a_person_accepts_it(path: Path) -> None:
     older = path.read_bytes()
     async with opened(path) as book:
         await book.write(7)
@@ -238,7 +238,7 @@ SPOILED = [
 
 
 @pytest.mark.parametrize(("spoil", "kind"), SPOILED, ids=[spoil.__name__ for spoil, _ in SPOILED])
-async def test_a_witness_that_cannot_be_believed_is_a_finding_that_outlives_the_next_start(
+async def test_an_untrusted_witness_is_a_finding_that_outlives_the_next_start(
     path: Path, spoil: Callable[[Path], None], kind: str
 ) -> None:
     spoil(path)
@@ -270,7 +270,9 @@ async def test_a_witness_spoiled_while_calls_are_recorded_is_found_at_the_next_o
     assert [(problem.state, problem.gap) for problem in (await verify(path)).problems] == [("unwitnessed", COUNT + 3)]
 
 
-async def test_a_database_replaced_by_another_is_told_and_its_witness_is_on_record(path: Path, tmp_path: Path) -> None:
+async def test_a_database_replaced_by_another_is_reported_and_its_witness_is_on_record(
+    path: Path, tmp_path: Path
+) -> None:
     other = tmp_path / "other" / "record.db"
     async with opened(other) as book:
         await book.write(COUNT + 5)
@@ -286,7 +288,7 @@ async def test_a_database_replaced_by_another_is_told_and_its_witness_is_on_reco
     assert not (await verify(path)).ok
 
 
-async def test_a_database_that_was_removed_is_told_by_its_witness(path: Path) -> None:
+async def test_a_database_that_was_removed_is_reported_by_its_witness(path: Path) -> None:
     path.unlink()
     async with opened(path) as book:
         await book.write(1)
@@ -370,7 +372,7 @@ async def test_a_record_of_an_earlier_release_gets_a_witness_and_says_since_when
         (json.dumps({"seq": 25, "hash": "11" * 32}), "lost"),
     ],
 )
-async def test_an_upgrade_tells_what_the_earlier_checkpoint_file_gives_away(
+async def test_an_upgrade_reports_what_the_earlier_checkpoint_file_reveals(
     path: Path, content: str | None, state: str
 ) -> None:
     as_before_witnesses(path)
@@ -405,7 +407,7 @@ async def test_two_processes_keep_one_witness(tmp_path: Path) -> None:
     assert (verified.state, Witness(path).look().head) == ("intact", verified.head)
 
 
-async def test_whoever_listens_is_told_of_a_gap(tmp_path: Path) -> None:
+async def test_listeners_are_informed_of_a_gap(tmp_path: Path) -> None:
     settings = Settings(workspace=Workspace(dir=str(tmp_path)), state=State(dir=str(tmp_path / "state")))
     async with Toolreeve(settings=settings) as reeve, reeve.bus.subscribe() as events, asyncio.timeout(30):
         (tmp_path / "state" / "witness" / DATABASE).unlink()
@@ -421,7 +423,7 @@ def test_nothing_but_two_whole_lines_is_a_witness(content: bytes) -> None:
         parse(content)
 
 
-def test_no_record_but_the_beginning_has_the_number_zero_or_the_hash_of_nothing() -> None:
+def test_only_the_genesis_has_the_number_zero_or_the_zero_hash() -> None:
     for head in (Head(0, b"\x01" * 32), Head(4, bytes(32)), Head(2**60, b"\x01" * 32)):
         with pytest.raises(Untrusted):
             parse(Sighting(bytes(16), head, 0).to_line() * 2)

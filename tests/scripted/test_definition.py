@@ -132,7 +132,7 @@ WRONG = {
     "tools:\n  a:\n    script: x\n    parameters:\n      - {name: n, pattern: '('}\n": (
         "tools.a.parameters[0]",
         5,
-        'not a usable JSON Schema: /pattern: "(" is no regular expression',
+        'not a usable JSON Schema: /pattern: "(" is not a valid regular expression',
     ),
     "tools:\n  a:\n    script: x\n    error_mapping:\n      '0': -32603\n": (
         "tools.a.error_mapping.0",

@@ -290,7 +290,7 @@ async def test_a_cached_answer_is_told_as_such(place: Place) -> None:
     assert results[0].output == results[1].output != results[2].output
 
 
-async def test_a_tool_that_keeps_failing_rests(place: Place) -> None:
+async def test_repeated_failures_open_the_circuit_breaker(place: Place) -> None:
     text = "a:\n  script: exit 1\n  circuit_breaker: {failure_threshold: 2, recovery_timeout: 60}\n"
     async with place.declares(text, approve=yes) as reeve:
         codes = [(await reeve.call("a")).error for _ in range(3)]

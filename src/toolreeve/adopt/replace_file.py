@@ -6,12 +6,10 @@ It keeps its mode and stays where its link leads. What its owner made read-only 
 import hashlib
 import os
 import stat
-import tempfile
 from pathlib import Path
 
+from toolreeve.core.atomic import PRIVATE, write_private
 from toolreeve.core.errors import ConfigError
-
-PRIVATE = 0o600
 
 
 def require_writable(path: Path) -> None:
@@ -31,20 +29,12 @@ def replace(path: Path, content: bytes, *, expected: str | bytes | None, private
     require_writable(path)
     target = path.resolve()
     mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else PRIVATE
-    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle, aside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fchmod(stream.fileno(), mode & ~0o077 if private else mode)
-            os.fsync(stream.fileno())
+
+    def check() -> None:
         if digest(read(target)) != digest(expected):
             raise ConfigError("was changed by somebody else just now", source=path, fix="run it again")
-        Path(aside).replace(target)
-    except BaseException:
-        Path(aside).unlink(missing_ok=True)
-        raise
+
+    write_private(target, content, mode=mode & ~0o077 if private else mode, check=check)
 
 
 def write_new(path: Path, content: bytes) -> None:

@@ -176,7 +176,7 @@ class Broker:
     async def _accept(self, action: Action, request: Request, answer: Answer, version: str) -> Approval:
         if answer.granted is not True:
             raise ToolError(ErrorCode.APPROVAL_DENIED, _refused(request, answer))
-        if digest(action.again(), version=version, request=request.id) != request.digest:
+        if digest(await action.again(), version=version, request=request.id) != request.digest:
             raise ToolError(ErrorCode.PERMISSION, f"{request.heading}: the call changed while it was being approved")
         once = Approval(by=answer.by, scope=Scope.ONCE, note=answer.note, args=answer.args, digest=request.digest)
         if answer.args is not None:

@@ -118,11 +118,10 @@ class CliGroup(click.Group):
         return super().resolve_command(context, args)
 
     def _unknown(self, context: click.Context, name: str) -> str:
-        import difflib
+        from toolreeve.core.suggest import did_you_mean, find_similar
 
         known = self.list_commands(context)
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
+        hint = did_you_mean(find_similar(name, known, limit=1)) or f"known are {', '.join(known)}"
         return f"no such command {name!r}; {hint}"
 
 

@@ -111,15 +111,15 @@ def logout(name: str) -> int:
 
 
 def _find(invocation: Options, name: str) -> "ServerSpec":
-    import difflib
+    from toolreeve.core.suggest import did_you_mean, find_similar
 
     known = {spec.name: spec for spec in invocation.configuration().mcp_servers}
     if name not in known:
         left_out = {each.name: each for each in _left_out(invocation)}
         if name in left_out:
             raise ConfigError(f"{name} is not configured: {left_out[name].problem}", source=left_out[name].source)
-        near = difflib.get_close_matches(name, [*known, *left_out], n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"configured are: {', '.join(known) or 'none'}"
+        hint = did_you_mean(find_similar(name, [*known, *left_out], limit=1))
+        hint = hint or f"configured are: {', '.join(known) or 'none'}"
         raise ToolError(ErrorCode.TOOL_NOT_FOUND, f"no MCP server is called {name!r}; {hint}")
     return known[name]
 

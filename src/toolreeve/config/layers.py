@@ -15,7 +15,7 @@ from toolreeve.config.fields import ONLY_BY_HAND, KeyPath, SettingField, leaves,
 from toolreeve.core import json
 from toolreeve.core.documents import Document
 from toolreeve.core.errors import ConfigError
-from toolreeve.core.schema import nearest
+from toolreeve.core.suggest import hint_similar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +96,7 @@ def _known_below(path: KeyPath) -> list[str]:
 def _unknown_key(document: Document, path: KeyPath, known: Sequence[str]) -> ConfigError:
     elsewhere = [leaf.key for leaf in leaves().values() if leaf.path[-1] == path[-1]]
     fix = f"it is spelled {elsewhere[0]}" if elsewhere else f"known here are {', '.join(known)}"
-    return document.error(f"unknown key{nearest(path[-1], known)}", path=path, fix=fix)
+    return document.error(f"unknown key{hint_similar(path[-1], known)}", path=path, fix=fix)
 
 
 def read_environment(environ: Mapping[str, str], *, complain: Complain, cwd: Path) -> Layer:
@@ -115,7 +115,7 @@ def read_environment(environ: Mapping[str, str], *, complain: Complain, cwd: Pat
             layer[path] = Given(value=leaf.settle(value, cwd, environ), origin=f"environment variable {name}")
     for name in environ:
         if name.startswith("TOOLREEVE_") and name not in names:
-            fix = f"unset it{nearest(name, list(names))}; `toolreeve config schema` lists the keys"
+            fix = f"unset it{hint_similar(name, list(names))}; `toolreeve config schema` lists the keys"
             complain(ConfigError("no such setting", source=f"environment variable {name}", fix=fix))
     return layer
 
@@ -167,7 +167,7 @@ def read_overrides(
         leaf = leaves().get(tuple(key.split(".")))
         if leaf is None:
             known = [each.key for each in leaves().values()]
-            complain(ConfigError(f"no such setting{nearest(key, known)}", source=origin, key=key))
+            complain(ConfigError(f"no such setting{hint_similar(key, known)}", source=origin, key=key))
         elif value != ONLY_BY_HAND and (problem := _problem(leaf, value)):
             complain(ConfigError(problem, source=origin, key=key, fix=_fix(leaf, value)))
         else:

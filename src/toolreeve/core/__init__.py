@@ -1,1 +1,4 @@
-"""What things are: calls, tools, results, verdicts, effects. Imports nothing above itself."""
+"""Core vocabulary: calls, tools, results, verdicts, effects.
+
+Imports nothing above itself.
+"""

@@ -1,5 +1,9 @@
-"""What exactly is about to happen? A call whose tool and arguments are known: policy, approval and record read it."""
+"""Action: a call with its resolved tool and validated arguments.
 
+Policy, approval and record read it.
+"""
+
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,9 +15,9 @@ from toolreeve.core.tool import BoundTool, ToolSpec
 
 
 class Action:
-    """Effects are worked out only when somebody looks: a rule about effects, a prompt, a record of a change.
+    """Effects are computed on first access: by a rule about effects, a prompt, or the record of a change.
 
-    What an untrusted server says about its own tools never makes a call less dangerous than HIGH, nor read-only.
+    An untrusted server's claims about its own tools never make a call less dangerous than HIGH, nor read-only.
     """
 
     __slots__ = ("_effects", "_files", "args", "call", "cost", "danger", "tool")
@@ -46,6 +50,13 @@ class Action:
             self._effects = self.tool.effects(self.args, self._files)
         return self._effects
 
-    def again(self) -> "Action":
-        """The same call looked at afresh, after a wait: where its paths lead now may not be where they led."""
-        return Action(self.call, self.tool, self.args, self._files)
+    async def load(self) -> None:
+        """Compute the effects of a blocking tool in a thread, so that they are at hand on the event loop."""
+        if self.tool.blocking and self._effects is None:
+            self._effects = await asyncio.to_thread(self.tool.effects, self.args, self._files)
+
+    async def again(self) -> "Action":
+        """The same call with effects computed again, after a wait: its paths may lead elsewhere now."""
+        action = Action(self.call, self.tool, self.args, self._files)
+        await action.load()
+        return action

@@ -1,20 +1,55 @@
-"""How is a small file of our own written? Whole or not at all, and for its owner's eyes alone."""
+"""Atomic writes of small private files.
+
+A reader sees the whole old or the whole new content, also after a crash: content and directory are on disk when a
+function returns. All raise OSError.
+"""
 
 import os
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+PRIVATE = 0o600
 
-def write_private(path: Path, data: bytes) -> None:
-    """Who reads meanwhile sees the whole old or the whole new. Raises OSError."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+
+def write_private(path: Path, data: bytes, *, mode: int = PRIVATE, check: Callable[[], None] | None = None) -> None:
+    """Create or replace a file. `check` runs last, before the replacement; if it raises, nothing is changed."""
+    with _temporary(path, data, mode) as temporary:
+        if check is not None:
+            check()
+        temporary.replace(path)
+        sync_directory(path.parent)
+
+
+def create_private(path: Path, data: bytes) -> None:
+    """Of several processes one wins. The others get FileExistsError, and all read the same content."""
+    with _temporary(path, data, PRIVATE) as temporary:
+        path.hardlink_to(temporary)
+        sync_directory(path.parent)
+
+
+def sync_directory(path: Path) -> None:
+    """Make created, renamed and removed names durable."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        with os.fdopen(handle, "wb") as stream:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _temporary(path: Path, data: bytes, mode: int) -> Iterator[Path]:
+    """A synced file beside `path`, removed afterwards if it is still there."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
             stream.write(data)
             stream.flush()
+            if mode != PRIVATE:
+                os.fchmod(stream.fileno(), mode)
             os.fsync(stream.fileno())
-        Path(name).replace(path)
-    except BaseException:
+        yield Path(name)
+    finally:
         Path(name).unlink(missing_ok=True)
-        raise

@@ -1,12 +1,12 @@
-"""What may bash's grammar be shown? ASCII only: its scanner looks characters up in a table that ends there, and with
-others the whole process would end.
+"""Masking of non-ASCII bytes for the bash grammar.
 
-Every other byte is masked by one that stands in words as freely and never in a name, so that places stay what they are.
+Its scanner indexes a table that ends at ASCII, and any other character would crash the process. Every other byte is
+masked by one that is as common in words and never part of a name, so that offsets stay the same.
 """
 
 _MASK = bytes(byte if byte < 0x80 else ord("%") for byte in range(256))
 
 
 def masked(source: bytes) -> bytes:
-    """As long as the source: what is found at a place in one is at that place in the other."""
+    """As long as the source: an offset in one is the same offset in the other."""
     return source.translate(_MASK)

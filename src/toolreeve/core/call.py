@@ -1,4 +1,7 @@
-"""What was asked for, by whom, through which door? Plain data that can cross a process border."""
+"""Tool call: the request, its principal and its origin.
+
+Plain data that can cross a process boundary.
+"""
 
 import itertools
 import os
@@ -13,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Role(Enum):
-    """Who may do how much: each role may do all that the one before it may."""
+    """Ordered: each role may do everything that the one before it may."""
 
     VIEWER = "viewer"
     OPERATOR = "operator"
@@ -47,9 +50,9 @@ os.register_at_fork(after_in_child=_reseed)
 
 @dataclass(slots=True, kw_only=True)
 class ToolCall:
-    """One request to run a tool. `tool` is the name as the caller wrote it; the registry finds whom it means.
+    """One request to run a tool. `tool` is the name as the caller wrote it; the registry resolves it.
 
-    `peer` is the line back to the caller where its door has one; it stays on this side of a process border.
+    `peer` is the connection back to the caller, if its door has one; it does not cross a process boundary.
     """
 
     tool: str

@@ -1,7 +1,8 @@
-"""Which text are these bytes? Read as browsers do: byte order mark, then the header, then the page, then what fits.
+"""Character encoding detection for HTTP bodies, in the order browsers use.
 
-Only encodings of the web are taken by name; Python's registry also holds codecs that are no text (`zip`, `rot13`) or
-take quadratic time (`punycode`), and a server must not be able to choose them.
+Byte order mark, then the header, then the page, then what fits. Only web encodings are accepted by name: Python's
+registry also holds codecs that are not text (`zip`, `rot13`) or take quadratic time (`punycode`), and a server must not
+be able to choose them.
 """
 
 import codecs
@@ -46,7 +47,7 @@ _BINARY = re.compile(
 
 
 def decode_text(body: bytes | bytearray, content_type: str = "", *, cut: bool = False) -> str:
-    """Never fails: what does not fit the encoding becomes U+FFFD. A body that was `cut` may end within a character."""
+    """Never fails: invalid bytes become U+FFFD. A body that was `cut` may end within a character."""
     for mark, codec in _MARKS:
         if body.startswith(mark):
             return _decode(memoryview(body)[len(mark) :], codec)
@@ -62,7 +63,7 @@ def decode_text(body: bytes | bytearray, content_type: str = "", *, cut: bool = 
 
 
 def is_text(body: bytes | bytearray, content_type: str = "") -> bool:
-    """Whether a reader would want to see it as text: neither a binary type nor NUL bytes without a UTF-16 mark."""
+    """Whether it is readable text: neither a binary type nor NUL bytes without a UTF-16 mark."""
     if _BINARY.match(content_type):
         return False
     marked = body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or "utf-16" in content_type.lower()

@@ -1,4 +1,4 @@
-"""What does this runtime's configuration say about commands? Plain values that the shell and quality tools read."""
+"""Command settings of a runtime, read by the shell and quality tools."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,11 +8,11 @@ from toolreeve.core.process import Network
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandRules:
-    """An empty `allow` means the shipped list; `block` adds to the shipped one. Entries of `block` may name arguments:
+    """An empty `allow` means the default list; `block` adds to the default one. Entries of `block` may name arguments:
     `git push` blocks that and nothing else of git.
 
-    `quality` holds the commands that a person set for tests, lint, format, format_check, typecheck or build; the others
-    are detected. `search_path` are folders with programs beyond the system's own.
+    `quality` holds the configured commands for tests, lint, format, format_check, typecheck or build; the others are
+    detected. `search_path` are directories with programs beyond the system's own.
     """
 
     allow: tuple[str, ...] = ()

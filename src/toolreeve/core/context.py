@@ -1,4 +1,7 @@
-"""What may a tool touch? Only what hangs on its `Context`: capabilities, never the machine itself."""
+"""Context: the capabilities of a tool call.
+
+A tool touches only what its `Context` offers, never the machine itself.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +23,7 @@ class AuditReader(Protocol):
 
 
 class Restored(Protocol):
-    """What became of one file."""
+    """The outcome for one file."""
 
     @property
     def outcome(self) -> str: ...
@@ -28,8 +31,8 @@ class Restored(Protocol):
     def to_dict(self) -> dict[str, str]: ...
 
 
-class Undoing(Protocol):
-    """Takes back what earlier calls changed in files."""
+class FileUndo(Protocol):
+    """Undoes file changes of earlier calls."""
 
     async def restore(
         self,
@@ -55,7 +58,7 @@ class Services:
     files: Files
     audit: AuditReader
     models: ModelCatalogue
-    undo: Undoing
+    undo: FileUndo
     processes: Processes
     now: Callable[[], float]
     commands: CommandRules = SHIPPED
@@ -66,13 +69,13 @@ Progress = Callable[[str], None]
 
 
 def silent(_: str) -> None:
-    """Progress that nobody listens to."""
+    """Progress without a listener."""
 
 
 class Context:
-    """Handed to a tool with each call. `deadline` is None where the tool is only asked what it thinks of the call;
-    `approved` says that a person was asked about this call and let it run. `notices` gathers what its programs left for
-    the host to obey."""
+    """Passed to a tool with each call. `deadline` is None while the tool only screens the call; `approved` means that a
+    person approved this call. `notices` collects quarantine notices: files its programs left that the host would
+    obey."""
 
     __slots__ = ("_services", "approved", "call", "deadline", "notices", "progress")
 
@@ -103,10 +106,10 @@ class Context:
 
     @property
     def processes(self) -> Processes:
-        return _Noting(self._services.processes, self.call.id, self.notices)
+        return _NotingProcesses(self._services.processes, self.call.id, self.notices)
 
     @property
-    def undo(self) -> Undoing:
+    def undo(self) -> FileUndo:
         return self._services.undo
 
     @property
@@ -129,20 +132,23 @@ class Context:
         return self._services.now()
 
 
-class _Noting:
-    """Programs as they are, but what they left is told with the call, whatever its tool makes of their ends."""
+class _NotingProcesses:
+    """Adds quarantine notices to the call, whatever its tool does with the result or the error."""
 
     __slots__ = ("_call", "_notices", "_processes")
 
     def __init__(self, processes: Processes, call: str, notices: list[str]) -> None:
-        self._processes, self._call, self._notices = processes, call, notices
+        self._processes = processes
+        self._call = call
+        self._notices = notices
 
     async def run(self, request: ProcessRequest, on_output: OnOutput | None = None) -> Ended:
         try:
             ended = await self._processes.run(replace(request, call=self._call), on_output)
         except ToolError as problem:
-            self._notices += (problem.meta or {}).get("quarantined", ())
-            problem.meta = {name: value for name, value in (problem.meta or {}).items() if name != "quarantined"}
+            meta = dict(problem.meta or {})
+            self._notices += meta.pop("quarantined", ())
+            problem.meta = meta
             raise
         self._notices += ended.quarantined
         return ended

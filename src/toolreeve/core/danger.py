@@ -1,4 +1,4 @@
-"""How much harm could a call do? An ordered scale that policy reads."""
+"""Danger levels: an ordered scale that policy reads."""
 
 from enum import Enum
 

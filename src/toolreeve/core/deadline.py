@@ -1,7 +1,6 @@
-"""How long may a call still take? Its time runs while it is worked on, and stands still while a person thinks.
+"""Deadlines of calls, paused while a person answers a question.
 
-A person has time of their own for each question. Who lets it pass once is not waited for again: from then on the call's
-time runs whatever is asked.
+Each question has its own timeout. Once one expires, later ones no longer pause the deadline.
 """
 
 import asyncio
@@ -12,12 +11,12 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 SPARE = 1_000
 TICK = 0.001
-"""Timers are that exact."""
+"""Precision of timers."""
 
 
 class Alarms:
-    """One timer of the loop for all deadlines of a runtime: nearly all are met, and setting a timer costs more than
-    forgetting one."""
+    """One loop timer for all deadlines of a runtime: nearly all are met, and setting a timer costs more than
+    discarding an entry."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, Deadline]] = []
@@ -26,7 +25,7 @@ class Alarms:
         self.live = 0
 
     def set(self, deadline: "Deadline", when: float) -> None:
-        """Look at the deadline then."""
+        """Check the deadline at `when`."""
         if len(self._heap) > 2 * self.live + SPARE:
             self._heap = [entry for entry in self._heap if entry[2].is_due_at(entry[0])]
             heapify(self._heap)
@@ -41,7 +40,8 @@ class Alarms:
         self._timer = asyncio.get_running_loop().call_at(when, self._ring)
 
     def _ring(self) -> None:
-        self._timer, now = None, asyncio.get_running_loop().time() + TICK
+        self._timer = None
+        now = asyncio.get_running_loop().time() + TICK
         while self._heap:
             when, _, deadline = self._heap[0]
             is_due = deadline.is_due_at(when)
@@ -50,7 +50,7 @@ class Alarms:
                 return
             heappop(self._heap)
             if is_due:
-                deadline.pass_by()
+                deadline.expire()
 
     def close(self) -> None:
         if self._timer is not None:
@@ -59,83 +59,93 @@ class Alarms:
 
 
 class Deadline:
-    """`seconds` are for the work, `patience` is for what a person thinks about one question."""
+    """`seconds` are for the work, `patience` is the timeout of one question to a person."""
 
-    __slots__ = ("_alarms", "_expire", "_held", "_left", "_until", "_waits", "has_passed", "patience", "seconds")
+    __slots__ = (
+        "_alarms",
+        "_left",
+        "_on_expiry",
+        "_pausable",
+        "_pauses",
+        "_until",
+        "has_passed",
+        "patience",
+        "seconds",
+    )
 
     def __init__(self, seconds: float, patience: float, alarms: Alarms | None = None) -> None:
-        self.seconds, self.patience = seconds, patience
+        self.seconds = seconds
+        self.patience = patience
         self.has_passed = False
         self._alarms = alarms or Alarms()
         self._left = seconds
-        self._held = 0
-        self._waits = True
-        self._expire: Callable[[], Any] | None = None
+        self._pauses = 0
+        self._pausable = True
+        self._on_expiry: Callable[[], Any] | None = None
         self._until: float | None = None
 
-    def start(self, expire: Callable[[], Any]) -> None:
-        """Call `expire` when the time is over, unless it is stopped before."""
-        self._expire = expire
-        if not self._held:
+    def start(self, on_expiry: Callable[[], Any]) -> None:
+        """Call `on_expiry` when the time is over, unless stopped before."""
+        self._on_expiry = on_expiry
+        if not self._pauses:
             self._run()
 
     def stop(self) -> None:
-        self._expire = None
-        self._rest()
+        self._on_expiry = None
+        self._disarm()
 
-    def hold(self) -> None:
-        """Let time stand still until `go_on` was called as often."""
-        self._held += 1
-        if self._waits:
+    def pause(self) -> None:
+        """Stop the time until `resume` was called as often."""
+        self._pauses += 1
+        if self._pausable:
             if self._until is not None:
                 self._left = max(self._until - asyncio.get_running_loop().time(), 0.0)
-            self._rest()
+            self._disarm()
 
-    def go_on(self) -> None:
-        self._held -= 1
-        if not self._held:
+    def resume(self) -> None:
+        self._pauses -= 1
+        if not self._pauses:
             self._run()
 
-    def give_up(self) -> None:
-        """Time does not stand still any more, for anybody."""
-        self._waits = False
+    def stop_pausing(self) -> None:
+        """Ignore pauses from now on, the current ones included."""
+        self._pausable = False
         self._run()
 
     def is_due_at(self, when: float) -> bool:
-        """Whether that is when its time is over; it may have been stopped or held since that was said."""
+        """Whether `when` is still its time; it may have been stopped or paused since."""
         return self._until == when
 
-    def pass_by(self) -> None:
-        """Its time is over."""
-        expire = self._expire
-        self._rest()
-        if expire is not None:
+    def expire(self) -> None:
+        on_expiry = self._on_expiry
+        self._disarm()
+        if on_expiry is not None:
             self.has_passed = True
-            expire()
+            on_expiry()
 
     def _run(self) -> None:
-        if self._expire is not None and self._until is None:
+        if self._on_expiry is not None and self._until is None:
             self._until = asyncio.get_running_loop().time() + self._left
             self._alarms.live += 1
             self._alarms.set(self, self._until)
 
-    def _rest(self) -> None:
+    def _disarm(self) -> None:
         if self._until is not None:
             self._until = None
             self._alarms.live -= 1
 
 
-async def thought(answering: Awaitable[T], deadlines: Collection[Deadline]) -> T:
-    """What a person answers, while the time of the calls it is about stands still. Raises TimeoutError."""
+async def await_answer(answer: Awaitable[T], deadlines: Collection[Deadline]) -> T:
+    """A person's answer; the deadlines of the calls it concerns are paused meanwhile. Raises TimeoutError."""
     for deadline in deadlines:
-        deadline.hold()
+        deadline.pause()
     try:
         async with asyncio.timeout(max((deadline.patience for deadline in deadlines), default=None)):
-            return await answering
+            return await answer
     except TimeoutError:
         for deadline in deadlines:
-            deadline.give_up()
+            deadline.stop_pausing()
         raise
     finally:
         for deadline in deadlines:
-            deadline.go_on()
+            deadline.resume()

@@ -1,6 +1,6 @@
-"""What does this YAML or TOML file say, and on which line? Strict: no duplicate keys, no tags, no surprises.
+"""YAML and TOML documents, parsed strictly, with the line of every value.
 
-Every value can be traced to its line, so that an error can name the file, the line and the key.
+No duplicate keys, tags or aliases. An error can always name the file, the line and the key.
 """
 
 import re
@@ -30,7 +30,7 @@ class Document:
     lines: Mapping[KeyPath, int] = field(default_factory=dict)
 
     def line(self, path: Sequence[str | int]) -> int | None:
-        """The line of the value at `path`, or of the nearest thing around it."""
+        """The line of the value at `path`, or of its nearest parent."""
         for end in range(len(path), -1, -1):
             if (found := self.lines.get(tuple(path[:end]))) is not None:
                 return found
@@ -80,7 +80,7 @@ def parse_yaml(text: str, source: str) -> Document:
 
 
 def _require_shallow(loader: Any, source: str) -> None:
-    """Composing nodes recurses in C without a limit: a file of brackets would end the process, not the parse."""
+    """Composing nodes recurses in C without a limit: a file of brackets would crash the process."""
     depth = 0
     while (event := loader.get_event()) is not None:
         depth += _STEPS.get(type(event).__name__, 0)
@@ -93,10 +93,11 @@ _STEPS = {"SequenceStartEvent": 1, "MappingStartEvent": 1, "SequenceEndEvent": -
 
 
 class _YamlBuilder:
-    """Plain values from YAML nodes. Aliases are refused: a few of them can stand for billions of values."""
+    """Plain values from YAML nodes. Aliases are refused: a few of them can expand to billions of values."""
 
     def __init__(self, loader: Any, source: str) -> None:
-        self._loader, self._source = loader, source
+        self._loader = loader
+        self._source = source
         self._lines: dict[KeyPath, int] = {}
         self._seen: set[int] = set()
 
@@ -154,7 +155,7 @@ def parse_toml(text: str, source: str) -> Document:
 
 
 def _toml_lines(text: str) -> dict[KeyPath, int]:
-    """Where tables and keys begin. Keys inside inline tables and multi-line values take the line of what holds them."""
+    """Where tables and keys begin. Keys inside inline tables and multi-line values take the line of their parent."""
     lines: dict[KeyPath, int] = {(): 1}
     table: KeyPath = ()
     counts: dict[KeyPath, int] = {}

@@ -1,4 +1,7 @@
-"""What would a call do to the world? Each tool says so before it runs; rules match tools or effects."""
+"""Effects: what a call would do, declared before it runs.
+
+Policy rules match tools or effects.
+"""
 
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -6,7 +9,7 @@ from typing import NamedTuple
 
 
 class EffectKind(StrEnum):
-    __hash__ = str.__hash__  # that of an enumeration is far slower, and effects are hashed by the hundred
+    __hash__ = str.__hash__  # an enum's own is far slower, and effects are hashed by the hundred
 
     READ = "read"
     WRITE = "write"
@@ -56,14 +59,17 @@ class Effect(NamedTuple):
 
 
 def reads(paths: list[str]) -> list[Effect]:
-    """A plain read of each; there may be hundreds, so they are made as bare tuples are."""
-    new, read, exact = tuple.__new__, EffectKind.READ, Reach.EXACT
+    """A plain read of each; there may be hundreds, so they bypass the named tuple's constructor."""
+    new = tuple.__new__
+    read = EffectKind.READ
+    exact = Reach.EXACT
     return [new(Effect, (read, path, exact)) for path in paths]
 
 
 def _matches(pattern: str, path: str) -> bool:
     """A glob's `*` stays within one component, except that `**` may span any number of them."""
-    wanted, names = pattern.split("/"), path.split("/")
+    wanted = pattern.split("/")
+    names = path.split("/")
     if "**" in wanted:
         stem = wanted[: wanted.index("**")]
         return len(names) >= len(stem) and all(map(fnmatchcase, names, stem))

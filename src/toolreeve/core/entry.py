@@ -1,4 +1,4 @@
-"""What has become of this call so far? The page of the record that travels with it, filled in stage by stage."""
+"""Entry: the state of one call on the road, filled in stage by stage."""
 
 from toolreeve.core.action import Action
 from toolreeve.core.call import ToolCall
@@ -6,7 +6,7 @@ from toolreeve.core.result import Failure, Meta, Success
 
 
 class Entry:
-    """`at` is wall-clock time; `intended` says that an intent is durably written and an outcome must follow."""
+    """`at` is wall-clock time; `intended` means that an intent is durable and an outcome must follow."""
 
     __slots__ = ("action", "at", "call", "intended", "meta", "outcome", "started")
 

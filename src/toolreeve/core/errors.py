@@ -1,8 +1,8 @@
-"""What can go wrong, and what does each failure mean to whoever must act on it?
+"""Error codes and their traits, and the exceptions that carry them.
 
-`TRAITS` is the only table of error codes: results, JSON-RPC numbers, exit statuses and the documentation all
-read it. Stages raise `ToolError`; the pipeline turns it into a result once. `ToolreeveError` and its kin are for
-misuse of the library itself and do reach the caller.
+`TRAITS` is the only table of error codes: results, JSON-RPC numbers, exit statuses and the documentation all read it.
+Stages raise `ToolError`; the pipeline turns it into a result once. `ToolreeveError` and its subclasses are for misuse
+of the library itself and do reach the caller.
 """
 
 from collections.abc import Mapping, Sequence
@@ -55,7 +55,7 @@ class Severity(StrEnum):
 
 
 class ExitStatus:
-    """What the command line exits with; documented for scripts."""
+    """Exit statuses of the command line; documented for scripts."""
 
     OK = 0
     TOOL_ERROR = 1
@@ -102,52 +102,50 @@ TRAITS: Mapping[ErrorCode, Traits] = {
     ErrorCode.DIR_NOT_FOUND: _recoverable("A directory of the path does not exist; similar ones are suggested."),
     ErrorCode.PATH_NOT_FOUND: _recoverable("Nothing exists at the path; alternatives are suggested."),
     ErrorCode.PERMISSION: _fatal("The operating system refused, or approval is needed and nobody can be asked."),
-    ErrorCode.CMD_NOT_ALLOWED: _fatal("The command is not one that this role may run."),
-    ErrorCode.PATH_FORBIDDEN: _fatal("The path lies outside the allowed roots or in a protected place."),
+    ErrorCode.CMD_NOT_ALLOWED: _fatal("This role may not run the command."),
+    ErrorCode.PATH_FORBIDDEN: _fatal("The path is outside the allowed roots or protected."),
     ErrorCode.WRITE_DISABLED: _fatal("Writing is turned off (`workspace.allow_write = false`)."),
-    ErrorCode.URL_FORBIDDEN: _fatal("The URL leads to an address that the network guard refuses."),
+    ErrorCode.URL_FORBIDDEN: _fatal("The network guard refuses the URL or its address."),
     ErrorCode.DENIED: _fatal("The policy denies the call."),
-    ErrorCode.APPROVAL_DENIED: _fatal("A person or a policy was asked and said no."),
+    ErrorCode.APPROVAL_DENIED: _fatal("A person or an approval policy denied the call."),
     ErrorCode.APPROVAL_TIMEOUT: _fatal("Nobody answered the approval request in time.", exit_status=ExitStatus.TIMEOUT),
     ErrorCode.APPROVAL_PENDING: _other(
-        "A person was asked and can answer later; nothing has run yet.", jsonrpc=-32001, exit_status=ExitStatus.DENIED
+        "The call waits for a person's approval; nothing has run yet.", jsonrpc=-32001, exit_status=ExitStatus.DENIED
     ),
     ErrorCode.BUDGET: _fatal("The budget does not cover the call."),
     ErrorCode.TOOL_EXEC: _other("The tool failed while it ran.", retryable=True),
     ErrorCode.READ_ERROR: _other("The file could not be read.", retryable=True),
     ErrorCode.WRITE_ERROR: _other("The file could not be written; nothing was changed.", retryable=True),
     ErrorCode.LIST_ERROR: _other("The directory could not be listed.", retryable=True),
-    ErrorCode.SEARCH_ERROR: _other("The search could not be carried out."),
+    ErrorCode.SEARCH_ERROR: _other("The search failed."),
     ErrorCode.HTTP_TIMEOUT: _other("The HTTP request took too long.", retryable=True, exit_status=ExitStatus.TIMEOUT),
     ErrorCode.HTTP_ERROR: _other("The HTTP request failed.", retryable=True),
     ErrorCode.HTTP_METHOD: _other("The HTTP method is not supported.", jsonrpc=-32602, exit_status=ExitStatus.USAGE),
     ErrorCode.CALC_ERROR: _other("The expression cannot be calculated.", jsonrpc=-32602),
     ErrorCode.AUDIT_ERROR: _other("The audit log could not be read or written.", exit_status=ExitStatus.UNAVAILABLE),
-    ErrorCode.INVALID_PATH: _other(
-        "The path is not one a file can have.", jsonrpc=-32602, exit_status=ExitStatus.USAGE
-    ),
+    ErrorCode.INVALID_PATH: _other("The path is not valid.", jsonrpc=-32602, exit_status=ExitStatus.USAGE),
     ErrorCode.INVALID_PARAMS: _other(
-        "The arguments do not fit the tool's schema.", jsonrpc=-32602, exit_status=ExitStatus.USAGE
+        "The arguments do not match the tool's schema.", jsonrpc=-32602, exit_status=ExitStatus.USAGE
     ),
     ErrorCode.TOOL_NOT_FOUND: _other("No tool has that name.", jsonrpc=-32601, exit_status=ExitStatus.NOT_FOUND),
     ErrorCode.TIMEOUT: _other(
         "The call took longer than its time limit.", retryable=True, exit_status=ExitStatus.TIMEOUT
     ),
     ErrorCode.CANCELLED: _other("The call was cancelled before it ended.", jsonrpc=-32800),
-    ErrorCode.LIMIT: _other("A resource limit ended the call; the message says which."),
+    ErrorCode.LIMIT: _other("A resource limit stopped the call; the message names it."),
     ErrorCode.CIRCUIT_OPEN: _other(
-        "The tool failed too often lately and is resting.", retryable=True, exit_status=ExitStatus.UNAVAILABLE
+        "The tool failed too often; its circuit breaker is open.", retryable=True, exit_status=ExitStatus.UNAVAILABLE
     ),
     ErrorCode.RATE_LIMITED: _other(
-        "Too many calls in too short a time.", retryable=True, exit_status=ExitStatus.UNAVAILABLE
+        "The rate limit of the tool is reached.", retryable=True, exit_status=ExitStatus.UNAVAILABLE
     ),
-    ErrorCode.UPSTREAM: _other("An MCP server failed or is away.", retryable=True, exit_status=ExitStatus.UNAVAILABLE),
+    ErrorCode.UPSTREAM: _other("An MCP server failed or is down.", retryable=True, exit_status=ExitStatus.UNAVAILABLE),
     ErrorCode.TOOL_CHANGED: _fatal("The tool's definition changed since it was pinned; a person must accept it."),
 }
 
 
 class ToolError(Exception):
-    """A stage or a tool says no. The pipeline turns it into a result; no caller sees it raised.
+    """A refusal or failure of a stage or a tool. The pipeline turns it into a result; no caller sees it raised.
 
     `data` keeps what there was before the failure; `meta` sets fields of the result's `Meta`, such as `sandbox`.
     """
@@ -177,13 +175,14 @@ LONGEST_CRASH = 4_000
 
 
 def describe_crash(problem: BaseException) -> str:
-    """What a program that failed says about it: never too long, and said even where it cannot say it itself."""
+    """The exception's type and message, bounded in length; total, even if its `__str__` raises."""
     try:
-        said = str(problem)
+        message = str(problem)
     except Exception:
-        said = "(it cannot be told what)"
-    cut = said if len(said) <= LONGEST_CRASH else f"{said[:LONGEST_CRASH]}… ({len(said)} characters)"
-    return f"{type(problem).__name__}: {cut}"
+        message = "(its message cannot be shown)"
+    if len(message) > LONGEST_CRASH:
+        message = f"{message[:LONGEST_CRASH]}… ({len(message)} characters)"
+    return f"{type(problem).__name__}: {message}"
 
 
 class ToolreeveError(Exception):
@@ -191,19 +190,24 @@ class ToolreeveError(Exception):
 
 
 class ConfigError(ToolreeveError):
-    """A configuration file, variable or flag is wrong: says where, which key, and how to mend it."""
+    """A configuration file, variable or flag is wrong; the message names the place, the key and the fix."""
 
     def __init__(
         self, problem: str, *, source: str | Path, line: int | None = None, key: str = "", fix: str = ""
     ) -> None:
-        self.problem, self.source, self.line, self.key, self.fix = problem, str(source), line, key, fix
+        self.problem = problem
+        self.source = str(source)
+        self.line = line
+        self.key = key
+        self.fix = fix
         place = self.source if line is None else f"{self.source}:{line}"
         named = f"{key}: " if key else ""
-        super().__init__(f"{place}: {named}{problem}" + (f"\n  fix: {fix}" if fix else ""))
+        remedy = f"\n  fix: {fix}" if fix else ""
+        super().__init__(f"{place}: {named}{problem}{remedy}")
 
 
 class ConfigErrors(ToolreeveError):
-    """Everything that is wrong with a configuration, at once."""
+    """All problems of a configuration at once."""
 
     def __init__(self, problems: Sequence[ConfigError]) -> None:
         self.problems = tuple(problems)

@@ -1,4 +1,4 @@
-"""What is told to whoever listens? Each event has the same envelope on the bus, on a stream and in a webhook."""
+"""Events: the envelope shared by the bus, streams and webhooks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """`event` is its kind, `task_id` the call it belongs to, `component` the part that tells."""
+    """`event` is its kind, `task_id` the call it belongs to, `component` the part that emits it."""
 
     event: str
     task_id: str

@@ -1,6 +1,6 @@
-"""What can a tool do with files? The capability `Context.files`; `guard/files/workspace.py` is the one that keeps it.
+"""Files: the file capability of a tool, implemented by `guard/files/workspace.py`.
 
-Paths go in as the caller wrote them and come back resolved: absolute, links followed, inside an allowed root. Every
+Paths are passed as the caller wrote them and returned resolved: absolute, links followed, inside an allowed root. Every
 method raises ToolError for a path that may not be touched. Reads are synchronous and bounded by the caller; changes
 are awaited, durable when they return, and noted for undo before they happen.
 """
@@ -21,7 +21,7 @@ class Kind(StrEnum):
 
 
 class Chunk(NamedTuple):
-    """Bytes from one opening of a file whose whole size was `size`. A tuple, for it is made on every read."""
+    """Bytes from one opening of a file whose whole size was `size`. A tuple, because every read creates one."""
 
     path: str
     size: int
@@ -39,7 +39,7 @@ class FileStat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
-    """One entry of a directory. A link is told as what it leads to, when that lies inside."""
+    """One entry of a directory. A link inside an allowed root is shown as its target."""
 
     name: str
     is_dir: bool
@@ -49,7 +49,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """A page of a directory, sorted by name. `total` counts all its entries, None if not all were looked at."""
+    """A page of a directory, sorted by name. `total` counts all its entries, None if not all were read."""
 
     path: str
     entries: Sequence[Listed]
@@ -67,7 +67,7 @@ class Bounds:
 
 
 class Found(Protocol):
-    """Something met on a walk, readable while it is the current one. `path` is relative to where the walk began."""
+    """An entry of a walk, readable while it is the current one. `path` is relative to the start of the walk."""
 
     @property
     def path(self) -> str: ...
@@ -85,7 +85,7 @@ class Found(Protocol):
 
 
 class Walk(Protocol):
-    """Shallow things first, names sorted; links are met, not followed. `cut` says which bound ended it early."""
+    """Breadth first, names sorted; links are listed, not followed. `cut` names the bound that ended it early."""
 
     @property
     def path(self) -> str: ...
@@ -108,7 +108,7 @@ class Reader(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changed:
-    """What a change came to. `undoable` is False when what was there before was too big to keep."""
+    """The result of a change. `undoable` is False if the former content was too large to keep."""
 
     path: str
     size: int = 0
@@ -118,7 +118,7 @@ class Changed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathFinding:
-    """Whether a path may be touched, found without opening what is there."""
+    """Whether a path may be touched, decided without opening it."""
 
     value: str
     decision: str
@@ -148,18 +148,18 @@ class Change:
 
 
 class Keep(Protocol):
-    """Holds what changes replace."""
+    """Stores what changes replace, for undo."""
 
     largest: int
 
     def save(self, descriptor: int) -> None:
-        """Keep the content of an open file durably. Blocks; called in a thread."""
+        """Store the content of an open file durably. Blocks; called in a thread."""
 
     async def note(self, call: ToolCall, change: Change) -> None:
         """Write durably that the change is about to happen."""
 
     def standing(self, *, call_id: str | None, session: str | None) -> Sequence[Change]:
-        """The changes of a call or a session that have not been taken back, newest first. Reads, and does not wait."""
+        """The changes of a call or a session that have not been undone, newest first. Blocks."""
 
 
 class Files(Protocol):
@@ -167,20 +167,20 @@ class Files(Protocol):
     def root(self) -> str: ...
 
     def resolve(self, path: str) -> str:
-        """The absolute path with all links followed; what does not exist is allowed."""
+        """The absolute path with all links followed; it need not exist."""
 
     def target(self, path: str) -> str:
-        """As `resolve`, but a path that may not be touched is answered as it is spelled. For naming effects."""
+        """As `resolve`, but a path that may not be touched is returned as written. For naming effects."""
 
     def relative(self, path: str) -> str:
-        """A resolved path as one would write it in the workspace."""
+        """A resolved path, relative to the workspace."""
 
     def explain(self, path: str, *, change: bool = False) -> PathFinding: ...
 
     def read(self, path: str, limit: int) -> Chunk: ...
     def open(self, path: str) -> Reader: ...
     def stat(self, path: str) -> FileStat | None:
-        """None when nothing is there."""
+        """None if nothing exists there."""
 
     def list(self, path: str, *, limit: int, after: str = "", hidden: bool = False) -> Listing: ...
     def walk(
@@ -192,7 +192,8 @@ class Files(Protocol):
         skip: frozenset[str] = ...,
         search_base: bool = False,
     ) -> Walk:
-        """Sensitive places are not entered. With `search_base` the path must lie in a base for directory searches."""
+        """Sensitive directories are not entered. With `search_base` the path must lie in a base for directory
+        searches."""
 
     async def write(
         self,
@@ -205,14 +206,14 @@ class Files(Protocol):
         expect: str | None = None,
         mode: int | None = None,
     ) -> Changed:
-        """Replace the file at once or not at all. `expect` is the fingerprint it must still have."""
+        """Replace the file atomically. `expect` is the fingerprint it must still have."""
 
     async def delete(self, call: ToolCall, path: str) -> Changed: ...
     async def move(
         self, call: ToolCall, path: str, to: str, *, overwrite: bool = False, create_dirs: bool = True
     ) -> Changed: ...
     async def link(self, call: ToolCall, path: str, target: str) -> Changed:
-        """Put back a symbolic link."""
+        """Restore a symbolic link."""
 
     async def remove_directory(self, path: str) -> bool:
         """Remove a directory if it is empty."""
@@ -221,7 +222,7 @@ class Files(Protocol):
         """The fingerprint of a file with this content."""
 
     def changes(self, *, call_id: str | None = None, session: str | None = None) -> Sequence[Change]:
-        """What a call or a session changed and has not been taken back, newest first; nothing where none is kept."""
+        """Changes of a call or a session that have not been undone, newest first; empty if none are kept."""
 
     def fingerprint(self, path: str) -> str | None:
-        """What is at the path, not following a link there, told so that any difference shows; None if nothing is."""
+        """Identifies what is at the path, not following a link there; any difference shows. None if nothing exists."""

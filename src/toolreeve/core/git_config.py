@@ -1,4 +1,4 @@
-"""Git configuration files: parsed as git does, and judged key by key.
+"""Git configuration files: parsed as git does, and classified key by key.
 
 Pure. A key is inert only if it is listed here with a value that can make git run nothing; an unknown key, an include,
 and a file that git would not read to its end are not.
@@ -14,7 +14,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class MalformedGitConfig(ValueError):
-    """Git would refuse the file, or read it in a way that is not followed here."""
+    """Git would refuse the file, or read it in a way that this parser does not follow."""
 
 
 class Setting(NamedTuple):
@@ -32,7 +32,7 @@ class Setting(NamedTuple):
 
 
 def parse(data: bytes) -> tuple[Setting, ...]:
-    """Raises Malformed."""
+    """Raises MalformedGitConfig."""
     if len(data) > LARGEST or b"\0" in data:
         raise MalformedGitConfig("too large, or holds NUL")
     text = data.removeprefix(_BOM).replace(b"\r\n", b"\n").decode("utf-8", "surrogateescape")
@@ -199,7 +199,7 @@ _INERT_BELOW: dict[tuple[str, str], Accepts] = {
 
 
 def is_inert(setting: Setting, *, worktrees: Callable[[str], bool] = lambda _: False) -> bool:
-    """`worktrees` tells of a value of `core.worktree` whether that directory may be the repository's."""
+    """`worktrees` decides whether a value of `core.worktree` may be the repository's directory."""
     value = setting.value or ""
     if setting.subsection is not None:
         accepts = _INERT_BELOW.get((setting.section, setting.key))
@@ -216,12 +216,12 @@ def is_inert(setting: Setting, *, worktrees: Callable[[str], bool] = lambda _: F
 
 
 def active(data: bytes, *, worktrees: Callable[[str], bool] = lambda _: False) -> tuple[Setting, ...]:
-    """The settings of a file that are not inert. Raises Malformed."""
+    """The settings of a file that are not inert. Raises MalformedGitConfig."""
     return tuple(setting for setting in parse(data) if not is_inert(setting, worktrees=worktrees))
 
 
 def inert_copy(data: bytes, *, worktrees: Callable[[str], bool] = lambda _: False) -> bytes:
-    """The file with its inert settings only. Raises Malformed."""
+    """The file with its inert settings only. Raises MalformedGitConfig."""
     kept = (setting for setting in parse(data) if is_inert(setting, worktrees=worktrees))
     return "".join(map(_written, kept)).encode("utf-8", "surrogateescape")
 
@@ -230,7 +230,7 @@ _IDENTITY = frozenset({"user.name", "user.email"})
 
 
 def identity(data: bytes) -> bytes:
-    """The file with nothing but who commits. Raises Malformed."""
+    """The file with nothing but the committer's identity. Raises MalformedGitConfig."""
     kept = (setting for setting in parse(data) if setting.name in _IDENTITY)
     return "".join(map(_written, kept)).encode("utf-8", "surrogateescape")
 
@@ -260,9 +260,9 @@ _INERT_ATTRIBUTES: dict[str, frozenset[str]] = {
 
 
 def active_attributes(data: bytes) -> tuple[str, ...]:
-    """What in an attributes file would choose a program: a filter, diff or merge driver that is not git's own.
+    """The attributes that select a program: a filter, diff or merge driver that is not git's own.
 
-    `lfs` is left: a person who has Git LFS chose its program in a configuration of their own.
+    `lfs` is exempt: a user with Git LFS selected its program in their own configuration.
     """
     found: list[str] = []
     for word in re.split(r"[ \t\r\n]+", data.decode("utf-8", "surrogateescape")):

@@ -1,4 +1,4 @@
-"""Where git's settings lead: files that they name and git obeys or runs.
+"""Files that git settings refer to, and that git obeys or runs.
 
 Pure. An unknown setting counts as one that names a program. Text that git only reads or shows does not count.
 """
@@ -30,7 +30,7 @@ class GitReference(NamedTuple):
 
 
 def leads(data: bytes) -> Iterator[GitReference]:
-    """Settings that git could not read lead nowhere."""
+    """Settings that git could not read refer to nothing."""
     try:
         found = active(data)
     except MalformedGitConfig:

@@ -1,15 +1,16 @@
-"""Paths that the host obeys unasked: the one table for file tools, commands and the watch.
+"""Guarded paths: the one table of files that the host obeys unasked.
 
-Pure. A path is guarded if a program that a person uses anyway (git, an editor that opens the folder, a shell that
-enters it, another agent, the CI of a push, a login, this runtime) executes or obeys what stands there unasked.
-Not guarded is what a person runs by name (Makefile, package.json, conftest.py, an environment in `.venv` that is not
-ours): it is the project's code, which agents are there to change. So is what describes a build or a check to the tools
-that a person or an editor starts for it (settings.gradle, pom.xml and .mvn, build.rs, flake.nix, Taskfile, .yarnrc.yml,
-.pnpmfile.cjs, .bazelrc, eslint.config.js, .pylintrc, tsconfig.json): editors ask before they trust a folder with that.
-Nor is what a program obeys only after it asked (.luarc.json, a .gdbinit of a project, .env), or what names none
-(.svn, .fossil-settings, .python-version, pyrightconfig.json, .clangd). Nor are the texts that instruct agents
-(CLAUDE.md, AGENTS.md, .cursorrules): they are words for a model that has permissions of its own, and are kept like
-documentation.
+Pure; used by file tools, commands and the watch alike. A path is guarded if a program that a person uses anyway (git,
+an editor that opens the folder, a shell that enters it, another agent, the CI of a push, a login, this runtime)
+executes or obeys it without asking.
+Not guarded are files that a person runs by name (Makefile, package.json, conftest.py, an environment in `.venv` that is
+not ours): they are the project's code, which agents are there to change. So are files that describe a build or a check
+to tools that a person or an editor starts for it (settings.gradle, pom.xml and .mvn, build.rs, flake.nix, Taskfile,
+.yarnrc.yml, .pnpmfile.cjs, .bazelrc, eslint.config.js, .pylintrc, tsconfig.json): editors ask before they trust a
+folder with those. Nor are files that a program obeys only after asking (.luarc.json, a .gdbinit of a project, .env), or
+that name no program (.svn, .fossil-settings, .python-version, pyrightconfig.json, .clangd). Nor are instructions for
+agents (CLAUDE.md, AGENTS.md, .cursorrules): they are prompts for a model that has its own permissions, and are treated
+like documentation.
 
 Names are compared casefolded. `workspace.sensitive_allow` names exceptions, for all users of this table alike.
 """
@@ -23,18 +24,18 @@ from typing import Literal, NamedTuple
 from toolreeve.core.secrets.paths import find_home_secret, find_secret, may_be_secret
 
 Content = Literal["config", "attributes", "modules", "pointer", "hooks", "state", "lines", "link", "program"]
-"""Where more than the path decides whether it does harm: how it is to be read. A `link` counts only as such, and a
-`program` only if it is a file. `state` is what everyday work changes: it is judged, and not kept from changes."""
+"""How to read the content, if more than the path decides whether it does harm. A `link` counts only as such, and a
+`program` only if it is a file. `state` is changed by everyday work: it is assessed, and not protected from changes."""
 
 
 class Guarded(NamedTuple):
-    """The first `depth` names of a path are what is guarded, as one; `by` completes "it is guarded, for …"."""
+    """The first `depth` names of a path are guarded as a whole; `by` completes "it is guarded, because …"."""
 
     depth: int
     by: str
     content: Content | None = None
     repository: int | None = None
-    """It counts only if the directory of the first so many names looks like a git repository."""
+    """It counts only if the directory of that many first names looks like a git repository."""
 
     @property
     def liftable(self) -> bool:
@@ -48,7 +49,7 @@ _ENVIRONMENT = "the runtime itself runs from it"
 _CI = "CI obeys it"
 _HOOKS = "a git hook obeys it"
 _AT_A_REPOSITORYS_TOP = (_CI, _HOOKS)
-"""They obey what is at the top of a repository: not what an installed package was published with."""
+"""They obey files at the top of a repository, not those that an installed package was published with."""
 
 _ANYWHERE = {
     "VS Code obeys it": ".vscode .vscode-insiders .theia .vs .devcontainer .devcontainer.json",
@@ -115,7 +116,7 @@ _ANYWHERE = {
     _OWN: "toolreeve.toml .toolreeve auto_approval_policies.yaml auto_approval_policies.yml",
 }
 _AT_THE_TOP = "policy.yaml policy.yml tools.yaml tools.yml governors.yaml governors.yml"
-"""Our own, but with names that others use too: they count only where the runtime looks for them."""
+"""Toolreeve's own files, with names that others use too: they count only where the runtime looks for them."""
 
 _ENDINGS = {
     ".code-workspace": "VS Code obeys it",
@@ -143,7 +144,7 @@ _PLACES: Mapping[tuple[str, ...], tuple[str, Content | None]] = {
     (".cargo", "config.toml"): ("Cargo and the editors that call it obey it", None),
     (".tool-versions",): ("the shims of asdf obey it", "state"),
 }
-"""Places that count anywhere, with what around them is data. `.jj/repo` counts as a file that leads elsewhere."""
+"""Paths that count anywhere while their siblings are data. `.jj/repo` counts as a file that points elsewhere."""
 
 _IN_HOME = {
     "the shell obeys it": (
@@ -242,29 +243,29 @@ _REPOSITORY_PAIRS: Mapping[tuple[str, str], Content] = {
     ("sequencer", "opts"): "state",
     ("sequencer", "todo"): "state",
 }
-"""The rest of what git keeps there names no program: options of the strategies that are git's own, names of commits,
-messages, signing keys, what `bisect` tried, and where more objects are (`info/alternates`: data, of which nothing is
-shown that no name of a commit leads to)."""
+"""The other files that git keeps there name no program: options of git's own strategies, names of commits, messages,
+signing keys, the progress of `bisect`, and the location of more objects (`info/alternates`: data, of which only what a
+commit refers to is ever shown)."""
 
 _REMOTES = frozenset({"remotes", "branches"})
 """Directories with a file for each remote."""
 
 REPOSITORY_NAMES = frozenset({*_REPOSITORY, *(first for first, _ in _REPOSITORY_PAIRS), *_REMOTES, "head", "objects"})
-"""What, made or changed in a directory, makes a repository of it or changes what git would run there."""
+"""Names that, created or changed in a directory, make it a repository or change what git would run there."""
 
 REPOSITORY_BULK = frozenset({"objects", "refs", "logs", "lfs", "annex"})
-"""What of a repository is large and names no program: there, nothing is told from its place in the repository."""
+"""Parts of a repository that are large and name no program: paths inside them are not examined."""
 
 _WRITTEN_BY_GIT = REPOSITORY_BULK | {"info", "rebase-merge", "rebase-apply", "worktrees", "modules", "sequencer"}
 
 
 def find_link_in_repository(names: Sequence[str], depth: int, *, named_git: bool) -> Guarded | None:
-    """What guards a link that the `names` below a repository lead to: git writes through it. A repository that is not
-    called `.git` may have other files around it."""
+    """What guards a link at the `names` below a repository: git writes through it. A repository not called `.git` may
+    have other files around it."""
     if not names:
         return None
-    is_gits = named_git or len(names) == 1 or names[0].casefold() in _WRITTEN_BY_GIT
-    return Guarded(depth, "git writes to where it leads", "link") if is_gits else None
+    is_written_by_git = named_git or len(names) == 1 or names[0].casefold() in _WRITTEN_BY_GIT
+    return Guarded(depth, "git writes to its target", "link") if is_written_by_git else None
 
 
 def find_guarded(parts: Sequence[str]) -> Guarded | None:
@@ -374,12 +375,12 @@ def is_named(rest: str, allowed: Iterable[str]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardTable:
-    """The table, laid over the directories of one runtime. All paths are absolute and real.
+    """The table applied to the directories of one runtime. All paths are absolute and real.
 
-    `roots` may be written to, `readable` only read. What counts is the innermost root of a path: one that lies inside a
-    guarded place names it. `homes` are home directories: their start-up files count where a root is or contains one.
-    `environment` is what the runtime runs from, `governing` where its configuration comes from; those around a root say
-    nothing about what is in it. `secret` are paths that are hidden. `allowed` is `workspace.sensitive_allow`.
+    `roots` may be written to, `readable` only read. The innermost root of a path counts: a root inside a guarded
+    directory lifts the guard. `homes` are home directories: their start-up files count if a root is or contains one.
+    `environment` is where the runtime runs from, `governing` where its configuration comes from; neither applies to a
+    root inside it. `secret` are hidden paths. `allowed` is `workspace.sensitive_allow`.
     """
 
     roots: tuple[str, ...]
@@ -420,7 +421,7 @@ class GuardTable:
     def hidden(self, path: str) -> str | None:
         """Why an absolute path is kept from reading, or None."""
         if any(is_within(path, place) for place in self.secret):
-            return "it is the runtime's own"
+            return "it belongs to the runtime"
         root = self.root_of(path)
         if root is None:
             return None
@@ -464,5 +465,5 @@ def _below(found: Guarded, root: str) -> Guarded:
 
 
 def outermost(path: str, depth: int) -> str:
-    """The first so many names of an absolute path."""
+    """The first `depth` names of an absolute path."""
     return "/".join(path.split("/")[: depth + 1]) or "/"

@@ -1,4 +1,4 @@
-"""What can a tool do over HTTP? The capability `Context.http`; `guard/network/client.py` is the one that keeps it."""
+"""Http: the HTTP capability of a tool, implemented by `guard/network/client.py`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ class HttpRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpReply:
-    """`url` is where the answer came from after redirects. A body that was cut at the cap is `truncated`."""
+    """`url` is the final one after redirects. A body cut at the size limit is `truncated`."""
 
     status: int
     headers: Mapping[str, str]
@@ -39,7 +39,7 @@ class HttpReply:
 
 class Http(Protocol):
     def screen(self, url: str, method: str) -> None:
-        """Raises ToolError(URL_FORBIDDEN) for what would be refused whatever the name resolves to."""
+        """Raises ToolError(URL_FORBIDDEN) for a URL that is refused whatever its name resolves to."""
         ...
 
     async def send(self, request: HttpRequest) -> HttpReply:
@@ -53,7 +53,7 @@ class _NoHttp:
 
     async def send(self, request: HttpRequest) -> HttpReply:
         self.screen(request.url, request.method)
-        raise AssertionError("what has no guard is always refused")
+        raise AssertionError("without a guard every URL is refused")
 
 
 NO_HTTP: Http = _NoHttp()

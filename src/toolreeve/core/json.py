@@ -1,4 +1,4 @@
-"""How is a value written as JSON? Fast where orjson can, exact where it cannot.
+"""JSON encoding: orjson, with the standard library for what it refuses.
 
 orjson refuses integers beyond 64 bits and lone surrogates; the standard library writes both faithfully.
 """
@@ -10,7 +10,7 @@ import orjson
 
 
 def dumps(value: Any) -> bytes:
-    """Compact JSON. Raises TypeError for what JSON cannot say (sets, objects, circular references)."""
+    """Compact JSON. Raises TypeError for values without a JSON form (sets, objects, circular references)."""
     try:
         return orjson.dumps(value)
     except TypeError:

@@ -1,4 +1,4 @@
-"""How hard may a tool be used? Settings of retry, breaker, cache, rate and concurrency, for any tool."""
+"""Limits of a tool: retry, breaker, cache, rate and concurrency settings."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -6,7 +6,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retry:
-    """Try again after a retryable failure. `attempts` counts the first try."""
+    """Repeat after a retryable failure. `attempts` counts the first one."""
 
     attempts: int = 3
     backoff: Literal["fixed", "linear", "exponential"] = "exponential"
@@ -18,7 +18,7 @@ class Retry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CircuitBreaker:
-    """Rest a tool that failed `failure_threshold` times within `monitoring_period` seconds."""
+    """Refuse calls of a tool that failed `failure_threshold` times within `monitoring_period` seconds."""
 
     failure_threshold: int = 5
     recovery_timeout: float = 60.0
@@ -27,7 +27,7 @@ class CircuitBreaker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caching:
-    """Keep successes for `ttl` seconds, per principal. `key_template` names the arguments that matter."""
+    """Cache successes for `ttl` seconds, per principal. `key_template` names the arguments that matter."""
 
     enabled: bool = True
     ttl: float = 300.0

@@ -1,7 +1,7 @@
-"""Which tool does a name mean? One canonical name for each; every other spelling is turned into it here.
+"""Tool names: one canonical name per tool, and the aliases of it.
 
-`server__tool` is a tool of an upstream server, `mcp__server__tool` the same spelled out; tools of the builtin server
-go by their bare names.
+`server__tool` is a tool of an upstream server, `mcp__server__tool` its long form; tools of the builtin server have bare
+names.
 """
 
 BUILTIN_SERVER = "toolreeve_builtin"
@@ -15,7 +15,7 @@ ALIASES = {
 
 
 def canonical(name: str) -> str:
-    """A pure function of the name; says nothing about whether such a tool exists."""
+    """A pure function of the name; whether such a tool exists is another question."""
     if name.startswith("mcp__"):
         name = name[5:]
     if name.startswith(BUILTIN_SERVER + "__"):
@@ -24,7 +24,7 @@ def canonical(name: str) -> str:
 
 
 def server_of(name: str) -> str | None:
-    """The server part of a spelled-out name: the text between `mcp__` and the next `__`."""
+    """The server part of a long name: the text between `mcp__` and the next `__`."""
     if not name.startswith("mcp__"):
         return None
     server, separator, tool = name[5:].partition("__")

@@ -7,7 +7,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
-    """An open connection to an address that was judged. `address` and `rule` say where it went and why it might."""
+    """An open connection to a checked address. `rule` is the rule that allowed it."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
@@ -17,9 +17,9 @@ class Connection:
 
 class Connector(Protocol):
     async def check(self, host: str, port: int, method: str) -> None:
-        """Raises ToolError(URL_FORBIDDEN) where the host may not be reached, as far as its name tells."""
+        """Raises ToolError(URL_FORBIDDEN) if the host's name alone rules it out."""
         ...
 
     async def dial(self, host: str, port: int, *, method: str) -> Connection:
-        """Raises ToolError: URL_FORBIDDEN when it may not be reached, HTTP_ERROR or HTTP_TIMEOUT when it cannot."""
+        """Raises ToolError: URL_FORBIDDEN if it may not be reached, HTTP_ERROR or HTTP_TIMEOUT if it cannot."""
         ...

@@ -1,6 +1,6 @@
-"""What can a tool do with programs? Ask `Context.processes` to run one, in a sandbox; `sandbox/` is what keeps it.
+"""Processes: the capability to run programs in a sandbox, implemented by `sandbox/`.
 
-A request says all there is: nothing of the runtime's own environment, descriptors or working directory is inherited.
+A request is complete: nothing of the runtime's own environment, descriptors or working directory is inherited.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ OnOutput = Callable[[Stream, bytes], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessLimits:
-    """What a run may use at the most; a breach ends it and is named."""
+    """Resource limits of a run; exceeding one ends it and is reported."""
 
     timeout: float = 30.0
     memory_mb: int = 512
@@ -32,9 +32,9 @@ class ProcessRequest:
     `directory` is an absolute path inside the workspace. `writable` and `readable` are further absolute paths it may
     touch. With `read_only` it can change nothing in the workspace. With `neutral_git`, no git that it starts obeys
     settings or hooks of a repository that could run something. With `private_directory` it starts in a fresh directory
-    that is removed afterwards. `call` is the id of the call that asks for it. `files` are handed over on inherited
-    descriptors that the program finds by name in its environment (`NAME=/dev/fd/N`), for data too large or too delicate
-    for the environment.
+    that is removed afterwards. `call` is the id of the calling tool call. `files` are passed on inherited descriptors
+    that the program finds by name in its environment (`NAME=/dev/fd/N`), for data too large or too sensitive for the
+    environment.
     """
 
     argv: tuple[str, ...]
@@ -55,8 +55,8 @@ class ProcessRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """How it ended. `breach` names the limit that ended it, such as `memory 512 MB`; `sandbox` the tier it ran in;
-    `quarantined` says, a sentence each, what it left for the host to obey and where that was put."""
+    """The result of a run. `breach` names the limit that ended it, such as `memory 512 MB`; `sandbox` the tier it ran
+    in; `quarantined` has a sentence for each file it left that the host would obey, and where that was moved."""
 
     exit_code: int
     stdout: bytes
@@ -70,5 +70,5 @@ class Ended:
 
 class Processes(Protocol):
     async def run(self, request: ProcessRequest, on_output: OnOutput | None = None) -> Ended:
-        """Raises ToolError: TIMEOUT (with the output so far in its data), LIMIT, PERMISSION where the required tier is
-        not to be had, CMD_NOT_ALLOWED, TOOL_EXEC where the program cannot be started."""
+        """Raises ToolError: TIMEOUT (with the output so far in its data), LIMIT, PERMISSION if the required tier is
+        unavailable, CMD_NOT_ALLOWED, TOOL_EXEC if the program cannot be started."""

@@ -1,4 +1,4 @@
-"""What came of a call? One result type; every other shape is a view of it, made here and nowhere else."""
+"""Results of calls: one type, and every other format as a view of it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,11 +13,11 @@ UNDECIDED = Verdict(Decision.DENY, layer="none", reason="no decision was reached
 
 @dataclass(slots=True, kw_only=True)
 class Output:
-    """What a tool hands back to the road.
+    """A tool's output.
 
-    `main` is the value a person means by "the output"; without it, `data` itself is. A truncated output says in
-    `data["next"]` the literal call that continues it. `raw` is the answer of a tool elsewhere in MCP's own shape, which
-    clients of MCP are given as it is. `diagnostics` tell what is odd about it.
+    `main` is the value a person means by "the output"; without it, `data` itself is. A truncated output has in
+    `data["next"]` the literal call that continues it. `raw` is an upstream tool's result in MCP's own format, which MCP
+    clients receive unchanged. `diagnostics` describe anomalies.
     """
 
     data: Mapping[str, Any]
@@ -39,7 +39,7 @@ class Success:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """`data` keeps what there was before the failure, such as the output of a command that exited non-zero."""
+    """`data` is the output before the failure, such as that of a command that exited non-zero."""
 
     code: ErrorCode
     message: str
@@ -61,10 +61,10 @@ class Failure:
 
 @dataclass(slots=True, kw_only=True)
 class Meta:
-    """How the call went. Filled along the road, read by everyone after it.
+    """Metadata of a call, filled in along the road.
 
-    `binding` names the call that a person approved, for a door that must let it go on after a pause. `quarantined` says
-    what its programs left for the host to obey, and where that was put.
+    `binding` identifies the call that a person approved, for a door that must let it continue after a pause.
+    `quarantined` names files its programs left that the host would obey, and where they were moved.
     """
 
     call_id: str
@@ -148,7 +148,7 @@ class ToolResult:
                 return {"success": False, "data": kept, "error": failure.to_dict(), "meta": self.meta.to_dict()}
 
     def to_flat(self) -> dict[str, Any]:
-        """Nine fields that are always there, and the tool's own data beside them."""
+        """Nine fields that are always present, and the tool's own data beside them."""
         data = dict(self.outcome.data or {})
         error = self.error
         return data | {
@@ -171,19 +171,21 @@ class ToolResult:
                 if suggestions:
                     lines += ["Suggestions:", *(f"  - {suggestion}" for suggestion in suggestions)]
                 if isinstance(self.outcome.detail, str):
-                    lines += _diagnosed(self.meta.diagnostics or {})
-                return "\n".join([*lines, *_said(self.outcome.data or {}), *self._set_aside()])
+                    lines += _diagnostics(self.meta.diagnostics or {})
+                return "\n".join([*lines, *_printed(self.outcome.data or {}), *self._notices()])
             case Success(data, _):
                 text = _readable(self.output)
                 if self.meta.truncated and "next" in data:
                     text += f"\n[truncated; to continue: {data['next']}]"
-                return "\n".join([text.removesuffix("\n"), *self._set_aside()]) if self.meta.quarantined else text
+                if self.meta.quarantined:
+                    text = "\n".join([text.removesuffix("\n"), *self._notices()])
+                return text
 
-    def _set_aside(self) -> list[str]:
+    def _notices(self) -> list[str]:
         return [f"[{notice}]" for notice in self.meta.quarantined]
 
     def to_mcp(self) -> dict[str, Any]:
-        """A CallToolResult. What a tool elsewhere answered in this shape is handed on unharmed."""
+        """A CallToolResult. That of an upstream tool is passed through unchanged."""
         if self.meta.raw is not None:
             return dict(self.meta.raw)
         error = self.error
@@ -197,14 +199,14 @@ class ToolResult:
         }
 
 
-def _diagnosed(diagnostics: Mapping[str, Any]) -> list[str]:
-    """What a plain text of an error cannot carry, for people to read. What was printed is told anyway."""
+def _diagnostics(diagnostics: Mapping[str, Any]) -> list[str]:
+    """Details beyond the error message, for people to read. Printed output is shown separately."""
     shown = {name: value for name, value in diagnostics.items() if name not in ("message", "stderr")}
     return ["Diagnostics:", *(f"  {name}: {value}" for name, value in shown.items())] if shown else []
 
 
-def _said(data: Mapping[str, Any]) -> list[str]:
-    """What a program printed before it failed: a model needs it to do better."""
+def _printed(data: Mapping[str, Any]) -> list[str]:
+    """What a program printed before it failed, which a model needs to correct the call."""
     return [f"{name}:\n{data[name].rstrip()}" for name in ("stdout", "stderr") if str(data.get(name) or "").strip()]
 
 

@@ -1,10 +1,9 @@
-"""Do these arguments fit the tool? Checks against JSON Schema; all problems are told at once, each with its place.
+"""JSON Schema validation of arguments; reports all problems with their pointers.
 
 A schema is never allowed to fetch anything: remote `$ref`s fail offline. Simple slips of models (a number in
-quotes, one value where a list is expected) are mended, and only after the check failed.
+quotes, one value where a list is expected) are repaired, and only after validation failed.
 """
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +14,8 @@ import jsonschema_rs
 
 from toolreeve.core import json
 from toolreeve.core.errors import ErrorCode, ToolError, ToolreeveError
-from toolreeve.core.schema_refs import misreferred
+from toolreeve.core.schema_refs import explain_unresolved
+from toolreeve.core.suggest import hint_similar
 from toolreeve.core.visible import one_line
 
 MAX_DEPTH = 64
@@ -23,13 +23,14 @@ MAX_CHARACTERS = 16 * 1024 * 1024
 SHOWN_PROBLEMS = 20
 SMALL = 64 * 1024
 MAX_PLAIN = 64
-LONGEST_POINTER, LONGEST_FAULT = 200, 600
+LONGEST_POINTER = 200
+LONGEST_FAULT = 600
 _PLAIN = frozenset({int, float, bool, type(None)})
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaProblem:
-    """One thing wrong with the arguments; `pointer` is a JSON pointer into them."""
+    """One problem of the arguments; `pointer` is a JSON pointer into them."""
 
     pointer: str
     text: str
@@ -39,17 +40,13 @@ class SchemaProblem:
 
 
 class Schema:
-    """A compiled JSON Schema of an object. `fills_defaults` is off where somebody else knows what they mean; `linear`
-    takes only patterns that are matched in linear time, whatever the text is."""
+    """A compiled JSON Schema of an object. `fills_defaults` is off if another party applies the defaults; `linear`
+    accepts only patterns that match in linear time, whatever the text."""
 
     def __init__(self, document: Mapping[str, Any], *, fills_defaults: bool = True, linear: bool = False) -> None:
-        self.document, self._linear = document, linear
-        properties = document.get("properties") if fills_defaults else None
-        self._defaults: dict[str, Any] = {
-            name: prop["default"]
-            for name, prop in (properties.items() if isinstance(properties, Mapping) else ())
-            if isinstance(prop, Mapping) and "default" in prop
-        }
+        self.document = document
+        self._linear = linear
+        self._defaults = _read_defaults(document) if fills_defaults else {}
 
     @cached_property
     def _validator(self) -> Any:
@@ -61,11 +58,11 @@ class Schema:
 
     def _unusable(self, problem: Exception) -> ToolreeveError:
         fault = _fault(self.document, problem, linear=self._linear)
-        told = one_line(str(SchemaProblem(fault.pointer[:LONGEST_POINTER], fault.text)))
-        return ToolreeveError(f"not a usable JSON Schema: {told[:LONGEST_FAULT]}")
+        shown = one_line(str(SchemaProblem(fault.pointer[:LONGEST_POINTER], fault.text)))
+        return ToolreeveError(f"not a usable JSON Schema: {shown[:LONGEST_FAULT]}")
 
     def check(self) -> None:
-        """Raise ToolreeveError now rather than at the first call if the schema cannot be compiled."""
+        """Raises ToolreeveError now rather than at the first call if the schema cannot be compiled."""
         _ = self._validator
 
     def parse(self, raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,7 +77,7 @@ class Schema:
             if repaired is not None and self._validator.is_valid(repaired):
                 return repaired
         except ValueError:
-            raise invalid(_unsayable(args)) from None
+            raise invalid(_non_json(args)) from None
         raise invalid(self.problems(args))
 
     def accepts(self, value: Any) -> bool:
@@ -90,8 +87,17 @@ class Schema:
             return False
 
     def problems(self, value: Any, most: int | None = None) -> list[SchemaProblem]:
-        """Raises ValueError for what is not JSON, or nested too deeply to be looked at."""
+        """Raises ValueError for a value that is not JSON, or nested too deeply."""
         return [_explain(error, self.document) for error in islice(self._validator.iter_errors(value), most)]
+
+
+def _read_defaults(document: Mapping[str, Any]) -> dict[str, Any]:
+    properties = document.get("properties")
+    if not isinstance(properties, Mapping):
+        return {}
+    return {
+        name: prop["default"] for name, prop in properties.items() if isinstance(prop, Mapping) and "default" in prop
+    }
 
 
 def invalid(problems: Sequence[SchemaProblem]) -> ToolError:
@@ -106,7 +112,7 @@ def invalid(problems: Sequence[SchemaProblem]) -> ToolError:
 
 
 def _is_small(raw: Any) -> bool:
-    """Whether the arguments are a few short plain values, as nearly all are: then nothing more need be checked."""
+    """Whether the arguments are a few short plain values, as nearly all are: then size checks are unnecessary."""
     if type(raw) is not dict:
         return False
     for key, value in raw.items():
@@ -122,7 +128,7 @@ def _is_small(raw: Any) -> bool:
 
 
 def _oversized(raw: Mapping[str, Any]) -> SchemaProblem | None:
-    """Depth, size and encoding, checked without recursion before anything else looks at the arguments."""
+    """Depth, size and encoding, checked without recursion before anything else reads the arguments."""
     if not isinstance(raw, Mapping):
         return SchemaProblem("", f"expected an object, got {_kind(raw)}")
     characters = 0
@@ -156,8 +162,8 @@ def _oversized(raw: Mapping[str, Any]) -> SchemaProblem | None:
     return SchemaProblem(level[0][0][:80], f"is nested deeper than {MAX_DEPTH} levels")
 
 
-def _unsayable(args: Mapping[str, Any]) -> list[SchemaProblem]:
-    """The arguments that are no JSON: only a program can pass such, never a model."""
+def _non_json(args: Mapping[str, Any]) -> list[SchemaProblem]:
+    """The arguments that are not JSON: only a program can pass such, never a model."""
     problems = []
     for name, value in args.items():
         try:
@@ -187,13 +193,11 @@ def _explain(error: Any, document: Mapping[str, Any], depth: int = 0) -> SchemaP
             return SchemaProblem(f"{pointer}/{kind.property}", "is required but missing")
         case "enum":
             options = list(kind.options)
-            return SchemaProblem(
-                pointer,
-                f"must be one of {_short(options)}, got {_short(error.instance)}{nearest(error.instance, options)}",
-            )
+            hint = hint_similar(error.instance, options)
+            return SchemaProblem(pointer, f"must be one of {_short(options)}, got {_short(error.instance)}{hint}")
         case "additionalProperties" | "unevaluatedProperties":
             known = list(_properties_at(document, error.schema_path))
-            unknown = ", ".join(f"{name!r:.80}{nearest(name, known)}" for name in kind.unexpected[:SHOWN_PROBLEMS])
+            unknown = ", ".join(f"{name!r:.80}{hint_similar(name, known)}" for name in kind.unexpected[:SHOWN_PROBLEMS])
             if len(kind.unexpected) > SHOWN_PROBLEMS:
                 unknown += f" and {len(kind.unexpected) - SHOWN_PROBLEMS} more"
             allowed = f"; known are {', '.join(known)}" if known else "; it takes none"
@@ -202,7 +206,7 @@ def _explain(error: Any, document: Mapping[str, Any], depth: int = 0) -> SchemaP
             branches = [branch for branch in kind.context if branch]
             closest: Sequence[Any] = min(branches, key=len, default=())
             inner = "; ".join(str(_explain(each, document, depth + 1)) for each in closest)
-            return SchemaProblem(pointer, f"fits none of the allowed forms; the closest says: {inner}")
+            return SchemaProblem(pointer, f"matches none of the allowed forms; the closest: {inner}")
         case _:
             return SchemaProblem(pointer, error.message if len(error.message) < 300 else error.message[:300] + "…")
 
@@ -210,22 +214,22 @@ def _explain(error: Any, document: Mapping[str, Any], depth: int = 0) -> SchemaP
 def _fault(document: Mapping[str, Any], problem: Exception, *, linear: bool) -> SchemaProblem:
     """What makes a schema unusable; `pointer` leads into the schema."""
     if not isinstance(problem, jsonschema_rs.ValidationError):
-        found = _oversized(document) or _unsayable(document)[0]
+        found = _oversized(document) or _non_json(document)[0]
         return found if found.pointer else SchemaProblem("", str(problem))
     if problem.kind.name == "$ref":
-        path, text = misreferred(document, problem.message)
+        path, text = explain_unresolved(document, problem.message)
         return SchemaProblem(_pointer(path), text)
     error = _innermost(problem)
     if error.kind.name == "format":
-        mend = "correct it, without look-around and references back" if linear else "correct it"
+        fix = "correct it, without look-around and back-references" if linear else "correct it"
         return SchemaProblem(
-            _pointer(error.instance_path), f"{_short(error.instance)} is no regular expression; fix: {mend}"
+            _pointer(error.instance_path), f"{_short(error.instance)} is not a valid regular expression; fix: {fix}"
         )
     return _explain(error, document)
 
 
 def _innermost(error: Any) -> Any:
-    """Of what has several forms, the problem with the one that was followed furthest."""
+    """Of several alternatives, the problem of the one that matched furthest."""
     while branches := [branch for branch in getattr(error.kind, "context", None) or () if branch]:
         error = max(branches, key=lambda branch: len(branch[0].instance_path))[0]
     return error
@@ -256,14 +260,6 @@ def _short(value: Any, limit: int = 200) -> str:
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"
 
 
-def nearest(word: Any, known: Sequence[Any]) -> str:
-    """ " (did you mean 'x'?)" where something known is close, else nothing."""
-    if not isinstance(word, str):
-        return ""
-    found = difflib.get_close_matches(word[:100], [each for each in known if isinstance(each, str)], n=1)
-    return f" (did you mean {found[0]!r}?)" if found else ""
-
-
 def _properties_at(document: Mapping[str, Any], path: Sequence[str | int]) -> Iterator[str]:
     """The property names that the schema at `path` knows, following local references."""
     node: Any = document
@@ -282,18 +278,18 @@ def _local(document: Mapping[str, Any], reference: str) -> Any:
 
 
 def _repair(args: dict[str, Any], errors: Iterator[Any]) -> dict[str, Any] | None:
-    """The arguments with wrong-typed values read as what was meant, or None if nothing could be mended."""
-    mended: list[tuple[Sequence[str | int], Any]] = []
+    """The arguments with wrong-typed values converted, or None if none could be."""
+    repairs: list[tuple[Sequence[str | int], Any]] = []
     for error in errors:
         if error.kind.name == "type" and error.instance_path:
-            meant = _meant(error.instance, error.kind.types)
-            if meant is not None:
-                mended.append((error.instance_path, meant))
-    return _replaced(args, mended) if mended else None
+            converted = _convert(error.instance, error.kind.types)
+            if converted is not None:
+                repairs.append((error.instance_path, converted))
+    return _replace(args, repairs) if repairs else None
 
 
-def _meant(value: Any, types: Sequence[str]) -> Any:
-    """The value as one of the types, where there is no doubt what was meant, else None."""
+def _convert(value: Any, types: Sequence[str]) -> Any:
+    """The value as one of the types if that is unambiguous, else None."""
     if isinstance(value, str):
         try:
             read = json.loads(value)
@@ -310,7 +306,7 @@ def _meant(value: Any, types: Sequence[str]) -> Any:
     return None
 
 
-def _replaced(node: Any, changes: Sequence[tuple[Sequence[str | int], Any]]) -> Any:
+def _replace(node: Any, changes: Sequence[tuple[Sequence[str | int], Any]]) -> Any:
     copy: Any = dict(node) if isinstance(node, Mapping) else list(node)
     deeper: dict[str | int, list[tuple[Sequence[str | int], Any]]] = {}
     for path, value in changes:
@@ -319,5 +315,5 @@ def _replaced(node: Any, changes: Sequence[tuple[Sequence[str | int], Any]]) -> 
         else:
             deeper.setdefault(path[0], []).append((path[1:], value))
     for part, inner in deeper.items():
-        copy[part] = _replaced(copy[part], inner)
+        copy[part] = _replace(copy[part], inner)
     return copy

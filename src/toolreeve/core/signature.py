@@ -1,4 +1,4 @@
-"""Which schema does a Python function have? Its type hints and docstring say.
+"""JSON Schema of a Python function, from its type hints and docstring.
 
 Plain JSON types are read here; anything richer (pydantic models, dataclasses, enums, paths) is left to pydantic,
 which is imported only then and also turns the JSON into those objects.
@@ -25,7 +25,7 @@ class _NotPlain(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signature:
-    """`converts` turns JSON into the objects a parameter asks for; `context` is the parameter that gets the Context."""
+    """`converts` turns JSON into a parameter's type; `context` is the parameter that receives the Context."""
 
     description: str
     schema: dict[str, Any]
@@ -130,16 +130,18 @@ _SPHINX = re.compile(r"^:param\s+(?:\S+\s+)?(\w+):\s*(.*)$")
 
 
 def _read_docstring(text: str) -> tuple[str, dict[str, str]]:
-    """What the function does, and a note for each parameter (Google or Sphinx style)."""
+    """The summary, and a note for each parameter (Google or Sphinx style)."""
     summary: list[str] = []
     notes: dict[str, str] = {}
     section: str | None = None
     last: str | None = None
     for line in text.splitlines():
         if heading := _SECTION.match(line):
-            section, last = heading[1].lower(), None
+            section = heading[1].lower()
+            last = None
         elif sphinx := _SPHINX.match(line):
-            section, notes[sphinx[1]] = "params", sphinx[2]
+            section = "params"
+            notes[sphinx[1]] = sphinx[2]
         elif section in ("args", "arguments", "parameters", "params"):
             if note := _NOTE.match(line):
                 last = note[1].lstrip("*")

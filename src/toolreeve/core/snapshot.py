@@ -1,7 +1,7 @@
-"""How much of a value is kept in the record? Enough to see what was asked; never so much that it could be flooded.
+"""Bounded copies of values for the record.
 
-`snapshot` is total: whatever it is given, it answers with something bounded that JSON can say, and that no later
-change of the original reaches.
+`snapshot` is total: for any value it returns a bounded one that JSON can represent, so that the record cannot be
+flooded, and that later changes of the original do not reach.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ _SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
 def snapshot(value: Any) -> Any:
-    """A bounded copy. Texts are shared, for they cannot change."""
+    """A bounded copy. Texts are shared, because they cannot change."""
     if type(value) is dict and len(value) <= MAX_VALUES:
         for key, item in value.items():
             if type(item) not in _SCALARS or type(key) is not str:

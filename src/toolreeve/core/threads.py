@@ -1,8 +1,9 @@
-"""How is blocking work ended? By raising in its thread: at its next bytecode it stops, unless it hangs in C code.
+"""Interruptible threads for blocking work.
 
-Python cannot kill a thread; a call into C (a `time.sleep`, a driver) ends only by itself. The caller is never made to
-wait for that: it gets its answer at the deadline, and the message says that the work may go on. A thread that was
-interrupted does no further work, so a late interrupt can never hit somebody else's.
+Work is ended by raising in its thread: it stops at its next bytecode. Python cannot kill a thread, so a call into C (a
+`time.sleep`, a driver) ends only by itself. The caller never waits for that: it gets its result at the deadline, and
+the message says that the work may continue. An interrupted thread does no further work, so a late interrupt can never
+hit another job.
 """
 
 import asyncio
@@ -35,18 +36,19 @@ class _Job:
         self.interrupted = False
 
     def run(self) -> None:
-        value, problem = None, None
+        value = None
+        problem = None
         with self.lock:
             if self.interrupted:
                 return
             self.thread = threading.get_ident()
         try:
             value = self.work()
-        except BaseException as raised:  # whatever it is belongs to the caller
+        except BaseException as raised:  # any exception belongs to the caller
             problem = raised
         with self.lock:
             self.ended = True
-        with contextlib.suppress(RuntimeError):  # the loop has closed: nobody waits for the answer
+        with contextlib.suppress(RuntimeError):  # the loop has closed: no caller is left
             self.loop.call_soon_threadsafe(self._deliver, value, problem)
 
     def _deliver(self, value: Any, problem: BaseException | None) -> None:
@@ -68,7 +70,7 @@ class _Job:
 
 
 class _Pool:
-    """Threads that wait a while for more work before they go. Grows as needed: blocked work never delays other work."""
+    """Idle threads exit after a while. Grows as needed: blocked work never delays other work."""
 
     def __init__(self) -> None:
         self._jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
@@ -110,7 +112,7 @@ _pool = _Pool()
 
 
 async def run_interruptibly(work: Callable[[], Any]) -> Any:
-    """Run blocking work in a thread. When the caller is cancelled, the thread is told to stop at its next bytecode."""
+    """Run blocking work in a thread. If the caller is cancelled, the thread is stopped at its next bytecode."""
     job = _Job(work, asyncio.get_running_loop())
     _pool.submit(job)
     try:

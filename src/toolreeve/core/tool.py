@@ -1,6 +1,7 @@
-"""What is a tool? Anything with a name, a description, a schema and an `execute`; or a function under `@tool`.
+"""Tools: the protocol, the `@tool` decorator and the bound form.
 
-Whatever its origin, the road carries it as a `BoundTool`: a spec that says what is known about it, and a `run`.
+A tool has a name, a description, a schema and an `execute`, or is a function under `@tool`. Whatever its origin, the
+road carries it as a `BoundTool`: a spec with what is known about it, and a `run`.
 """
 
 import dataclasses
@@ -27,25 +28,25 @@ Run = Callable[[dict[str, Any], Context], Awaitable[Output]]
 AssessDanger = Callable[[Arguments], DangerLevel]
 ListEffects = Callable[[Arguments, Files], Sequence[Effect]]
 Screen = Callable[[Arguments, Context], None]
-"""Raises ToolError for a call that the tool would refuse whatever policy and people say."""
+"""Raises ToolError for a call that the tool refuses whatever policy and approval decide."""
 
 
 class Rationale(NamedTuple):
-    """Why a call is as dangerous as it is, in a few words; nothing where there is nothing to say.
+    """Why a call has its danger level, in a few words; may be empty.
 
-    `parts` are what the call consists of, each with why it is not known what it does; nothing where it is known.
+    `parts` are the parts of the call, each with the reason why its effect is unknown; empty if it is known.
     """
 
     reason: str
     parts: tuple[tuple[str, str], ...] = ()
 
 
-FindGrounds = Callable[[Arguments], Rationale]
+FindRationale = Callable[[Arguments], Rationale]
 
 
 @runtime_checkable
 class Tool(Protocol):
-    """What we accept as a tool: structural, no base class."""
+    """The tool protocol: structural, no base class."""
 
     @property
     def name(self) -> str: ...
@@ -61,11 +62,11 @@ class Tool(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
-    """What is known about a tool before it runs. `source` says who registered it; `server` is None for local tools.
+    """What is known about a tool before it runs. `source` names who registered it; `server` is None for local tools.
 
-    `confirmation` is what its author wants a person to be asked before each call; None where nothing need be.
-    `declared` is the definition of a tool elsewhere, as its server gave it. What is `hidden` can be called and is
-    judged like any other, but no door lists it.
+    `confirmation` is a question that its author wants a person to answer before each call; None for no question.
+    `declared` is the definition of an upstream tool, as its server sent it. A `hidden` tool can be called and is
+    subject to policy like any other, but no door lists it.
     """
 
     name: str
@@ -91,7 +92,8 @@ class ToolSpec:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundTool:
     """A tool ready for the road. `inline` promises that `run` ends promptly when cancelled and never blocks the loop
-    for long, so that it needs no task of its own."""
+    for long, so that it needs no separate task. `blocking` says that `screen` and `list_effects` wait for a database,
+    so that the road calls them in a thread."""
 
     spec: ToolSpec
     run: Run
@@ -100,7 +102,8 @@ class BoundTool:
     list_effects: ListEffects | None = None
     inline: bool = False
     screen: Screen | None = None
-    grounds: FindGrounds | None = None
+    grounds: FindRationale | None = None
+    blocking: bool = False
 
     def danger(self, args: Arguments) -> DangerLevel:
         return self.spec.danger if self.assess is None else self.assess(args)
@@ -111,7 +114,7 @@ class BoundTool:
 
 @dataclass(frozen=True, kw_only=True)
 class FunctionTool:
-    """A Python function as a tool. Calling it calls the function; `Toolreeve.call` takes it down the road."""
+    """A Python function as a tool. Calling it calls the function directly; `Toolreeve.call` takes the road."""
 
     function: Callable[..., Any]
     signature: Signature
@@ -120,7 +123,8 @@ class FunctionTool:
     list_effects: ListEffects | None = None
     inline: bool = False
     screen: Screen | None = None
-    grounds: FindGrounds | None = None
+    grounds: FindRationale | None = None
+    blocking: bool = False
 
     @cached_property
     def is_async(self) -> bool:
@@ -146,8 +150,9 @@ class FunctionTool:
 
     @property
     def run(self) -> Run:
-        """What the road calls: the function itself where nothing need be converted."""
-        function, context_name = self.function, self.signature.context
+        """What the road calls: the function itself if nothing needs converting."""
+        function = self.function
+        context_name = self.signature.context
         if not self.is_async or self.signature.converts:
 
             async def run(args: dict[str, Any], context: Context) -> Output:
@@ -166,7 +171,9 @@ class FunctionTool:
         return run
 
     async def _call(self, args: dict[str, Any], context: Context | None) -> Any:
-        kwargs = {name: self._convert(name, value) for name, value in args.items()} if self.signature.converts else args
+        kwargs = args
+        if self.signature.converts:
+            kwargs = {name: self._convert(name, value) for name, value in args.items()}
         if self.signature.context:
             kwargs = {**kwargs, self.signature.context: context}
         if self.is_async:
@@ -210,6 +217,7 @@ def tool(
     examples: Sequence[Mapping[str, Any]] = ...,
     estimated_cost: float = ...,
     inline: bool = ...,
+    blocking: bool = ...,
     screen: Screen | None = ...,
     source: str | None = ...,
 ) -> _Decorator: ...
@@ -236,12 +244,13 @@ def tool(
     examples: Sequence[Mapping[str, Any]] = (),
     estimated_cost: float = 0.0,
     inline: bool = False,
+    blocking: bool = False,
     screen: Screen | None = None,
     source: str | None = None,
 ) -> FunctionTool | _Decorator:
-    """Make a function a tool. `danger` is a level, or a function of the arguments that gives one.
+    """Make a function a tool. `danger` is a level, or a function of the arguments that returns one.
 
-    `read_only` follows from a SAFE danger unless said otherwise; `idempotent` follows from `read_only`.
+    `read_only` defaults to whether the danger is SAFE; `idempotent` defaults to `read_only`.
     """
 
     limits = Limits(
@@ -280,6 +289,7 @@ def tool(
             assess=assess,
             list_effects=effects,
             inline=inline,
+            blocking=blocking,
             screen=screen,
         )
 
@@ -293,7 +303,7 @@ def mcp_tool(
     danger_level: DangerLevel = DangerLevel.MEDIUM,
     parameters: Mapping[str, Mapping[str, Any]],
 ) -> _Decorator:
-    """The explicit form: parameters are spelled out; those without a default in the function are required."""
+    """The explicit form: parameters are listed; those without a default in the function are required."""
 
     def decorate(function: Callable[..., Any]) -> FunctionTool:
         defaults = {
@@ -311,7 +321,7 @@ def mcp_tool(
 
 
 def bind(candidate: Any) -> BoundTool:
-    """Any accepted kind of tool, made ready for the road. Raises ToolreeveError for what is not a tool."""
+    """Any accepted kind of tool, made ready for the road. Raises ToolreeveError for anything else."""
     if isinstance(candidate, BoundTool):
         return candidate
     if isinstance(candidate, FunctionTool):
@@ -327,7 +337,7 @@ def bind(candidate: Any) -> BoundTool:
 
 
 def _bind_object(candidate: Tool) -> BoundTool:
-    """A structural tool; what it says about itself beyond the protocol is taken, what it leaves out is HIGH danger."""
+    """A structural tool; attributes beyond the protocol are honoured, and without a danger level it is HIGH."""
 
     async def run(args: dict[str, Any], _: Context) -> Output:
         return as_output(await candidate.execute(args))
@@ -361,11 +371,12 @@ def _ready(spec: ToolSpec, run: Run, function: FunctionTool | None) -> BoundTool
         inline=function.inline if function else False,
         screen=function.screen if function else None,
         grounds=function.grounds if function else None,
+        blocking=function.blocking if function else False,
     )
 
 
 def as_output(returned: Any) -> Output:
-    """What a tool returned, taken as it is meant. Raises ToolError for a failure it reports or what JSON cannot say."""
+    """A tool's return value as Output. Raises ToolError for a reported failure or a value that is not JSON."""
     match returned:
         case Output():
             return returned
@@ -401,4 +412,4 @@ def _require_json(data: Mapping[str, Any]) -> None:
     try:
         json.dumps(data)
     except TypeError as problem:
-        raise ToolError(ErrorCode.TOOL_EXEC, f"the tool returned a value that JSON cannot say: {problem}") from None
+        raise ToolError(ErrorCode.TOOL_EXEC, f"the tool returned a value that is not JSON: {problem}") from None

@@ -1,7 +1,7 @@
-"""Small files that tools read back: what in them names a program.
+"""Programs named in small state files that version control tools read back.
 
-Pure. What is found is compared with what the file held before, so only what is new counts. A file in a form that is not
-known here counts as a whole.
+Pure. Findings are compared with those of the file's former content, so only new ones count. A file of unknown format
+counts as a whole.
 """
 
 import re
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from toolreeve.core import git_config
 
 _STRATEGIES = frozenset("ort recursive resolve octopus ours subtree".split())
-"""Git takes any other for the program `git-merge-…`, and one with a slash for a path."""
+"""Git takes any other name as the program `git-merge-…`, and one with a slash as a path."""
 
 _INERT_IN_HGRC = frozenset({("paths", "default"), ("paths", "default-push"), ("ui", "username")})
 _INERT_IN_BRANCH_CONF = frozenset(
@@ -20,7 +20,7 @@ _INERT_IN_BRANCH_CONF = frozenset(
 
 
 def find_programs(name: str, data: bytes) -> frozenset[str]:
-    """What in a file with this casefolded name would make its tool run a program, or reach for files elsewhere."""
+    """Entries of a file with this casefolded name that make its tool run a program or access files elsewhere."""
     text = data.decode("utf-8", "surrogateescape")
     return frozenset(_READERS.get(name, _read_remote)(text))
 
@@ -36,7 +36,7 @@ def _read_strategy(text: str) -> list[str]:
 
 
 def _read_options(text: str) -> list[str]:
-    """The options of a cherry-pick or revert that goes on."""
+    """The options of a cherry-pick or revert in progress."""
     try:
         settings = git_config.parse(text.encode("utf-8", "surrogateescape"))
     except git_config.MalformedGitConfig as problem:
@@ -51,13 +51,13 @@ def _read_resolutions(text: str) -> list[str]:
 
 
 def _read_remote(text: str) -> list[str]:
-    """A remote in a file of its own, as git wrote them before it had settings."""
+    """A remote in a separate file, as git wrote them before it had settings."""
     urls = [line.removeprefix("URL:").strip() for line in text.splitlines()]
     return [f"the address {url!r}" for url in urls if not git_config.is_plain_url(url)]
 
 
 def _read_versions(text: str) -> list[str]:
-    """asdf runs the programs of a tool from `path:`."""
+    """asdf runs a tool's programs from `path:`."""
     lines = (line.partition("#")[0] for line in text.splitlines())
     return [word for line in lines for word in line.split() if word.startswith("path:")]
 
@@ -65,7 +65,7 @@ def _read_versions(text: str) -> list[str]:
 def _read_hgrc(text: str) -> list[str]:
     found: list[str] = []
     section = ""
-    for line in filter(_says_something, text.splitlines()):
+    for line in filter(_is_setting, text.splitlines()):
         if header := re.fullmatch(r"\[([^\[\]]+)\]\s*", line):
             section = header[1]
             continue
@@ -77,11 +77,11 @@ def _read_hgrc(text: str) -> list[str]:
 
 
 def _read_branch_conf(text: str) -> list[str]:
-    keys = (line.partition("=")[0].strip() for line in filter(_says_something, text.splitlines()))
+    keys = (line.partition("=")[0].strip() for line in filter(_is_setting, text.splitlines()))
     return [key for key in keys if key not in _INERT_IN_BRANCH_CONF]
 
 
-def _says_something(line: str) -> bool:
+def _is_setting(line: str) -> bool:
     return bool(line.strip()) and line[0] not in "#;"
 
 

@@ -1,7 +1,7 @@
-"""Where does this URL lead? One reading of it, the one a browser would take; what parsers read differently is refused.
+"""URL parsing as browsers do it; URLs that parsers read differently are refused.
 
-The road, the guard and the proxy all judge the `Target` made here, and only its canonical form is ever sent. A number
-is an address in every spelling that glibc or a browser takes for one, whatever its base, digits or dots.
+The road, the guard and the proxy all decide on the `Target` made here, and only its canonical form is ever sent. A
+number is an address in every spelling that glibc or a browser accepts, whatever its base, digits or dots.
 """
 
 import re
@@ -59,7 +59,7 @@ def forbidden(message: str, *, detail: object = None) -> ToolError:
 
 
 def parse_url(text: str) -> Target:
-    """Raises ToolError(URL_FORBIDDEN) for what is not plainly an http or https URL."""
+    """Raises ToolError(URL_FORBIDDEN) for anything but an unambiguous http or https URL."""
     if len(text) > MAX_LENGTH:
         raise forbidden(f"the URL is longer than {MAX_LENGTH} characters")
     if plain := _PLAIN_URL.fullmatch(text):
@@ -110,7 +110,7 @@ def parse_port(text: str, scheme: str) -> int:
 
 @lru_cache(maxsize=512)
 def parse_host(text: str) -> tuple[str, Address | None]:
-    """The host as it will be asked for, and its address where it is one. Raises ToolError(URL_FORBIDDEN)."""
+    """The canonical host, and its address if it is one. Raises ToolError(URL_FORBIDDEN)."""
     if text.startswith("["):
         return _parse_ipv6(text[1:-1] if text.endswith("]") else text[1:])
     host = _unquote(text) if "%" in text else text
@@ -209,7 +209,7 @@ def _canonical_path(text: str) -> str:
 
 
 def join_url(base: str, reference: str) -> str:
-    """The reference as seen from the base; unchanged where it makes no sense there. The outcome is still unjudged."""
+    """The reference resolved against the base; unchanged if that fails. The result is still unchecked."""
     try:
         return urljoin(base, reference)
     except ValueError:

@@ -1,4 +1,4 @@
-"""May it run? An ordered answer: of several, the strictest is the greatest."""
+"""Verdicts of the policy. Decisions are ordered: the strictest is the greatest."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -16,7 +16,7 @@ class Decision(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A decision with its grounds. `change` is the smallest change that would alter it, for `explain`."""
+    """A decision with its reason. `change` is the smallest change that would alter it, for `explain`."""
 
     decision: Decision
     layer: str

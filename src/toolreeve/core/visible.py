@@ -1,13 +1,13 @@
-"""What does a text really hold? Everything that steers a terminal or hides from the eye is spelled out.
+"""Escaping of control and invisible characters in text shown to a person.
 
-Nothing of what is shown to a person may reorder, erase, colour or hide anything else of it.
+No part of a shown text may reorder, erase, colour or hide any other part.
 """
 
 import itertools
 import unicodedata
 
 MAX_MARKS = 3
-"""More combining marks than this on one letter are a smear over its neighbours."""
+"""More combining marks than this on one letter cover its neighbours."""
 
 _BLANK = frozenset(
     itertools.chain(
@@ -21,7 +21,7 @@ _BLANK = frozenset(
 
 
 def visible(text: str) -> str:
-    """The text with only line feeds left of all that cannot be seen; `‹U+202E›` stands for the rest."""
+    """The text with invisible characters except line feeds escaped, as in `‹U+202E›`."""
     if text.isascii() and text.isprintable():
         return text
     marks = 0

@@ -1,1 +1,1 @@
-"""Run it: executor, retry, breaker, cache, rate, recovery."""
+"""Execution of admitted calls: executor, retry, breaker, cache, recovery, progress."""

@@ -1,6 +1,7 @@
-"""May it run now? Concurrency, breaker, rate, cache and budget, in this order, after the decision and before the work.
+"""Admission control: concurrency, cache, breaker, rate and budget, in this order.
 
-What is taken here is given back here: leaving the passage settles the budget, tells the breaker and fills the cache.
+It runs after the decision and before the work. What is taken here is given back here: leaving the passage settles the
+budget, informs the breaker and fills the cache.
 """
 
 import asyncio
@@ -17,7 +18,7 @@ from toolreeve.execution.cache import Cache
 
 
 class BudgetLedger(Protocol):
-    """What must survive a restart and hold across processes."""
+    """Budgets and rates, which survive a restart and hold across processes."""
 
     async def reserve(self, scope: str, amount: float, limit: float | None) -> bool: ...
 
@@ -48,7 +49,10 @@ class Admission:
         today: Callable[[], float],
         concurrency: int | None = None,
     ) -> None:
-        self.ledger, self.budget, self.now, self.today = ledger, budget, now, today
+        self.ledger = ledger
+        self.budget = budget
+        self.now = now
+        self.today = today
         self.breakers: dict[str, Breaker] = {}
         self.caches: dict[str, Cache] = {}
         self._all = asyncio.Semaphore(concurrency) if concurrency else None
@@ -62,7 +66,7 @@ class Admission:
         return self._common
 
     def forget(self, name: str) -> None:
-        """The tool of that name is another now: what is known of the old one says nothing about it."""
+        """Drop the state of a tool that was replaced: it says nothing about the new one."""
         for kept in (self.breakers, self.caches, self._each):
             kept.pop(name, None)
 
@@ -85,7 +89,7 @@ class Admission:
 
 
 class Passage:
-    """Nothing to keep: no limit applies. `output` is set on entry when the answer was already known."""
+    """Admission without limits. `output` is set on entry when the result comes from the cache."""
 
     output: Output | None = None
 
@@ -105,7 +109,7 @@ FREE = Passage()
 
 
 class QueuedPassage(Passage):
-    """Only the number of calls at the same time is limited. Shared by all of them: it keeps nothing of any."""
+    """Only concurrency is limited. Stateless, so one is shared by all calls."""
 
     def __init__(self, semaphore: asyncio.Semaphore) -> None:
         self._semaphore = semaphore
@@ -121,10 +125,12 @@ class QueuedPassage(Passage):
 
 
 class GuardedPassage(Passage):
-    def __init__(self, gate: Admission, action: Action, *, may_overspend: bool) -> None:
-        self._gate, self._action, self._may_overspend = gate, action, may_overspend
+    def __init__(self, admission: Admission, action: Action, *, may_overspend: bool) -> None:
+        self._admission = admission
+        self._action = action
+        self._may_overspend = may_overspend
         self._held: list[asyncio.Semaphore] = []
-        self._probing: Breaker | None = None
+        self._breaker: Breaker | None = None
         self._ticket = 0
         self._key = ""
         self._reserved = 0.0
@@ -140,28 +146,28 @@ class GuardedPassage(Passage):
         return self
 
     async def _enter(self) -> None:
-        gate, action = self._gate, self._action
-        for semaphore in gate.semaphores(action):
+        admission = self._admission
+        action = self._action
+        for semaphore in admission.semaphores(action):
             await semaphore.acquire()
             self._held.append(semaphore)
-        if (cache := gate.cache(action)) is not None:
+        if (cache := admission.cache(action)) is not None:
             self._key = cache.key(action)
-            self.output = cache.get(self._key, gate.now())
+            self.output = cache.get(self._key, admission.now())
             if self.output is not None:
                 return
-        if breaker := gate.breaker(action):
-            self._ticket = breaker.enter(gate.now())
-            self._probing = breaker
+        if breaker := admission.breaker(action):
+            self._ticket = breaker.enter(admission.now())
+            self._breaker = breaker
         if rate := action.spec.limits.rate:
             await self._take(rate)
-        if action.cost and (budget := gate.budget()) is not None:
-            await _to_its_end(self._reserve(action.cost, budget))
+        if action.cost and (budget := admission.budget()) is not None:
+            await _finish(self._reserve(action.cost, budget))
 
     async def _take(self, rate: RateLimit) -> None:
         action = self._action
-        wait = await self._gate.ledger.take(
-            f"{action.spec.name}:{action.call.principal.user}", rate, self._gate.today()
-        )
+        key = f"{action.spec.name}:{action.call.principal.user}"
+        wait = await self._admission.ledger.take(key, rate, self._admission.today())
         if wait > 0:
             raise ToolError(
                 ErrorCode.RATE_LIMITED,
@@ -170,7 +176,7 @@ class GuardedPassage(Passage):
             )
 
     async def _reserve(self, cost: float, budget: BudgetLimit) -> None:
-        ledger = self._gate.ledger
+        ledger = self._admission.ledger
         if not await ledger.reserve(budget.scope, cost, None if self._may_overspend else budget.limit):
             spent = budget.spent = await ledger.spent(budget.scope)
             left = max(0.0, budget.limit - spent)
@@ -178,7 +184,8 @@ class GuardedPassage(Passage):
                 ErrorCode.BUDGET,
                 f"Budget exceeded: ${spent:.2f} spent, ${left:.2f} remaining, tool needs ${cost:.2f}",
             )
-        self._reserved, self._charged = cost, budget
+        self._reserved = cost
+        self._charged = budget
         budget.spent += cost
 
     def done(self, output: Output) -> None:
@@ -190,31 +197,34 @@ class GuardedPassage(Passage):
         await asyncio.shield(self._leave(problem, ran=self.output is None))
 
     async def _leave(self, problem: BaseException | None, *, ran: bool) -> None:
-        gate, action = self._gate, self._action
+        now = self._admission.now()
         for semaphore in self._held:
             semaphore.release()
-        if self._probing:
+        if self._breaker:
             failed = ran and problem is not None and counts_as_failure(problem)
-            self._probing.leave(self._ticket, gate.now(), failed=failed, completed=ran and (failed or problem is None))
-        if self._result is not None and (cache := gate.cache(action)) is not None:
-            cache.put(self._key, self._result, gate.now())
+            completed = ran and (failed or problem is None)
+            self._breaker.leave(self._ticket, now, failed=failed, completed=completed)
+        if self._result is not None and (cache := self._admission.cache(self._action)) is not None:
+            cache.put(self._key, self._result, now)
         if self._charged is not None:
             await self._settle(self._charged, ran=ran)
 
     async def _settle(self, budget: BudgetLimit, *, ran: bool) -> None:
-        """A call that ran is charged what it says it cost, or the estimate; one that never began costs nothing."""
-        stated = self._result.cost if self._result else None
-        actual = (self._reserved if stated is None else stated) if ran else 0.0
-        await self._gate.ledger.settle(budget.scope, self._reserved, actual)
+        """A call that ran is charged its stated cost, or else the estimate; one that never began costs nothing."""
+        actual = 0.0
+        if ran:
+            stated = self._result.cost if self._result else None
+            actual = self._reserved if stated is None else stated
+        await self._admission.ledger.settle(budget.scope, self._reserved, actual)
         budget.spent += actual - self._reserved
 
 
-async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
-    """Who is cancelled while taking something leaves when it is known whether it was taken, and must be given back."""
-    taking = asyncio.ensure_future(work)
+async def _finish(work: Coroutine[Any, Any, None]) -> None:
+    """Run to the end even if cancelled: only then is it known whether a reservation must be given back."""
+    task = asyncio.ensure_future(work)
     try:
-        await asyncio.shield(taking)
+        await asyncio.shield(task)
     except asyncio.CancelledError:
-        await asyncio.wait([taking])
-        taking.exception()  # seen: who leaves does not care why it was refused
+        await asyncio.wait([task])
+        task.exception()  # retrieved: the caller is gone, so a refusal does not matter
         raise

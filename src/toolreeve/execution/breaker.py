@@ -1,7 +1,7 @@
-"""Is the tool well enough to be called? Closed, open or half-open, from what happened to earlier calls.
+"""Circuit breaker of one tool: closed, open or half-open.
 
-Pure: time is passed in. Only the calls of the present state count: a call that began before the breaker opened says
-nothing about a probe, however late it ends.
+Pure: time is passed in. Only calls that began in the current state count: one that began before the breaker opened
+says nothing about a probe, however late it ends.
 """
 
 from collections import deque
@@ -27,7 +27,7 @@ FAILURES = frozenset(
 
 
 def counts_as_failure(problem: BaseException) -> bool:
-    """Whether the tool itself failed: not a refusal, not wrong arguments, not a missing file, not a cancellation."""
+    """Whether the tool itself failed, rather than a refusal, bad arguments, a missing file or a cancellation."""
     if isinstance(problem, ToolError):
         return problem.code in FAILURES
     return isinstance(problem, Exception)
@@ -54,22 +54,24 @@ class Breaker:
     def state(self, now: float) -> BreakerState:
         if self._opened is None:
             return BreakerState.CLOSED
-        return BreakerState.OPEN if self._rest(now) > 0 and not self._probing else BreakerState.HALF_OPEN
+        if self._remaining(now) > 0 and not self._probing:
+            return BreakerState.OPEN
+        return BreakerState.HALF_OPEN
 
     def enter(self, now: float) -> int:
-        """A ticket to hand back to `leave`. Raises ToolError(CIRCUIT_OPEN) while the tool rests or is being probed."""
+        """A ticket to hand back to `leave`. Raises ToolError(CIRCUIT_OPEN) while open or while a probe runs."""
         if self._opened is None:
             return self._epoch
         if self._probing:
-            raise self._refusal("one call is finding out whether it works again", 1.0)
-        if (rest := self._rest(now)) > 0:
-            raise self._refusal(f"try again in {rest:.1f} s", rest)
+            raise self._refusal("a probe call is running", 1.0)
+        if (remaining := self._remaining(now)) > 0:
+            raise self._refusal(f"try again in {remaining:.1f} s", remaining)
         self._probing = True
         self._epoch += 1
         return self._epoch
 
     def leave(self, ticket: int, now: float, *, failed: bool, completed: bool) -> None:
-        """`completed` is False for a call that was cancelled or refused on the way: it says nothing about the tool."""
+        """`completed` is False for a call that was cancelled or refused: it says nothing about the tool."""
         if ticket != self._epoch:
             return
         if self._probing:
@@ -93,13 +95,15 @@ class Breaker:
             self._opened = now
             self._epoch += 1
 
-    def _rest(self, now: float) -> float:
+    def _remaining(self, now: float) -> float:
+        """Seconds until the next probe."""
         return 0.0 if self._opened is None else self._opened + self._settings.recovery_timeout - now
 
     def _refusal(self, advice: str, wait: float) -> ToolError:
-        times, period = self._settings.failure_threshold, self._settings.monitoring_period
+        settings = self._settings
+        failures = f"{settings.failure_threshold} failures within {settings.monitoring_period:g} s"
         return ToolError(
             ErrorCode.CIRCUIT_OPEN,
-            f"the tool failed {times} times within {period:g} s and is resting; {advice}",
+            f"circuit breaker open after {failures}; {advice}",
             detail={"retry_after": round(wait, 3)},
         )

@@ -1,7 +1,7 @@
-"""Is the answer already known? Successes of one tool, kept for a while, each for the principal who got it.
+"""Result cache of one tool: successes, per principal, for a limited time.
 
-What is kept is a frozen copy, and what is handed out is a fresh one: nobody can change another's answer. A key is made
-once, before the tool runs and can touch its arguments.
+A cached result is a frozen copy, and every hit returns a fresh one: no caller can change another's result. The key is
+made once, before the tool runs and can touch its arguments.
 """
 
 import json
@@ -22,70 +22,69 @@ _PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_][\w-]*)\s*\}\}")
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _CacheEntry:
     content: bytes
     expires: float
 
 
 class Cache:
-    """The cache of one tool: least recently used goes first when `max_size` answers or `max_bytes` are exceeded."""
+    """Evicts the least recently used result when `max_size` results or `max_bytes` are exceeded."""
 
     def __init__(self, settings: Caching, *, max_bytes: int = MAX_BYTES) -> None:
         self._settings = settings
         self._max_bytes = max_bytes
         self._names = None if settings.key_template is None else template_names(settings.key_template)
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._entries: OrderedDict[str, _CacheEntry] = OrderedDict()
         self._bytes = 0
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._entries)
 
     def key(self, action: Action) -> str:
-        """Who asks, and for what. Encoded as JSON, so that no two different askings share a key."""
+        """Principal and arguments, encoded as JSON so that no two different calls share a key."""
         principal = action.call.principal
         return json.dumps(
-            [principal.user, principal.role.value, self._asked(action.args)], sort_keys=True, separators=(",", ":")
+            [principal.user, principal.role.value, self._selected(action.args)], sort_keys=True, separators=(",", ":")
         )
 
-    def _asked(self, args: Mapping[str, Any]) -> Any:
-        """All the arguments, or those the template names: each as a list, empty where it was not given."""
+    def _selected(self, args: Mapping[str, Any]) -> Any:
+        """All the arguments, or those the template names: each as a list, empty if it was not given."""
         if self._names is None:
             return dict(args)
         return [[args[name]] if name in args else [] for name in self._names]
 
     def get(self, key: str, now: float) -> Output | None:
-        kept = self._kept.get(key)
-        if kept is None:
+        entry = self._entries.get(key)
+        if entry is None:
             return None
-        if kept.expires <= now:
+        if entry.expires <= now:
             self._drop(key)
             return None
-        self._kept.move_to_end(key)
-        return _thaw(kept.content)
+        self._entries.move_to_end(key)
+        return _thaw(entry.content)
 
     def put(self, key: str, output: Output, now: float) -> None:
-        """Keep a success. An answer that cannot be copied exactly, or is too large, is not kept."""
-        if key in self._kept:
+        """Store a success. A result that cannot be copied exactly, or is too large, is not stored."""
+        if key in self._entries:
             self._drop(key)
         content = _freeze(output)
         if content is None or len(content) > self._max_bytes or self._settings.max_size < 1:
             return
-        self._kept[key] = _Kept(content, now + self._settings.ttl)
+        self._entries[key] = _CacheEntry(content, now + self._settings.ttl)
         self._bytes += len(content)
-        while len(self._kept) > self._settings.max_size or self._bytes > self._max_bytes:
-            self._drop(next(iter(self._kept)))
+        while len(self._entries) > self._settings.max_size or self._bytes > self._max_bytes:
+            self._drop(next(iter(self._entries)))
 
     def clear(self) -> None:
-        self._kept.clear()
+        self._entries.clear()
         self._bytes = 0
 
     def _drop(self, key: str) -> None:
-        self._bytes -= len(self._kept.pop(key).content)
+        self._bytes -= len(self._entries.pop(key).content)
 
 
 def template_names(template: str) -> tuple[str, ...]:
-    """The arguments that `"{{url}}:{{method}}"` names. Raises ToolreeveError for a template that could not tell calls
-    apart."""
+    """The arguments that `"{{url}}:{{method}}"` names. Raises ToolreeveError for a template without arguments."""
     names = tuple(_PLACEHOLDER.findall(template))
     rest = _PLACEHOLDER.sub("", template)
     if not names or "{{" in rest or "}}" in rest:
@@ -111,6 +110,6 @@ def _freeze(output: Output) -> bytes | None:
 
 
 def _thaw(content: bytes) -> Output:
-    """Marshal keeps every JSON value exactly, large integers too. This time the answer cost nothing."""
+    """Marshal keeps every JSON value exactly, large integers too. A cached result costs nothing."""
     data, main, truncated, labels, command, sandbox = marshal.loads(content)  # noqa: S302 - bytes of our own making
     return Output(data=data, main=main, truncated=truncated, labels=labels, command=command, sandbox=sandbox, cost=0.0)

@@ -1,7 +1,7 @@
-"""Run it: one attempt under a deadline, repeated where that is safe.
+"""Executor: runs one attempt under a deadline, and repeats it if that is safe.
 
-Every wait has an end. A tool that does not stop when it is told to is left behind, and the answer says so; its caller
-is never left waiting with it.
+Every wait has a timeout. A tool that does not stop when cancelled is abandoned, and the result says so; its caller is
+never left waiting with it.
 """
 
 import asyncio
@@ -19,7 +19,8 @@ GRACE = 1.0
 
 
 class Executor:
-    """`patience` is how long a person may think that a tool asks; `draw` gives random numbers in [0, 1) for jitter."""
+    """`patience` is the timeout of a question that a tool asks a person; `draw` returns random numbers in [0, 1) for
+    jitter."""
 
     def __init__(
         self,
@@ -31,11 +32,12 @@ class Executor:
         progress: Callable[[Action], Callable[[str], None] | None],
     ) -> None:
         self._services = services
-        self._timeout, self._patience = timeout, patience
+        self._timeout = timeout
+        self._patience = patience
         self._draw = draw
         self._progress = progress
         self._alarms = Alarms()
-        self._left_behind: set[asyncio.Task[Output]] = set()
+        self._abandoned: set[asyncio.Task[Output]] = set()
 
     async def run(self, action: Action, meta: Meta) -> Output:
         retry = action.tool.spec.limits.retry
@@ -52,19 +54,20 @@ class Executor:
             meta.attempts += 1
 
     def _attempt(self, action: Action, meta: Meta) -> Awaitable[Output]:
-        call, tool = action.call, action.tool
+        call = action.call
+        tool = action.tool
         seconds = float(call.timeout or tool.spec.limits.timeout or self._timeout)
         deadline = Deadline(seconds, self._patience, self._alarms)
         progress = self._progress(action) or silent
         approved = meta.approved_by is not None
         context = Context(call, self._services, progress, deadline, approved=approved, notices=meta.quarantined)
         running = tool.run(action.args, context)  # type: ignore[arg-type]
-        return _within(running, deadline) if tool.inline else self._alone(running, deadline)  # type: ignore[arg-type]
+        return _run_inline(running, deadline) if tool.inline else self._run_in_task(running, deadline)  # type: ignore[arg-type]
 
-    async def _alone(self, running: Coroutine[Any, Any, Output], deadline: Deadline) -> Output:
-        """In a task of its own, so that a tool which swallows its cancellation cannot hold its caller."""
+    async def _run_in_task(self, running: Coroutine[Any, Any, Output], deadline: Deadline) -> Output:
+        """A separate task, so that a tool which swallows its cancellation cannot hold its caller."""
         loop = asyncio.get_running_loop()
-        task = loop.create_task(_contained(running))
+        task = loop.create_task(_contain(running))
         woken = loop.create_future()
         deadline.start(lambda: _wake(woken))
         task.add_done_callback(lambda _: _wake(woken))
@@ -76,36 +79,35 @@ class Executor:
         finally:
             deadline.stop()
         if task.done():
-            return _answer(task)
+            return _result(task)
         if await self._stop(task):
             raise timed_out(deadline.seconds)
         raise timed_out(deadline.seconds, "; it did not stop when it was cancelled and may still be running")
 
     async def _stop(self, task: asyncio.Task[Output]) -> bool:
-        """Whether the task ended when told to. If not, it is remembered and told again at the end of the runtime."""
+        """Whether the task ended when cancelled. If not, `close` cancels it again."""
         task.cancel()
         await asyncio.wait({task}, timeout=GRACE)
         if not task.done():
-            self._left_behind.add(task)
-            task.add_done_callback(self._left_behind.discard)
+            self._abandoned.add(task)
+            task.add_done_callback(self._abandoned.discard)
             return False
         if not task.cancelled():
-            task.exception()  # seen: what a tool raises after its deadline concerns nobody
+            task.exception()  # retrieved: an exception after the deadline is of no interest
         return True
 
     async def close(self) -> int:
-        """Tell whatever was left behind once more; how many still run is the answer."""
-        for task in self._left_behind:
+        """Cancel abandoned tasks once more; returns how many still run."""
+        for task in self._abandoned:
             task.cancel()
-        if self._left_behind:
-            await asyncio.wait(set(self._left_behind), timeout=GRACE)
+        if self._abandoned:
+            await asyncio.wait(set(self._abandoned), timeout=GRACE)
         self._alarms.close()
-        return len(self._left_behind)
+        return len(self._abandoned)
 
 
-async def _contained(running: Coroutine[Any, Any, Output]) -> Output:
-    """What a tool raises is a failure of the tool. It may end itself, not the program: asyncio would let SystemExit out
-    of the loop."""
+async def _contain(running: Coroutine[Any, Any, Output]) -> Output:
+    """An exception of a tool is a failure of the tool, SystemExit included: asyncio would let that end the loop."""
     try:
         return await running
     except ToolError:
@@ -127,17 +129,17 @@ def _wake(future: asyncio.Future[None]) -> None:
         future.set_result(None)
 
 
-def _answer(task: asyncio.Task[Output]) -> Output:
+def _result(task: asyncio.Task[Output]) -> Output:
     if task.cancelled():
         raise _self_cancelled()
     problem = task.exception()
-    if problem is not None and not isinstance(problem, ToolError):  # not even an Exception leaves a tool
+    if problem is not None and not isinstance(problem, ToolError):  # a BaseException does not leave a tool either
         raise ToolError(ErrorCode.TOOL_EXEC, describe_crash(problem)) from problem
     return task.result()
 
 
-async def _within(running: Coroutine[Any, Any, Output], deadline: Deadline) -> Output:
-    """In the caller's task. The first step is taken without a timer: most inline tools end in it."""
+async def _run_inline(running: Coroutine[Any, Any, Output], deadline: Deadline) -> Output:
+    """In the caller's task. The first step runs without a timer: most inline tools end in it."""
     task: asyncio.Task[Any] = asyncio.current_task()  # type: ignore[assignment]
     cancelled_before = task.cancelling()
     try:
@@ -150,7 +152,7 @@ async def _within(running: Coroutine[Any, Any, Output], deadline: Deadline) -> O
     try:
         return await _Resumed(running, waiting)
     except asyncio.CancelledError:
-        if deadline.has_passed and task.cancelling() == cancelled_before + 1:  # it was nobody else
+        if deadline.has_passed and task.cancelling() == cancelled_before + 1:  # only the deadline cancelled it
             raise timed_out(deadline.seconds) from None
         if task.cancelling() == cancelled_before:
             raise _self_cancelled() from None
@@ -162,10 +164,11 @@ async def _within(running: Coroutine[Any, Any, Output], deadline: Deadline) -> O
 
 
 class _Resumed(Awaitable[Output]):
-    """The rest of a coroutine whose first step has been taken and waits for `waiting`."""
+    """The rest of a coroutine whose first step has run and awaits `waiting`."""
 
     def __init__(self, running: Coroutine[Any, Any, Output], waiting: Any) -> None:
-        self._running, self._waiting = running, waiting
+        self._running = running
+        self._waiting = waiting
 
     def __await__(self) -> Generator[Any, Any, Output]:
         waiting = self._waiting
@@ -173,7 +176,7 @@ class _Resumed(Awaitable[Output]):
             raised: BaseException | None = None
             try:
                 sent = yield waiting
-            except BaseException as problem:  # handed on to where it belongs
+            except BaseException as problem:  # thrown into the coroutine below
                 raised = problem
             try:
                 waiting = self._running.send(sent) if raised is None else self._running.throw(raised)

@@ -1,7 +1,7 @@
-"""How does a tool's word about its progress reach the one who called it? Handed over to the loop, in order, unawaited.
+"""Progress notifications from a running tool to its caller.
 
-A tool may report from any thread, and is never held up by a caller that does not listen: what such a one has not taken
-yet is bounded, and the rest is lost. Secrets are taken out first.
+A tool may report from any thread and is never held up by a slow caller: reports are sent in order without waiting, and
+beyond `MAX_PENDING` unsent ones further reports are dropped. Secrets are redacted first.
 """
 
 import asyncio
@@ -10,23 +10,23 @@ from collections.abc import Callable
 from toolreeve.core.peer import Peer
 
 METHOD = "notifications/progress"
-LONGEST = 4_000
-MOST_WAITING = 100
+MAX_CHARACTERS = 4_000
+MAX_PENDING = 100
 
 
 def to_peer(peer: Peer, redact: Callable[[str], str]) -> Callable[[str], None]:
-    """To be called in the loop that the peer lives in; what is returned may be called anywhere."""
+    """Call this in the peer's event loop; the returned function may be called from any thread."""
     loop = asyncio.get_running_loop()
-    telling: set[asyncio.Task[None]] = set()
+    pending: set[asyncio.Task[None]] = set()
 
-    def tell(text: str) -> None:
-        if len(telling) >= MOST_WAITING:
+    def notify(text: str) -> None:
+        if len(pending) >= MAX_PENDING:
             return
-        task = loop.create_task(peer.notify(METHOD, {"message": redact(text)[:LONGEST]}))
-        telling.add(task)
-        task.add_done_callback(telling.discard)
+        task = loop.create_task(peer.notify(METHOD, {"message": redact(text)[:MAX_CHARACTERS]}))
+        pending.add(task)
+        task.add_done_callback(pending.discard)
 
     def report(text: str) -> None:
-        loop.call_soon_threadsafe(tell, text)
+        loop.call_soon_threadsafe(notify, text)
 
     return report

@@ -1,7 +1,7 @@
-"""What was meant? When a path is not found, looks for what it may have been, and ranks it.
+"""Recovery: suggests existing paths that resemble one that was not found.
 
-Bounded: a look at the directory and one shallow-first walk of the workspace, both cut off after a few thousand entries
-and a fraction of a second. Only what a tool may touch is suggested, spelled so that it can be passed back.
+Bounded: one listing of the directory and one breadth-first walk of the workspace, both cut off after a few thousand
+entries and a fraction of a second. Only paths that a tool may touch are suggested, in a form that can be passed back.
 """
 
 import difflib
@@ -13,8 +13,8 @@ from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Bounds, Files
 from toolreeve.core.threads import run_interruptibly
 
-MOST_SUGGESTIONS = 5
-MOST_COMPARED = 2000
+MAX_SUGGESTIONS = 5
+MAX_COMPARED = 2000
 NEARBY = Bounds(entries=5_000, depth=1, seconds=0.1)
 BOUNDS = Bounds(entries=20_000, depth=12, seconds=0.2)
 SKIPPED = frozenset({"node_modules", "__pycache__", "site-packages"})
@@ -32,8 +32,10 @@ async def suggest(error: ToolError, args: Mapping[str, Any], files: Files) -> tu
 
 
 def _missing_path(error: ToolError, args: Mapping[str, Any]) -> str:
-    if isinstance(error.detail, Mapping) and isinstance(path := error.detail.get("path"), str):
-        return path
+    if isinstance(error.detail, Mapping):
+        path = error.detail.get("path")
+        if isinstance(path, str):
+            return path
     return next((args[name] for name in _PATH_PARAMETERS if isinstance(args.get(name), str)), "")
 
 
@@ -43,11 +45,11 @@ def _search(path: str, files: Files) -> tuple[str, ...]:
         return ()
     candidates = dict.fromkeys(_nearby(wanted, files) + _anywhere(files))
     likely = (path for path in rank(wanted, list(candidates)) if files.explain(path).decision == "allow")
-    return tuple(islice(likely, MOST_SUGGESTIONS))
+    return tuple(islice(likely, MAX_SUGGESTIONS))
 
 
 def _nearby(wanted: Sequence[str], files: Files) -> list[str]:
-    """What is in the directory that was meant, hidden names included, if there is one."""
+    """The entries of the wanted path's directory, hidden ones included, if it exists."""
     directory = "/".join(wanted[:-1])
     try:
         found = [each.name for each in files.walk(directory or ".", bounds=NEARBY, hidden=True)]
@@ -70,12 +72,13 @@ def _parts(path: str) -> list[str]:
 def rank(wanted: Sequence[str], candidates: Sequence[str]) -> list[str]:
     """The candidates most like the wanted path: the same end of the path first, then a similar name close by."""
     close = _close_names(wanted[-1], candidates)
-    scored = [
-        (score, len(parts), path)
-        for path in candidates
-        if (parts := path.split("/"))[-1] in close and (score := _distance(wanted, parts, close[parts[-1]])) is not None
-    ]
-    scored += _directories(wanted, candidates)
+    scored = _directories(wanted, candidates)
+    for path in candidates:
+        parts = path.split("/")
+        likeness = close.get(parts[-1])
+        score = None if likeness is None else _distance(wanted, parts, likeness)
+        if score is not None:
+            scored.append((score, len(parts), path))
     return list(dict.fromkeys(path for _, _, path in sorted(scored)))
 
 
@@ -83,20 +86,23 @@ def _close_names(name: str, candidates: Sequence[str]) -> dict[str, float]:
     """The distinct names that resemble the wanted one, each with its likeness from 0 to 1."""
     folded = name.casefold()
     names = dict.fromkeys(path.rpartition("/")[2] for path in candidates)
-    near = [each for each in names if abs(len(each) - len(name)) <= max(3, len(name) // 3)][:MOST_COMPARED]
+    near = [each for each in names if abs(len(each) - len(name)) <= max(3, len(name) // 3)][:MAX_COMPARED]
     matcher = difflib.SequenceMatcher(b=folded, autojunk=False)
     likeness: dict[str, float] = {}
     for each in near:
         matcher.set_seq1(each.casefold())
-        if matcher.real_quick_ratio() >= 0.7 and matcher.quick_ratio() >= 0.7 and (found := matcher.ratio()) >= 0.7:
-            likeness[each] = 1.0 if each == name else min(found, 0.99)
+        if matcher.real_quick_ratio() < 0.7 or matcher.quick_ratio() < 0.7:
+            continue
+        ratio = matcher.ratio()
+        if ratio >= 0.7:
+            likeness[each] = 1.0 if each == name else min(ratio, 0.99)
     return likeness
 
 
 def _distance(wanted: Sequence[str], parts: Sequence[str], likeness: float) -> float | None:
-    """Smaller is likelier. What counts: the name, the directories shared at the end, those at the start."""
+    """Smaller is likelier: by the name, the directories shared at the end, those shared at the start."""
     if likeness < 0.8 and list(wanted[:-1]) != list(parts[:-1]):
-        return None  # merely similar names are worth showing only next to the wanted one
+        return None  # a merely similar name is worth showing only in the same directory
     end = _shared(list(wanted[-2::-1]), list(parts[-2::-1]))
     start = _shared(list(wanted[:-1]), list(parts[:-1]))
     return (1 - likeness) * 4 - end - start * 0.5
@@ -112,7 +118,7 @@ def _shared(first: Sequence[str], second: Sequence[str]) -> int:
 
 
 def _directories(wanted: Sequence[str], candidates: Sequence[str]) -> list[tuple[float, int, str]]:
-    """Places whose path ends like the directory that was looked in, after all that resembles the file itself."""
+    """Directories whose path ends like the wanted one's, ranked after everything that resembles the file itself."""
     directory = list(wanted[:-1])
     if not directory:
         return []

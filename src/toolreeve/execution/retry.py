@@ -1,13 +1,14 @@
-"""Try again? And how long to wait first? Pure: the dice are thrown by the caller.
+"""Retry: whether to repeat a failed call, and after which back-off.
 
-A call that may have happened is never repeated unless repeating it does no harm.
+Pure: the caller supplies the random number. A call that may have happened is never repeated unless repeating it does no
+harm.
 """
 
 from toolreeve.core.action import Action
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.limits import Retry
 
-# Failures that are told before any work is done: whatever the tool, nothing has happened.
+# Failures that are reported before any work is done: nothing has happened yet.
 NOT_BEGUN = frozenset({ErrorCode.RATE_LIMITED, ErrorCode.CIRCUIT_OPEN})
 
 
@@ -21,11 +22,11 @@ def may_repeat(error: ToolError, action: Action) -> bool:
 def delay(retry: Retry, attempt: int, random: float) -> float:
     """Seconds to wait after attempt number `attempt` failed.
 
-    `random` lies in [0, 1). With jitter the wait is between half and the whole of the back-off, so that callers who
-    failed together do not come back together, yet none comes back at once.
+    `random` lies in [0, 1). With jitter the wait is between half and all of the back-off, so that callers that failed
+    together do not retry together, yet none retries at once.
     """
-    whole = min(_backoff(retry, attempt), retry.max_delay)
-    return whole * (0.5 + random / 2) if retry.jitter else whole
+    backoff = min(_backoff(retry, attempt), retry.max_delay)
+    return backoff * (0.5 + random / 2) if retry.jitter else backoff
 
 
 def _backoff(retry: Retry, attempt: int) -> float:
@@ -35,10 +36,10 @@ def _backoff(retry: Retry, attempt: int) -> float:
         case "linear":
             return retry.initial_delay * attempt
         case "exponential":
-            return _grown(retry.initial_delay, retry.backoff_multiplier, attempt - 1)
+            return _exponential(retry.initial_delay, retry.backoff_multiplier, attempt - 1)
 
 
-def _grown(initial: float, multiplier: float, times: int) -> float:
+def _exponential(initial: float, multiplier: float, times: int) -> float:
     try:
         return initial * multiplier**times
     except OverflowError:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from toolreeve.core.action import Action
 from toolreeve.core.effects import EffectKind
-from toolreeve.policy.known_tools import nearest
+from toolreeve.core.suggest import hint_similar
 
 Truth = bool | None
 Test = Callable[[Any, Action], Truth]
@@ -85,9 +85,9 @@ def _compile_part(name: str, value: Any, purpose: Purpose) -> Test:
     operator = OPERATORS.get(name)
     if operator is None:
         known = (*OPERATORS, "present")
-        raise ConditionProblem(
-            f"unknown condition {name!r}{nearest(str(name), known)}", key=(name,), fix=f"use one of {', '.join(known)}"
-        )
+        hint = hint_similar(str(name), known)
+        fix = f"use one of {', '.join(known)}"
+        raise ConditionProblem(f"unknown condition {name!r}{hint}", key=(name,), fix=fix)
     try:
         return operator(value, purpose)
     except ConditionProblem as problem:

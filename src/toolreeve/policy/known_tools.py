@@ -5,14 +5,14 @@ namesake is what some client calls a similar tool of its own: a deny reaches it,
 word may be the name of somebody's custom tool.
 """
 
-import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from toolreeve.core import names
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import EffectKind, Reach
+from toolreeve.core.suggest import hint_similar
 
 SPELLED_OUT = "mcp__"
 
@@ -185,16 +185,11 @@ def suspects_of(name: str, *, server: str | None) -> frozenset[str]:
     return names_of(name, server=server) | names_of(meant, server=server) | _NAMESAKES_OF.get(meant, frozenset())
 
 
-def nearest(name: str, among: Iterable[str]) -> str:
-    found = difflib.get_close_matches(name[:100], list(among), n=1)
-    return f"; did you mean {found[0]!r}?" if found else ""
-
-
 def get_tool_danger_level(name: str) -> DangerLevel:
     """The danger of a documented tool, by any of its names. Raises ValueError for a name nobody knows."""
     known = KNOWN.get(canonical(name))
     if known is None:
-        raise ValueError(f"unknown tool {name!r}{nearest(name, (*KNOWN, *ALIASES))}")
+        raise ValueError(f"unknown tool {name!r}{hint_similar(name, (*KNOWN, *ALIASES))}")
     return known.danger
 
 

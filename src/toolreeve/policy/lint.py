@@ -5,9 +5,10 @@ import functools
 import re
 from collections.abc import Collection, Iterator, Sequence
 
+from toolreeve.core.suggest import hint_similar
 from toolreeve.core.verdict import Decision
 from toolreeve.policy.conditions import ConditionProblem
-from toolreeve.policy.known_tools import KNOWN, canonical, names_of, nearest, suspects_of
+from toolreeve.policy.known_tools import KNOWN, canonical, names_of, suspects_of
 from toolreeve.policy.rules import CHANGES, Matcher, PermissionRule
 
 
@@ -30,7 +31,7 @@ def never_matches(rule: PermissionRule, *, now: float | None, tools: Collection[
             )
         )
     if tools is not None and not any(_exists(each, tools) for each in patterns):
-        near = nearest(patterns[0], [*tools, *KNOWN])
+        near = hint_similar(patterns[0], [*tools, *KNOWN])
         found.append(
             ConditionProblem(f"never matches: there is no such tool{near}", key=("tool",), fix="correct the name")
         )

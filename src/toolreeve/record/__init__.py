@@ -1,1 +1,1 @@
-"""What happened? Audit chain, store, undo, events, metrics."""
+"""Durable record: audit chain, store, undo, budgets, events, metrics."""

@@ -1,4 +1,4 @@
-"""What has been done here? The record, read: newest first or in order, filtered, checked, and taken elsewhere.
+"""Audit log reader: lists, filters, exports and verifies the record.
 
 Reading never writes and never holds the database for long: it goes in chunks, also while another process appends.
 """
@@ -23,8 +23,6 @@ MAX_LISTED = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditRecord:
-    """One row of the record."""
-
     seq: int
     kind: str
     call_id: str
@@ -41,7 +39,7 @@ class AuditRecord:
 
 
 def timestamp(at: Any) -> str | None:
-    """ISO 8601 in UTC; None for what is no time, as a tampered record may hold."""
+    """ISO 8601 in UTC; None if `at` is not a time, as in a tampered record."""
     try:
         moment = datetime.fromtimestamp(at, UTC)
     except (TypeError, ValueError, OverflowError, OSError):
@@ -51,7 +49,7 @@ def timestamp(at: Any) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Which records? Everything that is given must hold. Times are seconds since the epoch, `until` is excluded."""
+    """Selects records for which every given field matches. Times are seconds since the epoch; `until` is exclusive."""
 
     kind: str | None = None
     tool: str | None = None
@@ -64,23 +62,24 @@ class Filter:
 
     @classmethod
     def parse(cls, filters: Mapping[str, str]) -> "Filter":
-        """From words, as tools and command lines give them. Raises ToolError(INVALID_PARAMS)."""
+        """From strings, as tools and command lines pass them. Raises ToolError(INVALID_PARAMS)."""
         known = [field.name for field in fields(cls)]
         if unknown := sorted(set(filters) - set(known)):
             raise ToolError(
-                ErrorCode.INVALID_PARAMS, f"no such filter: {', '.join(unknown)}; there are {', '.join(known)}"
+                ErrorCode.INVALID_PARAMS, f"unknown filter: {', '.join(unknown)}; available: {', '.join(known)}"
             )
         given: dict[str, Any] = {name: _parse(name, value) for name, value in filters.items()}
         return cls(**given)
 
     def conditions(self) -> tuple[str, dict[str, Any]]:
-        """As SQL."""
-        given = {field.name: value for field in fields(self) if (value := getattr(self, field.name)) is not None}
+        """The SQL condition and its parameters."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        given = {name: value for name, value in values.items() if value is not None}
         return " AND ".join(_CONDITIONS[name] for name in given) or "1", given
 
 
 def _field(name: str) -> str:
-    """A field of the body, NULL where a tampered body is no JSON."""
+    """A field of the body; NULL if a tampered body is not JSON."""
     text = "CAST(body AS TEXT)"
     return f"CASE WHEN json_valid({text}) THEN json_extract({text}, '$.{name}') END"
 
@@ -111,17 +110,19 @@ def _moment(value: str) -> float:
         return float(value)
     except ValueError:
         parsed = datetime.fromisoformat(value)
-        return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
+    if parsed.tzinfo is None:
+        parsed = parsed.replace(tzinfo=UTC)
+    return parsed.timestamp()
 
 
 class Audit:
-    """The record of a store, which may be one that is only read."""
+    """Reads the record of a store, which may be read-only."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def recent(self, *, last_n: int, filters: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
-        """The last outcomes of calls, newest first, the ones of this moment included."""
+        """The last outcomes of calls, newest first, deferred ones included."""
         wanted = Filter.parse({"kind": "call", **filters})
         return [record.to_dict() for record in await self.list(wanted, limit=last_n)]
 
@@ -134,12 +135,12 @@ class Audit:
         return await self._store.read(partial(_newest, wanted=wanted or Filter(), limit=limit, before=before))
 
     async def show(self, call_id: str) -> Sequence[AuditRecord]:
-        """All records of one call, in order. A unique beginning of its id is enough."""
+        """All records of one call, in order. A unique prefix of its id is enough."""
         await self._settle()
         return await self._store.read(partial(_of_call, call_id=call_id))
 
     async def stream(self, wanted: Filter | None = None) -> AsyncIterator[AuditRecord]:
-        """Everything, oldest first, however much it is."""
+        """Every matching record, oldest first, read in chunks."""
         await self._settle()
         seq = 0
         while chunk := await self._store.read(partial(_chunk, wanted=wanted or Filter(), after=seq)):
@@ -148,27 +149,28 @@ class Audit:
             seq = chunk[-1].seq
 
     async def export(self, form: str, stream: IO[bytes], wanted: Filter | None = None) -> int:
-        """Write the record as `jsonl`, `csv` or `parquet`; the answer is how many records that were."""
+        """Write the record as `jsonl`, `csv` or `parquet`; returns the number of records."""
         await self._settle()
         with export.writer(form, stream) as write:
             count = 0
             seq = 0
             while chunk := await self._store.read(partial(_chunk, wanted=wanted or Filter(), after=seq)):
                 write([record.to_dict() for record in chunk])
-                seq, count = chunk[-1].seq, count + len(chunk)
+                seq = chunk[-1].seq
+                count += len(chunk)
         return count
 
     async def verify(self, *, expect: str | None = None) -> Verification:
-        """Check every link. `expect` is a head hash, in hexadecimal, that was kept elsewhere."""
+        """Check every link. `expect` is a head hash, in hexadecimal, kept outside this machine's reach."""
         try:
             expected = None if expect is None else bytes.fromhex(expect)
         except ValueError:
-            raise ToolError(ErrorCode.INVALID_PARAMS, f"not a hash in hexadecimal: {expect!r}") from None
+            raise ToolError(ErrorCode.INVALID_PARAMS, f"not a hexadecimal hash: {expect!r}") from None
         await self._settle()
         return await self._store.read(partial(verify, path=self._store.path, expect=expected))
 
     async def _settle(self) -> None:
-        """See the calls of this moment too. What cannot be written now must not keep the rest from being read."""
+        """Include calls that are still deferred. A failed write must not keep the rest from being read."""
         if not self._store.read_only:
             with contextlib.suppress(ToolError):
                 await self._store.flush()
@@ -192,10 +194,10 @@ def _of_call(connection: sqlite3.Connection, *, call_id: str) -> Sequence[AuditR
     if found or len(call_id) < 6:
         return found
     bounds = {"low": call_id, "high": call_id + "\U0010ffff"}
-    meant = connection.execute(
+    matches = connection.execute(
         "SELECT DISTINCT call_id FROM audit WHERE call_id >= :low AND call_id < :high LIMIT 2", bounds
     ).fetchall()
-    return _of_call(connection, call_id=meant[0][0]) if len(meant) == 1 else ()
+    return _of_call(connection, call_id=matches[0][0]) if len(matches) == 1 else ()
 
 
 def _records(connection: sqlite3.Connection, query: str, values: Mapping[str, Any]) -> Sequence[AuditRecord]:

@@ -1,6 +1,7 @@
-"""Where is kept what a change replaced? One file for each content, named by its digest, in a directory of our own.
+"""Content-addressed blobs: the former contents of changed files, for undo.
 
-A content is on disk before anyone is told that it is kept. Nothing here is ever changed, only added and pruned.
+One file per content, named by its digest. A blob is on disk before `save` returns. Blobs are never changed, only added
+and pruned.
 """
 
 import hashlib
@@ -9,35 +10,37 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 
+from toolreeve.core.atomic import sync_directory
 from toolreeve.core.errors import ErrorCode, ToolError
 
 LARGEST = 64 * 1024 * 1024
 YOUNG_SECONDS = 3600.0
-_PIECE = 1024 * 1024
+_CHUNK = 1024 * 1024
 
 
 class Blobs:
-    """`now` is wall-clock time: a content that nobody refers to yet is safe from pruning for an hour.
+    """`now` is wall-clock time: a blob without references is safe from pruning for an hour.
     `fresh_bytes` is about how much was added since the last pruning."""
 
     def __init__(self, directory: Path, now: Callable[[], float]) -> None:
-        self._directory, self._now = directory, now
+        self._directory = directory
+        self._now = now
         self.fresh_bytes = 0
 
     def save(self, descriptor: int) -> str:
-        """Keep the content of an open file; its digest. Blocks until it is on disk."""
+        """Store the content of an open file; returns its digest. Blocks until it is on disk."""
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         temporary = self._directory / f"new-{os.getpid()}-{os.urandom(8).hex()}"
         try:
             digest = self._copy(descriptor, temporary)
             os.utime(temporary, (self._now(), self._now()))
             temporary.replace(self._directory / digest)
-            self._sync()
+            sync_directory(self._directory)
             self.fresh_bytes += os.fstat(descriptor).st_size
         except OSError as problem:
             raise ToolError(
                 ErrorCode.WRITE_ERROR,
-                f"what was there could not be kept for undo: {problem.strerror}; nothing was changed",
+                f"the former content could not be saved for undo: {problem.strerror}; nothing was changed",
             ) from None
         finally:
             with suppress(OSError):
@@ -45,26 +48,20 @@ class Blobs:
         return digest
 
     def _copy(self, descriptor: int, temporary: Path) -> str:
-        digest, offset = hashlib.sha256(), 0
-        made = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
-        with os.fdopen(made, "wb") as copy:
-            while piece := os.pread(descriptor, _PIECE, offset):
-                digest.update(piece)
-                copy.write(piece)
-                offset += len(piece)
+        digest = hashlib.sha256()
+        offset = 0
+        target = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+        with os.fdopen(target, "wb") as copy:
+            while chunk := os.pread(descriptor, _CHUNK, offset):
+                digest.update(chunk)
+                copy.write(chunk)
+                offset += len(chunk)
             copy.flush()
             os.fsync(copy.fileno())
         return digest.hexdigest()
 
-    def _sync(self) -> None:
-        directory = os.open(self._directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
-
     def load(self, digest: str) -> bytes | None:
-        """The content, or None if it is no longer kept or is not what it was."""
+        """The content; None if it was pruned or does not match its digest."""
         try:
             content = (self._directory / digest).read_bytes()
         except FileNotFoundError:
@@ -75,14 +72,14 @@ class Blobs:
         return (self._directory / digest).is_file()
 
     def sizes(self) -> dict[str, int]:
-        """The size of each content that is kept."""
+        """The size of each blob, by digest."""
         if not self._directory.is_dir():
             return {}
         with os.scandir(self._directory) as entries:
             return {entry.name: entry.stat().st_size for entry in entries if len(entry.name) == 64}
 
     def prune(self, wanted: Collection[str]) -> None:
-        """Remove what is not wanted, unless it is young: somebody may be about to refer to it."""
+        """Remove unwanted blobs, except young ones: a change may be about to refer to them."""
         self.fresh_bytes = 0
         if not self._directory.is_dir():
             return

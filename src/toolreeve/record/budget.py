@@ -1,7 +1,7 @@
-"""What has been spent, and how often was it called? Kept in the database: it holds across processes and restarts.
+"""Budgets and rate limits in the database, valid across processes and restarts.
 
 A reservation counts as spent at once; settling corrects it by the difference. A crash in between leaves it counted,
-so a budget may be left unused, never overspent. Money is whole millionths of a dollar, so that no cent drifts away.
+so a budget may be underused, never overspent. Amounts are whole millionths of a dollar, so that no rounding adds up.
 """
 
 import math
@@ -22,13 +22,13 @@ class BudgetStore:
         self._store = store
 
     async def reserve(self, scope: str, amount: float, limit: float | None) -> bool:
-        """Whether `amount` fitted under `limit` and is now taken. Without a limit it always fits and is counted."""
+        """Whether `amount` fits under `limit`; if so it is now counted. Without a limit it always fits."""
         cost = charge(amount)
         most = None if limit is None else ceiling(limit)
         return await self._store.transact(partial(_reserve, scope=scope, cost=cost, most=most))
 
     async def settle(self, scope: str, reserved: float, actual: float) -> None:
-        """Replace a reservation by what was really spent, which may be more."""
+        """Replace a reservation by the actual cost, which may be higher."""
         difference = charge(actual) - charge(reserved)
         if difference:
             await self._store.transact(partial(_adjust, scope=scope, difference=difference))
@@ -72,7 +72,7 @@ def _take(database: sqlite3.Connection, *, key: str, limit: RateLimit, now: floa
 
 
 def charge(amount: float) -> int:
-    """Rounded up, so that no number of tiny costs is free; a float's own error is not taken for a cost."""
+    """In millionths, rounded up so that tiny costs are never free; a float's rounding error does not count."""
     if not 0 <= amount <= MAX_AMOUNT:
         raise ToolreeveError(f"a cost must lie between $0 and ${MAX_AMOUNT:,.0f}, got {amount!r}")
     return math.ceil(round(amount * MICROS, 3))

@@ -1,7 +1,7 @@
-"""Who hears what happens? Whoever subscribed, each at their own pace.
+"""Event bus: delivers events to subscribers, each at its own pace.
 
-`emit` never waits and never raises. Every listener has a bounded queue of its own: one that is too slow loses its
-oldest events and is told how many, and neither the calls nor the other listeners notice.
+`emit` never waits and never raises. Every subscriber has its own bounded queue: a slow one loses its oldest events and
+receives a count of them; calls and other subscribers are not affected.
 """
 
 import asyncio
@@ -52,7 +52,7 @@ class Subscription:
         try:
             self._loop.call_soon_threadsafe(self._ready.set)
         except RuntimeError:
-            self.ended = True  # its loop has closed: nobody reads here any more
+            self.ended = True  # its loop has closed: no reader is left
 
     def __aiter__(self) -> AsyncIterator[Event]:
         return self
@@ -65,22 +65,24 @@ class Subscription:
             self._ready.clear()
             self._waking = False
         if self._dropped:
-            return self._confess()
+            return self._report_dropped()
         return self._events.popleft()
 
-    def _confess(self) -> Event:
-        count, self._dropped = self._dropped, 0
+    def _report_dropped(self) -> Event:
+        count = self._dropped
+        self._dropped = 0
         at = self._events[0].at
         return Event(event=DROPPED, task_id="", component="bus", data={"count": count}, at=at)
 
 
 class Bus:
-    """`listened` is False while there is nobody to tell, so that events need not even be made. `queue` is how many
-    events a listener may be behind, `patience` how many seconds `close` gives them to catch up."""
+    """`listened` is False while there are no subscribers, so that events need not be created. `queue` is how many
+    events a subscriber may lag behind, `drain_seconds` the time that `close` gives them to catch up."""
 
-    def __init__(self, *, queue: int = QUEUE, patience: float = DRAIN_SECONDS) -> None:
+    def __init__(self, *, queue: int = QUEUE, drain_seconds: float = DRAIN_SECONDS) -> None:
         self.listened = False
-        self._queue, self._patience = queue, patience
+        self._queue = queue
+        self._drain_seconds = drain_seconds
         self._subscriptions: tuple[Subscription, ...] = ()
         self._tasks: dict[asyncio.Task[None], Subscription] = {}
 
@@ -98,7 +100,7 @@ class Bus:
             self._remove(subscription)
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Have a function called with every event from now on; the answer is a function that ends this.
+        """Call `listener` with every event from now on; call the returned function to stop.
 
         A coroutine function runs on this event loop, any other function in a thread.
         """
@@ -109,13 +111,13 @@ class Bus:
         return subscription.end
 
     async def close(self) -> None:
-        """Let listeners hear what was said so far, for a moment; then stop them."""
+        """Give listeners `drain_seconds` to take the events so far; then stop them."""
         for subscription in self._subscriptions:
             subscription.end()
         tasks = set(self._tasks)
         if not tasks:
             return
-        _, late = await asyncio.wait(tasks, timeout=self._patience)
+        _, late = await asyncio.wait(tasks, timeout=self._drain_seconds)
         for task in late:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -136,7 +138,7 @@ class Bus:
 
 
 async def _serve(listener: Listener, events: Subscription) -> None:
-    complained = False
+    logged = False
     async for event in events:
         try:
             if inspect.iscoroutinefunction(listener):
@@ -144,6 +146,6 @@ async def _serve(listener: Listener, events: Subscription) -> None:
             else:
                 await asyncio.to_thread(listener, event)
         except Exception:
-            if not complained:
+            if not logged:
                 logger.exception("the event listener %r failed; its further failures are not logged", listener)
-            complained = True
+            logged = True

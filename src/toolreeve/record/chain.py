@@ -1,9 +1,9 @@
-"""Is the record whole? Each record's hash covers the one before it, so no record can change unnoticed.
+"""Hash chain: each record's hash covers the one before it.
 
-A chain alone does not show that its end was cut off; the checkpoint does: the last number and hash, kept in the
-database with every commit and in the `witness` outside it. New records continue from the checkpoint and not from the
-last row, so what was removed stays visible as a gap. The limit of all this: whoever may write to both files can write a
-new history. Against that, keep the head hash elsewhere and give it to `verify(expect=...)`.
+So no record can change unnoticed. A chain alone does not show that its end was cut off; the checkpoint does: the last
+number and hash, kept in the database with every commit and in the `witness` outside it. New records continue from the
+checkpoint and not from the last row, so removed records stay visible as a gap. Its limit: an attacker who can write to
+both files can write a new history. Against that, keep the head hash elsewhere and pass it to `verify(expect=...)`.
 """
 
 import hashlib
@@ -42,7 +42,8 @@ class Tail:
     __slots__ = ("_hash", "_seq")
 
     def __init__(self, head: Head) -> None:
-        self._seq, self._hash = head.seq, head.hash
+        self._seq = head.seq
+        self._hash = head.hash
 
     def add(self, call_id: str, kind: str, body: bytes) -> Row:
         self._seq += 1
@@ -55,8 +56,8 @@ class Tail:
 
 
 def insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
-    """Many rows in one statement: sqlite3 gives up and takes back Python's lock once a statement, and whoever makes
-    calls meanwhile would wait for it once a row."""
+    """Many rows in one statement: sqlite3 releases and reacquires the GIL once per statement, and concurrent calls
+    would otherwise wait for it once per row."""
     for start in range(0, len(rows), ROWS_AT_ONCE):
         chunk = rows[start : start + ROWS_AT_ONCE]
         values = ", ".join([PLACES] * len(chunk))
@@ -67,7 +68,7 @@ def insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
 
 
 def read_head(connection: sqlite3.Connection) -> Head:
-    """The head by the checkpoint, but never a number that is already taken: a row put in by another hand keeps it."""
+    """The head by the checkpoint, but never a number already in use: a row inserted by someone else keeps its own."""
     head = stored_head(connection)
     if head is None:
         raise sqlite3.DatabaseError("the checkpoint has been removed from the database; run `toolreeve audit verify`")
@@ -76,7 +77,7 @@ def read_head(connection: sqlite3.Connection) -> Head:
 
 
 def stored_head(connection: sqlite3.Connection) -> Head | None:
-    """The checkpoint in the database; None if somebody took it away."""
+    """The checkpoint in the database; None if it was removed."""
     row = connection.execute("SELECT seq, CAST(hash AS BLOB) FROM checkpoint WHERE id = 1").fetchone()
     return None if row is None else Head(*row)
 

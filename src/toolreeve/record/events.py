@@ -1,4 +1,7 @@
-"""Who is told that a call began and ended? Metrics always, the bus where somebody listens."""
+"""Event publisher: call, server and record events for the metrics and the bus.
+
+Metrics count every call; events are created only while the bus has subscribers. Secrets are redacted first.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -18,67 +21,71 @@ COMPONENT = "toolreeve"
 
 class EventPublisher:
     def __init__(self, bus: Bus, metrics: Metrics, redactor: Redactor, now: Callable[[], float]) -> None:
-        self._bus, self._metrics, self._redactor, self._now = bus, metrics, redactor, now
+        self._bus = bus
+        self._metrics = metrics
+        self._redactor = redactor
+        self._now = now
 
     def arrived(self) -> None:
-        """A call is on the road; `ended` will be told of it."""
+        """A call is on the road; `ended` follows."""
         self._metrics.started()
 
     def started(self, entry: Entry) -> None:
         if self._bus.listened:
             parameters = self._redactor.value(entry.call.args)
             data = {"tool_id": entry.meta.tool, "status": "started", "parameters": parameters}
-            self.tell("tool_execution", entry.call, data)
+            self._emit("tool_execution", entry.call, data)
 
     def progress(self, call: ToolCall, tool: str, text: str) -> None:
         if self._bus.listened:
-            self.tell("tool_progress", call, {"tool_id": tool, "text": self._redactor.text(text)})
+            self._emit("tool_progress", call, {"tool_id": tool, "text": self._redactor.text(text)})
 
     def ended(self, entry: Entry) -> None:
-        meta, outcome = entry.meta, entry.outcome
+        meta = entry.meta
+        outcome = entry.outcome
         code = str(outcome.code) if isinstance(outcome, Failure) else ""
         self._metrics.executed(meta.tool if entry.action else "", code, meta.duration_ms / 1000)
         if entry.action is not None and entry.action.spec.limits.caching and (meta.cached or meta.attempts):
             self._metrics.cached(meta.tool, "hit" if meta.cached else "miss")
         if not self._bus.listened:
             return
-        tool = meta.tool if entry.action else self._redactor.value(meta.tool)  # a name that no tool has may be anything
+        tool = meta.tool if entry.action else self._redactor.value(meta.tool)  # an unknown name may hold anything
         data: dict[str, Any] = {"tool_id": tool, "execution_time": meta.duration_ms / 1000, "cached": meta.cached}
         match outcome:
-            case Success(told, main):
-                data |= {"status": "completed", "output_length": length(told, main)}
-                data["return_code"] = told.get("exit_code", 0)
+            case Success(output, main):
+                data |= {"status": "completed", "output_length": length(output, main)}
+                data["return_code"] = output.get("exit_code", 0)
             case Failure(message=message):
                 error = {"code": code, "message": self._redactor.text(message)}
                 data |= {"status": "failed", "error": error, "retry": {"attempts": meta.attempts}}
-        self.tell("tool_execution", entry.call, data)
+        self._emit("tool_execution", entry.call, data)
 
     def pass_on(self, event: Event) -> None:
-        """An event that another part made."""
+        """Publish an event that another component created."""
         if event.event == "approval_resolved":
             self._metrics.approved(event.data["outcome"], event.data["waited"])
         if self._bus.listened:
             self._bus.emit(replace(event, data=self._redactor.value(event.data)))
 
     def tools_changed(self, data: dict[str, Any]) -> None:
-        """A file of tools was read again, or could not be."""
+        """A tool definition file was reloaded, or failed to load."""
         event = Event(event="tool_changed", task_id="", component=COMPONENT, data=data, at=self._now())
         self.pass_on(event)
 
     def server(self, kind: str, data: Mapping[str, Any]) -> None:
-        """A server came up, went away, changed a tool, or answered otherwise than it promised."""
+        """A server connected, disconnected, changed a tool, or violated a tool's output schema."""
         self.pass_on(Event(event=kind, task_id="", component=COMPONENT, data=data, at=self._now()))
 
     def gap(self, finding: Finding) -> None:
-        """Records are missing, or the witness of the record is not to be believed. Called from any thread."""
+        """Records are missing, or the witness cannot be trusted. Called from any thread."""
         event = Event(event="record_gap", task_id="", component=COMPONENT, data=finding.to_body(), at=self._now())
         self.pass_on(event)
 
-    def tell(self, kind: str, call: ToolCall, data: dict[str, Any]) -> None:
+    def _emit(self, kind: str, call: ToolCall, data: dict[str, Any]) -> None:
         self._bus.emit(Event(event=kind, task_id=call.id, component=COMPONENT, data=data, at=self._now()))
 
 
 def length(data: Any, main: Any) -> int:
-    """How much came out: characters of a text, items of a list, fields of the rest."""
+    """Size of the output: characters of a text, items of a list, fields of an object."""
     value = data if main is None else main
     return len(value) if isinstance(value, str | list | dict) else 1

@@ -1,6 +1,7 @@
-"""How does the record leave? As JSON Lines (all of it), CSV or Parquet (one row a record, nested values as JSON).
+"""Export of the record as JSON Lines, CSV or Parquet.
 
-A spreadsheet must not run what a caller wrote: cells of a CSV that begin like a formula get an apostrophe before them.
+CSV and Parquet have one row per record, with nested values as JSON. A spreadsheet must not run a caller's text: CSV
+cells that begin like a formula are prefixed with an apostrophe.
 """
 
 import contextlib
@@ -48,9 +49,9 @@ Write = Callable[[Sequence[Row]], None]
 
 
 def writer(form: str, stream: IO[bytes]) -> AbstractContextManager[Write]:
-    """Something to hand chunks of records to. Raises ToolError for a format that is not there."""
+    """A function that writes chunks of records. Raises ToolError for an unknown format."""
     if form not in _WRITERS:
-        raise ToolError(ErrorCode.INVALID_PARAMS, f"no such format: {form!r}; there are {', '.join(_WRITERS)}")
+        raise ToolError(ErrorCode.INVALID_PARAMS, f"unknown format: {form!r}; available: {', '.join(_WRITERS)}")
     return _WRITERS[form](stream)
 
 
@@ -112,11 +113,11 @@ _PYTHON: Mapping[str, tuple[type, ...]] = {"int64": (int,), "bool_": (bool,), "f
 
 
 def _flat(row: Row) -> list[Any]:
-    """The columns of a record; what has none goes, as JSON, into the last."""
+    """The columns of a record; fields without a column go, as JSON, into the last."""
     decision = row.get("decision")
-    told = {**row, **decision} if isinstance(decision, Mapping) else dict(row)
-    told["details"] = {key: value for key, value in row.items() if key not in _ELSEWHERE} or None
-    return [_plain(told.get(column)) for column in COLUMNS]
+    fields = {**row, **decision} if isinstance(decision, Mapping) else dict(row)
+    fields["details"] = {key: value for key, value in row.items() if key not in _ELSEWHERE} or None
+    return [_plain(fields.get(column)) for column in COLUMNS]
 
 
 def _plain(value: Any) -> Any:
@@ -128,11 +129,13 @@ def _cell(value: Any) -> Any:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+    if isinstance(value, str) and value.startswith(_FORMULA):
+        return f"'{value}"
+    return value
 
 
 def _typed(row: Row) -> list[Any]:
-    """A value of another type than its column's, as a tampered record may hold, is left out."""
+    """The columns with values of the wrong type, as in a tampered record, left out."""
     values = []
     for column, value in zip(COLUMNS, _flat(row), strict=True):
         kind = _TYPES.get(column)

@@ -1,7 +1,7 @@
-"""Gaps: what the witness knows and the database does not hold.
+"""Gaps: records that the witness knows and the database does not hold.
 
 A finding becomes a record of the chain, so that it outlives the witness and every later start; it stays a problem of
-the record until a person accepts it. Numbers of lost records are never given out again.
+the record until a person accepts it. Numbers of lost records are never reused.
 """
 
 import sqlite3
@@ -13,14 +13,17 @@ from typing import Any
 from toolreeve.record.chain import GENESIS, Head, stored_head
 from toolreeve.record.witness import EarlierFile, Sighting, Untrusted
 
-GAP, ACCEPTED, WITNESSED = "gap", "gap_accepted", "witness"
-LOST, REPLACED = "lost", "replaced"
+GAP = "gap"
+ACCEPTED = "gap_accepted"
+WITNESSED = "witness"
+LOST = "lost"
+REPLACED = "replaced"
 _SHOWN_BYTES = 512
 
 
 @dataclass(frozen=True, slots=True)
 class WitnessedRecord:
-    """What the database says of its witness: `since` which record there is one, and up to where it was on disk."""
+    """The database's view of its witness: `since` which record one exists, and the last record `synced` to it."""
 
     identity: bytes
     since: int | None
@@ -29,7 +32,7 @@ class WitnessedRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Lost (records `first` to `last` are missing at the end), replaced, or why the witness is not believed."""
+    """Lost (records `first` to `last` are missing at the end), replaced, or why the witness is not trusted."""
 
     kind: str
     text: str
@@ -38,10 +41,12 @@ class Finding:
     witness: str = ""
 
     def to_body(self) -> dict[str, Any]:
-        told: dict[str, Any] = {"finding": self.kind, "message": self.text}
+        body: dict[str, Any] = {"finding": self.kind, "message": self.text}
         if self.kind == LOST:
-            told |= {"first": self.first, "last": self.last}
-        return told | ({"witness": self.witness} if self.witness else {})
+            body |= {"first": self.first, "last": self.last}
+        if self.witness:
+            body["witness"] = self.witness
+        return body
 
 
 def read_known(connection: sqlite3.Connection) -> WitnessedRecord | None:
@@ -57,7 +62,7 @@ def read_known(connection: sqlite3.Connection) -> WitnessedRecord | None:
 def examine(
     connection: sqlite3.Connection, known: WitnessedRecord | None, look: Callable[[], Sighting], *, name: str
 ) -> Finding | None:
-    """Compare the witness, which must have been looked at before the rows or while nobody writes."""
+    """Compare with the witness, which must be read before the rows or inside a write transaction."""
     try:
         sighting = look()
     except Untrusted as problem:
@@ -73,7 +78,8 @@ def examine(
 def _compare(
     connection: sqlite3.Connection, known: WitnessedRecord | None, sighting: Sighting, *, name: str, written: str
 ) -> Finding | None:
-    head, seq = stored_head(connection) or Head(0, GENESIS), sighting.head.seq
+    head = stored_head(connection) or Head(0, GENESIS)
+    seq = sighting.head.seq
     if seq > head.seq:
         text = _lost(connection, head, sighting, name)
         return Finding(kind=LOST, text=text, first=head.seq + 1, last=seq, witness=written)
@@ -86,7 +92,8 @@ def _compare(
 
 
 def _lost(connection: sqlite3.Connection, head: Head, sighting: Sighting, name: str) -> str:
-    first, last = head.seq + 1, sighting.head.seq
+    first = head.seq + 1
+    last = sighting.head.seq
     count = "1 acknowledged record is" if first == last else f"{last - first + 1} acknowledged records are"
     (at,) = connection.execute(_LAST_TIME, (head.seq,)).fetchone() or (None,)
     after = "" if at is None else f"after {_time(at)} and "
@@ -118,7 +125,7 @@ def _hash_at(connection: sqlite3.Connection, seq: int) -> bytes | None:
 def first_look(
     connection: sqlite3.Connection, known: WitnessedRecord | None, look: Callable[[], Sighting], earlier: EarlierFile
 ) -> Finding | None:
-    """The finding about a database that does not know yet of any witness. It must be recorded when it gets one."""
+    """The finding about a database that has no witness yet. It must be recorded when the database gets one."""
     try:
         sighting = look()
     except Untrusted as problem:
@@ -126,7 +133,7 @@ def first_look(
             return _upgrade(connection, known, earlier)
     else:
         if known is not None and sighting.database == known.identity:
-            return None  # made by a start that was killed before it could say so
+            return None  # created by a start that was killed before its commit
     return examine(connection, known or WitnessedRecord(b"", None, 0), look, name="the witness")
 
 
@@ -139,6 +146,7 @@ def _upgrade(connection: sqlite3.Connection, known: WitnessedRecord | None, earl
 
 
 def bounds(body: Mapping[str, Any]) -> tuple[int, int] | None:
-    """The records that a gap says are lost."""
-    first, last = body.get("first"), body.get("last")
+    """The range of records that a gap reports as lost."""
+    first = body.get("first")
+    last = body.get("last")
     return (first, last) if type(first) is int and type(last) is int else None

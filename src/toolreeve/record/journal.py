@@ -1,8 +1,8 @@
-"""What is written about a call, and when? An intent before it changes anything, the outcome before it is answered.
+"""Journal: writes the intent and the outcome of every call.
 
-A call that only reads is written shortly after its answer; any other is not answered before its record is on disk,
-and does not begin before its intent is. Nothing is written that the redactor has not seen. Arguments are copied when
-the entry is closed, so that what the caller does with them later does not reach the record.
+A read-only call is written shortly after its result is returned. Any other does not begin before its intent is on disk,
+and its result is not returned before its outcome is. Nothing is written that the redactor has not seen. Arguments are
+copied when the entry is closed, so that later changes by the caller do not reach the record.
 """
 
 import asyncio
@@ -29,7 +29,10 @@ from toolreeve.record.witness import EarlierFile, Sighting, Untrusted, Witness
 logger = logging.getLogger(__name__)
 
 VERSION = 1
-INTENT, CALL, LOST, APPROVAL = "intent", "call", "lost", "approval"
+INTENT = "intent"
+CALL = "call"
+LOST = "lost"
+APPROVAL = "approval"
 RECORDS_PER_MARK = 1_000
 SYNC_SECONDS = 1.0
 
@@ -40,7 +43,7 @@ _Line = tuple[str, str, _Body]  # kind, call id, body
 class Journal:
     """Attach one to a store before the store is used; `start` and `stop` it between the store's start and close.
 
-    `findings` are what its witness gave away since the start: each is on record as a gap.
+    `findings` are the gaps that its witness revealed since the start: each is on record, and passed to `on_gap`.
     """
 
     def __init__(
@@ -50,42 +53,46 @@ class Journal:
         now: Callable[[], float],
         *,
         clock: Callable[[], float] = time.monotonic,
-        tell: Callable[[Finding], None] | None = None,
+        on_gap: Callable[[Finding], None] | None = None,
     ) -> None:
-        self._store, self._redactor, self._now = store, redactor, now
-        self._clock, self._tell = clock, tell
+        self._store = store
+        self._redactor = redactor
+        self._now = now
+        self._clock = clock
+        self._on_gap = on_gap
         self.findings: list[Finding] = []
         self._witness = Witness(store.path)
         self._earlier = EarlierFile(store.path)
         self._identity: bytes | None = None
-        self._synced = self._synced_written = 0
+        self._synced = 0
+        self._synced_written = 0
         self._synced_at = clock()
         self._remade = False
-        self._presence = Liveness(store.path)
+        self._liveness = Liveness(store.path)
         self._intents: dict[str, _Body] = {}
         self._unmarked = 0
         self.unsynced = False
         store.attach(self)
 
     async def start(self) -> None:
-        """Take a place among the processes, and close the calls of those that died as lost. Raises StoreError."""
+        """Register this process, and close the open calls of dead processes as lost. Raises StoreError."""
         try:
             dead = await self._store.transact(self._begin)
         except (sqlite3.Error, OSError, ToolError) as problem:
             raise StoreError(f"{self._store.path}: the record cannot be continued: {problem}") from problem
         for name in dead:
-            self._presence.forget(name)
+            self._liveness.forget(name)
 
     async def stop(self) -> None:
-        """Write all that waits and bring the witness to the disk."""
+        """Write everything pending and sync the witness."""
         await self._store.flush()
-        self._synced_at = -SYNC_SECONDS  # the next commit brings the witness to the disk
+        self._synced_at = -SYNC_SECONDS  # the next commit syncs the witness
         await self._store.transact(self._mark)
         await self._store.transact(self._note_synced)
-        self._presence.leave()
+        self._liveness.leave()
 
     async def accept(self, gap: int, *, user: str, reason: str) -> None:
-        """A person has seen this gap: it is no longer a problem of the record, but stays told."""
+        """A person accepts this gap: it stays on record, but is no longer a problem."""
         await self.note(ACCEPTED, {"gap": gap, "user": user, "reason": reason})
 
     async def intend(self, entry: Entry) -> None:
@@ -94,7 +101,7 @@ class Journal:
         body = self.describe(entry)
         body["danger"] = None if action is None else action.danger.value
         body["effects"] = [] if action is None else [str(effect) for effect in action.effects]
-        body["process"] = self._presence.name
+        body["process"] = self._liveness.name
         self._intents[entry.call.id] = body
         try:
             await self._store.append((INTENT, entry.call.id, body), kept=False)
@@ -104,28 +111,33 @@ class Journal:
         entry.intended = True
 
     def close(self, entry: Entry) -> asyncio.Future[None] | None:
-        """Record the outcome. None: it will be written shortly. Otherwise await it before the call is answered.
+        """Record the outcome. None: it is written shortly. Otherwise await the future before returning the result.
 
-        The future raises ToolError(AUDIT_ERROR) if the disk refused; the record is then kept and tried again.
+        The future raises ToolError(AUDIT_ERROR) if the write failed; the record is then kept and retried.
         """
         body = self.describe(entry)
-        action, call_id = entry.action, entry.call.id
+        action = entry.action
+        call_id = entry.call.id
         if (action is None or action.read_only) and not entry.intended:
             if self._store.defer((CALL, call_id, body)):
                 return None
         elif intent := self._intents.get(call_id):
-            body["args"] = intent["args"]  # as intended, whatever the tool did to its own
+            body["args"] = intent["args"]  # as intended, even if the tool changed them
         return self._store.append((CALL, call_id, body), kept=True)
 
     async def note(self, kind: str, body: Mapping[str, Any], *, call_id: str = "") -> None:
-        """Record something that is not a call: a decision, a change of policy, an undo. Returns when it is on disk."""
+        """Record an event that is not a call: a decision, a policy change, an undo. Returns when it is on disk."""
         noted = {"v": VERSION, "ts": self._now(), **self._redactor.value(body)}
         await self._store.append((kind, call_id, noted), kept=False)
 
     def describe(self, entry: Entry) -> _Body:
-        """One literal for intents and outcomes alike: building it is most of what a closed call costs its loop."""
-        call, meta, action, outcome = entry.call, entry.meta, entry.action, entry.outcome
-        principal, verdict = call.principal, meta.verdict
+        """One literal for intents and outcomes alike: building it is most of what closing a call costs the loop."""
+        call = entry.call
+        meta = entry.meta
+        action = entry.action
+        outcome = entry.outcome
+        principal = call.principal
+        verdict = meta.verdict
         failure = outcome if type(outcome) is Failure else None
         body: _Body = {
             "v": VERSION,
@@ -176,7 +188,7 @@ class Journal:
             self._mark(connection)
 
     def idle(self, connection: sqlite3.Connection) -> None:
-        """Called by the store, in its thread, when nothing was written for `SYNC_SECONDS` and `unsynced` is set."""
+        """Called by the store, in its thread, when nothing was written for a second and `unsynced` is set."""
         self._advance(connection, sync=True)
 
     def encode(self, body: _Body) -> bytes:
@@ -186,9 +198,9 @@ class Journal:
             if len(encoded) <= MAX_TEXT and not self._redactor.suspects(encoded):
                 return encoded
         except TypeError:
-            pass  # what JSON cannot say is made sayable below
-        shown = {key: self._redactor.value(value) for key, value in body.items() if type(value) not in _NUMBERS}
-        body.update(shown)
+            pass  # values that JSON cannot represent are replaced below
+        redacted = {key: self._redactor.value(value) for key, value in body.items() if type(value) not in _NUMBERS}
+        body.update(redacted)
         return json.dumps(body)
 
     def _write(self, connection: sqlite3.Connection, head: Head, lines: Sequence[_Line]) -> None:
@@ -200,12 +212,12 @@ class Journal:
     def _mark(self, connection: sqlite3.Connection) -> None:
         self._unmarked = 0
         if not self._intents:
-            self._presence.settled(read_head(connection).seq)
+            self._liveness.settled(read_head(connection).seq)
 
     def _begin(self, connection: sqlite3.Connection) -> list[str]:
         self._settle(connection)
-        self._presence.enter(read_head(connection).seq)
-        dead = list(self._presence.dead())
+        self._liveness.enter(read_head(connection).seq)
+        dead = list(self._liveness.dead())
         lost = [line for name, seq in dead for line in self._lost(connection, name, seq)]
         if lost:
             self.write(connection, lost)
@@ -217,7 +229,7 @@ class Journal:
             self._synced_written = self._synced
 
     def _advance(self, connection: sqlite3.Connection, *, sync: bool) -> None:
-        """Tell the witness of all that is committed, by whichever process."""
+        """Advance the witness to everything committed, by any process."""
         head = stored_head(connection)
         if head is None or self._identity is None:
             return
@@ -227,7 +239,8 @@ class Journal:
             self._resettle(connection, trouble)
         self.unsynced = not sync
         if sync:
-            self._synced, self._synced_at = head.seq, self._clock()
+            self._synced = head.seq
+            self._synced_at = self._clock()
 
     def _resettle(self, connection: sqlite3.Connection, trouble: Untrusted) -> None:
         connection.execute("BEGIN IMMEDIATE")
@@ -239,7 +252,7 @@ class Journal:
             raise
 
     def _settle(self, connection: sqlite3.Connection, trouble: Untrusted | None = None) -> None:
-        """Inside a transaction: put what the witness gives away on record, and only then make a new one."""
+        """Inside a transaction: record what the witness reveals, and only then create a new one."""
         known = read_known(connection)
         if known is None:
             raise sqlite3.DatabaseError("the identity was removed from the database; run `toolreeve audit verify`")
@@ -257,17 +270,17 @@ class Journal:
         self._make_witness(connection, known)
 
     def _note_gap(self, connection: sqlite3.Connection, finding: Finding) -> None:
-        """Numbers of lost records are not given out again: the gap has the number after the last of them."""
+        """Numbers of lost records are not reused: the gap gets the number after the last of them."""
         self.findings.append(finding)
         logger.error("%s: %s. Run `toolreeve audit verify`", self._store.path, finding.text)
-        if self._tell is not None:
-            self._tell(finding)
+        if self._on_gap is not None:
+            self._on_gap(finding)
         head = read_head(connection)
         body = {"v": VERSION, "ts": self._now(), **finding.to_body()}
         self._write(connection, Head(max(head.seq, finding.last), head.hash), [(GAP, "", body)])
 
     def _make_witness(self, connection: sqlite3.Connection, known: WitnessedRecord) -> None:
-        """Before the commit: a process killed in between leaves a witness that is ahead, which the next start tells."""
+        """Before the commit: a process killed in between leaves a witness ahead, which the next start reports."""
         if known.since is None and read_head(connection).seq:
             body = {"v": VERSION, "ts": self._now(), "message": "the first witness of a record that had none"}
             self._write(connection, read_head(connection), [(WITNESSED, "", body)])
@@ -277,7 +290,7 @@ class Journal:
         self._remade = True
 
     def _keep_identity(self, connection: sqlite3.Connection) -> None:
-        """Out of the WAL and into the database, so that whoever removes both WAL and witness is noticed."""
+        """Checkpoint the WAL into the database, so that removing both WAL and witness is noticed."""
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         self._earlier.path.unlink(missing_ok=True)
         self._remade = False
@@ -301,12 +314,12 @@ _NUMBERS = frozenset({int, float, bool, type(None)})
 
 
 def _length(outcome: Success | Failure) -> int:
-    """How much came out: characters of a text, items of a list, fields of the rest."""
+    """Size of the output: characters of a text, items of a list, fields of an object."""
     value = outcome.main if type(outcome) is Success and outcome.main is not None else outcome.data
     return len(value) if isinstance(value, _SIZED) else 0
 
 
 def _storable(name: str) -> str:
-    """A text that the table takes, whatever the caller gave: a line that cannot be written would hold up all others."""
+    """Text that the table accepts, whatever the caller passed: an unwritable line would hold up all others."""
     text = name if isinstance(name, str) else repr(name)
     return text if text.isascii() else text.encode(errors="replace").decode()

@@ -1,7 +1,8 @@
-"""Which processes are still there? Each holds a lock on a file of its own; the kernel lets go of it when one dies.
+"""Liveness of processes that share a database, by file locks.
 
-A lock, not a process id: ids are reused, and mean nothing across containers that share the directory. A process that
-ends properly takes its file away, so a file that nobody locks is the trace of one that did not.
+Each process locks its own file, and the kernel releases the lock when it dies. Locks, not process ids: ids are reused,
+and mean nothing across containers that share the directory. A clean exit removes the file, so an unlocked file marks a
+process that died.
 """
 
 import contextlib
@@ -12,9 +13,9 @@ from pathlib import Path
 
 
 class Liveness:
-    """One process's place in the directory beside the database.
+    """This process's lock file in the directory beside the database.
 
-    Its file also says from which record on the process may have left something open.
+    It also holds the record number from which on the process may have open calls.
     """
 
     def __init__(self, database: Path) -> None:
@@ -30,7 +31,7 @@ class Liveness:
         self.settled(seq)
 
     def settled(self, seq: int) -> None:
-        """Nothing of this process is open up to record `seq`. Overwritten in place: numbers only grow."""
+        """This process has no open call up to record `seq`. Overwritten in place: numbers only grow."""
         if self._descriptor >= 0:
             os.pwrite(self._descriptor, b"%020d" % seq, 0)
 
@@ -41,17 +42,22 @@ class Liveness:
             self._descriptor = -1
 
     def dead(self) -> Iterator[tuple[str, int]]:
-        """Names of processes that ended without leaving, and from where on their records need a look."""
-        for path in sorted(self._directory.iterdir()) if self._directory.exists() else ():
-            if path.name != self.name and (content := _unlocked(path)) is not None:
+        """Names of processes that died, and the record number from which on they may have open calls."""
+        if not self._directory.exists():
+            return
+        for path in sorted(self._directory.iterdir()):
+            if path.name == self.name:
+                continue
+            content = _read_unlocked(path)
+            if content is not None:
                 yield path.name, int(content) if content.isdigit() else 0
 
     def forget(self, name: str) -> None:
         (self._directory / name).unlink(missing_ok=True)
 
 
-def _unlocked(path: Path) -> bytes | None:
-    """The content of a file that nobody holds. Where that cannot be told, it counts as held."""
+def _read_unlocked(path: Path) -> bytes | None:
+    """The content of a file that no process locks; None if it is locked or that is unknown."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:

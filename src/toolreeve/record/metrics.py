@@ -1,7 +1,7 @@
-"""How much, how fast, how often in vain? Counts kept in plain dictionaries, told in the words of Prometheus.
+"""Prometheus metrics: counters, histograms and gauges in plain dictionaries.
 
-Counting costs a call less than a microsecond; everything else happens when somebody asks. Names come from outside,
-so their number is bounded: tools beyond the bound, and names that no tool has, share one label each.
+Counting costs a call less than a microsecond; everything else happens on collection. Names come from outside, so their
+number is bounded: tools beyond the bound share one label, and so do unknown names.
 """
 
 import threading
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 BUCKETS = (0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0)
 APPROVAL_BUCKETS = (0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
 MAX_NAMES = 2_000
-UNKNOWN, OTHER = "(unknown)", "(other)"
+UNKNOWN = "(unknown)"
+OTHER = "(other)"
 BREAKER_STATES = {"closed": 0, "half_open": 1, "open": 2}
 
 Gauge = Callable[[], float]
@@ -35,17 +36,18 @@ class _Histogram:
         self.total += seconds
 
     def buckets(self) -> list[tuple[str, float]]:
-        """Cumulative, as Prometheus wants them."""
-        told, sum_so_far = [], 0
+        """Cumulative, as Prometheus expects."""
+        cumulative = []
+        total = 0
         for bound, count in zip((*map(str, self.bounds), "+Inf"), self.counts, strict=True):
-            sum_so_far += count
-            told.append((bound, float(sum_so_far)))
-        return told
+            total += count
+            cumulative.append((bound, float(total)))
+        return cumulative
 
 
 class Metrics:
-    """`breakers` gives the state of every circuit breaker: closed, half_open or open. At most `names` tools get a
-    label of their own."""
+    """`breakers` returns the state of every circuit breaker: closed, half_open or open. At most `names` tools get
+    their own label."""
 
     def __init__(self, breakers: Callable[[], Mapping[str, str]] | None = None, *, names: int = MAX_NAMES) -> None:
         self._names = names
@@ -65,7 +67,7 @@ class Metrics:
             self._in_flight += 1
 
     def executed(self, tool: str, code: str, seconds: float) -> None:
-        """A call that was told to have started ended: `code` is empty for a success, `tool` for an unknown name."""
+        """A started call ended: `code` is empty for a success, `tool` for an unknown name."""
         with self._lock:
             self._in_flight -= 1
             durations = self._durations.get(tool)
@@ -75,20 +77,23 @@ class Metrics:
             durations.observe(seconds)
 
     def approved(self, outcome: str, seconds: float) -> None:
-        """An approval was settled, after so many seconds: granted, denied, timeout, …"""
+        """An approval was settled after `seconds`: granted, denied, timeout, …"""
         with self._lock:
             self._approvals[outcome] += 1
             self._approval_wait.observe(seconds)
 
     def cached(self, tool: str, outcome: str) -> None:
-        """The cache was asked: hit or miss."""
+        """A cache lookup: hit or miss."""
         with self._lock:
             key = (tool, outcome)
-            self._cache[key if key in self._cache or len(self._cache) < self._names else (OTHER, outcome)] += 1
+            if key not in self._cache and len(self._cache) >= self._names:
+                key = (OTHER, outcome)
+            self._cache[key] += 1
 
     def watch(self, name: str, meaning: str, read: Gauge) -> None:
-        """Tell a value that somebody else keeps. A name that ends in `_total` is a counter, any other a gauge."""
-        (self._totals if name.endswith("_total") else self._gauges)[name] = (meaning, read)
+        """Export a value kept elsewhere. A name that ends in `_total` is a counter, any other a gauge."""
+        group = self._totals if name.endswith("_total") else self._gauges
+        group[name] = (meaning, read)
 
     def render(self) -> str:
         """Everything in the Prometheus text format."""
@@ -105,7 +110,9 @@ class Metrics:
         yield from families
 
     def _introduce(self, tool: str) -> tuple[str, _Histogram]:
-        name = (tool or UNKNOWN) if len(self._durations) < self._names else OTHER
+        name = tool or UNKNOWN
+        if len(self._durations) >= self._names:
+            name = OTHER
         return name, self._durations.setdefault(name, _Histogram(BUCKETS))
 
     def _call_families(self) -> Iterator["Metric"]:
@@ -131,9 +138,7 @@ class Metrics:
         wait = HistogramMetricFamily("toolreeve_approval_wait_seconds", "Time until an approval was settled.")
         wait.add_metric((), self._approval_wait.buckets(), self._approval_wait.total)
         yield wait
-        yield _family(
-            CounterMetricFamily, "toolreeve_cache", "Questions to the cache.", ("tool_name", "outcome"), self._cache
-        )
+        yield _family(CounterMetricFamily, "toolreeve_cache", "Cache lookups.", ("tool_name", "outcome"), self._cache)
         yield GaugeMetricFamily("toolreeve_calls_in_flight", "Calls on the road.", value=self._in_flight)
         states = {} if self._breakers is None else self._breakers()
         levels = {tool: BREAKER_STATES[state] for tool, state in states.items()}

@@ -1,7 +1,7 @@
-"""Which questions still wait for a person, and which answers were used? Kept in the database: all processes agree.
+"""Pending approvals in the database, shared by all processes.
 
-A matter goes from pending to allowed or denied once, by whoever is first, and from there to used once: what it granted
-is never granted a second time, not even to two who ask at the same moment, nor after a crash in between.
+An approval goes from pending to allowed or denied once, by the first decision, and from there to used once: what it
+grants is never granted twice, not even to two callers at the same moment, nor after a crash in between.
 """
 
 import asyncio
@@ -20,18 +20,22 @@ from toolreeve.record.store import Store
 
 LIFETIME = 24 * 3600.0
 KEPT = 7 * 24 * 3600.0
-"""How long a matter that is over is still shown."""
+"""How long a settled approval is still listed."""
 MOST = 200
 LARGEST = 1024 * 1024
 POLLS = (0.05, 0.1, 0.2, 0.4, 0.8)
-"""Seconds between looks, in case another process decides; the last one is repeated."""
+"""Seconds between polls, in case another process decides; the last one is repeated."""
 
-PENDING, ALLOWED, DENIED, USED, EXPIRED = "pending", "allowed", "denied", "used", "expired"
+PENDING = "pending"
+ALLOWED = "allowed"
+DENIED = "denied"
+USED = "used"
+EXPIRED = "expired"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingRow:
-    """`holder` is who asked; `question` is everything a person is shown, and the call itself."""
+    """`holder` is the principal that asked; `question` is everything a person is shown, and the call itself."""
 
     id: str
     binding: str
@@ -61,8 +65,8 @@ class PendingRow:
 
 
 class PendingStore:
-    """`lifetime` is how long a question waits, and also how long its answer can be used; `most` is how many of one
-    holder wait at the same time. `journal` is told of every decision, in the transaction that makes it."""
+    """`lifetime` is how long a question stays open and its answer can be used; `most` is how many of one holder may be
+    pending. `journal` records every decision, in the transaction that makes it."""
 
     def __init__(
         self,
@@ -73,26 +77,28 @@ class PendingStore:
         lifetime: float = LIFETIME,
         most: int = MOST,
     ) -> None:
-        self._store, self._now, self._journal = store, now, journal
-        self._lifetime, self._most = lifetime, most
+        self._store = store
+        self._now = now
+        self._journal = journal
+        self._lifetime = lifetime
+        self._most = most
         self._waiting: set[asyncio.Future[None]] = set()
 
     async def file(
         self, *, binding: str, holder: str, tool: str, question: Mapping[str, Any]
     ) -> tuple[PendingRow, bool]:
-        """The matter that waits, and whether it is new. Raises ToolError for what is too much to keep."""
+        """The pending approval, and whether it is new. Raises ToolError if it is too large or there are too many."""
         body = _body(tool, question)
         now = self._now()
         row = (os.urandom(5).hex(), binding, holder, tool, now, now + self._lifetime, PENDING, body, None)
         return await self._store.transact(partial(_file, row=row, now=now, most=self._most))
 
     async def take(self, *, binding: str, holder: str) -> PendingRow | None:
-        """The oldest matter about this that was decided, used up by this. None is the common case, and cheap."""
-        where = ("binding = ? AND holder = ?", (binding, holder))
-        return await self._use(*where)
+        """The oldest decided approval of this binding, now used. None is the common case, and cheap."""
+        return await self._use("binding = ? AND holder = ?", (binding, holder))
 
     async def claim(self, number: str, *, holder: str) -> PendingRow | None:
-        """The matter with its answer, used up by this; None if it is not decided, or used by somebody else."""
+        """The approval with its answer, now used; None if it is undecided or used already."""
         return await self._use("id = ? AND holder = ?", (number, holder))
 
     async def _use(self, where: str, values: tuple[str, ...]) -> PendingRow | None:
@@ -102,7 +108,7 @@ class PendingStore:
         return await self._store.transact(partial(_use, find=find))
 
     async def decide(self, number: str, answer: Mapping[str, Any]) -> bool:
-        """False if somebody was faster, or it is too late."""
+        """False if it was decided already, or has expired."""
         done = await self._store.transact(partial(self._decide, number, answer))
         if done:
             self._wake()
@@ -112,38 +118,39 @@ class PendingStore:
         now = self._now()
         if not _decide(database, number=number, answer=answer, now=now):
             return False
-        matter = _find(database, number=number, now=now)
-        if self._journal is not None and matter is not None:
-            self._journal.write(database, [(APPROVAL, matter.question["call_id"], _told(matter, now))])
+        row = _find(database, number=number, now=now)
+        if self._journal is not None and row is not None:
+            self._journal.write(database, [(APPROVAL, row.question["call_id"], _record(row, now))])
         return True
 
     async def find(self, number: str) -> PendingRow | None:
-        """By its id, or by a beginning that no other has."""
+        """By its id, or by a unique prefix of it."""
         return await self._store.read(partial(_find, number=number, now=self._now()))
 
     async def list(self, *, pending_only: bool = True) -> Sequence[PendingRow]:
         """Oldest first."""
         found = await self._store.read(partial(_list, now=self._now()))
-        return [matter for matter in found if not pending_only or matter.state == PENDING]
+        return [row for row in found if not pending_only or row.state == PENDING]
 
     async def wait(self, number: str, *, timeout: float) -> PendingRow | None:
-        """The matter once it is no longer pending, or as it is when the time is over."""
+        """The approval once it is no longer pending, or as it is after `timeout`."""
         loop = asyncio.get_running_loop()
-        end, looks = loop.time() + timeout, 0
+        end = loop.time() + timeout
+        polls = 0
         while True:
-            matter = await self.find(number)
+            row = await self.find(number)
             left = end - loop.time()
-            if matter is None or matter.state != PENDING or left <= 0:
-                return matter
-            await self._pause(min(left, POLLS[min(looks, len(POLLS) - 1)]))
-            looks += 1
+            if row is None or row.state != PENDING or left <= 0:
+                return row
+            await self._pause(min(left, POLLS[min(polls, len(POLLS) - 1)]))
+            polls += 1
 
     async def consume(self, nonce: str, *, keep: float) -> bool:
-        """Whether this is the first use of what is good for one; it is of no use to anybody after `keep` seconds."""
+        """Whether this is the first use of a single-use nonce, which is forgotten after `keep` seconds."""
         return await self._store.transact(partial(_consume, nonce=nonce, keep=keep, now=self._now()))
 
     async def _pause(self, seconds: float) -> None:
-        """Until somebody in this process decides something, or the time is over."""
+        """Until a decision in this process, or for `seconds`."""
         woken = asyncio.get_running_loop().create_future()
         self._waiting.add(woken)
         try:
@@ -161,14 +168,15 @@ def _settle(future: "asyncio.Future[None]") -> None:
         future.set_result(None)
 
 
-def _told(matter: PendingRow, now: float) -> dict[str, Any]:
-    """What the record says about a decision."""
-    question, answer = matter.question, matter.answer or {}
+def _record(row: PendingRow, now: float) -> dict[str, Any]:
+    """The audit record of a decision."""
+    question = row.question
+    answer = row.answer or {}
     return {
         "v": VERSION,
         "ts": now,
         **{key: question[key] for key in ("session", "user", "role", "origin", "tool", "danger", "args")},
-        "approval": matter.id,
+        "approval": row.id,
         "granted": answer.get("granted"),
         "approved_by": answer.get("by"),
         "scope": answer.get("scope"),
@@ -180,8 +188,8 @@ def _told(matter: PendingRow, now: float) -> dict[str, Any]:
 _COLUMNS = "id, binding, holder, tool, asked, expires, state, question, answer"
 
 
-def _matter(row: tuple[Any, ...], now: float) -> PendingRow:
-    number, binding, holder, tool, asked, expires, state, question, answer = row
+def _row(columns: tuple[Any, ...], now: float) -> PendingRow:
+    number, binding, holder, tool, asked, expires, state, question, answer = columns
     return PendingRow(
         id=number,
         binding=binding,
@@ -196,17 +204,18 @@ def _matter(row: tuple[Any, ...], now: float) -> PendingRow:
 
 
 def _body(tool: str, question: Mapping[str, Any]) -> bytes:
-    reason = ""
     try:
         body = json.dumps(question)
     except TypeError as problem:
-        body, reason = b"", str(problem)
+        raise _unstorable(tool, str(problem)) from None
     if len(body) > LARGEST:
-        reason = f"{len(body):,} bytes are more than {LARGEST:,}"
-    if reason:
-        unkept = f"Tool {tool!r} requires approval, nobody can be asked now, and the call cannot be kept for later"
-        raise ToolError(ErrorCode.LIMIT, f"{unkept}: {reason}")
+        raise _unstorable(tool, f"{len(body):,} bytes exceed the limit of {LARGEST:,}")
     return body
+
+
+def _unstorable(tool: str, reason: str) -> ToolError:
+    problem = f"Tool {tool!r} requires approval, nobody can be asked now, and the call cannot be kept for later"
+    return ToolError(ErrorCode.LIMIT, f"{problem}: {reason}")
 
 
 def _file(database: sqlite3.Connection, *, row: tuple[Any, ...], now: float, most: int) -> tuple[PendingRow, bool]:
@@ -215,15 +224,15 @@ def _file(database: sqlite3.Connection, *, row: tuple[Any, ...], now: float, mos
     waiting = f"FROM approvals WHERE state = '{PENDING}' AND expires > ? AND holder = ?"
     same = database.execute(f"SELECT {_COLUMNS} {waiting} AND binding = ?", (now, holder, binding)).fetchone()
     if same is not None:
-        return _matter(same, now), False
+        return _row(same, now), False
     if database.execute(f"SELECT count(*) {waiting}", (now, holder)).fetchone()[0] >= most:
         raise ToolError(
             ErrorCode.LIMIT,
-            f"Tool {tool!r} requires approval, and {most} calls wait for theirs already",
-            suggestions=("a person must answer them first",),
+            f"Tool {tool!r} requires approval, and {most} approvals are pending already",
+            suggestions=("answer pending approvals first (`toolreeve approvals`)",),
         )
     database.execute(f"INSERT INTO approvals ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)  # noqa: S608
-    return _matter(row, now), True
+    return _row(row, now), True
 
 
 def _decided(database: sqlite3.Connection, *, where: str, values: tuple[str, ...], now: float) -> PendingRow | None:
@@ -232,14 +241,14 @@ def _decided(database: sqlite3.Connection, *, where: str, values: tuple[str, ...
         f" WHERE state IN ('{ALLOWED}', '{DENIED}') AND expires > ? AND {where} ORDER BY asked LIMIT 1",
         (now, *values),
     ).fetchone()
-    return None if row is None else _matter(row, now)
+    return None if row is None else _row(row, now)
 
 
 def _use(database: sqlite3.Connection, *, find: Callable[[sqlite3.Connection], PendingRow | None]) -> PendingRow | None:
-    """Found and marked in one transaction: of two who try, one gets it."""
-    if (matter := find(database)) is not None:
-        database.execute(f"UPDATE approvals SET state = '{USED}' WHERE id = ?", (matter.id,))  # noqa: S608
-    return matter
+    """Found and marked in one transaction: of two callers, one gets it."""
+    if (row := find(database)) is not None:
+        database.execute(f"UPDATE approvals SET state = '{USED}' WHERE id = ?", (row.id,))  # noqa: S608
+    return row
 
 
 def _decide(database: sqlite3.Connection, *, number: str, answer: Mapping[str, Any], now: float) -> bool:
@@ -256,12 +265,12 @@ def _find(database: sqlite3.Connection, *, number: str, now: float) -> PendingRo
         f"SELECT {_COLUMNS} FROM approvals WHERE substr(id, 1, ?) = ? LIMIT 2",  # noqa: S608
         (len(number), number),
     ).fetchall()
-    return _matter(rows[0], now) if number and len(rows) == 1 else None
+    return _row(rows[0], now) if number and len(rows) == 1 else None
 
 
 def _list(database: sqlite3.Connection, *, now: float) -> Sequence[PendingRow]:
     rows = database.execute(f"SELECT {_COLUMNS} FROM approvals ORDER BY asked").fetchall()  # noqa: S608
-    return [_matter(row, now) for row in rows]
+    return [_row(row, now) for row in rows]
 
 
 def _consume(database: sqlite3.Connection, *, nonce: str, keep: float, now: float) -> bool:

@@ -1,7 +1,7 @@
-"""Is there room for one more call in the window? Pure: remembered state and `now` in, new state and a wait out.
+"""Sliding-window rate limit: state and `now` in, new state and a wait out.
 
-At most `calls` in *any* window of `per` seconds, bursts included: a leaky bucket would let nearly twice as many through
-at the edge of two windows. Up to `EXACT` calls each is remembered; above that, calls of one 64th of the window are
+Pure. At most `calls` in *any* window of `per` seconds, bursts included: a leaky bucket would admit nearly twice as many
+at the edge of two windows. Up to `EXACT` calls, each is stored; above that, calls in the same 64th of the window are
 counted together under the time of the last of them, which can make a caller wait a little longer, never shorter.
 """
 
@@ -12,7 +12,7 @@ from toolreeve.core.limits import RateLimit
 
 EXACT = 64
 _MARK = struct.Struct("<dI")
-# A wait is rounded up by more than a wall clock's float can lose, so that whoever waits it out is admitted.
+# A wait is rounded up by more than a wall clock's float can lose, so that a caller that waits is then admitted.
 _SLACK = 1e-6
 
 Marks = Sequence[tuple[float, int]]
@@ -27,12 +27,12 @@ def admit(state: bytes, now: float, limit: RateLimit) -> tuple[bytes, float]:
 
 
 def _recent(marks: Marks, now: float, per: float) -> list[tuple[float, int]]:
-    """What still counts. A mark from further ahead than a window means the clock was set back: it counts from now."""
+    """Marks inside the window. One more than a window ahead means the clock was set back: it counts from now."""
     return [(now if at > now + per else at, count) for at, count in marks if at + per > now]
 
 
 def _wait(marks: Marks, now: float, limit: RateLimit) -> float:
-    """Until enough of the oldest marks have left the window; a limit of no calls at all never opens."""
+    """Until enough of the oldest marks have left the window; a limit of zero calls never admits any."""
     excess = sum(count for _, count in marks) - limit.calls + 1
     for at, count in sorted(marks):
         excess -= count

@@ -1,9 +1,9 @@
-"""Where is the record kept, and when is it safe? One SQLite file, one writer thread, one commit for all who wait.
+"""Store: one SQLite file, one writer thread, one commit for all waiting callers.
 
-Whoever awaits `transact` or `append` is answered after the commit that holds their rows has reached the disk, or with
-an error: never in between. Rows handed to `defer` are on disk within a twentieth of a second; if the disk refuses
-them they are kept and tried again, and once too many wait, `defer` says so and its caller must wait like the others.
-Several processes may share the file, and several event loops of one process may share a Store; a forked child may not.
+A caller of `transact` or `append` is answered after the commit with its rows has reached the disk, or with an error:
+never in between. Lines passed to `defer` are on disk within a twentieth of a second; if a write fails they are kept and
+retried, and once `capacity` lines are pending, `defer` refuses and its caller must wait like the others. Several
+processes may share the file, and several event loops of one process may share a Store; a forked child may not.
 """
 
 import asyncio
@@ -32,18 +32,19 @@ RETRY_DELAY = 0.5
 IDLE = 1.0
 PROBE = 100
 
-_Token = Job | None  # None says that deferred lines wait
+_Token = Job | None  # None announces deferred lines
 
 
 class Store:
-    """`failures` counts commits that the disk refused, `dropped` the lines given up because more than
-    `capacity` had to wait. What was refused is tried again after `retry_delay` seconds."""
+    """`failures` counts failed commits, `dropped` the lines discarded because more than `capacity` were pending.
+    A failed commit is retried after `retry_delay` seconds."""
 
     def __init__(
         self, path: Path, *, read_only: bool = False, capacity: int = CAPACITY, retry_delay: float = RETRY_DELAY
     ) -> None:
         self.path = path
-        self._capacity, self._retry_delay = capacity, retry_delay
+        self._capacity = capacity
+        self._retry_delay = retry_delay
         self.read_only = read_only
         self.failures = 0
         self.dropped = 0
@@ -75,39 +76,40 @@ class Store:
         atexit.register(self._finish)
 
     async def close(self) -> None:
-        """Write all that waits, then let go of the file. Raises ToolError if something could not be written."""
+        """Write everything pending, then close the file. Raises ToolError if something could not be written."""
         await asyncio.to_thread(self._finish)
         if self._lines:
-            raise _unwritten(f"{len(self._lines)} records were still waiting when the store was closed")
+            raise _unwritten(f"{len(self._lines)} records were still pending when the store was closed")
 
     @property
     def backlog(self) -> int:
-        """How many deferred lines wait to be written."""
+        """Number of deferred lines not yet written."""
         return len(self._lines)
 
     async def transact(self, work: Work[T]) -> T:
-        """Do `work` in the writer thread and commit it. It must not end the transaction itself.
+        """Run `work` in the writer thread and commit it. It must not end the transaction itself.
 
-        If `work` raises, its changes alone are undone and the error comes here. A caller that is cancelled while
-        waiting does not stop it.
+        If `work` raises, only its changes are rolled back and the exception is raised here. Cancelling the caller does
+        not stop it.
         """
         value: T = await self._submit(Job(work=work))
         return value
 
     async def read(self, query: Work[T]) -> T:
-        """Ask a question in a thread, on a connection that cannot write. The query must fetch all it needs."""
+        """Run `query` in a thread, on a read-only connection. It must fetch everything it needs."""
         return await asyncio.to_thread(self._query, query)
 
-    def read_now(self, query: Work[T]) -> T:
-        """As `read`, in the caller's thread: for a quick look where nobody can wait."""
+    def read_blocking(self, query: Work[T]) -> T:
+        """As `read`, in the caller's thread: never on an event loop."""
         return self._query(query)
 
     def append(self, line: Any, *, kept: bool) -> asyncio.Future[None]:
-        """Write `line` at once; done when durable. On failure a kept line is tried again, any other is dropped."""
+        """Write `line` now; the future is done when it is durable. On failure a kept line is retried, any other
+        dropped."""
         return self._submit(Job(line=line, kept=kept))
 
     def defer(self, line: Any) -> bool:
-        """Write `line` soon. False if too many wait already: it was not taken."""
+        """Write `line` soon. False, and not taken, if too many are pending."""
         if len(self._lines) >= self._capacity:
             return False
         self._lines.append(line)
@@ -136,7 +138,7 @@ class Store:
             if not self._open:
                 raise _unwritten(f"{self.path} is not open for writing")
             if self._process != os.getpid():
-                raise _unwritten(f"{self.path} was opened by the parent process; open it anew after a fork")
+                raise _unwritten(f"{self.path} was opened by the parent process; open it again after a fork")
             self._tokens.put(token)
 
     def _query(self, query: Work[T]) -> T:
@@ -168,18 +170,18 @@ class Store:
         try:
             while self._open or not self._tokens.empty():
                 jobs = self._gather()
-                self._due = False  # before the lines are taken: whoever defers from here on announces it anew
+                self._due = False  # before the lines are taken: later deferrals announce themselves again
                 lines = self._take(jobs)
                 if jobs or lines:
                     self._write_group(connection, jobs, lines)
                 elif self._log is not None and self._log.unsynced:
-                    self._tell_log(self._log.idle, connection)
+                    self._notify_log(self._log.idle, connection)
         finally:
             connection.close()
             self._abandon()
 
     def _abandon(self) -> None:
-        """Should the thread ever end before it was told to, nobody is left waiting for it."""
+        """If the thread ends unexpectedly, no caller is left waiting for it."""
         with self._gate:
             self._open = False
             jobs = self._drain()
@@ -188,26 +190,29 @@ class Store:
         group_commit.answer(jobs)
 
     def _take(self, jobs: Sequence[Job]) -> list[Any]:
-        """The deferred lines for this group; while the disk refuses, only a few, unless somebody waits for all."""
+        """The deferred lines for this group; while writes fail, only `PROBE` of them, unless a caller awaits all."""
         count = len(self._lines)
         if not self.healthy and not any(job.awaits_all for job in jobs):
             count = min(count, PROBE)
         return [self._lines.popleft() for _ in range(count)]
 
     def _gather(self) -> list[Job]:
-        """Wait for somebody, or for deferred lines to have lingered; then take all who came meanwhile."""
+        """Wait for a job, or for deferred lines to have lingered; then take all jobs queued meanwhile."""
         try:
-            token = self._tokens.get(timeout=self._patience())
+            token = self._tokens.get(timeout=self._wait_seconds())
             if token is None and self._open:
                 token = self._tokens.get(timeout=LINGER)
         except queue.Empty:
             token = None
-        return ([] if token is None else [token]) + self._drain()
+        jobs = [] if token is None else [token]
+        return jobs + self._drain()
 
-    def _patience(self) -> float | None:
+    def _wait_seconds(self) -> float | None:
         if self._lines:
             return self._retry_delay
-        return IDLE if self._log is not None and self._log.unsynced else None
+        if self._log is not None and self._log.unsynced:
+            return IDLE
+        return None
 
     def _drain(self) -> list[Job]:
         tokens = [self._tokens.get() for _ in range(self._tokens.qsize())]
@@ -222,13 +227,13 @@ class Store:
         else:
             self.healthy = True
             if self._log is not None and (everything or any(job.work is not None for job in jobs)):
-                self._tell_log(partial(self._log.committed, lines=everything), connection)
+                self._notify_log(partial(self._log.committed, lines=everything), connection)
         group_commit.answer(jobs)
 
-    def _tell_log(self, tell: Work[None], connection: sqlite3.Connection) -> None:
+    def _notify_log(self, notify: Work[None], connection: sqlite3.Connection) -> None:
         try:
-            tell(connection)
-        except Exception:  # the rows are safe: nothing here may make them look unwritten
+            notify(connection)
+        except Exception:  # the rows are durable: nothing here may make them look unwritten
             self.failures += 1
             logger.exception("after writing to %s", self.path)
 
@@ -247,5 +252,5 @@ def _unwritten(problem: str) -> ToolError:
     return ToolError(
         ErrorCode.AUDIT_ERROR,
         f"the record could not be written: {problem}",
-        suggestions=("free some disk space, or check the permissions of the state directory (`toolreeve doctor`)",),
+        suggestions=("free disk space, or check the permissions of the state directory (`toolreeve doctor`)",),
     )

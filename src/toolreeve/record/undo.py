@@ -1,8 +1,9 @@
-"""How are file changes taken back? What each change replaced is kept, and noted durably before the change is made.
+"""Undo: keeps what file changes replace, and restores it.
 
-Changes are taken back newest first, through the same guard that made them, by a call that can itself be taken back.
-Nothing is touched unless everything can be taken back, or the caller insists; what became of each file is told. A name
-that holds a secret is not written down: such a change can be taken back by the process that made it, and by no other.
+What each change replaces is stored, and the change noted durably, before it is made. Changes are undone newest first,
+through the same guard that made them, by a call that can itself be undone. Nothing is touched unless everything can be
+undone or the caller forces it; the outcome is reported for each file. A name that holds a secret is not written down:
+such a change can be undone only by the process that made it.
 """
 
 import asyncio
@@ -22,15 +23,15 @@ from toolreeve.record.store import Store
 
 MOST_KEPT_BYTES = 1024 * 1024 * 1024
 LONGEST_KEPT = 30 * 24 * 3600.0
-MOST_SWEPT = 256
+MAX_SWEPT = 256
 PRUNE_EVERY = 256
-MOST_UNWRITTEN = 1_000
+MAX_UNWRITTEN = 1_000
 UNNAMED = "unnamed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Noted:
-    """A change as it stands in the table."""
+class NotedChange:
+    """A row of the undo table."""
 
     id: int
     change: Change
@@ -38,24 +39,27 @@ class Noted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoOutcome:
-    """What became of one file: restored, unchanged (it is already as before), conflict, not kept, or failed."""
+    """The outcome for one file: restored, unchanged (already as before), conflict, not kept, or failed."""
 
     path: str
     outcome: str
     reason: str = ""
 
     def to_dict(self) -> dict[str, str]:
-        return {"path": self.path, "outcome": self.outcome} | ({"reason": self.reason} if self.reason else {})
+        shown = {"path": self.path, "outcome": self.outcome}
+        if self.reason:
+            shown["reason"] = self.reason
+        return shown
 
 
 class Sweeper(Protocol):
-    """What removes the temporary name of a change that was killed half-way."""
+    """Removes the temporary file of a change that was interrupted."""
 
     def sweep(self, directory: str, temp: str) -> None: ...
 
 
 class Undo:
-    """Keeps what changes replace (`core.files.Keep`), and brings it back."""
+    """Stores what changes replace (`core.files.Keep`), and restores it."""
 
     largest = LARGEST
 
@@ -68,7 +72,10 @@ class Undo:
         redact: Callable[[str], str],
         most_bytes: int = MOST_KEPT_BYTES,
     ) -> None:
-        self._store, self._now, self._redact, self._most_bytes = store, now, redact, most_bytes
+        self._store = store
+        self._now = now
+        self._redact = redact
+        self._most_bytes = most_bytes
         self._blobs = Blobs(directory, now)
         self._unwritten: dict[int, Change] = {}
 
@@ -89,18 +96,18 @@ class Undo:
         if number % PRUNE_EVERY == 0 or self._blobs.fresh_bytes > self._most_bytes // 8:
             await self.prune()
 
-    async def changes(self, *, call_id: str | None = None, session: str | None = None) -> Sequence[Noted]:
-        """The changes of a call or a session that have not been taken back, newest first."""
+    async def changes(self, *, call_id: str | None = None, session: str | None = None) -> Sequence[NotedChange]:
+        """The changes of a call or a session that have not been undone, newest first."""
         return self._named(await self._store.read(_selection(call_id, session)))
 
     def standing(self, *, call_id: str | None, session: str | None) -> Sequence[Change]:
         """As `changes`, at once, and also before the first start: then nothing has been changed yet."""
         if not self._store.path.exists():
             return []
-        return [noted.change for noted in self._named(self._store.read_now(_selection(call_id, session)))]
+        return [noted.change for noted in self._named(self._store.read_blocking(_selection(call_id, session)))]
 
     def _writable(self, change: Change) -> Change:
-        """The change without secrets in its names."""
+        """The change with secrets in its names redacted."""
         shown = dataclasses.replace(
             change,
             path=self._redact(change.path),
@@ -112,15 +119,16 @@ class Undo:
         return change if shown == change else dataclasses.replace(shown, kind=UNNAMED)
 
     def _without_secret(self, fingerprint: str | None) -> str | None:
-        is_link = fingerprint is not None and fingerprint.startswith("link:")
-        return self._redact(fingerprint) if fingerprint is not None and is_link else fingerprint
+        if fingerprint is not None and fingerprint.startswith("link:"):
+            return self._redact(fingerprint)
+        return fingerprint
 
     def _remember(self, number: int, change: Change) -> None:
         self._unwritten[number] = change
-        if len(self._unwritten) > MOST_UNWRITTEN:
+        if len(self._unwritten) > MAX_UNWRITTEN:
             del self._unwritten[next(iter(self._unwritten))]
 
-    def _named(self, noted: Sequence[Noted]) -> list[Noted]:
+    def _named(self, noted: Sequence[NotedChange]) -> list[NotedChange]:
         return [dataclasses.replace(each, change=self._unwritten.get(each.id, each.change)) for each in noted]
 
     async def restore(
@@ -132,24 +140,24 @@ class Undo:
         session: str | None = None,
         force: bool = False,
     ) -> Sequence[UndoOutcome]:
-        """Take back a call's or a session's changes. Raises ToolError(WRITE_ERROR), and changes nothing, where a file
-        was changed since or is no longer kept, unless forced: then those that can be taken back are."""
+        """Undo a call's or a session's changes. If a file was changed since or is no longer kept, raises
+        ToolError(WRITE_ERROR) and changes nothing; with `force`, undoes the rest."""
         if (call_id is None) == (session is None):
-            raise ToolError(ErrorCode.INVALID_PARAMS, "give either the id of a call or a session")
+            raise ToolError(ErrorCode.INVALID_PARAMS, "give either a call id or a session, not both")
         noted = await self.changes(call_id=call_id, session=session)
         if not noted:
             what = f"the call {call_id!r}" if call_id is not None else f"the session {session!r}"
-            raise ToolError(ErrorCode.INVALID_PARAMS, f"{what} has no file changes that can be taken back")
+            raise ToolError(ErrorCode.INVALID_PARAMS, f"{what} has no file changes to undo")
         blocked = await asyncio.to_thread(self._conflicts, noted, files)
         if blocked and not force:
             raise _refused(blocked)
-        # Taken back once more by the call alone: as part of the session it would undo itself.
+        # The undo can itself be undone by its call only: as part of the session it would undo itself.
         own = dataclasses.replace(call, session="")
-        return [await self._take_back(own, files, each, force=force) for each in noted]
+        return [await self._undo(own, files, each, force=force) for each in noted]
 
-    def _conflicts(self, noted: Sequence[Noted], files: Files) -> list[UndoOutcome]:
-        """The changes that cannot be taken back. Follows what each step would leave behind, so that several changes
-        of one file are compared with each other and only the newest with the disk."""
+    def _conflicts(self, noted: Sequence[NotedChange], files: Files) -> list[UndoOutcome]:
+        """The changes that cannot be undone. Simulates each step, so that several changes of one file are compared with
+        each other and only the newest with the disk."""
         state: dict[str, str | None] = {}
 
         def now(path: str) -> str | None:
@@ -163,33 +171,34 @@ class Undo:
             if reason := self._conflict(change, now):
                 blocked.append(UndoOutcome(path=change.path, outcome="conflict", reason=reason))
             if change.kind == "move":
-                state[change.path], state[change.to] = change.after, change.before
+                state[change.path] = change.after
+                state[change.to] = change.before
             else:
                 state[change.path] = change.before
         return blocked
 
     def _conflict(self, change: Change, now: Callable[[str], str | None]) -> str:
         if change.kind == UNNAMED:
-            return "its name holds a secret and was not written down; only the process that changed it can take it back"
+            return "its name holds a secret and was not recorded; only the process that changed it can undo this"
         place = change.to or change.path
         if now(change.path) == change.before and not change.to:
             return ""
         if change.to and now(change.path) is not None:
-            return "something else stands there now" if now(place) == change.after else "changed since"
+            return "another file is there now" if now(place) == change.after else "changed since"
         if now(place) != change.after:
-            return "changed since" if change.after is not None else "something else stands there now"
+            return "changed since" if change.after is not None else "another file is there now"
         if change.before is not None and not self._is_kept(change):
-            return "what was there before was not kept: it was too large, or is too long ago"
+            return "the former content was not kept: it was too large, or too old"
         return ""
 
     def _is_kept(self, change: Change) -> bool:
         kind, _, digest = (change.before or "").partition(":")
         return kind == "link" or (change.kept and kind == "sha256" and self._blobs.has(digest))
 
-    async def _take_back(self, call: ToolCall, files: Files, noted: Noted, *, force: bool) -> UndoOutcome:
+    async def _undo(self, call: ToolCall, files: Files, noted: NotedChange, *, force: bool) -> UndoOutcome:
         change = noted.change
         if change.kind == UNNAMED:
-            return UndoOutcome(path=change.path, outcome="not kept", reason="its name was not written down")
+            return UndoOutcome(path=change.path, outcome="not kept", reason="its name was not recorded")
         try:
             outcome = await self._reverse(call, files, change, force=force)
             for directory in reversed(change.made):
@@ -220,7 +229,7 @@ class Undo:
             return
         content = self._blobs.load(rest) if kind == "sha256" else None
         if content is None:
-            raise ToolError(ErrorCode.WRITE_ERROR, f"{path}: what was there before is not kept", retryable=False)
+            raise ToolError(ErrorCode.WRITE_ERROR, f"{path}: the former content was not kept", retryable=False)
         await files.write(call, path, content, mode=change.mode)
 
     async def _mark(self, number: int) -> None:
@@ -230,7 +239,7 @@ class Undo:
         await self._store.transact(mark)
 
     async def prune(self) -> None:
-        """Forget what is too old, and the oldest of what is too much."""
+        """Drop changes that are too old, and the oldest beyond the size limit."""
         sizes = self._blobs.sizes()
 
         def forget(connection: sqlite3.Connection) -> set[str]:
@@ -249,23 +258,23 @@ class Undo:
         self._blobs.prune(await self._store.transact(forget))
 
     async def sweep(self, files: Sweeper) -> None:
-        """Remove temporary names that killed processes left beside the files they were about to replace."""
+        """Remove temporary files that killed processes left beside the files they were about to replace."""
 
         def select(connection: sqlite3.Connection) -> list[Change]:
-            rows = connection.execute("SELECT change FROM undo ORDER BY id DESC LIMIT ?", (MOST_SWEPT,))
+            rows = connection.execute("SELECT change FROM undo ORDER BY id DESC LIMIT ?", (MAX_SWEPT,))
             return [_change(body) for (body,) in rows]
 
         for change in await self._store.read(select):
-            if change.temp and not _lives(change.temp):
+            if change.temp and not _is_running(change.temp):
                 files.sweep(str(Path(change.path).parent), change.temp)
 
 
-def _selection(call_id: str | None, session: str | None) -> Callable[[sqlite3.Connection], list[Noted]]:
+def _selection(call_id: str | None, session: str | None) -> Callable[[sqlite3.Connection], list[NotedChange]]:
     column, value = ("call_id", call_id) if call_id is not None else ("session", session)
     query = f"SELECT id, change FROM undo WHERE {column} = ? AND NOT undone ORDER BY id DESC"  # noqa: S608
 
-    def select(connection: sqlite3.Connection) -> list[Noted]:
-        return [Noted(id=number, change=_change(body)) for number, body in connection.execute(query, (value,))]
+    def select(connection: sqlite3.Connection) -> list[NotedChange]:
+        return [NotedChange(id=number, change=_change(body)) for number, body in connection.execute(query, (value,))]
 
     return select
 
@@ -275,17 +284,17 @@ def _change(body: bytes) -> Change:
     return Change(**fields | {"made": tuple(fields["made"])})
 
 
-def _lives(temp: str) -> bool:
-    """Whether the process that made a temporary name still runs: its name says `.toolreeve-<process>-…`."""
+def _is_running(temp: str) -> bool:
+    """Whether the process that made a temporary file, named `.toolreeve-<process>-…`, still runs."""
     process = temp.split("-")[1]
     return process.isdecimal() and Path(f"/proc/{process}").exists()
 
 
 def _refused(blocked: Sequence[UndoOutcome]) -> ToolError:
-    told = "; ".join(f"{each.path}: {each.reason}" for each in blocked[:10])
+    shown = "; ".join(f"{each.path}: {each.reason}" for each in blocked[:10])
     return ToolError(
         ErrorCode.WRITE_ERROR,
-        f"{told}. Nothing was changed; undo with force to take back what can be",
+        f"{shown}. Nothing was changed; undo with force to restore the rest",
         detail=[each.to_dict() for each in blocked],
         retryable=False,
     )

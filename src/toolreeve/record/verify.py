@@ -1,7 +1,7 @@
 """Verification: follows every link and compares the end with the witness.
 
-It tells lost records from tampering. Nothing that a tampered row may hold, of whatever type, keeps the rest from being
-checked.
+It distinguishes lost records from tampering. Nothing that a tampered row may hold, of whatever type, keeps the rest
+from being checked.
 """
 
 import sqlite3
@@ -19,18 +19,20 @@ CHUNK = 250
 SHOWN_PROBLEMS = 100
 
 
-INTACT, LOST, UNWITNESSED, TAMPERED = "intact", "lost", "unwitnessed", "tampered"
+INTACT = "intact"
+LOST = "lost"
+UNWITNESSED = "unwitnessed"
+TAMPERED = "tampered"
 _WORSE = (INTACT, LOST, UNWITNESSED, TAMPERED)
 _STATES = {gaps.LOST: LOST, gaps.REPLACED: TAMPERED}
 
 
 @dataclass(frozen=True, slots=True)
 class ChainProblem:
-    """One thing wrong with the record. `seq` is where it shows, `call_id` whose record that is, where known.
+    """One problem of the record. `seq` is where it shows, `call_id` the call of that record, if known.
 
-    `state` is what the record is for it: lost (records are missing at an end), unwitnessed (whether any are missing
-    cannot be told, for the witness is not to be believed) or tampered. `gap` is the record to accept, where there is
-    one.
+    `state` is the state it puts the record in: lost (records are missing at the end), unwitnessed (unknown whether any
+    are missing, because the witness cannot be trusted) or tampered. `gap` is the record to accept, if there is one.
     """
 
     seq: int
@@ -50,10 +52,10 @@ class ChainProblem:
 
 @dataclass(slots=True)
 class Verification:
-    """`head` is the hash to keep elsewhere. After many problems the rest is counted, not listed.
+    """`head` is the hash to keep elsewhere. Beyond `SHOWN_PROBLEMS`, problems are counted, not listed.
 
-    `gaps` are all that were ever recorded, by number, and `accepted` those that a person has seen. `since` is the first
-    record with a witness, None where there is none yet.
+    `gaps` are all that were ever recorded, by number, and `accepted` those that a person accepted. `since` is the first
+    record with a witness, None if there is none yet.
     """
 
     records: int = 0
@@ -81,9 +83,9 @@ _Row = tuple[int, bytes, bytes, bytes, bytes]
 
 
 def verify(connection: sqlite3.Connection, path: Path, *, expect: bytes | None = None) -> Verification:
-    """Read the whole record as it is at this moment. `expect` is a head hash that was kept elsewhere."""
+    """Read the whole record in one snapshot. `expect` is a head hash that was kept elsewhere."""
     found = Verification()
-    sighted = _look(Witness(path))  # before the rows: a witness of later rows would promise too much
+    sighted = _look(Witness(path))  # before the rows: a later witness would be ahead of them
     try:
         _verify(connection, path, sighted, found, expect)
     except sqlite3.DatabaseError as problem:
@@ -118,7 +120,7 @@ def _look(witness: Witness) -> Sighting | Untrusted:
 
 
 def _consult(connection: sqlite3.Connection, path: Path, sighted: Sighting | Untrusted, found: Verification) -> None:
-    """What the witness says now, and what it said before and nobody has accepted."""
+    """Compare with the witness, and add earlier gaps that were not accepted."""
     known = gaps.read_known(connection)
     found.since = None if known is None else known.since
 
@@ -141,7 +143,7 @@ def _consult(connection: sqlite3.Connection, path: Path, sighted: Sighting | Unt
 
 
 def _rows(connection: sqlite3.Connection) -> Iterator[Sequence[_Row]]:
-    """Chunks of rows as plain bytes, whatever types another hand may have put there, in order of their number."""
+    """Chunks of rows as plain bytes, whatever types tampering may have left, in order of their number."""
     columns = ("call_id", "kind", "body", "hash")
     plain = ", ".join(f"CAST({column} AS BLOB)" for column in columns)
     cursor = connection.execute(f"SELECT seq, {plain} FROM audit ORDER BY seq")  # noqa: S608
@@ -152,8 +154,9 @@ def _rows(connection: sqlite3.Connection) -> Iterator[Sequence[_Row]]:
 def _walk(
     chunks: Iterable[Sequence[_Row]], found: Verification, stored: Head | None, expect: bytes | None
 ) -> dict[int, bytes]:
-    """Follow the links; the hashes found at the stored head, and the expected one, are the answer."""
-    previous, number = GENESIS, 0
+    """Follow the links; returns the hashes found at the stored head, and the expected one."""
+    previous = GENESIS
+    number = 0
     marked = -1 if stored is None else stored.seq
     seen: dict[int, bytes] = {}
     for chunk in chunks:
@@ -178,7 +181,7 @@ def _walk(
 
 
 def _judge(found: Verification, expected: int, seq: int, call_id: bytes | None) -> None:
-    """What is wrong here: something missing before this record, or this record itself?"""
+    """Add the problem at this record: records missing before it, or the record itself."""
     name = (call_id or b"").decode(errors="replace")
     if seq > expected:
         gap = f"record {expected} is" if seq == expected + 1 else f"records {expected} to {seq - 1} are"
@@ -195,7 +198,7 @@ _OWN = frozenset({gaps.GAP.encode(), gaps.ACCEPTED.encode()})
 
 
 def _is_noted(expected: int, row: _Row, previous: bytes) -> bool:
-    """Whether the records missing before this one are those that it says are lost."""
+    """Whether the records missing before this one are those that it reports as lost."""
     seq, call_id, kind, body, digest = row
     if kind != gaps.GAP.encode() or gaps.bounds(_body(body)) != (expected, seq - 1):
         return False
@@ -206,23 +209,23 @@ def _is_noted(expected: int, row: _Row, previous: bytes) -> bool:
 
 
 def _note(found: Verification, seq: int, kind: bytes, body: bytes) -> None:
-    told = _body(body)
+    fields = _body(body)
     if kind == gaps.GAP.encode():
-        found.gaps[seq] = told
-    elif type(told.get("gap")) is int:
-        found.accepted.add(told["gap"])
+        found.gaps[seq] = fields
+    elif type(fields.get("gap")) is int:
+        found.accepted.add(fields["gap"])
 
 
 def _body(body: bytes) -> dict[str, Any]:
     try:
-        told = json.loads(body)
+        value = json.loads(body)
     except ValueError:
         return {}
-    return told if isinstance(told, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def _compare(found: Verification, stored: Head | None, seen: dict[int, bytes]) -> None:
-    """The checkpoint in the database is written with the rows: where they differ, it was by another hand."""
+    """The checkpoint in the database is written with the rows: a difference means tampering."""
     last = found.head.seq
     if stored is None:
         found.add(ChainProblem(last, "the checkpoint was removed from the database"))

@@ -1,7 +1,7 @@
 """Witness file: the last acknowledged record, kept apart from the database.
 
 It is advanced after each commit and before that commit is acknowledged, so an acknowledged record that is missing from
-the database is always known here. It is written in place, one of two lines at a time, and never remade in silence:
+the database is always known here. It is written in place, one of two lines at a time, and never recreated silently:
 a file that is missing or cannot be trusted raises, and `gaps` turns that into a record.
 """
 
@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from toolreeve.core.atomic import sync_directory, write_private
 from toolreeve.record.chain import GENESIS, Head
 
 HIGHEST = 2**53
@@ -23,11 +24,12 @@ _CHECKSUM = 16
 
 
 class Untrusted(Exception):
-    """The witness cannot be believed. `kind` is missing, malformed, foreign or rolled back; `content` what it held."""
+    """The witness cannot be trusted. `kind` is missing, malformed, foreign or rolled back; `content` what it held."""
 
     def __init__(self, kind: str, problem: str, content: bytes = b"") -> None:
         super().__init__(problem)
-        self.kind, self.content = kind, content
+        self.kind = kind
+        self.content = content
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,8 @@ def parse(content: bytes) -> Sighting:
         raise Untrusted("malformed", "it is empty")
     if len(content) != 2 * SIZE:
         raise Untrusted("malformed", f"it has {len(content)} bytes, not {2 * SIZE}", content)
-    first, second = _parse_line(content, 0), _parse_line(content, SIZE)
+    first = _parse_line(content, 0)
+    second = _parse_line(content, SIZE)
     if first.database != second.database:
         raise Untrusted("malformed", "its lines are of two databases", content)
     return max(first, second, key=lambda sighting: sighting.head.seq)
@@ -78,7 +81,7 @@ def _parse_line(content: bytes, start: int) -> Sighting:
 
 
 def is_plausible(head: Head) -> bool:
-    """Only the beginning has the number 0, and only it has the hash of nothing."""
+    """Only the genesis has the number 0, and only it has the zero hash."""
     return 0 <= head.seq <= HIGHEST and len(head.hash) == len(GENESIS) and (head.seq == 0) == (head.hash == GENESIS)
 
 
@@ -110,25 +113,14 @@ class Witness:
                 os.fdatasync(descriptor)
 
     def make(self, sighting: Sighting) -> None:
-        """Begin anew, durably and in one step. What stood there before must have been recorded."""
-        self.path.parent.mkdir(mode=0o700, exist_ok=True)
-        temporary = self.path.with_name(f"{self.path.name}.{os.urandom(8).hex()}")
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            with contextlib.closing(os.fdopen(descriptor, "wb", buffering=0)):
-                os.write(descriptor, sighting.to_line() * 2)
-                os.fsync(descriptor)
-            temporary.replace(self.path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-        for directory in (self.path.parent, self.path.parent.parent):
-            _sync_directory(directory)
+        """Create or replace the file, durably and atomically. Its former content must have been recorded."""
+        write_private(self.path, sighting.to_line() * 2)
+        sync_directory(self.path.parent.parent)
         self._highest = sighting.head.seq
 
     @contextlib.contextmanager
     def _opened(self, how: int, lock: int) -> Iterator[int]:
-        """Opened by its name each time: a file that was taken away or replaced is noticed at the next commit."""
+        """Opened by name each time, so that a removed or replaced file is noticed at the next commit."""
         try:
             descriptor = os.open(self.path, how | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
         except FileNotFoundError:
@@ -150,16 +142,9 @@ def _content(descriptor: int) -> bytes:
 
 
 def _older_line(content: bytes) -> int:
-    first, second = _parse_line(content, 0), _parse_line(content, SIZE)
+    first = _parse_line(content, 0)
+    second = _parse_line(content, SIZE)
     return 0 if first.head.seq <= second.head.seq else SIZE
-
-
-def _sync_directory(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 class EarlierFile:
@@ -178,7 +163,7 @@ class EarlierFile:
         except FileNotFoundError:
             raise Untrusted("missing", "it was removed, or not copied along") from None
         except (OSError, ValueError, KeyError, TypeError) as problem:
-            raise Untrusted("malformed", f"it is no checkpoint: {problem!r}") from None
+            raise Untrusted("malformed", f"it is not a checkpoint: {problem!r}") from None
         if type(head.seq) is not int or not is_plausible(head):
             raise Untrusted("malformed", "no record has this number and hash", content[:400])
         return Sighting(database, head, at)

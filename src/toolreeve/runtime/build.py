@@ -102,7 +102,7 @@ class Assembly:
         self.metrics = Metrics(self._breakers)
         self.teller = EventPublisher(self.bus, self.metrics, self.redactor, time.time)
         self.store = Store(state / DATABASE)
-        self.journal = Journal(self.store, self.redactor, time.time, tell=self.teller.gap)
+        self.journal = Journal(self.store, self.redactor, time.time, on_gap=self.teller.gap)
         self.metrics.watch("toolreeve_audit_backlog", "Records that wait to be written.", lambda: self.store.backlog)
         self.metrics.watch("toolreeve_audit_failures_total", "Writes that failed.", lambda: self.store.failures)
         self.audit = Audit(self.store)
@@ -187,10 +187,10 @@ class Assembly:
             registry=registry,
             policy=policy,
             broker=self.broker,
-            gate=self.gate,
+            admission=self.gate,
             executor=self.executor,
             journal=self.journal,
-            teller=self.teller,
+            events=self.teller,
             services=services,
             clock=time.perf_counter,
             expect=self.fleet.expect if servers else None,

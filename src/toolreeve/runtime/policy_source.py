@@ -5,7 +5,6 @@ when a person answers "always", or when the program changes the PermissionPolicy
 """
 
 import fcntl
-import os
 import re
 import time
 from collections.abc import Iterator, Sequence
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from toolreeve.approval.always_rule import Lasting, rule_text
 from toolreeve.config import Configuration
+from toolreeve.core.atomic import write_private
 from toolreeve.core.call import new_id
 from toolreeve.core.documents import Document, parse_yaml
 from toolreeve.permissions import ExecutionContext, PermissionPolicy
@@ -114,15 +114,7 @@ def _indent(document: Document, text: str) -> str:
 def _replace(path: Path, text: str) -> None:
     """The whole new text or the old one, also after a crash. The file keeps its mode; a new one is its owner's."""
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
-    fresh = path.with_name(f".{path.name}.{new_id()}")
-    try:
-        with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
-    finally:
-        fresh.unlink(missing_ok=True)
+    write_private(path, text.encode(), mode=mode)
 
 
 def _context(configuration: Configuration, rules: Sequence[PermissionRule]) -> ExecutionContext:

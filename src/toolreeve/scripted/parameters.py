@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any
 
 from toolreeve.core.errors import ToolreeveError
 from toolreeve.core.schema import Schema
+from toolreeve.core.suggest import did_you_mean, find_similar
 from toolreeve.scripted.syntax import ITEM_NAMES, Node, Section, Value
 from toolreeve.scripted.template import Terms
 
@@ -43,7 +43,9 @@ def read_parameters(declared: Sequence[Mapping[str, Any]], nodes: Sequence[Node]
         problems += _problems(each, index)
     required = [each["name"] for each in declared if each.get("required") and "default" not in each]
     implied = {name: use for name, use in _uses(nodes).items() if name not in properties}
-    problems += [_misspelt(name, properties) for name in implied if get_close_matches(name, properties, 1, 0.8)]
+    for name in implied:
+        if similar := find_similar(name, properties, limit=1, cutoff=0.8):
+            problems.append(_misspelt(name, similar))
     properties |= {name: {} if use.section else {"type": _SCALARS} for name, use in implied.items()}
     required += [name for name, use in implied.items() if use.required]
     schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
@@ -86,11 +88,9 @@ def _problems(parameter: Mapping[str, Any], index: int) -> Iterator[Wrong]:
             yield Wrong(wrong.text, ("parameters", index, "enum", place), "list values of the parameter's own type")
 
 
-def _misspelt(name: str, properties: Mapping[str, Any]) -> Wrong:
-    near = get_close_matches(name, properties, 1, 0.8)[0]
-    return Wrong(
-        f"uses {name!r}, which is not declared (did you mean {near!r}?)", ("script",), "declare it below parameters"
-    )
+def _misspelt(name: str, similar: list[str]) -> Wrong:
+    problem = f"uses {name!r}, which is not declared ({did_you_mean(similar)})"
+    return Wrong(problem, ("script",), "declare it below parameters")
 
 
 @dataclass(slots=True)

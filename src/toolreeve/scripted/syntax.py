@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from toolreeve.core.schema import nearest
+from toolreeve.core.suggest import hint_similar
 from toolreeve.scripted.filters import FILTERS, LITERALS, MISSING, Filter
 
 Scope = Mapping[str, Any]
@@ -229,7 +229,7 @@ class _Parser:
         if name not in FILTERS:
             known = ", ".join(sorted(FILTERS))
             raise self._problem(
-                f"no filter is called {name!r}{nearest(name, list(FILTERS))}", at=start, fix=f"use one of {known}"
+                f"no filter is called {name!r}{hint_similar(name, list(FILTERS))}", at=start, fix=f"use one of {known}"
             )
         if not source.startswith("(", position):
             return name, (), position

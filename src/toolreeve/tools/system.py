@@ -1,6 +1,5 @@
 """What machine is this, what time is it, which models are there, what was done? Tools that only look."""
 
-import difflib
 import os
 import platform
 from collections.abc import Mapping, Sequence
@@ -14,6 +13,7 @@ from toolreeve.core.effects import Effect, EffectKind, Reach
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Files
 from toolreeve.core.result import Output
+from toolreeve.core.suggest import find_similar
 from toolreeve.core.tool import Arguments, tool
 from toolreeve.tools.calculate import calculate
 from toolreeve.tools.effects import nothing
@@ -104,7 +104,7 @@ def _zone(name: str) -> tzinfo:
         raise ToolError(
             ErrorCode.INVALID_PARAMS,
             f"/timezone: {name[:100]!r} is not a known time zone; use an IANA name such as 'Europe/Berlin', or 'UTC'",
-            suggestions=difflib.get_close_matches(name[:100], known, n=3),
+            suggestions=find_similar(name, known),
         ) from None
 
 

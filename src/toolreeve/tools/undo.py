@@ -25,7 +25,7 @@ def _list_effects(args: Arguments, files: Files) -> Sequence[Effect]:
     return tuple(effects)
 
 
-@tool(danger=DangerLevel.MEDIUM, category="file", effects=_list_effects, inline=True, source="toolreeve")
+@tool(danger=DangerLevel.MEDIUM, category="file", effects=_list_effects, inline=True, blocking=True, source="toolreeve")
 async def undo(ctx: Context, call_id: str | None = None, session: str | None = None, *, force: bool = False) -> Output:
     """Take back what a call, or all calls of a session, changed in files. Changes nothing where a file changed since.
 

@@ -7,7 +7,7 @@ is asked them one by one, in the middle of the call.
 from collections.abc import Awaitable, Collection, Mapping
 from typing import Any
 
-from toolreeve.core.deadline import Deadline, thought
+from toolreeve.core.deadline import Deadline, await_answer
 from toolreeve.core.peer import Era, Peer, PeerError
 from toolreeve.upstream.session.session import UpstreamSession
 from toolreeve.upstream.transports.transport import RemoteError
@@ -80,6 +80,6 @@ async def _answer(question: Any, peer: Peer, deadlines: Collection[Deadline]) ->
 async def _chosen(asking: Awaitable[dict[str, Any]], deadlines: Collection[Deadline]) -> dict[str, Any]:
     """Who cannot be asked and who does not answer has cancelled."""
     try:
-        return await thought(asking, deadlines)
+        return await await_answer(asking, deadlines)
     except (PeerError, TimeoutError):
         return {"action": "cancel"}

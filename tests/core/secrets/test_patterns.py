@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from tests.record.corpus import samples
-from tests.record.ordinary import lines, printed
+from tests.core.secrets.ordinary_output import lines, printed
+from tests.core.secrets.secret_samples import samples
 from toolreeve.core import json as core_json
 from toolreeve.core.secrets.patterns import is_value
 from toolreeve.core.secrets.redactor import MARK, Redactor

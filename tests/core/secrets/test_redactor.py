@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from toolreeve.core import json as core_json
-from toolreeve.core.secrets.patterns import is_telling
+from toolreeve.core.secrets.patterns import is_secret_name
 from toolreeve.core.secrets.redactor import MARK, Redactor
 from toolreeve.core.snapshot import HEAD
 
@@ -24,7 +24,7 @@ PEM = "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\n+/=\n-----END RSA PRIVATE KEY---
         "private_key", "credential", "credentials", "aws_secret_access_key", "jwt",
     ],
 )  # fmt: skip
-def test_a_value_under_a_telling_name_is_redacted(name: str) -> None:
+def test_a_value_under_a_secrets_name_is_redacted(name: str) -> None:
     assert Redactor().value({name: "hunter2"}) == {name: MARK}
 
 
@@ -39,10 +39,10 @@ def test_a_value_under_a_harmless_name_stays(name: str) -> None:
     assert Redactor().value({name: "hunter2"}) == {name: "hunter2"}
 
 
-def test_everything_under_a_telling_name_goes_but_an_answer_of_yes_no_or_nothing() -> None:
-    told = {"password": True, "token": None, "secret": "", "credentials": {"user": "a"}, "pwd": 1234, "cookies": ["x"]}
+def test_everything_under_a_secrets_name_is_redacted_except_booleans_and_empty_values() -> None:
+    value = {"password": True, "token": None, "secret": "", "credentials": {"user": "a"}, "pwd": 1234, "cookies": ["x"]}
 
-    assert Redactor().value(told) == {
+    assert Redactor().value(value) == {
         "password": True,
         "token": None,
         "secret": "",
@@ -137,7 +137,7 @@ SECRET = 'p@ss/wörd+"1"\n\\x'
         "hex",
     ],
 )
-def test_a_registered_secret_is_redacted_in_every_guise(spelled: str) -> None:
+def test_a_registered_secret_is_redacted_in_every_encoding(spelled: str) -> None:
     cleaned = Redactor([SECRET]).text(spelled)
 
     assert cleaned.strip('\\"=') == MARK
@@ -162,7 +162,7 @@ def test_a_secret_with_a_newline_at_its_end_is_found_without_it() -> None:
     assert Redactor(["s3cretvalue\n"]).text("it is s3cretvalue.") == "it is [redacted]."
 
 
-def test_secrets_too_short_to_be_told_from_chance_are_not_looked_for() -> None:
+def test_secrets_that_would_match_by_chance_are_ignored() -> None:
     assert Redactor(["a", "abc", ""]).text("abcabc") == "abcabc"
 
 
@@ -252,7 +252,7 @@ numbers = st.integers(-(2**63), 2**64 - 1)
         max_leaves=6,
     )
 )
-def test_what_the_first_look_lets_pass_needs_no_redaction(value: Any) -> None:
+def test_a_document_that_is_not_suspected_needs_no_redaction(value: Any) -> None:
     redactor = Redactor(["s3cretvalue"])
     document = {"value": value}
     assume(not redactor.suspects(core_json.dumps(document)))
@@ -261,5 +261,5 @@ def test_what_the_first_look_lets_pass_needs_no_redaction(value: Any) -> None:
 
 
 @given(st.text())
-def test_a_telling_name_is_told_for_any_name(name: str) -> None:
-    assert is_telling(name) in (True, False)
+def test_any_name_can_be_checked_for_being_a_secrets(name: str) -> None:
+    assert is_secret_name(name) in (True, False)

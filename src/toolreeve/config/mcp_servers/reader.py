@@ -18,7 +18,8 @@ from toolreeve.config.mcp_servers.schema import SERVER
 from toolreeve.config.mcp_servers.secret_values import veiled
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.errors import ConfigError
-from toolreeve.core.schema import Schema, SchemaProblem, nearest
+from toolreeve.core.schema import Schema, SchemaProblem
+from toolreeve.core.suggest import hint_similar
 from toolreeve.upstream.oauth.settings import OAuthSettings
 from toolreeve.upstream.server_spec import ServerSpec
 
@@ -234,7 +235,7 @@ def _checked(raw: Mapping[str, Any], origin: Origin) -> dict[str, Any]:
     if origin.own and found.unknown:
         known = sorted(OWN)
         raise Rejected(
-            f"unknown key{nearest(found.unknown[0], known)}", f"known are {', '.join(known)}", found.unknown[:1]
+            f"unknown key{hint_similar(found.unknown[0], known)}", f"known are {', '.join(known)}", found.unknown[:1]
         )
     for problem in _problems(found.entry):
         key, *inner = (*problem.pointer.split("/")[1:], "")

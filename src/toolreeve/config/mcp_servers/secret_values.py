@@ -10,7 +10,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from toolreeve.core.secrets.patterns import is_telling
+from toolreeve.core.secrets.patterns import is_secret_name
 from toolreeve.core.secrets.token_patterns import SHAPES
 
 SHORTEST = 8
@@ -27,7 +27,7 @@ def concealed(args: Sequence[str], *tables: Mapping[str, Any]) -> tuple[str, ...
     found = [*_in_arguments(args)]
     for name, value in (item for table in tables for item in table.items()):
         if isinstance(value, str):
-            found += [_bare(value)] if is_telling(name) and not value.startswith("/") else _in_text(value)
+            found += [_bare(value)] if is_secret_name(name) and not value.startswith("/") else _in_text(value)
     return tuple(dict.fromkeys(each for each in found if len(each) >= SHORTEST and "${" not in each))
 
 
@@ -52,17 +52,17 @@ def _each(args: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
     """Each argument with the secrets in it; what follows an option of a telling name is one itself."""
     for before, arg in pairwise(("", *args)):
         follows = before.startswith("-") and "=" not in before and not arg.startswith("-")
-        yield arg, [_bare(arg)] if follows and is_telling(before) else [*_in_text(arg)]
+        yield arg, [_bare(arg)] if follows and is_secret_name(before) else [*_in_text(arg)]
 
 
 def _in_text(text: str) -> Iterator[str]:
     labelled = _LABELLED.fullmatch(text)
-    if labelled and is_telling(labelled[1]):
+    if labelled and is_secret_name(labelled[1]):
         yield _bare(labelled[2])
     plain = text.encode("utf-8", "surrogatepass")
     yield from (found[0].decode("utf-8", "surrogatepass") for found in _shapes().finditer(plain))
     yield from (found[1] for found in _PASSWORD.finditer(text))
-    yield from (found[2] for found in _QUERY.finditer(text) if is_telling(found[1]))
+    yield from (found[2] for found in _QUERY.finditer(text) if is_secret_name(found[1]))
 
 
 @cache

@@ -45,7 +45,7 @@ CODE_FILES: Mapping[str, tuple[str, ...]] = {
     "curl": (".curlrc",),
     "wget": (".wgetrc",),
 }
-"""Files that a program runs, or obeys, without being told their names."""
+"""Files that a program runs or obeys without being given their names."""
 
 COPIERS = words(
     """

@@ -1,4 +1,4 @@
-"""Names of programs, lists of words, and shapes that a word may begin with."""
+"""Program names, word lists, and beginnings of words."""
 
 import re
 from collections.abc import Iterable

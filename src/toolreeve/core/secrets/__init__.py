@@ -1,1 +1,1 @@
-"""Secrets: which paths may hold them, how values are recognised and redacted."""
+"""Secrets: paths that may hold them, recognition and redaction of values."""

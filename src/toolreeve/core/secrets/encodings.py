@@ -1,4 +1,4 @@
-"""In which guises does a secret turn up? As it is, and as JSON, URLs, base64 and hexadecimal write it."""
+"""Encodings of a secret: plain, JSON, URL, base64 and hexadecimal."""
 
 import base64
 import json
@@ -7,20 +7,20 @@ from collections.abc import Iterator
 from urllib.parse import quote_from_bytes
 
 SHORTEST = 4
-SHORTEST_DISGUISED = 6
+SHORTEST_ENCODED = 6
 _RUN = re.compile(rb"[A-Za-z0-9_-]{4,}")
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _ESCAPE = re.compile(r"%[0-9A-F]{2}")
 
 
 def forms(secret: str) -> Iterator[bytes]:
-    """Every spelling worth looking for. Disguises of very short secrets are too common to be told from chance."""
+    """Every form worth searching for. Encoded forms of very short secrets would match by chance."""
     plain = secret.encode("utf-8", "surrogatepass")
     yield plain
     if (stripped := secret.strip()) != secret and len(stripped) >= SHORTEST:
         yield from forms(stripped)
     yield from _in_json(secret)
-    if len(secret) >= SHORTEST_DISGUISED:
+    if len(secret) >= SHORTEST_ENCODED:
         yield from _in_urls(plain)
         yield from _in_base64(plain)
         yield plain.hex().encode()
@@ -43,7 +43,8 @@ def _in_urls(plain: bytes) -> Iterator[bytes]:
 
 
 def _in_base64(plain: bytes) -> Iterator[bytes]:
-    """In a longer text a secret may begin at any of three places of a group; what its neighbours touch is left out."""
+    """Inside a longer text a secret starts at any of three offsets of a group; characters shared with neighbours are
+    left out."""
     for shift in range(3):
         encoded = base64.b64encode(bytes(shift) + plain)
         inner = encoded[(0, 2, 3)[shift] : (shift + len(plain)) * 8 // 6]
@@ -53,6 +54,6 @@ def _in_base64(plain: bytes) -> Iterator[bytes]:
 
 
 def hint(form: bytes) -> bytes | None:
-    """A part of `form` that no further escaping changes; None if it has none."""
+    """A part of `form` that further escaping leaves unchanged; None if there is none."""
     runs: list[bytes] = _RUN.findall(form)
     return max(runs, key=len, default=None)

@@ -1,8 +1,8 @@
-"""Paths that may hold secrets: the one table for file tools and commands.
+"""Secret paths: the one table for file tools and commands.
 
-Pure. Names are compared casefolded, for some file systems do not regard case either: rather one file too many refused
-than one secret read. What is found here is neither read by a tool nor seen by a command, unless the configuration
-names it (`workspace.sensitive_allow`).
+Pure. Names are compared casefolded, because some file systems ignore case: better to refuse one file too many than to
+read one secret. A path found here is neither read by a tool nor seen by a command, unless the configuration names it
+(`workspace.sensitive_allow`).
 """
 
 import re
@@ -20,10 +20,10 @@ _NAMES = (
     r"|\.toolreeve-quarantine-.*"
 )
 SECRET_NAMES = re.compile(_NAMES)
-"""What a single name, casefolded, says by itself."""
+"""Casefolded names that are secret by themselves."""
 
 NEARBY = ".toolreeve-quarantine-"
-"""How directories begin that keep in the workspace what is quarantined: commands are not shown them."""
+"""Prefix of the quarantine directories in the workspace: commands do not see them."""
 
 _PLACES = """
 share/keyrings                  share/kwalletd                  library/keychains

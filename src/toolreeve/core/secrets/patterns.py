@@ -1,6 +1,6 @@
-"""Labelled secrets: values known by what stands before them.
+"""Labelled secrets: values recognised by the label before them.
 
-Patterns are for RE2, over bytes. `HINTS` must match wherever one of them, a token, or a telling name could.
+Patterns are for RE2, over bytes. `HINTS` must match wherever one of them, a token, or a secret's name could.
 """
 
 import re
@@ -103,15 +103,16 @@ _HARMLESS_AFTER = _words(
 _HARMLESS_BEFORE = _words("max min num n total")
 
 
-def is_telling(name: str) -> bool:
-    """Whether a value under this name is a secret. Whole words count: `api_key` and `authToken`, not `max_tokens`."""
+def is_secret_name(name: str) -> bool:
+    """Whether a value of this name is a secret. Whole words count: `api_key` and `authToken`, not `max_tokens`."""
     words = [word.lower() for word in _WORDS_PATTERN.findall(name)]
     if words == ["pass"]:
         return True
     for place, word in enumerate(words):
-        before, after = words[place - 1] if place else "", words[place + 1] if place + 1 < len(words) else ""
-        tells = word in _TELLING or (word == "key" and before in _KEYS)
-        if tells and after not in _HARMLESS_AFTER and before not in _HARMLESS_BEFORE:
+        before = words[place - 1] if place else ""
+        after = words[place + 1] if place + 1 < len(words) else ""
+        is_secret = word in _TELLING or (word == "key" and before in _KEYS)
+        if is_secret and after not in _HARMLESS_AFTER and before not in _HARMLESS_BEFORE:
             return True
     return False
 
@@ -137,12 +138,12 @@ _CODE = (
 
 @cache
 def _compiled() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Compiled when first needed: most starts never are."""
+    """Compiled when first needed: most runs never are."""
     return re.compile(_PLACEHOLDER, re.IGNORECASE), re.compile(_CODE)
 
 
 def is_value(name: str, value: str) -> bool:
-    """Whether what stands after a telling name may be its value: neither code, nor a placeholder, nor a directory.
+    """Whether the text after a secret's name may be its value: neither code, nor a placeholder, nor a directory.
 
     Names in capitals are those of environment variables; their values are never code.
     """

@@ -1,7 +1,7 @@
-"""What must never be written down? Registered secrets, values under telling names, and texts that look like keys.
+"""Redactor: replaces registered secrets, labelled values and token-like text.
 
-Everything runs in linear time. `suspects` is a cheap first look at whole JSON documents: it may be wrong in one
-direction only, so that what it lets pass holds nothing that `value` would have replaced.
+Everything runs in linear time. `suspects` is a cheap check of whole JSON documents: it may be wrong in one direction
+only, so that a document it passes holds nothing that `value` would have replaced.
 """
 
 import math
@@ -12,7 +12,7 @@ from typing import Any
 import re2
 
 from toolreeve.core.secrets import encodings
-from toolreeve.core.secrets.patterns import FIRM, HINTS, LABELLED, is_telling, is_value
+from toolreeve.core.secrets.patterns import FIRM, HINTS, LABELLED, is_secret_name, is_value
 from toolreeve.core.secrets.token_patterns import SHAPES
 from toolreeve.core.snapshot import HEAD, MAX_TEXT, digest, snapshot
 
@@ -23,7 +23,7 @@ _FEW = 20_000
 
 
 def _roomy() -> Any:
-    """Bytes are bytes: a text that is no valid UTF-8 must not end a match."""
+    """Latin-1, so that invalid UTF-8 does not end a match; and enough memory."""
     options = re2.Options()
     options.max_mem = 256 * 1024 * 1024
     options.encoding = re2.Options.Encoding.LATIN1
@@ -32,7 +32,7 @@ def _roomy() -> Any:
 
 @cache
 def _shapes() -> Any:
-    """Compiled when first needed: most starts redact nothing."""
+    """Compiled when first needed: most runs redact nothing."""
     return re2.compile(SHAPES, _roomy())
 
 
@@ -42,19 +42,19 @@ def _labelled() -> Any:
 
 
 _FIRM_GROUPS = 2 * len(FIRM)
-_telling = lru_cache(maxsize=4096)(is_telling)
+_is_secret_name = lru_cache(maxsize=4096)(is_secret_name)
 
 
 class Redactor:
-    """`secrets` are looked for as they are and in the guises of `disguise`. Those below four characters would hit
-    everything and are not looked for."""
+    """Searches for `secrets` in all their `encodings`. Those below four characters would match everywhere and are
+    ignored."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._known: tuple[str, ...] = ()
         self.learn(secrets)
 
     def learn(self, secrets: Iterable[str]) -> None:
-        """Look for these as well from now on."""
+        """Redact these as well from now on."""
         known = [secret for secret in dict.fromkeys((*self._known, *secrets)) if len(secret) >= encodings.SHORTEST]
         self._known = tuple(known)
         forms = sorted({form for secret in known for form in encodings.forms(secret)}, key=len, reverse=True)
@@ -68,14 +68,14 @@ class Redactor:
         return bool(self._hint(document))
 
     def text(self, text: str) -> str:
-        """The text without what must not be seen."""
+        """The text with secrets redacted."""
         plain = text.encode("utf-8", "surrogatepass")
         if self._hint(plain):
             return self._replace(plain).decode("utf-8", "surrogatepass")
         return text
 
     def value(self, value: Any) -> Any:
-        """Arguments or any other value as they may be shown: redacted, long texts cut, bounded in depth and number."""
+        """Any value as it may be shown: redacted, long texts cut, bounded in depth and number."""
         return self._clean(snapshot(value))
 
     def _clean(self, value: Any) -> Any:
@@ -96,12 +96,12 @@ class Redactor:
         return value if math.isfinite(value) else written
 
     def _under(self, key: str, value: Any) -> Any:
-        if value is None or value == "" or isinstance(value, bool) or not _telling(key[:MAX_TEXT]):
+        if value is None or value == "" or isinstance(value, bool) or not _is_secret_name(key[:MAX_TEXT]):
             return self._clean(value)
         return MARK
 
     def _cut(self, text: str) -> dict[str, Any]:
-        """Head and length; a digest too, unless it would let somebody guess at a secret inside."""
+        """Head and length; a digest too, unless it would help to guess a secret inside."""
         plain = text.encode("utf-8", "surrogatepass")
         if self._finds(plain):
             return {"cut": self.text(text[: HEAD + self._reach])[:HEAD], "length": len(text)}
@@ -119,7 +119,7 @@ class Redactor:
 
 
 def _without_labelled(plain: bytes) -> bytes:
-    """Replaces the second group of whichever alternative matched; of the loose ones, only what may be a value."""
+    """Replaces the second group of the alternative that matched; of the loose ones, only what may be a value."""
     kept: list[bytes] = []
     place = 0
     for found in _labelled().finditer(plain):
@@ -140,7 +140,7 @@ def _any_of(forms: list[bytes]) -> Any:
 
 
 class _Hint:
-    """Whether a document holds one of the hints. Built when first asked: more secrets are often learnt before that."""
+    """Whether a document holds one of the hints. Built on first use: more secrets are often learnt before that."""
 
     __slots__ = ("_hints", "_search")
 
@@ -159,10 +159,10 @@ def _always(_: bytes) -> bool:
 
 
 def _search(hints: list[bytes]) -> Callable[[bytes], Any]:
-    """A function whose answer is true if a document holds one of the hints.
+    """A function that is true if a document holds one of the hints.
 
-    A set of RE2 answers in half the time, but finds nothing once its automaton outgrows its memory. So it is used only
-    while that cannot happen: every character of a hint adds about one state.
+    An RE2 set takes half the time, but finds nothing once its automaton outgrows its memory. So it is used only while
+    that cannot happen: every character of a hint adds about one state.
     """
     pattern = b"|".join([HINTS, *map(re2.escape, hints)])
     if sum(map(len, hints)) > _FEW:

@@ -1,4 +1,4 @@
-"""Tokens: secrets that are known by their beginnings.
+"""Token patterns: secrets recognised by their prefixes.
 
 Patterns are for RE2, over bytes. `TOKEN_HINTS` must match wherever `SHAPES` could; it is made from the same tables, so
 that a new row cannot be forgotten there.
@@ -91,7 +91,7 @@ def _any_of(beginnings: str) -> str:
 
 
 def _hints(alphabet: str, beginnings: str) -> str:
-    """The beginnings; of the short ones, which stand in ordinary words too, a little more."""
+    """The prefixes; the short ones, which also occur in ordinary words, with four more characters."""
     return "|".join(
         re.escape(each) if len(each) >= _DISTINCTIVE else f"{re.escape(each)}{alphabet}{{4}}"
         for each in beginnings.split()

@@ -1,4 +1,4 @@
-"""How is the database file opened? Private to its owner, durable at commit, of a version that this release knows.
+"""SQLite connections: private to their owner, durable at commit, migrated.
 
 A file that cannot be used is refused with the reason and the remedy; it is never replaced, emptied or "repaired".
 """
@@ -16,7 +16,7 @@ WAL_BYTES = 64 * 1024 * 1024
 
 
 class StoreError(ToolreeveError):
-    """The database cannot be opened: says why, and what to do about it."""
+    """The database cannot be opened; the message says why and what to do."""
 
 
 def open_writer(path: Path) -> sqlite3.Connection:
@@ -44,7 +44,7 @@ def open_reader(path: Path) -> sqlite3.Connection:
     try:
         return _connect_reading(path, "mode=ro")
     except sqlite3.OperationalError as problem:
-        # A database in WAL mode needs its side files; in a read-only directory only a closed one can be read without.
+        # A WAL database needs its side files; in a read-only directory only a cleanly closed one can be read.
         if path.with_name(path.name + "-wal").exists():
             raise _unusable(path, problem) from problem
     except sqlite3.Error as problem:
@@ -88,7 +88,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:
-    """All steps that are missing, in one transaction; another process may have been faster."""
+    """Apply all missing migrations in one transaction; another process may have been faster."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         version = _version(connection)
@@ -119,7 +119,7 @@ def _refuse_newer(path: Path, version: int) -> None:
 def _unusable(path: Path, problem: Exception) -> StoreError:
     reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
     if isinstance(problem, sqlite3.DatabaseError) and not isinstance(problem, sqlite3.OperationalError):
-        remedy = "It is damaged or no Toolreeve database: move it away (keep it, it may be evidence) and start anew."
+        remedy = "It is damaged or not a Toolreeve database: move it away (keep it as evidence) and start again."
     else:
-        remedy = "Check the permissions and free space of its directory, or choose another state directory."
+        remedy = "Check the permissions and free space of its directory, or choose another state directory (state.dir)."
     return StoreError(f"{path} cannot be used: {reason}. {remedy}")

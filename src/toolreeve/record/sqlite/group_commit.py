@@ -1,6 +1,6 @@
-"""How do many writes become one commit? Each under a savepoint of its own, all in one transaction, all told at once.
+"""Group commit: many writes in one transaction, each under its own savepoint.
 
-A group is on disk as a whole or not at all; one failing work takes nobody else down with it.
+A group is on disk as a whole or not at all; one failing job does not affect the others.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ Work = Callable[[sqlite3.Connection], T]
 
 
 class Log(Protocol):
-    """What turns deferred and appended lines into rows. Called in the writer thread.
+    """Turns deferred and appended lines into rows. Called in the writer thread.
 
     While `unsynced` is set, `idle` is called once nothing was written for a second.
     """
@@ -21,22 +21,24 @@ class Log(Protocol):
     unsynced: bool
 
     def write(self, connection: sqlite3.Connection, lines: Sequence[Any]) -> None:
-        """Inside the transaction. After a failure the same lines may come again."""
+        """Inside the transaction. After a failure the same lines may be passed again."""
 
     def committed(self, connection: sqlite3.Connection, lines: Sequence[Any]) -> None:
-        """The lines, or whatever else was done, are on disk. Called outside any transaction, before anybody is told."""
+        """The group is on disk. Called outside any transaction, before any caller is answered."""
 
     def idle(self, connection: sqlite3.Connection) -> None:
         """Nothing was written for a while. Called outside any transaction."""
 
 
 class Job:
-    """Somebody waits: for `work` to be done, for `line` to be written, or just for all before it."""
+    """A waiting caller: for `work` to be done, for `line` to be written, or for everything before it."""
 
     __slots__ = ("future", "kept", "line", "loop", "problem", "value", "work")
 
     def __init__(self, *, work: Work[Any] | None = None, line: Any = None, kept: bool = False) -> None:
-        self.work, self.line, self.kept = work, line, kept
+        self.work = work
+        self.line = line
+        self.kept = kept
         self.loop = asyncio.get_running_loop()
         self.future: asyncio.Future[Any] = self.loop.create_future()
         self.value: Any = None
@@ -48,7 +50,7 @@ class Job:
 
 
 def commit(connection: sqlite3.Connection, jobs: Sequence[Job], lines: Sequence[Any], log: Log | None) -> None:
-    """Raises if the group as a whole could not be written; what a single work raised is kept in its job."""
+    """Raises if the group as a whole could not be written; an exception of a single job is stored in it."""
     works = [job for job in jobs if job.work is not None]
     if not works and not lines:
         return
@@ -71,7 +73,7 @@ def _attempt(connection: sqlite3.Connection, job: Job) -> None:
         job.value = job.work(connection) if job.work is not None else None
     except Exception as problem:
         if not connection.in_transaction:
-            raise  # SQLite itself gave up the whole transaction, as it does on a full disk
+            raise  # SQLite itself rolled back the whole transaction, as on a full disk
         connection.execute("ROLLBACK TO job")
         job.problem = RuntimeError("the work raised StopIteration") if isinstance(problem, StopIteration) else problem
     connection.execute("RELEASE job")
@@ -86,7 +88,7 @@ def answer(jobs: Sequence[Job]) -> None:
         try:
             loop.call_soon_threadsafe(_resolve, own)
         except RuntimeError:
-            continue  # the loop has closed: nobody waits there any more
+            continue  # the loop has closed: no caller is left
 
 
 def _resolve(jobs: Sequence[Job]) -> None:

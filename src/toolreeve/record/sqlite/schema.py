@@ -1,4 +1,7 @@
-"""Which tables hold the record? Each migration is applied once, in order; none is ever edited after a release."""
+"""Database migrations, applied once each, in order.
+
+None is ever edited after a release.
+"""
 
 MIGRATIONS: tuple[str, ...] = (
     """

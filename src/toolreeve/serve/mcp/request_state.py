@@ -6,6 +6,7 @@ with the very request it was given for. Why a note was refused is not said: whoe
 
 import base64
 import binascii
+import contextlib
 import hashlib
 import hmac
 import os
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from toolreeve.core import json
+from toolreeve.core.atomic import create_private
 from toolreeve.core.errors import ConfigError
 
 LIFETIME = 600.0
@@ -152,18 +154,5 @@ def kept(directory: Path) -> list[bytes]:
 
 
 def _make(path: Path) -> None:
-    """Written aside and linked into place, so that of several processes one wins and all read the same."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    aside = path.with_name(f"{path.name}.{os.urandom(8).hex()}")
-    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(os.urandom(32).hex().encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        try:
-            os.link(aside, path)
-        except FileExistsError:
-            return
-    finally:
-        aside.unlink(missing_ok=True)
+    with contextlib.suppress(FileExistsError):  # another process was faster: all read its key
+        create_private(path, os.urandom(32).hex().encode() + b"\n")

@@ -4,13 +4,13 @@ A word that chooses nothing is a mistake and is said to be one, and so is a text
 unset variable leaves: a toolset with a typo must not quietly be another.
 """
 
-import difflib
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from toolreeve.core.errors import ConfigError
 from toolreeve.core.names import canonical
+from toolreeve.core.suggest import did_you_mean, find_similar
 from toolreeve.core.tool import ToolSpec
 
 SPELLINGS = {
@@ -83,8 +83,7 @@ def check_patterns(patterns: Toolset, specs: Sequence[ToolSpec], servers: Iterab
     known = {spec.name for spec in specs} | {spec.category for spec in specs} | set(SPELLINGS) | set(servers)
     for word in (*patterns.chosen, *patterns.removed):
         if not any(word.fits(spec) for spec in specs) and not _may_fit_later(word, servers):
-            near = difflib.get_close_matches(word.text[:64], known, n=3, cutoff=0.5)
-            hint = f"did you mean {', '.join(map(repr, near))}?" if near else "see `toolreeve tools`"
+            hint = did_you_mean(find_similar(word.text, known, cutoff=0.5)) or "see `toolreeve tools`"
             problem = f"{word.text!r} is no tool, category or server, and no tool fits it"
             raise ConfigError(problem, source="toolset", fix=hint)
 

@@ -77,7 +77,7 @@ class PendingRequest:
             self.tell("notifications/message", params)
 
     @property
-    def is_telling(self) -> bool:
+    def is_secret_name(self) -> bool:
         return self._teller is not None
 
     async def told(self) -> None:

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from toolreeve.core.deadline import Deadline, thought
+from toolreeve.core.deadline import Deadline, await_answer
 from toolreeve.core.peer import Era, Peer, PeerError
 from toolreeve.upstream.session.request import PendingRequest
 
@@ -66,7 +66,7 @@ class ServerRequests:
         asking = peer.request(method, params)
         try:
             person = method == "elicitation/create"
-            answer = await (thought(asking, self._deadlines(peer)) if person else asking)
+            answer = await (await_answer(asking, self._deadlines(peer)) if person else asking)
             self._answer(number, answer)
         except PeerError as problem:
             self._refuse(number, problem)

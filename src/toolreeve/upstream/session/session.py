@@ -120,7 +120,7 @@ class UpstreamSession:
         try:
             self._send(number, method, self._stamped(number, params, peer))
             message = await flight.answer
-            if flight.is_telling:
+            if flight.is_secret_name:
                 await flight.told()
             return _result(message)
         except (asyncio.CancelledError, TimeoutError) as problem:

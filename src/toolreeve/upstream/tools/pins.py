@@ -5,15 +5,14 @@ What a person accepts is the very definition that was shown: one that changed ag
 """
 
 import hashlib
-import sqlite3
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import orjson
 
 from toolreeve.core import json
+from toolreeve.record.pins import OfferedDefinition, PinStore
 from toolreeve.record.store import Store
 
 FIELDS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
@@ -57,7 +56,8 @@ class Pins:
     """The pins of all servers, shared by all processes that use the store. `note` puts what is accepted on record."""
 
     def __init__(self, store: Store, *, note: Note | None = None) -> None:
-        self._store, self._note = store, note
+        self._pins = PinStore(store, lambda definition: digest(json.loads(definition)))
+        self._note = note
 
     async def compare(self, home: Home, offered: Mapping[str, Definition]) -> Mapping[str, ToolChanged]:
         """Pin what is seen for the first time; the tools that differ from their pins.
@@ -65,11 +65,11 @@ class Pins:
         Both by their names here, without the prefix: by that name a tool is known to models and to the policy, and a
         server has more than one spelling that leads to it.
         """
-        rows = [(tool, digest(each), json.dumps(each)) for tool, each in offered.items()]
-        differing = await self._store.transact(partial(_compare, home=home, rows=rows))
+        rows = [OfferedDefinition(tool, digest(each), json.dumps(each)) for tool, each in offered.items()]
+        differing = await self._pins.compare(home.server, home.place, rows)
         return {
-            tool: ToolChanged(tool=tool, pinned=pinned, offered=offered[tool], news=news)
-            for tool, (pinned, news) in differing.items()
+            tool: ToolChanged(tool=tool, pinned=json.loads(pin.definition), offered=offered[tool], news=pin.is_new)
+            for tool, pin in differing.items()
         }
 
     async def record(self, home: Home, tool: str, difference: str) -> None:
@@ -80,74 +80,25 @@ class Pins:
 
     async def changed(self, server: str) -> Mapping[Home, Sequence[ToolChanged]]:
         """What waits for a person, as any process has last seen it."""
-        return await self._store.read(partial(_waiting, server=server))
+        found: dict[Home, list[ToolChanged]] = {}
+        for pin in await self._pins.waiting(server):
+            change = ToolChanged(tool=pin.tool, pinned=json.loads(pin.definition), offered=json.loads(pin.offered))
+            found.setdefault(Home(server=server, place=pin.place), []).append(change)
+        return found
 
     async def accept(self, home: Home, changes: Sequence[ToolChanged]) -> Sequence[str]:
         """Pin these as they were offered; the tools that have been offered differently since are left as they are."""
-        accepted = await self._store.transact(partial(_accept, home=home, changes=changes))
+        wanted = {each.tool: digest(each.offered) for each in changes}
+        accepted = await self._pins.accept(home.server, home.place, wanted)
         if accepted and self._note is not None:
-            told = {each.tool: digest(each.offered).hex() for each in changes if each.tool in accepted}
+            told = {tool: wanted[tool].hex() for tool in accepted}
             await self._note("pins", {"server": home.server, "place": home.place, "accepted": told})
         return accepted
 
     def accepted_now(self, home: Home, change: ToolChanged) -> bool:
-        """Whether a person has accepted this change by now, perhaps in another process. A quick look."""
-        return self._store.read_now(partial(_pinned, home=home, tool=change.tool)) == digest(change.offered)
+        """Whether a person has accepted this change by now, perhaps in another process. Blocks: for a thread."""
+        return self._pins.read_pinned_digest(home.server, home.place, change.tool) == digest(change.offered)
 
     async def accepted(self, home: Home, change: ToolChanged) -> bool:
-        pinned = await self._store.read(partial(_pinned, home=home, tool=change.tool))
+        pinned = await self._pins.pinned_digest(home.server, home.place, change.tool)
         return pinned == digest(change.offered)
-
-
-_Rows = Sequence[tuple[str, bytes, bytes]]
-
-
-def _compare(database: sqlite3.Connection, *, home: Home, rows: _Rows) -> dict[str, tuple[Definition, bool]]:
-    known = {tool: rest for tool, *rest in database.execute(_KNOWN, (home.server, home.place))}
-    differing: dict[str, tuple[Definition, bool]] = {}
-    for tool, found, definition in rows:
-        pinned = known.get(tool)
-        if pinned is None:
-            database.execute(_PIN, (home.server, home.place, tool, found, definition))
-        elif pinned[0] != found:
-            news = pinned[2] is None or digest(json.loads(pinned[2])) != found
-            differing[tool] = (json.loads(pinned[1]), news)
-            if news:
-                database.execute(_OFFER, (definition, home.server, home.place, tool))
-        elif pinned[2] is not None:
-            database.execute(_SAME, (home.server, home.place, tool))
-    return differing
-
-
-def _waiting(database: sqlite3.Connection, *, server: str) -> dict[Home, list[ToolChanged]]:
-    found: dict[Home, list[ToolChanged]] = {}
-    for place, tool, pinned, offered in database.execute(_WAITING, (server,)):
-        change = ToolChanged(tool=tool, pinned=json.loads(pinned), offered=json.loads(offered))
-        found.setdefault(Home(server=server, place=place), []).append(change)
-    return found
-
-
-def _accept(database: sqlite3.Connection, *, home: Home, changes: Sequence[ToolChanged]) -> list[str]:
-    accepted = []
-    for change in changes:
-        row = database.execute(_OFFERED, (home.server, home.place, change.tool)).fetchone()
-        if row is not None and row[0] is not None and digest(json.loads(row[0])) == digest(change.offered):
-            where = (home.server, home.place, change.tool)
-            database.execute(_ACCEPT, (digest(change.offered), *where))
-            accepted.append(change.tool)
-    return accepted
-
-
-def _pinned(database: sqlite3.Connection, *, home: Home, tool: str) -> bytes | None:
-    row = database.execute(_DIGEST, (home.server, home.place, tool)).fetchone()
-    return None if row is None else bytes(row[0])
-
-
-_KNOWN = "SELECT tool, digest, definition, offered FROM pins WHERE server = ? AND place = ?"
-_PIN = "INSERT INTO pins (server, place, tool, digest, definition) VALUES (?, ?, ?, ?, ?)"
-_OFFER = "UPDATE pins SET offered = ? WHERE server = ? AND place = ? AND tool = ?"
-_SAME = "UPDATE pins SET offered = NULL WHERE server = ? AND place = ? AND tool = ?"
-_WAITING = "SELECT place, tool, definition, offered FROM pins WHERE server = ? AND offered IS NOT NULL ORDER BY tool"
-_OFFERED = "SELECT offered FROM pins WHERE server = ? AND place = ? AND tool = ?"
-_ACCEPT = "UPDATE pins SET digest = ?, definition = offered, offered = NULL WHERE server = ? AND place = ? AND tool = ?"
-_DIGEST = "SELECT digest FROM pins WHERE server = ? AND place = ? AND tool = ?"

@@ -51,7 +51,7 @@ def new_tool(name: str, definition: Definition, upstream: Upstream, screen: Scre
     )
     promised = None if spec.output is None else OutputSchema(spec.output)
     run = _caller(definition["name"], upstream, promised, repeatable=read_only or idempotent)
-    return BoundTool(spec=spec, run=run, input=schema, inline=True, screen=screen)
+    return BoundTool(spec=spec, run=run, input=schema, inline=True, screen=screen, blocking=screen is not None)
 
 
 def _judge(definition: Definition, *, trusted: bool, said: DangerLevel | None) -> tuple[bool, bool, DangerLevel]:

@@ -8,11 +8,11 @@ from tests.world import World
 from toolreeve import DangerLevel, tool
 from toolreeve.serve.mcp.connection import MOST_RUNNING, McpConnection
 from toolreeve.serve.mcp.request_context import RequestContext
-from toolreeve.system_info import Counter
+from toolreeve.system_info import SystemInfoHandlers
 
 
 async def test_there_is_an_end_to_how_much_runs_at_once() -> None:
-    class Slow(Counter):
+    class Slow(SystemInfoHandlers):
         async def call(self, params: Any, caller: RequestContext) -> dict[str, Any]:
             await asyncio.Event().wait()
             return {}
@@ -56,7 +56,7 @@ async def test_a_cancelled_call_ends_and_is_not_answered(world: World) -> None:
 
 
 async def test_a_crash_at_the_desk_is_told_without_its_details() -> None:
-    class Broken(Counter):
+    class Broken(SystemInfoHandlers):
         async def call(self, params: Any, caller: RequestContext) -> dict[str, Any]:
             raise RuntimeError("/home/somebody/secret")
 
@@ -68,7 +68,7 @@ async def test_a_crash_at_the_desk_is_told_without_its_details() -> None:
 
 
 async def test_an_answer_that_is_no_json_is_an_error_and_not_silence() -> None:
-    class Odd(Counter):
+    class Odd(SystemInfoHandlers):
         async def call(self, params: Any, caller: RequestContext) -> dict[str, Any]:
             return {"content": {1, 2}}
 
@@ -80,7 +80,7 @@ async def test_an_answer_that_is_no_json_is_an_error_and_not_silence() -> None:
 
 
 async def test_requests_that_still_run_at_the_end_are_told_that_it_is_over() -> None:
-    class Slow(Counter):
+    class Slow(SystemInfoHandlers):
         async def call(self, params: Any, caller: RequestContext) -> dict[str, Any]:
             await asyncio.Event().wait()
             return {}

@@ -14,7 +14,7 @@ from tests.serve.mcp.room import Room, room
 from tests.world import World
 from toolreeve.serve.mcp.connection import McpConnection
 from toolreeve.serve.mcp.protocol import WireError
-from toolreeve.system_info import Counter
+from toolreeve.system_info import SystemInfoHandlers
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_no_line_ends_the_conversation_and_every_answer_is_json_rpc(lines: list[
 
 async def _hostile(lines: list[bytes], handshake: bool) -> None:
     client = Room()
-    client.talk = McpConnection(Counter(), client, session="one")
+    client.talk = McpConnection(SystemInfoHandlers(), client, session="one")
     if handshake:
         await client.greet()
     for line in lines:

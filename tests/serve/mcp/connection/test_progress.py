@@ -11,7 +11,7 @@ from tests.world import World
 from toolreeve.core.peer import Era, PeerError
 from toolreeve.serve.mcp.connection import McpConnection
 from toolreeve.serve.mcp.request_context import ClientInfo, RequestContext
-from toolreeve.system_info import Counter
+from toolreeve.system_info import SystemInfoHandlers
 
 
 async def test_progress_is_told_with_growing_numbers_to_whoever_asked_for_it(world: World) -> None:
@@ -39,7 +39,7 @@ async def test_progress_is_told_with_growing_numbers_to_whoever_asked_for_it(wor
 )
 async def test_progress_grows_whatever_is_reported(given: list[Any], told: list[float]) -> None:
     client = Room()
-    client.talk = McpConnection(Counter(), client, session="one")
+    client.talk = McpConnection(SystemInfoHandlers(), client, session="one")
     sender = ClientInfo(view=None, era=Era.LEGACY, session="one")  # type: ignore[arg-type]
     caller = RequestContext(sender, client.talk, progress_token="t")
 
@@ -54,7 +54,7 @@ async def test_progress_grows_whatever_is_reported(given: list[Any], told: list[
 )
 async def test_log_lines_below_the_wanted_level_are_not_told(least: str | None, told: list[str]) -> None:
     client = Room()
-    client.talk = McpConnection(Counter(), client, session="one")
+    client.talk = McpConnection(SystemInfoHandlers(), client, session="one")
     caller = RequestContext(ClientInfo(view=None, era=Era.LEGACY, session="one", log_level=least), client.talk)  # type: ignore[arg-type]
 
     for level in ("debug", "error", "loud", 7):
@@ -74,7 +74,7 @@ async def test_a_level_that_is_none_is_refused(world: World) -> None:
 
 async def test_a_caller_hears_nothing_more_once_it_is_answered() -> None:
     client = Room()
-    client.talk = McpConnection(Counter(), client, session="one")
+    client.talk = McpConnection(SystemInfoHandlers(), client, session="one")
     sender = ClientInfo(view=None, era=Era.LEGACY, session="one", log_level="info")  # type: ignore[arg-type]
     caller = RequestContext(sender, client.talk, progress_token=1)
     caller.closed = True

@@ -11,7 +11,7 @@ from tests.serve.mcp.room import Room, room
 from tests.world import World
 from toolreeve.core.peer import PeerError
 from toolreeve.serve.mcp.connection import McpConnection
-from toolreeve.system_info import Counter
+from toolreeve.system_info import SystemInfoHandlers
 
 
 async def test_the_client_is_asked_over_the_same_wire(world: World) -> None:
@@ -75,7 +75,7 @@ async def test_a_question_is_taken_back_when_its_call_is_cancelled(world: World)
 
 async def test_a_person_who_is_asked_when_the_client_goes_away_is_not_waited_for() -> None:
     client = Room()
-    client.talk = McpConnection(Counter(), client, session="one")
+    client.talk = McpConnection(SystemInfoHandlers(), client, session="one")
     asked = asyncio.create_task(client.talk.request("elicitation/create", {}))
     await client.next()
     await client.talk.finish(0)

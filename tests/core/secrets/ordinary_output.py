@@ -1,4 +1,4 @@
-"""Ordinary output, as tools print it, from what is on every machine: code, lists, digests, logs. No secrets in it."""
+"""Ordinary tool output from any machine: code, lists, digests, logs. It holds no secrets."""
 
 import base64
 import hashlib
