@@ -320,7 +320,7 @@ KILLED = """
 import asyncio, sys
 from pathlib import Path
 from toolreeve.core.call import ToolCall
-from toolreeve.guard.files.workspace import Workspace
+from toolreeve.guard.files.workspace import WorkspaceFiles
 from toolreeve.core.secrets.redactor import Redactor
 from toolreeve.record.store import Store
 from toolreeve.record.undo import Undo
@@ -329,7 +329,7 @@ root, state = Path(sys.argv[1]), Path(sys.argv[2])
 async def main():
     store = Store(state / "db")
     await store.start()
-    files = Workspace(root, keep=Undo(store, state / "undo", time.time, redact=str), unnamed_files=False)
+    files = WorkspaceFiles(root, keep=Undo(store, state / "undo", time.time, redact=str), unnamed_files=False)
     for n in range(100_000):
         call = ToolCall(tool="t", args={}, session="killed")
         await files.write(call, "file", b"%06d" % n * 1000)

@@ -16,7 +16,7 @@ def test_what_the_host_obeys_is_not_made_changed_deleted_or_moved(place: Place, 
     (place.root / "mine").write_text("x")
 
     assert place.write_refusal(path) is ErrorCode.PATH_FORBIDDEN
-    with pytest.raises(ToolError, match=r"workspace\.sensitive_allow|steers the runtime"):
+    with pytest.raises(ToolError, match=r"workspace\.sensitive_allow|controls the runtime"):
         run(place.files.move(CALL, "mine", path))
     there = place.root / path
     there.parent.mkdir(parents=True, exist_ok=True)
@@ -51,7 +51,7 @@ def test_a_guarded_path_is_refused_through_links(place: Place) -> None:
 
 
 def test_what_the_configuration_names_may_be_changed(place: Place) -> None:
-    files = place.workspace(named=[".github", "*.code-workspace"])
+    files = place.workspace(sensitive_allow=[".github", "*.code-workspace"])
 
     run(files.write(CALL, ".github/workflows/ci.yml", b"x"))
     run(files.write(CALL, "app.code-workspace", b"x"))
@@ -62,12 +62,12 @@ def test_what_the_configuration_names_may_be_changed(place: Place) -> None:
 def test_the_environment_that_the_runtime_runs_from_is_not_changed(place: Place) -> None:
     packages = place.root / ".venv/lib"
     packages.mkdir(parents=True)
-    files = place.workspace(environment=[str(place.root / ".venv")], named=[".venv"])
+    files = place.workspace(environment=[str(place.root / ".venv")], sensitive_allow=[".venv"])
 
     for path in (".venv/lib/x.pth", ".venv/bin/python", ".venv"):
-        with pytest.raises(ToolError, match="steers the runtime"):
+        with pytest.raises(ToolError, match="controls the runtime"):
             run(files.write(CALL, path, b"import os"))
-    with pytest.raises(ToolError, match="steers the runtime"):
+    with pytest.raises(ToolError, match="controls the runtime"):
         run(files.move(CALL, ".venv", "elsewhere"))
 
 

@@ -210,8 +210,8 @@ class TestMissing:
 UNPRIVILEGED = """
 import os, sys
 from toolreeve.core.errors import ToolError
-from toolreeve.guard.files.workspace import Workspace
-files = Workspace(sys.argv[1], backend=sys.argv[2])
+from toolreeve.guard.files.workspace import WorkspaceFiles
+files = WorkspaceFiles(sys.argv[1], backend=sys.argv[2])
 if os.geteuid() == 0:
     os.seteuid(65534)
 try:

@@ -100,7 +100,7 @@ class TestInAWorkspace:
     def test_a_secret_that_the_configuration_names_is_allowed(self, place: Place) -> None:
         (place.root / ".env").write_text("TOKEN=1")
         (place.root / ".env.test").write_text("x")
-        files = place.workspace(named=[".env.test"])
+        files = place.workspace(sensitive_allow=[".env.test"])
 
         assert files.read(".env.test", 10).data == b"x"
         with pytest.raises(ToolError, match="may hold secrets"):
@@ -121,8 +121,8 @@ class TestInAWorkspace:
         assert place.read("toolreeve.toml") == b"x"
         for path in ("toolreeve.toml", "policy.yaml", ".toolreeve/anything", "./docs/../policy.yaml", "TOOLREEVE.toml"):
             assert place.write_refusal(path) is ErrorCode.PATH_FORBIDDEN
-        files = place.workspace(named=["toolreeve.toml"])
-        with pytest.raises(ToolError, match="steers the runtime"):
+        files = place.workspace(sensitive_allow=["toolreeve.toml"])
+        with pytest.raises(ToolError, match="controls the runtime"):
             run(files.write(CALL, "toolreeve.toml", b""))
 
     def test_protected_state_is_refused_and_so_is_moving_what_holds_it(self, place: Place) -> None:
@@ -134,7 +134,7 @@ class TestInAWorkspace:
         for path in ("var/state/db", "var/state"):
             with pytest.raises(ToolError, match="own state"):
                 files.read(path, 10)
-        with pytest.raises(ToolError, match="steers the runtime"):
+        with pytest.raises(ToolError, match="controls the runtime"):
             run(files.move(CALL, "var", "elsewhere"))
         assert [found.path for found in files.walk("var")] == []
 

@@ -12,7 +12,7 @@ from tests.guard.place import CALL, Place, names, run
 from toolreeve.core.call import ToolCall
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Change, Changed
-from toolreeve.guard.files.writer import LARGEST_COPIED
+from toolreeve.guard.files.writer import MAX_COPIED
 
 
 class Notes:
@@ -86,17 +86,17 @@ class TestWriting:
     def test_a_file_too_large_to_copy_is_appended_to_in_place_unless_it_has_other_names(self, place: Place) -> None:
         large = place.root / "large.log"
         with large.open("wb") as file:
-            file.truncate(LARGEST_COPIED + 1)
+            file.truncate(MAX_COPIED + 1)
 
         changed = run(place.files.write(CALL, "large.log", b"end", append=True))
         os.link(large, place.root / "other")
 
-        assert (changed.size, changed.undoable) == (LARGEST_COPIED + 4, False)
+        assert (changed.size, changed.undoable) == (MAX_COPIED + 4, False)
         with place.files.open("large.log") as reader:
-            assert reader.read(LARGEST_COPIED + 1, 10) == b"end"
+            assert reader.read(MAX_COPIED + 1, 10) == b"end"
         with pytest.raises(ToolError, match="hard links"):
             run(place.files.write(CALL, "large.log", b"more", append=True))
-        assert large.stat().st_size == LARGEST_COPIED + 4
+        assert large.stat().st_size == MAX_COPIED + 4
 
     def test_a_file_that_is_being_read_stays_whole_for_its_reader(self, place: Place) -> None:
         with place.files.open("docs/note.txt") as reader:
@@ -269,8 +269,8 @@ LIMITED = """
 import asyncio, resource, signal, sys
 from toolreeve.core.call import ToolCall
 from toolreeve.core.errors import ToolError
-from toolreeve.guard.files.workspace import Workspace
-files = Workspace(sys.argv[1], backend=sys.argv[2])
+from toolreeve.guard.files.workspace import WorkspaceFiles
+files = WorkspaceFiles(sys.argv[1], backend=sys.argv[2])
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 for path in ("docs/note.txt", "new/deep/file"):
@@ -310,8 +310,8 @@ def test_a_cancelled_caller_leaves_the_file_as_before_or_as_meant(place: Place) 
 KILLED = """
 import asyncio, sys
 from toolreeve.core.call import ToolCall
-from toolreeve.guard.files.workspace import Workspace
-files = Workspace(sys.argv[1])
+from toolreeve.guard.files.workspace import WorkspaceFiles
+files = WorkspaceFiles(sys.argv[1])
 async def main():
     for n in range(100_000):
         await files.write(ToolCall(tool="t", args={}), "docs/note.txt", b"%06d" % n * 2000)
