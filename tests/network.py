@@ -1,6 +1,6 @@
-"""Loopback servers that tests of the network talk to: HTTP that says what it is told to, and DNS that may lie.
+"""Loopback servers for network tests: scripted HTTP, and DNS that may lie.
 
-No test reaches beyond this machine: once this is imported, connecting to anything but loopback fails whoever tries it.
+No test reaches beyond this machine: importing this module makes every connection to anything but loopback fail.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Runs rendered scripts in a bash of their own, with the values on a descriptor, as the sandbox hands them over."""
+"""Runs rendered scripts in bash, with the values on a descriptor, as the sandbox does."""
 
 import os
 import subprocess
