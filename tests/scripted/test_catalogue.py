@@ -34,12 +34,12 @@ async def test_a_name_that_is_taken_is_told_with_both_sources(scripted: Scripted
     async with scripted.with_tools("tools:\n  read_file:\n    script: echo x\n") as reeve:
         pass
 
-    assert "is the name of a tool of" in str(reeve.problems[0])
+    assert "is already the name of a tool of" in str(reeve.problems[0])
     assert str(scripted.tools) in str(reeve.problems[0])
 
 
 async def test_another_spelling_of_a_builtin_tool_is_no_name(scripted: ScriptedWorld) -> None:
-    assert "means another tool: 'bash'" in str(scripted.with_tools("tools:\n  shell:\n    script: x\n").problems[0])
+    assert "is an alias of the tool 'bash'" in str(scripted.with_tools("tools:\n  shell:\n    script: x\n").problems[0])
 
 
 async def test_a_changed_file_is_read_again(scripted: ScriptedWorld) -> None:

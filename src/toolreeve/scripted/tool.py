@@ -1,4 +1,4 @@
-"""How does a script become a tool? Rendered for each call, run in the sandbox, its end told as its author means it."""
+"""Scripted tools: a script rendered for each call and run in the sandbox."""
 
 import posixpath
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +23,7 @@ Lookup = Callable[[str], str | None]
 
 
 def bind_definition(definition: Definition, secret: Lookup) -> BoundTool:
-    scripted = _Scripted(definition, secret)
+    scripted = _ScriptedTool(definition, secret)
     spec = ToolSpec(
         name=definition.id,
         description=definition.description,
@@ -48,13 +48,14 @@ def bind_definition(definition: Definition, secret: Lookup) -> BoundTool:
     )
 
 
-class _Scripted:
+class _ScriptedTool:
     def __init__(self, definition: Definition, secret: Lookup) -> None:
-        self._definition, self._secret = definition, secret
+        self._definition = definition
+        self._secret = secret
         self._screened: tuple[Arguments, Rendered] | None = None
 
     def screen(self, args: Arguments, _: Context) -> None:
-        """What the template would refuse is refused before anybody is asked."""
+        """A call that the template refuses is refused before anyone is asked for approval."""
         if self._definition.script is not None:
             self._screened = args, self._definition.script.render(args)
 
@@ -64,11 +65,12 @@ class _Scripted:
         return screened[1] if screened is not None and screened[0] is args else script.render(args)
 
     def effects(self, args: Arguments, files: Files) -> Sequence[Effect]:
-        place, script = self._definition.place, self._definition.script
+        sandbox = self._definition.sandbox
+        script = self._definition.script
         shown = self._definition.text if script is None else script.show(args)
         found = [Effect(EffectKind.EXEC, shown.strip())]
-        found += [Effect(EffectKind.WRITE, files.target(path)) for path in place.writable]
-        if place.network != "none":
+        found += [Effect(EffectKind.WRITE, files.target(path)) for path in sandbox.writable]
+        if sandbox.network != "none":
             found.append(Effect(EffectKind.NET, "*"))
         return found
 
@@ -76,7 +78,7 @@ class _Scripted:
         secrets = self._secrets()
         request = self._request(args, context, secrets)
         try:
-            ended = await context.processes.run(request, None if secrets else _passing_on(context))
+            ended = await context.processes.run(request, None if secrets else _report_progress(context))
         except ToolError as error:
             error.data = {name: _cleared(secrets, value) for name, value in (error.data or {}).items()} or None
             raise
@@ -101,18 +103,19 @@ class _Scripted:
             raise self._definition.errors.failure(ended, args, data)
 
     def _request(self, args: Arguments, context: Context, secrets: Mapping[str, str]) -> ProcessRequest:
-        definition, place = self._definition, self._definition.place
+        definition = self._definition
+        sandbox = definition.sandbox
         argv, files = self._command(args)
         return ProcessRequest(
             argv=argv,
             directory=self._directory(context.files),
-            environment=with_secrets(place.environment, secrets),
+            environment=with_secrets(sandbox.environment, secrets),
             files=files,
-            writable=tuple(posixpath.normpath(posixpath.join(context.files.root, path)) for path in place.writable),
-            network=place.network,
-            private_directory=place.private,
-            allowed_programs=("bash", definition.interpreter.name, *place.programs) if place.programs else (),
-            limits=place.limits,
+            writable=tuple(posixpath.normpath(posixpath.join(context.files.root, path)) for path in sandbox.writable),
+            network=sandbox.network,
+            private_directory=sandbox.private,
+            allowed_programs=("bash", definition.interpreter.name, *sandbox.programs) if sandbox.programs else (),
+            limits=sandbox.limits,
         )
 
     def _command(self, args: Arguments) -> tuple[tuple[str, ...], dict[str, bytes]]:
@@ -124,17 +127,17 @@ class _Scripted:
         return bash_command(definition.interpreter, rendered.script, rendered.data(), definition.id)
 
     def _directory(self, files: Files) -> str:
-        place = self._definition.place
-        return files.root if place.private else files.resolve(place.directory)
+        sandbox = self._definition.sandbox
+        return files.root if sandbox.private else files.resolve(sandbox.directory)
 
     def _secrets(self) -> dict[str, str]:
-        found = {name: self._secret(name) for name in self._definition.place.secrets}
+        found = {name: self._secret(name) for name in self._definition.sandbox.secrets}
         for name, value in found.items():
             if value is None:
                 raise ToolError(
                     ErrorCode.PERMISSION,
                     f"the tool needs the secret {name!r}, which is not set",
-                    suggestions=(f"set the variable {name}, or put it into secrets.toml",),
+                    suggestions=(f"set the environment variable {name}, or put it into secrets.toml",),
                 )
         return {name: value for name, value in found.items() if value is not None}
 
@@ -146,7 +149,7 @@ def _cleared(secrets: Mapping[str, str], value: Any) -> Any:
     return value
 
 
-def _passing_on(context: Context) -> OnOutput | None:
+def _report_progress(context: Context) -> OnOutput | None:
     """Output as it comes. Not that of a script with secrets: one could come in two pieces."""
     if context.progress is silent:
         return None
