@@ -64,6 +64,7 @@ async def test_the_environment_holds_what_is_declared(scripted: ScriptedWorld, m
     assert not any(line.startswith(("UNDECLARED", "TOOLREEVE", "__toolreeve")) for line in lines)
 
 
+SECRET_SANDBOX = {"environment_variables": {"TOKEN": "${secret:PLAIN}"}}
 SECRETIVE = """
 a:
   script: echo "$TOKEN" >&2; echo "[$TOKEN]"; exit {{n}}
@@ -83,6 +84,33 @@ async def test_a_secret_reaches_the_script_and_nobody_else(
     assert "opensesame99" not in json.dumps(result.to_dict())
     assert "opensesame99" not in result.to_text()
     assert b"opensesame99" not in scripted.database_bytes()
+
+
+@pytest.mark.parametrize(
+    "encode",
+    [
+        'printf %s "$TOKEN" | base64',
+        'printf "user:%s" "$TOKEN" | base64 -w0',
+        'printf %s "$TOKEN" | od -An -v -tx1 | tr -d " \\n"',
+        'printf %s "$TOKEN" | od -An -v -tx1 | tr -d " \\n" | tr a-f A-F',
+        'printf %s "$TOKEN" | sed \'s/ /%20/g; s/:/%3A/g; s/"/%22/g; s/é/%C3%A9/g\'',
+        'printf %s "$TOKEN" | sed \'s/"/\\\\"/g\'',
+        'printf %s "$TOKEN" | sed \'s/"/\\\\"/g; s/é/\\\\u00e9/g\'',
+    ],
+)
+@pytest.mark.parametrize("exit_code", [0, 3])
+async def test_an_encoded_secret_is_redacted_too(
+    scripted: ScriptedWorld, monkeypatch: pytest.MonkeyPatch, encode: str, exit_code: int
+) -> None:
+    monkeypatch.setenv("PLAIN", 'open sesame: "é"')
+    text = json.dumps({"a": {"script": f"{encode}; {encode} >&2; exit {exit_code}", "sandbox": SECRET_SANDBOX}})
+
+    result = await called(scripted, text)
+
+    printed = result.data or {}
+    assert "[redacted]" in printed["stdout"]
+    assert "[redacted]" in printed["stderr"]
+    assert len(printed["stdout"].replace("[redacted]", "").strip()) <= 10  # its neighbours in base64
 
 
 async def test_a_secret_is_not_in_what_a_timeout_leaves_behind(

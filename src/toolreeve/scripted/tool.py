@@ -1,7 +1,7 @@
 """Scripted tools: a script rendered for each call and run in the sandbox."""
 
 import posixpath
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from toolreeve.core import json
@@ -12,6 +12,9 @@ from toolreeve.core.files import Files
 from toolreeve.core.process import Ended, OnOutput, ProcessRequest
 from toolreeve.core.result import Output
 from toolreeve.core.schema import Schema
+from toolreeve.core.secrets.encodings import SHORTEST
+from toolreeve.core.secrets.redactor import MARK
+from toolreeve.core.secrets.scrubber import Scrubber
 from toolreeve.core.tool import BoundTool, ToolSpec
 from toolreeve.scripted.definition import Definition, with_secrets
 from toolreeve.scripted.shebang import ARGUMENTS, bash_command, foreign_command
@@ -77,14 +80,18 @@ class _ScriptedTool:
     async def run(self, args: dict[str, Any], context: Context) -> Output:
         secrets = self._secrets()
         request = self._request(args, context, secrets)
+        redact = _redactor(secrets.values())
         try:
             ended = await context.processes.run(request, None if secrets else _report_progress(context))
         except ToolError as error:
-            error.data = {name: _cleared(secrets, value) for name, value in (error.data or {}).items()} or None
+            if error.data is not None:
+                error.data = {
+                    name: redact(each) if isinstance(each, str) else each for name, each in error.data.items()
+                }
             raise
         data = {
-            "stdout": _cleared(secrets, ended.stdout.decode(errors="replace")),
-            "stderr": _cleared(secrets, ended.stderr.decode(errors="replace")),
+            "stdout": redact(ended.stdout.decode(errors="replace")),
+            "stderr": redact(ended.stderr.decode(errors="replace")),
             "exit_code": ended.exit_code,
         }
         self._require_success(ended, args, data)
@@ -142,11 +149,20 @@ class _ScriptedTool:
         return {name: value for name, value in found.items() if value is not None}
 
 
-def _cleared(secrets: Mapping[str, str], value: Any) -> Any:
-    """What a script prints of its secrets goes no further."""
-    for secret in secrets.values() if isinstance(value, str) else ():
-        value = value.replace(secret, "[redacted]") if secret else value
-    return value
+def _redactor(secrets: Collection[str]) -> Callable[[str], str]:
+    """Removes the script's own secrets, in any encoding; one too short to be searched for encoded, as it is."""
+    if not secrets:
+        return str
+    scrubber = Scrubber(secrets)
+    short = [secret for secret in secrets if 0 < len(secret) < SHORTEST]
+
+    def redact(text: str) -> str:
+        text = scrubber.text(text)
+        for secret in short:
+            text = text.replace(secret, MARK)
+        return text
+
+    return redact
 
 
 def _report_progress(context: Context) -> OnOutput | None:
