@@ -1,4 +1,4 @@
-"""Tools in YAML on the whole road: the real policy, sandbox, record and programs."""
+"""YAML tools through the whole runtime: real policy, sandbox, record and programs."""
 
 import asyncio
 import json
@@ -7,9 +7,17 @@ from typing import Any
 import pytest
 
 from tests.scripted.scripted_world import ScriptedWorld, yes
+from tests.tools.file_tools import NoServices
 from toolreeve import Toolreeve
+from toolreeve.core.call import ToolCall
+from toolreeve.core.context import Context, Services
 from toolreeve.core.errors import ErrorCode
+from toolreeve.core.process import Ended, OnOutput, ProcessRequest
 from toolreeve.core.result import ToolResult
+from toolreeve.guard.files.workspace import WorkspaceFiles
+from toolreeve.scripted.definition import read_definitions
+from toolreeve.scripted.shebang import VALUES
+from toolreeve.scripted.tool import bind_definition
 
 
 async def called(scripted: ScriptedWorld, text: str, tool: str = "a", **args: Any) -> ToolResult:
@@ -62,6 +70,53 @@ async def test_the_environment_holds_what_is_declared(scripted: ScriptedWorld, m
     lines = set(str(result.output).splitlines())
     assert {"N=3", "ON=true", "T=a b"} <= lines
     assert not any(line.startswith(("UNDECLARED", "TOOLREEVE", "__toolreeve")) for line in lines)
+
+
+class RecordingProcesses:
+    """Runs nothing; keeps the requests."""
+
+    def __init__(self) -> None:
+        self.requests: list[ProcessRequest] = []
+
+    async def run(self, request: ProcessRequest, _: OnOutput | None = None) -> Ended:
+        self.requests.append(request)
+        return Ended(exit_code=0, stdout=b"", stderr=b"", truncated=False, sandbox="none", seconds=0.0)
+
+
+async def test_nothing_is_carried_from_the_screen_of_a_call_to_a_run(scripted: ScriptedWorld) -> None:
+    scripted.tools.write_text("a:\n  script: echo {{x}}\n")
+    tool = bind_definition(read_definitions(scripted.tools)[0], lambda _: None)
+    none, processes = NoServices(), RecordingProcesses()
+    files = WorkspaceFiles(scripted.workspace)
+    services = Services(files=files, audit=none, models=none, undo=none, processes=processes, now=lambda: 0.0)
+    args = {"x": "screened"}
+    context = Context(ToolCall(tool="a", args=args), services)
+
+    assert tool.screen is not None
+    tool.screen(args, context)
+    args["x"] = "run"
+    await tool.run(args, context)
+    files.close()
+
+    assert processes.requests[0].files[VALUES] == b"run\0"
+
+
+class Crowd:
+    """Approves when so many calls wait for it: all of them are screened before the first one runs."""
+
+    def __init__(self, size: int) -> None:
+        self._barrier = asyncio.Barrier(size)
+
+    async def __call__(self, _: object) -> bool:
+        await self._barrier.wait()
+        return True
+
+
+async def test_concurrent_calls_of_a_tool_are_independent(scripted: ScriptedWorld) -> None:
+    async with scripted.with_tools("a:\n  script: echo {{x}}\n", approve=Crowd(6)) as reeve:
+        results = await asyncio.gather(*(reeve.call("a", {"x": f"value {number}"}) for number in range(6)))
+
+    assert [result.output for result in results] == [f"value {number}\n" for number in range(6)]
 
 
 SECRET_SANDBOX = {"environment_variables": {"TOKEN": "${secret:PLAIN}"}}

@@ -1,4 +1,7 @@
-"""Scripted tools: a script rendered for each call and run in the sandbox."""
+"""Scripted tools: a script rendered for each call and run in the sandbox.
+
+A tool is shared by all calls and holds no state of any: each stage works from the arguments alone.
+"""
 
 import posixpath
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -18,7 +21,6 @@ from toolreeve.core.secrets.scrubber import Scrubber
 from toolreeve.core.tool import BoundTool, ToolSpec
 from toolreeve.scripted.definition import Definition, with_secrets
 from toolreeve.scripted.shebang import ARGUMENTS, bash_command, foreign_command
-from toolreeve.scripted.template import Rendered, Script
 
 Arguments = Mapping[str, Any]
 Lookup = Callable[[str], str | None]
@@ -55,17 +57,11 @@ class _ScriptedTool:
     def __init__(self, definition: Definition, secret: Lookup) -> None:
         self._definition = definition
         self._secret = secret
-        self._screened: tuple[Arguments, Rendered] | None = None
 
     def screen(self, args: Arguments, _: Context) -> None:
         """A call that the template refuses is refused before anyone is asked for approval."""
         if self._definition.script is not None:
-            self._screened = args, self._definition.script.render(args)
-
-    def _rendered(self, script: Script, args: Arguments) -> Rendered:
-        """What was screened just now, if it was this very call."""
-        screened, self._screened = self._screened, None
-        return screened[1] if screened is not None and screened[0] is args else script.render(args)
+            self._definition.script.render(args)
 
     def effects(self, args: Arguments, files: Files) -> Sequence[Effect]:
         sandbox = self._definition.sandbox
@@ -130,7 +126,7 @@ class _ScriptedTool:
         if definition.script is None:
             argv, files = foreign_command(definition.interpreter, definition.text)
             return argv, {ARGUMENTS: json.dumps(dict(args)), **files}
-        rendered = self._rendered(definition.script, args)
+        rendered = definition.script.render(args)
         return bash_command(definition.interpreter, rendered.script, rendered.data(), definition.id)
 
     def _directory(self, files: Files) -> str:
