@@ -12,7 +12,6 @@ from typing import Any
 
 from bench.attacks.outcome import Tally
 from toolreeve.core.urls import Address
-from toolreeve.guard.network.explain import explain_url
 from toolreeve.guard.network.guard import NetworkGuard
 
 PUBLIC = ip_address("93.184.216.34")
@@ -113,7 +112,7 @@ async def _judge(name: str, cases: Iterable[Case]) -> Tally:
     guard = NetworkGuard(resolver=resolver)
     for case in cases:
         resolver.address = case.leads_to
-        allowed = (await explain_url(guard, case.url))["decision"] == "allow"
+        allowed = (await guard.explain(case.url))["decision"] == "allow"
         tally.payloads += 1
         tally.attempts += 1
         tally.refused += not allowed

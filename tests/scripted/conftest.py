@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.scripted.place import Place
+from tests.scripted.scripted_world import ScriptedWorld
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path)
+def scripted(tmp_path: Path) -> ScriptedWorld:
+    return ScriptedWorld(tmp_path)

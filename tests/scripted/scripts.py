@@ -1,4 +1,4 @@
-"""Runs rendered scripts in a bash of their own, with the values on a descriptor, as the sandbox hands them over."""
+"""Runs rendered scripts in bash, with the values on a descriptor, as the sandbox does."""
 
 import os
 import subprocess
@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolreeve.scripted.shebang import PREAMBLE, VALUES
-from toolreeve.scripted.template import Terms, compile_script
+from toolreeve.scripted.template import ValueRules, compile_script
 
 
-def run(source: str, args: Mapping[str, Any], **terms: Terms) -> str:
+def run(source: str, args: Mapping[str, Any], **terms: ValueRules) -> str:
     """What the script prints, both streams together."""
     rendered = compile_script(source, terms).render(args)
     held = os.memfd_create("values")

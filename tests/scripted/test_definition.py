@@ -31,18 +31,18 @@ def test_a_tool_is_read_with_everything_it_says() -> None:
     assert (found.title, found.description) == ("Request", "Send a request with curl")
     assert found.parameters.schema["required"] == ["method", "url"]
     assert found.parameters.schema["properties"]["headers"] == {"type": "object"}
-    assert found.place.private
-    assert found.place.environment["API_KEY"] == "an-example-of-a-key"
+    assert found.sandbox.private
+    assert found.sandbox.environment["API_KEY"] == "an-example-of-a-key"
     assert found.danger is DangerLevel.LOW
 
 
 def test_limits_are_those_of_the_file_or_the_defaults() -> None:
     found = documented()
 
-    assert found["data_processor"].place.limits == ProcessLimits(
+    assert found["data_processor"].sandbox.limits == ProcessLimits(
         memory_mb=1024, cpu_seconds=300, file_size_mb=100, open_files=200, processes=5
     )
-    assert found["unreliable_tool"].place.limits == ProcessLimits()
+    assert found["unreliable_tool"].sandbox.limits == ProcessLimits()
 
 
 def test_resilience_is_read() -> None:
@@ -88,10 +88,10 @@ WRONG = {
     "tols:\n  a:\n    script: x\n": ("tols", 1, "unknown 'a'"),
     "tools:\n  a:\n    scrpt: x\n": ("tools.a", 2, "unknown 'scrpt' (did you mean 'script'?)"),
     "tools:\n  a:\n    description: x\n": ("tools.a.script", 2, "is required but missing"),
-    "tools: []\n": ("tools", 1, "holds no tools"),
-    "": ("", None, "holds no tools"),
+    "tools: []\n": ("tools", 1, "contains no tools"),
+    "": ("", None, "contains no tools"),
     "tools:\n  a:\n    script: x\nmore: 1\n": ("more", 4, "unknown key"),
-    "tools:\n  'a b':\n    script: x\n": ("tools.a b", 2, "is not a name for a tool"),
+    "tools:\n  'a b':\n    script: x\n": ("tools.a b", 2, "is not a valid tool name"),
     "tools:\n  a:\n    script: x\n    sandbox:\n      timeout: soon\n": (
         "tools.a.sandbox.timeout",
         5,
@@ -142,12 +142,12 @@ WRONG = {
     "tools:\n  a:\n    script: x\n    error_mapping:\n      '1': {code: 1, detail: {a: 1}}\n": (
         "tools.a.error_mapping.1",
         5,
-        "an object needs another error profile",
+        "an object needs the error profile",
     ),
     "tools:\n  a:\n    script: x\n    caching: {key_template: all}\n": (
         "tools.a.caching.key_template",
         4,
-        "cannot tell calls apart",
+        "does not distinguish calls",
     ),
     "tools:\n  a:\n    script: echo {{n}}\n    parameters: [{name: n, type: integer}]\n    examples: [{n: x}]\n": (
         "tools.a.examples[0]",

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from tests.scripted.place import Place, yes
+from tests.scripted.scripted_world import ScriptedWorld, yes
 from toolreeve import Toolreeve
 from toolreeve.config import Network
 
@@ -26,9 +26,9 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "tools.yaml"
 
 
 @pytest.fixture
-async def reeve(place: Place, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Toolreeve]:
+async def reeve(scripted: ScriptedWorld, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Toolreeve]:
     monkeypatch.setenv("PGPASSWORD", "correct-horse-battery")
-    async with place.reeve(settings=place.settings(tool_files=(str(EXAMPLES),)), approve=yes) as reeve:
+    async with scripted.reeve(settings=scripted.settings(tool_files=(str(EXAMPLES),)), approve=yes) as reeve:
         yield reeve
 
 
@@ -43,7 +43,7 @@ async def test_there_are_at_least_ten_and_all_load(reeve: Toolreeve) -> None:
     assert sum(tool.spec.source == str(EXAMPLES) for tool in reeve.tools) >= 10
 
 
-async def test_curl_request_speaks_to_a_server_through_the_guard(place: Place) -> None:
+async def test_curl_request_speaks_to_a_server_through_the_guard(scripted: ScriptedWorld) -> None:
     seen: list[str] = []
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -60,8 +60,8 @@ async def test_curl_request_speaks_to_a_server_through_the_guard(place: Place) -
         port = server.sockets[0].getsockname()[1]
         args = {"method": "POST", "headers": {"X-Mark": "it's $(id)"}, "data": {"name": "O'Hara"}}
         network = Network(allow=(f"127.0.0.1:{port}",))
-        settings = place.settings(tool_files=(str(EXAMPLES),), network=network)
-        async with place.reeve(settings=settings, approve=yes) as reeve:
+        settings = scripted.settings(tool_files=(str(EXAMPLES),), network=network)
+        async with scripted.reeve(settings=settings, approve=yes) as reeve:
             printed = await output(reeve, "curl_request", url=f"http://127.0.0.1:{port}/a?b=c&d", **args)
             elsewhere = await output(reeve, "curl_request", url=f"http://127.0.0.2:{port}/")
 
@@ -72,8 +72,8 @@ async def test_curl_request_speaks_to_a_server_through_the_guard(place: Place) -
     assert seen[0].endswith('{"name":"O\'Hara"}')
 
 
-async def test_sqlite_query_reads_and_neither_writes_nor_runs(reeve: Toolreeve, place: Place) -> None:
-    with sqlite3.connect(place.workspace / "a.db") as database:
+async def test_sqlite_query_reads_and_neither_writes_nor_runs(reeve: Toolreeve, scripted: ScriptedWorld) -> None:
+    with sqlite3.connect(scripted.workspace / "a.db") as database:
         database.execute("create table t (name text)")
         database.execute("insert into t values ('O''Hara'), ('$(id)')")
     database.close()
@@ -88,7 +88,7 @@ async def test_sqlite_query_reads_and_neither_writes_nor_runs(reeve: Toolreeve, 
     assert shell.error is not None
     assert "may not begin with" in shell.error.message
     assert not edit.success
-    assert not (place.workspace / "pwned").exists()
+    assert not (scripted.workspace / "pwned").exists()
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +115,7 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 
 
 async def test_postgres_query_logs_in_with_a_secret_and_returns_rows(
-    reeve: Toolreeve, place: Place, postgres: int
+    reeve: Toolreeve, scripted: ScriptedWorld, postgres: int
 ) -> None:
     where = {"database": "postgres", "host": "127.0.0.1", "port": postgres}
 
@@ -127,27 +127,27 @@ async def test_postgres_query_logs_in_with_a_secret_and_returns_rows(
     assert wrong.error is not None
     assert shell.error is not None
     assert "may not begin with" in shell.error.message
-    assert not (place.workspace / "pwned").exists()
-    assert b"correct-horse" not in place.database_bytes()
+    assert not (scripted.workspace / "pwned").exists()
+    assert b"correct-horse" not in scripted.database_bytes()
 
 
-async def test_find_in_files_finds(reeve: Toolreeve, place: Place) -> None:
-    (place.workspace / "src").mkdir()
-    (place.workspace / "src" / "a b.py").write_text("-x TODO; $(id)\n")
-    (place.workspace / "src" / "c.txt").write_text("TODO\n")
+async def test_find_in_files_finds(reeve: Toolreeve, scripted: ScriptedWorld) -> None:
+    (scripted.workspace / "src").mkdir()
+    (scripted.workspace / "src" / "a b.py").write_text("-x TODO; $(id)\n")
+    (scripted.workspace / "src" / "c.txt").write_text("TODO\n")
 
     assert await output(reeve, "find_in_files", text="-x TODO;", pattern="*.py") == "././src/a b.py\n"
     assert await output(reeve, "find_in_files", text="TODO", directory="src", limit=1) == "./src/a b.py\n"
 
 
-async def test_git_history_tells_commits(reeve: Toolreeve, place: Place) -> None:
+async def test_git_history_tells_commits(reeve: Toolreeve, scripted: ScriptedWorld) -> None:
     def git(*words: str) -> None:
         identity = ["-c", "user.name=Ann", "-c", "user.email=ann@example.com"]
-        subprocess.run(["git", *identity, *words], cwd=place.workspace, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(["git", *identity, *words], cwd=scripted.workspace, check=True, stdout=subprocess.DEVNULL)
 
     git("init", "-q")
     for name in ("one", "two"):
-        (place.workspace / name).write_text(name)
+        (scripted.workspace / name).write_text(name)
         git("add", name)
         git("commit", "-q", "-m", f"Add {name}")
 
@@ -155,15 +155,15 @@ async def test_git_history_tells_commits(reeve: Toolreeve, place: Place) -> None
     assert (await output(reeve, "git_history", path="one")).endswith("Ann: Add one\n")
 
 
-async def test_json_query_filters(reeve: Toolreeve, place: Place) -> None:
-    (place.workspace / "a.json").write_text('{"a": [{"b": 1}, {"b": 2}]}')
+async def test_json_query_filters(reeve: Toolreeve, scripted: ScriptedWorld) -> None:
+    (scripted.workspace / "a.json").write_text('{"a": [{"b": 1}, {"b": 2}]}')
 
     assert await output(reeve, "json_query", file="a.json", filter="[.a[].b]") == "[1,2]\n"
 
 
-async def test_disk_usage_lists_the_largest_first(reeve: Toolreeve, place: Place) -> None:
-    (place.workspace / "large").write_bytes(b"x" * 500_000)
-    (place.workspace / "small").write_bytes(b"x")
+async def test_disk_usage_lists_the_largest_first(reeve: Toolreeve, scripted: ScriptedWorld) -> None:
+    (scripted.workspace / "large").write_bytes(b"x" * 500_000)
+    (scripted.workspace / "small").write_bytes(b"x")
 
     lines = (await output(reeve, "disk_usage")).splitlines()
 
@@ -171,10 +171,12 @@ async def test_disk_usage_lists_the_largest_first(reeve: Toolreeve, place: Place
     assert int(lines[1].split()[0]) >= 488
 
 
-async def test_archive_list_names_what_is_inside_or_says_there_is_none(reeve: Toolreeve, place: Place) -> None:
-    (place.workspace / "inside.txt").write_text("x")
-    with tarfile.open(place.workspace / "a.tar.gz", "w:gz") as archive:
-        archive.add(place.workspace / "inside.txt", "inside.txt")
+async def test_archive_list_names_what_is_inside_or_says_there_is_none(
+    reeve: Toolreeve, scripted: ScriptedWorld
+) -> None:
+    (scripted.workspace / "inside.txt").write_text("x")
+    with tarfile.open(scripted.workspace / "a.tar.gz", "w:gz") as archive:
+        archive.add(scripted.workspace / "inside.txt", "inside.txt")
 
     missing = await reeve.call("archive_list", archive="none.tar")
 
@@ -183,21 +185,21 @@ async def test_archive_list_names_what_is_inside_or_says_there_is_none(reeve: To
     assert (missing.error.code, missing.error.detail) == ("E_PATH_NOT_FOUND", "No readable archive at none.tar")
 
 
-async def test_image_info_knows_an_image(reeve: Toolreeve, place: Place) -> None:
+async def test_image_info_knows_an_image(reeve: Toolreeve, scripted: ScriptedWorld) -> None:
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
     head = struct.pack(">IIBBBBB", 3, 2, 8, 0, 0, 0, 0)
     body = zlib.compress(b"\0\0\0\0" * 2)
     png = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", body) + chunk(b"IEND", b"")
-    (place.workspace / "a.png").write_bytes(png)
+    (scripted.workspace / "a.png").write_bytes(png)
 
     assert "PNG image data, 3 x 2" in await output(reeve, "image_info", image="a.png")
 
 
-async def test_word_count_counts_each_file(reeve: Toolreeve, place: Place) -> None:
-    (place.workspace / "a b").write_text("one two\n")
-    (place.workspace / "-c").write_text("three\n")
+async def test_word_count_counts_each_file(reeve: Toolreeve, scripted: ScriptedWorld) -> None:
+    (scripted.workspace / "a b").write_text("one two\n")
+    (scripted.workspace / "-c").write_text("three\n")
 
     assert [line.split() for line in (await output(reeve, "word_count", files=["a b", "-c"])).splitlines()] == [
         ["1", "2", "8", "./a", "b"],
@@ -206,17 +208,17 @@ async def test_word_count_counts_each_file(reeve: Toolreeve, place: Place) -> No
     ]
 
 
-async def test_csv_columns_runs_in_python(reeve: Toolreeve, place: Place) -> None:
-    (place.workspace / "a.csv").write_text("x,y\n1,\n2,3\n")
+async def test_csv_columns_runs_in_python(reeve: Toolreeve, scripted: ScriptedWorld) -> None:
+    (scripted.workspace / "a.csv").write_text("x,y\n1,\n2,3\n")
 
     assert json.loads(await output(reeve, "csv_columns", file="a.csv")) == {"x": 2, "y": 1}
 
 
-async def test_remove_folder_asks_and_removes(reeve: Toolreeve, place: Place) -> None:
-    (place.workspace / "old" / "deep").mkdir(parents=True)
+async def test_remove_folder_asks_and_removes(reeve: Toolreeve, scripted: ScriptedWorld) -> None:
+    (scripted.workspace / "old" / "deep").mkdir(parents=True)
 
     outside = await reeve.call("remove_folder", folder="../state")
     await output(reeve, "remove_folder", folder="old")
 
     assert outside.error is not None
-    assert not (place.workspace / "old").exists()
+    assert not (scripted.workspace / "old").exists()

@@ -32,7 +32,7 @@ def test_tools_are_found_in_the_order_in_which_they_are_written(tmp_path: Path) 
 def test_tools_that_a_file_only_imports_are_not_its_own(tmp_path: Path) -> None:
     path = written(tmp_path, "from toolreeve.tools.calculate import calculate\n")
 
-    with pytest.raises(ConfigError, match="holds no tools"):
+    with pytest.raises(ConfigError, match="contains no tools"):
         load_tools(path)
 
 

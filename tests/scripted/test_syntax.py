@@ -45,7 +45,7 @@ def test_a_template_says(template: str, args: dict[str, Any], text: str) -> None
         ("a\n{{b", 2, "never closed"),
         ("{{#a}}\n\nx", 3, "section 'a' is never closed"),
         ("\n{{/a}}", 2, "closes nothing"),
-        ("{{#a}}{{#b}}{{/a}}{{/b}}", 1, "stands where"),
+        ("{{#a}}{{#b}}{{/a}}{{/b}}", 1, "was found instead of"),
         ("{{a|uper}}", 1, "did you mean 'upper'"),
         ("{{a|default(b)}}", 1, "must be literals"),
         ("{{a b}}", 1, "not understood"),

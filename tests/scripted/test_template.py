@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 from tests.scripted.scripts import run
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.scripted.syntax import TemplateProblem
-from toolreeve.scripted.template import LARGEST, Message, Terms, compile_script
+from toolreeve.scripted.template import MAX_SIZE, Message, ValueRules, compile_script
 
 TELL = 'tell() { printf "%s\\0" "$@"; }\n'
 HOSTILE = "$(id) `id` '\"; id; \\ \n x\t*~ {{y}} ${x} é !! #"
-DASH = Terms(allow_dash=True)
+DASH = ValueRules(allow_dash=True)
 
 
 def told(script: str, value: str) -> list[str]:
@@ -108,10 +108,10 @@ def test_an_author_may_allow_the_dash() -> None:
 @pytest.mark.parametrize(
     ("args", "says"),
     [
-        ({}, "was not given, and has no default"),
-        ({"x": None}, "was not given"),
+        ({}, "is missing and has no default"),
+        ({"x": None}, "is missing"),
         ({"x": "a\0b"}, "NUL"),
-        ({"x": "x" * (LARGEST + 1)}, "pass a file"),
+        ({"x": "x" * (MAX_SIZE + 1)}, "pass a file"),
     ],
 )
 def test_what_cannot_be_filled_in_is_an_invalid_argument(args: dict[str, object], says: str) -> None:
@@ -129,15 +129,15 @@ def test_a_long_list_of_long_values_is_bounded() -> None:
 
 
 def test_items_cannot_smuggle_a_value_under_the_name_of_a_parameter_with_choices() -> None:
-    script = compile_script("{{#items}} {{method}} a; {{/items}}", {"method": Terms(choices=("echo", "true"))})
+    script = compile_script("{{#items}} {{method}} a; {{/items}}", {"method": ValueRules(choices=("echo", "true"))})
 
     assert script.render({"method": "echo", "items": [{}]}).values == ["echo"]
-    with pytest.raises(ToolError, match="not one of the words"):
+    with pytest.raises(ToolError, match="not one of the allowed"):
         script.render({"method": "echo", "items": [{"method": "id"}]})
 
 
 def test_items_cannot_smuggle_a_text_under_the_name_of_a_number() -> None:
-    script = compile_script("{{#items}} x={{n}}; echo $((x + 1)); {{/items}}", {"n": Terms(numeric=True)})
+    script = compile_script("{{#items}} x={{n}}; echo $((x + 1)); {{/items}}", {"n": ValueRules(numeric=True)})
 
     with pytest.raises(ToolError, match="not a number"):
         script.render({"n": 1, "items": [{"n": "a[$(id)]"}]})
@@ -155,7 +155,7 @@ def test_values_are_not_passed_on_to_programs() -> None:
 
 
 def test_the_name_of_the_array_is_the_runtimes_own() -> None:
-    with pytest.raises(TemplateProblem, match="kept for the runtime"):
+    with pytest.raises(TemplateProblem, match="reserved for the runtime"):
         compile_script("echo ok\necho ${__toolreeve[1]}", {})
 
 

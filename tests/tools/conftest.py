@@ -3,13 +3,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.desk import Desk
+from tests.tools.file_tools import FileTools
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
+def file_tools(tmp_path: Path) -> Iterator[FileTools]:
     root = tmp_path / "work"
     root.mkdir()
-    made = Desk(root)
+    made = FileTools(root)
     yield made
     made.files.close()

@@ -6,103 +6,105 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.tools.desk import Desk
+from tests.tools.file_tools import FileTools
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.tools.edits import Edit, replace_all, unified_diff
 
 
 class TestWriting:
-    def test_a_file_is_written_and_told(self, desk: Desk) -> None:
-        output = desk.call("write_file", path="out/result.txt", content="Hello World")
+    def test_a_file_is_written_and_told(self, file_tools: FileTools) -> None:
+        output = file_tools.call("write_file", path="out/result.txt", content="Hello World")
 
         assert output.data == {
             "written": True,
-            "path": f"{desk.root}/out/result.txt",
+            "path": f"{file_tools.root}/out/result.txt",
             "size": 11,
             "mode": "write",
             "existed": False,
             "undoable": False,
         }
-        assert (desk.root / "out/result.txt").read_text() == "Hello World"
+        assert (file_tools.root / "out/result.txt").read_text() == "Hello World"
 
-    def test_appending_is_told_with_the_whole_size(self, desk: Desk) -> None:
-        desk.write("log", "one\n")
+    def test_appending_is_told_with_the_whole_size(self, file_tools: FileTools) -> None:
+        file_tools.write("log", "one\n")
 
-        data = desk.data("write_file", path="log", content="two\n", append=True)
+        data = file_tools.data("write_file", path="log", content="two\n", append=True)
 
         assert (data["mode"], data["size"], data["existed"]) == ("append", 8, True)
-        assert (desk.root / "log").read_text() == "one\ntwo\n"
+        assert (file_tools.root / "log").read_text() == "one\ntwo\n"
 
-    def test_text_is_written_byte_for_byte(self, desk: Desk) -> None:
-        desk.call("write_file", path="a", content="a\r\nb\n")
-        desk.call("write_file", path="b", content="größe", encoding="latin-1")
+    def test_text_is_written_byte_for_byte(self, file_tools: FileTools) -> None:
+        file_tools.call("write_file", path="a", content="a\r\nb\n")
+        file_tools.call("write_file", path="b", content="größe", encoding="latin-1")
 
-        assert (desk.root / "a").read_bytes() == b"a\r\nb\n"
-        assert (desk.root / "b").read_bytes() == "größe".encode("latin-1")
+        assert (file_tools.root / "a").read_bytes() == b"a\r\nb\n"
+        assert (file_tools.root / "b").read_bytes() == "größe".encode("latin-1")
 
-    def test_text_that_the_encoding_cannot_say_is_refused(self, desk: Desk) -> None:
-        assert desk.failure("write_file", path="a", content="€", encoding="latin-1")[0] is ErrorCode.INVALID_PARAMS
-        assert desk.failure("write_file", path="a", content="", encoding="none")[0] is ErrorCode.INVALID_PARAMS
-        assert not (desk.root / "a").exists()
+    def test_text_that_the_encoding_cannot_say_is_refused(self, file_tools: FileTools) -> None:
+        assert (
+            file_tools.failure("write_file", path="a", content="€", encoding="latin-1")[0] is ErrorCode.INVALID_PARAMS
+        )
+        assert file_tools.failure("write_file", path="a", content="", encoding="none")[0] is ErrorCode.INVALID_PARAMS
+        assert not (file_tools.root / "a").exists()
 
 
 class TestEditing:
-    def test_exact_pieces_are_replaced_in_order(self, desk: Desk) -> None:
-        desk.write("a.py", "one = 1\ntwo = 2\n")
+    def test_exact_pieces_are_replaced_in_order(self, file_tools: FileTools) -> None:
+        file_tools.write("a.py", "one = 1\ntwo = 2\n")
         edits = [{"old": "one = 1", "new": "one = 10"}, {"old": "10\ntwo", "new": "11\ntwo"}]
 
-        output = desk.call("edit_file", path="a.py", edits=edits)
+        output = file_tools.call("edit_file", path="a.py", edits=edits)
 
-        assert (desk.root / "a.py").read_text() == "one = 11\ntwo = 2\n"
+        assert (file_tools.root / "a.py").read_text() == "one = 11\ntwo = 2\n"
         assert output.data == {
             "diff": "--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@\n-one = 1\n+one = 11\n two = 2\n",
-            "path": f"{desk.root}/a.py",
+            "path": f"{file_tools.root}/a.py",
             "edits": 2,
             "dry_run": False,
             "undoable": False,
         }
 
-    def test_a_dry_run_changes_nothing(self, desk: Desk) -> None:
-        desk.write("a.py", "x")
+    def test_a_dry_run_changes_nothing(self, file_tools: FileTools) -> None:
+        file_tools.write("a.py", "x")
 
-        output = desk.call("edit_file", path="a.py", edits=[{"old": "x", "new": "y"}], dry_run=True)
+        output = file_tools.call("edit_file", path="a.py", edits=[{"old": "x", "new": "y"}], dry_run=True)
 
         assert "+y" in output.main
-        assert (desk.root / "a.py").read_text() == "x"
+        assert (file_tools.root / "a.py").read_text() == "x"
 
-    def test_an_edit_that_fails_leaves_all_undone_and_says_which(self, desk: Desk) -> None:
-        desk.write("a.py", "alpha\nbeta\nbeta\n")
+    def test_an_edit_that_fails_leaves_all_undone_and_says_which(self, file_tools: FileTools) -> None:
+        file_tools.write("a.py", "alpha\nbeta\nbeta\n")
 
-        missing = desk.failure(
+        missing = file_tools.failure(
             "edit_file", path="a.py", edits=[{"old": "alpha", "new": "x"}, {"old": "alpho", "new": "y"}]
         )
-        twice = desk.failure("edit_file", path="a.py", edits=[{"old": "beta", "new": "y"}])
+        twice = file_tools.failure("edit_file", path="a.py", edits=[{"old": "beta", "new": "y"}])
 
         assert missing[0] is twice[0] is ErrorCode.INVALID_PARAMS
         assert "edit 2: the text was not found" in missing[1]
         assert "edit 1: the text was found 2 times (lines 2, 3)" in twice[1]
-        assert (desk.root / "a.py").read_text() == "alpha\nbeta\nbeta\n"
+        assert (file_tools.root / "a.py").read_text() == "alpha\nbeta\nbeta\n"
 
-    def test_the_nearest_line_is_shown_when_nothing_fits(self, desk: Desk) -> None:
-        desk.write("a.py", "def run(self) -> None:\n    pass\n")
+    def test_the_nearest_line_is_shown_when_nothing_fits(self, file_tools: FileTools) -> None:
+        file_tools.write("a.py", "def run(self) -> None:\n    pass\n")
 
-        _, message = desk.failure("edit_file", path="a.py", edits=[{"old": "def run(self):", "new": ""}])
+        _, message = file_tools.failure("edit_file", path="a.py", edits=[{"old": "def run(self):", "new": ""}])
 
         assert "the closest is line 1: 'def run(self) -> None:'" in message
 
-    def test_line_ends_and_the_mark_of_utf_8_stay(self, desk: Desk) -> None:
-        desk.write("a.txt", b"\xef\xbb\xbfone\r\ntwo\r\n")
+    def test_line_ends_and_the_mark_of_utf_8_stay(self, file_tools: FileTools) -> None:
+        file_tools.write("a.txt", b"\xef\xbb\xbfone\r\ntwo\r\n")
 
-        desk.call("edit_file", path="a.txt", edits=[{"old": "one\ntwo", "new": "1\n2\n3"}])
+        file_tools.call("edit_file", path="a.txt", edits=[{"old": "one\ntwo", "new": "1\n2\n3"}])
 
-        assert (desk.root / "a.txt").read_bytes() == b"\xef\xbb\xbf1\r\n2\r\n3\r\n"
+        assert (file_tools.root / "a.txt").read_bytes() == b"\xef\xbb\xbf1\r\n2\r\n3\r\n"
 
-    def test_edits_at_the_same_time_are_all_made(self, desk: Desk) -> None:
-        desk.write("a.txt", "".join(f"<{n}>\n" for n in range(12)))
+    def test_edits_at_the_same_time_are_all_made(self, file_tools: FileTools) -> None:
+        file_tools.write("a.txt", "".join(f"<{n}>\n" for n in range(12)))
 
         async def edit(number: int) -> None:
             await asyncio.to_thread(
-                desk.call, "edit_file", path="a.txt", edits=[{"old": f"<{number}>", "new": f"[{number}]"}]
+                file_tools.call, "edit_file", path="a.txt", edits=[{"old": f"<{number}>", "new": f"[{number}]"}]
             )
 
         async def all_at_once() -> None:
@@ -110,19 +112,23 @@ class TestEditing:
 
         asyncio.run(all_at_once())
 
-        assert (desk.root / "a.txt").read_text() == "".join(f"[{n}]\n" if n < 4 else f"<{n}>\n" for n in range(12))
+        assert (file_tools.root / "a.txt").read_text() == "".join(
+            f"[{n}]\n" if n < 4 else f"<{n}>\n" for n in range(12)
+        )
 
-    def test_binary_and_missing_files_are_refused(self, desk: Desk) -> None:
-        desk.write("a.bin", b"\xff\0")
+    def test_binary_and_missing_files_are_refused(self, file_tools: FileTools) -> None:
+        file_tools.write("a.bin", b"\xff\0")
 
-        assert desk.failure("edit_file", path="a.bin", edits=[{"old": "x", "new": ""}])[0] is ErrorCode.READ_ERROR
-        assert desk.failure("edit_file", path="none", edits=[{"old": "x", "new": ""}])[0] is ErrorCode.FILE_NOT_FOUND
+        assert file_tools.failure("edit_file", path="a.bin", edits=[{"old": "x", "new": ""}])[0] is ErrorCode.READ_ERROR
+        assert (
+            file_tools.failure("edit_file", path="none", edits=[{"old": "x", "new": ""}])[0] is ErrorCode.FILE_NOT_FOUND
+        )
 
-    def test_malformed_edits_are_refused(self, desk: Desk) -> None:
-        desk.write("a", "x")
+    def test_malformed_edits_are_refused(self, file_tools: FileTools) -> None:
+        file_tools.write("a", "x")
 
         for edits in ([], [{"old": "x"}], [{"old": "", "new": "y"}], [{"old": "x", "new": "y", "more": 1}]):
-            assert desk.failure("edit_file", path="a", edits=edits)[0] is ErrorCode.INVALID_PARAMS
+            assert file_tools.failure("edit_file", path="a", edits=edits)[0] is ErrorCode.INVALID_PARAMS
 
 
 @given(
@@ -170,30 +176,30 @@ def apply(lines: list[str], diff: str) -> list[str]:
     return result + lines[at:]
 
 
-def test_deleting_tells_whether_there_was_something(desk: Desk) -> None:
-    desk.write("a.txt", "x")
+def test_deleting_tells_whether_there_was_something(file_tools: FileTools) -> None:
+    file_tools.write("a.txt", "x")
 
-    assert desk.data("delete_file", path="a.txt") == {
+    assert file_tools.data("delete_file", path="a.txt") == {
         "deleted": True,
         "existed": True,
-        "path": f"{desk.root}/a.txt",
+        "path": f"{file_tools.root}/a.txt",
         "undoable": False,
     }
-    assert desk.data("delete_file", path="a.txt")["deleted"] is False
+    assert file_tools.data("delete_file", path="a.txt")["deleted"] is False
 
 
-def test_moving_tells_both_ends(desk: Desk) -> None:
-    desk.write("a.txt", "x")
+def test_moving_tells_both_ends(file_tools: FileTools) -> None:
+    file_tools.write("a.txt", "x")
 
-    data = desk.data("move_file", source="a.txt", destination="b/c.txt")
+    data = file_tools.data("move_file", source="a.txt", destination="b/c.txt")
 
-    assert (data["source"], data["destination"]) == (f"{desk.root}/a.txt", f"{desk.root}/b/c.txt")
-    assert (desk.root / "b/c.txt").read_text() == "x"
+    assert (data["source"], data["destination"]) == (f"{file_tools.root}/a.txt", f"{file_tools.root}/b/c.txt")
+    assert (file_tools.root / "b/c.txt").read_text() == "x"
 
 
 @pytest.mark.parametrize("tool", ["write_file", "delete_file", "edit_file", "move_file"])
-def test_nothing_outside_is_changed(desk: Desk, tool: str) -> None:
-    outside = desk.root.parent / "outside.txt"
+def test_nothing_outside_is_changed(file_tools: FileTools, tool: str) -> None:
+    outside = file_tools.root.parent / "outside.txt"
     outside.write_text("canary")
     attacks: dict[str, dict[str, Any]] = {
         "write_file": {"path": "../outside.txt", "content": "x"},
@@ -202,5 +208,5 @@ def test_nothing_outside_is_changed(desk: Desk, tool: str) -> None:
         "move_file": {"source": "../outside.txt", "destination": "mine"},
     }
 
-    assert desk.failure(tool, **attacks[tool])[0] is ErrorCode.PATH_FORBIDDEN
+    assert file_tools.failure(tool, **attacks[tool])[0] is ErrorCode.PATH_FORBIDDEN
     assert outside.read_text() == "canary"

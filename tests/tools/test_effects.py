@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.tools.desk import Desk
+from tests.tools.file_tools import FileTools
 from tests.world import World
 from toolreeve import ErrorCode, ExecutionContext, PermissionMode, PermissionPolicy, PermissionRule
 from toolreeve.config import Quality
@@ -55,64 +55,64 @@ EFFECTS: Mapping[str, tuple[Mapping[str, Any], set[str]]] = {
 }
 
 
-def test_every_builtin_tool_tells_its_effects(desk: Desk) -> None:
-    desk.write("a.txt")
+def test_every_builtin_tool_tells_its_effects(file_tools: FileTools) -> None:
+    file_tools.write("a.txt")
     found = {}
-    for each in knowing(TOOLS, root=str(desk.root), home="/home/me"):
+    for each in knowing(TOOLS, root=str(file_tools.root), home="/home/me"):
         assert each.list_effects is not None, f"{each.name} does not say what it would do"
         args = EFFECTS[each.name][0] if each.name in EFFECTS else {}
-        found[each.name] = {f"{effect.kind} {effect.reach}" for effect in bind(each).effects(args, desk.files)}
+        found[each.name] = {f"{effect.kind} {effect.reach}" for effect in bind(each).effects(args, file_tools.files)}
 
     assert found == {name: kinds for name, (_, kinds) in EFFECTS.items()}
 
 
 def effects(
-    desk: Desk, tool: str, quality: Mapping[str, tuple[str, ...]] | None = None, /, **args: Any
+    file_tools: FileTools, tool: str, quality: Mapping[str, tuple[str, ...]] | None = None, /, **args: Any
 ) -> list[Effect]:
     (bound,) = knowing([each for each in TOOLS if each.name == tool], root="/", home="/", quality=quality or {})
-    return list(bind(bound).effects(args, desk.files))
+    return list(bind(bound).effects(args, file_tools.files))
 
 
-def test_what_is_done_to_a_directory_is_done_to_all_that_it_holds(desk: Desk) -> None:
-    desk.write("books/a.ledger")
-    books, there = str(desk.root / "books"), str(desk.root / "there")
+def test_what_is_done_to_a_directory_is_done_to_all_that_it_holds(file_tools: FileTools) -> None:
+    file_tools.write("books/a.ledger")
+    books, there = str(file_tools.root / "books"), str(file_tools.root / "there")
 
-    assert effects(desk, "move_file", source="books", destination="there") == [
+    assert effects(file_tools, "move_file", source="books", destination="there") == [
         Effect(EffectKind.DELETE, books, Reach.BELOW),
         Effect(EffectKind.WRITE, there, Reach.BELOW),
         Effect(EffectKind.READ, books, Reach.BELOW),
     ]
-    assert effects(desk, "delete_file", path="books") == [Effect(EffectKind.DELETE, books, Reach.BELOW)]
-    assert effects(desk, "search_text", pattern="x", path="books/a.ledger") == [
+    assert effects(file_tools, "delete_file", path="books") == [Effect(EffectKind.DELETE, books, Reach.BELOW)]
+    assert effects(file_tools, "search_text", pattern="x", path="books/a.ledger") == [
         Effect(EffectKind.READ, f"{books}/a.ledger")
     ]
 
 
-def test_taking_a_link_away_is_told_of_the_link_and_of_what_it_leads_to(desk: Desk) -> None:
-    desk.write("real.txt")
-    (desk.root / "link").symlink_to("real.txt")
+def test_taking_a_link_away_is_told_of_the_link_and_of_what_it_leads_to(file_tools: FileTools) -> None:
+    file_tools.write("real.txt")
+    (file_tools.root / "link").symlink_to("real.txt")
 
-    told = [effect.target for effect in effects(desk, "delete_file", path="link")]
+    told = [effect.target for effect in effects(file_tools, "delete_file", path="link")]
 
-    assert told == [str(desk.root / "real.txt"), str(desk.root / "link")]
+    assert told == [str(file_tools.root / "real.txt"), str(file_tools.root / "link")]
 
 
-def test_a_trial_of_an_edit_only_reads(desk: Desk) -> None:
-    kinds = [effect.kind for effect in effects(desk, "edit_file", path="a", edits=[], dry_run=True)]
+def test_a_trial_of_an_edit_only_reads(file_tools: FileTools) -> None:
+    kinds = [effect.kind for effect in effects(file_tools, "edit_file", path="a", edits=[], dry_run=True)]
 
     assert kinds == [EffectKind.READ]
 
 
-def test_checks_name_the_commands_that_they_start(desk: Desk) -> None:
-    desk.write("pyproject.toml", "[project]\nname = 'x'\n")
+def test_checks_name_the_commands_that_they_start(file_tools: FileTools) -> None:
+    file_tools.write("pyproject.toml", "[project]\nname = 'x'\n")
 
-    found = effects(desk, "run_tests")
-    by_hand = effects(desk, "run_tests", {"tests": ("python3 -m unittest", "make check")})
-    formatting = effects(desk, "run_format", check_only=False)
+    found = effects(file_tools, "run_tests")
+    by_hand = effects(file_tools, "run_tests", {"tests": ("python3 -m unittest", "make check")})
+    formatting = effects(file_tools, "run_format", check_only=False)
 
     assert found[0] == Effect(EffectKind.EXEC, "pytest")
     assert [effect.target for effect in by_hand[:2]] == ["python3 -m unittest", "make check"]
-    assert Effect(EffectKind.WRITE, str(desk.root), Reach.BELOW) in formatting
+    assert Effect(EffectKind.WRITE, str(file_tools.root), Reach.BELOW) in formatting
 
 
 HUSH = PermissionRule(effect="read", target={"glob": "**/*.hush"}, decision="deny", reason="hush")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.tools.desk import refusal
+from tests.tools.file_tools import refusal
 from toolreeve.core.errors import ErrorCode
 from toolreeve.tools.globs import compile_glob, wants_hidden
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.workshop import Workshop, workshop
+from tests.tools.approving_runtime import ApprovingRuntime, approving_runtime
 from tests.world import World
 
 SECRETS = (".config/toolreeve/secrets.toml", ".config/gh/hosts.yml", "project/deep/.env", ".ssh/id_rsa",
@@ -15,9 +15,9 @@ OBEYED = (".bashrc", ".profile", ".config/autostart/x.desktop", ".config/systemd
 
 
 @pytest.fixture
-async def shop(world: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Workshop]:
+async def runtime(world: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ApprovingRuntime]:
     monkeypatch.setenv("HOME", str(world.workspace))
-    async with workshop(world) as made:
+    async with approving_runtime(world) as made:
         for name in SECRETS:
             made.write(name, "a secret")
         for name in OBEYED[:4]:
@@ -26,9 +26,9 @@ async def shop(world: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[W
 
 
 @pytest.mark.parametrize("name", SECRETS)
-async def test_a_secret_is_neither_read_nor_seen(shop: Workshop, name: str) -> None:
-    assert (await shop.failure("read_file", path=name))[0].name == "PATH_FORBIDDEN"
-    result = await shop.call(
+async def test_a_secret_is_neither_read_nor_seen(runtime: ApprovingRuntime, name: str) -> None:
+    assert (await runtime.failure("read_file", path=name))[0].name == "PATH_FORBIDDEN"
+    result = await runtime.call(
         "bash", command=f"cat {name}; cp -r {Path(name).parts[0]} copy; grep -r secret copy {name}; true"
     )
 
@@ -36,12 +36,14 @@ async def test_a_secret_is_neither_read_nor_seen(shop: Workshop, name: str) -> N
 
 
 @pytest.mark.parametrize("name", OBEYED)
-async def test_a_start_up_file_is_changed_by_neither(shop: Workshop, name: str) -> None:
-    before = (shop.root / name).read_text() if (shop.root / name).exists() else None
-    assert (await shop.failure("write_file", path=name, content="evil"))[0].name == "PATH_FORBIDDEN"
-    await shop.call("bash", command=f"mkdir -p $(dirname {name}); echo evil > {name}; mv {name} x; echo evil > {name}")
+async def test_a_start_up_file_is_changed_by_neither(runtime: ApprovingRuntime, name: str) -> None:
+    before = (runtime.root / name).read_text() if (runtime.root / name).exists() else None
+    assert (await runtime.failure("write_file", path=name, content="evil"))[0].name == "PATH_FORBIDDEN"
+    await runtime.call(
+        "bash", command=f"mkdir -p $(dirname {name}); echo evil > {name}; mv {name} x; echo evil > {name}"
+    )
 
-    assert ((shop.root / name).read_text() if (shop.root / name).exists() else None) == before
+    assert ((runtime.root / name).read_text() if (runtime.root / name).exists() else None) == before
 
 
 async def test_the_runtimes_own_environment_is_changed_by_neither(
@@ -50,10 +52,10 @@ async def test_the_runtimes_own_environment_is_changed_by_neither(
     packages = world.workspace / ".venv/lib"
     packages.mkdir(parents=True)
     monkeypatch.setattr("sys.prefix", str(world.workspace / ".venv"))
-    async with workshop(world) as shop:
-        assert (await shop.failure("write_file", path=".venv/lib/x.pth", content="import os"))[
+    async with approving_runtime(world) as runtime:
+        assert (await runtime.failure("write_file", path=".venv/lib/x.pth", content="import os"))[
             0
         ].name == "PATH_FORBIDDEN"
-        await shop.call("bash", command="echo import os > .venv/lib/x.pth; mv .venv elsewhere")
+        await runtime.call("bash", command="echo import os > .venv/lib/x.pth; mv .venv elsewhere")
 
     assert list(packages.iterdir()) == []

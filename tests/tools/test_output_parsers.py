@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolreeve.tools.output_parsers import count, told
+from toolreeve.tools.output_parsers import count, summarise
 from toolreeve.tools.quality_commands import Purpose
 
 NOTHING = {"passed": 0, "failed": 0, "errors": 0, "skipped": 0}
@@ -88,8 +88,8 @@ def test_the_counts_of_linters_formatters_and_type_checkers(
 
 
 def test_only_what_there_was_is_told() -> None:
-    assert told({"passed": 2, "failed": 1, "errors": 0}) == "2 passed, 1 failed"
-    assert told({"issues": 1, "files": 1}) == "1 issue, 1 file"
+    assert summarise({"passed": 2, "failed": 1, "errors": 0}) == "2 passed, 1 failed"
+    assert summarise({"issues": 1, "files": 1}) == "1 issue, 1 file"
 
 
 @given(st.sampled_from(["tests", "lint", "format", "format_check", "typecheck", "build"]), st.text())

@@ -11,7 +11,7 @@ from tests.world import World
 from toolreeve import Toolreeve
 from toolreeve.config import Configuration, Network, Policy, Quality, from_settings
 from toolreeve.runtime.builtin import TOOLS
-from toolreeve.tools.output_schemas import ANSWERS
+from toolreeve.tools.output_schemas import OUTPUT_SCHEMAS
 
 QUALITY = Quality(
     tests=("echo 1",), lint=("echo 1",), format_check=("echo 1",), typecheck=("echo 1",), build=("echo 1",)
@@ -81,10 +81,11 @@ async def test_what_every_builtin_tool_answers_fits_what_it_declares(world: Worl
                 assert result.success, f"{name}: {result.to_text()}"
                 structured = result.to_mcp()["structuredContent"]
                 problems = [
-                    str(each) for each in jsonschema_rs.validator_for(dict(ANSWERS[name])).iter_errors(structured)
+                    str(each)
+                    for each in jsonschema_rs.validator_for(dict(OUTPUT_SCHEMAS[name])).iter_errors(structured)
                 ]
                 assert (name, problems) == (name, [])
 
 
 def test_every_builtin_tool_declares_its_answer_and_is_tried_here() -> None:
-    assert {each.name for each in TOOLS} == set(ANSWERS) == set(CALLS)
+    assert {each.name for each in TOOLS} == set(OUTPUT_SCHEMAS) == set(CALLS)

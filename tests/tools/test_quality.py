@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.tools.workshop import Workshop, workshop
+from tests.tools.approving_runtime import ApprovingRuntime, approving_runtime
 from tests.world import World
 from toolreeve.config import Quality, Sandbox
 from toolreeve.core.danger import DangerLevel
@@ -55,16 +55,16 @@ def with_node(toolchain: Path) -> dict[str, Any]:
 
 
 def python_project(
-    shop: Workshop, *, settings: str = "", sums: str = "def add(a: int, b: int) -> int:\n    return a + b\n"
+    runtime: ApprovingRuntime, *, settings: str = "", sums: str = "def add(a: int, b: int) -> int:\n    return a + b\n"
 ) -> None:
-    shop.write("pyproject.toml", f'[project]\nname = "sums"\nversion = "1.0"\n{settings}')
-    shop.write("sums.py", sums)
+    runtime.write("pyproject.toml", f'[project]\nname = "sums"\nversion = "1.0"\n{settings}')
+    runtime.write("sums.py", sums)
 
 
-def node_project(shop: Workshop, toolchain: Path, **manifest: Any) -> None:
-    shop.write("package.json", json.dumps({"name": "sums", "private": True, "type": "module", **manifest}))
-    shop.write("sums.js", "export const add = (a, b) => a + b;\n")
-    (shop.root / "node_modules").symlink_to(toolchain / "node_modules")
+def node_project(runtime: ApprovingRuntime, toolchain: Path, **manifest: Any) -> None:
+    runtime.write("package.json", json.dumps({"name": "sums", "private": True, "type": "module", **manifest}))
+    runtime.write("sums.js", "export const add = (a, b) => a + b;\n")
+    (runtime.root / "node_modules").symlink_to(toolchain / "node_modules")
 
 
 def counts(data: Any, *names: str) -> dict[str, Any]:
@@ -80,10 +80,10 @@ def test_each_has_its_danger_and_checking_the_format_is_safe() -> None:
 
 
 async def test_tests_of_a_python_project_are_counted(world: World) -> None:
-    async with workshop(world) as shop:
-        python_project(shop)
-        shop.write("test_sums.py", TESTS)
-        result = await shop.call("run_tests", target="backend")
+    async with approving_runtime(world) as runtime:
+        python_project(runtime)
+        runtime.write("test_sums.py", TESTS)
+        result = await runtime.call("run_tests", target="backend")
 
     assert result.error is not None
     assert (result.error.code, result.error.message) == (
@@ -99,73 +99,73 @@ async def test_tests_of_a_python_project_are_counted(world: World) -> None:
         "exit_code": 1,
     }
     assert "test_wrongly" in result.data["stdout"]
-    assert (result.meta.sandbox, result.meta.command, shop.asked) == ("full", "pytest", ["run_tests"])
+    assert (result.meta.sandbox, result.meta.command, runtime.asked) == ("full", "pytest", ["run_tests"])
 
 
 async def test_tests_of_one_file_run_alone_and_no_tests_are_no_success(world: World) -> None:
-    async with workshop(world) as shop:
-        python_project(shop)
-        shop.write("test_sums.py", TESTS)
-        shop.write("tests/test_good.py", "def test_good() -> None:\n    pass\n")
-        shop.write("none/test_none.py", "")
+    async with approving_runtime(world) as runtime:
+        python_project(runtime)
+        runtime.write("test_sums.py", TESTS)
+        runtime.write("tests/test_good.py", "def test_good() -> None:\n    pass\n")
+        runtime.write("none/test_none.py", "")
 
-        assert (await shop.data("run_tests", target="tests/test_good.py"))["passed"] == 1
-        assert await shop.failure("run_tests", target="none") == (ErrorCode.TOOL_EXEC, "pytest: no tests were found")
+        assert (await runtime.data("run_tests", target="tests/test_good.py"))["passed"] == 1
+        assert await runtime.failure("run_tests", target="none") == (ErrorCode.TOOL_EXEC, "pytest: no tests were found")
 
 
 async def test_a_python_project_is_linted_and_type_checked(world: World) -> None:
-    async with workshop(world) as shop:
+    async with approving_runtime(world) as runtime:
         python_project(
-            shop,
+            runtime,
             settings='[tool.ruff.lint]\nselect = ["F"]\n',
             sums="import os\n\n\ndef add(a: int) -> str:\n    return a\n",
         )
-        linted, checked = await shop.call("run_lint"), await shop.call("run_typecheck")
+        linted, checked = await runtime.call("run_lint"), await runtime.call("run_typecheck")
 
         assert linted.data is not None
         assert checked.data is not None
         assert counts(linted.data, "issues", "files") == {"issues": 1, "files": 1}
         assert counts(checked.data, "issues", "files") == {"issues": 1, "files": 1}
-        python_project(shop)
-        assert counts(await shop.data("run_lint"), "issues", "exit_code") == {"issues": 0, "exit_code": 0}
-        assert counts(await shop.data("run_typecheck"), "issues", "exit_code") == {"issues": 0, "exit_code": 0}
+        python_project(runtime)
+        assert counts(await runtime.data("run_lint"), "issues", "exit_code") == {"issues": 0, "exit_code": 0}
+        assert counts(await runtime.data("run_typecheck"), "issues", "exit_code") == {"issues": 0, "exit_code": 0}
 
 
 @pytest.mark.parametrize(("settings", "tool"), [("", "ruff"), ("[tool.black]\n", "black")])
 async def test_a_python_project_is_formatted_by_its_own_formatter(world: World, settings: str, tool: str) -> None:
-    async with workshop(world) as shop:
-        python_project(shop, settings=settings, sums="def add(a,b):\n  return a+b\n")
-        checked = await shop.call("run_format")
-        assert shop.asked == []
-        formatted = await shop.data("run_format", check_only=False)
-        again = await shop.data("run_format")
+    async with approving_runtime(world) as runtime:
+        python_project(runtime, settings=settings, sums="def add(a,b):\n  return a+b\n")
+        checked = await runtime.call("run_format")
+        assert runtime.asked == []
+        formatted = await runtime.data("run_format", check_only=False)
+        again = await runtime.data("run_format")
 
         assert checked.error is not None
         assert checked.error.message == f"{tool}: 1 issue, 1 file"
         assert formatted["issues"] == 1
         assert again["issues"] == 0
-        assert (shop.root / "sums.py").read_text() == "def add(a, b):\n    return a + b\n"
+        assert (runtime.root / "sums.py").read_text() == "def add(a, b):\n    return a + b\n"
 
 
 async def test_what_only_checks_cannot_write_whatever_it_runs(world: World) -> None:
     """The project brings a formatter of its own, which changes files and asks nobody."""
-    async with workshop(world) as shop:
-        python_project(shop, settings="[tool.black]\n")
-        script = f"#!/bin/sh\necho changed > {shop.root}/sums.py\ntouch {shop.root}/pwned\necho it ran\n"
-        shop.write(".venv/bin/black", script).chmod(0o755)
-        before = (shop.root / "sums.py").read_text()
-        data = (await shop.call("run_format")).data
+    async with approving_runtime(world) as runtime:
+        python_project(runtime, settings="[tool.black]\n")
+        script = f"#!/bin/sh\necho changed > {runtime.root}/sums.py\ntouch {runtime.root}/pwned\necho it ran\n"
+        runtime.write(".venv/bin/black", script).chmod(0o755)
+        before = (runtime.root / "sums.py").read_text()
+        data = (await runtime.call("run_format")).data
 
         assert data is not None
         assert "it ran" in data["stdout"]
-        assert (shop.root / "sums.py").read_text() == before
-        assert not (shop.root / "pwned").exists()
+        assert (runtime.root / "sums.py").read_text() == before
+        assert not (runtime.root / "pwned").exists()
 
 
 async def test_pyright_checks_where_it_is_configured(world: World, toolchain: Path) -> None:
-    async with workshop(world, **with_node(toolchain)) as shop:
-        python_project(shop, settings="[tool.pyright]\n", sums='x: int = "a"\n')
-        result = await shop.call("run_typecheck", target="backend")
+    async with approving_runtime(world, **with_node(toolchain)) as runtime:
+        python_project(runtime, settings="[tool.pyright]\n", sums='x: int = "a"\n')
+        result = await runtime.call("run_typecheck", target="backend")
 
     assert result.data is not None, result.to_text()
     assert counts(result.data, "issues", "errors", "files") == {"issues": 1, "errors": 1, "files": 1}
@@ -173,21 +173,21 @@ async def test_pyright_checks_where_it_is_configured(world: World, toolchain: Pa
 
 async def test_a_python_project_is_built(world: World) -> None:
     build = '[build-system]\nrequires = ["hatchling"]\nbuild-backend = "hatchling.build"\n'
-    async with workshop(world) as shop:
-        python_project(shop, settings=f'{build}[tool.hatch.build.targets.wheel]\ninclude = ["sums.py"]\n')
-        await shop.data("run_build")
+    async with approving_runtime(world) as runtime:
+        python_project(runtime, settings=f'{build}[tool.hatch.build.targets.wheel]\ninclude = ["sums.py"]\n')
+        await runtime.data("run_build")
 
-        assert [path.suffix for path in (shop.root / "dist").iterdir()] == [".whl"]
+        assert [path.suffix for path in (runtime.root / "dist").iterdir()] == [".whl"]
 
 
 async def test_tests_of_a_node_project_are_counted(world: World, toolchain: Path) -> None:
-    async with workshop(world, **with_node(toolchain)) as shop:
-        node_project(shop, toolchain, scripts={"test": "vitest run"})
-        shop.write("sums.test.js", NODE_TESTS)
-        by_script = await shop.call("run_tests", target="frontend")
+    async with approving_runtime(world, **with_node(toolchain)) as runtime:
+        node_project(runtime, toolchain, scripts={"test": "vitest run"})
+        runtime.write("sums.test.js", NODE_TESTS)
+        by_script = await runtime.call("run_tests", target="frontend")
         node_manifest = {"name": "sums", "type": "module", "devDependencies": {"vitest": "*"}}
-        shop.write("package.json", json.dumps(node_manifest))
-        by_itself = await shop.call("run_tests", target="frontend")
+        runtime.write("package.json", json.dumps(node_manifest))
+        by_itself = await runtime.call("run_tests", target="frontend")
 
     for result, tool in ((by_script, "npm test"), (by_itself, "vitest")):
         assert result.error is not None
@@ -195,21 +195,23 @@ async def test_tests_of_a_node_project_are_counted(world: World, toolchain: Path
 
 
 async def test_a_node_project_is_linted_formatted_type_checked_and_built(world: World, toolchain: Path) -> None:
-    async with workshop(world, **with_node(toolchain)) as shop:
+    async with approving_runtime(world, **with_node(toolchain)) as runtime:
         used = dict.fromkeys(("eslint", "prettier", "typescript"), "*")
-        node_project(shop, toolchain, devDependencies=used)
-        shop.write("eslint.config.js", 'export default [{ rules: { "no-unused-vars": "error", "no-var": "warn" } }];\n')
-        shop.write(".prettierignore", "*.json\n")
+        node_project(runtime, toolchain, devDependencies=used)
+        runtime.write(
+            "eslint.config.js", 'export default [{ rules: { "no-unused-vars": "error", "no-var": "warn" } }];\n'
+        )
+        runtime.write(".prettierignore", "*.json\n")
         options = '{ "outDir": "out", "types": [], "lib": ["es5"] }'
-        shop.write("tsconfig.json", f'{{ "compilerOptions": {options}, "include": ["src"] }}\n')
-        shop.write("src/a.ts", 'export const x: number = "a";\n')
-        shop.write("odd.js", "var y=1\n")
+        runtime.write("tsconfig.json", f'{{ "compilerOptions": {options}, "include": ["src"] }}\n')
+        runtime.write("src/a.ts", 'export const x: number = "a";\n')
+        runtime.write("odd.js", "var y=1\n")
 
-        linted = await shop.call("run_lint", target="frontend")
-        checked = await shop.call("run_typecheck")
-        unformatted = await shop.call("run_format", target="frontend")
-        await shop.data("run_format", target="frontend", check_only=False)
-        built = await shop.call("run_build", target="frontend")
+        linted = await runtime.call("run_lint", target="frontend")
+        checked = await runtime.call("run_typecheck")
+        unformatted = await runtime.call("run_format", target="frontend")
+        await runtime.data("run_format", target="frontend", check_only=False)
+        built = await runtime.call("run_build", target="frontend")
 
         assert linted.error is not None
         assert linted.error.message == "eslint: 2 issues, 1 error, 1 warning, 1 file"
@@ -217,19 +219,19 @@ async def test_a_node_project_is_linted_formatted_type_checked_and_built(world: 
         assert checked.error.message == "tsc: 1 issue, 1 file"
         assert unformatted.data is not None
         assert unformatted.data["issues"] == 1
-        assert (shop.root / "odd.js").read_text() == "var y = 1;\n"
+        assert (runtime.root / "odd.js").read_text() == "var y = 1;\n"
         assert built.error is not None
-        shop.write("src/a.ts", "export const x: number = 1;\n")
-        await shop.data("run_build", target="frontend")
-        assert (shop.root / "out/a.js").exists()
+        runtime.write("src/a.ts", "export const x: number = 1;\n")
+        await runtime.data("run_build", target="frontend")
+        assert (runtime.root / "out/a.js").exists()
 
 
 async def test_all_runs_both_halves_and_tells_of_each(world: World, toolchain: Path) -> None:
-    async with workshop(world, **with_node(toolchain)) as shop:
-        shop.write("backend/test_a.py", "def test_a() -> None:\n    pass\n")
-        shop.write("web/package.json", json.dumps({"scripts": {"test": "node --test"}}))
-        shop.write("web/a.test.js", "require('node:test')('a', () => { throw new Error('bad') });\n")
-        result = await shop.call("run_tests")
+    async with approving_runtime(world, **with_node(toolchain)) as runtime:
+        runtime.write("backend/test_a.py", "def test_a() -> None:\n    pass\n")
+        runtime.write("web/package.json", json.dumps({"scripts": {"test": "node --test"}}))
+        runtime.write("web/a.test.js", "require('node:test')('a', () => { throw new Error('bad') });\n")
+        result = await runtime.call("run_tests")
 
     assert result.error is not None
     assert result.error.message == "npm test: 1 failed"
@@ -244,32 +246,32 @@ async def test_all_runs_both_halves_and_tells_of_each(world: World, toolchain: P
 
 async def test_commands_that_a_person_set_run_instead(world: World) -> None:
     settings = Quality(tests=("echo '2 passed in 0.1s'", "echo '1 passed, 1 skipped in 0.1s'"), lint=("echo a | cat",))
-    async with workshop(world, quality=settings) as shop:
-        data = await shop.data("run_tests")
+    async with approving_runtime(world, quality=settings) as runtime:
+        data = await runtime.data("run_tests")
 
         assert counts(data, "passed", "skipped") == {"passed": 3, "skipped": 1}
-        assert (await shop.failure("run_lint"))[0] is ErrorCode.CMD_NOT_ALLOWED
+        assert (await runtime.failure("run_lint"))[0] is ErrorCode.CMD_NOT_ALLOWED
 
 
 async def test_what_is_missing_is_said_with_what_to_do(world: World) -> None:
-    async with workshop(world) as shop:
-        assert (await shop.failure("run_tests"))[0] is ErrorCode.PATH_NOT_FOUND
-        shop.write("package.json", json.dumps({"devDependencies": {"jest": "*"}}))
-        nothing = await shop.call("run_lint")
-        missing = await shop.call("run_tests")
+    async with approving_runtime(world) as runtime:
+        assert (await runtime.failure("run_tests"))[0] is ErrorCode.PATH_NOT_FOUND
+        runtime.write("package.json", json.dumps({"devDependencies": {"jest": "*"}}))
+        nothing = await runtime.call("run_lint")
+        missing = await runtime.call("run_tests")
 
         assert nothing.error is not None
-        assert "nothing to run was found" in nothing.error.message
+        assert "no command for lint was found" in nothing.error.message
         assert "quality.lint" in nothing.error.suggestions[0]
         assert missing.error is not None
         assert "'jest' cannot be started" in missing.error.message
         assert "quality.tests" in missing.error.suggestions[0]
-        assert shop.asked == ["run_tests"]
+        assert runtime.asked == ["run_tests"]
 
 
 async def test_a_project_has_only_so_much_time(world: World) -> None:
-    async with workshop(world, quality=Quality(timeout=1.0)) as shop:
-        python_project(shop)
-        shop.write("test_slow.py", "import time\n\n\ndef test_slow() -> None:\n    time.sleep(60)\n")
+    async with approving_runtime(world, quality=Quality(timeout=1.0)) as runtime:
+        python_project(runtime)
+        runtime.write("test_slow.py", "import time\n\n\ndef test_slow() -> None:\n    time.sleep(60)\n")
 
-        assert (await shop.failure("run_tests"))[0] is ErrorCode.TIMEOUT
+        assert (await runtime.failure("run_tests"))[0] is ErrorCode.TIMEOUT

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.workshop import Workshop, workshop
+from tests.tools.approving_runtime import ApprovingRuntime, approving_runtime
 from tests.world import World
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.errors import ErrorCode
@@ -30,12 +30,12 @@ def fall_for_it(root: Path) -> None:
         subprocess.run(["git", *arguments], cwd=root, capture_output=True, check=False)
 
 
-def committed(shop: Workshop) -> None:
-    git(shop.root, "init", "-q")
-    shop.write("a.txt", "one\ntwo\n")
-    shop.write("b.txt", "b\n")
-    git(shop.root, "add", ".")
-    git(shop.root, "commit", "-q", "-m", "first")
+def committed(runtime: ApprovingRuntime) -> None:
+    git(runtime.root, "init", "-q")
+    runtime.write("a.txt", "one\ntwo\n")
+    runtime.write("b.txt", "b\n")
+    git(runtime.root, "add", ".")
+    git(runtime.root, "commit", "-q", "-m", "first")
 
 
 def test_both_are_safe_and_only_look() -> None:
@@ -46,13 +46,13 @@ def test_both_are_safe_and_only_look() -> None:
 
 
 async def test_git_status_tells_the_branch_and_counts_what_changed(world: World) -> None:
-    async with workshop(world) as shop:
-        committed(shop)
-        clean = await shop.data("git_status")
-        shop.write("a.txt", "one\nthree\n")
-        shop.write("new.txt", "")
-        git(shop.root, "mv", "b.txt", "c.txt")
-        data = await shop.data("git_status")
+    async with approving_runtime(world) as runtime:
+        committed(runtime)
+        clean = await runtime.data("git_status")
+        runtime.write("a.txt", "one\nthree\n")
+        runtime.write("new.txt", "")
+        git(runtime.root, "mv", "b.txt", "c.txt")
+        data = await runtime.data("git_status")
 
         assert (clean["branch"], clean["clean"]) == ("main", True)
         assert {key: data[key] for key in ("branch", "staged", "changed", "untracked", "conflicts", "clean")} == {
@@ -64,16 +64,16 @@ async def test_git_status_tells_the_branch_and_counts_what_changed(world: World)
             "clean": False,
         }
         assert data["stdout"].startswith("On branch main\n")
-        assert shop.asked == []
+        assert runtime.asked == []
 
 
 async def test_git_diff_shows_what_is_staged_or_what_is_not(world: World) -> None:
-    async with workshop(world) as shop:
-        committed(shop)
-        shop.write("a.txt", "one\nthree\n")
-        shop.write("b.txt", "b\nb\n")
-        git(shop.root, "add", "b.txt")
-        unstaged, staged = await shop.data("git_diff"), await shop.data("git_diff", staged=True)
+    async with approving_runtime(world) as runtime:
+        committed(runtime)
+        runtime.write("a.txt", "one\nthree\n")
+        runtime.write("b.txt", "b\nb\n")
+        git(runtime.root, "add", "b.txt")
+        unstaged, staged = await runtime.data("git_diff"), await runtime.data("git_diff", staged=True)
 
     assert "-two\n+three\n" in unstaged["stdout"]
     assert (unstaged["files"], unstaged["insertions"], unstaged["deletions"]) == (1, 1, 1)
@@ -82,8 +82,8 @@ async def test_git_diff_shows_what_is_staged_or_what_is_not(world: World) -> Non
 
 
 async def test_where_there_is_no_repository_that_is_said(world: World) -> None:
-    async with workshop(world) as shop:
-        code, message = await shop.failure("git_status")
+    async with approving_runtime(world) as runtime:
+        code, message = await runtime.failure("git_status")
 
     assert code is ErrorCode.TOOL_EXEC
     assert "exit code 128" in message
@@ -103,34 +103,34 @@ ATTACKS = {
 @pytest.mark.parametrize("attack", ATTACKS)
 async def test_a_hostile_repository_runs_nothing(world: World, attack: str, tmp_path: Path) -> None:
     """The attack is real: plain git is seen to fall for it."""
-    async with workshop(world) as shop:
-        committed(shop)
+    async with approving_runtime(world) as runtime:
+        committed(runtime)
         proof = tmp_path / "proof"
-        evil = shop.write("evil", f"#!/bin/sh\necho RAN; echo RAN >&2; touch {proof} {shop.root}/proof\n")
+        evil = runtime.write("evil", f"#!/bin/sh\necho RAN; echo RAN >&2; touch {proof} {runtime.root}/proof\n")
         evil.chmod(0o755)
-        shop.write("more", f'[filter "x"]\n\tclean = {evil}\n')
-        shop.write(".gitattributes", "*.txt diff=x filter=x\n")
-        with (shop.root / ".git/config").open("a") as config:
+        runtime.write("more", f'[filter "x"]\n\tclean = {evil}\n')
+        runtime.write(".gitattributes", "*.txt diff=x filter=x\n")
+        with (runtime.root / ".git/config").open("a") as config:
             config.write(ATTACKS[attack].format(evil=evil))
-        shop.write("a.txt", "one\nthree\n")
+        runtime.write("a.txt", "one\nthree\n")
 
-        told = [(await shop.call("git_status")).to_flat(), (await shop.call("git_diff")).to_flat()]
+        told = [(await runtime.call("git_status")).to_flat(), (await runtime.call("git_diff")).to_flat()]
 
         assert not [each for each in told if "RAN" in each["stdout"] + each["stderr"]]
-        assert not (shop.root / "proof").exists()
+        assert not (runtime.root / "proof").exists()
         assert told[1]["success"]
-        fall_for_it(shop.root)
+        fall_for_it(runtime.root)
         assert proof.exists()
 
 
 async def test_looking_changes_nothing_not_even_gits_own_files(world: World) -> None:
-    async with workshop(world) as shop:
-        committed(shop)
-        (shop.root / "a.txt").touch()
-        before = (shop.root / ".git/index").read_bytes()
-        await shop.data("git_status")
+    async with approving_runtime(world) as runtime:
+        committed(runtime)
+        (runtime.root / "a.txt").touch()
+        before = (runtime.root / ".git/index").read_bytes()
+        await runtime.data("git_status")
 
-        assert (shop.root / ".git/index").read_bytes() == before
+        assert (runtime.root / ".git/index").read_bytes() == before
 
 
 def test_odd_names_do_not_confuse_the_counts() -> None:

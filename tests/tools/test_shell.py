@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.workshop import workshop
+from tests.tools.approving_runtime import approving_runtime
 from tests.world import World
 from toolreeve.config import Commands, Workspace
 from toolreeve.core.call import Role, ToolCall
@@ -13,7 +13,7 @@ from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.events import Event
 from toolreeve.core.tool import bind
 from toolreeve.runtime.shell_tools import knowing
-from toolreeve.tools.shell import SHELL_TOOLS, execute_command, lowered
+from toolreeve.tools.shell import SHELL_TOOLS, execute_command, lower_role
 
 
 def test_bash_is_high_and_execute_command_medium() -> None:
@@ -43,24 +43,24 @@ def test_starting_programs_is_as_dangerous_as_what_they_do(command: str, danger:
 
 
 def test_execute_command_starts_nothing_while_nothing_is_known() -> None:
-    with pytest.raises(ToolError, match="nothing is known") as refused:
+    with pytest.raises(ToolError, match="no knowledge of programs") as refused:
         bind(execute_command).screen({"command": "ls"}, None)  # type: ignore[misc, arg-type]
 
     assert refused.value.code is ErrorCode.CMD_NOT_ALLOWED
 
 
 async def test_bash_runs_a_real_shell_in_the_sandbox(world: World) -> None:
-    async with workshop(world) as shop:
-        result = await shop.call("bash", command="x=3; for i in $(seq $x); do echo $i; done | tac; echo no >&2; pwd")
+    async with approving_runtime(world) as runtime:
+        result = await runtime.call("bash", command="x=3; for i in $(seq $x); do echo $i; done | tac; echo no >&2; pwd")
 
-    assert result.data == {"stdout": f"3\n2\n1\n{shop.root}\n", "stderr": "no\n", "exit_code": 0}
-    assert result.output == f"3\n2\n1\n{shop.root}\n"
-    assert (result.meta.sandbox, result.meta.truncated, shop.asked) == ("full", False, [])
+    assert result.data == {"stdout": f"3\n2\n1\n{runtime.root}\n", "stderr": "no\n", "exit_code": 0}
+    assert result.output == f"3\n2\n1\n{runtime.root}\n"
+    assert (result.meta.sandbox, result.meta.truncated, runtime.asked) == ("full", False, [])
 
 
 async def test_a_command_that_fails_keeps_what_it_printed(world: World) -> None:
-    async with workshop(world) as shop:
-        result = await shop.call("bash", command="echo some; echo worse >&2; exit 7")
+    async with approving_runtime(world) as runtime:
+        result = await runtime.call("bash", command="echo some; echo worse >&2; exit 7")
 
     flat = result.to_flat()
     assert result.error is not None
@@ -74,13 +74,13 @@ async def test_a_command_that_fails_keeps_what_it_printed(world: World) -> None:
 
 
 async def test_a_command_that_is_killed_says_by_which_signal(world: World) -> None:
-    async with workshop(world) as shop:
-        assert await shop.failure("bash", command="kill -SEGV $$") == (ErrorCode.TOOL_EXEC, "killed by signal 11")
+    async with approving_runtime(world) as runtime:
+        assert await runtime.failure("bash", command="kill -SEGV $$") == (ErrorCode.TOOL_EXEC, "killed by signal 11")
 
 
 async def test_a_command_may_take_its_time_and_no_more(world: World) -> None:
-    async with workshop(world) as shop:
-        result = await shop.call("bash", command="echo begun; sleep 60", timeout=0.3)
+    async with approving_runtime(world) as runtime:
+        result = await runtime.call("bash", command="echo begun; sleep 60", timeout=0.3)
 
     assert result.error is not None
     assert result.error.code is ErrorCode.TIMEOUT
@@ -89,46 +89,50 @@ async def test_a_command_may_take_its_time_and_no_more(world: World) -> None:
 
 
 async def test_the_configured_time_holds_where_the_call_does_not_say(world: World) -> None:
-    async with workshop(world, commands=Commands(timeout=0.2)) as shop:
-        assert (await shop.failure("bash", command="sleep 60"))[0] is ErrorCode.TIMEOUT
-        assert (await shop.failure("execute_command", command="sleep 60"))[0] is ErrorCode.TIMEOUT
-        assert (await shop.failure("execute_command", command="sleep 0.1 && sleep 60"))[0] is ErrorCode.TIMEOUT
+    async with approving_runtime(world, commands=Commands(timeout=0.2)) as runtime:
+        assert (await runtime.failure("bash", command="sleep 60"))[0] is ErrorCode.TIMEOUT
+        assert (await runtime.failure("execute_command", command="sleep 60"))[0] is ErrorCode.TIMEOUT
+        assert (await runtime.failure("execute_command", command="sleep 0.1 && sleep 60"))[0] is ErrorCode.TIMEOUT
 
 
 @pytest.mark.parametrize("timeout", [0, -1, 3601])
 async def test_a_time_that_cannot_be_is_refused_before_anybody_is_asked(world: World, timeout: float) -> None:
-    async with workshop(world) as shop:
-        assert (await shop.failure("bash", command="true", timeout=timeout))[0] is ErrorCode.INVALID_PARAMS
-        assert (await shop.failure("execute_command", command="true", timeout=timeout))[0] is ErrorCode.INVALID_PARAMS
-        assert shop.asked == []
+    async with approving_runtime(world) as runtime:
+        assert (await runtime.failure("bash", command="true", timeout=timeout))[0] is ErrorCode.INVALID_PARAMS
+        assert (await runtime.failure("execute_command", command="true", timeout=timeout))[
+            0
+        ] is ErrorCode.INVALID_PARAMS
+        assert runtime.asked == []
 
 
 async def test_the_working_directory_lies_in_the_workspace(world: World, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     place = Workspace(dir=str(world.workspace), extra_roots=(str(other),))
-    async with workshop(world, workspace=place) as shop:
-        shop.write("sub/a.txt", "")
-        (shop.root / "out").symlink_to("/etc")
+    async with approving_runtime(world, workspace=place) as runtime:
+        runtime.write("sub/a.txt", "")
+        (runtime.root / "out").symlink_to("/etc")
 
-        assert (await shop.data("bash", command="pwd; ls", working_dir="sub"))["stdout"] == f"{shop.root}/sub\na.txt\n"
+        assert (await runtime.data("bash", command="pwd; ls", working_dir="sub"))[
+            "stdout"
+        ] == f"{runtime.root}/sub\na.txt\n"
         for escape in ("/etc", "..", "sub/../..", "out"):
-            assert (await shop.failure("bash", command="pwd", working_dir=escape))[0] is ErrorCode.PATH_FORBIDDEN
-        assert (await shop.failure("bash", command="pwd", working_dir=str(other)))[0] is ErrorCode.PATH_FORBIDDEN
-        assert (await shop.failure("bash", command="pwd", working_dir="nowhere"))[0] is ErrorCode.DIR_NOT_FOUND
-        assert (await shop.failure("bash", command="pwd", working_dir="sub/a.txt"))[0] is ErrorCode.INVALID_PATH
-        assert shop.asked == []
+            assert (await runtime.failure("bash", command="pwd", working_dir=escape))[0] is ErrorCode.PATH_FORBIDDEN
+        assert (await runtime.failure("bash", command="pwd", working_dir=str(other)))[0] is ErrorCode.PATH_FORBIDDEN
+        assert (await runtime.failure("bash", command="pwd", working_dir="nowhere"))[0] is ErrorCode.DIR_NOT_FOUND
+        assert (await runtime.failure("bash", command="pwd", working_dir="sub/a.txt"))[0] is ErrorCode.INVALID_PATH
+        assert runtime.asked == []
 
 
 async def test_a_script_larger_than_an_argument_may_be_runs_all_the_same(world: World) -> None:
     script = "echo " + "x" * 300_000 + " | wc -c"
-    async with workshop(world) as shop:
-        assert (await shop.data("bash", command=script))["stdout"] == "300001\n"
+    async with approving_runtime(world) as runtime:
+        assert (await runtime.data("bash", command=script))["stdout"] == "300001\n"
 
 
 async def test_output_beyond_its_bound_is_cut_and_said_to_be(world: World) -> None:
-    async with workshop(world) as shop:
-        result = await shop.call("bash", command="yes | head -c 3000000; echo end >&2")
+    async with approving_runtime(world) as runtime:
+        result = await runtime.call("bash", command="yes | head -c 3000000; echo end >&2")
 
     assert result.success
     assert result.meta.truncated
@@ -146,65 +150,65 @@ async def next_progress(events: AsyncIterator[Event]) -> str:
 async def test_output_is_told_as_it_comes(world: World) -> None:
     """The command goes on only after what it printed was heard: it waits for a file."""
     command = "echo first; until [ -e go ]; do sleep 0.02; done; echo second"
-    async with workshop(world) as shop, shop.reeve.bus.subscribe() as events:
-        running = asyncio.create_task(shop.data("bash", command=command))
+    async with approving_runtime(world) as runtime, runtime.reeve.bus.subscribe() as events:
+        running = asyncio.create_task(runtime.data("bash", command=command))
 
         assert await next_progress(events) == "first\n"
-        shop.write("go", "")
+        runtime.write("go", "")
         assert await next_progress(events) == "second\n"
         assert (await running)["stdout"] == "first\nsecond\n"
 
 
 async def test_a_cancelled_command_is_gone(world: World) -> None:
     script = "echo begun; until [ -e go ]; do sleep 0.02; done; touch ended"
-    async with workshop(world) as shop, shop.reeve.bus.subscribe() as events:
+    async with approving_runtime(world) as runtime, runtime.reeve.bus.subscribe() as events:
         call = ToolCall(tool="bash", args={"command": script})
-        running = asyncio.create_task(shop.reeve.run(call))
+        running = asyncio.create_task(runtime.reeve.run(call))
         await next_progress(events)
-        assert shop.reeve.cancel(call.id)
+        assert runtime.reeve.cancel(call.id)
         result = await running
-        shop.write("go", "")
-        await shop.data("bash", command="sleep 0.2")
+        runtime.write("go", "")
+        await runtime.data("bash", command="sleep 0.2")
 
         assert result.error is not None
         assert result.error.code is ErrorCode.CANCELLED
-        assert not (shop.root / "ended").exists()
+        assert not (runtime.root / "ended").exists()
 
 
 async def test_nothing_of_the_runtimes_own_environment_reaches_a_command(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOME_TOKEN", "very-secret-value")
-    async with workshop(world) as shop:
-        printed = (await shop.data("bash", command="env; cat /proc/self/environ"))["stdout"]
+    async with approving_runtime(world) as runtime:
+        printed = (await runtime.data("bash", command="env; cat /proc/self/environ"))["stdout"]
 
     assert "very-secret-value" not in printed
 
 
 async def test_execute_command_pipes_and_lists_programs(world: World) -> None:
-    async with workshop(world) as shop:
-        shop.write("a.txt", "b\na\nb\n")
-        result = await shop.call("execute_command", command="cat a.txt | sort -u | wc -l && echo 'it ended'")
+    async with approving_runtime(world) as runtime:
+        runtime.write("a.txt", "b\na\nb\n")
+        result = await runtime.call("execute_command", command="cat a.txt | sort -u | wc -l && echo 'it ended'")
 
     assert result.data == {"stdout": "2\nit ended\n", "stderr": "", "returncode": 0}
     assert result.to_flat()["exit_code"] == 0
 
 
 async def test_a_list_ends_at_the_first_failure_and_a_pipeline_with_its_last_program(world: World) -> None:
-    async with workshop(world) as shop:
-        shop.write("a.txt", "a\n")
-        result = await shop.call("execute_command", command="echo one && grep x a.txt && echo two")
+    async with approving_runtime(world) as runtime:
+        runtime.write("a.txt", "a\n")
+        result = await runtime.call("execute_command", command="echo one && grep x a.txt && echo two")
 
         assert result.error is not None
         assert result.data == {"stdout": "one\n", "stderr": "", "returncode": 1}
-        assert (await shop.data("execute_command", command="grep x a.txt | wc -l"))["stdout"] == "0\n"
-        assert (await shop.failure("execute_command", command="ls nope | cat && false"))[1].startswith("exit code 1")
+        assert (await runtime.data("execute_command", command="grep x a.txt | wc -l"))["stdout"] == "0\n"
+        assert (await runtime.failure("execute_command", command="ls nope | cat && false"))[1].startswith("exit code 1")
 
 
 async def test_what_is_piped_arrives_byte_for_byte(world: World) -> None:
-    async with workshop(world) as shop:
-        (shop.root / "a.bin").write_bytes(bytes(range(256)) * 20_000)
-        data = await shop.data("execute_command", command="cat a.bin | sha256sum && sha256sum a.bin")
+    async with approving_runtime(world) as runtime:
+        (runtime.root / "a.bin").write_bytes(bytes(range(256)) * 20_000)
+        data = await runtime.data("execute_command", command="cat a.bin | sha256sum && sha256sum a.bin")
 
     piped, whole = data["stdout"].splitlines()
     assert piped.split()[0] == whole.split()[0]
@@ -242,71 +246,71 @@ INJECTIONS = [
 
 @pytest.mark.parametrize("command", INJECTIONS)
 async def test_no_injection_gets_past_execute_command(world: World, command: str) -> None:
-    async with workshop(world, role=Role.ADMIN) as shop:
-        shop.write("a.txt", "a\n")
-        shop.write("script", "#!/bin/sh\ntouch pwned\n").chmod(0o755)
+    async with approving_runtime(world, role=Role.ADMIN) as runtime:
+        runtime.write("a.txt", "a\n")
+        runtime.write("script", "#!/bin/sh\ntouch pwned\n").chmod(0o755)
 
-        code, message = await shop.failure("execute_command", command=command, role="admin")
+        code, message = await runtime.failure("execute_command", command=command, role="admin")
 
         assert (code, message.startswith("the command is refused: ")) == (ErrorCode.CMD_NOT_ALLOWED, True)
-        assert not (shop.root / "pwned").exists()
-        assert shop.asked == []
+        assert not (runtime.root / "pwned").exists()
+        assert runtime.asked == []
 
 
 async def test_shell_characters_in_quotes_are_only_characters(world: World) -> None:
-    async with workshop(world) as shop:
-        data = await shop.data("execute_command", command="echo '$(touch pwned); `id` > x && y'")
+    async with approving_runtime(world) as runtime:
+        data = await runtime.data("execute_command", command="echo '$(touch pwned); `id` > x && y'")
 
         assert data["stdout"] == "$(touch pwned); `id` > x && y\n"
-        assert not (shop.root / "pwned").exists()
+        assert not (runtime.root / "pwned").exists()
 
 
 def test_a_role_can_be_lowered_and_never_raised() -> None:
-    assert lowered("viewer", Role.ADMIN) is Role.VIEWER
-    assert lowered("admin", Role.OPERATOR) is Role.OPERATOR
-    assert lowered("operator", Role.VIEWER) is Role.VIEWER
+    assert lower_role("viewer", Role.ADMIN) is Role.VIEWER
+    assert lower_role("admin", Role.OPERATOR) is Role.OPERATOR
+    assert lower_role("operator", Role.VIEWER) is Role.VIEWER
 
 
 async def test_the_role_comes_from_the_principal(world: World) -> None:
-    async with workshop(world, role=Role.VIEWER) as shop:
-        assert (await shop.data("execute_command", command="echo seen"))["stdout"] == "seen\n"
-        code, message = await shop.failure("execute_command", command="touch a", role="admin")
+    async with approving_runtime(world, role=Role.VIEWER) as runtime:
+        assert (await runtime.data("execute_command", command="echo seen"))["stdout"] == "seen\n"
+        code, message = await runtime.failure("execute_command", command="touch a", role="admin")
 
         assert code is ErrorCode.CMD_NOT_ALLOWED
         assert "'touch' needs the role operator, this call has the role viewer" in message
-        assert not (shop.root / "a").exists()
+        assert not (runtime.root / "a").exists()
 
 
 async def test_the_configured_lists_hold(world: World) -> None:
-    async with workshop(world, commands=Commands(allowlist=("echo", "cat"), blocklist=("cat",))) as shop:
-        assert (await shop.data("execute_command", command="echo a"))["stdout"] == "a\n"
-        assert "commands.blocklist" in (await shop.failure("execute_command", command="cat a"))[1]
-        assert "commands.allowlist" in (await shop.failure("execute_command", command="ls"))[1]
+    async with approving_runtime(world, commands=Commands(allowlist=("echo", "cat"), blocklist=("cat",))) as runtime:
+        assert (await runtime.data("execute_command", command="echo a"))["stdout"] == "a\n"
+        assert "commands.blocklist" in (await runtime.failure("execute_command", command="cat a"))[1]
+        assert "commands.allowlist" in (await runtime.failure("execute_command", command="ls"))[1]
 
 
 async def test_git_runs_no_program_that_a_repository_names(world: World) -> None:
-    async with workshop(world) as shop:
-        await shop.data("execute_command", command="git init -q .")
-        shop.write("hook", "#!/bin/sh\ntouch pwned\n").chmod(0o755)
-        with (shop.root / ".git/config").open("a") as config:
-            config.write(f"[core]\n\tfsmonitor = {shop.root}/hook\n\tpager = {shop.root}/hook\n")
+    async with approving_runtime(world) as runtime:
+        await runtime.data("execute_command", command="git init -q .")
+        runtime.write("hook", "#!/bin/sh\ntouch pwned\n").chmod(0o755)
+        with (runtime.root / ".git/config").open("a") as config:
+            config.write(f"[core]\n\tfsmonitor = {runtime.root}/hook\n\tpager = {runtime.root}/hook\n")
         for command in ("git status", "git add hook", "git --no-pager log --all"):
-            await shop.call("execute_command", command=command)
+            await runtime.call("execute_command", command=command)
 
-        assert not (shop.root / "pwned").exists()
+        assert not (runtime.root / "pwned").exists()
 
 
 async def test_a_program_that_is_not_installed_is_a_failure_that_says_so(world: World) -> None:
-    async with workshop(world) as shop:
-        code, message = await shop.failure("execute_command", command="dotnet --version")
+    async with approving_runtime(world) as runtime:
+        code, message = await runtime.failure("execute_command", command="dotnet --version")
 
     assert code is ErrorCode.TOOL_EXEC
     assert "'dotnet' cannot be started" in message
 
 
 async def test_a_refusal_is_told_as_a_decision_of_the_tool(world: World) -> None:
-    async with workshop(world) as shop:
-        result = await shop.call("execute_command", command="sudo ls")
+    async with approving_runtime(world) as runtime:
+        result = await runtime.call("execute_command", command="sudo ls")
 
     assert result.meta.verdict.layer == "tool"
     assert "it takes on other privileges" in result.meta.verdict.reason

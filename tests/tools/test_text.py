@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.tools.desk import refusal
+from tests.tools.file_tools import refusal
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.tools import text
 from toolreeve.tools.text import Memory, find_encoding, read_page

@@ -215,7 +215,7 @@ def _difference(change: "FileChange") -> Iterator[str]:
 def _veiled(difference: str, secrets: Collection[str]) -> str:
     """Without the secrets of what is taken over, and without what looks like one in the lines around it."""
     from toolreeve.config.mcp_servers.secret_values import concealed, without
-    from toolreeve.upstream.scrubber import Scrubber
+    from toolreeve.core.secrets.scrubber import Scrubber
 
     lines = Scrubber(secrets).text(difference).splitlines(keepends=True)
     return "".join(without(line, concealed([line[1:].strip()])) for line in lines)

@@ -49,11 +49,10 @@ def url(values: tuple[str, ...], method: str, resolver: Path | None) -> int:
 
 async def _explain_urls(values: tuple[str, ...], method: str, resolver: Path | None) -> None:
     from toolreeve.cli.runtime import new_network
-    from toolreeve.guard.network.explain import explain_url
 
     guard = new_network(current(), resolver)
     for value in _each(values):
-        say(json.dumps(await explain_url(guard, value, method=method)).decode())
+        say(json.dumps(await guard.explain(value, method=method)).decode())
 
 
 @explain.command()

@@ -1,4 +1,4 @@
-"""How is a model told which tools there are? One declaration a tool, in the provider's own shape."""
+"""Tool declarations in each provider's shape."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -6,20 +6,20 @@ from typing import Any
 from toolreeve.core.tool import ToolSpec
 from toolreeve.formats.gemini import gemini_schema
 from toolreeve.formats.names import Provider, wire_name
-from toolreeve.formats.promises import answer_schema
+from toolreeve.formats.result_schema import result_schema
 
 
 def tools_for(provider: str, specs: Iterable[ToolSpec]) -> list[dict[str, Any]]:
-    """What to pass as `tools`. Raises ToolreeveError for a provider that is not known."""
-    whom = Provider.named(provider)
-    declared = [_declare(whom, spec, wire_name(whom, spec.name)) for spec in specs]
-    if whom is Provider.GEMINI:
+    """The value of the request's `tools`. Raises ToolreeveError for an unknown provider."""
+    target = Provider.named(provider)
+    declared = [_declare(target, spec, wire_name(target, spec.name)) for spec in specs]
+    if target is Provider.GEMINI:
         return [{"functionDeclarations": declared}] if declared else []
     return declared
 
 
 def _declare(provider: Provider, spec: ToolSpec, name: str) -> dict[str, Any]:
-    named = {"name": name, "description": spec.description}
+    named: dict[str, Any] = {"name": name, "description": spec.description}
     match provider:
         case Provider.OPENAI | Provider.OLLAMA:
             return {"type": "function", "function": named | {"parameters": _object(spec.input)}}
@@ -28,14 +28,16 @@ def _declare(provider: Provider, spec: ToolSpec, name: str) -> dict[str, Any]:
         case Provider.ANTHROPIC:
             return named | {"input_schema": _object(spec.input)}
         case Provider.MCP:
-            output = {} if spec.output is None else {"outputSchema": answer_schema(spec.output)}
-            return named | {"inputSchema": _object(spec.input)} | output
+            declared = named | {"inputSchema": _object(spec.input)}
+            if spec.output is not None:
+                declared["outputSchema"] = result_schema(spec.output)
+            return declared
         case Provider.GEMINI:
             parameters = gemini_schema(spec.input)
-            # A declaration with an empty object is refused; a function without parameters has none.
-            return named | ({} if parameters.keys() <= {"type"} else {"parameters": parameters})
+            # Gemini refuses a declaration with an empty object; a function without parameters has none.
+            return named if parameters.keys() <= {"type"} else named | {"parameters": parameters}
 
 
 def _object(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Providers insist on both keys, even for a tool that takes nothing."""
+    """Providers require both keys, even for a tool without parameters."""
     return {"type": "object", "properties": {}} | dict(schema)

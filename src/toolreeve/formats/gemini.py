@@ -1,8 +1,8 @@
-"""What does a JSON Schema become where only Gemini's part of OpenAPI is understood?
+"""JSON Schema in the subset of OpenAPI that Gemini understands.
 
-The declared schema guides the model; the road still checks every call against the tool's own schema. So what cannot be
-said may be left out here. A schema comes from anywhere and may refer to itself or unfold without end: its depth and the
-number of its parts are bounded.
+The declared schema guides the model; the pipeline still checks every call against the tool's own schema. So what cannot
+be expressed is left out here. A schema comes from anywhere and may refer to itself or unfold without end: its depth and
+the number of its parts are bounded.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ _TYPES: Mapping[type, str] = {
     list: "array",
     type(None): "null",
 }
-_UNSAID: dict[str, Any] = {"type": "string"}
+_FALLBACK: dict[str, Any] = {"type": "string"}
 
 Schema = Mapping[str, Any]
 
@@ -45,11 +45,11 @@ class _Translation:
         schema = self._plain(schema, depth)
         kept = {key: schema[key] for key in _KEPT if key in schema}
         if self._exhausted(depth):
-            return kept | _UNSAID
+            return kept | _FALLBACK
         types, nullable = _types(schema)
         if nullable:
             kept["nullable"] = True
-        if branches := _listed(schema, "anyOf") or _listed(schema, "oneOf"):
+        if branches := _list_at(schema, "anyOf") or _list_at(schema, "oneOf"):
             return self._any_of(branches, depth) | kept
         if len(types) > 1:
             return kept | {"anyOf": [self._typed(each, schema, depth) for each in types]}
@@ -67,34 +67,34 @@ class _Translation:
             made["items"] = self.of(schema.get("items", {}), depth + 1)
         elif kind == "object":
             made |= self._object(schema, depth)
-        elif options := _listed(schema, "enum"):
+        elif options := _list_at(schema, "enum"):
             made |= _enum(kind, options, schema.get("description"))
         return made
 
     def _object(self, schema: Schema, depth: int) -> dict[str, Any]:
-        properties = _mapped(schema, "properties")
+        properties = _mapping_at(schema, "properties")
         if not properties:
             return {}
         made: dict[str, Any] = {"properties": {name: self.of(each, depth + 1) for name, each in properties.items()}}
-        if required := [name for name in properties if name in _listed(schema, "required")]:
+        if required := [name for name in properties if name in _list_at(schema, "required")]:
             made["required"] = required
         return made
 
     def _any_of(self, branches: Sequence[Any], depth: int) -> dict[str, Any]:
-        """Alternatives, of which `null` is said as `nullable`; a single one that remains is said plainly."""
-        named = [branch for branch in branches if branch != {"type": "null"}]
-        nullable: dict[str, Any] = {"nullable": True} if len(named) < len(branches) else {}
-        said = [self.of(branch, depth + 1) for branch in named]
-        return (said[0] if len(said) == 1 else {"anyOf": said}) | nullable
+        """Alternatives; `null` becomes `nullable`, and a single remaining one is not wrapped."""
+        types = [branch for branch in branches if branch != {"type": "null"}]
+        translated = [self.of(branch, depth + 1) for branch in types]
+        schema = translated[0] if len(translated) == 1 else {"anyOf": translated}
+        return schema | {"nullable": True} if len(types) < len(branches) else schema
 
     def _plain(self, schema: Any, depth: int) -> Schema:
-        """The schema with its local reference followed, `allOf` merged and `const` said as an enumeration."""
+        """The schema with its local reference resolved, `allOf` merged and `const` as an enumeration."""
         if not isinstance(schema, Mapping) or self._exhausted(depth):
             return {}
         if "$ref" in schema:
             target = self._plain(self._target(schema["$ref"]), depth + 1)
             schema = {**target, **{key: value for key, value in schema.items() if key != "$ref"}}
-        if parts := _listed(schema, "allOf"):
+        if parts := _list_at(schema, "allOf"):
             schema = _merged([*(self._plain(part, depth + 1) for part in parts), schema])
         return {**schema, "enum": [schema["const"]]} if "const" in schema else schema
 
@@ -109,17 +109,18 @@ class _Translation:
 
 
 def _enum(kind: str, options: Sequence[Any], description: Any) -> dict[str, Any]:
-    """Gemini knows only enumerations of strings; others are told in words."""
+    """Gemini has only enumerations of strings; others are described in words."""
     named = [option for option in options if option is not None]
     if kind == "string" and all(isinstance(option, str) for option in named):
         return {"enum": named}
-    told = f"One of {', '.join(map(str, named))}."
-    return {"description": f"{description} {told}" if description else told}
+    text = f"One of {', '.join(map(str, named))}."
+    return {"description": f"{description} {text}" if description else text}
 
 
 def _types(schema: Schema) -> tuple[list[str], bool]:
     """The types a schema names or implies, and whether null is one of them."""
-    declared, options = schema.get("type"), _listed(schema, "enum")
+    declared = schema.get("type")
+    options = _list_at(schema, "enum")
     if isinstance(declared, str):
         named = [declared]
     elif isinstance(declared, list | tuple):
@@ -136,19 +137,21 @@ def _types(schema: Schema) -> tuple[list[str], bool]:
 def _merged(parts: Sequence[Schema]) -> Schema:
     whole: dict[str, Any] = {}
     for part in parts:
-        properties = {**_mapped(whole, "properties"), **_mapped(part, "properties")}
-        required = [*_listed(whole, "required"), *_listed(part, "required")]
+        properties = {**_mapping_at(whole, "properties"), **_mapping_at(part, "properties")}
+        required = [*_list_at(whole, "required"), *_list_at(part, "required")]
         whole |= {key: value for key, value in part.items() if key != "allOf"}
-        whole |= {"properties": properties} if properties else {}
-        whole |= {"required": required} if required else {}
+        if properties:
+            whole["properties"] = properties
+        if required:
+            whole["required"] = required
     return whole
 
 
-def _listed(schema: Schema, key: str) -> Sequence[Any]:
+def _list_at(schema: Schema, key: str) -> Sequence[Any]:
     value = schema.get(key)
     return value if isinstance(value, list | tuple) else ()
 
 
-def _mapped(schema: Schema, key: str) -> Schema:
+def _mapping_at(schema: Schema, key: str) -> Schema:
     value = schema.get(key)
     return value if isinstance(value, Mapping) else {}

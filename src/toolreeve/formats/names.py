@@ -1,8 +1,8 @@
-"""How is a tool called where fewer characters are allowed? No two names are ever spelled the same.
+"""Tool names where fewer characters are allowed, reversible and unique.
 
-A forbidden character becomes `_0x2f_`, its number between marks; a name that already holds the mark has it escaped in
-the same way, so every short name can be read back by itself. A name too long for the provider is cut and ends in a
-digest, after a mark that no other spelling can hold; only whoever knows the tools can read it back.
+A forbidden character becomes `_0x2f_`, its code between marks; a mark in the original name is escaped in the same way,
+so every short name can be decoded by itself. A name too long for the provider is cut and ends in a digest, after a mark
+that no other encoding contains; decoding it needs the names of the tools.
 """
 
 import re
@@ -15,7 +15,7 @@ MAX_NAME = 64
 _MARK = "_0x"
 _CUT = "_0xh"
 _DIGEST = 16
-_UNSPEAKABLE = re.compile(r"[^a-zA-Z0-9_-]|_(?=0x)")
+_FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]|_(?=0x)")
 _ESCAPED = re.compile(r"_0x([0-9a-f]{1,6})_")
 
 
@@ -39,26 +39,26 @@ def wire_name(provider: Provider, name: str) -> str:
     """The name as the provider accepts it."""
     if provider is Provider.MCP:
         return name
-    spelled = _UNSPEAKABLE.sub(lambda found: f"{_MARK}{ord(found[0]):x}_", name)
-    if provider is Provider.GEMINI and not (spelled[:1].isalpha() or spelled[:1] == "_"):
-        spelled = f"{_MARK}{ord(spelled[0]):x}_{spelled[1:]}" if spelled else spelled
-    if len(spelled) <= MAX_NAME:
-        return spelled
+    encoded = _FORBIDDEN.sub(lambda found: f"{_MARK}{ord(found[0]):x}_", name)
+    if provider is Provider.GEMINI and encoded and not (encoded[0].isalpha() or encoded[0] == "_"):
+        encoded = f"{_MARK}{ord(encoded[0]):x}_{encoded[1:]}"
+    if len(encoded) <= MAX_NAME:
+        return encoded
     import hashlib
 
     digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:_DIGEST]
-    return spelled[: MAX_NAME - len(_CUT) - _DIGEST] + _CUT + digest
+    return encoded[: MAX_NAME - len(_CUT) - _DIGEST] + _CUT + digest
 
 
-def tool_name(provider: Provider, spelled: str, known: Iterable[str] = ()) -> str:
-    """The name behind a spelling; a spelling that no name has stays as it is. One that was cut is looked for among
+def tool_name(provider: Provider, encoded: str, known: Iterable[str] = ()) -> str:
+    """The original name; a string that encodes no name is returned unchanged. One that was cut is searched for among
     `known`."""
     if provider is Provider.MCP:
-        return spelled
-    if _CUT in spelled:
-        return next((name for name in known if wire_name(provider, name) == spelled), spelled)
-    name = _ESCAPED.sub(_character, spelled)
-    return name if wire_name(provider, name) == spelled else spelled
+        return encoded
+    if _CUT in encoded:
+        return next((name for name in known if wire_name(provider, name) == encoded), encoded)
+    name = _ESCAPED.sub(_character, encoded)
+    return name if wire_name(provider, name) == encoded else encoded
 
 
 def _character(found: re.Match[str]) -> str:

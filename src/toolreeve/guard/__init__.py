@@ -1,1 +1,1 @@
-"""Within what bounds? Paths, addresses, secrets."""
+"""Guards: bounds on paths and network addresses."""

@@ -120,7 +120,7 @@ class Assembly:
             search_bases=settings.workspace.search_allowed_bases,
             protected=guards.secret,
             unwritable=configuration.governing,
-            named=settings.workspace.sensitive_allow,
+            sensitive_allow=settings.workspace.sensitive_allow,
             home=configuration.home,
             homes=guards.homes,
             environment=guards.environment,

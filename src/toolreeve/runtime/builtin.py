@@ -11,16 +11,19 @@ from typing import Any
 from toolreeve.core.result import ToolResult
 from toolreeve.core.tool import BoundTool, FunctionTool
 from toolreeve.registry import ToolRegistry
+from toolreeve.tools.edit import EDIT_TOOLS
+from toolreeve.tools.files import READ_TOOLS
 from toolreeve.tools.http import HTTP_TOOLS
-from toolreeve.tools.output_schemas import ANSWERS
+from toolreeve.tools.output_schemas import OUTPUT_SCHEMAS
 from toolreeve.tools.quality import QUALITY_TOOLS
 from toolreeve.tools.repository import REPOSITORY_TOOLS
+from toolreeve.tools.search import SEARCH_TOOLS
 from toolreeve.tools.shell import SHELL_TOOLS
 from toolreeve.tools.system import SYSTEM_TOOLS
 from toolreeve.tools.undo import undo
 from toolreeve.tools.web import WEB_TOOLS
-from toolreeve.tools.workspace import FILE_TOOLS
 
+FILE_TOOLS: tuple[FunctionTool, ...] = (*READ_TOOLS, *EDIT_TOOLS, *SEARCH_TOOLS)
 _ALL: tuple[FunctionTool, ...] = (
     *FILE_TOOLS,
     undo,
@@ -32,7 +35,7 @@ _ALL: tuple[FunctionTool, ...] = (
     *QUALITY_TOOLS,
 )
 TOOLS: tuple[FunctionTool, ...] = tuple(
-    replace(each, spec=replace(each.spec, output=ANSWERS[each.name])) for each in _ALL
+    replace(each, spec=replace(each.spec, output=OUTPUT_SCHEMAS[each.name])) for each in _ALL
 )
 
 

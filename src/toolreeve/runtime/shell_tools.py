@@ -18,8 +18,8 @@ from toolreeve.core.errors import ToolError
 from toolreeve.core.files import Files
 from toolreeve.core.tool import Arguments, FunctionTool, Rationale
 from toolreeve.tools.argv import refusal, split
-from toolreeve.tools.processes import seconds_allowed
-from toolreeve.tools.quality import QUALITY_TOOLS, told_of
+from toolreeve.tools.processes import check_timeout
+from toolreeve.tools.quality import QUALITY_TOOLS, with_commands
 from toolreeve.tools.shell import bash, execute_command, role_of
 
 if TYPE_CHECKING:
@@ -75,10 +75,10 @@ def knowing(
         found = programs(str(args["command"]), ".").analysis
         if reason := reason_against(found, role_of(args, ctx), ctx.commands, root=root):
             raise refusal(reason)
-        seconds_allowed(args.get("timeout"), ctx.commands.timeout)
+        check_timeout(args.get("timeout"), ctx.commands.timeout)
 
     informed: dict[str, Callable[[FunctionTool], FunctionTool]] = {
-        **{each.name: lambda tool: told_of(tool, quality) for each in QUALITY_TOOLS},
+        **{each.name: lambda tool: with_commands(tool, quality) for each in QUALITY_TOOLS},
         bash.name: lambda tool: _informed(tool, look_at_script),
         execute_command.name: lambda tool: replace(_informed(tool, look_at_programs), screen=screen),
     }

@@ -155,7 +155,7 @@ class Toolreeve:
     def reload(self) -> Sequence[CatalogueChange]:
         """Read files of tools again that have changed. Done by itself every second while the runtime runs; whoever runs
         the program is told what is wrong with them, once for each change."""
-        changes = self._catalogue.look()
+        changes = self._catalogue.refresh()
         for change in changes:
             for problem in change.problems:
                 logger.warning("the tools stay as they were: %s", problem)

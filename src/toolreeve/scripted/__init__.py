@@ -1,1 +1,1 @@
-"""Tools that files define."""
+"""Tools defined by YAML and Python files."""

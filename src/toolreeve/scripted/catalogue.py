@@ -1,7 +1,7 @@
-"""Which tools do the YAML files declare at this moment? Read at the start, and again whenever a file changes.
+"""Catalogue of YAML tools: loaded at start, reloaded when a file changes.
 
-A file that is wrong keeps the tools it last declared rightly, and says what is wrong; other files are no concern of it.
-A file that a person has trusted as it was is not read again: they must look at it first.
+A file with an error keeps the tools of its last valid version and reports the error; other files are not affected. A
+trusted file is not read again after it changed: a person must review it first.
 """
 
 from collections.abc import Collection, Sequence
@@ -23,12 +23,12 @@ Stamp = tuple[int, int, int] | None
 
 
 def no_secrets(_: str) -> None:
-    """There are none."""
+    """A lookup that finds nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogueChange:
-    """What became of a file that is not as it was."""
+    """The effect of a changed file on the registered tools."""
 
     path: str
     added: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ class _File:
 
 
 class Catalogue:
-    """`trusted` are files that count only as they were when the runtime began."""
+    """`trusted` are files that count only as they were when the runtime started."""
 
     def __init__(
         self,
@@ -67,7 +67,9 @@ class Catalogue:
         trusted: Collection[str] = (),
     ) -> None:
         self._files = [_File(Path(path)) for path in paths if path.endswith(ENDINGS)]
-        self._registry, self._profile, self._secret = registry, profile, secret
+        self._registry = registry
+        self._profile = profile
+        self._secret = secret
         self._trusted = frozenset(trusted)
         self.used: set[str] = set()
         for file in self._files:
@@ -82,8 +84,8 @@ class Catalogue:
     def problems(self) -> tuple[ConfigError, ...]:
         return tuple(problem for file in self._files for problem in file.problems)
 
-    def look(self) -> list[CatalogueChange]:
-        """Read what changed since the last look."""
+    def refresh(self) -> list[CatalogueChange]:
+        """Reload the files that changed since the last call."""
         changes = []
         for file in self._files:
             stamp = _stamp(file.path)
@@ -93,7 +95,7 @@ class Catalogue:
         return changes
 
     def _refuse(self, file: _File) -> CatalogueChange:
-        fix = "look at it, run `toolreeve trust`, and start again"
+        fix = "review it, run `toolreeve trust`, and restart"
         file.problems = (ConfigError("has changed since it was trusted", source=file.path, fix=fix),)
         return CatalogueChange(path=str(file.path), problems=file.problems)
 
@@ -106,7 +108,7 @@ class Catalogue:
             file.problems = (problem,)
         else:
             file.problems = ()
-            return self._take(file, found)
+            return self._replace(file, found)
         return CatalogueChange(path=str(file.path), problems=file.problems)
 
     def _tools(self, file: _File) -> dict[str, BoundTool]:
@@ -117,17 +119,18 @@ class Catalogue:
         found = {each.id: bind_definition(each, self._secret) for each in definitions}
         for name in found:
             if canonical(name) != name:
-                raise ConfigError(f"{name!r} means another tool: {canonical(name)!r}", source=file.path, key=name)
+                raise ConfigError(f"{name!r} is an alias of the tool {canonical(name)!r}", source=file.path, key=name)
             other = self._registry.get(name)
             if other is not None and file.tools.get(name) is not other:
                 raise ConfigError(
-                    f"{name!r} is the name of a tool of {other.spec.source} too", source=file.path, key=name
+                    f"{name!r} is already the name of a tool of {other.spec.source}", source=file.path, key=name
                 )
-        self.used |= {name for each in definitions for name in each.place.secrets}
+        self.used |= {name for each in definitions for name in each.sandbox.secrets}
         return found
 
-    def _take(self, file: _File, found: dict[str, BoundTool]) -> CatalogueChange:
-        before, file.tools = file.tools, found
+    def _replace(self, file: _File, found: dict[str, BoundTool]) -> CatalogueChange:
+        before = file.tools
+        file.tools = found
         for name in before:
             self._registry.unregister(name)
         for tool in found.values():

@@ -1,6 +1,7 @@
-"""What tools does a YAML file declare? Read strictly: every mistake is told with its line, its key and how to mend it.
+"""Tool definitions of a YAML file, parsed strictly.
 
-A file is taken whole or not at all; other files are no concern of it.
+Every mistake is reported with its line, its key and a fix. A file is accepted whole or not at all, independent of other
+files.
 """
 
 import re
@@ -22,7 +23,7 @@ from toolreeve.scripted.shebang import ARGUMENTS, Shebang, foreign_placeholders,
 from toolreeve.scripted.syntax import TemplateProblem, parse
 from toolreeve.scripted.template import Script, compile_script
 
-Path_ = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 _ID = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9_./-]{0,127}$")
 _SECRET = re.compile(r"\$\{secret:([A-Za-z_][A-Za-z0-9_]*)\}")
 _KEY_NAME = re.compile(r"\{\{\s*[A-Za-z_][\w-]*\s*\}\}")
@@ -38,8 +39,8 @@ _LIMITS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SourceLocation:
-    """Where a script runs, and what it finds there. `directory` and `writable` may be relative to the workspace."""
+class ScriptSandbox:
+    """The sandbox of a script. `directory` and `writable` may be relative to the workspace."""
 
     directory: str = "."
     private: bool = False
@@ -56,7 +57,7 @@ class SourceLocation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """A tool as its author means it. `script` is None where another interpreter than bash reads it."""
+    """A tool as its author defined it. `script` is None if another interpreter than bash runs it."""
 
     id: str
     title: str
@@ -66,7 +67,7 @@ class Definition:
     script: Script | None
     interpreter: Shebang
     parameters: Parameters
-    place: SourceLocation
+    sandbox: ScriptSandbox
     errors: ErrorMapping
     limits: Limits
     danger: DangerLevel
@@ -86,7 +87,7 @@ def read_definitions(path: Path, *, profile: Profile = "acp-basic") -> list[Defi
     problems: list[ConfigError] = []
     for key, value in _tools(document):
         try:
-            found.append(_Reader(document, key, value, profile).read())
+            found.append(_DefinitionReader(document, key, value, profile).read())
         except ConfigErrors as several:
             problems += several.problems
     if problems:
@@ -94,29 +95,32 @@ def read_definitions(path: Path, *, profile: Profile = "acp-basic") -> list[Defi
     return found
 
 
-def _tools(document: Document) -> Iterator[tuple[Path_, Any]]:
-    """The tools below `tools`, or at the top of a file that has no such key."""
+def _tools(document: Document) -> Iterator[tuple[KeyPath, Any]]:
+    """The tools below `tools`, or at the top of a file without that key."""
     value = document.value
     if not isinstance(value, Mapping) or not value:
-        raise document.error("holds no tools", fix="write `tools:` and, below it, each tool under its name")
+        raise document.error("contains no tools", fix="write `tools:` and, below it, each tool under its name")
     if "tools" not in value:
         yield from (((name,), tool) for name, tool in value.items())
         return
-    if strange := [name for name in value if name != "tools"]:
-        raise document.error("unknown key", path=(strange[0],), fix="put tools below `tools:`, and nothing beside it")
+    if unknown := [name for name in value if name != "tools"]:
+        raise document.error("unknown key", path=(unknown[0],), fix="put tools below `tools:`, and nothing beside it")
     if not isinstance(value["tools"], Mapping) or not value["tools"]:
-        raise document.error("holds no tools", path=("tools",), fix="write each tool below it, under its name")
+        raise document.error("contains no tools", path=("tools",), fix="write each tool below it, under its name")
     yield from ((("tools", name), tool) for name, tool in value["tools"].items())
 
 
-class _Reader:
-    """One tool. Everything that is wrong with it is told at once."""
+class _DefinitionReader:
+    """Reads one tool and reports all of its problems at once."""
 
-    def __init__(self, document: Document, path: Path_, value: Any, profile: Profile) -> None:
-        self._document, self._path, self._value, self._profile = document, path, value, profile
+    def __init__(self, document: Document, path: KeyPath, value: Any, profile: Profile) -> None:
+        self._document = document
+        self._path = path
+        self._value = value
+        self._profile = profile
         self._problems: list[ConfigError] = []
 
-    def _complain(self, problem: str, *path: str | int, fix: str = "", line: int = 0) -> None:
+    def _report(self, problem: str, *path: str | int, fix: str = "", line: int = 0) -> None:
         error = self._document.error(problem, path=(*self._path, *path), fix=fix)
         if line and error.line is not None:
             error = ConfigError(problem, source=error.source, line=error.line + line, key=error.key, fix=fix)
@@ -124,39 +128,41 @@ class _Reader:
 
     def read(self) -> Definition:
         self._check_shape()
-        self._give_up_if_wrong()
+        self._raise_problems()
         interpreter = self._interpreter()
         parameters = self._parameters(interpreter)
         script = self._script(parameters) if interpreter.is_bash else None
         errors = self._errors()
         limits = self._limits()
         self._check_examples(parameters)
-        self._give_up_if_wrong()
+        self._raise_problems()
         return self._definition(interpreter, parameters, script, errors, limits)
 
-    def _give_up_if_wrong(self) -> None:
+    def _raise_problems(self) -> None:
         if self._problems:
             raise ConfigErrors(self._problems)
 
     def _check_shape(self) -> None:
         name = str(self._path[-1])
         if not _ID.match(name):
-            self._complain("is not a name for a tool", fix="use letters, digits, _, -, . and /")
+            self._report("is not a valid tool name", fix="use letters, digits, _, -, . and /")
         for problem in _SHAPE.problems({"tool": self._value}):
             path = [int(part) if part.isdigit() else part for part in problem.pointer.split("/")[2:]]
-            self._complain(problem.text, *path, fix=_fix(problem.text, path))
+            self._report(problem.text, *path, fix=_fix(problem.text, path))
 
     def _interpreter(self) -> Shebang:
         try:
             found = read_interpreter(self._value["script"])
         except TemplateProblem as problem:
-            self._complain_of_script(problem)
+            self._report_script(problem)
             raise ConfigErrors(self._problems) from None
+        if found.is_bash:
+            return found
         names = {each["name"] for each in self._value.get("parameters", [])}
-        for line, name in () if found.is_bash else foreign_placeholders(self._value["script"], names):
+        for line, name in foreign_placeholders(self._value["script"], names):
             fix = f"read the arguments as JSON from the file that {ARGUMENTS} names"
             text = f"{{{{{name}}}}} is not filled in: only bash scripts are templates"
-            self._complain_of_script(TemplateProblem(text, line=line, fix=fix))
+            self._report_script(TemplateProblem(text, line=line, fix=fix))
         return found
 
     def _parameters(self, interpreter: Shebang) -> Parameters:
@@ -164,30 +170,30 @@ class _Reader:
             nodes = parse(self._value["script"]) if interpreter.is_bash else ()
             found = read_parameters(self._value.get("parameters", []), nodes)
         except TemplateProblem as problem:
-            self._complain_of_script(problem)
+            self._report_script(problem)
             raise ConfigErrors(self._problems) from None
-        for wrong in found.problems:
-            self._complain(wrong.text, *wrong.path, fix=wrong.fix)
-        self._give_up_if_wrong()
+        for each in found.problems:
+            self._report(each.text, *each.path, fix=each.fix)
+        self._raise_problems()
         return found
 
     def _script(self, parameters: Parameters) -> Script | None:
         try:
-            return compile_script(self._value["script"], parameters.terms)
+            return compile_script(self._value["script"], parameters.rules)
         except TemplateProblem as problem:
-            self._complain_of_script(problem)
+            self._report_script(problem)
             return None
 
-    def _complain_of_script(self, problem: TemplateProblem) -> None:
+    def _report_script(self, problem: TemplateProblem) -> None:
         lines = self._value["script"].rstrip("\n").count("\n")
         line = problem.line if lines else 0
         where = f" (line {problem.line} of the script)" if lines else ""
-        self._complain(f"{problem.problem}{where}", "script", fix=problem.fix, line=line)
+        self._report(f"{problem.problem}{where}", "script", fix=problem.fix, line=line)
 
     def _errors(self) -> ErrorMapping:
         found = read_mapping(self._value.get("error_mapping", {}), self._profile)
         for code, text, fix in found.problems:
-            self._complain(text, "error_mapping", code, fix=fix)
+            self._report(text, "error_mapping", code, fix=fix)
         return found
 
     def _limits(self) -> Limits:
@@ -195,7 +201,7 @@ class _Reader:
         template = value.get("caching", {}).get("key_template")
         if template is not None and not _is_key_template(template):
             fix = "name arguments: {{url}}:{{method}}"
-            self._complain("cannot tell calls apart", "caching", "key_template", fix=fix)
+            self._report("does not distinguish calls", "caching", "key_template", fix=fix)
         return Limits(
             timeout=float(value.get("sandbox", {}).get("timeout", ProcessLimits().timeout)) + GRACE,
             retry=Retry(**value["retry"]) if "retry" in value else None,
@@ -209,7 +215,7 @@ class _Reader:
         for index, example in enumerate(self._value.get("examples", [])):
             if isinstance(example, Mapping):
                 for problem in Schema(parameters.schema).problems({**parameters.defaults, **example}):
-                    self._complain(str(problem), "examples", index, fix="make it a call that the tool takes")
+                    self._report(str(problem), "examples", index, fix="make it a valid call of the tool")
 
     def _definition(
         self,
@@ -219,7 +225,8 @@ class _Reader:
         errors: ErrorMapping,
         limits: Limits,
     ) -> Definition:
-        value, name = self._value, str(self._path[-1])
+        value = self._value
+        name = str(self._path[-1])
         danger = _danger(value, parameters)
         read_only = bool(value.get("read_only", danger is DangerLevel.SAFE))
         title = value.get("name", name)
@@ -233,7 +240,7 @@ class _Reader:
             script=script,
             interpreter=interpreter,
             parameters=parameters,
-            place=_place(value.get("sandbox", {})),
+            sandbox=_sandbox(value.get("sandbox", {})),
             errors=errors,
             limits=limits,
             danger=danger,
@@ -248,7 +255,7 @@ class _Reader:
 
 
 GRACE = 5.0
-"""The sandbox ends a run in time, and keeps what it printed; the road's own limit stands behind it."""
+"""Seconds beyond the sandbox's own timeout, which ends a run first and keeps its output; the runtime's comes second."""
 
 _SHAPE = Schema({"type": "object", "properties": {"tool": TOOL}})
 
@@ -267,11 +274,11 @@ def _is_key_template(template: str) -> bool:
 
 
 def _danger(value: Mapping[str, Any], parameters: Parameters) -> DangerLevel:
-    """Where the author says that nobody need confirm, and nothing else, the tool counts as harmless enough to run."""
-    confirmed = value.get("sandbox", {}).get("requires_confirmation")
-    unsaid = DangerLevel.LOW if confirmed is False else DangerLevel.MEDIUM
-    danger = DangerLevel(value["danger"]) if "danger" in value else unsaid
-    if any(terms.allow_code for terms in parameters.terms.values()):
+    """With `requires_confirmation: false` and no `danger`, the tool is LOW; a parameter that is code makes it HIGH."""
+    unconfirmed = value.get("sandbox", {}).get("requires_confirmation") is False
+    default = DangerLevel.LOW if unconfirmed else DangerLevel.MEDIUM
+    danger = DangerLevel(value["danger"]) if "danger" in value else default
+    if any(rules.allow_code for rules in parameters.rules.values()):
         return max(danger, DangerLevel.HIGH)
     return danger
 
@@ -279,31 +286,31 @@ def _danger(value: Mapping[str, Any], parameters: Parameters) -> DangerLevel:
 def _confirmation(sandbox: Mapping[str, Any], title: str) -> str | None:
     if not sandbox.get("requires_confirmation"):
         return None
-    return str(sandbox.get("confirmation_message") or f"{title} is to be confirmed before each run")
+    return str(sandbox.get("confirmation_message") or f"{title} needs confirmation before each run")
 
 
-def _place(sandbox: Mapping[str, Any]) -> SourceLocation:
+def _sandbox(sandbox: Mapping[str, Any]) -> ScriptSandbox:
     directory = sandbox.get("working_directory", ".")
     network: Literal["none", "guarded", "host"] = sandbox.get("network", "none")
     named = {ours: sandbox[key] for key, ours in _LIMITS.items() if key in sandbox}
-    return SourceLocation(
+    return ScriptSandbox(
         directory=directory,
         private=bool(sandbox.get("use_temp_isolation")) or _is_temporary(directory),
         writable=tuple(sandbox.get("allowed_paths", ())),
         programs=tuple(sandbox.get("allowed_commands", ())),
-        environment={name: _spelled(each) for name, each in sandbox.get("environment_variables", {}).items()},
+        environment={name: _as_text(each) for name, each in sandbox.get("environment_variables", {}).items()},
         network=network,
         limits=ProcessLimits(**named),
     )
 
 
 def _is_temporary(directory: str) -> bool:
-    """Every run has a /tmp of its own, so what starts there starts in a fresh directory."""
+    """Every run has its own /tmp, so a script that starts there starts in a fresh directory."""
     return directory == "/tmp" or directory.startswith("/tmp/")  # noqa: S108 - a path of the author's
 
 
-def _spelled(value: Any) -> str:
-    return value if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
+def _as_text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def with_secrets(environment: Mapping[str, str], lookup: Mapping[str, str]) -> dict[str, str]:

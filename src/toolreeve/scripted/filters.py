@@ -1,4 +1,4 @@
-"""How may a template change a value? By one of these functions, each pure, each from JSON values to a JSON value."""
+"""Template filters: pure functions from JSON values to a JSON value."""
 
 import base64
 import re
@@ -12,7 +12,7 @@ Filter = Callable[..., Any]
 
 
 class _Missing:
-    """Stands for a value that was not given."""
+    """The value of a parameter that was not given."""
 
     def __repr__(self) -> str:
         return "MISSING"
@@ -22,7 +22,7 @@ MISSING: Final = _Missing()
 
 
 def as_text(value: Any) -> str:
-    """A value as a program gets it: texts as they are, everything else as JSON says it."""
+    """A value as a program gets it: strings unchanged, everything else as JSON."""
     if isinstance(value, str):
         return value
     return "" if value is MISSING or value is None else json.dumps(value).decode()
@@ -32,8 +32,8 @@ def _default(value: Any, other: Any = "", boolean: Any = False) -> Any:  # noqa:
     return other if value is MISSING or value is None or (boolean and not value) else value
 
 
-def _given(function: Callable[..., Any]) -> Filter:
-    """The filter leaves alone what was not given, so that a `default` behind it still holds."""
+def _skip_missing(function: Callable[..., Any]) -> Filter:
+    """The filter ignores a missing value, so that a `default` after it still applies."""
 
     def filtered(value: Any, *arguments: Any) -> Any:
         return value if value is MISSING else function(value, *arguments)
@@ -74,7 +74,7 @@ def _replace(value: Any, old: Any, new: Any) -> str:
 
 
 def _sql(value: Any, dialect: Any = "") -> str:
-    """A literal of SQL. Dialects differ in what a backslash means: without a dialect, none may be in it."""
+    """An SQL literal. Dialects differ in what a backslash means: without a dialect, it may contain none."""
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, int | float):
@@ -89,11 +89,11 @@ def _sql(value: Any, dialect: Any = "") -> str:
         return f"E'{doubled}'"
     if dialect == "mysql":
         return f"'{doubled}'"
-    raise ValueError("holds a backslash, which databases read differently: name yours, as in |sql('postgres')")
+    raise ValueError("contains a backslash, whose meaning depends on the database: name it, as in |sql('postgres')")
 
 
 def _regex(value: Any) -> str:
-    """A regular expression, basic, extended or Perl's, that matches just this text."""
+    """A regular expression (basic, extended or Perl) that matches exactly this text."""
     return re.sub(r"([][.*^$\\|+?(){}/])", _in_brackets, as_text(value))
 
 
@@ -143,7 +143,7 @@ _PLAIN: Mapping[str, Callable[..., Any]] = {
 FILTERS: Mapping[str, Filter] = {
     "default": _default,
     "d": _default,
-    **{name: _given(function) for name, function in _PLAIN.items()},
+    **{name: _skip_missing(function) for name, function in _PLAIN.items()},
 }
 LITERALS: Mapping[str, str] = {
     "sql": "sql",
@@ -153,4 +153,4 @@ LITERALS: Mapping[str, str] = {
     "length": "number",
     "count": "number",
 }
-"""What the text is, for certain, that a filter makes."""
+"""The kind of text that a filter is guaranteed to produce."""

@@ -1,4 +1,4 @@
-"""What may a call give to a tool? The declared parameters, and those that the template names without declaring them."""
+"""Parameters of a tool: declared ones, and those that only the template names."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,15 +8,15 @@ from toolreeve.core.errors import ToolreeveError
 from toolreeve.core.schema import Schema
 from toolreeve.core.suggest import did_you_mean, find_similar
 from toolreeve.scripted.syntax import ITEM_NAMES, Node, Section, Value
-from toolreeve.scripted.template import Terms
+from toolreeve.scripted.template import ValueRules
 
 _NUMERIC = ("integer", "number", "boolean")
 _SCALARS = ["string", "number", "integer", "boolean"]
-_TAKEN_OVER = ("description", "default", "enum", "pattern", "minimum", "maximum")
+_SCHEMA_KEYS = ("description", "default", "enum", "pattern", "minimum", "maximum")
 
 
 @dataclass(frozen=True, slots=True)
-class Wrong:
+class ParameterProblem:
     text: str
     path: tuple[str | int, ...]
     fix: str
@@ -27,18 +27,18 @@ class Parameters:
     """`implied` are those that only the template names."""
 
     schema: Mapping[str, Any]
-    terms: Mapping[str, Terms]
+    rules: Mapping[str, ValueRules]
     defaults: Mapping[str, Any]
     implied: tuple[str, ...] = ()
-    problems: list[Wrong] = field(default_factory=list)
+    problems: list[ParameterProblem] = field(default_factory=list)
 
 
 def read_parameters(declared: Sequence[Mapping[str, Any]], nodes: Sequence[Node]) -> Parameters:
     properties: dict[str, dict[str, Any]] = {}
-    problems: list[Wrong] = []
+    problems: list[ParameterProblem] = []
     for index, each in enumerate(declared):
         if each["name"] in properties:
-            problems.append(Wrong("is declared twice", ("parameters", index, "name"), "keep one of them"))
+            problems.append(ParameterProblem("is declared twice", ("parameters", index, "name"), "keep one of them"))
         properties[each["name"]] = _schema(each)
         problems += _problems(each, index)
     required = [each["name"] for each in declared if each.get("required") and "default" not in each]
@@ -51,7 +51,7 @@ def read_parameters(declared: Sequence[Mapping[str, Any]], nodes: Sequence[Node]
     schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
     return Parameters(
         schema=schema,
-        terms={each["name"]: _terms(each) for each in declared},
+        rules={each["name"]: _rules(each) for each in declared},
         defaults={each["name"]: each["default"] for each in declared if "default" in each},
         implied=tuple(implied),
         problems=problems,
@@ -59,12 +59,12 @@ def read_parameters(declared: Sequence[Mapping[str, Any]], nodes: Sequence[Node]
 
 
 def _schema(parameter: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {key: parameter[key] for key in _TAKEN_OVER if key in parameter}
+    kept = {key: parameter[key] for key in _SCHEMA_KEYS if key in parameter}
     return {"type": parameter.get("type", "string"), **kept}
 
 
-def _terms(parameter: Mapping[str, Any]) -> Terms:
-    return Terms(
+def _rules(parameter: Mapping[str, Any]) -> ValueRules:
+    return ValueRules(
         numeric=parameter.get("type") in _NUMERIC,
         choices=tuple(parameter["enum"]) if "enum" in parameter else None,
         allow_dash=bool(parameter.get("allow_dash")),
@@ -72,25 +72,29 @@ def _terms(parameter: Mapping[str, Any]) -> Terms:
     )
 
 
-def _problems(parameter: Mapping[str, Any], index: int) -> Iterator[Wrong]:
+def _problems(parameter: Mapping[str, Any], index: int) -> Iterator[ParameterProblem]:
     schema = Schema({"type": "object", "properties": {"value": _schema(parameter)}})
     try:
         Schema(_schema(parameter)).check()
-    except ToolreeveError as problem:
-        yield Wrong(str(problem), ("parameters", index), "correct the pattern")
+    except ToolreeveError as invalid:
+        yield ParameterProblem(str(invalid), ("parameters", index), "correct the pattern")
         return
     if "default" in parameter:
-        for wrong in schema.problems({"value": parameter["default"]}):
-            yield Wrong(wrong.text, ("parameters", index, "default"), "give a default of the parameter's own type")
+        for problem in schema.problems({"value": parameter["default"]}):
+            yield ParameterProblem(
+                problem.text, ("parameters", index, "default"), "give a default of the parameter's own type"
+            )
     bare = Schema({"type": "object", "properties": {"value": {"type": parameter.get("type", "string")}}})
     for place, choice in enumerate(parameter.get("enum", ())):
-        for wrong in bare.problems({"value": choice}):
-            yield Wrong(wrong.text, ("parameters", index, "enum", place), "list values of the parameter's own type")
+        for problem in bare.problems({"value": choice}):
+            yield ParameterProblem(
+                problem.text, ("parameters", index, "enum", place), "list values of the parameter's own type"
+            )
 
 
-def _misspelt(name: str, similar: list[str]) -> Wrong:
+def _misspelt(name: str, similar: list[str]) -> ParameterProblem:
     problem = f"uses {name!r}, which is not declared ({did_you_mean(similar)})"
-    return Wrong(problem, ("script",), "declare it below parameters")
+    return ParameterProblem(problem, ("script",), "declare it below parameters")
 
 
 @dataclass(slots=True)
@@ -100,8 +104,8 @@ class _Use:
 
 
 def _uses(nodes: Sequence[Node]) -> dict[str, _Use]:
-    """The names that a template takes from its caller. Inside a section that goes through a list, names may be those of
-    its items and are not the caller's."""
+    """The names that a template takes from its caller. Inside a section that iterates over a list, names may be those
+    of its items instead."""
     found: dict[str, _Use] = {}
     for node, guarded, iterating in _placed(nodes):
         expression = node.expression

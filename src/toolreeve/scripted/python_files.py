@@ -1,6 +1,6 @@
-"""Which tools does a Python file hold? Its `@tool` functions, and whatever it lists in `TOOLS`.
+"""Tools of a Python file: its `@tool` functions, and the entries of its `TOOLS`.
 
-Reading the file runs it: whoever calls this has made sure that a person trusts it.
+Loading the file runs it: the caller must have made sure that a person trusts it.
 """
 
 import hashlib
@@ -18,13 +18,13 @@ from toolreeve.core.tool import BoundTool, FunctionTool, bind
 
 
 def load_tools(path: Path) -> Sequence[BoundTool]:
-    """The tools of a file, in the order in which they are written. Raises ConfigError."""
+    """The tools of a file, in source order. Raises ConfigError."""
     module = _run(path)
     listed = getattr(module, "TOOLS", ())
     own = [each for each in vars(module).values() if isinstance(each, FunctionTool) and _is_from(each, module)]
     tools = [_bind(candidate, path) for candidate in {id(each): each for each in (*own, *listed)}.values()]
     if not tools:
-        raise ConfigError("holds no tools", source=path, fix="put @tool above the functions that are tools")
+        raise ConfigError("contains no tools", source=path, fix="put @tool above the functions that are tools")
     return tools
 
 
@@ -46,7 +46,7 @@ def _run(path: Path) -> ModuleType:
 
 
 def _line(problem: Exception, path: Path) -> int | None:
-    """The line of the file that failed, deepest first."""
+    """The line of the file that failed, deepest frame first."""
     if isinstance(problem, SyntaxError):
         return problem.lineno
     frames = traceback.extract_tb(problem.__traceback__)
@@ -54,7 +54,7 @@ def _line(problem: Exception, path: Path) -> int | None:
 
 
 def _is_from(candidate: FunctionTool, module: ModuleType) -> bool:
-    return bool(candidate.function.__module__ == module.__name__)
+    return candidate.function.__module__ == module.__name__
 
 
 def _bind(candidate: Any, path: Path) -> BoundTool:

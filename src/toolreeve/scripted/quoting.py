@@ -1,6 +1,6 @@
-"""How is a place in a bash script quoted? One pass over the text; every mark in it gets the context it stands in.
+"""Quoting scanner: the quote context of every value in a bash script.
 
-The script holds a mark for each value and for each begin and end of a section. A context that would evaluate a value
+The script has a mark for each value and for each start and end of a section. A context that would evaluate a value
 (arithmetic, backticks, `${…}`) is refused here; so is a section that could change how the text around it is read. Fails
 closed: what is not understood is a TemplateProblem.
 """
@@ -13,8 +13,12 @@ from typing import Any, ClassVar
 
 from toolreeve.scripted.syntax import TemplateProblem
 
-FIRST_VALUE, FIRST_OPEN, FIRST_CLOSE, END_OF_MARKS = 0xF0000, 0xF8000, 0xFA000, 0xFC000
-MOST_VALUES, MOST_SECTIONS = FIRST_OPEN - FIRST_VALUE, FIRST_CLOSE - FIRST_OPEN
+FIRST_VALUE = 0xF0000
+FIRST_OPEN = 0xF8000
+FIRST_CLOSE = 0xFA000
+END_OF_MARKS = 0xFC000
+MAX_VALUES = FIRST_OPEN - FIRST_VALUE
+MAX_SECTIONS = FIRST_CLOSE - FIRST_OPEN
 MARKS = re.compile(f"[{chr(FIRST_VALUE)}-{chr(END_OF_MARKS)}]")
 _SECTION_MARKS = re.compile(f"[{chr(FIRST_OPEN)}-{chr(END_OF_MARKS)}]")
 _HEREDOC = re.compile(r"""<<(-?)[ \t]*(?:'([\w.+-]+)'|"([\w.+-]+)"|(\\?)([\w.+-]+))(?=[\s;&|<>)]|$)""")
@@ -37,15 +41,15 @@ class QuoteContext(StrEnum):
 
 
 REFUSED = {
-    QuoteContext.BACKTICK: ("stands inside backticks", "write $(…) instead"),
-    QuoteContext.ARITHMETIC: ("stands in arithmetic, which evaluates it", "assign it first: n={{…}}, and use $((n))"),
-    QuoteContext.BRACES: ("stands inside ${…}", "assign it to a variable first: x={{…}}"),
+    QuoteContext.BACKTICK: ("is inside backticks", "write $(…) instead"),
+    QuoteContext.ARITHMETIC: ("is in arithmetic, which evaluates it", "assign it first: n={{…}}, and use $((n))"),
+    QuoteContext.BRACES: ("is inside ${…}", "assign it to a variable first: x={{…}}"),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class QuotePlace:
-    """Where a value stands. `leads`: nothing certain comes before it in its word, so a `-` would begin an option."""
+    """The context of a value. `leads`: nothing certain precedes it in its word, so a `-` would begin an option."""
 
     context: QuoteContext
     leads: bool
@@ -53,7 +57,7 @@ class QuotePlace:
 
 @dataclass(slots=True)
 class _Frame:
-    """`started`: the word has begun. `solid`: it certainly holds a character."""
+    """`started`: the word has begun. `solid`: it certainly has a character."""
 
     context: QuoteContext
     opened: int
@@ -75,10 +79,10 @@ class _Heredoc:
 
 @dataclass(slots=True)
 class QuoteReading:
-    """The places of all values, and the text as it must be written so that values are expanded where they stand.
+    """The places of all values, and the text rewritten so that values are expanded in place.
 
-    `view` is the text for the grammar, which does not understand heredocs well: there each is a quoted text on the line
-    of its operator.
+    `view` is the text for the grammar, which does not handle heredocs well: there each is a quoted text on the line of
+    its operator.
     """
 
     text: str
@@ -97,7 +101,8 @@ _Edit = tuple[int, int, str]
 
 
 def _edited(text: str, edits: Sequence[_Edit], start: int = 0, end: int | None = None) -> str:
-    parts, position = [], start
+    parts: list[str] = []
+    position = start
     for first, last, new in sorted(edits):
         parts += [text[position:first], new]
         position = last
@@ -118,9 +123,11 @@ class _Scanner:
         return TemplateProblem(text, line=self.text.count("\n", 0, at) + 1, fix=fix)
 
     def scan(self, base: _Frame, start: int, end: int) -> None:
-        """Read a stretch that begins and ends in the same frame: the script, or the body of a heredoc."""
-        around, pending = self._frames, self._pending
-        self._frames, self._pending = [base], []
+        """Scan a stretch that begins and ends in the same frame: the script, or the body of a heredoc."""
+        outer_frames = self._frames
+        outer_pending = self._pending
+        self._frames = [base]
+        self._pending = []
         position = start
         while position < end:
             frame = self._frames[-1]
@@ -134,10 +141,11 @@ class _Scanner:
         if last.context is QuoteContext.COMMENT:
             self._frames.pop()
         if self._frames != [base]:
-            raise self.problem(f"what is opened here ({last.context}) is never closed", last.opened)
+            raise self.problem(f"the {last.context} context opened here is never closed", last.opened)
         if self._pending:
             raise self.problem("the heredoc never begins", self._pending[0].start)
-        self._frames, self._pending = around, pending
+        self._frames = outer_frames
+        self._pending = outer_pending
 
     def _mark(self, code: int, at: int) -> None:
         frame = self._frames[-1]
@@ -145,21 +153,21 @@ class _Scanner:
         if code < FIRST_OPEN:
             self._value(code - FIRST_VALUE, frame, at)
         elif frame.context is QuoteContext.BARE and before in "$\\<>&|":
-            raise self.problem(f"a section begins or ends right behind {before!r}", at, fix="put a space between")
+            raise self.problem(f"a section begins or ends right after {before!r}", at, fix="put a space between")
         elif code < FIRST_CLOSE:
             self._open_sections.append((self._state(), frame.started, frame.solid))
         else:
             self._close_section(frame, at)
 
     def _close_section(self, frame: _Frame, at: int) -> None:
-        """Whether its body stands or not, what follows must be read the same."""
+        """What follows must read the same with and without the section's body."""
         state, started, solid = self._open_sections.pop()
         if state != self._state():
             fix = "let it begin and end between words, or inside the same quotes"
             raise self.problem("the section does not end in the quoting it began in", at, fix=fix)
         if frame.context is QuoteContext.BARE and started != frame.started and not _PLAIN_NEXT.match(self.text, at + 1):
-            fix = "put a space behind the section"
-            raise self.problem("what follows the section could be read in two ways", at, fix=fix)
+            fix = "put a space after the section"
+            raise self.problem("the text after the section is ambiguous", at, fix=fix)
         frame.solid = frame.solid and solid
 
     def _state(self) -> object:
@@ -211,7 +219,7 @@ class _Scanner:
         text = self.text
         frame.started = True
         if at + 1 < end and MARKS.match(text, at + 1) and text[at] == "$":
-            raise self.problem("stands right behind a $", at, fix="put the $ elsewhere, or write \\$")
+            raise self.problem("follows a $ directly", at, fix="put the $ elsewhere, or write \\$")
         if text[at] == "`":
             return self._push(QuoteContext.BACKTICK, at, 1)
         if text.startswith("$((", at):
@@ -233,7 +241,7 @@ class _Scanner:
     def _escape(self, frame: _Frame, at: int) -> int:
         following = self.text[at + 1 : at + 2]
         if following and MARKS.match(following):
-            raise self.problem("stands right behind a backslash", at, fix="remove the backslash")
+            raise self.problem("follows a backslash directly", at, fix="remove the backslash")
         if following != "\n":
             frame.started = frame.solid = True
         return at + 2
@@ -312,7 +320,7 @@ class _Scanner:
         return at + width
 
     def _is_quoted(self) -> bool:
-        """Whether double quotes or a heredoc hold, not counting those outside the nearest $(…)."""
+        """Whether double quotes or a heredoc apply, not counting those outside the nearest $(…)."""
         for frame in reversed(self._frames):
             if frame.context in (QuoteContext.DOUBLE, QuoteContext.HEREDOC):
                 return True
@@ -321,7 +329,7 @@ class _Scanner:
         return False
 
     def _pop(self) -> None:
-        """Empty quotes begin a word without making it certain that it holds anything; an expansion may be empty too."""
+        """Empty quotes begin a word without making it certain that it has a character; so may an expansion."""
         closed = self._frames.pop()
         around = self._frames[-1]
         around.started = True
@@ -341,8 +349,9 @@ class _Scanner:
         return found.end()
 
     def _heredoc_bodies(self, at: int) -> int:
-        """Past the bodies of all heredocs that the line just ended has announced."""
-        announced, self._pending = self._pending, []
+        """Skip the bodies of all heredocs that the line just ended has announced."""
+        announced = self._pending
+        self._pending = []
         for heredoc in announced:
             end, after = self._body_of(heredoc, at)
             self.scan(_Frame(QuoteContext.HEREDOC, at, quoted=heredoc.quoted), at, end)
@@ -359,18 +368,18 @@ class _Scanner:
         self.view_edits += [(heredoc.start, heredoc.end, f'< <(: "{body}")'), (start, after, "")]
 
     def _body_of(self, heredoc: _Heredoc, at: int) -> tuple[int, int]:
-        """Where its body ends, and where the script goes on."""
+        """Where its body ends, and where the script continues."""
         for start, line in _lines(self.text, at):
             bare = line.lstrip("\t") if heredoc.strips_tabs else line
             if bare.rstrip("\n") == heredoc.word:
                 return start, start + len(line.rstrip("\n"))
             if heredoc.word in line and _SECTION_MARKS.search(line):
-                fix = "put the section on lines of its own"
+                fix = "put the section on separate lines"
                 raise self.problem("a section shares its line with the heredoc's delimiter", start, fix=fix)
-        raise self.problem("the heredoc never ends", heredoc.start, fix=f"write {heredoc.word} on a line of its own")
+        raise self.problem("the heredoc never ends", heredoc.start, fix=f"write {heredoc.word} on a separate line")
 
     def _unquote(self, heredoc: _Heredoc, start: int, end: int) -> None:
-        """Values are expanded only where the delimiter is not quoted: the text around them is escaped instead."""
+        """Values are expanded only if the delimiter is unquoted: unquote it, and escape the text around them."""
         dash = "-" if heredoc.strips_tabs else ""
         self.edits.append((heredoc.start, heredoc.end, f"<<{dash}{heredoc.word}"))
         for found in _ACTIVE.finditer(self.text, start, end):

@@ -1,4 +1,4 @@
-"""What may stand in a file of tools? One JSON Schema for a tool; what it does not know is refused."""
+"""JSON Schema of a YAML tool; unknown keys are refused."""
 
 from typing import Any
 
@@ -42,20 +42,20 @@ PARAMETER = _object(
     name=_text("What the template calls it.", pattern="^[A-Za-z_][A-Za-z0-9_-]*$", needed=True),
     type={"enum": list(KINDS), "description": "The kind of value."},
     required=_flag("Whether each call must give it."),
-    description=_text("What a model is told about it."),
-    default={"description": "What holds where a call does not give it."},
+    description=_text("Its description for the model."),
+    default={"description": "The value if a call does not give it."},
     enum={"type": "array", "minItems": 1, "description": "The only values it may have."},
     pattern=_text("A regular expression that it must match."),
-    minimum=_number("The least that it may be."),
-    maximum=_number("The most that it may be."),
-    allow_dash=_flag("Whether it may begin with - where it is a word of its own."),
-    allow_code=_flag("Whether it is meant to be code; the tool is then of high danger."),
+    minimum=_number("The smallest allowed value."),
+    maximum=_number("The largest allowed value."),
+    allow_dash=_flag("Whether it may begin with - at the start of a word."),
+    allow_code=_flag("Whether it is meant to be code; the tool's danger is then high."),
 )
 
 SANDBOX = _object(
     "Where the script runs.",
     requires_confirmation=_flag("Whether a person is asked before each call."),
-    confirmation_message=_text("What the person is asked."),
+    confirmation_message=_text("The question shown to the person."),
     timeout=_number("Seconds that a run may take.", exclusiveMinimum=0, maximum=86400),
     working_directory=_text("Where it starts; relative to the workspace."),
     use_temp_isolation=_flag("Whether it starts in a fresh directory that is removed afterwards."),
@@ -77,7 +77,7 @@ SANDBOX = _object(
 )
 
 RETRY = _object(
-    "Try again after a failure that may pass.",
+    "Retry after a transient failure.",
     attempts=_count("Attempts in all."),
     backoff={"enum": ["fixed", "linear", "exponential"]},
     backoff_multiplier=_number("How the wait grows.", minimum=1),
@@ -87,17 +87,17 @@ RETRY = _object(
 )
 
 BREAKER = _object(
-    "Rest the tool after repeated failures.",
+    "Suspend the tool after repeated failures.",
     failure_threshold=_count("Failures that open it."),
-    recovery_timeout=_number("Seconds of rest.", minimum=0),
+    recovery_timeout=_number("Seconds of suspension.", minimum=0),
     monitoring_period=_number("Seconds within which failures count.", exclusiveMinimum=0),
 )
 
 CACHING = _object(
-    "Keep successes.",
-    enabled=_flag("Whether anything is kept."),
-    ttl=_number("Seconds that an answer holds.", minimum=0),
-    max_size=_count("Answers that are kept."),
+    "Cache successful results.",
+    enabled=_flag("Whether results are cached."),
+    ttl=_number("Seconds that a result stays valid.", minimum=0),
+    max_size=_count("Results in the cache."),
     key_template=_text("The arguments that matter: {{url}}:{{method}}"),
 )
 
@@ -112,7 +112,7 @@ ERROR = _object(
 TOOL = _object(
     "A tool.",
     name=_text("A title for people."),
-    description=_text("What a model is told about the tool."),
+    description=_text("The tool's description for the model."),
     script=_text("The script, a template.", minLength=1, needed=True),
     parameters={"type": "array", "items": PARAMETER, "description": "What a call may give."},
     sandbox=SANDBOX,

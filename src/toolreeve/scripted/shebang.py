@@ -1,6 +1,7 @@
-"""Who reads a script? Bash, unless its first line names another program; only bash scripts are templates.
+"""Script interpreters: bash, unless the first line names another program.
 
-Another language has quoting of its own that we do not know: there, arguments are read from a descriptor as JSON.
+Only bash scripts are templates: other languages have their own quoting rules, so their scripts read the arguments as
+JSON from a descriptor.
 """
 
 import re
@@ -9,8 +10,10 @@ from dataclasses import dataclass
 from toolreeve.scripted.syntax import TemplateProblem
 
 BASH = ("bash", "sh", "dash", "ash")
-VALUES, ARGUMENTS, SCRIPT = "TOOLREEVE_VALUES", "TOOLREEVE_ARGUMENTS", "TOOLREEVE_SCRIPT"
-LONGEST_ARGUMENT = 100 * 1024
+VALUES = "TOOLREEVE_VALUES"
+ARGUMENTS = "TOOLREEVE_ARGUMENTS"
+SCRIPT = "TOOLREEVE_SCRIPT"
+MAX_ARGUMENT = 100 * 1024
 PREAMBLE = (
     f'mapfile -d "" -t -u "${{{VALUES}##*/}}" __toolreeve; __toolreeve_fd=${{{VALUES}##*/}}; '
     f"exec {{__toolreeve_fd}}<&-; unset {VALUES} __toolreeve_fd\n"
@@ -43,7 +46,7 @@ def read_interpreter(script: str) -> Shebang:
     if found is None:
         return Shebang("bash")
     if "{{" in first:
-        raise TemplateProblem("the line that names the interpreter holds a placeholder", line=1, fix="write it out")
+        raise TemplateProblem("the interpreter line contains a placeholder", line=1, fix="write it out")
     options = tuple(found[2].split())
     name = found[1].rsplit("/", 1)[-1]
     if name == "bash":
@@ -52,7 +55,7 @@ def read_interpreter(script: str) -> Shebang:
 
 
 def foreign_placeholders(script: str, names: set[str]) -> list[tuple[int, str]]:
-    """Parameters that a script in another language tries to use as if it were a template, with their lines."""
+    """Parameters that a script in another language uses as if it were a template, with their lines."""
     return [
         (script.count("\n", 0, found.start()) + 1, found[1])
         for found in _PLACEHOLDER.finditer(script)
@@ -63,13 +66,18 @@ def foreign_placeholders(script: str, names: set[str]) -> list[tuple[int, str]]:
 def bash_command(
     interpreter: Shebang, script: str, values: bytes, name: str
 ) -> tuple[tuple[str, ...], dict[str, bytes]]:
-    """The argv that runs a script, and the files it needs. A long script travels on a descriptor too."""
-    text, files = (PREAMBLE + script, {VALUES: values}) if values else (script, {})
-    if len(text) > LONGEST_ARGUMENT:
-        text, files = _SOURCE, {**files, SCRIPT: text.encode()}
+    """The argv that runs a script, and the files it needs. A long script is passed on a descriptor too."""
+    text = script
+    files: dict[str, bytes] = {}
+    if values:
+        text = PREAMBLE + script
+        files[VALUES] = values
+    if len(text) > MAX_ARGUMENT:
+        files[SCRIPT] = text.encode()
+        text = _SOURCE
     return (interpreter.program, *interpreter.options, "-c", text, name), files
 
 
 def foreign_command(interpreter: Shebang, script: str) -> tuple[tuple[str, ...], dict[str, bytes]]:
-    """As `bash_command`, for another interpreter, which finds its script under the name of a descriptor."""
+    """As `bash_command`, for another interpreter, which gets its script as the path of a descriptor."""
     return ("bash", "-c", _HAND_OVER, interpreter.program, *interpreter.options), {SCRIPT: script.encode()}

@@ -1,7 +1,7 @@
-"""What does a template say? Text, values and sections, read from `{{…}}` once, when the tool is loaded.
+"""Template syntax: text, values and sections, parsed from `{{…}}` at load time.
 
-Reading decides nothing about shells: the same syntax serves scripts and plain texts. What cannot be read is a
-`TemplateProblem` with the line it stands on.
+The syntax knows nothing of shells: it serves scripts and plain texts alike. What cannot be parsed is a
+`TemplateProblem` with its line.
 """
 
 import re
@@ -24,18 +24,20 @@ _WORDS = {"true": True, "false": False, "null": None, "none": None}
 
 
 class TemplateProblem(Exception):
-    """What is wrong with a template, on which of its lines, and how to mend it."""
+    """What is wrong with a template, on which line, and how to fix it."""
 
     def __init__(self, problem: str, *, line: int, fix: str = "") -> None:
         super().__init__(problem)
-        self.problem, self.line, self.fix = problem, line, fix
+        self.problem = problem
+        self.line = line
+        self.fix = fix
 
 
 @dataclass(frozen=True, slots=True)
 class Expression:
     """A name, perhaps with parts below it, and filters: `user.mail|lower`.
 
-    `literal` is the language that the last filter makes a literal of; `number` for one that leaves only numbers.
+    `literal` is the language that the last filter makes a literal of; `number` if it produces only numbers.
     """
 
     source: str
@@ -49,14 +51,14 @@ class Expression:
         return self.path[0]
 
     def find(self, scope: Scope) -> Any:
-        """The value before any filter; MISSING where there is none."""
+        """The value before any filter, or MISSING."""
         found = scope.get(self.path[0], MISSING)
         for part in self.path[1:]:
             found = _below(found, part)
         return MISSING if found is None else found
 
     def value(self, scope: Scope) -> Any:
-        """May raise ValueError or TypeError: a filter got what it cannot take."""
+        """May raise ValueError or TypeError if a filter does not accept the value."""
         found = self.find(scope)
         for function, arguments in self.filters:
             found = function(found, *arguments)
@@ -84,7 +86,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """`iterates` is False where the body names the section's own value: `{{#data}}-d {{data}}{{/data}}` is "if set"."""
+    """`iterates` is False if the body names the section's own value: `{{#data}}-d {{data}}{{/data}}` means "if set"."""
 
     expression: Expression
     inverted: bool
@@ -93,7 +95,7 @@ class Section:
     iterates: bool
 
     def scopes(self, scope: Scope) -> Iterator[Scope]:
-        """One scope for each time that the body stands."""
+        """One scope for each repetition of the body."""
         found = self.expression.find(scope)
         is_set = found is not MISSING and found is not False and found not in ("", [], {})
         if self.inverted or not is_set:
@@ -131,7 +133,8 @@ def values(nodes: Sequence[Node]) -> Iterator[Value]:
 
 class _Parser:
     def __init__(self, source: str) -> None:
-        self._source, self._position = source, 0
+        self._source = source
+        self._position = 0
 
     def parse(self) -> tuple[Node, ...]:
         nodes, closing = self._nodes(None)
@@ -144,7 +147,7 @@ class _Parser:
         return TemplateProblem(text, line=self._source.count("\n", 0, place) + 1, fix=fix)
 
     def _nodes(self, within: str | None) -> tuple[tuple[Node, ...], str | None]:
-        """The nodes up to the end, or up to the tag that closes a section, whose name is then told."""
+        """The nodes up to the end, or up to the tag that closes a section, and that tag's name."""
         nodes: list[Node] = []
         while (start := self._next_tag(nodes)) >= 0:
             tag = self._tag(start)
@@ -161,7 +164,7 @@ class _Parser:
         return tuple(nodes), None
 
     def _next_tag(self, nodes: list[Node]) -> int:
-        """Where the next tag starts, -1 for none; the text before it becomes a node. `{{{` is a brace and a tag."""
+        """Where the next tag starts, or -1; the text before it becomes a node. `{{{` is a brace and a tag."""
         start = self._source.find("{{", self._position)
         while start >= 0 and self._source.startswith("{{{", start):
             start += 1
@@ -172,7 +175,7 @@ class _Parser:
         return start
 
     def _tag(self, start: int) -> str:
-        """What stands between the braces; a quoted `}}` does not end it."""
+        """The text between the braces; a quoted `}}` does not end it."""
         quote = ""
         for index in range(start + 2, len(self._source)):
             letter = self._source[index]
@@ -183,7 +186,7 @@ class _Parser:
             elif self._source.startswith("}}", index):
                 self._position = index + 2
                 return self._source[start + 2 : index].strip()
-        fix = "write }} behind it; a literal {{ is spelled {{'{{'}}"
+        fix = "write }} after it; a literal {{ is written {{'{{'}}"
         raise self._problem("{{ is never closed", at=start, fix=fix)
 
     def _literal(self, tag: str, start: int) -> str:
@@ -200,7 +203,7 @@ class _Parser:
         body, closing = self._nodes(name)
         if closing != name:
             raise self._problem(
-                f"{{{{/{closing}}}}} stands where {{{{/{name}}}}} should", fix="close sections in order"
+                f"{{{{/{closing}}}}} was found instead of {{{{/{name}}}}}", fix="close sections in order"
             )
         own = any(value.expression.path[: len(expression.path)] == expression.path for value in values(body))
         line = self._source.count("\n", 0, start) + 1
@@ -209,11 +212,13 @@ class _Parser:
     def _expression(self, source: str, start: int) -> Expression:
         found = _PATH.match(source)
         if found is None:
-            fix = "write {{name}}, {{name|filter}} or {{#name}}…{{/name}}; a literal {{ is spelled {{'{{'}}"
+            fix = "write {{name}}, {{name|filter}} or {{#name}}…{{/name}}; a literal {{ is written {{'{{'}}"
             raise self._problem(f"{{{{{source}}}}} names no value", at=start, fix=fix)
         path = (".",) if found[0] == "." else tuple(found[0].split("."))
-        filters, has_default, position = [], False, found.end()
+        filters = []
+        has_default = False
         literal = ""
+        position = found.end()
         while position < len(source):
             name, arguments, position = self._filter(source, position, start)
             filters.append((FILTERS[name], arguments))
@@ -225,11 +230,12 @@ class _Parser:
         found = _FILTER.match(source, position)
         if found is None:
             raise self._problem(f"{{{{{source}}}}} is not understood from {source[position:]!r} on", at=start)
-        name, position = found[1], found.end()
+        name = found[1]
+        position = found.end()
         if name not in FILTERS:
             known = ", ".join(sorted(FILTERS))
             raise self._problem(
-                f"no filter is called {name!r}{hint_similar(name, list(FILTERS))}", at=start, fix=f"use one of {known}"
+                f"unknown filter {name!r}{hint_similar(name, list(FILTERS))}", at=start, fix=f"use one of {known}"
             )
         if not source.startswith("(", position):
             return name, (), position

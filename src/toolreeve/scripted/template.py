@@ -1,8 +1,8 @@
-"""How does a value get into a script? As data, beside it: the script only ever holds references to an array.
+"""Script templates: values are passed to a script as data, beside it.
 
 Compiled once, when the tool is loaded. A rendered script consists of the author's text and of `${__toolreeve[0]}`,
-`${__toolreeve[1]}`…, each quoted for the place it stands in; the values travel on a descriptor. No value is ever part
-of a text that a shell parses.
+`${__toolreeve[1]}`…, each quoted for its context; the values are passed on a descriptor. No value is ever part of a
+text that a shell parses.
 """
 
 import re
@@ -20,8 +20,8 @@ from toolreeve.scripted.quoting import (
     FIRST_OPEN,
     FIRST_VALUE,
     MARKS,
-    MOST_SECTIONS,
-    MOST_VALUES,
+    MAX_SECTIONS,
+    MAX_VALUES,
     QuoteContext,
     QuotePlace,
     read_quoting,
@@ -29,8 +29,8 @@ from toolreeve.scripted.quoting import (
 from toolreeve.scripted.syntax import Node, Scope, Section, TemplateProblem, Text, Value, parse
 from toolreeve.scripted.words import ARRAY, ValueHole
 
-LARGEST = 32 * 1024 * 1024
-_KEPT = re.compile(f"{ARRAY}|{MARKS.pattern}|\\0")
+MAX_SIZE = 32 * 1024 * 1024
+_RESERVED = re.compile(f"{ARRAY}|{MARKS.pattern}|\\0")
 _AROUND = {
     QuoteContext.BARE: ('"', '"'),
     QuoteContext.DOUBLE: ("", ""),
@@ -41,8 +41,8 @@ _AROUND = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
-    """What the author says about a parameter: its kind, and what it may be. `allow_code` says that it is code."""
+class ValueRules:
+    """The author's rules for a parameter: its type and allowed values. `allow_code` says that it is code."""
 
     numeric: bool = False
     choices: tuple[Any, ...] | None = None
@@ -54,24 +54,24 @@ class Terms:
         return not (self.numeric or self.choices is not None or self.allow_code)
 
     def refuse(self, value: Any) -> str:
-        """Why a value breaks them: items of a list can bring values under its name that no schema has seen."""
+        """Why a value violates them: items of a list can bring values under its name that no schema has seen."""
         if self.choices is not None:
-            return "" if value in self.choices else "is not one of the words that are allowed here"
+            return "" if value in self.choices else "is not one of the allowed values"
         is_number = isinstance(value, int | float)
         return "" if is_number or not self.numeric else "is not a number"
 
 
-FREE = Terms()
+NO_RULES = ValueRules()
 
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """The place of one value. `beginnings` are what it may not begin with there."""
+    """The position of one value. `beginnings` are what it may not begin with there."""
 
     number: int
     value: Value
     place: QuotePlace
-    terms: Terms
+    rules: ValueRules
     beginnings: tuple[str, ...]
 
     @property
@@ -81,22 +81,22 @@ class _Slot:
     def text(self, scope: Scope) -> str:
         """Raises ToolError(INVALID_PARAMS)."""
         expression = self.value.expression
-        if self.terms is not FREE and (raw := expression.find(scope)) is not MISSING:
-            self._require(not (why := self.terms.refuse(raw)), why)
+        if self.rules is not NO_RULES:
+            raw = expression.find(scope)
+            if raw is not MISSING and (reason := self.rules.refuse(raw)):
+                raise self._invalid(reason)
         try:
             found = expression.value(scope)
         except (ValueError, TypeError, IndexError, AttributeError, OverflowError) as problem:
             raise self._invalid(f"cannot be filtered: {problem}") from None
-        self._require(found is not MISSING and found is not None, "was not given, and has no default")
+        if found is MISSING or found is None:
+            raise self._invalid("is missing and has no default")
         text = as_text(found)
-        self._require("\0" not in text, "holds a NUL character, which no program can be given")
+        if "\0" in text:
+            raise self._invalid("contains a NUL character, which no program argument can")
         if begun := find_beginning(text, self.beginnings):
             raise self._invalid(f"may not begin with {begun!r} here: it would be a command or an option")
         return text
-
-    def _require(self, condition: bool, problem: str) -> None:  # noqa: FBT001
-        if not condition:
-            raise self._invalid(problem)
 
     def _invalid(self, problem: str) -> ToolError:
         return ToolError(ErrorCode.INVALID_PARAMS, f"{self.label} {problem}")
@@ -130,9 +130,9 @@ class _Output:
 
     def grow(self, text: str) -> None:
         self.size += len(text)
-        if self.size > LARGEST:
+        if self.size > MAX_SIZE:
             raise ToolError(
-                ErrorCode.INVALID_PARAMS, f"the arguments make more than {LARGEST // 1024 // 1024} MB; pass a file"
+                ErrorCode.INVALID_PARAMS, f"the arguments make more than {MAX_SIZE // 1024 // 1024} MB; pass a file"
             )
 
 
@@ -168,7 +168,7 @@ class Script:
 
     def show(self, args: Scope) -> str:
         """The script as if the values had been typed into it, for people and rules to read; never for a shell."""
-        return "".join(_shown(self._pieces, args))
+        return "".join(_show_pieces(self._pieces, args))
 
 
 def _reference(slot: _Slot, index: int) -> str:
@@ -176,18 +176,18 @@ def _reference(slot: _Slot, index: int) -> str:
     return f"{before}${{{ARRAY}[{index}]}}{after}"
 
 
-def _shown(pieces: Sequence[_Piece], scope: Scope) -> Iterator[str]:
+def _show_pieces(pieces: Sequence[_Piece], scope: Scope) -> Iterator[str]:
     for piece in pieces:
         if isinstance(piece, str):
             yield piece
         elif isinstance(piece, _Block):
             for inner in piece.section.scopes(scope):
-                yield from _shown(piece.body, inner)
+                yield from _show_pieces(piece.body, inner)
         else:
-            yield _typed(piece, scope)
+            yield _show_value(piece, scope)
 
 
-def _typed(slot: _Slot, scope: Scope) -> str:
+def _show_value(slot: _Slot, scope: Scope) -> str:
     try:
         text = as_text(slot.value.expression.value(scope))
     except (ValueError, TypeError, IndexError, AttributeError, OverflowError):
@@ -203,18 +203,18 @@ def _typed(slot: _Slot, scope: Scope) -> str:
             return ""
 
 
-def compile_script(source: str, terms: Mapping[str, Terms]) -> Script:
-    """Raises TemplateProblem: the template is wrong, or a value would be code where it stands."""
-    if (found := _KEPT.search(source)) is not None:
+def compile_script(source: str, rules: Mapping[str, ValueRules]) -> Script:
+    """Raises TemplateProblem: the template is invalid, or a value would be code in its position."""
+    if (found := _RESERVED.search(source)) is not None:
         line = source.count("\n", 0, found.start()) + 1
-        raise TemplateProblem(f"{found[0]!r} is kept for the runtime", line=line, fix="use another name")
-    compiler = _Compiler(parse(source), terms)
+        raise TemplateProblem(f"{found[0]!r} is reserved for the runtime", line=line, fix="use another name")
+    compiler = _Compiler(parse(source), rules)
     return compiler.compile()
 
 
 class _Compiler:
-    def __init__(self, nodes: Sequence[Node], terms: Mapping[str, Terms]) -> None:
-        self._terms = terms
+    def __init__(self, nodes: Sequence[Node], rules: Mapping[str, ValueRules]) -> None:
+        self._rules = rules
         self._values: list[Value] = []
         self._sections: list[Section] = []
         marked = "".join(self._marked(nodes))
@@ -226,13 +226,13 @@ class _Compiler:
                 case Text(text):
                     yield text
                 case Value(_, line):
-                    if len(self._values) >= MOST_VALUES:
-                        raise TemplateProblem("holds too many values", line=line, fix="split the script")
+                    if len(self._values) >= MAX_VALUES:
+                        raise TemplateProblem("contains too many values", line=line, fix="split the script")
                     self._values.append(node)
                     yield chr(FIRST_VALUE + len(self._values) - 1)
                 case Section(_, _, body, line, _):
-                    if len(self._sections) >= MOST_SECTIONS - 1:
-                        raise TemplateProblem("holds too many sections", line=line, fix="split the script")
+                    if len(self._sections) >= MAX_SECTIONS - 1:
+                        raise TemplateProblem("contains too many sections", line=line, fix="split the script")
                     number = len(self._sections)
                     self._sections.append(node)
                     yield chr(FIRST_OPEN + number)
@@ -240,7 +240,7 @@ class _Compiler:
                     yield chr(FIRST_CLOSE + number)
 
     def compile(self) -> Script:
-        """Looked at with every section left out, standing once, and standing twice."""
+        """Checks the script with every section left out, repeated once, and repeated twice."""
         found: Beginnings = {}
         pieces = self._pieces(self._reading.view, {})
         for times in (1, 0, 2):
@@ -266,17 +266,20 @@ class _Compiler:
                 return
 
     def _slot(self, number: int, found: Beginnings) -> _Slot:
-        value, place = self._values[number], self._reading.places[number]
+        value = self._values[number]
+        place = self._reading.places[number]
         expression = value.expression
-        terms = self._terms.get(expression.root, FREE) if len(expression.path) == 1 else FREE
-        beginnings = set(found.get(number, ())) | ({"-"} if place.leads else set())
-        if terms.allow_dash:
+        rules = self._rules.get(expression.root, NO_RULES) if len(expression.path) == 1 else NO_RULES
+        beginnings = set(found.get(number, ()))
+        if place.leads:
+            beginnings.add("-")
+        if rules.allow_dash:
             beginnings.discard("-")
-        return _Slot(number, value, place, terms, tuple(sorted(beginnings)))
+        return _Slot(number, value, place, rules, tuple(sorted(beginnings)))
 
 
 def _text_of(pieces: Sequence[_Piece], *, times: int) -> tuple[str, dict[int, ValueHole]]:
-    """The script with each section standing so many times, and what its references stand for."""
+    """The script with each section repeated so many times, and what its references mean."""
     holes: dict[int, ValueHole] = {}
 
     def text(pieces: Sequence[_Piece]) -> Iterator[str]:
@@ -289,15 +292,15 @@ def _text_of(pieces: Sequence[_Piece], *, times: int) -> tuple[str, dict[int, Va
             elif piece.place.context is not QuoteContext.COMMENT:
                 index = len(holes)
                 literal = piece.value.expression.literal
-                dirty = piece.terms.is_free and literal != "number"
-                holes[index] = ValueHole(piece.number, piece.label, piece.value.line, dirty, literal)
+                tainted = piece.rules.is_free and literal != "number"
+                holes[index] = ValueHole(piece.number, piece.label, piece.value.line, tainted, literal)
                 yield _reference(piece, index)
 
     return "".join(text(pieces)), holes
 
 
 class Message:
-    """A compiled template of a text for people: values are put into it as they are."""
+    """A compiled template of a text for people: values are inserted unchanged."""
 
     __slots__ = ("_nodes",)
 
@@ -305,10 +308,10 @@ class Message:
         self._nodes = parse(source)
 
     def render(self, args: Scope) -> str:
-        return "".join(_spoken(self._nodes, args))
+        return "".join(_render_message(self._nodes, args))
 
 
-def _spoken(nodes: Sequence[Node], scope: Scope) -> Iterator[str]:
+def _render_message(nodes: Sequence[Node], scope: Scope) -> Iterator[str]:
     for node in nodes:
         match node:
             case Text(text):
@@ -320,4 +323,4 @@ def _spoken(nodes: Sequence[Node], scope: Scope) -> Iterator[str]:
                     yield f"{{{{{expression.source}}}}}"
             case Section():
                 for inner in node.scopes(scope):
-                    yield from _spoken(node.body, inner)
+                    yield from _render_message(node.body, inner)

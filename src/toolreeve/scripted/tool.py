@@ -1,7 +1,10 @@
-"""How does a script become a tool? Rendered for each call, run in the sandbox, its end told as its author means it."""
+"""Scripted tools: a script rendered for each call and run in the sandbox.
+
+A tool is shared by all calls and holds no state of any: each stage works from the arguments alone.
+"""
 
 import posixpath
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from toolreeve.core import json
@@ -12,10 +15,12 @@ from toolreeve.core.files import Files
 from toolreeve.core.process import Ended, OnOutput, ProcessRequest
 from toolreeve.core.result import Output
 from toolreeve.core.schema import Schema
+from toolreeve.core.secrets.encodings import SHORTEST
+from toolreeve.core.secrets.redactor import MARK
+from toolreeve.core.secrets.scrubber import Scrubber
 from toolreeve.core.tool import BoundTool, ToolSpec
 from toolreeve.scripted.definition import Definition, with_secrets
 from toolreeve.scripted.shebang import ARGUMENTS, bash_command, foreign_command
-from toolreeve.scripted.template import Rendered, Script
 
 Arguments = Mapping[str, Any]
 Lookup = Callable[[str], str | None]
@@ -23,7 +28,7 @@ Lookup = Callable[[str], str | None]
 
 
 def bind_definition(definition: Definition, secret: Lookup) -> BoundTool:
-    scripted = _Scripted(definition, secret)
+    scripted = _ScriptedTool(definition, secret)
     spec = ToolSpec(
         name=definition.id,
         description=definition.description,
@@ -48,41 +53,41 @@ def bind_definition(definition: Definition, secret: Lookup) -> BoundTool:
     )
 
 
-class _Scripted:
+class _ScriptedTool:
     def __init__(self, definition: Definition, secret: Lookup) -> None:
-        self._definition, self._secret = definition, secret
-        self._screened: tuple[Arguments, Rendered] | None = None
+        self._definition = definition
+        self._secret = secret
 
     def screen(self, args: Arguments, _: Context) -> None:
-        """What the template would refuse is refused before anybody is asked."""
+        """A call that the template refuses is refused before anyone is asked for approval."""
         if self._definition.script is not None:
-            self._screened = args, self._definition.script.render(args)
-
-    def _rendered(self, script: Script, args: Arguments) -> Rendered:
-        """What was screened just now, if it was this very call."""
-        screened, self._screened = self._screened, None
-        return screened[1] if screened is not None and screened[0] is args else script.render(args)
+            self._definition.script.render(args)
 
     def effects(self, args: Arguments, files: Files) -> Sequence[Effect]:
-        place, script = self._definition.place, self._definition.script
+        sandbox = self._definition.sandbox
+        script = self._definition.script
         shown = self._definition.text if script is None else script.show(args)
         found = [Effect(EffectKind.EXEC, shown.strip())]
-        found += [Effect(EffectKind.WRITE, files.target(path)) for path in place.writable]
-        if place.network != "none":
+        found += [Effect(EffectKind.WRITE, files.target(path)) for path in sandbox.writable]
+        if sandbox.network != "none":
             found.append(Effect(EffectKind.NET, "*"))
         return found
 
     async def run(self, args: dict[str, Any], context: Context) -> Output:
         secrets = self._secrets()
         request = self._request(args, context, secrets)
+        redact = _redactor(secrets.values())
         try:
-            ended = await context.processes.run(request, None if secrets else _passing_on(context))
+            ended = await context.processes.run(request, None if secrets else _report_progress(context))
         except ToolError as error:
-            error.data = {name: _cleared(secrets, value) for name, value in (error.data or {}).items()} or None
+            if error.data is not None:
+                error.data = {
+                    name: redact(each) if isinstance(each, str) else each for name, each in error.data.items()
+                }
             raise
         data = {
-            "stdout": _cleared(secrets, ended.stdout.decode(errors="replace")),
-            "stderr": _cleared(secrets, ended.stderr.decode(errors="replace")),
+            "stdout": redact(ended.stdout.decode(errors="replace")),
+            "stderr": redact(ended.stderr.decode(errors="replace")),
             "exit_code": ended.exit_code,
         }
         self._require_success(ended, args, data)
@@ -101,18 +106,19 @@ class _Scripted:
             raise self._definition.errors.failure(ended, args, data)
 
     def _request(self, args: Arguments, context: Context, secrets: Mapping[str, str]) -> ProcessRequest:
-        definition, place = self._definition, self._definition.place
+        definition = self._definition
+        sandbox = definition.sandbox
         argv, files = self._command(args)
         return ProcessRequest(
             argv=argv,
             directory=self._directory(context.files),
-            environment=with_secrets(place.environment, secrets),
+            environment=with_secrets(sandbox.environment, secrets),
             files=files,
-            writable=tuple(posixpath.normpath(posixpath.join(context.files.root, path)) for path in place.writable),
-            network=place.network,
-            private_directory=place.private,
-            allowed_programs=("bash", definition.interpreter.name, *place.programs) if place.programs else (),
-            limits=place.limits,
+            writable=tuple(posixpath.normpath(posixpath.join(context.files.root, path)) for path in sandbox.writable),
+            network=sandbox.network,
+            private_directory=sandbox.private,
+            allowed_programs=("bash", definition.interpreter.name, *sandbox.programs) if sandbox.programs else (),
+            limits=sandbox.limits,
         )
 
     def _command(self, args: Arguments) -> tuple[tuple[str, ...], dict[str, bytes]]:
@@ -120,33 +126,42 @@ class _Scripted:
         if definition.script is None:
             argv, files = foreign_command(definition.interpreter, definition.text)
             return argv, {ARGUMENTS: json.dumps(dict(args)), **files}
-        rendered = self._rendered(definition.script, args)
+        rendered = definition.script.render(args)
         return bash_command(definition.interpreter, rendered.script, rendered.data(), definition.id)
 
     def _directory(self, files: Files) -> str:
-        place = self._definition.place
-        return files.root if place.private else files.resolve(place.directory)
+        sandbox = self._definition.sandbox
+        return files.root if sandbox.private else files.resolve(sandbox.directory)
 
     def _secrets(self) -> dict[str, str]:
-        found = {name: self._secret(name) for name in self._definition.place.secrets}
+        found = {name: self._secret(name) for name in self._definition.sandbox.secrets}
         for name, value in found.items():
             if value is None:
                 raise ToolError(
                     ErrorCode.PERMISSION,
                     f"the tool needs the secret {name!r}, which is not set",
-                    suggestions=(f"set the variable {name}, or put it into secrets.toml",),
+                    suggestions=(f"set the environment variable {name}, or put it into secrets.toml",),
                 )
         return {name: value for name, value in found.items() if value is not None}
 
 
-def _cleared(secrets: Mapping[str, str], value: Any) -> Any:
-    """What a script prints of its secrets goes no further."""
-    for secret in secrets.values() if isinstance(value, str) else ():
-        value = value.replace(secret, "[redacted]") if secret else value
-    return value
+def _redactor(secrets: Collection[str]) -> Callable[[str], str]:
+    """Removes the script's own secrets, in any encoding; one too short to be searched for encoded, as it is."""
+    if not secrets:
+        return str
+    scrubber = Scrubber(secrets)
+    short = [secret for secret in secrets if 0 < len(secret) < SHORTEST]
+
+    def redact(text: str) -> str:
+        text = scrubber.text(text)
+        for secret in short:
+            text = text.replace(secret, MARK)
+        return text
+
+    return redact
 
 
-def _passing_on(context: Context) -> OnOutput | None:
+def _report_progress(context: Context) -> OnOutput | None:
     """Output as it comes. Not that of a script with secrets: one could come in two pieces."""
     if context.progress is silent:
         return None

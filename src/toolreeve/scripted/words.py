@@ -1,10 +1,10 @@
-"""Words of a script: fixed text, and what stands in it for something else.
+"""Words of a script: fixed text, and expansions in it.
 
 A word is read as bash would unquote it. What is not understood counts as unknown, never as fixed.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ _UNKNOWN = frozenset({*EXPANSIONS, "command_substitution", "process_substitution
 _BRACES = re.compile(r"(?<!\\)\{[^{}]*(?:,|\.\.)[^{}]*\}")
 _PLAIN_NAME = re.compile(r"\$\{?([A-Za-z_]\w*)\}?")
 _WHOLE_ARRAY = re.compile(r"\$\{([A-Za-z_]\w*)\[[@*]\]\}")
-SEVERAL = frozenset({"$@", "xargs"})
+MULTI_WORD = frozenset({"$@", "xargs"})
 Node = Any
 """A node of tree-sitter, which is imported only where a script is read."""
 
@@ -39,7 +39,7 @@ def is_reference(node: Node) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ValueHole:
-    """A value in the script. `dirty`: anything may come in; else only numbers, or words that the author listed.
+    """A value in the script. `tainted`: it may be anything; otherwise only a number, or a word that the author listed.
 
     `literal` is the language that its last filter makes a literal of, such as `sql` or `json`.
     """
@@ -47,19 +47,19 @@ class ValueHole:
     number: int
     label: str
     line: int
-    dirty: bool
+    tainted: bool
     literal: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Something in a word that is not fixed: a value of the caller's (`hole`), or an expansion.
+    """A part of a word that is not fixed: a value of the caller (`hole`), or an expansion.
 
-    `is_path`: it cannot begin with a dash.
+    `is_path`: it cannot begin with a dash. `taint` names the caller's value that it may contain.
     """
 
     source: str
-    dirt: str
+    taint: str
     hole: ValueHole | None = None
     quoted: bool = False
     is_path: bool = False
@@ -72,7 +72,7 @@ class Unknown:
     @property
     def is_many(self) -> bool:
         """Whether it can be several words."""
-        return self.source in SEVERAL or "[@]" in self.source or self.source.startswith("${@")
+        return self.source in MULTI_WORD or "[@]" in self.source or self.source.startswith("${@")
 
     @property
     def array(self) -> str:
@@ -89,12 +89,12 @@ class Word:
     parts: tuple[Part, ...]
 
     @property
-    def dirt(self) -> str:
-        return next((part.dirt for part in self.parts if isinstance(part, Unknown) and part.dirt), "")
+    def taint(self) -> str:
+        return next((part.taint for part in self.parts if isinstance(part, Unknown) and part.taint), "")
 
     @property
     def text(self) -> str | None:
-        """The word as a program gets it, or None where it is not fixed."""
+        """The word as a program gets it, or None if it is not fixed."""
         if all(isinstance(part, str) for part in self.parts):
             return "".join(part for part in self.parts if isinstance(part, str))
         return None
@@ -119,7 +119,7 @@ class Word:
 
     @property
     def beginning(self) -> tuple["Word", ...]:
-        """The words that it may be, as far as what it begins with goes: what is not fixed may be empty."""
+        """The words that it may be, as far as its beginning goes: what is not fixed may be empty."""
         found: list[Word] = []
         for index, part in enumerate(self.parts):
             if isinstance(part, Unknown):
@@ -137,8 +137,12 @@ class Word:
         return len(self.parts) == 1 and isinstance(self.parts[0], Unknown)
 
 
+def first_taint(words: Iterable[Word]) -> str:
+    return next((word.taint for word in words if word.taint), "")
+
+
 def has_braces(node: Node) -> bool:
-    """Whether bash would make several words of it."""
+    """Whether bash would expand it into several words."""
     if node.type not in ("concatenation", "word", "brace_expression"):
         return False
     children = node.children or [node]
@@ -149,15 +153,15 @@ def has_braces(node: Node) -> bool:
 
 
 class WordReader:
-    """`names` are variables that hold values of the caller; `dirt_of` tells what of the caller's is in a node."""
+    """`taint_of` names the caller's value in a node."""
 
-    def __init__(self, holes: Mapping[int, ValueHole], dirt_of: Any) -> None:
+    def __init__(self, holes: Mapping[int, ValueHole], taint_of: Any) -> None:
         self._holes = holes
-        self._dirt_of = dirt_of
+        self._taint_of = taint_of
 
     def word(self, node: Node) -> Word:
         if has_braces(node):
-            return Word(node, (Unknown(text_of(node), self._dirt_of(node)),))
+            return Word(node, (Unknown(text_of(node), self._taint_of(node)),))
         return Word(node, tuple(_joined(self._parts(node, quoted=False))))
 
     def _parts(self, node: Node, *, quoted: bool) -> Iterator[Part]:
@@ -197,10 +201,10 @@ class WordReader:
             yield blanks
         found = REFERENCE.fullmatch(text.strip())
         if found is None:
-            yield Unknown(text.strip(), self._dirt_of(node), quoted=quoted)
+            yield Unknown(text.strip(), self._taint_of(node), quoted=quoted)
             return
         hole = self._holes[int(found[1])]
-        yield Unknown(text.strip(), hole.label if hole.dirty else "", hole, quoted=True)
+        yield Unknown(text.strip(), hole.label if hole.tainted else "", hole, quoted=True)
 
     def _ansi(self, node: Node) -> Iterator[Part]:
         try:

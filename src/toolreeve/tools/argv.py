@@ -1,7 +1,7 @@
-"""Which programs does a command line name, with which arguments? Split as a POSIX shell splits it, without a shell.
+"""Command-line splitting: programs and arguments, as a POSIX shell splits them.
 
-Quotes and escapes mean what they mean in a shell; `|` and `&&` part commands. Whatever a shell would replace by
-something else, or would do besides starting programs, is refused by name: nothing is guessed or passed on literally.
+Quotes and escapes mean what they mean in a shell; `|` and `&&` separate commands. Anything a shell would expand, or do
+besides starting programs, is refused by name: nothing is guessed or passed on literally.
 """
 
 import re
@@ -12,20 +12,20 @@ from toolreeve.core.errors import ErrorCode, ToolError
 Argv = tuple[str, ...]
 Pipeline = tuple[Argv, ...]
 
-MOST_CHARACTERS = 100_000
-_GLOB = "file names are not expanded here; quote it if it is meant so, or name the files (search_files finds them)"
+MAX_CHARACTERS = 100_000
+_GLOB = "file names are not expanded; quote it to pass it literally, or name the files (search_files finds them)"
 _REFUSED = {
     "\n": "a line break would start another command; join commands with &&",
     ";": "it would start another command; use && or separate calls",
-    "&": "it would run a command in the background; only && is taken",
-    "<": "redirections are for a shell; name the file as an argument",
-    ">": "redirections are for a shell; stdout and stderr are returned, write_file writes files",
-    "(": "subshells are for a shell",
-    ")": "subshells are for a shell",
-    "`": "command substitution is for a shell; run the inner command in a call of its own",
+    "&": "it would run a command in the background; only && is supported",
+    "<": "redirections need a shell; name the file as an argument",
+    ">": "redirections need a shell; stdout and stderr are returned, write_file writes files",
+    "(": "subshells need a shell",
+    ")": "subshells need a shell",
+    "`": "command substitution needs a shell; run the inner command in a separate call",
     "#": "it would start a comment; quote it",
-    "~": "the home directory is not expanded here; name the path",
-    "{": "braces are not expanded here; write the words out, or quote them",
+    "~": "the home directory is not expanded; write the path in full",
+    "{": "braces are not expanded; write the words out, or quote them",
     "*": _GLOB,
     "?": _GLOB,
     "[": _GLOB,
@@ -36,27 +36,29 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 
 
 def split(command: str) -> tuple[Pipeline, ...]:
-    """The pipelines of a `&&` list, each a row of programs with their arguments. Raises ToolError(CMD_NOT_ALLOWED)."""
-    if len(command) > MOST_CHARACTERS:
-        raise refusal(f"it is longer than {MOST_CHARACTERS} characters")
+    """The pipelines of a `&&` list, each a sequence of programs with their arguments. Raises
+    ToolError(CMD_NOT_ALLOWED)."""
+    if len(command) > MAX_CHARACTERS:
+        raise refusal(f"it is longer than {MAX_CHARACTERS} characters")
     if "\0" in command:
         raise refusal("it contains a NUL character, which no argument can")
     try:
         command.encode()
     except UnicodeEncodeError:
         raise refusal("it is not valid Unicode") from None
-    return _Splitting(command.strip(" \t\n")).run()
+    return _Splitter(command.strip(" \t\n")).run()
 
 
 def refusal(reason: str) -> ToolError:
     return ToolError(ErrorCode.CMD_NOT_ALLOWED, f"the command is refused: {reason}")
 
 
-class _Splitting:
+class _Splitter:
     """`word` is None between words; an empty pair of quotes makes it an empty word."""
 
     def __init__(self, text: str) -> None:
-        self._text, self._at = text, 0
+        self._text = text
+        self._at = 0
         self._word: str | None = None
         self._argv: list[str] = []
         self._pipeline: list[Argv] = []
@@ -135,7 +137,7 @@ class _Splitting:
             self._word = (self._word or "") + char
 
     def _operator(self) -> bool:
-        """Whether an operator that we know stands here; it is then taken."""
+        """Consume a supported operator, if there is one here."""
         two = self._text[self._at : self._at + 2]
         if two == "&&":
             self._end_pipeline()
@@ -158,7 +160,8 @@ class _Splitting:
     def _end_command(self, before: str) -> None:
         self._end_word()
         if not self._argv:
-            raise refusal(f"there is no program before {before!r}" if before else "there is no program at its end")
+            where = f"before {before!r}" if before else "at its end"
+            raise refusal(f"there is no program {where}")
         self._pipeline.append(tuple(self._argv))
         self._argv = []
 
@@ -171,10 +174,10 @@ class _Splitting:
     def _refuse(self, char: str) -> NoReturn:
         two = self._text[self._at : self._at + 2]
         if two in ("||", "|&"):
-            raise refusal(f"{two!r} at character {self._at + 1}: only | and && are taken")
+            raise refusal(f"{two!r} at character {self._at + 1}: only | and && are supported")
         if two in ("$(", "${") or char == "$":
-            what = "command substitution" if two == "$(" else "variables"
+            what = "command substitution needs" if two == "$(" else "variables need"
             raise refusal(
-                f"{two!r} at character {self._at + 1}: {what} would need a shell; quote it with '…' if meant literally"
+                f"{two!r} at character {self._at + 1}: {what} a shell; quote it with '…' to pass it literally"
             )
         raise refusal(f"{char!r} at character {self._at + 1}: {_REFUSED[char]}")

@@ -1,7 +1,7 @@
-"""What does this arithmetic come to? Numbers, operators and named functions; nothing else is ever evaluated.
+"""The `calculate` tool: arithmetic on numbers, operators and named functions.
 
-Every operation is judged before it is carried out, so that no expression, however short, takes long or fills memory:
-the size of a power, a product or a factorial is known from its operands.
+Nothing else is ever evaluated. Every operation is checked before it is carried out, so that no expression, however
+short, takes long or fills memory: the size of a power, a product or a factorial is known from its operands.
 """
 
 import ast
@@ -48,7 +48,7 @@ async def calculate(expression: str) -> Output:
 
 
 def evaluate(expression: str) -> Number:
-    """Raises ToolError(CALC_ERROR) for whatever has no real, finite and reasonably small value."""
+    """Raises ToolError(CALC_ERROR) for anything that has no real, finite and reasonably small value."""
     from simpleeval import InvalidExpression
 
     tree = _parse(expression)
@@ -71,20 +71,20 @@ def _parse(expression: str) -> ast.expr:
     if len(expression) > MAX_CHARACTERS:
         raise _refusal(f"it is longer than {MAX_CHARACTERS} characters")
     if "\0" in expression:
-        raise _refusal("it holds a NUL character")
+        raise _refusal("it contains a NUL character")
     try:
         tree = ast.parse(expression.strip(), mode="eval").body
     except SyntaxError as problem:
         raise _refusal(f"{problem.msg} at character {problem.offset or 1}") from None
     except (ValueError, RecursionError, MemoryError):
-        raise _refusal("it is nested too deeply or holds a number that is too long") from None
+        raise _refusal("it is nested too deeply or contains a number that is too long") from None
     for node in ast.walk(tree):
         _check(node)
     return tree
 
 
 def _check(node: ast.AST) -> None:
-    """Refuse by name what the evaluator would refuse by its own words, and literals that are not numbers."""
+    """Refuse what is not arithmetic with a message of our own, and literals that are not numbers."""
     match node:
         case ast.Constant(value=value):
             if isinstance(value, bool) or not isinstance(value, int | float):
@@ -133,7 +133,7 @@ def _sized(value: Number) -> Number:
 
 
 def _finite(value: object) -> Number:
-    """The value itself where it is a real number; `isfinite` is not asked of integers, which it would overflow."""
+    """The value if it is a real number. `isfinite` is not called on integers, which it would overflow."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise _refusal("the result is not a real number")
     if isinstance(value, float) and not math.isfinite(value):
@@ -194,7 +194,7 @@ def _round(number: Number, digits: Number = 0) -> Number:
 
 
 def _checked(operation: Callable[..., Number]) -> Callable[..., Number]:
-    """The operation, whose every result is looked at before another uses it."""
+    """The operation with every result checked before another operation uses it."""
     return lambda *operands: _finite(operation(*operands))
 
 

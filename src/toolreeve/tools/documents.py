@@ -1,4 +1,4 @@
-"""What text is in a Word or PDF document? Bounded against documents made to exhaust whoever opens them."""
+"""Text of Word and PDF documents, bounded against hostile files."""
 
 import io
 import zipfile
@@ -7,21 +7,21 @@ from typing import Any
 
 from toolreeve.core.errors import ErrorCode, ToolError
 
-LARGEST_DOCUMENT = 64 * 1024 * 1024
-LARGEST_UNPACKED = 128 * 1024 * 1024
-LARGEST_TEXT = 16 * 1024 * 1024
-MOST_PARTS = 10_000
+MAX_DOCUMENT = 64 * 1024 * 1024
+MAX_UNPACKED = 128 * 1024 * 1024
+MAX_TEXT = 16 * 1024 * 1024
+MAX_PARTS = 10_000
 
 
 def read_document(data: bytes, path: str) -> str | None:
-    """The text of a document, or None when the name does not say that it is one."""
+    """The text of a document, or None when the file name is not one of a document."""
     kind = path[-5:].lower()
     try:
         if kind.endswith(".docx"):
             return _read_docx(data, path)
         return _read_pdf(data, path) if kind.endswith(".pdf") else None
     except ModuleNotFoundError as problem:
-        message = f"{path} is a document, and the package that reads it, {problem.name}, is not installed"
+        message = f"{path} cannot be read: the package {problem.name} is not installed"
         hint = "pip install 'toolreeve[documents]'"
         raise ToolError(ErrorCode.READ_ERROR, message, suggestions=(hint,), retryable=False) from None
 
@@ -45,10 +45,10 @@ def _read_docx(data: bytes, path: str) -> str:
 
 
 def _require_harmless(data: bytes, path: str) -> None:
-    """Refuse an archive that unpacks to too much. What it declares is what can be unpacked: the reader stops there."""
+    """Refuse an archive that unpacks to too much. The declared sizes are binding: the reader stops there."""
     parts = zipfile.ZipFile(io.BytesIO(data)).infolist()
     unpacked = sum(part.file_size for part in parts)
-    if unpacked > LARGEST_UNPACKED or len(parts) > MOST_PARTS:
+    if unpacked > MAX_UNPACKED or len(parts) > MAX_PARTS:
         raise _unreadable(path, f"unpacks to {unpacked} bytes in {len(parts)} parts, more than is safe to open")
 
 
@@ -84,8 +84,8 @@ def _joined(pieces: Iterator[str], path: str) -> str:
     for piece in pieces:
         found.append(piece)
         size += len(piece)
-        if size > LARGEST_TEXT:
-            raise _unreadable(path, f"holds more than {LARGEST_TEXT // 1024 // 1024} MB of text")
+        if size > MAX_TEXT:
+            raise _unreadable(path, f"contains more than {MAX_TEXT // 1024 // 1024} MB of text")
     return "\n".join(found)
 
 

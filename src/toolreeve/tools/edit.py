@@ -1,6 +1,6 @@
-"""What may be changed in the workspace? Tools that write, edit, delete and move files.
+"""Tools that write, edit, delete and move files.
 
-A change is whole or absent, and what it replaced is kept for undo; `undoable` is false when that was too large.
+A change is whole or absent, and the former content is kept for undo; `undoable` is false when it was too large.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,8 +19,8 @@ from toolreeve.tools import text
 from toolreeve.tools.edits import Edit, replace_all, unified_diff
 from toolreeve.tools.effects import removing, target, writing
 
-LARGEST_EDITED = 16 * 1024 * 1024
-LONGEST_DIFF = 64 * 1024
+MAX_EDITED = 16 * 1024 * 1024
+MAX_DIFF = 64 * 1024
 _ATTEMPTS = 4
 
 
@@ -28,14 +28,14 @@ _ATTEMPTS = 4
 async def write_file(
     ctx: Context, path: str, content: str, encoding: str = "utf-8", *, create_dirs: bool = True, append: bool = False
 ) -> Output:
-    """Write text to a file, replacing it whole or adding to its end.
+    """Write text to a file: replace the whole file, or append to it.
 
     Args:
         path: The file, relative to the workspace or absolute within it.
         content: The text to write.
         encoding: The encoding of the text.
-        create_dirs: Make missing directories on the way.
-        append: Add to the end instead of replacing.
+        create_dirs: Create missing parent directories.
+        append: Append instead of replacing.
     """
     data = _encode(content, encoding)
     changed = await ctx.files.write(ctx.call, path, data, append=append, create_dirs=create_dirs)
@@ -62,11 +62,13 @@ def _encode(content: str, encoding: str) -> bytes:
         ) from None
 
 
-def _editing(args: Arguments, files: Files) -> Sequence[Effect]:
-    """What surrounds the edits is read and shown."""
+def _edit_effects(args: Arguments, files: Files) -> Sequence[Effect]:
+    """The text around the edits is read and shown."""
     path = target(args, "path", files)
-    read, write = Effect(EffectKind.READ, path), Effect(EffectKind.WRITE, path)
-    return (read,) if args.get("dry_run") is True else (write, read)
+    read = Effect(EffectKind.READ, path)
+    if args.get("dry_run") is True:
+        return (read,)
+    return (Effect(EffectKind.WRITE, path), read)
 
 
 _EDIT_SCHEMA: Mapping[str, Any] = {
@@ -76,37 +78,37 @@ _EDIT_SCHEMA: Mapping[str, Any] = {
         "edits": {
             "type": "array",
             "minItems": 1,
-            "description": "Replacements, made in this order.",
+            "description": "Replacements, applied in this order.",
             "items": {
                 "type": "object",
                 "properties": {
                     "old": {"type": "string", "minLength": 1, "description": "Text that occurs exactly once."},
-                    "new": {"type": "string", "description": "What stands there afterwards."},
+                    "new": {"type": "string", "description": "The replacement."},
                 },
                 "required": ["old", "new"],
                 "additionalProperties": False,
             },
         },
-        "dry_run": {"type": "boolean", "default": False, "description": "Show the difference, change nothing."},
+        "dry_run": {"type": "boolean", "default": False, "description": "Show the diff, change nothing."},
     },
     "required": ["path", "edits"],
     "additionalProperties": False,
 }
 
 
-@tool(danger=DangerLevel.MEDIUM, category="file", effects=_editing, inline=True, input_schema=_EDIT_SCHEMA)
+@tool(danger=DangerLevel.MEDIUM, category="file", effects=_edit_effects, inline=True, input_schema=_EDIT_SCHEMA)
 async def edit_file(ctx: Context, path: str, edits: list[dict[str, str]], *, dry_run: bool = False) -> Output:
-    """Replace exact, unique pieces of a text file. All edits are made, or none."""
+    """Replace exact, unique pieces of a text file. Either all edits are applied or none."""
     replacements = [Edit(old=edit["old"], new=edit["new"]) for edit in edits]
     for attempt in range(_ATTEMPTS):
         draft: _Draft = await run_interruptibly(lambda: _prepare(ctx.files, path, replacements))
         if dry_run:
-            return _edited(draft, edits=len(edits), dry_run=True, undoable=True)
+            return _edit_output(draft, edits=len(edits), dry_run=True, undoable=True)
         try:
             changed = await ctx.files.write(ctx.call, path, draft.content, create_dirs=False, expect=draft.expect)
-            return _edited(draft, edits=len(edits), dry_run=False, undoable=changed.undoable)
+            return _edit_output(draft, edits=len(edits), dry_run=False, undoable=changed.undoable)
         except ToolError as problem:
-            # Somebody else wrote in between: the edits are made anew on what is there now.
+            # The file changed in between: apply the edits to the new content.
             if not problem.retryable or attempt == _ATTEMPTS - 1:
                 raise
     raise AssertionError("the last attempt returns or raises")
@@ -124,8 +126,8 @@ class _Draft:
 
 def _prepare(files: Files, path: str, edits: Sequence[Edit]) -> _Draft:
     with files.open(path) as file:
-        if file.size > LARGEST_EDITED:
-            most = LARGEST_EDITED // 1024 // 1024
+        if file.size > MAX_EDITED:
+            most = MAX_EDITED // 1024 // 1024
             raise ToolError(ErrorCode.READ_ERROR, f"{path}: files above {most} MB are not edited", retryable=False)
         data = file.read(0, file.size)
     try:
@@ -137,37 +139,37 @@ def _prepare(files: Files, path: str, edits: Sequence[Edit]) -> _Draft:
     return _Draft(path=file.path, content=new.encode(), diff=diff, expect=files.fingerprint_of(data))
 
 
-def _edited(draft: _Draft, *, edits: int, dry_run: bool, undoable: bool) -> Output:
-    cut = len(draft.diff) > LONGEST_DIFF
-    shown = draft.diff[:LONGEST_DIFF] if cut else draft.diff
+def _edit_output(draft: _Draft, *, edits: int, dry_run: bool, undoable: bool) -> Output:
+    cut = len(draft.diff) > MAX_DIFF
+    shown = draft.diff[:MAX_DIFF] if cut else draft.diff
     data = {"diff": shown, "path": draft.path, "edits": edits, "dry_run": dry_run, "undoable": undoable}
     return Output(data=data | ({"truncated": True} if cut else {}), main=shown, truncated=cut)
 
 
-def _deleting(args: Arguments, files: Files) -> Sequence[Effect]:
+def _delete_effects(args: Arguments, files: Files) -> Sequence[Effect]:
     return removing(args, "path", files)
 
 
-@tool(danger=DangerLevel.HIGH, category="file", effects=_deleting, inline=True, idempotent=True)
+@tool(danger=DangerLevel.HIGH, category="file", effects=_delete_effects, inline=True, idempotent=True)
 async def delete_file(ctx: Context, path: str) -> Output:
-    """Delete a file, or a link (never what it points to). A file that is not there is no error.
+    """Delete a file, or a link (never its target). A missing file is not an error.
 
     Args:
         path: The file, relative to the workspace or absolute within it.
     """
     gone = await ctx.files.delete(ctx.call, path)
     data = {"deleted": gone.existed, "existed": gone.existed, "path": gone.path, "undoable": gone.undoable}
-    return Output(data=data, main=f"{'deleted' if gone.existed else 'was not there'}: {gone.path}")
+    return Output(data=data, main=f"{'deleted' if gone.existed else 'did not exist'}: {gone.path}")
 
 
-def _moving(args: Arguments, files: Files) -> Sequence[Effect]:
-    """What is moved can be read under its new name, so rules about reading it hold as well."""
+def _move_effects(args: Arguments, files: Files) -> Sequence[Effect]:
+    """A moved file can be read under its new name, so rules about reading it apply as well."""
     gone = removing(args, "source", files)
     arriving = Effect(EffectKind.WRITE, target(args, "destination", files), gone[0].reach)
     return (*gone, arriving, *(Effect(EffectKind.READ, each.target, each.reach) for each in gone))
 
 
-@tool(danger=DangerLevel.MEDIUM, category="file", effects=_moving, inline=True)
+@tool(danger=DangerLevel.MEDIUM, category="file", effects=_move_effects, inline=True)
 async def move_file(
     ctx: Context, source: str, destination: str, *, overwrite: bool = False, create_dirs: bool = True
 ) -> Output:
@@ -176,8 +178,8 @@ async def move_file(
     Args:
         source: What to move.
         destination: Its new path, including its name.
-        overwrite: Replace a file that is already there.
-        create_dirs: Make missing directories on the way.
+        overwrite: Replace an existing file.
+        create_dirs: Create missing parent directories.
     """
     moved = await ctx.files.move(ctx.call, source, destination, overwrite=overwrite, create_dirs=create_dirs)
     data = {
@@ -191,4 +193,4 @@ async def move_file(
     return Output(data=data, main=f"moved {source} to {moved.path}")
 
 
-CHANGING_TOOLS = (write_file, edit_file, delete_file, move_file)
+EDIT_TOOLS = (write_file, edit_file, delete_file, move_file)

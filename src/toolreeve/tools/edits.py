@@ -1,4 +1,7 @@
-"""How does a text look after exact replacements? Pure. Each piece must occur exactly once when its turn comes."""
+"""Exact text replacements and their diff.
+
+Pure. Each piece must occur exactly once when its turn comes.
+"""
 
 import difflib
 import re
@@ -7,8 +10,8 @@ from dataclasses import dataclass
 
 from toolreeve.core.errors import ErrorCode, ToolError
 
-_MOST_PLACES = 10
-_MOST_COMPARED = 5000
+_MAX_PLACES = 10
+_MAX_COMPARED = 5000
 _CONTEXT = 3
 
 
@@ -21,7 +24,7 @@ class Edit:
 def replace_all(content: str, edits: Sequence[Edit]) -> str:
     """The text after all edits. Raises ToolError(INVALID_PARAMS) that says which edit fails, and why.
 
-    In a text whose lines all end with CRLF, edits may be written with plain newlines: the line ends stay.
+    In a text whose lines all end with CRLF, edits may use plain newlines: the line endings stay.
     """
     newlines = content.count("\n")
     returns = newlines > 0 and content.count("\r\n") == newlines
@@ -32,8 +35,9 @@ def replace_all(content: str, edits: Sequence[Edit]) -> str:
 
 
 def unified_diff(old: str, new: str, name: str) -> str:
-    """The difference as patch understands it. Only the part that differs is compared: large texts cost little."""
-    before, after = _lines(old), _lines(new)
+    """A unified diff. Only the part that differs is compared, so large texts cost little."""
+    before = _lines(old)
+    after = _lines(new)
     skipped = max(_common(before, after) - _CONTEXT, 0)
     rest = min(_common(before[skipped:][::-1], after[skipped:][::-1]), len(before) - skipped, len(after) - skipped)
     kept = max(rest - _CONTEXT, 0)
@@ -45,13 +49,13 @@ def unified_diff(old: str, new: str, name: str) -> str:
 
 
 def _lines(content: str) -> list[str]:
-    """Cut at newlines only: other characters that some take for line ends are part of a line."""
+    """Split at newlines only: other Unicode line separators are part of a line."""
     *whole, last = content.split("\n")
     return [f"{line}\n" for line in whole] + ([last] if last else [])
 
 
 def _common(first: Sequence[str], second: Sequence[str]) -> int:
-    """How many items at the start are the same."""
+    """The length of the common prefix."""
     return next(
         (at for at, (one, other) in enumerate(zip(first, second, strict=False)) if one != other),
         min(len(first), len(second)),
@@ -59,7 +63,7 @@ def _common(first: Sequence[str], second: Sequence[str]) -> int:
 
 
 def _shift(header: str, lines: int) -> str:
-    """`@@ -1,2 +1,3 @@` counted from further up."""
+    """`@@ -1,2 +1,3 @@` with its line numbers shifted."""
     return re.sub(r"(?<=[-+])\d+", lambda number: str(int(number[0]) + lines), header)
 
 
@@ -72,7 +76,7 @@ def _replace(content: str, edit: Edit, number: int) -> str:
     if at < 0:
         raise _failed(number, f"the text was not found{_nearest(content, edit.old)}")
     if content.find(edit.old, at + 1) >= 0:
-        raise _failed(number, f"the text was found {_places(content, edit.old)}; give more of what is around it")
+        raise _failed(number, f"the text was found {_places(content, edit.old)}; include more of the surrounding text")
     if edit.old == edit.new:
         raise _failed(number, "old and new are the same")
     return content[:at] + edit.new + content[at + len(edit.old) :]
@@ -85,19 +89,20 @@ def _failed(number: int, reason: str) -> ToolError:
 def _places(content: str, old: str) -> str:
     """`3 times (lines 4, 10, 22)`"""
     lines: list[str] = []
-    count, at = 0, content.find(old)
+    count = 0
+    at = content.find(old)
     while at >= 0:
         count += 1
-        if len(lines) < _MOST_PLACES:
+        if len(lines) < _MAX_PLACES:
             lines.append(str(content.count("\n", 0, at) + 1))
         at = content.find(old, at + 1)
-    more = ", …" if count > _MOST_PLACES else ""
+    more = ", …" if count > _MAX_PLACES else ""
     return f"{count} times (lines {', '.join(lines)}{more})"
 
 
 def _nearest(content: str, old: str) -> str:
-    """The line most like the first one looked for, to show what may have been meant."""
+    """The line most similar to the first one searched for, as a hint."""
     wanted = next((line.strip() for line in old.splitlines() if line.strip()), "")[:200]
-    lines = [line.strip()[:200] for line in content.splitlines()[:_MOST_COMPARED]]
+    lines = [line.strip()[:200] for line in content.splitlines()[:_MAX_COMPARED]]
     found = difflib.get_close_matches(wanted, lines, n=1, cutoff=0.7)
     return f"; the closest is line {lines.index(found[0]) + 1}: {found[0]!r}" if found else ""

@@ -1,4 +1,4 @@
-"""How does a tool say which call continues its answer, and which paths it touches?"""
+"""Effects of the builtin tools, and the literal call that continues a result."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,28 +11,28 @@ from toolreeve.core.tool import Arguments, ListEffects
 
 
 def next_call(tool: str, **args: Any) -> str:
-    """The literal call, arguments that are None left out: `read_file(path="a.log", offset=2001)`."""
+    """The literal call without its None arguments: `read_file(path="a.log", offset=2001)`."""
     given = ", ".join(f"{name}={json.dumps(value).decode()}" for name, value in args.items() if value is not None)
     return f"{tool}({given})"
 
 
 def nothing(_: Arguments, __: Files) -> Sequence[Effect]:
-    """The effects of a tool that touches no file, program or host: it says so, rather than nothing."""
+    """The effects of a tool that touches no file, program or host: declared as none, not undeclared."""
     return ()
 
 
 def reading(parameter: str = "path") -> ListEffects:
-    """The effect of a tool that reads the file that one parameter names."""
+    """Effects of a tool that reads the file that one parameter names."""
     return lambda args, files: (Effect(EffectKind.READ, target(args, parameter, files)),)
 
 
 def naming(parameter: str = "path") -> ListEffects:
-    """Of one that only tells which names there are."""
+    """Effects of a tool that only lists names."""
     return lambda args, files: (Effect(EffectKind.READ, target(args, parameter, files), Reach.NAMES),)
 
 
 def reading_below(parameter: str = "path") -> ListEffects:
-    """Of one that looks into every file of a directory, where it is given one."""
+    """Effects of a tool that reads every file of a directory, if it is given one."""
     return lambda args, files: (touching(EffectKind.READ, target(args, parameter, files), files),)
 
 
@@ -41,22 +41,23 @@ def writing(parameter: str = "path") -> ListEffects:
 
 
 def touching(kind: EffectKind, path: str, files: Files) -> Effect:
-    """Whatever is done to a directory is done to all that it holds."""
+    """An effect on a directory is one on everything below it."""
     try:
         found = files.stat(path)
-    except ToolError:  # what may not be looked at is refused when it is to be touched
+    except ToolError:  # a forbidden path is refused when it is touched
         found = None
-    return Effect(kind, path, Reach.BELOW if found is not None and found.kind is Kind.DIRECTORY else Reach.EXACT)
+    is_directory = found is not None and found.kind is Kind.DIRECTORY
+    return Effect(kind, path, Reach.BELOW if is_directory else Reach.EXACT)
 
 
 def removing(args: Arguments, parameter: str, files: Files) -> Sequence[Effect]:
-    """Takes a name away: where it is a link, rules about the link hold as well as those about what it leads to."""
+    """Removes a name: if it is a link, rules about the link apply as well as those about its target."""
     paths = dict.fromkeys((target(args, parameter, files), _by_name(str(args.get(parameter, ".")), files)))
     return tuple(touching(EffectKind.DELETE, path, files) for path in paths)
 
 
 def _by_name(path: str, files: Files) -> str:
-    """Where the name itself stands, though it be a link."""
+    """The path of the name itself, even if it is a link."""
     folder, slash, name = path.rstrip("/").rpartition("/")
     if name in ("", ".", "..", "~"):
         return files.target(path)
@@ -64,12 +65,12 @@ def _by_name(path: str, files: Files) -> str:
 
 
 def target(args: Arguments, parameter: str, files: Files) -> str:
-    """The path that a parameter names. Any value is answered: effects may be asked of a call that is not valid."""
+    """The path that a parameter names. Accepts any value: effects may be requested for an invalid call."""
     return files.target(str(args.get(parameter, ".")))
 
 
 def shown_name(name: str) -> str:
-    """A file name as text; bytes that are not UTF-8 are spelled out, for JSON cannot carry them."""
+    """A file name as text; bytes that are not UTF-8 are escaped, because JSON cannot carry them."""
     if name.isascii():
         return name
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

@@ -1,6 +1,7 @@
-"""What is in the workspace? Tools that read and list: they change nothing, and every answer is bounded.
+"""Tools that read files and list directories.
 
-An answer that was cut says `truncated`, and in `next` the literal call that continues it.
+They change nothing, and every result is bounded. A result that was cut says `truncated`, and in `next` the literal call
+that continues it.
 """
 
 from typing import Any
@@ -15,7 +16,7 @@ from toolreeve.core.tool import tool
 from toolreeve.tools import documents, text
 from toolreeve.tools.effects import naming, next_call, reading, shown_name
 
-MOST_ENTRIES = 1000
+MAX_ENTRIES = 1000
 
 
 @tool(danger=DangerLevel.SAFE, category="file", effects=reading(), inline=True)
@@ -27,14 +28,14 @@ async def read_file(
     limit: int | None = None,
     byte: int | None = None,
 ) -> Output:
-    """Read a text file, or the text of a .docx or .pdf document. Long files come in pages.
+    """Read a text file, or the text of a .docx or .pdf document. Long files are returned in pages.
 
     Args:
         path: The file, relative to the workspace or absolute within it.
         encoding: The encoding of the text.
-        offset: The first line to show, counted from 1.
-        limit: How many lines to show at most.
-        byte: Begin at this byte instead of at a line; for lines too long for one page.
+        offset: The first line to return, counted from 1.
+        limit: The maximum number of lines.
+        byte: Start at this byte instead of at a line; for lines too long for one page.
     """
     kind = text.find_encoding(encoding)
     if documents.is_document(path):
@@ -60,7 +61,7 @@ def _check_window(offset: int | None, limit: int | None, byte: int | None) -> No
         if value is not None and value < least:
             raise ToolError(ErrorCode.INVALID_PARAMS, f"/{name}: must be at least {least}, got {value}")
     if byte is not None and offset is not None:
-        raise ToolError(ErrorCode.INVALID_PARAMS, "/byte: give either a line (offset) or a byte, not both")
+        raise ToolError(ErrorCode.INVALID_PARAMS, "/byte: give either offset or byte, not both")
 
 
 def _read_window(
@@ -74,9 +75,9 @@ def _read_window(
 def _read_document(files: Files, path: str, offset: int | None, limit: int | None, byte: int | None) -> Output:
     _check_window(offset, limit, byte)
     with files.open(path) as file:
-        if file.size > documents.LARGEST_DOCUMENT:
-            most = documents.LARGEST_DOCUMENT // 1024 // 1024
-            raise ToolError(ErrorCode.READ_ERROR, f"{path}: documents above {most} MB are not opened", retryable=False)
+        if file.size > documents.MAX_DOCUMENT:
+            most = documents.MAX_DOCUMENT // 1024 // 1024
+            raise ToolError(ErrorCode.READ_ERROR, f"{path}: documents above {most} MB are not read", retryable=False)
         content = documents.read_document(file.read(0, file.size), path) or ""
         source = text.Memory(content.encode())
         page = text.read_page(source, path, text.find_encoding("utf-8"), line=offset or 1, count=limit, byte=byte)
@@ -95,7 +96,7 @@ def _show_page(page: text.Page, path: str, resolved: str, size: int, limit: int 
 
 @tool(danger=DangerLevel.SAFE, category="file", effects=naming(), inline=True)
 async def file_exists(ctx: Context, path: str) -> Output:
-    """Say whether something exists at a path, and whether it is a file or a directory.
+    """Tell whether a path exists, and whether it is a file or a directory.
 
     Args:
         path: The path, relative to the workspace or absolute within it.
@@ -114,46 +115,47 @@ async def file_exists(ctx: Context, path: str) -> Output:
 def list_directory(
     ctx: Context, path: str = ".", *, recursive: bool = False, include_hidden: bool = False, after: str = ""
 ) -> Output:
-    """List a directory, sorted by name. `count` says how many entries are shown, `total` how many there are.
+    """List a directory, sorted by name. `count` is the number of entries returned, `total` the number that exist.
 
     Args:
         path: The directory, relative to the workspace or absolute within it.
-        recursive: Show what is below it too, shallow things first.
-        include_hidden: Show names that begin with a dot too.
-        after: Show only what comes after this name; continues a listing that was cut.
+        recursive: Include everything below it, breadth first.
+        include_hidden: Include names that begin with a dot.
+        after: Start after this name; continues a truncated listing.
     """
     if recursive:
         return _list_tree(ctx.files, path, after, hidden=include_hidden)
-    page = ctx.files.list(path, limit=MOST_ENTRIES, after=after, hidden=include_hidden)
+    page = ctx.files.list(path, limit=MAX_ENTRIES, after=after, hidden=include_hidden)
     entries = [_entry(each.name, each.size, is_dir=each.is_dir, is_link=each.is_link) for each in page.entries]
     following = None
     if page.more and page.entries:
         following = next_call(
             "list_directory", path=path, include_hidden=include_hidden or None, after=page.entries[-1].name
         )
-    return _listing(page.path, entries, page.total, following, cut=page.more)
+    return _list_output(page.path, entries, page.total, following, cut=page.more)
 
 
 def _list_tree(files: Files, path: str, after: str, *, hidden: bool) -> Output:
     walk = files.walk(path, hidden=hidden)
     passed = _order(after) if after else None
     entries: list[dict[str, Any]] = []
-    following, last = None, ""
+    following = None
+    last = ""
     for found in walk:
         if passed is not None and _order(found.path) <= passed:
             continue
-        if len(entries) == MOST_ENTRIES:
+        if len(entries) == MAX_ENTRIES:
             following = next_call(
                 "list_directory", path=path, recursive=True, include_hidden=hidden or None, after=last
             )
             break
         entries.append(_entry(found.path, found.size, is_dir=found.is_dir, is_link=found.is_link))
         last = found.path
-    return _listing(walk.path, entries, None, following, cut=bool(following or walk.cut), why=walk.cut)
+    return _list_output(walk.path, entries, None, following, cut=bool(following or walk.cut), why=walk.cut)
 
 
 def _order(path: str) -> tuple[int, list[str]]:
-    """Where a path comes in a walk: by depth, then by name."""
+    """The sort key of a path in a walk: depth, then name."""
     parts = path.split("/")
     return len(parts), parts
 
@@ -163,7 +165,7 @@ def _entry(name: str, size: int, *, is_dir: bool, is_link: bool) -> dict[str, An
     return entry | {"is_link": True} if is_link else entry
 
 
-def _listing(
+def _list_output(
     path: str, entries: list[dict[str, Any]], total: int | None, following: str | None, *, cut: bool, why: str = ""
 ) -> Output:
     names = [entry["name"] for entry in entries]
@@ -180,8 +182,8 @@ def _listing(
     if following:
         data["next"] = following
     elif why:
-        data["note"] = f"the walk ended early: its bound of {why} was reached; list a directory further down"
+        data["note"] = f"the listing ended early: its limit of {why} was reached; list a subdirectory"
     return Output(data=data, main=names, truncated=cut)
 
 
-READING_TOOLS = (read_file, file_exists, list_directory)
+READ_TOOLS = (read_file, file_exists, list_directory)

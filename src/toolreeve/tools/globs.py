@@ -1,7 +1,7 @@
-"""Does a path fit a glob? `*` and `?` stay within a name, `**` spans directories, `{a,b}` and `[a-z]` choose.
+"""Glob patterns, matched in linear time.
 
-A pattern without a slash fits names at any depth. Patterns become regular expressions that run in linear time, so none
-can be made to take forever.
+`*` and `?` stay within a name, `**` spans directories, `{a,b}` and `[a-z]` choose. A pattern without a slash matches
+names at any depth. Patterns become RE2 expressions, so none can be made to take forever.
 """
 
 from collections.abc import Callable
@@ -9,13 +9,13 @@ from typing import Any
 
 from toolreeve.core.errors import ErrorCode, ToolError
 
-LONGEST_PATTERN = 1000
+MAX_PATTERN = 1000
 
 
 def compile_glob(pattern: str) -> Callable[[str], bool]:
-    """Raises ToolError(INVALID_PARAMS) for a pattern that makes no sense."""
-    if not pattern or len(pattern) > LONGEST_PATTERN:
-        raise ToolError(ErrorCode.INVALID_PARAMS, f"/pattern: must have 1 to {LONGEST_PATTERN} characters")
+    """Raises ToolError(INVALID_PARAMS) for an invalid pattern."""
+    if not pattern or len(pattern) > MAX_PATTERN:
+        raise ToolError(ErrorCode.INVALID_PARAMS, f"/pattern: must have 1 to {MAX_PATTERN} characters")
     anchored = pattern.removeprefix("./")
     prefix = "" if "/" in anchored else "(?:.*/)?"
     expression = compile_regex(f"(?s){prefix}{translate(anchored)}", shown=pattern)
@@ -23,7 +23,7 @@ def compile_glob(pattern: str) -> Callable[[str], bool]:
 
 
 def wants_hidden(pattern: str) -> bool:
-    """Whether the pattern itself asks for names that begin with a dot."""
+    """Whether the pattern itself names something that begins with a dot."""
     return any(part.startswith(".") and part not in (".", "..") for part in pattern.split("/"))
 
 
@@ -37,9 +37,10 @@ def compile_regex(expression: str, *, shown: str, line_by_line: bool = False, ig
     try:
         return re2.compile(expression, options)
     except re2.error as problem:
-        told = problem.args[0] if problem.args else problem
-        reason = told.decode("utf-8", "replace") if isinstance(told, bytes) else str(told)
-        raise ToolError(ErrorCode.INVALID_PARAMS, f"/pattern: {shown[:200]!r} cannot be used: {reason}") from None
+        reason = problem.args[0] if problem.args else problem
+        if isinstance(reason, bytes):
+            reason = reason.decode("utf-8", "replace")
+        raise ToolError(ErrorCode.INVALID_PARAMS, f"/pattern: {shown[:200]!r} is invalid: {reason}") from None
 
 
 def translate(pattern: str) -> str:
@@ -47,7 +48,7 @@ def translate(pattern: str) -> str:
     import re2
 
     made: list[str] = []
-    at, depth = 0, 0
+    at = depth = 0
     while at < len(pattern):
         char = pattern[at]
         if pattern.startswith("**/", at):
@@ -77,7 +78,7 @@ def translate(pattern: str) -> str:
 
 
 def _end_of_class(pattern: str, start: int) -> int:
-    """Where the `]` of a `[` stands; 0 if there is none, so that the `[` is an ordinary character."""
+    """The index of the `]` that closes a `[`; 0 if there is none, so that the `[` is an ordinary character."""
     first = start + 2 if pattern[start + 1 : start + 2] in ("!", "^") else start + 1
     return max(pattern.find("]", first + 1), 0)
 

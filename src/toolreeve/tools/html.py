@@ -1,6 +1,6 @@
-"""How does this HTML read? As plain text: blocks on lines, `text (url)`, bullets, tables by tab.
+"""HTML as plain text: blocks on lines, links as `text (url)`, bullets, tables by tab.
 
-Linear in the size of the page and bounded in what it gives, however the tags are nested.
+Linear in the size of the page and bounded in its output, however the tags are nested.
 """
 
 import re
@@ -23,11 +23,11 @@ _LINES = frozenset(
     | {"hr", "optgroup", "dialog"}
 )
 _HIDDEN = frozenset({"title", "template", "datalist"})
-_QUIET_LINKS = ("#", "javascript:", "data:", "vbscript:")
+_IGNORED_LINKS = ("#", "javascript:", "data:", "vbscript:")
 
 
 class TextWriter:
-    """Takes tags and text one after the other; `finish` gives what they read as."""
+    """Takes tags and text one after the other; `finish` returns the plain text."""
 
     def __init__(self, base_url: str = "") -> None:
         self.base_url = base_url
@@ -86,7 +86,7 @@ class TextWriter:
         return "".join(self._settled).strip("\n")
 
     def line(self, newlines: int) -> None:
-        """At least so many line breaks before what comes next; none before the first, or just behind a bullet."""
+        """Require at least so many line breaks before the next text; none before the first, or right after a bullet."""
         if not self._fresh:
             self._newlines = max(self._newlines, newlines)
         self._space = False
@@ -95,7 +95,7 @@ class TextWriter:
         self.line(min(self._newlines + 1, 2))
 
     def cell(self) -> None:
-        """A tab between cells. What broke the line inside the last cell does not part it from this one."""
+        """A tab between cells. Line breaks inside the last cell do not separate it from this one."""
         self._cells += 1
         if self._cells == 1:
             self._break()
@@ -147,12 +147,13 @@ class TextWriter:
     def _open_link(self, given: str) -> None:
         self._close_link()
         url = attributes(given).get("href", "").strip()
-        if url and not url.lower().startswith(_QUIET_LINKS):
+        if url and not url.lower().startswith(_IGNORED_LINKS):
             self._link = (join_url(self.base_url, url) if self.base_url else url, len(self._parts))
 
     def _close_link(self) -> None:
         if self._link is not None:
-            (url, begun), self._link = self._link, None
+            url, begun = self._link
+            self._link = None
             self.link(url, begun)
 
     def _write(self, text: str) -> None:
@@ -171,7 +172,7 @@ class TextWriter:
         self._parts.clear()
 
     def _break(self) -> None:
-        """The breaks and spaces that are due before what comes next."""
+        """Write the pending line breaks and spaces."""
         if self._newlines and not self._empty:
             self._parts.append("\n" * self._newlines)
         elif self._space and not self._empty and not self._fresh:
@@ -201,7 +202,7 @@ def render(source: str, writer: TextWriter) -> str:
 
 
 def title_of(source: str) -> str:
-    """The text of the first title, or nothing."""
+    """The text of the first title, or an empty string."""
     inside = False
     for name, _, text in tokens(source[:65536]):
         if inside:
@@ -211,15 +212,20 @@ def title_of(source: str) -> str:
 
 
 def links_of(source: str, base_url: str = "", limit: int = 100_000) -> Sequence[str]:
-    """Where the page links to, in order, made absolute; only what can be fetched or mailed to, and so many at most."""
+    """The links of the page in order, made absolute; only those that can be fetched or mailed to, at most `limit`."""
     links: list[str] = []
     base = base_url
-    based = False
+    has_base = False
     for name, given, _ in tokens(source[:MAX_INPUT]):
-        href = attributes(given).get("href", "").strip() if name in ("a", "area", "base") else ""
-        if name == "base" and href and not based:
-            base, based = join_url(base_url, href), True
-        elif name != "base" and href and not href.lower().startswith(_QUIET_LINKS):
+        if name not in ("a", "area", "base"):
+            continue
+        href = attributes(given).get("href", "").strip()
+        if not href:
+            continue
+        if name == "base":
+            base = base if has_base else join_url(base_url, href)
+            has_base = True
+        elif not href.lower().startswith(_IGNORED_LINKS):
             links.append(join_url(base, href) if base else href)
             if len(links) == limit:
                 break

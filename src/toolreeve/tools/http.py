@@ -1,6 +1,6 @@
-"""How does an agent speak to a web service? Five tools over `Context.http`; every answer is untrusted.
+"""The HTTP tools: five requests over `Context.http`. Every response is untrusted.
 
-A status of 400 or more is an answer, not a failure: `success` in the data says which it was.
+A status of 400 or more is a result, not a failure: `success` in the data says which it was.
 """
 
 from base64 import b64encode
@@ -21,8 +21,8 @@ from toolreeve.core.urls import encode_form, parse_url
 
 UNTRUSTED = ("untrusted",)
 SHOWN_BY_REQUEST = 10 * 1024
-LONGEST = 300
-_MARGIN = 5
+MAX_TIMEOUT = 300
+_MARGIN = 5  # seconds that the runtime waits beyond the request's own timeout
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _DANGERS = {
     "GET": DangerLevel.SAFE,
@@ -43,45 +43,45 @@ _HEADERS = {
 _DATA = {
     "type": ["object", "array", "string", "null"],
     "default": None,
-    "description": "The body: an object is sent as JSON (or as a form, if Content-Type says so), a string as it is.",
+    "description": "The body: an object is sent as JSON (or as a form, if Content-Type says so), a string unchanged.",
 }
 TIMEOUT = {
     "type": ["number", "null"],
     "minimum": 1,
-    "maximum": LONGEST,
+    "maximum": MAX_TIMEOUT,
     "default": None,
     "description": "Seconds for the whole exchange, redirects and body included; 30 unless configured otherwise.",
 }
 _METHOD = {"type": "string", "default": "GET", "description": f"One of {', '.join(_DANGERS)}."}
 
 
-def takes(required: Sequence[str], **properties: Mapping[str, Any]) -> dict[str, Any]:
+def object_schema(required: Sequence[str], **properties: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
 
 
 def host_of(url: Any) -> str:
-    """The host that rules are asked about, or the text itself where it is no URL that could be fetched."""
+    """The host for effect rules, or the text itself if it is not a URL."""
     try:
         return parse_url(str(url)).host
     except ToolError:
         return str(url)[:200]
 
 
-def reaches(args: Mapping[str, Any], _: Files) -> Sequence[Effect]:
+def network_effects(args: Mapping[str, Any], _: Files) -> Sequence[Effect]:
     return (Effect(EffectKind.NET, host_of(args.get("url"))),)
 
 
-def sends(args: Mapping[str, Any], _: Files) -> Sequence[Effect]:
+def send_effects(args: Mapping[str, Any], _: Files) -> Sequence[Effect]:
     host = host_of(args.get("url"))
     return Effect(EffectKind.NET, host), Effect(EffectKind.SEND, host)
 
 
 def _request_effects(args: Mapping[str, Any], files: Files) -> Sequence[Effect]:
-    return reaches(args, files) if _method(args) in _READS else sends(args, files)
+    return network_effects(args, files) if _method(args) in _READS else send_effects(args, files)
 
 
 def _request_danger(args: Mapping[str, Any]) -> DangerLevel:
-    """A method that is not supported is refused before anything is sent, so there is nothing to ask a person about."""
+    """An unsupported method is refused before anything is sent, so it needs no approval."""
     return _DANGERS.get(_method(args), DangerLevel.SAFE)
 
 
@@ -89,8 +89,8 @@ def _method(args: Mapping[str, Any]) -> str:
     return str(args.get("method") or "GET").strip().upper()
 
 
-def reachable(method: str | None = None) -> Screen:
-    """Nobody is asked about a request that the network guard would refuse anyway."""
+def network_screen(method: str | None = None) -> Screen:
+    """Refuses, before anyone is asked for approval, a request that the network guard would refuse anyway."""
 
     def screen(args: Arguments, ctx: Context) -> None:
         ctx.http.screen(args["url"], method or str(args.get("method") or "GET"))
@@ -101,11 +101,11 @@ def reachable(method: str | None = None) -> Screen:
 @tool(
     danger=DangerLevel.SAFE,
     category="http",
-    effects=reaches,
+    effects=network_effects,
     inline=True,
-    timeout=LONGEST + _MARGIN,
+    timeout=MAX_TIMEOUT + _MARGIN,
     source="toolreeve",
-    input_schema=takes(["url"], url=_URL, headers=_HEADERS, timeout=TIMEOUT),
+    input_schema=object_schema(["url"], url=_URL, headers=_HEADERS, timeout=TIMEOUT),
 )
 async def http_get(
     ctx: Context, url: str, headers: dict[str, str] | None = None, timeout: float | None = None
@@ -117,12 +117,12 @@ async def http_get(
 @tool(
     danger=DangerLevel.MEDIUM,
     category="http",
-    effects=sends,
-    screen=reachable("POST"),
+    effects=send_effects,
+    screen=network_screen("POST"),
     inline=True,
-    timeout=LONGEST + _MARGIN,
+    timeout=MAX_TIMEOUT + _MARGIN,
     source="toolreeve",
-    input_schema=takes(["url"], url=_URL, data=_DATA, headers=_HEADERS, timeout=TIMEOUT),
+    input_schema=object_schema(["url"], url=_URL, data=_DATA, headers=_HEADERS, timeout=TIMEOUT),
 )
 async def http_post(
     ctx: Context, url: str, data: Any = None, headers: dict[str, str] | None = None, timeout: float | None = None
@@ -134,13 +134,13 @@ async def http_post(
 @tool(
     danger=DangerLevel.MEDIUM,
     category="http",
-    effects=sends,
-    screen=reachable("PUT"),
+    effects=send_effects,
+    screen=network_screen("PUT"),
     idempotent=True,
     inline=True,
-    timeout=LONGEST + _MARGIN,
+    timeout=MAX_TIMEOUT + _MARGIN,
     source="toolreeve",
-    input_schema=takes(["url"], url=_URL, data=_DATA, headers=_HEADERS, timeout=TIMEOUT),
+    input_schema=object_schema(["url"], url=_URL, data=_DATA, headers=_HEADERS, timeout=TIMEOUT),
 )
 async def http_put(
     ctx: Context, url: str, data: Any = None, headers: dict[str, str] | None = None, timeout: float | None = None
@@ -152,13 +152,13 @@ async def http_put(
 @tool(
     danger=DangerLevel.HIGH,
     category="http",
-    effects=sends,
-    screen=reachable("DELETE"),
+    effects=send_effects,
+    screen=network_screen("DELETE"),
     idempotent=True,
     inline=True,
-    timeout=LONGEST + _MARGIN,
+    timeout=MAX_TIMEOUT + _MARGIN,
     source="toolreeve",
-    input_schema=takes(["url"], url=_URL, data=_DATA, headers=_HEADERS, timeout=TIMEOUT),
+    input_schema=object_schema(["url"], url=_URL, data=_DATA, headers=_HEADERS, timeout=TIMEOUT),
 )
 async def http_delete(
     ctx: Context, url: str, data: Any = None, headers: dict[str, str] | None = None, timeout: float | None = None
@@ -171,11 +171,11 @@ async def http_delete(
     danger=_request_danger,
     category="http",
     effects=_request_effects,
-    screen=reachable(),
+    screen=network_screen(),
     inline=True,
-    timeout=LONGEST + _MARGIN,
+    timeout=MAX_TIMEOUT + _MARGIN,
     source="toolreeve",
-    input_schema=takes(["url"], url=_URL, method=_METHOD, data=_DATA, headers=_HEADERS, timeout=TIMEOUT),
+    input_schema=object_schema(["url"], url=_URL, method=_METHOD, data=_DATA, headers=_HEADERS, timeout=TIMEOUT),
 )
 async def http_request(
     ctx: Context,
@@ -185,7 +185,7 @@ async def http_request(
     headers: dict[str, str] | None = None,
     timeout: float | None = None,
 ) -> Output:
-    """Send an HTTP request with any common method. Shows the first 10 KB of the body; `http_get` shows more."""
+    """Send an HTTP request with any common method. Returns the first 10 KB of the body; `http_get` returns more."""
     verb = method.strip().upper()
     if verb not in _DANGERS:
         raise ToolError(
@@ -211,11 +211,11 @@ async def _send(
 
 
 def _encode(method: str, data: Any, headers: dict[str, str]) -> bytes | None:
-    """The body's bytes; says their type in the headers unless the caller did."""
+    """The body's bytes; sets their type in the headers unless the caller did."""
     if data is None:
         return None
     if method in ("GET", "HEAD"):
-        raise ToolError(ErrorCode.INVALID_PARAMS, f"/data: {method} carries no data; put it into the URL's query")
+        raise ToolError(ErrorCode.INVALID_PARAMS, f"/data: {method} has no body; put the data into the URL's query")
     kind = next((value for name, value in headers.items() if name.lower() == "content-type"), "")
     if isinstance(data, str):
         if not kind:
@@ -256,7 +256,7 @@ def _output(reply: HttpReply, method: str, shown: int | None) -> Output:
 
 
 def readable(body: bytes | bytearray, content_type: str, *, cut: bool) -> tuple[str, str]:
-    """The body as a reader wants it, and how to take that: text, or base64 for what is no text."""
+    """The body as text, or as base64 if it is not text, and which of the two."""
     if is_text(body, content_type):
         return decode_text(body, content_type, cut=cut), "text"
     return b64encode(body).decode(), "base64"

@@ -1,4 +1,4 @@
-"""How does this HTML read as Markdown? As plain text does, with headings, emphasis, code, links and tables marked."""
+"""HTML as Markdown: the plain text with headings, emphasis, code, links and tables marked."""
 
 import re
 
@@ -82,7 +82,8 @@ class MarkdownWriter(TextWriter):
 
     def _image(self, given: str) -> None:
         found = attributes(given)
-        alt, source = found.get("alt", "").strip(), found.get("src", "").strip()
+        alt = found.get("alt", "").strip()
+        source = found.get("src", "").strip()
         if alt and source and not source.startswith("data:"):
             url = join_url(self.base_url, source) if self.base_url else source
             self._write(f"![{_escape(alt)}]({_destination(url)})")

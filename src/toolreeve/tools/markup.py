@@ -1,7 +1,7 @@
-"""What is in this HTML, in order? Tags and text as a browser's tokenizer sees them; no tree is ever built.
+"""HTML tokenizer: tags and text as a browser's tokenizer sees them.
 
-A tree is where hostile pages win: thirty kilobytes of mis-nested tags make a conforming parser build a gigabyte. Here
-each character is looked at a bounded number of times, and what is never closed swallows the rest, as in browsers.
+No tree is ever built: thirty kilobytes of mis-nested tags make a conforming parser build a gigabyte. Each character is
+looked at a bounded number of times, and an unclosed construct swallows the rest, as in browsers.
 """
 
 import html
@@ -25,8 +25,9 @@ _SHOWN_RAW = frozenset({"textarea", "title", "xmp"})
 
 
 def tokens(source: str) -> Iterator[Token]:
-    """Names are in lower case; the content of scripts and styles is left out; references are resolved."""
-    place, end = 0, len(source)
+    """Names are in lower case; scripts and styles are left out; character references are resolved."""
+    place = 0
+    end = len(source)
     while place < end:
         found = _MARKUP.search(source, place)
         start = found.start() if found else end
@@ -53,7 +54,7 @@ def _raw_text(source: str, place: int, name: str) -> tuple[str, int]:
 
 
 def _skip(source: str, start: int) -> int:
-    """Past a comment, a declaration, or a tag that never ends."""
+    """The position after a comment, a declaration, or a tag that never ends."""
     if source.startswith("<!--", start):
         if source.startswith((">", "->"), start + 4):
             return source.index(">", start) + 1
@@ -67,7 +68,7 @@ def _skip(source: str, start: int) -> int:
 
 
 def attributes(text: str) -> dict[str, str]:
-    """The first of several attributes with one name counts. Names are in lower case."""
+    """Of several attributes with one name the first counts. Names are in lower case."""
     found: dict[str, str] = {}
     for name, double, single, bare in _ATTRIBUTE.findall(text):
         found.setdefault(name.lower(), unescape(double or single or bare))
@@ -77,5 +78,5 @@ def attributes(text: str) -> dict[str, str]:
 def unescape(text: str) -> str:
     if "&" not in text:
         return text
-    # Python refuses to read a number of thousands of digits; no character has more than seven.
+    # Python refuses to parse a number of thousands of digits; no character has more than seven.
     return html.unescape(_OVERLONG_REFERENCE.sub("�", text))

@@ -1,7 +1,7 @@
-"""How is git kept from running what a repository's own settings name? Its settings are overridden one by one.
+"""Git settings that neutralise the programs a repository's own settings name.
 
 A repository can name programs for hooks, file monitors, pagers, editors, diffs and filters, and plain `git status`
-would run some of them. Settings given through the environment outrank those of every file.
+would run some of them. Settings given through the environment override those of every file.
 """
 
 from collections.abc import Iterable, Mapping
@@ -32,33 +32,33 @@ _NEUTRAL_SETTINGS = {
     "safe.directory": "*",
     "core.checkStat": "minimal",
 }
-_RUNNING = ("clean", "smudge", "process", "textconv", "command", "cmd", "driver")
+_DRIVER_SECTIONS = ("filter", "diff", "merge", "difftool", "mergetool")
+_PROGRAM_KEYS = ("clean", "smudge", "process", "textconv", "command", "cmd", "driver")
 
 
 def environment(settings: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """The variables that set these settings above all files."""
-    told = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_PAGER": "cat", "GIT_EDITOR": "true"}
-    number = 0
-    for number, (key, value) in enumerate(settings, start=1):
-        told |= {f"GIT_CONFIG_KEY_{number - 1}": key, f"GIT_CONFIG_VALUE_{number - 1}": value}
-    return {**told, "GIT_CONFIG_COUNT": str(number)}
+    """The environment variables that override settings of all files."""
+    variables = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_PAGER": "cat", "GIT_EDITOR": "true"}
+    count = 0
+    for key, value in settings:
+        variables[f"GIT_CONFIG_KEY_{count}"] = key
+        variables[f"GIT_CONFIG_VALUE_{count}"] = value
+        count += 1
+    return {**variables, "GIT_CONFIG_COUNT": str(count)}
 
 
 NEUTRAL: Mapping[str, str] = environment(_NEUTRAL_SETTINGS.items())
 
 
 def neutral_for(keys: Iterable[str]) -> dict[str, str]:
-    """As NEUTRAL, and each filter and diff driver among the keys that a repository sets is emptied as well."""
+    """As NEUTRAL, with each filter and diff driver among the keys that a repository sets emptied as well."""
     emptied: dict[str, str] = {}
     for key in keys:
         section, _, rest = key.partition(".")
         driver, _, name = rest.rpartition(".")
-        if (
-            section.lower() in ("filter", "diff", "merge", "difftool", "mergetool")
-            and driver
-            and name.lower() in _RUNNING
-        ):
-            emptied[key] = ""
-            if section.lower() == "filter":
-                emptied[f"{section}.{driver}.required"] = "false"
+        if not driver or section.lower() not in _DRIVER_SECTIONS or name.lower() not in _PROGRAM_KEYS:
+            continue
+        emptied[key] = ""
+        if section.lower() == "filter":
+            emptied[f"{section}.{driver}.required"] = "false"
     return environment({**_NEUTRAL_SETTINGS, **emptied}.items())

@@ -1,6 +1,7 @@
-"""How many passed, how many failed? Read from what test runners, linters, formatters and type checkers print.
+"""Output parsers: counts printed by test runners, linters, formatters and type checkers.
 
-Counts are a help, never the verdict: whether a run succeeded is its exit status. What is not understood is left out.
+Counts are a help, never the verdict: whether a run succeeded is its exit status. Output that is not understood is
+ignored.
 """
 
 import re
@@ -43,11 +44,13 @@ def count(purpose: Purpose, stdout: str, stderr: str) -> Counts:
     return {}
 
 
-def told(counts: Mapping[str, int]) -> str:
-    """`1 failed, 2 passed`; only what there was."""
-    return ", ".join(
-        f"{number} {name.removesuffix('s') if number == 1 else name}" for name, number in counts.items() if number
-    )
+def summarise(counts: Mapping[str, int]) -> str:
+    """`1 failed, 2 passed`, without zeros."""
+    parts = []
+    for name, number in counts.items():
+        if number:
+            parts.append(f"{number} {name.removesuffix('s') if number == 1 else name}")
+    return ", ".join(parts)
 
 
 def _tests(**counts: int) -> Counts:
@@ -117,23 +120,25 @@ def _eslint(text: str) -> Counts | None:
 
 
 def _places(text: str) -> Counts:
-    """One issue a line that begins with a place in a file."""
+    """Counts the lines that begin with a place in a file."""
     found = _PLACE.findall(text)
     return {"issues": len(found), "files": len(set(found))}
 
 
 _REFORMAT = re.compile(r"(\d+) files? (?:would be )?reformatted")
-_AS_IT_IS = re.compile(r"(\d+) files? (?:would be left unchanged|left unchanged|already formatted)")
+_UNCHANGED = re.compile(r"(\d+) files? (?:would be left unchanged|left unchanged|already formatted)")
 _PRETTIER = re.compile(r"^\[(?:warn|error)\] (?!Code style|Error occurred)(\S.*)$", re.MULTILINE)
 _PRETTIER_WROTE = re.compile(r"^(\S+) \d+ms( \(unchanged\))?$", re.MULTILINE)
 
 
 def _reformatted(text: str) -> Counts | None:
-    changed, kept = _REFORMAT.search(text), _AS_IT_IS.search(text)
-    if changed is None and kept is None:
+    changed = _REFORMAT.search(text)
+    unchanged = _UNCHANGED.search(text)
+    if changed is None and unchanged is None:
         return None
     issues = int(changed[1]) if changed else 0
-    return {"issues": issues, "files": issues + (int(kept[1]) if kept else 0)}
+    clean = int(unchanged[1]) if unchanged else 0
+    return {"issues": issues, "files": issues + clean}
 
 
 def _prettier(text: str) -> Counts | None:

@@ -1,6 +1,6 @@
-"""What does each builtin tool answer? A schema of its data, so that a client can rely on the fields and check them.
+"""Output schemas: what each builtin tool returns, for clients to rely on and check.
 
-Fields named here are always there; a tool may add others.
+Fields named here are always present; a tool may add others.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ def by_name(shape: Shape) -> Shape:
     return {"type": "object", "additionalProperties": shape}
 
 
-def perhaps(shape: Shape) -> Shape:
+def nullable(shape: Shape) -> Shape:
     return {**shape, "type": [shape["type"], "null"]}
 
 
@@ -42,15 +42,17 @@ _ENTRY = fields(name=STRING, is_dir=BOOLEAN, size=COUNT)
 _LINE = fields(path=STRING, line=COUNT, text=STRING)
 _RESTORED = fields(path=STRING, outcome=STRING)
 _REPLY = fields(status_code=INTEGER, headers=by_name(STRING), body=STRING, success=BOOLEAN, url=STRING, encoding=STRING)
-_PRINTED = {"stdout": STRING, "stderr": STRING, "exit_code": INTEGER}
+_STREAMS = {"stdout": STRING, "stderr": STRING, "exit_code": INTEGER}
 _RAN = fields(tool=STRING, directory=STRING, command=STRING, exit_code=INTEGER)
-_QUALITY = fields(target=STRING, **_PRINTED, runs=each(_RAN))
+_QUALITY = fields(target=STRING, **_STREAMS, runs=each(_RAN))
 
-ANSWERS: Mapping[str, Shape] = {
-    "read_file": fields(content=STRING, path=STRING, size=COUNT, lines=perhaps(COUNT), encoding=STRING, exists=BOOLEAN),
+OUTPUT_SCHEMAS: Mapping[str, Shape] = {
+    "read_file": fields(
+        content=STRING, path=STRING, size=COUNT, lines=nullable(COUNT), encoding=STRING, exists=BOOLEAN
+    ),
     "file_exists": fields(exists=BOOLEAN, is_file=BOOLEAN, is_directory=BOOLEAN, path=STRING),
     "list_directory": fields(
-        path=STRING, files=STRINGS, directories=STRINGS, entries=each(_ENTRY), count=COUNT, total=perhaps(COUNT)
+        path=STRING, files=STRINGS, directories=STRINGS, entries=each(_ENTRY), count=COUNT, total=nullable(COUNT)
     ),
     "search_files": fields(pattern=STRING, path=STRING, matches=STRINGS, count=COUNT),
     "search_text": fields(matches=each(_LINE), count=COUNT, files_searched=COUNT),
@@ -98,10 +100,10 @@ ANSWERS: Mapping[str, Shape] = {
     "list_llm_models": fields(models=by_name(STRINGS), count=COUNT, providers=by_name(COUNT)),
     "get_audit_log": fields(entries=each({"type": "object"}), count=COUNT),
     "calculate": fields(expression=STRING, result=NUMBER),
-    "bash": fields(**_PRINTED),
+    "bash": fields(**_STREAMS),
     "execute_command": fields(stdout=STRING, stderr=STRING, returncode=INTEGER),
-    "git_status": fields(**_PRINTED),
-    "git_diff": fields(**_PRINTED),
+    "git_status": fields(**_STREAMS),
+    "git_diff": fields(**_STREAMS),
     "run_tests": _QUALITY,
     "run_lint": _QUALITY,
     "run_format": _QUALITY,

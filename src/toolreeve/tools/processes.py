@@ -1,6 +1,7 @@
-"""How does a tool run programs and tell what came of it? Requests for `Context.processes`, and their ends as results.
+"""Process helpers of the tools: requests for `Context.processes`, and their results.
 
-Output is told as it comes; an exit status other than zero is a failure that keeps everything the program printed.
+Output is reported as progress while it arrives; a non-zero exit status is a failure that keeps everything the program
+printed.
 """
 
 import codecs
@@ -14,22 +15,22 @@ from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Kind
 from toolreeve.core.process import Ended, OnOutput, ProcessLimits, ProcessRequest, Stream
 
-LONGEST = 3600.0
+MAX_SECONDS = 3600.0
 MARGIN = 30.0
-"""The runtime waits so much longer than a command may take: the end of the command is told, not the end of patience."""
+"""Seconds the runtime waits beyond the command's own timeout, so that the command's end is what is reported."""
 
-_KEPT_KB = 1024
+_OUTPUT_KB = 1024
 
 _PLAIN_OUTPUT: Mapping[str, str] = {"PAGER": "cat", "GIT_PAGER": "cat", "TERM": "dumb", "NO_COLOR": "1"}
 _SYSTEM_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 
 
-def environment_of(ctx: Context, *first: str) -> dict[str, str]:
-    """What every command is told: where programs are, those of the system before others, and to print plainly."""
+def new_environment(ctx: Context, *first: str) -> dict[str, str]:
+    """The environment of every command: the search path, system programs first, and plain output."""
     return {**_PLAIN_OUTPUT, "PATH": ":".join((*first, *_SYSTEM_PATH, *ctx.commands.search_path))}
 
 
-def limits_of(ctx: Context, timeout: float, *, output_kb: int = _KEPT_KB) -> ProcessLimits:
+def new_limits(ctx: Context, timeout: float, *, output_kb: int = _OUTPUT_KB) -> ProcessLimits:
     rules = ctx.commands
     return ProcessLimits(
         timeout=timeout,
@@ -42,19 +43,21 @@ def limits_of(ctx: Context, timeout: float, *, output_kb: int = _KEPT_KB) -> Pro
     )
 
 
-def seconds_allowed(given: float | None, default: float) -> float:
+def check_timeout(given: float | None, default: float) -> float:
     timeout = default if given is None else given
-    if not 0 < timeout <= LONGEST:
-        raise ToolError(ErrorCode.INVALID_PARAMS, f"/timeout: must be above 0 and at most {LONGEST:g}, got {timeout:g}")
+    if not 0 < timeout <= MAX_SECONDS:
+        raise ToolError(
+            ErrorCode.INVALID_PARAMS, f"/timeout: must be above 0 and at most {MAX_SECONDS:g}, got {timeout:g}"
+        )
     return timeout
 
 
-def directory_of(ctx: Context, path: str | None) -> str:
-    """The resolved directory to run in. It must lie in the workspace itself, not merely where files may be read."""
+def working_directory(ctx: Context, path: str | None) -> str:
+    """The resolved directory to run in. It must be in the workspace itself, not merely where files may be read."""
     resolved = ctx.files.resolve(path or ".")
     root = ctx.files.resolve(".")
     if resolved != root and not resolved.startswith(root.rstrip("/") + "/"):
-        raise ToolError(ErrorCode.PATH_FORBIDDEN, f"{path}: commands run inside the workspace")
+        raise ToolError(ErrorCode.PATH_FORBIDDEN, f"{path}: commands run inside the workspace only")
     found = ctx.files.stat(path or ".")
     if found is None:
         raise ToolError(ErrorCode.DIR_NOT_FOUND, f"Directory not found: {path}")
@@ -64,29 +67,29 @@ def directory_of(ctx: Context, path: str | None) -> str:
 
 
 async def run(ctx: Context, request: ProcessRequest, command: str) -> Ended:
-    """Run it, telling its output as progress. What ends it early says which command that was."""
+    """Run it and report its output as progress. An error names the command."""
     try:
-        ended = await ctx.processes.run(request, teller(ctx))
+        ended = await ctx.processes.run(request, progress_reporter(ctx))
     except ToolError as problem:
         problem.meta = {"command": command, **(problem.meta or {})}
         raise
     if ended.breach and ended.exit_code:
-        raise failed(f"a limit was reached: {ended.breach}", ended, command, code=ErrorCode.LIMIT)
+        raise failed(f"limit reached: {ended.breach}", ended, command, code=ErrorCode.LIMIT)
     return ended
 
 
-def teller(ctx: Context) -> OnOutput:
-    """Passes output on as text. A character that arrives in two pieces is told when it is whole."""
+def progress_reporter(ctx: Context) -> OnOutput:
+    """Reports output as text. A character that arrives in two pieces is reported when it is complete."""
     decoders = {name: codecs.getincrementaldecoder("utf-8")(errors="replace") for name in ("stdout", "stderr")}
 
-    def tell(stream: Stream, data: bytes) -> None:
+    def report(stream: Stream, data: bytes) -> None:
         if text := decoders[stream].decode(data):
             ctx.progress(text)
 
-    return tell
+    return report
 
 
-def text_of(data: bytes) -> str:
+def decode(data: bytes) -> str:
     return data.decode("utf-8", "replace")
 
 
@@ -98,22 +101,22 @@ def failed(
     code: ErrorCode = ErrorCode.TOOL_EXEC,
     data: Mapping[str, Any] | None = None,
 ) -> ToolError:
-    kept = data or {"stdout": text_of(ended.stdout), "stderr": text_of(ended.stderr), "exit_code": ended.exit_code}
+    kept = data or {"stdout": decode(ended.stdout), "stderr": decode(ended.stderr), "exit_code": ended.exit_code}
     meta = {"command": command, "sandbox": ended.sandbox, "truncated": ended.truncated}
     return ToolError(code, message, retryable=False, data=kept, meta=meta)
 
 
-def how_it_exited(ended: Ended) -> str:
-    """The status, and the last thing that was said about it."""
+def describe_exit(ended: Ended) -> str:
+    """The exit status and the last line of stderr."""
     status = f"exit code {ended.exit_code}" if ended.exit_code >= 0 else f"killed by signal {-ended.exit_code}"
-    last = text_of(ended.stderr).strip().rpartition("\n")[2].strip()
+    last = decode(ended.stderr).strip().rpartition("\n")[2].strip()
     return f"{status}: {last[:300]}" if last else status
 
 
-def shorter(limits: ProcessLimits, by: float) -> ProcessLimits:
-    """The same limits for what runs after something else took `by` seconds."""
-    return dataclasses.replace(limits, timeout=max(limits.timeout - by, 0.05))
+def deduct(limits: ProcessLimits, seconds: float) -> ProcessLimits:
+    """The limits with the time deducted that an earlier command took."""
+    return dataclasses.replace(limits, timeout=max(limits.timeout - seconds, 0.05))
 
 
-def shown(argv: tuple[str, ...]) -> str:
+def join_argv(argv: tuple[str, ...]) -> str:
     return shlex.join(argv)

@@ -1,4 +1,4 @@
-"""What kind of project lies where? Found by the files that a Python or a Node project has; nothing is run to find out.
+"""Project detection: Python and Node projects, found by their files; nothing is run.
 
 A target is `backend`, `frontend`, `all`, or a path: then the project around it is meant, and of it only that path.
 """
@@ -23,16 +23,24 @@ _TARGETS: Mapping[str, Sequence[Language]] = {
     "frontend": ("node",),
     "all": ("python", "node"),
 }
-_MARKS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "tox.ini", "pytest.ini", "conftest.py")
+_PYTHON_MARKERS = (
+    "pyproject.toml",
+    "setup.py",
+    "setup.cfg",
+    "requirements.txt",
+    "tox.ini",
+    "pytest.ini",
+    "conftest.py",
+)
 _NODE_FILES = (".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts", ".vue", ".svelte")
-_MOST_ENTRIES = 2000
-_LARGEST_MANIFEST = 1024 * 1024
+_MAX_ENTRIES = 2000
+_MAX_MANIFEST = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
     """`directory` is absolute; `within` is the part of it that is meant, relative to it, empty for all. `entries` are
-    the names in it, `manifest` its pyproject.toml or package.json, `programs` where its own programs are."""
+    the names in it, `manifest` its pyproject.toml or package.json, `programs` the paths of its installed programs."""
 
     language: Language
     directory: str
@@ -42,19 +50,19 @@ class Project:
     programs: Mapping[str, str] = field(default_factory=dict)
 
     def program(self, name: str) -> str:
-        """The project's own, or whatever goes by that name."""
+        """The project's own program of that name, or the bare name."""
         return self.programs.get(name, name)
 
 
 def find(files: Files, target: str) -> list[Project]:
     """The projects that a target means, at least one. Raises ToolError."""
     languages = _TARGETS.get(target)
-    found = _around(files, target) if languages is None else [each for each in _known(files, languages) if each]
+    found = _around(files, target) if languages is None else _known(files, languages)
     if not found:
-        looked = {"backend": "a Python project", "frontend": "a package.json"}.get(target, "a Python or Node project")
+        wanted = {"backend": "Python project", "frontend": "package.json"}.get(target, "Python or Node project")
         raise ToolError(
             ErrorCode.PATH_NOT_FOUND,
-            f"no {looked.removeprefix('a ')} was found for the target {target!r}",
+            f"no {wanted} was found for the target {target!r}",
             suggestions=("name the project's directory as the target, or set the commands under [quality]",),
         )
     return found
@@ -65,20 +73,20 @@ def _known(files: Files, languages: Sequence[Language]) -> list[Project]:
     for language in languages:
         for place in PLACES[language]:
             entries = names_in(files, place)
-            if _is(language, entries):
+            if _is_project(language, entries):
                 found.append(_project(files, language, files.resolve(place), entries))
                 break
     return found
 
 
-def _is(language: Language, entries: frozenset[str]) -> bool:
+def _is_project(language: Language, entries: frozenset[str]) -> bool:
     if language == "node":
         return "package.json" in entries
-    return any(mark in entries for mark in _MARKS) or any(name.endswith(".py") for name in entries)
+    return any(mark in entries for mark in _PYTHON_MARKERS) or any(name.endswith(".py") for name in entries)
 
 
 def _around(files: Files, path: str) -> list[Project]:
-    """The projects whose files lie in the nearest directory above the path that is one."""
+    """The projects of the nearest directory above the path that is one."""
     stat = files.stat(path)
     if stat is None:
         raise ToolError(ErrorCode.PATH_NOT_FOUND, f"Path not found: {path}")
@@ -89,7 +97,7 @@ def _around(files: Files, path: str) -> list[Project]:
     wanted = _language_of(stat.path) if stat.kind is Kind.FILE else None
     while True:
         entries = names_in(files, directory)
-        marked = _marked(entries) if directory != root else [each for each in PLACES if _is(each, entries)]
+        marked = _by_manifest(entries) if directory != root else [each for each in PLACES if _is_project(each, entries)]
         if found := [each for each in marked if wanted in (None, each)]:
             within = stat.path[len(directory) + 1 :]
             return [_project(files, each, directory, entries, within) for each in found]
@@ -98,9 +106,9 @@ def _around(files: Files, path: str) -> list[Project]:
         directory = directory.rpartition("/")[0]
 
 
-def _marked(entries: frozenset[str]) -> list[Language]:
-    """By their manifests alone: a folder of sources is part of what lies around it."""
-    found: list[Language] = ["python"] if any(mark in entries for mark in _MARKS[:3]) else []
+def _by_manifest(entries: frozenset[str]) -> list[Language]:
+    """By manifests alone: a folder of sources is part of the project around it."""
+    found: list[Language] = ["python"] if any(mark in entries for mark in _PYTHON_MARKERS[:3]) else []
     return [*found, "node"] if "package.json" in entries else found
 
 
@@ -123,7 +131,7 @@ def _project(files: Files, language: Language, directory: str, entries: frozense
 
 
 def _manifest(files: Files, path: str) -> Mapping[str, Any]:
-    text = files.read(path, _LARGEST_MANIFEST).data
+    text = files.read(path, _MAX_MANIFEST).data
     try:
         read = tomllib.loads(text.decode()) if path.endswith(".toml") else json.loads(text)
     except ValueError as problem:
@@ -132,7 +140,7 @@ def _manifest(files: Files, path: str) -> Mapping[str, Any]:
 
 
 def _programs(files: Files, language: Language, directory: str) -> Mapping[str, str]:
-    """What is installed in the project's own environment, or in that of the workspace."""
+    """The programs installed in the project's own environment, or in that of the workspace."""
     folders = (".venv/bin", "venv/bin") if language == "python" else ("node_modules/.bin",)
     found: dict[str, str] = {}
     for place in (directory, files.resolve(".")):
@@ -143,9 +151,9 @@ def _programs(files: Files, language: Language, directory: str) -> Mapping[str, 
 
 
 def names_in(files: Files, path: str) -> frozenset[str]:
-    """The names in a directory; none where there is no such directory, or none that may be seen."""
+    """The names in a directory; empty if there is no such directory or it may not be listed."""
     try:
-        listing = files.list(path, limit=_MOST_ENTRIES, hidden=True)
+        listing = files.list(path, limit=_MAX_ENTRIES, hidden=True)
     except ToolError:
         return frozenset()
     return frozenset(entry.name for entry in listing.entries)

@@ -1,7 +1,7 @@
-"""Does it work, is it clean, does it build? Tools that run a project's tests, linter, formatter, type checker, build.
+"""Tools that run a project's tests, linter, formatter, type checker and build.
 
-What runs is detected, or set by a person under `quality`. All of it is code of the project's own, so all of it runs in
-the sandbox, and what is only to be looked at cannot be changed. A non-zero exit is a failure that keeps the counts.
+The commands are detected, or configured under `quality`. They run the project's own code, so all of them run in the
+sandbox, and a check cannot change the workspace. A non-zero exit is a failure that keeps the counts.
 """
 
 import dataclasses
@@ -19,7 +19,7 @@ from toolreeve.core.tool import Arguments, FunctionTool, ListEffects, tool
 from toolreeve.tools import processes, projects
 from toolreeve.tools.argv import split
 from toolreeve.tools.neutral_git import NEUTRAL
-from toolreeve.tools.output_parsers import Counts, count, told
+from toolreeve.tools.output_parsers import Counts, count, summarise
 from toolreeve.tools.quality_commands import Purpose, QualityStep, steps
 
 _ENVIRONMENT = {
@@ -35,30 +35,30 @@ _ENVIRONMENT = {
     "BLACK_CACHE_DIR": "/tmp/.black_cache",  # noqa: S108
 }
 _NO_TESTS = 5
-"""What pytest exits with when it found none."""
+"""The exit status of pytest when it found no tests."""
 
 
 def plan(ctx: Context, purpose: Purpose, target: str) -> list[QualityStep]:
-    """What to run for the target, in order; at least one thing. Raises ToolError."""
-    if set_ := ctx.commands.quality.get(purpose):
-        return _set_by_hand(ctx, set_, target)
+    """The commands for the target, in order; at least one. Raises ToolError."""
+    if configured := ctx.commands.quality.get(purpose):
+        return _configured(ctx, configured, target)
     found = projects.find(ctx.files, target)
     planned = [step for project in found for step in steps(purpose, project)]
     if not planned:
         places = ", ".join(ctx.files.relative(project.directory) for project in found)
         raise ToolError(
             ErrorCode.TOOL_EXEC,
-            f"nothing to run was found in {places} for {purpose.replace('_', ' ')}",
+            f"no command for {purpose.replace('_', ' ')} was found in {places}",
             retryable=False,
-            suggestions=(f"set quality.{purpose} in toolreeve.toml to the commands that do it",),
+            suggestions=(f"set quality.{purpose} in toolreeve.toml to the commands to run",),
         )
     return planned
 
 
-def _set_by_hand(ctx: Context, commands: Sequence[str], target: str) -> list[QualityStep]:
-    """Any program may be named here, but no shell is at hand: one program a command."""
+def _configured(ctx: Context, commands: Sequence[str], target: str) -> list[QualityStep]:
+    """Any program may be configured, but without a shell: one program a command."""
     place = None if target in ("all", "backend", "frontend") else target
-    directory = processes.directory_of(ctx, place)
+    directory = processes.working_directory(ctx, place)
     planned = []
     for command in commands:
         pipelines = split(command)
@@ -70,15 +70,15 @@ def _set_by_hand(ctx: Context, commands: Sequence[str], target: str) -> list[Qua
 
 async def perform(ctx: Context, purpose: Purpose, target: str) -> Output:
     planned = plan(ctx, purpose, target)
-    limits = processes.limits_of(ctx, min(ctx.commands.quality_timeout, processes.LONGEST))
+    limits = processes.new_limits(ctx, min(ctx.commands.quality_timeout, processes.MAX_SECONDS))
     done: list[tuple[QualityStep, Ended, Counts]] = []
     for step in planned:
         if len(planned) > 1:
             ctx.progress(f"{step.tool} in {ctx.files.relative(step.directory)}\n")
         ended = await _run(ctx, purpose, step, limits)
-        limits = processes.shorter(limits, ended.seconds)
-        done.append((step, ended, count(purpose, processes.text_of(ended.stdout), processes.text_of(ended.stderr))))
-    return _answer(ctx, purpose, target, done)
+        limits = processes.deduct(limits, ended.seconds)
+        done.append((step, ended, count(purpose, processes.decode(ended.stdout), processes.decode(ended.stderr))))
+    return _output(ctx, purpose, target, done)
 
 
 async def _run(ctx: Context, purpose: Purpose, step: QualityStep, limits: ProcessLimits) -> Ended:
@@ -86,12 +86,12 @@ async def _run(ctx: Context, purpose: Purpose, step: QualityStep, limits: Proces
     request = ProcessRequest(
         argv=step.argv,
         directory=step.directory,
-        environment={**processes.environment_of(ctx, *own, *ctx.commands.search_path), **NEUTRAL, **_ENVIRONMENT},
+        environment={**processes.new_environment(ctx, *own, *ctx.commands.search_path), **NEUTRAL, **_ENVIRONMENT},
         read_only=purpose == "format_check",
         limits=limits,
     )
     try:
-        return await processes.run(ctx, request, processes.shown(step.argv))
+        return await processes.run(ctx, request, processes.join_argv(step.argv))
     except ToolError as problem:
         if problem.code is ErrorCode.TOOL_EXEC and problem.data is None:
             instead = f"set quality.{purpose} in toolreeve.toml"
@@ -99,23 +99,23 @@ async def _run(ctx: Context, purpose: Purpose, step: QualityStep, limits: Proces
         raise
 
 
-def _answer(ctx: Context, purpose: Purpose, target: str, done: Sequence[tuple[QualityStep, Ended, Counts]]) -> Output:
-    command = " && ".join(processes.shown(step.argv) for step, _, _ in done)
-    stdout = "".join(processes.text_of(ended.stdout) for _, ended, _ in done)
+def _output(ctx: Context, purpose: Purpose, target: str, done: Sequence[tuple[QualityStep, Ended, Counts]]) -> Output:
+    command = " && ".join(processes.join_argv(step.argv) for step, _, _ in done)
+    stdout = "".join(processes.decode(ended.stdout) for _, ended, _ in done)
     data: dict[str, Any] = {
         "target": target,
         "stdout": stdout,
-        "stderr": "".join(processes.text_of(ended.stderr) for _, ended, _ in done),
+        "stderr": "".join(processes.decode(ended.stderr) for _, ended, _ in done),
         "exit_code": next((ended.exit_code for _, ended, _ in done if ended.exit_code), 0),
         **_summed(done),
-        "runs": [_run_told(ctx, *each) for each in done],
+        "runs": [_run_data(ctx, *each) for each in done],
     }
     failures = [each for each in done if each[1].exit_code]
     worst = failures[0][1] if failures else done[-1][1]
     all_ended = dataclasses.replace(worst, truncated=any(ended.truncated for _, ended, _ in done))
     if failures:
-        said = "; ".join(_why(purpose, *each) for each in failures)
-        raise processes.failed(said, all_ended, command, data=data)
+        reasons = "; ".join(_why(purpose, *each) for each in failures)
+        raise processes.failed(reasons, all_ended, command, data=data)
     return Output(data=data, main=stdout, truncated=all_ended.truncated, command=command, sandbox=all_ended.sandbox)
 
 
@@ -127,11 +127,11 @@ def _summed(done: Sequence[tuple[QualityStep, Ended, Counts]]) -> Counts:
     return total
 
 
-def _run_told(ctx: Context, step: QualityStep, ended: Ended, counts: Counts) -> dict[str, Any]:
+def _run_data(ctx: Context, step: QualityStep, ended: Ended, counts: Counts) -> dict[str, Any]:
     return {
         "tool": step.tool,
         "directory": ctx.files.relative(step.directory),
-        "command": processes.shown(step.argv),
+        "command": processes.join_argv(step.argv),
         "exit_code": ended.exit_code,
         **counts,
     }
@@ -140,12 +140,12 @@ def _run_told(ctx: Context, step: QualityStep, ended: Ended, counts: Counts) -> 
 def _why(purpose: Purpose, step: QualityStep, ended: Ended, counts: Counts) -> str:
     if purpose == "tests" and ended.exit_code == _NO_TESTS and not any(counts.values()):
         return f"{step.tool}: no tests were found"
-    return f"{step.tool}: {told(counts) or processes.how_it_exited(ended)}"
+    return f"{step.tool}: {summarise(counts) or processes.describe_exit(ended)}"
 
 
 def effects_of(purpose_of: Callable[[Arguments], Purpose], commands: Mapping[str, Sequence[str]]) -> ListEffects:
-    """Programs that do what the project's own files say: they may look at all of the workspace, and unless it is
-    unchangeable to them they may change all of it. `commands` are those that a person set."""
+    """The commands run the project's own code: they may read all of the workspace, and change all of it unless it is
+    read-only to them. `commands` are the configured ones."""
 
     def effects(args: Arguments, files: Files) -> Sequence[Effect]:
         purpose = purpose_of(args)
@@ -163,12 +163,12 @@ _KINDS = (EffectKind.READ, EffectKind.WRITE, EffectKind.DELETE)
 
 
 def _detected(files: Files, purpose: Purpose, target: str) -> Sequence[str]:
-    """The commands; what is to be done, in words, where none is found and the call will be refused."""
+    """The commands, or a description where none is found and the call will be refused."""
     try:
         found = [step for project in projects.find(files, target) for step in steps(purpose, project)]
     except ToolError:
         found = []
-    return [processes.shown(step.argv) for step in found] or [f"{purpose} of {target}"]
+    return [processes.join_argv(step.argv) for step in found] or [f"{purpose} of {target}"]
 
 
 def _quality(purpose: Purpose, summary: str) -> FunctionTool:
@@ -180,7 +180,7 @@ def _quality(purpose: Purpose, summary: str) -> FunctionTool:
     return tool(
         danger=DangerLevel.MEDIUM,
         category="quality",
-        timeout=processes.LONGEST + processes.MARGIN,
+        timeout=processes.MAX_SECONDS + processes.MARGIN,
         effects=effects_of(lambda _: purpose, {}),
         screen=lambda args, ctx: _screen(purpose, args, ctx),
         source="toolreeve",
@@ -210,17 +210,17 @@ def _assess_format(args: Arguments) -> DangerLevel:
 @tool(
     danger=_assess_format,
     category="quality",
-    timeout=processes.LONGEST + processes.MARGIN,
+    timeout=processes.MAX_SECONDS + processes.MARGIN,
     effects=effects_of(_purpose, {}),
     screen=lambda args, ctx: _screen(_purpose(args), args, ctx),
     source="toolreeve",
 )
 async def run_format(ctx: Context, target: str = "all", *, check_only: bool = True) -> Output:
-    """Check how the project's code is formatted, or format it.
+    """Check the formatting of the project's code, or format it.
 
     Args:
         target: `backend` (a Python project), `frontend` (a Node project), `all`, or a path in the workspace.
-        check_only: Only say which files would change; nothing in the workspace can then be written.
+        check_only: Only report which files would change; the workspace is then read-only.
     """
     return await perform(ctx, "format_check" if check_only else "format", target)
 
@@ -230,8 +230,8 @@ run_format = dataclasses.replace(run_format, spec=dataclasses.replace(run_format
 QUALITY_TOOLS = (run_tests, run_lint, run_format, run_typecheck, run_build)
 
 
-def told_of(each: FunctionTool, commands: Mapping[str, Sequence[str]]) -> FunctionTool:
-    """The tool, knowing the commands that a person set, so that rules see them."""
+def with_commands(each: FunctionTool, commands: Mapping[str, Sequence[str]]) -> FunctionTool:
+    """The tool with the configured commands in its effects, so that rules see them."""
     purposes: Mapping[str, Callable[[Arguments], Purpose]] = {
         run_tests.name: lambda _: "tests",
         run_lint.name: lambda _: "lint",

@@ -1,6 +1,6 @@
-"""Which programs test, lint, format, type-check or build a project? Worked out from what the project says of itself.
+"""Detects the programs that test, lint, format, type-check or build a project.
 
-A Node project's own scripts come first; otherwise the tool that is configured or installed, otherwise the usual one.
+A Node project's own scripts come first, then the tool that is configured or installed, then the usual one.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ Purpose = Literal["tests", "lint", "format", "format_check", "typecheck", "build
 
 
 class QualityStep(NamedTuple):
-    """`tool` says who is being run, for whoever reads the results."""
+    """`tool` names the program in results."""
 
     tool: str
     argv: tuple[str, ...]
@@ -20,7 +20,7 @@ class QualityStep(NamedTuple):
 
 
 def steps(purpose: Purpose, project: Project) -> list[QualityStep]:
-    """What to run, in order; nothing where the project has no such thing."""
+    """The commands in order; none if the project has nothing for this purpose."""
     found = _CHOICES[project.language, purpose](project)
     if found is None:
         return []
@@ -31,7 +31,7 @@ def steps(purpose: Purpose, project: Project) -> list[QualityStep]:
 
 
 _RUNNERS = ("npm", "pnpm", "yarn")
-Words = list[str] | None
+Command = list[str] | None
 
 
 def _tools(project: Project) -> Mapping[str, Any]:
@@ -43,23 +43,23 @@ def _here(project: Project) -> str:
     return project.within or "."
 
 
-def _pytest(project: Project) -> Words:
+def _pytest(project: Project) -> Command:
     return ["pytest", *([project.within] if project.within else [])]
 
 
-def _ruff(project: Project) -> Words:
+def _ruff(project: Project) -> Command:
     return ["ruff", "check", "--output-format=concise", _here(project)]
 
 
-def _python_format(project: Project, *, check: bool) -> Words:
-    says = ["--check"] if check else []
+def _python_format(project: Project, *, check: bool) -> Command:
+    option = ["--check"] if check else []
     tools = _tools(project)
     if "black" in tools or ("black" in project.programs and "ruff" not in tools):
-        return ["black", *says, _here(project)]
-    return ["ruff", "format", *says, _here(project)]
+        return ["black", *option, _here(project)]
+    return ["ruff", "format", *option, _here(project)]
 
 
-def _python_types(project: Project) -> Words:
+def _python_types(project: Project) -> Command:
     tools = _tools(project)
     if "pyright" in tools or "pyrightconfig.json" in project.entries:
         return ["pyright", *([project.within] if project.within else [])]
@@ -68,8 +68,8 @@ def _python_types(project: Project) -> Words:
     return ["mypy", *([] if named and not project.within else [_here(project)])]
 
 
-def _python_build(project: Project) -> Words:
-    """A wheel where the project can be built; elsewhere at least every file must compile."""
+def _python_build(project: Project) -> Command:
+    """A wheel if the project can be built, otherwise every file must at least compile."""
     if "build-system" in project.manifest or "setup.py" in project.entries:
         return ["python3", "-m", "pip", "wheel", ".", "--no-deps", "--no-build-isolation", "--wheel-dir", "dist"]
     return ["python3", "-m", "compileall", "-q", "-x", r"/(\.venv|venv|node_modules)/", _here(project)]
@@ -89,8 +89,8 @@ def _runner(project: Project) -> str:
     return "yarn" if "yarn.lock" in project.entries else "npm"
 
 
-def _script(project: Project, *names: str) -> Words:
-    """The first of these scripts that the project has, given the part of the project that is meant."""
+def _script(project: Project, *names: str) -> Command:
+    """The first of these scripts that the project has, limited to the part of the project that is meant."""
     scripts = {name: text for name, text in _scripts(project).items() if isinstance(text, str) and text.strip()}
     name = next((name for name in names if name in scripts), None)
     if name is None or "no test specified" in scripts[name]:
@@ -106,7 +106,7 @@ def _uses(project: Project, tool: str, package: str = "") -> bool:
     return any(isinstance(each, dict) and (package or tool) in each for each in named)
 
 
-def _node_tests(project: Project) -> Words:
+def _node_tests(project: Project) -> Command:
     within = [project.within] if project.within else []
     if found := _script(project, "test", "tests"):
         return found
@@ -115,19 +115,19 @@ def _node_tests(project: Project) -> Words:
     return ["jest", *within] if _uses(project, "jest") else None
 
 
-def _eslint(project: Project) -> Words:
+def _eslint(project: Project) -> Command:
     if not project.within and (found := _script(project, "lint")):
         return found
     return ["eslint", _here(project)] if _uses(project, "eslint") else None
 
 
-def _prettier(project: Project, *, check: bool) -> Words:
-    """Not a script of the project's: whether one only checks cannot be seen from its name."""
-    says = "--check" if check else "--write"
-    return ["prettier", says, _here(project)] if _uses(project, "prettier") else None
+def _prettier(project: Project, *, check: bool) -> Command:
+    """Not a script of the project: its name does not say whether it only checks."""
+    option = "--check" if check else "--write"
+    return ["prettier", option, _here(project)] if _uses(project, "prettier") else None
 
 
-def _node_types(project: Project) -> Words:
+def _node_types(project: Project) -> Command:
     if not project.within and (found := _script(project, "typecheck", "type-check", "check-types", "types")):
         return found
     if "tsconfig.json" in project.entries or _uses(project, "tsc", "typescript"):
@@ -135,13 +135,13 @@ def _node_types(project: Project) -> Words:
     return None
 
 
-def _node_build(project: Project) -> Words:
+def _node_build(project: Project) -> Command:
     if found := _script(project, "build"):
         return found
     return ["tsc", "--pretty", "false"] if "tsconfig.json" in project.entries else None
 
 
-_CHOICES: Mapping[tuple[str, Purpose], Callable[[Project], Words]] = {
+_CHOICES: Mapping[tuple[str, Purpose], Callable[[Project], Command]] = {
     ("python", "tests"): _pytest,
     ("python", "lint"): _ruff,
     ("python", "format"): lambda project: _python_format(project, check=False),

@@ -1,6 +1,6 @@
-"""What changed in the repository? `git status` and `git diff`, with nothing that the repository's settings would run.
+"""The `git_status` and `git_diff` tools.
 
-They run unasked, so git runs in the sandbox with the workspace unchangeable, and with every setting that names a
+They run without approval, so git runs in the sandbox with the workspace read-only, and with every setting that names a
 program overridden: those of git by name, the drivers that a repository adds as they are found in its settings.
 """
 
@@ -27,60 +27,64 @@ async def _git(ctx: Context, *arguments: str, neutral: dict[str, str] | None = N
     argv = ("git", "--no-pager", *arguments)
     request = ProcessRequest(
         argv=argv,
-        directory=processes.directory_of(ctx, None),
-        environment={**processes.environment_of(ctx), **(neutral or NEUTRAL)},
+        directory=processes.working_directory(ctx, None),
+        environment={**processes.new_environment(ctx), **(neutral or NEUTRAL)},
         read_only=True,
         neutral_git=True,
-        limits=processes.limits_of(ctx, _SECONDS),
+        limits=processes.new_limits(ctx, _SECONDS),
     )
-    command = processes.shown(argv)
+    command = processes.join_argv(argv)
     ended = await (ctx.processes.run(request) if quiet else processes.run(ctx, request, command))
     if ended.exit_code:
-        raise processes.failed(processes.how_it_exited(ended), ended, command)
+        raise processes.failed(processes.describe_exit(ended), ended, command)
     return ended
 
 
 async def _neutral(ctx: Context) -> dict[str, str]:
-    """Reading its settings makes git run nothing."""
+    """Listing its settings makes git run nothing."""
     listed = await _git(ctx, "config", "--list", "--name-only", "-z")
-    return neutral_for(key for key in processes.text_of(listed.stdout).split("\0") if key)
+    return neutral_for(key for key in processes.decode(listed.stdout).split("\0") if key)
 
 
 def _status_effects(_: Arguments, files: Files) -> tuple[Effect, ...]:
-    return Effect(EffectKind.EXEC, processes.shown(("git", *_STATUS))), Effect(EffectKind.READ, files.root, Reach.NAMES)
+    return Effect(EffectKind.EXEC, processes.join_argv(("git", *_STATUS))), Effect(
+        EffectKind.READ, files.root, Reach.NAMES
+    )
 
 
 def _diff_effects(_: Arguments, files: Files) -> tuple[Effect, ...]:
-    return Effect(EffectKind.EXEC, processes.shown(("git", *_DIFF))), Effect(EffectKind.READ, files.root, Reach.BELOW)
+    return Effect(EffectKind.EXEC, processes.join_argv(("git", *_DIFF))), Effect(
+        EffectKind.READ, files.root, Reach.BELOW
+    )
 
 
-def _grounds(_: Arguments) -> Rationale:
+def _rationale(_: Arguments) -> Rationale:
     return Rationale("only reads the repository")
 
 
-def _answer(ended: Ended, command: tuple[str, ...], counts: dict[str, Any]) -> Output:
-    stdout = processes.text_of(ended.stdout)
-    data = {"stdout": stdout, "stderr": processes.text_of(ended.stderr), "exit_code": ended.exit_code, **counts}
+def _output(ended: Ended, command: tuple[str, ...], counts: dict[str, Any]) -> Output:
+    stdout = processes.decode(ended.stdout)
+    data = {"stdout": stdout, "stderr": processes.decode(ended.stderr), "exit_code": ended.exit_code, **counts}
     return Output(
         data=data,
         main=stdout,
         truncated=ended.truncated,
-        command=processes.shown(("git", *command)),
+        command=processes.join_argv(("git", *command)),
         sandbox=ended.sandbox,
     )
 
 
 @tool(danger=DangerLevel.SAFE, category="quality", effects=_status_effects, timeout=4 * _SECONDS, source="toolreeve")
 async def git_status(ctx: Context) -> Output:
-    """Show the state of the workspace's git repository: its branch, and what is changed, staged or untracked."""
+    """Show the status of the workspace's git repository: branch, and changed, staged and untracked files."""
     neutral = await _neutral(ctx)
     facts = await _git(ctx, *_STATUS, "--porcelain=v2", "--branch", "-z", neutral=neutral)
     shown = await _git(ctx, *_STATUS, neutral=neutral, quiet=False)
-    return _answer(shown, _STATUS, read_status(processes.text_of(facts.stdout)))
+    return _output(shown, _STATUS, read_status(processes.decode(facts.stdout)))
 
 
 def read_status(text: str) -> dict[str, Any]:
-    """What `git status --porcelain=v2 --branch -z` says, counted."""
+    """Parses `git status --porcelain=v2 --branch -z` into counts."""
     found: dict[str, Any] = {"branch": None, "ahead": 0, "behind": 0}
     counts = dict.fromkeys(("staged", "changed", "untracked", "conflicts"), 0)
     for record in _records(text):
@@ -98,7 +102,7 @@ def read_status(text: str) -> dict[str, Any]:
 
 
 def _records(text: str) -> Iterator[str]:
-    """A rename has its former name in a record of its own, which is passed over."""
+    """A rename has its former name in a separate record, which is skipped."""
     records = iter(text.split("\0"))
     for record in records:
         yield record
@@ -118,23 +122,24 @@ def _branch(words: list[str]) -> dict[str, Any]:
 
 @tool(danger=DangerLevel.SAFE, category="quality", effects=_diff_effects, timeout=4 * _SECONDS, source="toolreeve")
 async def git_diff(ctx: Context, *, staged: bool = False) -> Output:
-    """Show what is changed in the workspace's git repository, as a unified diff.
+    """Show the changes in the workspace's git repository as a unified diff.
 
     Args:
-        staged: Show what is staged for the next commit instead of what is not.
+        staged: Show staged changes instead of unstaged ones.
     """
     command = (*_DIFF, *(("--cached",) if staged else ()))
     neutral = await _neutral(ctx)
     numbers = await _git(ctx, *command, "--numstat", "-z", "--no-renames", neutral=neutral)
     shown = await _git(ctx, *command, neutral=neutral, quiet=False)
-    return _answer(shown, command, read_numbers(processes.text_of(numbers.stdout)))
+    return _output(shown, command, read_numbers(processes.decode(numbers.stdout)))
 
 
 def read_numbers(text: str) -> dict[str, int]:
-    """What `git diff --numstat -z` says, summed. Binary files have no lines."""
+    """Parses `git diff --numstat -z` into sums. Binary files have no lines."""
     rows = [record.split("\t", 2) for record in text.split("\0") if record]
-    added, deleted = (sum(int(row[at]) for row in rows if row[at].isdigit()) for at in (0, 1))
+    added = sum(int(row[0]) for row in rows if row[0].isdigit())
+    deleted = sum(int(row[1]) for row in rows if row[1].isdigit())
     return {"files": len(rows), "insertions": added, "deletions": deleted}
 
 
-REPOSITORY_TOOLS = tuple(replace(each, grounds=_grounds) for each in (git_status, git_diff))
+REPOSITORY_TOOLS = tuple(replace(each, grounds=_rationale) for each in (git_status, git_diff))

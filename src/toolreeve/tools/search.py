@@ -1,6 +1,7 @@
-"""Where in the workspace is it? Searches by name, by text and for directories, bounded in time, entries and results.
+"""Search tools: files by name, lines by pattern, directories by name.
 
-Links are not followed and sensitive files not looked into. An answer that was cut says so and how to go on.
+Bounded in time, entries and results. Links are not followed and sensitive files not read. A truncated result says so
+and how to continue.
 """
 
 from collections.abc import Iterator
@@ -15,14 +16,14 @@ from toolreeve.core.tool import tool
 from toolreeve.tools.effects import naming, next_call, reading_below, shown_name
 from toolreeve.tools.globs import compile_glob, compile_regex, wants_hidden
 
-MOST_FILES = 100
-MOST_LINES = 200
-MOST_DIRECTORIES = 5
-DEEPEST = 3
-LONGEST_LINE = 500
-LARGEST_SEARCHED = 64 * 1024 * 1024
-MOST_NAMED = 20
-MOST_BYTES = 1024 * 1024 * 1024
+MAX_FILES = 100
+MAX_LINES = 200
+MAX_DIRECTORIES = 5
+MAX_DEPTH = 3
+MAX_LINE = 500
+MAX_SEARCHED = 64 * 1024 * 1024
+MAX_NAMED = 20
+MAX_BYTES = 1024 * 1024 * 1024
 SKIPPED = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", ".mypy_cache", ".ruff_cache"})
 _PIECE = 4 * 1024 * 1024
 
@@ -34,7 +35,7 @@ def search_files(ctx: Context, pattern: str, path: str = ".", after: str = "") -
     Args:
         pattern: `*` and `?` match within a name, `**` across directories, `{a,b}` either.
         path: The directory to search, relative to the workspace or absolute within it.
-        after: Continue a search that was cut after this match.
+        after: Continue a truncated search after this match.
     """
     fits = compile_glob(pattern)
     walk = ctx.files.walk(path, hidden=wants_hidden(pattern), skip=_skipped(pattern))
@@ -44,7 +45,7 @@ def search_files(ctx: Context, pattern: str, path: str = ".", after: str = "") -
     for found in walk:
         if found.is_dir or not fits(found.path) or (passed and _order(found.path) <= passed):
             continue
-        if len(matches) == MOST_FILES:
+        if len(matches) == MAX_FILES:
             more = True
             break
         matches.append(shown_name(found.path))
@@ -54,7 +55,7 @@ def search_files(ctx: Context, pattern: str, path: str = ".", after: str = "") -
 
 
 def _skipped(pattern: str) -> frozenset[str]:
-    """What is not searched unless the pattern names it."""
+    """Directories that are skipped unless the pattern names them."""
     return SKIPPED - set(pattern.split("/"))
 
 
@@ -63,7 +64,7 @@ def _order(path: str) -> tuple[int, list[str]]:
     return len(parts), parts
 
 
-_UNSEARCHED = f"files above {LARGEST_SEARCHED // 1024 // 1024} MB were not searched; read them in pages with read_file"
+_NOT_SEARCHED = f"files above {MAX_SEARCHED // 1024 // 1024} MB were not searched; read them in pages with read_file"
 
 
 def _bounded(data: dict[str, Any], main: Any, following: str, cut: str) -> Output:
@@ -73,7 +74,7 @@ def _bounded(data: dict[str, Any], main: Any, following: str, cut: str) -> Outpu
     if following:
         data["next"] = following
     elif early:
-        data["note"] = f"the search ended early: its bound of {early} was reached; search a directory further down"
+        data["note"] = f"the search ended early: its limit of {early} was reached; search a subdirectory"
     return Output(data=data, main=main, truncated="truncated" in data)
 
 
@@ -88,15 +89,15 @@ def search_text(
     include_hidden: bool = False,
     after: str = "",
 ) -> Output:
-    """Find lines that match a regular expression (RE2 syntax). Binary files and .git, node_modules are left out.
+    """Find lines that match a regular expression (RE2 syntax). Binary files, .git and node_modules are skipped.
 
     Args:
         pattern: The regular expression, matched within each line.
         path: The directory or file to search.
-        glob: Only files that fit this pattern, such as `*.py`.
-        ignore_case: Take upper and lower case as the same.
-        include_hidden: Search names that begin with a dot too.
-        after: Continue a search that was cut, after this `path:line`.
+        glob: Only files that match this pattern, such as `*.py`.
+        ignore_case: Match regardless of case.
+        include_hidden: Include names that begin with a dot.
+        after: Continue a truncated search after this `path:line`.
     """
     expression = compile_regex(f"(?m){pattern}", shown=pattern, line_by_line=True, ignore_case=ignore_case)
     fits = compile_glob(glob) if glob else None
@@ -123,12 +124,12 @@ def search_text(
     data: dict[str, Any] = {"matches": search.matches, "count": len(search.matches), "files_searched": search.files}
     main = [f"{match['path']}:{match['line']}:{match['text']}" for match in search.matches]
     if search.too_large:
-        data |= {"truncated": True, "not_searched": search.too_large, "note": _UNSEARCHED}
+        data |= {"truncated": True, "not_searched": search.too_large, "note": _NOT_SEARCHED}
     return _bounded(data, main, following, cut)
 
 
 def _search_tree(files: Files, path: str, fits: Any, search: "_TextSearch", *, hidden: bool) -> str:
-    """Look into every file that fits; the bound that ended it early, if one did."""
+    """Search every matching file; returns the limit that ended the search early, if any."""
     walk = files.walk(path, hidden=hidden, skip=SKIPPED)
     for found in walk:
         if not found.is_file or (fits and not fits(found.path)) or search.has_passed(found.path):
@@ -139,20 +140,21 @@ def _search_tree(files: Files, path: str, fits: Any, search: "_TextSearch", *, h
             search.look_into(file, found.path)
         if search.more:
             break
-        if search.bytes > MOST_BYTES:
+        if search.bytes > MAX_BYTES:
             return "bytes"
     return walk.cut
 
 
 class _TextSearch:
-    """Matching lines collected so far; `more` when there are more than may be shown."""
+    """Matching lines collected so far; `more` when there are more than may be returned."""
 
     def __init__(self, expression: Any, after: str) -> None:
         self._expression = expression
         path, _, line = after.rpartition(":")
         if after and not line.isdecimal():
             raise ToolError(ErrorCode.INVALID_PARAMS, "/after: must be a `path:line` of a match")
-        self._after, self._line = path, int(line or 0)
+        self._after = path
+        self._line = int(line or 0)
         self.matches: list[dict[str, Any]] = []
         self.more = False
         self.too_large: list[str] = []
@@ -165,8 +167,8 @@ class _TextSearch:
     def look_into(self, file: Reader, path: str) -> None:
         if b"\0" in file.read(0, 8192):
             return
-        if file.size > LARGEST_SEARCHED:
-            self._pass_over(path)
+        if file.size > MAX_SEARCHED:
+            self._skip_large(path)
             return
         self.files += 1
         self.bytes += file.size
@@ -174,18 +176,19 @@ class _TextSearch:
         for line, text in self._lines(file):
             if line <= least:
                 continue
-            if len(self.matches) == MOST_LINES:
+            if len(self.matches) == MAX_LINES:
                 self.more = True
                 return
             self.matches.append({"path": shown_name(path), "line": line, "text": _shown_line(text)})
 
-    def _pass_over(self, path: str) -> None:
-        if len(self.too_large) < MOST_NAMED:
+    def _skip_large(self, path: str) -> None:
+        if len(self.too_large) < MAX_NAMED:
             self.too_large.append(shown_name(path))
 
     def _lines(self, file: Reader) -> Iterator[tuple[int, bytes]]:
         """The number and the bytes of each matching line."""
-        number, offset = 1, 0
+        number = 1
+        offset = 0
         while piece := file.read(offset, _PIECE):
             end = len(piece) if offset + len(piece) >= file.size else piece.rfind(b"\n") + 1 or len(piece)
             at = counted = 0
@@ -195,7 +198,7 @@ class _TextSearch:
                 stop = piece.find(b"\n", match.end(), end)
                 stop = end if stop < 0 else stop
                 if start < end:
-                    yield number, piece[start : min(stop, start + 4 * LONGEST_LINE)]
+                    yield number, piece[start : min(stop, start + 4 * MAX_LINE)]
                 counted, at = start, stop + 1
             number += piece.count(b"\n", counted, end)
             offset += end
@@ -203,20 +206,20 @@ class _TextSearch:
 
 def _shown_line(line: bytes) -> str:
     text = line.decode("utf-8", "replace").rstrip("\r\n")
-    return text if len(text) <= LONGEST_LINE else f"{text[:LONGEST_LINE]}…"
+    return text if len(text) <= MAX_LINE else f"{text[:MAX_LINE]}…"
 
 
 @tool(danger=DangerLevel.SAFE, category="file", effects=naming("base"))
-def search_directory(ctx: Context, name: str, base: str = ".", max_depth: int = DEEPEST) -> Output:
+def search_directory(ctx: Context, name: str, base: str = ".", max_depth: int = MAX_DEPTH) -> Output:
     """Find directories by name or part of it, at most three levels below an allowed base. Exact names come first.
 
     Args:
-        name: The name, or a part of it; case does not matter.
+        name: The name or a part of it, in any case.
         base: Where to search: one of the configured search bases or a directory within one; the workspace by default.
         max_depth: How many levels down, 1 to 3.
     """
-    if not 1 <= max_depth <= DEEPEST:
-        raise ToolError(ErrorCode.INVALID_PARAMS, f"/max_depth: must be 1 to {DEEPEST}, got {max_depth}")
+    if not 1 <= max_depth <= MAX_DEPTH:
+        raise ToolError(ErrorCode.INVALID_PARAMS, f"/max_depth: must be 1 to {MAX_DEPTH}, got {max_depth}")
     wanted = name.strip("/").casefold()
     if not wanted:
         raise ToolError(ErrorCode.INVALID_PARAMS, "/name: must not be empty")
@@ -224,13 +227,12 @@ def search_directory(ctx: Context, name: str, base: str = ".", max_depth: int = 
     fitting = [found.path for found in walk if found.is_dir and wanted in found.name.casefold()]
     exact = [path for path in fitting if path.rpartition("/")[2].casefold() == wanted]
     ranked = exact + [path for path in fitting if path not in set(exact)]
-    matches = [shown_name(path) for path in ranked[:MOST_DIRECTORIES]]
+    matches = [shown_name(path) for path in ranked[:MAX_DIRECTORIES]]
     data: dict[str, Any] = {"query": name, "base": walk.path, "matches": matches, "count": len(matches)}
-    if len(ranked) > MOST_DIRECTORIES:
-        data |= {"truncated": True, "note": f"{len(ranked)} directories fit; give more of the name"}
-    return Output(
-        data=data, main=matches, truncated=len(ranked) > MOST_DIRECTORIES or bool(walk.cut not in ("", "depth"))
-    )
+    too_many = len(ranked) > MAX_DIRECTORIES
+    if too_many:
+        data |= {"truncated": True, "note": f"{len(ranked)} directories match; give more of the name"}
+    return Output(data=data, main=matches, truncated=too_many or walk.cut not in ("", "depth"))
 
 
-SEARCHING_TOOLS = (search_files, search_text, search_directory)
+SEARCH_TOOLS = (search_files, search_text, search_directory)

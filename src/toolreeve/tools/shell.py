@@ -1,7 +1,7 @@
-"""What can an agent run? `bash` runs a real shell; `execute_command` starts listed programs and never a shell.
+"""The `bash` and `execute_command` tools; only the first starts a shell.
 
-Both run in the sandbox, which is the boundary; lists and rules say what is meant. A command that would be refused is
-refused before anybody is asked about it.
+Both run in the sandbox, which is the boundary; lists and rules state what is intended. A command that would be refused
+is refused before anyone is asked for approval.
 """
 
 import dataclasses
@@ -20,78 +20,80 @@ from toolreeve.tools import processes
 from toolreeve.tools.argv import Pipeline, refusal, split
 from toolreeve.tools.neutral_git import NEUTRAL
 
-_LONGEST_ARGUMENT = 100_000
+_MAX_ARGUMENT = 100_000
 _BETWEEN_STAGES_KB = 64 * 1024
 
 
-def _runs_script(args: Arguments, _: Files) -> Sequence[Effect]:
+def _script_effects(args: Arguments, _: Files) -> Sequence[Effect]:
     return (Effect(EffectKind.EXEC, str(args["command"])),)
 
 
-def _check_place(args: Arguments, ctx: Context) -> None:
-    processes.directory_of(ctx, args.get("working_dir"))
-    processes.seconds_allowed(args.get("timeout"), ctx.commands.timeout)
+def _check_settings(args: Arguments, ctx: Context) -> None:
+    processes.working_directory(ctx, args.get("working_dir"))
+    processes.check_timeout(args.get("timeout"), ctx.commands.timeout)
 
 
 @tool(
     danger=DangerLevel.HIGH,
     category="shell",
-    timeout=processes.LONGEST + processes.MARGIN,
-    effects=_runs_script,
-    screen=_check_place,
+    timeout=processes.MAX_SECONDS + processes.MARGIN,
+    effects=_script_effects,
+    screen=_check_settings,
     source="toolreeve",
 )
 async def bash(ctx: Context, command: str, timeout: float | None = None, working_dir: str | None = None) -> Output:
-    """Run a bash script in the sandbox and return what it printed. An exit status other than zero is a failure.
+    """Run a bash script in the sandbox and return its output. A non-zero exit status is a failure.
 
     Args:
         command: The script.
         timeout: Seconds it may take; 30 unless configured otherwise.
-        working_dir: The directory to run it in, inside the workspace; the workspace itself when left out.
+        working_dir: The directory to run it in, inside the workspace; the workspace itself by default.
     """
     if "\0" in command:
         raise ToolError(ErrorCode.INVALID_PARAMS, "/command: contains a NUL character, which no script can")
-    whole = command.encode("utf-8", "surrogatepass")
-    by_file = len(whole) > _LONGEST_ARGUMENT
+    script = command.encode("utf-8", "surrogatepass")
+    by_file = len(script) > _MAX_ARGUMENT
     request = ProcessRequest(
         argv=("bash", "-c", '. "$TOOLREEVE_SCRIPT"' if by_file else command),
-        directory=processes.directory_of(ctx, working_dir),
-        environment={**processes.environment_of(ctx), **({} if ctx.approved else NEUTRAL)},
+        directory=processes.working_directory(ctx, working_dir),
+        environment={**processes.new_environment(ctx), **({} if ctx.approved else NEUTRAL)},
         neutral_git=not ctx.approved,
-        files={"TOOLREEVE_SCRIPT": whole} if by_file else {},
+        files={"TOOLREEVE_SCRIPT": script} if by_file else {},
         network=ctx.commands.network,
-        limits=processes.limits_of(ctx, processes.seconds_allowed(timeout, ctx.commands.timeout)),
+        limits=processes.new_limits(ctx, processes.check_timeout(timeout, ctx.commands.timeout)),
     )
     ended = await processes.run(ctx, request, command)
-    return _answer(ended, command, "exit_code")
+    return _output(ended, command, "exit_code")
 
 
-def _answer(ended: Ended, command: str, status: str) -> Output:
-    stdout = processes.text_of(ended.stdout)
-    data = {"stdout": stdout, "stderr": processes.text_of(ended.stderr), status: ended.exit_code}
+def _output(ended: Ended, command: str, status: str) -> Output:
+    stdout = processes.decode(ended.stdout)
+    data = {"stdout": stdout, "stderr": processes.decode(ended.stderr), status: ended.exit_code}
     if ended.exit_code:
-        raise processes.failed(processes.how_it_exited(ended), ended, command, data=data)
+        raise processes.failed(processes.describe_exit(ended), ended, command, data=data)
     return Output(data=data, main=stdout, truncated=ended.truncated, command=command, sandbox=ended.sandbox)
 
 
 def role_of(args: Arguments, ctx: Context) -> Role:
-    """The role a call runs with: the one it asks for, but never above the principal's."""
-    return lowered(args.get("role", "operator"), ctx.principal.role)
+    """The role of a call: the requested one, but never above the principal's."""
+    return lower_role(args.get("role", "operator"), ctx.principal.role)
 
 
-def lowered(asked: str, own: Role) -> Role:
+def lower_role(asked: str, own: Role) -> Role:
     return min(Role(asked), own, key=list(Role).index)
 
 
-def _refuse_unknowing(_: Arguments, __: Context) -> None:
-    """Stands until the tool is told what programs do."""
-    raise refusal("nothing is known here of what programs do")
+def _refuse_all(_: Arguments, __: Context) -> None:
+    """Replaced when the runtime gives the tool its knowledge of programs."""
+    raise refusal("this runtime has no knowledge of programs")
 
 
-def _starts_programs(args: Arguments, _: Files) -> Sequence[Effect]:
+def _program_effects(args: Arguments, _: Files) -> Sequence[Effect]:
     try:
         return [
-            Effect(EffectKind.EXEC, processes.shown(argv)) for pipeline in split(args["command"]) for argv in pipeline
+            Effect(EffectKind.EXEC, processes.join_argv(argv))
+            for pipeline in split(args["command"])
+            for argv in pipeline
         ]
     except ToolError:
         return (Effect(EffectKind.EXEC, str(args["command"])),)
@@ -100,16 +102,16 @@ def _starts_programs(args: Arguments, _: Files) -> Sequence[Effect]:
 @tool(
     danger=DangerLevel.MEDIUM,
     category="shell",
-    timeout=processes.LONGEST + processes.MARGIN,
-    effects=_starts_programs,
-    screen=_refuse_unknowing,
+    timeout=processes.MAX_SECONDS + processes.MARGIN,
+    effects=_program_effects,
+    screen=_refuse_all,
     source="toolreeve",
     input_schema={
         "type": "object",
         "properties": {
             "command": {
                 "type": "string",
-                "description": "A program and its arguments, quoted as for a shell; `|` and `&&` are taken.",
+                "description": "A program and its arguments, quoted as for a shell; `|` and `&&` are supported.",
             },
             "timeout": {
                 "type": ["number", "null"],
@@ -119,63 +121,64 @@ def _starts_programs(args: Arguments, _: Files) -> Sequence[Effect]:
             "role": {
                 "enum": ["viewer", "operator", "admin"],
                 "default": "operator",
-                "description": "Which programs may be started; never more than the caller's own role may.",
+                "description": "Which programs may be started; never more than the caller's own role allows.",
             },
         },
         "required": ["command"],
         "additionalProperties": False,
     },
 )
-async def execute_command(ctx: Context, command: str, timeout: float | None = None, role: str = "operator") -> Output:  # noqa: ARG001 - it is what the screen looks at
-    """Start a listed program without any shell, and return what it printed. Pipelines and `&&` lists of such programs
-    are taken; substitution, redirection, variables and file patterns are refused. An exit status other than zero is a
-    failure.
+async def execute_command(ctx: Context, command: str, timeout: float | None = None, role: str = "operator") -> Output:  # noqa: ARG001 - read by the screen
+    """Start a listed program without a shell and return its output. Pipelines and `&&` lists of such programs are
+    supported; substitution, redirection, variables and file patterns are refused. A non-zero exit status is a failure.
     """
     pipelines = split(command)
-    seconds = processes.seconds_allowed(timeout, ctx.commands.timeout)
+    seconds = processes.check_timeout(timeout, ctx.commands.timeout)
     request = ProcessRequest(
         argv=(),
-        directory=processes.directory_of(ctx, None),
-        environment={**processes.environment_of(ctx), **NEUTRAL},
+        directory=processes.working_directory(ctx, None),
+        environment={**processes.new_environment(ctx), **NEUTRAL},
         neutral_git=True,
         network=ctx.commands.network,
-        limits=processes.limits_of(ctx, seconds),
+        limits=processes.new_limits(ctx, seconds),
     )
     ended = await _run_list(ctx, pipelines, request, command)
-    return _answer(ended, command, "returncode")
+    return _output(ended, command, "returncode")
 
 
 async def _run_list(ctx: Context, pipelines: tuple[Pipeline, ...], request: ProcessRequest, command: str) -> Ended:
-    """One pipeline after another until one fails; what all of them printed, and how the last one ended."""
+    """Run the pipelines until one fails; returns the output of all of them and the exit of the last."""
     ended = await _run_pipeline(ctx, pipelines[0], request, command)
     for pipeline in pipelines[1:]:
         if ended.exit_code:
             break
-        rest = dataclasses.replace(request, limits=processes.shorter(request.limits, ended.seconds))
-        ended = _after(ended, await _run_pipeline(ctx, pipeline, rest, command))
+        rest = dataclasses.replace(request, limits=processes.deduct(request.limits, ended.seconds))
+        ended = _combine(ended, await _run_pipeline(ctx, pipeline, rest, command))
     return ended
 
 
 async def _run_pipeline(ctx: Context, pipeline: Pipeline, request: ProcessRequest, command: str) -> Ended:
-    """Each program gets all that the one before it printed: every one is confined by itself, none waits for another."""
-    stdin, stderr, seconds = b"", b"", 0.0
+    """Each program gets the whole output of the one before it: each is confined by itself, none waits for another."""
+    stdin = stderr = b""
+    seconds = 0.0
     for argv in pipeline[:-1]:
-        limits = processes.shorter(
-            processes.limits_of(ctx, request.limits.timeout, output_kb=_BETWEEN_STAGES_KB), seconds
-        )
+        limits = processes.new_limits(ctx, request.limits.timeout, output_kb=_BETWEEN_STAGES_KB)
+        limits = processes.deduct(limits, seconds)
         stage = await processes.run(ctx, dataclasses.replace(request, argv=argv, stdin=stdin, limits=limits), command)
         if stage.truncated:
             most = _BETWEEN_STAGES_KB // 1024
-            raise ToolError(ErrorCode.LIMIT, f"{argv[0]} printed more than the {most} MB that can be piped on")
-        stdin, stderr, seconds = stage.stdout, stderr + stage.stderr, seconds + stage.seconds
+            raise ToolError(ErrorCode.LIMIT, f"{argv[0]} printed more than the {most} MB that can be piped")
+        stdin = stage.stdout
+        stderr += stage.stderr
+        seconds += stage.seconds
     last = dataclasses.replace(
-        request, argv=pipeline[-1], stdin=stdin, limits=processes.shorter(request.limits, seconds)
+        request, argv=pipeline[-1], stdin=stdin, limits=processes.deduct(request.limits, seconds)
     )
     ended = await processes.run(ctx, last, command)
     return dataclasses.replace(ended, stderr=stderr + ended.stderr, seconds=seconds + ended.seconds)
 
 
-def _after(before: Ended, ended: Ended) -> Ended:
+def _combine(before: Ended, ended: Ended) -> Ended:
     return dataclasses.replace(
         ended,
         stdout=before.stdout + ended.stdout,

@@ -1,4 +1,4 @@
-"""What machine is this, what time is it, which models are there, what was done? Tools that only look."""
+"""Tools that report on the machine, the time, language models and the audit log."""
 
 import os
 import platform
@@ -25,18 +25,18 @@ _KERNEL_FACTS = ("/proc/meminfo", "/proc/loadavg")
 
 
 def _machine_effects(_: Arguments, files: Files) -> Sequence[Effect]:
-    """Facts that the kernel tells, and how full the disk of the workspace is."""
+    """Facts of the kernel, and the free space on the disk of the workspace."""
     looked_at = (*_KERNEL_FACTS, files.root)
     return tuple(Effect(EffectKind.READ, path, Reach.NAMES) for path in looked_at)
 
 
-def _take(_: Arguments, __: Context) -> None:
-    """Every call is taken. What it looks at is not asked for by path, so the guard of paths has no say in it."""
+def _accept(_: Arguments, __: Context) -> None:
+    """Accepts every call: no argument is a path, so the path guard does not apply."""
 
 
-@tool(danger=DangerLevel.SAFE, category="system", effects=_machine_effects, screen=_take, source="toolreeve")
+@tool(danger=DangerLevel.SAFE, category="system", effects=_machine_effects, screen=_accept, source="toolreeve")
 def get_system_info(context: Context) -> Output:
-    """Tell the operating system, processors, memory, disk, Python version and workspace of this machine."""
+    """Return the operating system, processors, memory, disk, Python version and workspace of this machine."""
     import psutil
 
     memory = psutil.virtual_memory()
@@ -67,28 +67,28 @@ def _gib(size: int) -> float:
 
 @tool(danger=DangerLevel.SAFE, category="utility", effects=nothing, inline=True, source="toolreeve")
 async def get_datetime(context: Context, timezone: str | None = None) -> Output:
-    """Tell the current date and time, as ISO 8601 with its offset, in parts, and as a Unix timestamp.
+    """Return the current date and time: as ISO 8601 with offset, in parts, and as a Unix timestamp.
 
     Args:
-        timezone: An IANA name such as `Europe/Berlin`, or `UTC`. The machine's own when left out.
+        timezone: An IANA name such as `Europe/Berlin`, or `UTC`. The machine's own by default.
     """
     timestamp = context.now()
     zone = _zone(timezone) if timezone else None
     moment = datetime.fromtimestamp(timestamp, zone or UTC)
     if zone is None:
         moment = moment.astimezone()
-    told = moment.isoformat(timespec="seconds")
+    text = moment.isoformat(timespec="seconds")
     return Output(
         data={
-            "datetime": told,
+            "datetime": text,
             "date": moment.date().isoformat(),
             "time": moment.time().isoformat(timespec="seconds"),
             "timestamp": timestamp,
             "timezone": timezone or moment.tzname() or "local",
-            "utc_offset": told[19:],
+            "utc_offset": text[19:],
             "weekday": moment.strftime("%A"),
         },
-        main=told,
+        main=text,
     )
 
 
@@ -108,7 +108,7 @@ def _zone(name: str) -> tzinfo:
         ) from None
 
 
-# Asked in this order: an embedding model of a cloud provider is an embedding model.
+# Checked in this order: an embedding model of a cloud provider is an embedding model.
 CATEGORIES: Mapping[str, tuple[str, ...]] = {
     "embedding": ("embed", "bge-", "multilingual-e5", "gte-", "minilm", "rerank"),
     "cloud": ("cloud", "moonshot", "kimi", "gpt-3", "gpt-4", "gpt-5", "chatgpt", "claude", "gemini", "grok"),
@@ -119,7 +119,7 @@ GENERAL = "general"
 
 
 def categorise(model: str) -> str:
-    """general, code, vision, embedding or cloud, by what the model's name says of it."""
+    """general, code, vision, embedding or cloud, by the model's name."""
     name = model.lower()
     for category, signs in CATEGORIES.items():
         if any(sign in name for sign in signs):
@@ -157,7 +157,7 @@ _AUDIT_FILTERS = {
 @tool(
     danger=DangerLevel.SAFE,
     category="system",
-    effects=nothing,  # the record is no file to a tool: no path leads to it
+    effects=nothing,  # the audit log is not a file to a tool: no path leads to it
     source="toolreeve",
     input_schema={
         "type": "object",
@@ -195,7 +195,7 @@ async def get_audit_log(context: Context, last_n: int = 20, **filters: Any) -> O
 
 
 def _fitting(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """As many entries from the front as an answer may hold."""
+    """As many of the first entries as a result may hold."""
     room = MAX_AUDIT_BYTES
     for index, entry in enumerate(entries):
         room -= len(json.dumps(entry))

@@ -1,7 +1,7 @@
-"""Which part of a text is shown, and what comes after it? Pages of lines out of files of any size, in bounded memory.
+"""Text paging: pages of lines out of files of any size, in bounded memory.
 
-A page ends at the end of a line where it can; a line longer than a page is cut between characters, and goes on by its
-byte. Whatever is cut is told with the place where it continues.
+A page ends at the end of a line if possible; a line longer than a page is cut between characters and continued by byte.
+Every cut is reported with the position where the text continues.
 """
 
 import codecs
@@ -23,7 +23,7 @@ _REFUSED = frozenset({"idna", "punycode", "undefined", "unicode_escape", "raw_un
 
 
 class Source(Protocol):
-    """Bytes that can be read anywhere."""
+    """Bytes with random access."""
 
     @property
     def size(self) -> int: ...
@@ -31,10 +31,11 @@ class Source(Protocol):
 
 
 class Memory:
-    """Bytes already at hand, as a source."""
+    """Bytes in memory as a source."""
 
     def __init__(self, data: bytes) -> None:
-        self._data, self.size = data, len(data)
+        self._data = data
+        self.size = len(data)
 
     def read(self, offset: int, limit: int) -> bytes:
         return self._data[offset : offset + limit]
@@ -42,7 +43,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Encoding:
-    """`by_bytes` says that a newline is the byte 10 and that byte is nothing else, so lines can be found undecoded."""
+    """`by_bytes`: a newline is always the byte 10 and that byte always a newline, so lines can be found undecoded."""
 
     name: str
     by_bytes: bool
@@ -50,8 +51,8 @@ class Encoding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """`lines` counts the whole text, None where that was too much to count. `next_line` and `next_byte` say where the
-    text goes on, if it does; with `next_line` it goes on at the start of a line."""
+    """`lines` counts the whole text, None if it is too large to count. `next_line` and `next_byte` say where the text
+    continues, if it does; with `next_line` it continues at the start of a line."""
 
     text: str
     encoding: str
@@ -62,7 +63,7 @@ class Page:
 
 @lru_cache(maxsize=64)
 def find_encoding(name: str) -> Encoding:
-    """Raises ToolError(INVALID_PARAMS) for what is not the name of a text encoding."""
+    """Raises ToolError(INVALID_PARAMS) for an unknown text encoding."""
     try:
         canonical = codecs.lookup(name).name
         if canonical.replace("-", "_") in _REFUSED:
@@ -74,7 +75,7 @@ def find_encoding(name: str) -> Encoding:
 
 
 def decode(data: bytes, encoding: str, path: str) -> tuple[str, str]:
-    """The text and the name of its encoding; a mark of UTF-8 at its start is not part of the text."""
+    """The text and the name of its encoding; a UTF-8 byte order mark is not part of the text."""
     try:
         if data.startswith(_BOM) and encoding in ("utf-8", "utf-8-sig"):
             return data[3:].decode(), "utf-8-sig"
@@ -127,7 +128,9 @@ def _read_bytewise(source: Source, path: str, encoding: str, *, line: int, count
     at_line_end = end == 0 or data[end - 1 : end] == b"\n" or (reaches_end and end == len(data))
     if byte is not None and encoding == "utf-8":
         skipped = next((at for at, each in enumerate(data[:4]) if each & 0xC0 != 0x80), 0)
-        data, end, start = data[skipped:], end - skipped, start + skipped
+        data = data[skipped:]
+        end -= skipped
+        start += skipped
     text, used, name = _decode_part(data[:end], encoding, path, first=start == 0, final=at_line_end)
     following = start + used
     lines = _count_all(source)
@@ -159,16 +162,19 @@ def _decode_part(data: bytes, encoding: str, path: str, *, first: bool, final: b
 
 
 def find_line(source: Source, line: int) -> int:
-    """The byte at which a line begins, lines counted from one. Looks no longer than a few seconds."""
-    wanted, offset, ends = line - 1, 0, time.monotonic() + SCAN_SECONDS
+    """The byte at which a line begins, lines counted from one. Gives up after `SCAN_SECONDS`."""
+    wanted = line - 1
+    offset = 0
+    ends = time.monotonic() + SCAN_SECONDS
     while wanted > 0:
         piece = source.read(offset, _PIECE)
         if not piece:
-            raise _beyond(f"line {line}", f"{line - 1 - wanted + _has_unended(source)} lines")
+            raise _beyond(f"line {line}", f"{line - 1 - wanted + _has_unterminated(source)} lines")
         here = piece.count(b"\n")
         if here >= wanted:
             return offset + _after_newlines(piece, wanted)
-        wanted, offset = wanted - here, offset + len(piece)
+        wanted -= here
+        offset += len(piece)
         if time.monotonic() > ends:
             raise ToolError(
                 ErrorCode.LIMIT,
@@ -178,15 +184,17 @@ def find_line(source: Source, line: int) -> int:
 
 
 def _after_newlines(data: bytes, count: int) -> int:
-    """The position after the `count`-th newline of data that has so many."""
-    low, high = 0, len(data)
+    """The position after the `count`-th newline, which must exist."""
+    low = 0
+    high = len(data)
     while high - low > 4096:
         middle = (low + high) // 2
         here = data.count(b"\n", low, middle)
         if here >= count:
             high = middle
         else:
-            count, low = count - here, middle
+            count -= here
+            low = middle
     for _ in range(count):
         low = data.index(b"\n", low) + 1
     return low
@@ -195,16 +203,17 @@ def _after_newlines(data: bytes, count: int) -> int:
 def _count_all(source: Source) -> int | None:
     if source.size > COUNTED_BYTES:
         return None
-    total, offset = 0, 0
+    total = offset = 0
     while piece := source.read(offset, _PIECE):
-        total, offset = total + piece.count(b"\n"), offset + len(piece)
-    return total + _has_unended(source)
+        total += piece.count(b"\n")
+        offset += len(piece)
+    return total + _has_unterminated(source)
 
 
-def _has_unended(source: Source) -> int:
-    """1 if the last line lacks its newline, for it is a line all the same."""
+def _has_unterminated(source: Source) -> int:
+    """1 if the last line lacks its newline, because it is still a line."""
     return int(source.size > 0 and source.read(source.size - 1, 1) != b"\n")
 
 
 def _beyond(what: str, has: str) -> ToolError:
-    return ToolError(ErrorCode.INVALID_PARAMS, f"/offset: {what} lies beyond the end: the file has {has}")
+    return ToolError(ErrorCode.INVALID_PARAMS, f"/offset: {what} is beyond the end: the file has {has}")

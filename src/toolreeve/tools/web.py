@@ -1,4 +1,7 @@
-"""What does a web page say, and where does it lead? Pages are read, never run; every answer is untrusted."""
+"""Web page tools: fetch a page, list its links. Every response is untrusted.
+
+Pages are parsed, never run.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,7 +17,7 @@ from toolreeve.core.threads import run_interruptibly
 from toolreeve.core.tool import tool
 from toolreeve.core.urls import parse_url
 from toolreeve.tools.html import MAX_INPUT, html_to_text, links_of, title_of
-from toolreeve.tools.http import LONGEST, TIMEOUT, UNTRUSTED, reaches, readable, takes
+from toolreeve.tools.http import MAX_TIMEOUT, TIMEOUT, UNTRUSTED, network_effects, object_schema, readable
 from toolreeve.tools.markdown import html_to_markdown
 
 MAX_LINKS = 5000
@@ -25,11 +28,11 @@ _RENDERERS = {"text": html_to_text, "markdown": html_to_markdown}
 @tool(
     danger=DangerLevel.SAFE,
     category="web",
-    effects=reaches,
-    timeout=LONGEST + 5,
+    effects=network_effects,
+    timeout=MAX_TIMEOUT + 5,
     inline=True,
     source="toolreeve",
-    input_schema=takes(
+    input_schema=object_schema(
         ["url"],
         url={"type": "string", "description": "An http:// or https:// URL."},
         timeout=TIMEOUT,
@@ -37,14 +40,14 @@ _RENDERERS = {"text": html_to_text, "markdown": html_to_markdown}
         format={
             "enum": ["raw", "text", "markdown"],
             "default": "raw",
-            "description": "raw: as it came; text or markdown: an HTML page made readable.",
+            "description": "raw: unchanged; text or markdown: an HTML page made readable.",
         },
     ),
 )
 async def fetch_url(
     ctx: Context, url: str, timeout: float | None = None, user_agent: str | None = None, format: str = "raw"
 ) -> Output:
-    """Fetch a web page or file and return its content: as it came, or an HTML page as plain text or Markdown."""
+    """Fetch a web page or file and return its content: unchanged, or an HTML page as plain text or Markdown."""
     reply = await _fetch(ctx, url, timeout, user_agent)
     source, encoding = readable(reply.body, reply.content_type, cut=reply.truncated)
     data: dict[str, Any] = {
@@ -67,21 +70,21 @@ async def fetch_url(
 
 
 def _link_effects(args: Mapping[str, Any], files: Files) -> Sequence[Effect]:
-    return reaches(args, files) if args.get("url") else ()
+    return network_effects(args, files) if args.get("url") else ()
 
 
 @tool(
     danger=DangerLevel.SAFE,
     category="web",
     effects=_link_effects,
-    timeout=LONGEST + 5,
+    timeout=MAX_TIMEOUT + 5,
     inline=True,
     source="toolreeve",
-    input_schema=takes(
+    input_schema=object_schema(
         [],
-        html={"type": ["string", "null"], "default": None, "description": "HTML to look for links in."},
-        url={"type": ["string", "null"], "default": None, "description": "Or the page to fetch and look in."},
-        base_url={"type": ["string", "null"], "default": None, "description": "What relative links are relative to."},
+        html={"type": ["string", "null"], "default": None, "description": "The HTML text."},
+        url={"type": ["string", "null"], "default": None, "description": "Or the page to fetch."},
+        base_url={"type": ["string", "null"], "default": None, "description": "The base of relative links."},
         timeout=TIMEOUT,
     ),
 )
@@ -92,15 +95,17 @@ async def extract_links(
     base_url: str | None = None,
     timeout: float | None = None,
 ) -> Output:
-    """List the links of an HTML text or of a page at a URL, made absolute, in their order."""
+    """List the links of an HTML text or of a page at a URL, in order, made absolute."""
     if (html is None) == (url is None):
-        raise ToolError(ErrorCode.INVALID_PARAMS, "give either /html or /url, not both and not neither")
+        raise ToolError(ErrorCode.INVALID_PARAMS, "give exactly one of /html and /url")
     base = parse_url(base_url).url if base_url else ""
-    source, cut = html or "", False
+    source = html or ""
+    cut = False
     if url is not None:
         reply = await _fetch(ctx, url, timeout, None)
         source, _ = readable(reply.body, reply.content_type, cut=reply.truncated)
-        base, cut = base or reply.url, reply.truncated
+        base = base or reply.url
+        cut = reply.truncated
     found = await _work(source, lambda: links_of(source, base, MAX_LINKS + 1))
     links = found[:MAX_LINKS]
     data = {"links": links, "count": len(links), "unique_links": list(dict.fromkeys(links))}
@@ -120,7 +125,7 @@ def _is_html(reply: HttpReply, source: str) -> bool:
 
 
 async def _work(source: str, work: Any) -> Any:
-    """A large page is read in a thread, so that it holds nobody up and can be ended."""
+    """A large page is rendered in a thread, so that it blocks nothing and can be interrupted."""
     return await run_interruptibly(work) if len(source) > _WORTH_A_THREAD else work()
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from toolreeve.core.peer import Era
-from toolreeve.upstream.scrubber import Scrubber
+from toolreeve.core.secrets.scrubber import Scrubber
 from toolreeve.upstream.server_spec import ServerSpec
 from toolreeve.upstream.session.session import UpstreamSession
 from toolreeve.upstream.tools.subscriptions import Subscriptions

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 
 from toolreeve.core.errors import ToolError, describe_crash
 from toolreeve.core.peer import Era
+from toolreeve.core.secrets.scrubber import Scrubber
 from toolreeve.upstream.connections import Connections, Dial, Identity
-from toolreeve.upstream.scrubber import Scrubber
 from toolreeve.upstream.server_spec import ServerSpec
 from toolreeve.upstream.session.session import UpstreamSession
 from toolreeve.upstream.tools.listing import CAPABILITIES, list_all

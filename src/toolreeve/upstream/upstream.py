@@ -11,9 +11,9 @@ from typing import Any
 from toolreeve.core.call import ToolCall
 from toolreeve.core.context import Context
 from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.secrets.scrubber import Scrubber
 from toolreeve.upstream import era_bridge
 from toolreeve.upstream.connections import Dial, Identity
-from toolreeve.upstream.scrubber import Scrubber
 from toolreeve.upstream.server_spec import ServerSpec
 from toolreeve.upstream.supervisor import Notice, ServerState, ServerSupervisor, Tell
 from toolreeve.upstream.tools.listing import CAPABILITIES, Listed, list_all

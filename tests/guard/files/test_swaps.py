@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from tests.guard.place import CALL, CANARY, Place, names, run
+from tests.guard.workspace import CALL, CANARY, GuardedWorkspace, names, run
 from toolreeve.core.errors import ToolError
 
 SECONDS, PATIENCE = 0.6, 30
@@ -31,11 +31,11 @@ def swapping(step: Callable[[], None]) -> Iterator[list[int]]:
         thread.join()
 
 
-def exchange(place: Place, name: str) -> Callable[[], None]:
+def exchange(guarded: GuardedWorkspace, name: str) -> Callable[[], None]:
     """Puts a link to the outside in the place of `name` and back, each in one step."""
-    inside, link = place.root / name, place.root / f"{name}-link"
-    link.symlink_to(place.outside, target_is_directory=True)
-    spare = place.root / f"{name}-spare"
+    inside, link = guarded.root / name, guarded.root / f"{name}-link"
+    link.symlink_to(guarded.outside, target_is_directory=True)
+    spare = guarded.root / f"{name}-spare"
 
     def step() -> None:
         inside.rename(spare)
@@ -59,22 +59,24 @@ def attack(act: Callable[[], object]) -> tuple[int, int]:
     return succeeded, refused
 
 
-def test_reading_through_a_directory_that_is_swapped_for_a_link_never_reaches_outside(place: Place) -> None:
-    (place.root / "docs" / "secret.txt").write_text("inside")
+def test_reading_through_a_directory_that_is_swapped_for_a_link_never_reaches_outside(
+    guarded: GuardedWorkspace,
+) -> None:
+    (guarded.root / "docs" / "secret.txt").write_text("inside")
     seen: set[bytes] = set()
 
-    with swapping(exchange(place, "docs")) as swaps:
-        succeeded, _ = attack(lambda: seen.add(place.read("docs/secret.txt")))
+    with swapping(exchange(guarded, "docs")) as swaps:
+        succeeded, _ = attack(lambda: seen.add(guarded.read("docs/secret.txt")))
 
     assert swaps[0] > 10
     assert succeeded > 0
     assert seen == {b"inside"}
 
 
-def test_reading_a_file_that_is_swapped_for_a_link_never_reaches_outside(place: Place) -> None:
-    file, link, spare = place.root / "file", place.root / "link", place.root / "spare"
+def test_reading_a_file_that_is_swapped_for_a_link_never_reaches_outside(guarded: GuardedWorkspace) -> None:
+    file, link, spare = guarded.root / "file", guarded.root / "link", guarded.root / "spare"
     file.write_text("inside")
-    link.symlink_to(place.outside / "secret.txt")
+    link.symlink_to(guarded.outside / "secret.txt")
     seen: set[bytes] = set()
 
     def step() -> None:
@@ -84,46 +86,50 @@ def test_reading_a_file_that_is_swapped_for_a_link_never_reaches_outside(place: 
         spare.rename(file)
 
     with swapping(step):
-        attack(lambda: seen.add(place.read("file")))
+        attack(lambda: seen.add(guarded.read("file")))
 
     assert seen == {b"inside"}
 
 
-def test_writing_through_a_directory_that_is_swapped_for_a_link_never_reaches_outside(place: Place) -> None:
-    with swapping(exchange(place, "docs")):
+def test_writing_through_a_directory_that_is_swapped_for_a_link_never_reaches_outside(
+    guarded: GuardedWorkspace,
+) -> None:
+    with swapping(exchange(guarded, "docs")):
         succeeded, refused = attack(
-            lambda: run(place.files.write(CALL, "docs/secret.txt", b"written", create_dirs=False))
+            lambda: run(guarded.files.write(CALL, "docs/secret.txt", b"written", create_dirs=False))
         )
 
     assert succeeded + refused > 0
-    assert names(place.outside) == ["secret.txt"]
-    assert place.canaries_live()
-    assert place.leftovers() == []
+    assert names(guarded.outside) == ["secret.txt"]
+    assert guarded.canaries_live()
+    assert guarded.leftovers() == []
 
 
-def test_deleting_and_moving_through_a_swapped_directory_never_reaches_outside(place: Place) -> None:
-    (place.root / "docs" / "secret.txt").write_text("inside")
+def test_deleting_and_moving_through_a_swapped_directory_never_reaches_outside(guarded: GuardedWorkspace) -> None:
+    (guarded.root / "docs" / "secret.txt").write_text("inside")
 
     def act() -> None:
-        run(place.files.delete(CALL, "docs/secret.txt"))
+        run(guarded.files.delete(CALL, "docs/secret.txt"))
         with suppress(ToolError):
-            run(place.files.write(CALL, "other.txt", b"x"))
-        run(place.files.move(CALL, "other.txt", "docs/moved.txt", overwrite=True, create_dirs=False))
+            run(guarded.files.write(CALL, "other.txt", b"x"))
+        run(guarded.files.move(CALL, "other.txt", "docs/moved.txt", overwrite=True, create_dirs=False))
 
-    with swapping(exchange(place, "docs")):
+    with swapping(exchange(guarded, "docs")):
         attack(act)
 
-    assert names(place.outside) == ["secret.txt"]
-    assert place.canaries_live()
+    assert names(guarded.outside) == ["secret.txt"]
+    assert guarded.canaries_live()
 
 
-def test_walking_a_tree_whose_directories_are_swapped_for_links_never_reaches_outside(place: Place) -> None:
-    (place.root / "docs" / "deep").mkdir()
-    (place.outside / "deep").mkdir()
-    (place.outside / "deep" / "canary").write_bytes(CANARY)
+def test_walking_a_tree_whose_directories_are_swapped_for_links_never_reaches_outside(
+    guarded: GuardedWorkspace,
+) -> None:
+    (guarded.root / "docs" / "deep").mkdir()
+    (guarded.outside / "deep").mkdir()
+    (guarded.outside / "deep" / "canary").write_bytes(CANARY)
     seen: set[str] = set()
 
-    with swapping(exchange(place, "docs")):
-        attack(lambda: seen.update(found.path for found in place.files.walk(".")))
+    with swapping(exchange(guarded, "docs")):
+        attack(lambda: seen.update(found.path for found in guarded.files.walk(".")))
 
     assert not [path for path in seen if path.endswith(("canary", "secret.txt"))]

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.guard.place import CALL, Place, names, run
+from tests.guard.workspace import CALL, GuardedWorkspace, names, run
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.secrets.paths import find_secret
 from toolreeve.guard.files.system_directories import find_system
@@ -81,26 +81,26 @@ def test_system_places_count_only_where_the_root_is_above_them() -> None:
 
 
 class TestInAWorkspace:
-    def test_a_secret_is_refused_by_name_and_through_a_link(self, place: Place) -> None:
-        (place.root / ".env").write_text("TOKEN=1")
-        (place.root / "innocent.txt").symlink_to(".env")
-        (place.root / "keys").symlink_to(".ssh")
-        (place.root / ".ssh").mkdir()
-        (place.root / ".ssh" / "notes").write_text("x")
+    def test_a_secret_is_refused_by_name_and_through_a_link(self, guarded: GuardedWorkspace) -> None:
+        (guarded.root / ".env").write_text("TOKEN=1")
+        (guarded.root / "innocent.txt").symlink_to(".env")
+        (guarded.root / "keys").symlink_to(".ssh")
+        (guarded.root / ".ssh").mkdir()
+        (guarded.root / ".ssh" / "notes").write_text("x")
 
         for path in (".env", "docs/../.env", "innocent.txt", "keys/notes", ".ssh/notes"):
-            assert place.refusal(path) is ErrorCode.PATH_FORBIDDEN
-            assert place.write_refusal(path) is ErrorCode.PATH_FORBIDDEN
+            assert guarded.refusal(path) is ErrorCode.PATH_FORBIDDEN
+            assert guarded.write_refusal(path) is ErrorCode.PATH_FORBIDDEN
 
-    def test_a_link_named_like_a_secret_is_refused_whatever_it_leads_to(self, place: Place) -> None:
-        (place.root / ".env").symlink_to("docs/note.txt")
+    def test_a_link_named_like_a_secret_is_refused_whatever_it_leads_to(self, guarded: GuardedWorkspace) -> None:
+        (guarded.root / ".env").symlink_to("docs/note.txt")
 
-        assert place.refusal(".env") is ErrorCode.PATH_FORBIDDEN
+        assert guarded.refusal(".env") is ErrorCode.PATH_FORBIDDEN
 
-    def test_a_secret_that_the_configuration_names_is_allowed(self, place: Place) -> None:
-        (place.root / ".env").write_text("TOKEN=1")
-        (place.root / ".env.test").write_text("x")
-        files = place.workspace(named=[".env.test"])
+    def test_a_secret_that_the_configuration_names_is_allowed(self, guarded: GuardedWorkspace) -> None:
+        (guarded.root / ".env").write_text("TOKEN=1")
+        (guarded.root / ".env.test").write_text("x")
+        files = guarded.workspace(sensitive_allow=[".env.test"])
 
         assert files.read(".env.test", 10).data == b"x"
         with pytest.raises(ToolError, match="may hold secrets"):
@@ -115,33 +115,33 @@ class TestInAWorkspace:
         assert files.read("a.txt", 10).data == b"a"
         files.close()
 
-    def test_the_runtimes_own_files_are_read_but_never_changed(self, place: Place) -> None:
-        (place.root / "toolreeve.toml").write_text("x")
+    def test_the_runtimes_own_files_are_read_but_never_changed(self, guarded: GuardedWorkspace) -> None:
+        (guarded.root / "toolreeve.toml").write_text("x")
 
-        assert place.read("toolreeve.toml") == b"x"
+        assert guarded.read("toolreeve.toml") == b"x"
         for path in ("toolreeve.toml", "policy.yaml", ".toolreeve/anything", "./docs/../policy.yaml", "TOOLREEVE.toml"):
-            assert place.write_refusal(path) is ErrorCode.PATH_FORBIDDEN
-        files = place.workspace(named=["toolreeve.toml"])
-        with pytest.raises(ToolError, match="steers the runtime"):
+            assert guarded.write_refusal(path) is ErrorCode.PATH_FORBIDDEN
+        files = guarded.workspace(sensitive_allow=["toolreeve.toml"])
+        with pytest.raises(ToolError, match="controls the runtime"):
             run(files.write(CALL, "toolreeve.toml", b""))
 
-    def test_protected_state_is_refused_and_so_is_moving_what_holds_it(self, place: Place) -> None:
-        state = place.root / "var" / "state"
+    def test_protected_state_is_refused_and_so_is_moving_what_holds_it(self, guarded: GuardedWorkspace) -> None:
+        state = guarded.root / "var" / "state"
         state.mkdir(parents=True)
         (state / "db").write_text("x")
-        files = place.workspace(protected=[str(state)])
+        files = guarded.workspace(protected=[str(state)])
 
         for path in ("var/state/db", "var/state"):
             with pytest.raises(ToolError, match="own state"):
                 files.read(path, 10)
-        with pytest.raises(ToolError, match="steers the runtime"):
+        with pytest.raises(ToolError, match="controls the runtime"):
             run(files.move(CALL, "var", "elsewhere"))
         assert [found.path for found in files.walk("var")] == []
 
-    def test_hooks_cannot_be_planted_by_moving_directories_about(self, place: Place) -> None:
-        (place.root / ".git" / "hooks").mkdir(parents=True)
-        (place.root / "fake" / "hooks").mkdir(parents=True)
-        (place.root / "fake" / "hooks" / "pre-commit").write_text("#!/bin/sh")
+    def test_hooks_cannot_be_planted_by_moving_directories_about(self, guarded: GuardedWorkspace) -> None:
+        (guarded.root / ".git" / "hooks").mkdir(parents=True)
+        (guarded.root / "fake" / "hooks").mkdir(parents=True)
+        (guarded.root / "fake" / "hooks" / "pre-commit").write_text("#!/bin/sh")
 
         for source, destination in (
             (".git", "git"),
@@ -150,20 +150,20 @@ class TestInAWorkspace:
             (".git/hooks", "h"),
         ):
             with pytest.raises(ToolError) as caught:
-                run(place.files.move(CALL, source, destination, overwrite=True))
+                run(guarded.files.move(CALL, source, destination, overwrite=True))
             assert caught.value.code is ErrorCode.PATH_FORBIDDEN
-        assert names(place.root / ".git") == ["hooks"]
+        assert names(guarded.root / ".git") == ["hooks"]
 
-    def test_a_directory_that_holds_a_secret_moves_only_if_it_stays_one(self, place: Place) -> None:
-        gh = place.root / "home" / ".config" / "gh"
+    def test_a_directory_that_holds_a_secret_moves_only_if_it_stays_one(self, guarded: GuardedWorkspace) -> None:
+        gh = guarded.root / "home" / ".config" / "gh"
         gh.mkdir(parents=True)
         (gh / "hosts.yml").write_text("token")
 
         with pytest.raises(ToolError, match="may not be moved"):
-            run(place.files.move(CALL, "home/.config", "home/config"))
-        run(place.files.move(CALL, "home", "casa"))
+            run(guarded.files.move(CALL, "home/.config", "home/config"))
+        run(guarded.files.move(CALL, "home", "casa"))
 
-        assert place.refusal("casa/.config/gh/hosts.yml") is ErrorCode.PATH_FORBIDDEN
+        assert guarded.refusal("casa/.config/gh/hosts.yml") is ErrorCode.PATH_FORBIDDEN
 
     def test_the_root_of_the_machine_as_workspace_keeps_the_system_closed(self) -> None:
         files = WorkspaceFiles("/")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolreeve.guard.network.addresses import Zone, faces, plain, zone
+from toolreeve.guard.network.addresses import Zone, unmap, with_embedded_ipv4, zone
 
 
 @pytest.mark.parametrize(
@@ -89,10 +89,10 @@ def test_teredo_is_never_public() -> None:
 @given(st.integers(0, 2**32 - 1).map(IPv4Address) | st.integers(0, 2**128 - 1).map(IPv6Address))
 def test_no_address_is_public_that_the_registries_call_otherwise(address: IPv4Address | IPv6Address) -> None:
     if zone(address) is Zone.PUBLIC:
-        assert all(face.is_global and not face.is_multicast for face in faces(address))
+        assert all(face.is_global and not face.is_multicast for face in with_embedded_ipv4(address))
 
 
 def test_a_mapped_address_is_plainly_the_ipv4_one() -> None:
-    assert plain(IPv6Address("::ffff:10.0.0.1")) == IPv4Address("10.0.0.1")
-    assert plain(IPv6Address("2606:4700::1")) == IPv6Address("2606:4700::1")
-    assert faces(IPv6Address("64:ff9b::10.0.0.1"))[1] == IPv4Address("10.0.0.1")
+    assert unmap(IPv6Address("::ffff:10.0.0.1")) == IPv4Address("10.0.0.1")
+    assert unmap(IPv6Address("2606:4700::1")) == IPv6Address("2606:4700::1")
+    assert with_embedded_ipv4(IPv6Address("64:ff9b::10.0.0.1"))[1] == IPv4Address("10.0.0.1")

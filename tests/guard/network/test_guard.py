@@ -11,7 +11,6 @@ from tests.network import Answer, dns_server, web_server
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.urls import Address
 from toolreeve.guard.network.addresses import Zone, zone
-from toolreeve.guard.network.explain import explain_url
 from toolreeve.guard.network.guard import NetworkGuard, NetworkSettings, _is_own
 from toolreeve.guard.network.resolver import HostsResolver, SystemResolver, parse_hosts
 
@@ -36,7 +35,7 @@ def guard(*allow: str, deny: Sequence[str] = ()) -> NetworkGuard:
 
 
 async def decision(url: str, using: NetworkGuard, method: str = "GET") -> str:
-    return str((await explain_url(using, url, method=method))["decision"])
+    return str((await using.explain(url, method=method))["decision"])
 
 
 @pytest.mark.parametrize(
@@ -127,7 +126,7 @@ async def test_methods_are_told_apart() -> None:
 
 
 async def test_the_reason_says_what_to_add() -> None:
-    told = await explain_url(guard(), "http://10.0.0.5/x")
+    told = await guard().explain("http://10.0.0.5/x")
 
     assert told == {
         "value": "http://10.0.0.5/x",
@@ -147,12 +146,12 @@ async def test_the_reason_says_what_to_add() -> None:
 )
 @pytest.mark.parametrize("before", ["*", "other.example"])
 async def test_the_advice_in_a_reason_works(url: str, before: str) -> None:
-    told = await explain_url(guard(before), url)
+    told = await guard(before).explain(url)
     advice = told["reason"].partition("add '")[2].partition("'")[0]
     hosts = HostsResolver(parse_hosts(HOSTS + "10.0.0.9 router"))
 
     using = NetworkGuard(NetworkSettings(allow=(before, advice)), hosts)
-    told = await explain_url(using, url)
+    told = await using.explain(url)
 
     assert told["decision"] == "allow", (advice, told["reason"])
 

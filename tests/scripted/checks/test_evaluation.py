@@ -5,7 +5,7 @@ import pytest
 from tests.scripted.scripts import run
 from toolreeve.core.errors import ToolError
 from toolreeve.scripted.syntax import TemplateProblem
-from toolreeve.scripted.template import Terms, compile_script
+from toolreeve.scripted.template import ValueRules, compile_script
 
 REFUSED = {
     "chooses a program": "{{x}} a",
@@ -133,7 +133,7 @@ def test_ordinary_scripts_are_accepted(script: str) -> None:
 
 
 def test_numbers_and_chosen_words_may_stand_where_other_values_may_not() -> None:
-    terms = {"n": Terms(numeric=True), "op": Terms(choices=("sort", "uniq"))}
+    terms = {"n": ValueRules(numeric=True), "op": ValueRules(choices=("sort", "uniq"))}
 
     assert run("n={{n}}; echo $((n + 1))", {"n": 41}, **terms) == "42\n"
     assert run("printf 'b\\na\\n' | {{op}}", {"op": "sort"}, **terms) == "a\nb\n"
@@ -141,7 +141,7 @@ def test_numbers_and_chosen_words_may_stand_where_other_values_may_not() -> None
 
 
 def test_a_parameter_that_is_code_says_so() -> None:
-    assert run('bash -c "{{code}}"', {"code": "echo run; echo it"}, code=Terms(allow_code=True)) == "run\nit\n"
+    assert run('bash -c "{{code}}"', {"code": "echo run; echo it"}, code=ValueRules(allow_code=True)) == "run\nit\n"
 
 
 @pytest.mark.parametrize(
@@ -172,6 +172,6 @@ def test_bash_would_have_run_what_arithmetic_is_given(payload: str, tmp_path_fac
     script = f"cd {place}; x={{{{n}}}}; echo $((x))"
 
     with pytest.raises(ToolError, match="not a number"):
-        run(script, {"n": payload}, n=Terms(numeric=True))
+        run(script, {"n": payload}, n=ValueRules(numeric=True))
 
     assert list(place.iterdir()) == []

@@ -107,6 +107,6 @@ def test_a_refusal_names_the_way_out(form: str, names: str) -> None:
 
 def test_the_harness_sees_code_that_is_run() -> None:
     """The canary sings where the author has said that the value is code."""
-    from toolreeve.scripted.template import Terms
+    from toolreeve.scripted.template import ValueRules
 
-    assert canaries(compile_script('bash -c "{{x}}"', {"x": Terms(allow_code=True)}))
+    assert canaries(compile_script('bash -c "{{x}}"', {"x": ValueRules(allow_code=True)}))

@@ -1,5 +1,7 @@
-"""Where may a change happen, and what is there now? What every kind of change needs: a judged spot that is held for it,
-what stands there kept for undo, and the operating system's refusals told as failures.
+"""Change targets: where a file change may happen, and what is there now.
+
+Every kind of change needs the same: a checked spot that is locked for it, its former content kept for undo, and
+refusals of the operating system turned into tool errors.
 """
 
 import os
@@ -23,20 +25,22 @@ _ATTEMPTS = 4
 
 
 class Outdated(Exception):
-    """What was there changed between looking and acting; look again."""
+    """The target changed between looking and acting; look again."""
 
 
 class ChangeTarget:
-    """Changes of one path follow one another: each holds its spot until it is done."""
+    """Changes of one path are serialised: each locks its spot until it is done."""
 
     def __init__(self, paths: Paths, *, allowed: bool, keep: Keep | None) -> None:
-        self._paths, self._allowed, self._keep = paths, allowed, keep
+        self._paths = paths
+        self._allowed = allowed
+        self._keep = keep
         self._locks = tuple(threading.Lock() for _ in range(64))
 
-    def place(self, path: str, *, follow: bool) -> Spot:
-        """The spot of a path that may be changed, judged both as spelled and as what it leads to."""
+    def locate(self, path: str, *, follow: bool) -> Spot:
+        """The spot of a path that may be changed, checked both as spelled and as resolved."""
         self.require_allowed()
-        spelled = self._paths.roots.read(path).path
+        spelled = self._paths.roots.parse(path).path
         if self._paths.roots.find(spelled) is not None:
             self._paths.require(spelled, path, change=True)
         spot = self._paths.spot(path, follow=follow)
@@ -51,30 +55,30 @@ class ChangeTarget:
         return spot
 
     def _refuse_repositories(self, spot: Spot, path: str) -> None:
-        """A directory is a repository by what is in it, so what would make one is refused like one's settings."""
+        """A directory is a repository by what is in it, so what would make one is refused like its settings."""
         names = [*spot.parts, *spot.missing, spot.name]
         for at, name in enumerate(names):
             folded = name.casefold()
             if folded == ".git":
                 return
-            if folded in REPOSITORY_NAMES and is_repository({*_signs(spot.root.join(names[:at])), folded}):
+            if folded in REPOSITORY_NAMES and is_repository({*_repository_entries(spot.root.join(names[:at])), folded}):
                 if self._paths.roots.is_allowed(spot.path, spot.root):
                     return
-                raise forbidden(path, f"git would obey it as part of a repository; refused unless {SETTING} names it")
+                raise forbidden(path, f"git would treat it as part of a repository; refused unless {SETTING} names it")
 
     def require_inert(self, spot: Spot, path: str, data: bytes) -> None:
-        """Refuse to let a file choose programs for the host to run, where its content decides that."""
-        kind = self._paths.roots.judged_by(spot.path)
+        """Refuse content that makes the host run programs, where the content of the file decides that."""
+        kind = self._paths.roots.content_check(spot.path)
         harm = find_harm(kind, data)
         if kind == "state" and (named := find_programs(os.path.basename(spot.path).casefold(), data)):
-            harm = f"it leads the host to programs ({', '.join(sorted(named))})"
+            harm = f"it makes the host run programs ({', '.join(sorted(named))})"
         if harm is not None:
             raise forbidden(path, f"{harm}; it is refused unless {SETTING} names it")
 
     def require_allowed(self) -> None:
         if not self._allowed:
             raise ToolError(
-                ErrorCode.WRITE_DISABLED, "Writing is turned off for this workspace (workspace.allow_write = false)"
+                ErrorCode.WRITE_DISABLED, "Writing is disabled for this workspace (workspace.allow_write = false)"
             )
 
     def require_directory(self, spot: Spot, path: str, *, create: bool) -> None:
@@ -82,7 +86,7 @@ class ChangeTarget:
             raise missing_directory(self._paths.relative(spot.root, [*spot.parts, spot.missing[0]]), path)
 
     def remove_directory(self, path: str) -> bool:
-        with self.place(path, follow=False) as spot, told(path):
+        with self.locate(path, follow=False) as spot, write_errors(path):
             return remove_empty(spot)
 
     def fingerprint_spot(self, spot: Spot) -> str | None:
@@ -95,15 +99,15 @@ class ChangeTarget:
             return f"directory:{found.st_dev}:{found.st_ino}"
         if not stat.S_ISREG(found.st_mode):
             return f"other:{found.st_mode}"
-        with self.opened(spot) as (descriptor, opened):
+        with self.open_regular(spot) as (descriptor, opened):
             return fingerprint_file(descriptor, opened)
 
     def keep_former(self, spot: Spot, path: str, found: os.stat_result) -> tuple[str | None, bool]:
-        """The fingerprint of what is about to go, and whether it can come back."""
+        """The fingerprint of what is about to be replaced, and whether it can be restored."""
         if stat.S_ISLNK(found.st_mode):
             return self.fingerprint_spot(spot), self._keep is not None
         require_regular(found, path, otherwise=ErrorCode.WRITE_ERROR)
-        with self.opened(spot) as (descriptor, opened):
+        with self.open_regular(spot) as (descriptor, opened):
             return fingerprint_file(descriptor, opened), self.save(descriptor, opened)
 
     def save(self, descriptor: int, found: os.stat_result) -> bool:
@@ -113,7 +117,7 @@ class ChangeTarget:
         return True
 
     @contextmanager
-    def opened(self, spot: Spot) -> Iterator[tuple[int, os.stat_result]]:
+    def open_regular(self, spot: Spot) -> Iterator[tuple[int, os.stat_result]]:
         descriptor = spot.open(READING)
         try:
             yield descriptor, require_regular(os.fstat(descriptor), spot.path)
@@ -121,8 +125,8 @@ class ChangeTarget:
             os.close(descriptor)
 
     @contextmanager
-    def made_directories(self, spot: Spot, made: Sequence[str]) -> Iterator[None]:
-        """Make the missing directories; what then fails leaves none of them behind."""
+    def make_missing(self, spot: Spot, made: Sequence[str]) -> Iterator[None]:
+        """Make the missing directories; they are removed again if the block fails."""
         try:
             make_directories(spot)
             yield
@@ -133,31 +137,30 @@ class ChangeTarget:
             raise
 
     @contextmanager
-    def hold(self, *paths: str) -> Iterator[None]:
+    def lock(self, *paths: str) -> Iterator[None]:
         numbers = sorted({hash(path) % len(self._locks) for path in paths})
         with ExitStack() as held:
             for number in numbers:
                 held.enter_context(self._locks[number])
             yield
 
-    def steadily(self, path: str, attempt: Callable[[], Changed]) -> Changed:
+    def retry(self, path: str, attempt: Callable[[], Changed]) -> Changed:
         for _ in range(_ATTEMPTS):
             try:
-                with told(path):
+                with write_errors(path):
                     return attempt()
             except (Outdated, FileExistsError):
                 continue
-        raise ToolError(ErrorCode.WRITE_ERROR, f"{path}: keeps being changed by someone else")
+        raise ToolError(ErrorCode.WRITE_ERROR, f"{path}: keeps changing while it is being written")
 
 
-def _signs(directory: str) -> set[str]:
-    """What of a repository a directory has."""
+def _repository_entries(directory: str) -> set[str]:
     return {name.casefold() for name in ("HEAD", "objects", "commondir") if os.path.lexists(f"{directory}/{name}")}
 
 
 @contextmanager
-def told(path: str) -> Iterator[None]:
-    """What the operating system refuses is a failure of the write, but for a name that was just taken."""
+def write_errors(path: str) -> Iterator[None]:
+    """Turn errors of the operating system into WRITE_ERROR, except FileExistsError: the caller retries that one."""
     try:
         yield
     except FileExistsError:
@@ -166,5 +169,5 @@ def told(path: str) -> Iterator[None]:
         raise from_system(problem, path, ErrorCode.WRITE_ERROR) from None
 
 
-def to_make(spot: Spot) -> tuple[str, ...]:
+def missing_directories(spot: Spot) -> tuple[str, ...]:
     return tuple(spot.root.join([*spot.parts, *spot.missing[: at + 1]]) for at in range(len(spot.missing)))

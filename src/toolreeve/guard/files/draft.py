@@ -1,8 +1,8 @@
-"""How is a file changed so that it is either as before or as meant? Works on a `Spot`: a name in an open directory.
+"""Drafts: atomic file replacement within an open directory.
 
-A new content is written to an unnamed file of the same directory, synced, and only then given the name. Where the file
-system knows no unnamed files it has a temporary name; the one moment in which such a name exists otherwise is between
-two system calls. Nothing is ever written through a name, so neither links nor hard links lead a write elsewhere.
+New content is written to an unnamed file of the same directory, synced, and only then given its name. Where the file
+system has no unnamed files, the draft has a temporary name; otherwise such a name exists only between two system calls.
+Nothing is ever written through a name, so neither symbolic nor hard links lead a write elsewhere.
 """
 
 import errno
@@ -18,15 +18,16 @@ _NO_UNNAMED = (errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL)
 
 
 def temp_name() -> str:
-    """Tells its process, so that whoever finds one left behind knows whether anyone still needs it."""
+    """Contains the process id, so that a leftover can be told from a file still in use."""
     return f"{TEMP_PREFIX}{os.getpid()}-{os.urandom(8).hex()}.tmp"
 
 
 class Draft:
-    """A new content on its way to a name."""
+    """New content that has no final name yet."""
 
     def __init__(self, directory: int, temp: str, *, unnamed: bool) -> None:
-        self._directory, self._temp = directory, temp
+        self._directory = directory
+        self._temp = temp
         self._named = False
         self.descriptor = self._create(unnamed=unnamed)
 
@@ -49,7 +50,7 @@ class Draft:
             left = left[os.write(self.descriptor, left) :]
 
     def inherit(self, old: os.stat_result) -> None:
-        """Take over who may do what with the file it replaces; setuid and its kin are not taken over."""
+        """Take over owner and permissions of the file it replaces, except setuid, setgid and the sticky bit."""
         mine = os.fstat(self.descriptor)
         if (mine.st_uid, mine.st_gid) != (old.st_uid, old.st_gid):
             with suppress(PermissionError):
@@ -91,7 +92,7 @@ def draft(directory: int, temp: str, *, unnamed: bool) -> Iterator[Draft]:
 
 
 def make_directories(spot: Spot) -> None:
-    """Make what is missing on the way and hold the last one open instead. A directory that another made is as good."""
+    """Make the missing directories and hold the last one open instead. One that another process made is fine."""
     while spot.missing:
         name = spot.missing[0]
         with suppress(FileExistsError):
@@ -113,7 +114,7 @@ def sync_directory(descriptor: int) -> None:
 
 
 def append_in_place(descriptor: int, data: bytes) -> None:
-    """Add to the end of a file too large to copy; what was there stays whole even when the rest does not fit."""
+    """Append to a file too large to copy; if the data does not fit, the file is truncated to its former size."""
     size = os.fstat(descriptor).st_size
     try:
         left = memoryview(data)
@@ -126,7 +127,7 @@ def append_in_place(descriptor: int, data: bytes) -> None:
 
 
 def is_writable(spot: Spot) -> bool:
-    """Whether the operating system would let us write the file itself, which replacing it does not ask."""
+    """Whether the operating system lets us write the file itself, which replacing it does not check."""
     return os.access(spot.name, os.W_OK, dir_fd=spot.descriptor, follow_symlinks=False, effective_ids=True)
 
 

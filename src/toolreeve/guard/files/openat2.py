@@ -1,5 +1,4 @@
-"""Which system calls does Python not offer? `openat2`, which resolves a path beneath a directory in one step, and a
-rename that never replaces."""
+"""System calls that Python lacks: `openat2`, and a rename that never replaces."""
 
 import ctypes
 import errno
@@ -22,7 +21,7 @@ _NO_REPLACE = 1
 
 
 class How:
-    """The third argument of openat2, made once: flags, and no way out of the directory nor through any link."""
+    """The third argument of openat2, built once: flags, and neither a way out of the directory nor through a link."""
 
     __slots__ = ("_buffer", "address")
 
@@ -32,14 +31,14 @@ class How:
 
 
 def open_beneath(directory: int, path: bytes, how: How) -> int:
-    """A descriptor, or a negative error number: the caller's next step depends on it, so nothing is raised."""
+    """A descriptor, or a negative errno: the caller's next step depends on it, so nothing is raised."""
     descriptor: int = _syscall(_OPENAT2, directory, path, how.address, _SIZE)
     return descriptor if descriptor >= 0 else -ctypes.get_errno()
 
 
 @cache
 def has_openat2() -> bool:
-    """Whether this kernel, and whatever filters its calls, lets openat2 through."""
+    """Whether this kernel and its seccomp filters allow openat2."""
     here = os.open("/", os.O_PATH | os.O_CLOEXEC)
     try:
         found = open_beneath(here, b".", How(os.O_PATH | os.O_CLOEXEC))

@@ -1,8 +1,9 @@
-"""Where does a path lead? Checking and opening are one step, so a swap between them gains nothing.
+"""Path resolution: checks and opens a path in one step.
 
-A path without links is opened beneath its root by openat2. Any other is walked directory by directory, each held open
-and never followed through a link by the kernel: links are read and resolved here. Both ways end in a descriptor or in a
-`Spot`, and in a real path that is judged again.
+Checking and opening are one step, so a swap between them gains nothing. A path without links is opened beneath its root
+by openat2. Any other is walked directory by directory, each held open and never followed through a link by the kernel:
+links are read and resolved here. Both ways end in a descriptor or in a `Spot`, and in a real path that is checked
+again.
 """
 
 import errno
@@ -24,8 +25,8 @@ from toolreeve.guard.files.errors import (
 from toolreeve.guard.files.openat2 import How, open_beneath
 from toolreeve.guard.files.roots import Root, Roots
 
-MOST_LINKS = 40
-MOST_RETRIES = 16
+MAX_LINKS = 40
+MAX_RETRIES = 16
 READING = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 PASSING = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = How(READING)
@@ -34,11 +35,11 @@ T = TypeVar("T")
 
 
 class _Swapped(Exception):
-    """Something on the way became something else while it was walked."""
+    """A component changed its kind while the path was walked."""
 
 
 class Spot:
-    """A name in a directory that is held open: whatever happens to the path above, this is the place that was judged.
+    """A name in a directory that is held open: whatever happens to the path above, this is the place that was checked.
 
     `missing` are directories that do not exist yet between the open one and `name`.
     """
@@ -46,19 +47,25 @@ class Spot:
     __slots__ = ("descriptor", "missing", "name", "parts", "root")
 
     def __init__(self, root: Root, descriptor: int, parts: list[str], missing: list[str], name: str) -> None:
-        self.root, self.descriptor, self.parts, self.missing, self.name = root, descriptor, parts, missing, name
+        self.root = root
+        self.descriptor = descriptor
+        self.parts = parts
+        self.missing = missing
+        self.name = name
 
     @property
     def path(self) -> str:
         below = [*self.parts, *self.missing]
-        return self.root.join(below if self.name == "." else [*below, self.name])
+        if self.name != ".":
+            below.append(self.name)
+        return self.root.join(below)
 
     @property
     def directory(self) -> str:
         return self.root.join(self.parts)
 
     def stat(self) -> os.stat_result | None:
-        """What is there, a link not followed; None if nothing is."""
+        """What is there, a link not followed, or None."""
         if self.missing:
             return None
         try:
@@ -77,32 +84,32 @@ class Spot:
 
 
 class Paths:
-    """Opens paths within `roots`; `one_step` uses openat2 where no link is in the way."""
+    """Opens paths within `roots`; `use_openat2` applies where no link is in the way."""
 
-    def __init__(self, roots: Roots, *, one_step: bool) -> None:
+    def __init__(self, roots: Roots, *, use_openat2: bool) -> None:
         self.roots = roots
-        self._one_step = one_step
+        self._use_openat2 = use_openat2
 
     def open(self, path: str, *, directory: bool = False) -> tuple[int, str]:
         """A descriptor for reading, and the real path. Not yet checked to be a regular file."""
-        spelling = self.roots.read(path)
-        if self._one_step:
-            found = open_beneath(spelling.root.descriptor, spelling.rest, _LIST if directory else _READ)
+        parsed = self.roots.parse(path)
+        if self._use_openat2:
+            found = open_beneath(parsed.root.descriptor, parsed.rest, _LIST if directory else _READ)
             if found >= 0:
-                return found, spelling.path
-        return self._steadily(path, lambda: self._open_walked(path, directory=directory))
+                return found, parsed.path
+        return self._retry(path, lambda: self._open_walked(path, directory=directory))
 
     def spot(self, path: str, *, follow: bool = True) -> Spot:
         """The place of a path, existing or not. With `follow`, a link at its end is followed as well."""
-        return self._steadily(path, lambda: self._walk(path, follow=follow))
+        return self._retry(path, lambda: self._walk(path, follow=follow))
 
-    def _steadily(self, path: str, attempt: Callable[[], T]) -> T:
-        for _ in range(MOST_RETRIES):
+    def _retry(self, path: str, attempt: Callable[[], T]) -> T:
+        for _ in range(MAX_RETRIES):
             try:
                 return attempt()
             except _Swapped:
                 continue
-        raise forbidden(path, "keeps being exchanged while it is opened")
+        raise forbidden(path, "keeps changing while it is being opened")
 
     def _open_walked(self, path: str, *, directory: bool) -> tuple[int, str]:
         with self._walk(path, follow=True) as spot:
@@ -117,12 +124,10 @@ class Paths:
     def _explain(self, problem: OSError, spot: Spot, path: str, *, directory: bool) -> Exception:
         if problem.errno == errno.ELOOP:
             return _Swapped()
+        if problem.errno == errno.ENOENT and directory:
+            return missing_directory(self.relative(spot.root, [*spot.parts, spot.name]), path)
         if problem.errno == errno.ENOENT:
-            return (
-                missing_directory(self.relative(spot.root, [*spot.parts, spot.name]), path)
-                if directory
-                else missing_file(path)
-            )
+            return missing_file(path)
         if problem.errno == errno.ENOTDIR:
             found = spot.stat()
             return _Swapped() if found and stat.S_ISLNK(found.st_mode) else not_a_directory(path, path)
@@ -136,10 +141,10 @@ class Paths:
         return "/".join(parts) if root is self.roots.main else root.join(parts)
 
     def _walk(self, path: str, *, follow: bool) -> Spot:
-        spelling = self.roots.read(path)
-        spelling.root.revive()
-        with _Trail(spelling.root) as trail:
-            return self._descend(path, os.fsdecode(spelling.rest), trail, follow=follow)
+        parsed = self.roots.parse(path)
+        parsed.root.revive()
+        with _Trail(parsed.root) as trail:
+            return self._descend(path, os.fsdecode(parsed.rest), trail, follow=follow)
 
     def _descend(self, path: str, rest: str, trail: "_Trail", *, follow: bool) -> Spot:
         ahead = _names(rest)
@@ -154,18 +159,18 @@ class Paths:
                     trail.missing.append(name)
                     continue
                 return trail.end(name)
-            target = self._pass(path, trail, name, last=not ahead, follow=follow)
+            target = self._enter(path, trail, name, last=not ahead, follow=follow)
             if target is None and not ahead:
                 return trail.end(name)
             if target is not None:
                 links += 1
-                if links > MOST_LINKS:
+                if links > MAX_LINKS:
                     raise invalid(path, "leads through too many links")
-                self._turn(path, trail, target, ahead)
+                self._follow(path, trail, target, ahead)
         return trail.end(".")
 
-    def _pass(self, path: str, trail: "_Trail", name: str, *, last: bool, follow: bool) -> str | None:
-        """Go into `name` unless it is the last; the target if it is a link to follow."""
+    def _enter(self, path: str, trail: "_Trail", name: str, *, last: bool, follow: bool) -> str | None:
+        """Enter `name` unless it is the last; returns the target if it is a link to follow."""
         try:
             found = os.stat(name, dir_fd=trail.descriptor, follow_symlinks=False)
             if stat.S_ISLNK(found.st_mode):
@@ -187,16 +192,16 @@ class Paths:
 
     def _climb(self, path: str, trail: "_Trail", ahead: list[str]) -> None:
         if trail.missing:
-            if self.roots.find(self.roots.spell(path)) is None:
+            if self.roots.find(self.roots.normalise(path)) is None:
                 raise forbidden(path, f"lies outside the workspace {self.roots.main.path}")
             raise missing_directory(self.relative(trail.root, [*trail.parts, trail.missing[0]]), path)
         if trail.parts:
             trail.leave()
         else:
-            self._turn(path, trail, os.path.dirname(trail.root.path) or "/", ahead)
+            self._follow(path, trail, os.path.dirname(trail.root.path) or "/", ahead)
 
-    def _turn(self, path: str, trail: "_Trail", target: str, ahead: list[str]) -> None:
-        """Go on at a link's target: relative to here, or, if absolute, wherever it leads within the roots."""
+    def _follow(self, path: str, trail: "_Trail", target: str, ahead: list[str]) -> None:
+        """Continue at a link's target: relative to here, or, if absolute, anywhere within the roots."""
         if not target.startswith("/"):
             ahead += _names(target)
             return
@@ -246,5 +251,5 @@ class _Trail:
 
 
 def _names(path: str) -> list[str]:
-    """The names of a path, the first one last, so that they can be popped in order."""
+    """The names of a path in reverse, so that they can be popped in order."""
     return [name for name in reversed(path.split("/")) if name not in ("", ".")]

@@ -1,4 +1,7 @@
-"""What is in an open file or directory? Works on descriptors only: whoever comes here has passed the guard of paths."""
+"""Reads open files and directories, by descriptor only.
+
+Nothing here takes a path: every descriptor has passed `Paths`.
+"""
 
 import hashlib
 import heapq
@@ -11,20 +14,19 @@ from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Kind
 from toolreeve.guard.files.errors import failed, from_system, invalid
 
-LARGEST_DIGESTED = 160 * 1024 * 1024
-MOST_LISTED = 1_000_000
-LONGEST_LISTING = 10.0
+MAX_DIGESTED = 160 * 1024 * 1024
+MAX_LISTED = 1_000_000
+MAX_LISTING_SECONDS = 10.0
 _PIECE = 1024 * 1024
 _SPECIAL = {stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 
 
 class OpenFile:
-    """A regular file, open for reading."""
-
     __slots__ = ("_descriptor", "path", "size")
 
     def __init__(self, descriptor: int, path: str, shown: str) -> None:
-        self._descriptor, self.path = descriptor, path
+        self._descriptor = descriptor
+        self.path = path
         try:
             self.size = require_regular(os.fstat(descriptor), shown).st_size
         except ToolError:
@@ -74,8 +76,8 @@ def fingerprint_content(data: bytes) -> str:
 
 
 def fingerprint_file(descriptor: int, found: os.stat_result) -> str:
-    """The digest of its content; of a file too large for that, its size and time of change."""
-    if found.st_size > LARGEST_DIGESTED:
+    """The digest of the content; for a file too large for that, size and modification time."""
+    if found.st_size > MAX_DIGESTED:
         return f"stat:{found.st_size}:{found.st_mtime_ns}"
     digest = hashlib.sha256()
     for piece in read_pieces(descriptor):
@@ -86,10 +88,10 @@ def fingerprint_file(descriptor: int, found: os.stat_result) -> str:
 def first_entries(
     descriptor: int, *, limit: int, after: str, wanted: Callable[[str], bool]
 ) -> tuple[list["os.DirEntry[str]"], int | None]:
-    """The entries that come first by name after a given one, one more than `limit` if there are more, and how many are
-    wanted in all: None when there are too many to look at."""
+    """The entries that sort first after `after`, one more than `limit` if there are more, and the number of wanted
+    entries: None when there are too many to look at."""
     total: int | None = 0
-    ends = time.monotonic() + LONGEST_LISTING
+    ends = time.monotonic() + MAX_LISTING_SECONDS
 
     def candidates(entries: Iterator["os.DirEntry[str]"]) -> Iterator[tuple[str, "os.DirEntry[str]"]]:
         nonlocal total
@@ -100,7 +102,7 @@ def first_entries(
                 counted += 1
                 if name > after:
                     yield name, entry
-            if seen >= MOST_LISTED or (not seen % 1024 and time.monotonic() > ends):
+            if seen >= MAX_LISTED or (not seen % 1024 and time.monotonic() > ends):
                 total = None
                 return
         total = counted

@@ -1,7 +1,7 @@
-"""Which allowed root does a path belong to, and may it be touched there? Looks at the spelling only, never at the disk.
+"""Workspace roots: which root holds a path, and whether it may be touched.
 
-What counts is the path inside the root: a workspace may itself lie below `/root` or a home. A path is judged twice, as
-it is spelled and, by whoever opens it, as what it turned out to be.
+Looks at the spelling only, never at the disk. What counts is the path inside the root: a workspace may itself lie below
+`/root` or a home. A path is checked twice: as spelled here, and as resolved by the code that opens it.
 """
 
 import os
@@ -14,13 +14,13 @@ from toolreeve.guard.files.errors import forbidden, invalid
 from toolreeve.guard.files.system_directories import find_system
 
 SETTING = "workspace.sensitive_allow"
-OWN = "steers the runtime itself; only a person may change it"
-LONGEST_PATH = 4095
-LONGEST_NAME = 255
+OWN = "controls the runtime itself; only a person may change it"
+MAX_PATH = 4095
+MAX_NAME = 255
 
 
 class Root:
-    """An allowed directory, held open so that no later swap of its name matters."""
+    """An allowed directory, held open so that a later swap of its name does not matter."""
 
     __slots__ = ("descriptor", "path", "prefix", "spellings", "writable")
 
@@ -41,7 +41,7 @@ class Root:
         return self.prefix + "/".join(parts) if parts else self.path
 
     def inside(self, path: str) -> str | None:
-        """The rest of an absolute path below this root, by either spelling; None when it lies elsewhere."""
+        """The rest of an absolute path below this root, by either spelling, or None."""
         for prefix in self.spellings:
             if path.startswith(prefix):
                 return path[len(prefix) :] or "."
@@ -50,7 +50,7 @@ class Root:
         return None
 
     def revive(self) -> None:
-        """Open the directory of that name again if the one held open was removed meanwhile."""
+        """Reopen the directory if the one held open was removed meanwhile."""
         if os.fstat(self.descriptor).st_nlink:
             return
         try:
@@ -64,8 +64,8 @@ class Root:
         os.close(self.descriptor)
 
 
-class Spelling(NamedTuple):
-    """A path as spelled: where it starts, the rest of it, and what it is if no link is in the way."""
+class ParsedPath(NamedTuple):
+    """A path as spelled: its root, the rest, and the path it names if no link is in the way."""
 
     root: Root
     rest: bytes
@@ -74,11 +74,11 @@ class Spelling(NamedTuple):
 
 
 class Roots:
-    """All allowed roots and the rules for what lies in them.
+    """All allowed roots and the rules for what is in them.
 
-    `protected` are absolute paths that are refused altogether, `unwritable` ones that may only be read, `named`
-    relative paths or patterns of sensitive files that the configuration allows. `homes` and `environment` are those of
-    the table of guarded paths.
+    `protected` are absolute paths that are refused altogether, `unwritable` ones that may only be read,
+    `sensitive_allow` relative paths or patterns of sensitive files that the configuration allows. `homes` and
+    `environment` are those of the table of guarded paths.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Roots:
         *,
         protected: Sequence[str] = (),
         unwritable: Sequence[str] = (),
-        named: Sequence[str] = (),
+        sensitive_allow: Sequence[str] = (),
         home: str | None = None,
         homes: Sequence[str] = (),
         environment: Sequence[str] = (),
@@ -101,35 +101,35 @@ class Roots:
             homes=tuple(homes),
             environment=tuple(environment),
             governing=self._unwritable,
-            allowed=tuple(named),
+            allowed=tuple(sensitive_allow),
         )
         self._home = home
-        self._spelled: dict[str, Spelling] = {}
+        self._parsed: dict[str, ParsedPath] = {}
 
-    def read(self, path: str) -> Spelling:
-        """The spelling of a path that may be opened. Raises ToolError for others."""
-        found = self._spelled.get(path)
+    def parse(self, path: str) -> ParsedPath:
+        """A path that may be opened. Raises ToolError for others."""
+        found = self._parsed.get(path)
         if found is None:
             found = self._remember(path)
         if found.refusal is not None:
             raise forbidden(path, found.refusal)
         return found
 
-    def _remember(self, path: str) -> Spelling:
-        if len(self._spelled) >= 4096:
-            self._spelled.clear()
-        found = self._spelled[path] = self._read(path)
+    def _remember(self, path: str) -> ParsedPath:
+        if len(self._parsed) >= 4096:
+            self._parsed.clear()
+        found = self._parsed[path] = self._parse(path)
         return found
 
-    def _read(self, path: str) -> Spelling:
+    def _parse(self, path: str) -> ParsedPath:
         check_form(path)
         root, rest = self.locate(self.absolute(path), path)
         clear = os.path.normpath(root.prefix + rest)
         refusal = self.refusal(clear) if self.find(clear) is not None else None
-        return Spelling(root, os.fsencode(rest), clear, refusal)
+        return ParsedPath(root, os.fsencode(rest), clear, refusal)
 
     def absolute(self, path: str) -> str:
-        """The path from `/` on, otherwise as spelled: `..` is kept, for what it means depends on links."""
+        """The absolute path, otherwise as spelled: `..` is kept, because its meaning depends on links."""
         if path.startswith("/"):
             return f"/{path.lstrip('/')}"
         if path == "~" or path.startswith("~/"):
@@ -138,13 +138,14 @@ class Roots:
             return self._home + path[1:]
         return self.main.prefix + path
 
-    def spell(self, path: str) -> str:
+    def normalise(self, path: str) -> str:
         """The absolute path by its spelling alone, for naming what may not be touched."""
-        home = self._home or "~"
-        return os.path.normpath(home + path[1:] if path.startswith("~/") else os.path.join(self.main.path, path))
+        if path.startswith("~/"):
+            return os.path.normpath((self._home or "~") + path[1:])
+        return os.path.normpath(os.path.join(self.main.path, path))
 
     def locate(self, absolute: str, path: str) -> tuple[Root, str]:
-        """The root and the rest of an absolute path. Raises ToolError(PATH_FORBIDDEN) when it lies in none."""
+        """The root and the rest of an absolute path. Raises ToolError(PATH_FORBIDDEN) when no root holds it."""
         for candidate in (absolute, os.path.normpath(absolute)):
             for root in self._roots:
                 if (rest := root.inside(candidate)) is not None:
@@ -152,14 +153,14 @@ class Roots:
         raise forbidden(path, f"lies outside the workspace {self.main.path}")
 
     def find(self, resolved: str) -> Root | None:
-        """The root of a path in its final form."""
+        """The root of a resolved path."""
         for root in self._roots:
             if resolved == root.path or resolved.startswith(root.prefix):
                 return root
         return None
 
     def refusal(self, resolved: str, *, change: bool = False) -> str | None:
-        """Why a path in its final form may not be touched (or changed), or None."""
+        """Why a resolved path may not be touched (or changed), or None."""
         root = self.find(resolved)
         if root is None:
             return f"leads outside the workspace {self.main.path}"
@@ -182,13 +183,13 @@ class Roots:
             return None
         return f"{guard.by}; a change is refused unless {SETTING} names it" if guard.liftable else OWN
 
-    def judged_by(self, resolved: str) -> Content | None:
-        """How the content of a file decides whether it may stand at a path that may be changed."""
+    def content_check(self, resolved: str) -> Content | None:
+        """How the content of a file decides whether it may be written at a path that may be changed."""
         guard = self._guards.guarded(resolved)
         return None if guard is None else guard.content
 
     def is_allowed(self, resolved: str, root: Root) -> bool:
-        """Whether the configuration names a path."""
+        """Whether `workspace.sensitive_allow` names a path."""
         return self._guards.is_allowed(resolved, root.path)
 
     def close(self) -> None:
@@ -197,22 +198,22 @@ class Roots:
 
 
 def _is_judged_by_content(guard: Guarded, resolved: str) -> bool:
-    """Of what git reads, a tool may write what stands beside the files, not what is in a repository."""
+    """Of what git reads, a tool may write the files beside the sources, not those in a repository."""
     beside = (".gitattributes", ".gitmodules", ".tool-versions")
     return resolved.rpartition("/")[2].casefold() in beside and guard.content is not None
 
 
 def check_form(path: str) -> None:
-    """Raise ToolError(INVALID_PATH) for what no file can be called."""
+    """Raise ToolError(INVALID_PATH) for a string that cannot name a file."""
     if not path:
         raise ToolError(ErrorCode.INVALID_PATH, "The path is empty")
     if "\0" in path:
-        raise invalid(path, "holds a NUL character")
+        raise invalid(path, "contains a NUL character")
     try:
         encoded = os.fsencode(path)
     except UnicodeEncodeError:
         raise invalid(path, "is not valid UTF-8 text") from None
-    if len(encoded) > LONGEST_PATH:
-        raise invalid(path, f"is longer than {LONGEST_PATH} bytes")
-    if any(len(name) > LONGEST_NAME for name in encoded.split(b"/")):
-        raise invalid(path, f"holds a name longer than {LONGEST_NAME} bytes")
+    if len(encoded) > MAX_PATH:
+        raise invalid(path, f"is longer than {MAX_PATH} bytes")
+    if any(len(name) > MAX_NAME for name in encoded.split(b"/")):
+        raise invalid(path, f"contains a name longer than {MAX_NAME} bytes")

@@ -1,14 +1,16 @@
 """System directories: refused even to an allowed tool, unless a root lies in them.
 
-Pure. What holds secrets or is obeyed by the host is in `core`, for commands need the same tables.
+Pure. Files that hold secrets or that the host obeys are listed in `core`, because commands need the same tables.
 """
 
 SYSTEM = ("/etc", "/root", "/proc", "/sys", "/dev", "/boot", "/run", "/var/run")
 
 
 def find_system(path: str, root: str) -> str | None:
-    """Why an absolute path belongs to the system, or None. A root that lies inside such a place names it."""
-    for place in SYSTEM:
-        if (path == place or path.startswith(f"{place}/")) and not (root == place or root.startswith(f"{place}/")):
-            return f"{place} belongs to the system"
+    """Why an absolute path belongs to the system, or None. A root inside such a directory lifts the refusal."""
+    for directory in SYSTEM:
+        if (path == directory or path.startswith(f"{directory}/")) and not (
+            root == directory or root.startswith(f"{directory}/")
+        ):
+            return f"{directory} belongs to the system"
     return None

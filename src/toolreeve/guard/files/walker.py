@@ -1,4 +1,4 @@
-"""What lies below a directory? A walk, shallow things first, that never follows a link and always ends.
+"""Directory walker: breadth first, bounded, never following a link.
 
 Every directory is opened beneath the one where the walk began, through no link, so a swap cannot lead it out.
 """
@@ -21,13 +21,15 @@ _LIST = How(READING | os.O_DIRECTORY)
 
 
 class WalkEntry:
-    """Something met on the walk, readable while it is the current one."""
+    """An entry of the walk, readable while it is the current one."""
 
     __slots__ = ("_directory", "_entry", "name", "path")
 
     def __init__(self, entry: "os.DirEntry[str]", directory: int, path: str) -> None:
-        self._entry, self._directory = entry, directory
-        self.name, self.path = entry.name, path
+        self._entry = entry
+        self._directory = directory
+        self.name = entry.name
+        self.path = path
 
     @property
     def is_dir(self) -> bool:
@@ -57,7 +59,8 @@ class WalkEntry:
 
 
 class Walker:
-    """Iterate to walk. `refused` tells of an absolute path whether it is out of bounds."""
+    """Iterate to walk. `refused` says of an absolute path whether it is out of bounds; `cut` names the bound that was
+    hit."""
 
     def __init__(
         self,
@@ -68,16 +71,21 @@ class Walker:
         hidden: bool,
         skip: frozenset[str],
         refused: Callable[[str], bool],
-        one_step: bool,
+        use_openat2: bool,
     ) -> None:
-        self._base, self.path = descriptor, path
-        self._bounds, self._hidden, self._skip, self._refused = bounds, hidden, skip, refused
-        self._one_step = one_step
+        self._base = descriptor
+        self.path = path
+        self._bounds = bounds
+        self._hidden = hidden
+        self._skip = skip
+        self._refused = refused
+        self._use_openat2 = use_openat2
         self.cut = ""
 
     def __iter__(self) -> Iterator[WalkEntry]:
         ahead: deque[tuple[str, int]] = deque([("", 1)])
-        left, ends = self._bounds.entries, time.monotonic() + self._bounds.seconds
+        left = self._bounds.entries
+        ends = time.monotonic() + self._bounds.seconds
         deeper = False
         while ahead and not self.cut:
             below, depth = ahead.popleft()
@@ -93,7 +101,8 @@ class Walker:
                 yield entry
             if ahead and time.monotonic() > ends:
                 self.cut = "seconds"
-        self.cut = self.cut or ("depth" if deeper else "")
+        if deeper and not self.cut:
+            self.cut = "depth"
 
     def __del__(self) -> None:
         os.close(self._base)
@@ -106,12 +115,12 @@ class Walker:
             with os.scandir(descriptor) as entries:
                 found = sorted(islice(entries, most + 1), key=lambda entry: entry.name)
             for entry in found:
-                if self._shown(entry, below):
+                if self._is_visible(entry, below):
                     yield WalkEntry(entry, descriptor, f"{below}/{entry.name}" if below else entry.name)
         finally:
             os.close(descriptor)
 
-    def _shown(self, entry: "os.DirEntry[str]", below: str) -> bool:
+    def _is_visible(self, entry: "os.DirEntry[str]", below: str) -> bool:
         name = entry.name
         if name in self._skip or (not self._hidden and name[0] == "."):
             return False
@@ -121,7 +130,7 @@ class Walker:
 
     def _open(self, below: str) -> int | None:
         """The directory at a relative path, or None when it has gone, may not be read or has become a link."""
-        if self._one_step:
+        if self._use_openat2:
             found = open_beneath(self._base, os.fsencode(below or "."), _LIST)
             return found if found >= 0 else None
         try:

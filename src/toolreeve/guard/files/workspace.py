@@ -1,8 +1,8 @@
 """Workspace files: checks and opens every path that a tool names, in one step.
 
 A path is resolved against the workspace root, links followed, and must end inside an allowed root and outside the
-sensitive places. `..` that stays inside is fine. A leading `~/` means the home directory if the runtime was told one,
-and is refused otherwise. Unicode is never normalised: a look-alike of a dot or a slash is an ordinary character.
+sensitive places. `..` that stays inside is fine. A leading `~/` means the home directory if one is configured, and is
+refused otherwise. Unicode is never normalised: a look-alike of a dot or a slash is an ordinary character.
 """
 
 import asyncio
@@ -24,17 +24,17 @@ from toolreeve.guard.files.roots import Root, Roots
 from toolreeve.guard.files.walker import Walker
 from toolreeve.guard.files.writer import FileWriter, Note
 
-NOTING_SECONDS = 60.0
+NOTE_TIMEOUT = 60.0
 _UNBOUNDED = Bounds()
-_NOTHING: frozenset[str] = frozenset()
+_NO_NAMES: frozenset[str] = frozenset()
 
 
 class WorkspaceFiles:
     """`extra_roots` may be read, `writable_roots` also changed. `protected` is refused altogether, `unwritable` may be
-    read; `named` are the sensitive files that the configuration allows. `homes` are home directories whose start-up
-    files are guarded, `environment` is what the runtime runs from. `search_bases` are where directory searches may
-    start, the workspace by default. `backend` chooses how paths are opened, by default the fastest the kernel has;
-    `unnamed_files` that new contents are written without a name where the file system can."""
+    read; `sensitive_allow` are the sensitive files that the configuration allows. `homes` are home directories whose
+    start-up files are guarded, `environment` is what the runtime runs from. `search_bases` are where directory searches
+    may start, the workspace by default. `backend` selects how paths are opened, by default the fastest the kernel has;
+    with `unnamed_files`, new content is written without a name where the file system supports it."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class WorkspaceFiles:
         search_bases: Sequence[str] = (),
         protected: Sequence[str] = (),
         unwritable: Sequence[str] = (),
-        named: Sequence[str] = (),
+        sensitive_allow: Sequence[str] = (),
         home: str | None = None,
         homes: Sequence[str] = (),
         environment: Sequence[str] = (),
@@ -54,22 +54,28 @@ class WorkspaceFiles:
         backend: Literal["auto", "openat2", "walk"] = "auto",
         unnamed_files: bool = True,
     ) -> None:
-        one_step = backend == "openat2" or (backend == "auto" and has_openat2())
-        rules = {"protected": protected, "unwritable": unwritable, "named": named, "homes": homes}
-        rules["environment"] = environment
+        use_openat2 = backend == "openat2" or (backend == "auto" and has_openat2())
+        rules = {
+            "protected": protected,
+            "unwritable": unwritable,
+            "sensitive_allow": sensitive_allow,
+            "homes": homes,
+            "environment": environment,
+        }
         main = Root(os.fspath(root), writable=True)
-        others = [Root(path, writable=False) for path in extra_roots] + [
-            Root(path, writable=True) for path in writable_roots
-        ]
-        self._paths = Paths(Roots([main, *others], **rules, home=home), one_step=one_step)
+        others = [Root(path, writable=False) for path in extra_roots]
+        others += [Root(path, writable=True) for path in writable_roots]
+        self._paths = Paths(Roots([main, *others], **rules, home=home), use_openat2=use_openat2)
         bases = [Root(path, writable=False) for path in search_bases or (main.path,)]
-        self._bases = Paths(Roots(bases, **rules, home=home), one_step=one_step)
-        self._writer = FileWriter(self._paths, allowed=allow_write, keep=keep, one_step=one_step, unnamed=unnamed_files)
+        self._bases = Paths(Roots(bases, **rules, home=home), use_openat2=use_openat2)
+        self._writer = FileWriter(
+            self._paths, allowed=allow_write, keep=keep, use_openat2=use_openat2, unnamed=unnamed_files
+        )
         self._keep = keep
         self._threads = ThreadPoolExecutor(max_workers=16, thread_name_prefix="toolreeve-files")
         self.root = main.path
         self.allow_write = allow_write
-        self.backend = "openat2" if one_step else "walk"
+        self.backend = "openat2" if use_openat2 else "walk"
 
     def close(self) -> None:
         self._threads.shutdown()
@@ -85,7 +91,7 @@ class WorkspaceFiles:
         try:
             return self.resolve(path)
         except ToolError:
-            return self._paths.roots.spell(path)
+            return self._paths.roots.normalise(path)
 
     def relative(self, path: str) -> str:
         if path == self.root:
@@ -95,15 +101,15 @@ class WorkspaceFiles:
     def explain(self, path: str, *, change: bool = False) -> PathFinding:
         try:
             if change:
-                self._writer.ground.require_allowed()
+                self._writer.target.require_allowed()
             with self._paths.spot(path) as spot:
                 self._paths.require(spot.path, path, change=change)
                 found = spot.stat()
                 if found is not None and not stat.S_ISDIR(found.st_mode):
                     require_regular(found, path)
-                reason = (
-                    "is inside the workspace" if found is not None else "is inside the workspace; nothing is there yet"
-                )
+                reason = "is inside the workspace"
+                if found is None:
+                    reason += "; nothing is there yet"
                 return PathFinding(value=path, decision="allow", reason=reason, resolved=spot.path)
         except ToolError as problem:
             return PathFinding(value=path, decision="deny", reason=problem.message, resolved=None, code=problem.code)
@@ -183,7 +189,7 @@ class WorkspaceFiles:
         *,
         bounds: Bounds = _UNBOUNDED,
         hidden: bool = False,
-        skip: frozenset[str] = _NOTHING,
+        skip: frozenset[str] = _NO_NAMES,
         search_base: bool = False,
     ) -> Walker:
         paths = self._bases if search_base else self._paths
@@ -195,7 +201,7 @@ class WorkspaceFiles:
             hidden=hidden,
             skip=skip,
             refused=lambda each: paths.roots.refusal(each) is not None,
-            one_step=self.backend == "openat2",
+            use_openat2=self.backend == "openat2",
         )
 
     def fingerprint_of(self, data: bytes) -> str:
@@ -208,7 +214,7 @@ class WorkspaceFiles:
         try:
             with self._paths.spot(path, follow=False) as spot:
                 self._paths.require(spot.path, path)
-                return self._writer.ground.fingerprint_spot(spot)
+                return self._writer.target.fingerprint_spot(spot)
         except OSError as problem:
             raise from_system(problem, path, ErrorCode.READ_ERROR) from None
 
@@ -247,7 +253,7 @@ class WorkspaceFiles:
         return await self._change(call, partial(self._writer.link, path=path, target=target))
 
     async def remove_directory(self, path: str) -> bool:
-        return await asyncio.to_thread(self._writer.ground.remove_directory, path)
+        return await asyncio.to_thread(self._writer.target.remove_directory, path)
 
     def sweep(self, directory: str, temp: str) -> None:
         """Remove a temporary name that a killed process left beside a file."""
@@ -260,16 +266,16 @@ class WorkspaceFiles:
             if self._keep is None:
                 return
             try:
-                asyncio.run_coroutine_threadsafe(self._keep.note(call, change), loop).result(NOTING_SECONDS)
+                asyncio.run_coroutine_threadsafe(self._keep.note(call, change), loop).result(NOTE_TIMEOUT)
             except TimeoutError:
                 raise ToolError(
-                    ErrorCode.AUDIT_ERROR, "the change could not be noted for undo in time; nothing was changed"
+                    ErrorCode.AUDIT_ERROR, "the change could not be recorded for undo in time; nothing was changed"
                 ) from None
 
         working = loop.run_in_executor(self._threads, work, note)
         try:
             return await asyncio.shield(working)
         except asyncio.CancelledError:
-            # The change is made or not made, never abandoned: the caller leaves when that is settled.
+            # The change is made or not made, never abandoned: the cancelled caller waits for it.
             await asyncio.wait([working])
             raise

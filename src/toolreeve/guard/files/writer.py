@@ -1,7 +1,7 @@
-"""How do tools change files? Each change is judged, kept for undo, noted durably, and only then made.
+"""File writer: every change is checked, kept for undo, recorded durably, then made.
 
-Everything here blocks and runs in a thread to its end: half a change is worse than a late answer. Changes of one path
-follow one another.
+Everything here blocks and runs to its end in a thread: half a change is worse than a late result. Changes of one path
+are serialised.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Bounds, Change, Changed, Keep
-from toolreeve.guard.files.change import ChangeTarget, Outdated, to_make, told
+from toolreeve.guard.files.change import ChangeTarget, Outdated, missing_directories, write_errors
 from toolreeve.guard.files.draft import append_in_place, draft, is_same, is_writable, sync_directory, temp_name
 from toolreeve.guard.files.errors import failed, forbidden, missing_file
 from toolreeve.guard.files.openat2 import rename_new
@@ -21,15 +21,17 @@ from toolreeve.guard.files.reader import fingerprint_content, fingerprint_file, 
 from toolreeve.guard.files.walker import Walker
 
 Note = Callable[[Change], None]
-LARGEST_COPIED = 64 * 1024 * 1024
-MOST_MOVED = 10_000
+MAX_COPIED = 64 * 1024 * 1024
+MAX_MOVED = 10_000
 
 
 class FileWriter:
-    def __init__(self, paths: Paths, *, allowed: bool, keep: Keep | None, one_step: bool, unnamed: bool) -> None:
-        self.ground = ChangeTarget(paths, allowed=allowed, keep=keep)
-        self._paths, self._keep = paths, keep
-        self._one_step, self._unnamed = one_step, unnamed
+    def __init__(self, paths: Paths, *, allowed: bool, keep: Keep | None, use_openat2: bool, unnamed: bool) -> None:
+        self.target = ChangeTarget(paths, allowed=allowed, keep=keep)
+        self._paths = paths
+        self._keep = keep
+        self._use_openat2 = use_openat2
+        self._unnamed = unnamed
 
     def write(
         self,
@@ -43,34 +45,38 @@ class FileWriter:
         mode: int | None,
     ) -> Changed:
         def attempt() -> Changed:
-            with self.ground.place(path, follow=True) as spot, self.ground.hold(spot.path):
+            with self.target.locate(path, follow=True) as spot, self.target.lock(spot.path):
                 old = spot.stat()
                 self._require_inert(spot, path, data, old if append else None)
                 if old is None:
                     if expect is not None:
                         raise missing_file(path)
-                    self.ground.require_directory(spot, path, create=create_dirs)
+                    self.target.require_directory(spot, path, create=create_dirs)
                     return self._create(note, spot, data, mode)
                 require_regular(old, path, otherwise=ErrorCode.WRITE_ERROR)
                 return self._replace(note, spot, path, data, append=append, expect=expect, mode=mode)
 
-        return self.ground.steadily(path, attempt)
+        return self.target.retry(path, attempt)
 
     def _require_inert(self, spot: Spot, path: str, data: bytes, appended_to: os.stat_result | None) -> None:
-        if self._paths.roots.judged_by(spot.path) is None:
+        if self._paths.roots.content_check(spot.path) is None:
             return
         if appended_to is not None:
-            with self.ground.opened(spot) as (descriptor, _):
+            with self.target.open_regular(spot) as (descriptor, _):
                 data = b"".join(read_pieces(descriptor)) + data
-        self.ground.require_inert(spot, path, data)
+        self.target.require_inert(spot, path, data)
 
     def _create(self, note: Note, spot: Spot, data: bytes, mode: int | None) -> Changed:
         change = Change(
-            kind="write", path=spot.path, after=fingerprint_content(data), made=to_make(spot), temp=temp_name()
+            kind="write",
+            path=spot.path,
+            after=fingerprint_content(data),
+            made=missing_directories(spot),
+            temp=temp_name(),
         )
         note(change)
         with (
-            self.ground.made_directories(spot, change.made),
+            self.target.make_missing(spot, change.made),
             draft(spot.descriptor, change.temp, unnamed=self._unnamed) as new,
         ):
             if mode is not None:
@@ -85,12 +91,12 @@ class FileWriter:
     ) -> Changed:
         if not is_writable(spot):
             raise ToolError(ErrorCode.PERMISSION, f"The operating system refuses to write {path}")
-        with self.ground.opened(spot) as (descriptor, old):
+        with self.target.open_regular(spot) as (descriptor, old):
             before = fingerprint_file(descriptor, old)
             if expect is not None and before != expect:
                 raise ToolError(ErrorCode.WRITE_ERROR, f"{path}: changed since it was read; read it again")
-            kept = self.ground.save(descriptor, old)
-            if append and old.st_size > LARGEST_COPIED:
+            kept = self.target.save(descriptor, old)
+            if append and old.st_size > MAX_COPIED:
                 return self._append_in_place(note, spot, path, data, before)
             after = _fingerprint_appended(descriptor, data) if append else fingerprint_content(data)
             change = Change(
@@ -121,7 +127,7 @@ class FileWriter:
         descriptor = spot.open(os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK)
         try:
             if os.fstat(descriptor).st_nlink > 1:
-                raise failed(ErrorCode.WRITE_ERROR, path, "has other names (hard links) and is too large to be copied")
+                raise failed(ErrorCode.WRITE_ERROR, path, "has other hard links and is too large to be copied")
             note(Change(kind="write", path=spot.path, before=before, kept=False))
             append_in_place(descriptor, data)
             return Changed(path=spot.path, size=os.fstat(descriptor).st_size, existed=True, undoable=False)
@@ -130,11 +136,11 @@ class FileWriter:
 
     def delete(self, note: Note, path: str) -> Changed:
         def attempt() -> Changed:
-            with self.ground.place(path, follow=False) as spot, self.ground.hold(spot.path):
+            with self.target.locate(path, follow=False) as spot, self.target.lock(spot.path):
                 old = spot.stat()
                 if old is None:
                     return Changed(path=spot.path)
-                before, kept = self.ground.keep_former(spot, path, old)
+                before, kept = self.target.keep_former(spot, path, old)
                 note(Change(kind="delete", path=spot.path, before=before, mode=old.st_mode & 0o777, kept=kept))
                 if not is_same(old, spot.stat()):
                     raise Outdated
@@ -142,18 +148,18 @@ class FileWriter:
                 sync_directory(spot.descriptor)
                 return Changed(path=spot.path, size=old.st_size, existed=True, undoable=kept)
 
-        return self.ground.steadily(path, attempt)
+        return self.target.retry(path, attempt)
 
     def move(self, note: Note, path: str, to: str, *, overwrite: bool, create_dirs: bool) -> Changed:
         def attempt() -> Changed:
             with (
-                self.ground.place(path, follow=False) as here,
-                self.ground.place(to, follow=False) as there,
-                self.ground.hold(here.path, there.path),
+                self.target.locate(path, follow=False) as here,
+                self.target.locate(to, follow=False) as there,
+                self.target.lock(here.path, there.path),
             ):
                 return self._move(note, here, there, path, to, overwrite=overwrite, create_dirs=create_dirs)
 
-        return self.ground.steadily(to, attempt)
+        return self.target.retry(to, attempt)
 
     def _move(
         self, note: Note, here: Spot, there: Spot, path: str, to: str, *, overwrite: bool, create_dirs: bool
@@ -161,18 +167,18 @@ class FileWriter:
         moved, replaced = here.stat(), there.stat()
         if moved is None:
             raise missing_file(path)
-        self.ground.require_directory(there, to, create=create_dirs)
+        self.target.require_directory(there, to, create=create_dirs)
         if stat.S_ISDIR(moved.st_mode):
             self._require_plain(here, there, path)
-        if self._paths.roots.judged_by(there.path) is not None:
+        if self._paths.roots.content_check(there.path) is not None:
             self._require_movable(here, there, to)
         if replaced is not None and not overwrite:
             raise failed(ErrorCode.WRITE_ERROR, to, "already exists; pass overwrite=true to replace it")
-        before, kept = (
-            self.ground.keep_former(there, to, replaced) if replaced is not None else (None, self._keep is not None)
-        )
-        mode = replaced.st_mode & 0o777 if replaced is not None else 0
-        after = self.ground.fingerprint_spot(here)
+        before, kept, mode = None, self._keep is not None, 0
+        if replaced is not None:
+            before, kept = self.target.keep_former(there, to, replaced)
+            mode = replaced.st_mode & 0o777
+        after = self.target.fingerprint_spot(here)
         change = Change(
             kind="move",
             path=here.path,
@@ -181,10 +187,10 @@ class FileWriter:
             after=after,
             mode=mode,
             kept=kept,
-            made=to_make(there),
+            made=missing_directories(there),
         )
         note(change)
-        with self.ground.made_directories(there, change.made):
+        with self.target.make_missing(there, change.made):
             if replaced is None:
                 rename_new(here.descriptor, here.name, there.descriptor, there.name)
             else:
@@ -194,45 +200,45 @@ class FileWriter:
         return Changed(path=there.path, size=moved.st_size, existed=replaced is not None, undoable=kept)
 
     def _require_movable(self, here: Spot, there: Spot, to: str) -> None:
-        with self.ground.opened(here) as (descriptor, _):  # a link is refused
-            self.ground.require_inert(there, to, b"".join(read_pieces(descriptor)))
+        with self.target.open_regular(here) as (descriptor, _):  # a link is refused
+            self.target.require_inert(there, to, b"".join(read_pieces(descriptor)))
 
     def link(self, note: Note, path: str, target: str) -> Changed:
-        with self.ground.place(path, follow=False) as spot, self.ground.hold(spot.path), told(path):
-            if self._paths.roots.judged_by(spot.path) is not None:
-                raise forbidden(path, "git obeys it, and no link may stand there")
-            note(Change(kind="write", path=spot.path, after=f"link:{target}", made=to_make(spot)))
-            with self.ground.made_directories(spot, to_make(spot)):
+        with self.target.locate(path, follow=False) as spot, self.target.lock(spot.path), write_errors(path):
+            if self._paths.roots.content_check(spot.path) is not None:
+                raise forbidden(path, "git obeys it, so it must not be a link")
+            note(Change(kind="write", path=spot.path, after=f"link:{target}", made=missing_directories(spot)))
+            with self.target.make_missing(spot, missing_directories(spot)):
                 os.symlink(target, spot.name, dir_fd=spot.descriptor)
                 sync_directory(spot.descriptor)
             return Changed(path=spot.path)
 
     def sweep(self, directory: str, temp: str) -> None:
         """Remove a temporary name that a dead process left behind."""
-        with suppress(ToolError, FileNotFoundError), self.ground.place(f"{directory}/{temp}", follow=False) as spot:
+        with suppress(ToolError, FileNotFoundError), self.target.locate(f"{directory}/{temp}", follow=False) as spot:
             if not spot.missing:
                 os.unlink(spot.name, dir_fd=spot.descriptor)
 
     def _require_plain(self, here: Spot, there: Spot, path: str) -> None:
-        """A directory may move only if that makes nothing in it more or less guarded than it was."""
+        """A directory may move only if nothing in it becomes more or less guarded by that."""
         descriptor = here.open(READING | os.O_DIRECTORY)
         walk = Walker(
             descriptor,
             here.path,
-            bounds=Bounds(entries=MOST_MOVED),
+            bounds=Bounds(entries=MAX_MOVED),
             hidden=True,
             skip=frozenset(),
             refused=lambda _: False,
-            one_step=self._one_step,
+            use_openat2=self._use_openat2,
         )
         judge = self._paths.roots.refusal
         for entry in walk:
             old, new = f"{here.path}/{entry.path}", f"{there.path}/{entry.path}"
             if judge(old, change=True) != judge(new, change=True):
-                raise forbidden(path, f"holds {entry.path!r}, which may not be moved")
+                raise forbidden(path, f"contains {entry.path!r}, which may not be moved")
         if walk.cut:
             raise failed(
-                ErrorCode.WRITE_ERROR, path, f"holds more than {MOST_MOVED} entries; move its parts one by one"
+                ErrorCode.WRITE_ERROR, path, f"contains more than {MAX_MOVED} entries; move its parts one by one"
             )
 
 

@@ -1,7 +1,7 @@
-"""What kind of network does this address belong to? Only `Zone.PUBLIC` is reached without a rule that says so.
+"""Address zones: the kind of network that an address belongs to.
 
-An IPv6 address that carries an IPv4 one is judged by what it carries. Outside 2000::/3 nothing is public: an address
-of a kind not known here is refused, not let through.
+Only `Zone.PUBLIC` is reachable without an explicit rule. An IPv6 address that embeds an IPv4 one is judged by that one.
+Outside 2000::/3 nothing is public: an address of an unknown kind is refused.
 """
 
 from bisect import bisect_right
@@ -23,7 +23,7 @@ class Zone(StrEnum):
     BROADCAST = "broadcast"
     UNSPECIFIED = "unspecified (this host)"
     RESERVED = "reserved"
-    TRANSLATED = "an IPv4 address in disguise"
+    TRANSLATED = "an embedded IPv4 address"
 
 
 OPENED_BY_NAME = frozenset({Zone.LOOPBACK, Zone.PRIVATE, Zone.SHARED})
@@ -61,7 +61,7 @@ _IPV6_RESERVED = {
     "2001:db8::/32": Zone.RESERVED,
     "3fff::/20": Zone.RESERVED,
 }
-# Addresses where clouds answer with credentials; some of them lie in networks that are public otherwise.
+# Addresses where clouds hand out credentials; some of them are in networks that are public otherwise.
 _METADATA = frozenset(
     int(IPv4Address(text))
     for text in (
@@ -78,19 +78,19 @@ _BROADCAST = 0xFFFFFFFF
 
 
 class _Ranges:
-    """Disjoint networks, found by bisection."""
+    """Disjoint networks, looked up by bisection."""
 
     __slots__ = ("_ends", "_starts", "_zones")
 
     def __init__(self, networks: Iterable[tuple[str, Zone]]) -> None:
-        rows = sorted((int((net := ip_network(text))[0]), int(net[-1]), zone) for text, zone in networks)
-        self._starts = [start for start, _, _ in rows]
-        self._ends = [end for _, end, _ in rows]
-        self._zones = [zone for _, _, zone in rows]
+        rows = sorted((ip_network(text), zone) for text, zone in networks)
+        self._starts = [int(network[0]) for network, _ in rows]
+        self._ends = [int(network[-1]) for network, _ in rows]
+        self._zones = [zone for _, zone in rows]
 
     def find(self, value: int) -> Zone | None:
-        place = bisect_right(self._starts, value) - 1
-        return self._zones[place] if place >= 0 and value <= self._ends[place] else None
+        index = bisect_right(self._starts, value) - 1
+        return self._zones[index] if index >= 0 and value <= self._ends[index] else None
 
 
 _RANGES_V4 = _Ranges(_IPV4.items())
@@ -136,8 +136,8 @@ def _zone_v6(value: int) -> Zone:
     return found
 
 
-def faces(address: Address) -> Sequence[Address]:
-    """The address and the IPv4 one that it carries, if any: a rule against either is a rule against both."""
+def with_embedded_ipv4(address: Address) -> Sequence[Address]:
+    """The address and the IPv4 one that it embeds, if any: a rule against either is a rule against both."""
     if isinstance(address, IPv4Address):
         return (address,)
     value = int(address)
@@ -148,7 +148,7 @@ def faces(address: Address) -> Sequence[Address]:
     return (address,)
 
 
-def plain(address: Address) -> Address:
+def unmap(address: Address) -> Address:
     """The IPv4 address of an IPv4-mapped one: to the kernel they are the same."""
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return address if mapped is None else mapped

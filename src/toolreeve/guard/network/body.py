@@ -1,6 +1,6 @@
-"""What did the server really send? The body, decompressed piece by piece and cut at the cap.
+"""Response bodies: decompressed piece by piece and cut at the cap.
 
-No piece is larger than `PIECE` and no window larger than the web's own limit, so that a small answer which unpacks to
+No piece is larger than `PIECE` and no window larger than the web's own limit, so that a small response which unpacks to
 gigabytes costs no more memory than an honest one.
 """
 
@@ -28,7 +28,7 @@ class Decoder(Protocol):
 
 
 async def read_body(stream: AsyncIterable[bytes], headers: Mapping[str, str], *, cap: int) -> tuple[bytearray, bool]:
-    """The body up to `cap` bytes, and whether there was more. Raises ToolError(HTTP_ERROR) where decoding fails."""
+    """The body up to `cap` bytes, and whether there was more. Raises ToolError(HTTP_ERROR) if decoding fails."""
     decoders = decoders_for(headers.get("content-encoding", ""))
     body = bytearray()
     async for chunk in stream:
@@ -41,12 +41,15 @@ async def read_body(stream: AsyncIterable[bytes], headers: Mapping[str, str], *,
 
 
 def _cut(body: bytearray, cap: int, content_type: str) -> None:
-    """Down to the cap; text further, if it holds characters for which Python keeps two or four bytes each: one of them
-    makes the whole text as wide."""
+    """Cut to the cap; text further if it has characters for which Python keeps two or four bytes each: one of them
+    makes the whole string as wide."""
     del body[cap:]
-    if is_text(body, content_type):
-        room = 0.35 if _VERY_WIDE.search(body) else 0.6 if _WIDE.search(body) else 1
-        del body[int(cap * room) :]
+    if not is_text(body, content_type):
+        return
+    if _VERY_WIDE.search(body):
+        del body[int(cap * 0.35) :]
+    elif _WIDE.search(body):
+        del body[int(cap * 0.6) :]
 
 
 def decoders_for(content_encoding: str) -> list[Decoder]:
@@ -54,7 +57,9 @@ def decoders_for(content_encoding: str) -> list[Decoder]:
     codings = [coding.strip().lower() for coding in content_encoding.split(",")]
     known = [coding for coding in codings if coding in _DECODERS]
     if len(known) > MAX_CODINGS:
-        raise ToolError(ErrorCode.HTTP_ERROR, f"the answer is compressed {len(known)} times over")
+        raise ToolError(
+            ErrorCode.HTTP_ERROR, f"the response is compressed {len(known)} times; at most {MAX_CODINGS} are decoded"
+        )
     return [_decoder(coding) for coding in reversed(known)]
 
 
@@ -62,7 +67,7 @@ def _decoder(coding: str) -> Decoder:
     try:
         return _DECODERS[coding]()
     except ImportError as problem:
-        message = f"the answer is compressed as {coding!r}, which needs the package {problem.name}"
+        message = f"the response is compressed as {coding!r}, which needs the package {problem.name}"
         raise ToolError(ErrorCode.HTTP_ERROR, message, suggestions=("pip install 'toolreeve[http]'",)) from None
 
 
@@ -75,11 +80,11 @@ def _decode(decoders: list[Decoder], chunk: bytes) -> Iterator[bytes]:
         for piece in first.feed(chunk):
             yield from _decode(rest, piece)
     except (ValueError, EOFError, zlib.error) as problem:
-        raise ToolError(ErrorCode.HTTP_ERROR, f"the answer cannot be decompressed: {problem}") from None
+        raise ToolError(ErrorCode.HTTP_ERROR, f"the response cannot be decompressed: {problem}") from None
 
 
 class _Gzip:
-    """Gzip, zlib, and the raw deflate that some servers send under the name; gzip may have several members."""
+    """Gzip, zlib, and the raw deflate that some servers send as "deflate"; gzip may have several members."""
 
     def __init__(self) -> None:
         self._inflate = zlib.decompressobj(zlib.MAX_WBITS | 32)

@@ -1,7 +1,7 @@
-"""How is an HTTP request sent under guard? Judged, dialled, read to the cap, and judged again at every redirect.
+"""Guarded HTTP client: checks every request and every redirect.
 
-The whole exchange has one deadline. A redirect that would carry a body to another origin is not followed: the reply
-is handed back as it is, and going there is a new call with a decision of its own.
+The whole exchange has one deadline. A redirect that would carry a body to another origin is not followed: the response
+is returned as it is, and going there is a new call with its own decision.
 """
 
 import asyncio
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
-class _Leg:
-    """One request on the way to the answer."""
+class _Hop:
+    """One request of a redirect chain."""
 
     __slots__ = ("body", "headers", "method", "target")
 
@@ -51,66 +51,67 @@ class GuardedHttp:
             self._guard.judge(target.host, target.port, method.upper(), [target.address])
 
     async def send(self, request: HttpRequest) -> HttpReply:
-        leg = _Leg(request.method.upper(), parse_url(request.url), outgoing(request.headers), request.body)
-        patience = request.timeout or self._guard.settings.timeout
+        hop = _Hop(request.method.upper(), parse_url(request.url), outgoing(request.headers), request.body)
+        timeout = request.timeout or self._guard.settings.timeout
         try:
-            async with asyncio.timeout(patience):
-                return await self._travel(leg)
+            async with asyncio.timeout(timeout):
+                return await self._follow_redirects(hop)
         except TimeoutError:
             raise ToolError(
-                ErrorCode.HTTP_TIMEOUT, f"{leg.target.url} did not answer in full within {patience:g} s"
+                ErrorCode.HTTP_TIMEOUT, f"{hop.target.url} did not respond in full within {timeout:g} s"
             ) from None
 
-    async def _travel(self, leg: _Leg) -> HttpReply:
+    async def _follow_redirects(self, hop: _Hop) -> HttpReply:
         for _ in range(self._guard.settings.max_redirects + 1):
-            reply = await self._exchange(leg)
-            onward = _next_leg(leg, reply)
-            if onward is None:
+            reply = await self._exchange(hop)
+            following = _next_hop(hop, reply)
+            if following is None:
                 return reply
-            leg = onward
+            hop = following
         raise ToolError(
             ErrorCode.HTTP_ERROR,
-            f"more than {self._guard.settings.max_redirects} redirects, the last to {leg.target.url}",
+            f"more than {self._guard.settings.max_redirects} redirects, the last to {hop.target.url}",
         )
 
-    async def _exchange(self, leg: _Leg) -> HttpReply:
+    async def _exchange(self, hop: _Hop) -> HttpReply:
         import httpcore2
 
-        target = leg.target
-        await self._guard.check(target.host, target.port, leg.method)
+        target = hop.target
+        await self._guard.check(target.host, target.port, hop.method)
         try:
-            response = await self._pool_for(leg.method).handle_async_request(self._wire_request(leg))
+            response = await self._pool_for(hop.method).handle_async_request(self._wire_request(hop))
             try:
                 headers = incoming(response.headers)
-                body, truncated = await self._read(response, headers, leg)
+                body, truncated = await self._read(response, headers, hop)
             finally:
                 await response.aclose()
         except httpcore2.TimeoutException:
-            raise ToolError(ErrorCode.HTTP_TIMEOUT, f"connecting to {target.origin} took too long") from None
+            raise ToolError(ErrorCode.HTTP_TIMEOUT, f"connecting to {target.origin} timed out") from None
         except (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.ProxyError) as problem:
             raise ToolError(ErrorCode.HTTP_ERROR, f"{target.origin}: {problem or type(problem).__name__}") from None
         return HttpReply(status=response.status, headers=headers, body=body, url=target.url, truncated=truncated)
 
-    async def _read(self, response: "httpcore2.Response", headers: dict[str, str], leg: _Leg) -> tuple[bytearray, bool]:
-        if leg.method == "HEAD":
+    async def _read(self, response: "httpcore2.Response", headers: dict[str, str], hop: _Hop) -> tuple[bytearray, bool]:
+        if hop.method == "HEAD":
             return bytearray(), False
         return await read_body(response.aiter_stream(), headers, cap=self._guard.settings.max_body)
 
-    def _wire_request(self, leg: _Leg) -> "httpcore2.Request":
+    def _wire_request(self, hop: _Hop) -> "httpcore2.Request":
         import httpcore2
 
-        target, headers = leg.target, {"host": leg.target.authority} | leg.headers
-        if leg.body is not None or leg.method in ("POST", "PUT", "PATCH"):
-            headers["content-length"] = str(len(leg.body or b""))
+        target = hop.target
+        headers = {"host": target.authority} | hop.headers
+        if hop.body is not None or hop.method in ("POST", "PUT", "PATCH"):
+            headers["content-length"] = str(len(hop.body or b""))
         url = httpcore2.URL(
             scheme=target.scheme.encode(), host=target.host.encode(), port=target.port, target=target.path.encode()
         )
         wire = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
-        patience = {"timeout": {"connect": self._guard.settings.connect_timeout}}
-        return httpcore2.Request(leg.method, url, headers=wire, content=leg.body, extensions=patience)
+        extensions = {"timeout": {"connect": self._guard.settings.connect_timeout}}
+        return httpcore2.Request(hop.method, url, headers=wire, content=hop.body, extensions=extensions)
 
     def _pool_for(self, method: str) -> "httpcore2.AsyncConnectionPool":
-        """One pool, or one for each method where rules tell methods apart: a connection that was let through for a GET
+        """One pool, or one for each method where rules distinguish methods: a connection that was allowed for a GET
         must not carry a POST."""
         key = method if self._guard.methods_matter else ""
         pool = self._pools.get(key)
@@ -128,15 +129,15 @@ class GuardedHttp:
         return self._trust
 
     def library_client(self, *, timeout: float = 30.0) -> "httpx2.AsyncClient":
-        """A client under the same guard for a library that wants its own; the caller closes it."""
+        """A guarded client for a library that needs an httpx client; the caller closes it."""
         import httpx2
 
         transport = self.library_transport()
         return httpx2.AsyncClient(transport=transport, trust_env=False, follow_redirects=False, timeout=timeout)
 
     def library_transport(self, *, configured: str | None = None) -> "httpx2.AsyncBaseTransport":
-        """What such a client sends through. `configured` is a URL of the user's own: its host and port are in reach of
-        this transport, and of no other. Raises ToolError(URL_FORBIDDEN) where it is none."""
+        """The transport of such a client. `configured` is a URL from the configuration: its host and port are reachable
+        through this transport only. Raises ToolError(URL_FORBIDDEN) if it is not a valid URL."""
         from toolreeve.guard.network.transport import GuardedTransport
 
         guard = self._guard if configured is None else self._guard.opened(parse_url(configured))
@@ -148,23 +149,23 @@ class GuardedHttp:
             await pool.aclose()
 
 
-def _next_leg(leg: _Leg, reply: HttpReply) -> _Leg | None:
-    """Where a redirect leads, or None where the reply is the answer. Raises ToolError(URL_FORBIDDEN)."""
+def _next_hop(hop: _Hop, reply: HttpReply) -> _Hop | None:
+    """The request that a redirect leads to, or None if the response is final. Raises ToolError(URL_FORBIDDEN)."""
     location = reply.headers.get("location")
     if reply.status not in REDIRECTS or not location:
         return None
-    target = parse_url(_absolute(leg.target, location))
-    keeps_method = leg.method in ("GET", "HEAD") or reply.status in (307, 308)
-    if keeps_method and leg.method not in ("GET", "HEAD") and target.origin != leg.target.origin:
+    target = parse_url(_absolute(hop.target, location))
+    keeps_method = hop.method in ("GET", "HEAD") or reply.status in (307, 308)
+    if keeps_method and hop.method not in ("GET", "HEAD") and target.origin != hop.target.origin:
         return None
-    headers = leg.headers if target.origin == leg.target.origin else for_another_origin(leg.headers)
+    headers = hop.headers if target.origin == hop.target.origin else for_another_origin(hop.headers)
     if keeps_method:
-        return _Leg(leg.method, target, headers, leg.body)
-    return _Leg("GET", target, without_body(headers), None)
+        return _Hop(hop.method, target, headers, hop.body)
+    return _Hop("GET", target, without_body(headers), None)
 
 
 def _absolute(base: Target, location: str) -> str:
-    """A header is bytes: what is not ASCII in it was UTF-8 before it was read as Latin-1."""
+    """A header is bytes: non-ASCII text was UTF-8 before it was decoded as Latin-1."""
     try:
         text = location.encode("latin-1").decode()
     except UnicodeError:

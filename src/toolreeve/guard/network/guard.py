@@ -1,25 +1,26 @@
-"""May this connection be made, and to which address? Every connection that Toolreeve opens asks here first.
+"""Network guard: every outgoing connection is checked here first.
 
-The name is resolved once, every address it has is judged, and only the judged addresses are handed out to connect to.
-One address that may not be reached refuses the name. Denies come before allows; no rule means no.
+The name is resolved once, every address it has is judged, and only the judged addresses are returned to connect to. One
+forbidden address refuses the name. Denies come before allows; no rule means no.
 """
 
 import asyncio
 import re
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from toolreeve.core.errors import ConfigError, ErrorCode, ToolError
 from toolreeve.core.network import Connection
-from toolreeve.core.urls import Address, Target, forbidden, parse_host
-from toolreeve.guard.network.addresses import Zone, faces, plain, zone
+from toolreeve.core.urls import Address, Target, forbidden, parse_host, parse_url
+from toolreeve.guard.network.addresses import Zone, unmap, with_embedded_ipv4, zone
 from toolreeve.guard.network.resolver import Resolver, SystemResolver
 from toolreeve.guard.network.rules import WEB_PORTS, NetworkRule, parse_rules
 
 MEGABYTE = 1024 * 1024
-ADDRESSES_TRIED = 4
-REMEMBERED = 4096
+MAX_ADDRESSES = 4
+MAX_CACHED = 4096
 _PROXY = re.compile(r"https?://(?:[^\s/@]+@)?(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?/?")
 _LOCAL_SUFFIXES = (
     ".localhost",
@@ -38,7 +39,7 @@ _LOCAL_SUFFIXES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkSettings:
-    """`allow` is a whole list: empty means nothing may be reached; `*` is any public host on ports 80 and 443."""
+    """`allow` is the whole list: empty means nothing may be reached; `*` is any public host on ports 80 and 443."""
 
     allow: tuple[str, ...] = ("*",)
     deny: tuple[str, ...] = ()
@@ -52,7 +53,7 @@ class NetworkSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """Where a connection may go, and the rule that lets it."""
+    """The addresses that a connection may use, and the rule that allows it."""
 
     addresses: Sequence[Address]
     rule: str
@@ -69,7 +70,7 @@ class NetworkGuard:
         self.methods_matter = any(rule.methods for rule in (*self._allow, *self._deny))
 
     def opened(self, target: Target) -> "NetworkGuard":
-        """This guard with one more place in reach: the host and port of a server that the user configured.
+        """This guard with one more reachable place: the host and port of a configured server.
 
         Denies still come first, and a metadata address is opened by `network.allow` alone.
         """
@@ -79,7 +80,7 @@ class NetworkGuard:
         return NetworkGuard(replace(self.settings, allow=(*self.settings.allow, rule)), self._resolver)
 
     def screen(self, host: str, port: int, method: str) -> Sequence[NetworkRule]:
-        """The rules that may let this through, before anything is resolved: what no rule can allow is never looked up.
+        """The rules that may allow this, before anything is resolved: a name that no rule can allow is never looked up.
 
         Raises ToolError(URL_FORBIDDEN).
         """
@@ -87,7 +88,7 @@ class NetworkGuard:
         found = self._candidates.get(key)
         if found is None:
             found = self._screen(host, port, method)
-            if len(self._candidates) >= REMEMBERED:
+            if len(self._candidates) >= MAX_CACHED:
                 self._candidates.clear()
             self._candidates[key] = found
         return found
@@ -105,7 +106,7 @@ class NetworkGuard:
         raise forbidden(_why_no_rule(host, port, method, named))
 
     def judge(self, host: str, port: int, method: str, addresses: Sequence[Address]) -> str:
-        """The rule that lets every one of these addresses be reached. Raises ToolError(URL_FORBIDDEN)."""
+        """The rule that allows every one of these addresses. Raises ToolError(URL_FORBIDDEN)."""
         candidates = self.screen(host, port, method)
         rule = ""
         for address in addresses:
@@ -118,9 +119,14 @@ class NetworkGuard:
         self, host: str, port: int, method: str, address: Address, candidates: Sequence[NetworkRule]
     ) -> str:
         for rule in self._deny:
-            if rule.network is not None and rule.touches(port, method) and any(map(rule.holds, faces(address))):
+            if (
+                rule.network is not None
+                and rule.touches(port, method)
+                and any(map(rule.holds, with_embedded_ipv4(address)))
+            ):
                 raise forbidden(f"{host}:{port} ({address}) is refused by the rule {rule.text!r} of network.deny")
-        kind, seen = zone(address), plain(address)
+        kind = zone(address)
+        seen = unmap(address)
         for rule in candidates:
             if (kind is Zone.PUBLIC or kind in rule.opens) and (rule.names(host) or rule.holds(seen)):
                 return rule.text
@@ -132,15 +138,15 @@ class NetworkGuard:
         )
 
     async def resolve(self, host: str) -> Sequence[Address]:
-        """Raises ToolError: HTTP_ERROR where the name has no address, HTTP_TIMEOUT where no answer comes."""
+        """Raises ToolError: HTTP_ERROR if the name has no address, HTTP_TIMEOUT if the resolver does not answer."""
         try:
             async with asyncio.timeout(self.settings.connect_timeout):
                 return await self._resolver.resolve(host)
         except TimeoutError:
-            raise ToolError(ErrorCode.HTTP_TIMEOUT, f"resolving {host!r} took too long") from None
+            raise ToolError(ErrorCode.HTTP_TIMEOUT, f"resolving {host!r} timed out") from None
 
     async def check(self, host: str, port: int, method: str) -> None:
-        """Whether a request may go out, before a connection is chosen for it. Raises ToolError.
+        """Whether a request may be sent, before a connection is chosen for it. Raises ToolError.
 
         The connection itself is judged when it is made; behind a proxy that happens elsewhere, so it is judged here.
         """
@@ -160,11 +166,25 @@ class NetworkGuard:
         rule = self.judge(name, port, method, addresses)
         for each in addresses:
             if zone(each) is Zone.PUBLIC and _is_own(each):
-                raise forbidden(f"{name} ({each}) is this machine itself")
-        return Admission(addresses=addresses[:ADDRESSES_TRIED], rule=rule)
+                raise forbidden(f"{name} ({each}) is an address of this machine")
+        return Admission(addresses=addresses[:MAX_ADDRESSES], rule=rule)
+
+    async def explain(self, url: str, *, method: str = "GET") -> Mapping[str, Any]:
+        """The decision on a URL and its reason, as shown by `toolreeve explain url`; nothing is connected to."""
+        found: dict[str, Any] = {"value": url, "decision": "deny", "reason": "", "rule": None, "addresses": []}
+        try:
+            target = parse_url(url)
+            found |= {"url": target.url, "host": target.host, "port": target.port}
+            self.screen(target.host, target.port, method)
+            addresses = [target.address] if target.address is not None else await self.resolve(target.host)
+            found["addresses"] = [str(address) for address in addresses]
+            found["rule"] = self.judge(target.host, target.port, method, addresses)
+        except ToolError as refusal:
+            return found | {"reason": refusal.message, "code": str(refusal.code)}
+        return found | {"decision": "allow", "reason": f"every address is allowed by the rule {found['rule']!r}"}
 
     async def dial(self, host: str, port: int, *, method: str) -> Connection:
-        """Connect to the first judged address that answers. Raises ToolError."""
+        """Connect to the first judged address that accepts. Raises ToolError."""
         admission = await self.admit(host, port, method)
         problem: OSError | None = None
         for address in admission.addresses:
@@ -180,13 +200,13 @@ class NetworkGuard:
 
 def _check_proxy(url: str | None) -> None:
     if url is not None and not _PROXY.fullmatch(url):
-        fix = "write http://HOST:PORT, with USER:PASSWORD@ before the host if it asks for them"
+        fix = "write http://HOST:PORT, with USER:PASSWORD@ before the host if the proxy needs them"
         raise ConfigError("is not the URL of an HTTP proxy", source="network settings", key="network.proxy", fix=fix)
 
 
 def _unreachable(host: str, port: int, problem: OSError | None) -> ToolError:
     if isinstance(problem, TimeoutError):
-        return ToolError(ErrorCode.HTTP_TIMEOUT, f"connecting to {host}:{port} took too long")
+        return ToolError(ErrorCode.HTTP_TIMEOUT, f"connecting to {host}:{port} timed out")
     why = getattr(problem, "strerror", None) or str(problem)
     return ToolError(ErrorCode.HTTP_ERROR, f"cannot connect to {host}:{port}: {why}")
 
@@ -197,7 +217,7 @@ def _why_no_rule(host: str, port: int, method: str, named: Sequence[NetworkRule]
     if named:
         return f"port {port} of {host} needs a rule: add '{_bracketed(host)}:{port}' to network.allow"
     if _is_local_name(host):
-        return f"{host!r} is a name of a local network; to open it, add '{host}:{port}' to network.allow"
+        return f"{host!r} is a local network name; to open it, add '{host}:{port}' to network.allow"
     rule = _bracketed(host) if port in WEB_PORTS else f"{_bracketed(host)}:{port}"
     return f"{host!r} is not in network.allow; add '{rule}' to it"
 
@@ -212,7 +232,7 @@ def _bracketed(host: Address | str) -> str:
 
 
 def _is_own(address: Address) -> bool:
-    """Whether the address is one of this machine's own. The kernel's routing says so; no packet is sent."""
+    """Whether this machine has the address. The kernel's routing decides; no packet is sent."""
     family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         try:

@@ -1,6 +1,7 @@
-"""Which headers go out? The caller's, but not those that decide where a request goes or how it is framed.
+"""HTTP headers: the caller's, except those that Toolreeve sets itself.
 
-Across origins only what says nothing about the caller goes along: no credentials, keys or cookies.
+Headers that decide where a request goes or how it is framed are refused. Across origins only headers that say nothing
+about the caller are kept: no credentials, keys or cookies.
 """
 
 import re
@@ -33,7 +34,7 @@ _DEFAULTS = {"accept": "*/*", "accept-encoding": ACCEPT_ENCODING, "user-agent": 
 
 
 def outgoing(given: Mapping[str, str]) -> dict[str, str]:
-    """Lower-case names with our defaults beneath. Raises ToolError(INVALID_PARAMS)."""
+    """Lower-case names, defaults added. Raises ToolError(INVALID_PARAMS)."""
     if not given:
         return dict(_DEFAULTS)
     if len(given) > MAX_HEADERS:
@@ -42,14 +43,15 @@ def outgoing(given: Mapping[str, str]) -> dict[str, str]:
     for name, value in given.items():
         lowered = name.lower()
         if lowered in _OURS:
-            raise ToolError(ErrorCode.INVALID_PARAMS, f"/headers/{name}: is set by Toolreeve itself; leave it out")
+            raise ToolError(ErrorCode.INVALID_PARAMS, f"/headers/{name}: is set by Toolreeve; leave it out")
         if not _NAME.fullmatch(name):
             raise ToolError(ErrorCode.INVALID_PARAMS, f"/headers: {name[:80]!r} is not a header name")
-        if not _VALUE.fullmatch(value := value.strip(" \t")):
+        stripped = value.strip(" \t")
+        if not _VALUE.fullmatch(stripped):
             raise ToolError(
-                ErrorCode.INVALID_PARAMS, f"/headers/{name}: is not a header value (control or other characters)"
+                ErrorCode.INVALID_PARAMS, f"/headers/{name}: contains characters that a header value cannot have"
             )
-        headers[lowered] = value
+        headers[lowered] = stripped
     return headers
 
 
@@ -62,10 +64,11 @@ def without_body(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def incoming(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Lower-case names; a header sent several times is joined by commas, cookies by lines."""
+    """Lower-case names; a repeated header is joined by commas, cookies by line breaks."""
     headers: dict[str, str] = {}
     for raw_name, raw_value in raw:
-        name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
+        name = raw_name.decode("latin-1").lower()
+        value = raw_value.decode("latin-1")
         if name in headers:
             separator = "\n" if name == "set-cookie" else ", "
             value = f"{headers[name]}{separator}{value}"

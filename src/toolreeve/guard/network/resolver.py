@@ -1,6 +1,7 @@
-"""Which addresses does a name have? Asked once for each connection; no answer is a failure, never an empty list.
+"""Name resolution: one lookup for each connection.
 
-The guard judges what comes from here and connects to exactly that; nothing asks a second time.
+No answer is a failure, never an empty list. The guard judges these addresses and connects to exactly them; nothing
+resolves a second time.
 """
 
 import asyncio
@@ -13,12 +14,12 @@ from typing import Any, Protocol
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.urls import Address, parse_host
 
-LOOKUPS_AT_ONCE = 16
+MAX_LOOKUPS = 16
 
 
 class Resolver(Protocol):
     async def resolve(self, host: str) -> Sequence[Address]:
-        """At least one address. Raises ToolError(HTTP_ERROR) where the name has none."""
+        """At least one address. Raises ToolError(HTTP_ERROR) if the name has none."""
         ...
 
 
@@ -27,13 +28,13 @@ def unresolved(host: str, why: str) -> ToolError:
 
 
 class SystemResolver:
-    """The machine's own resolver, with its hosts file and search domains.
+    """The machine's resolver, with its hosts file and search domains.
 
-    It has threads of its own: a name that is slow to resolve must not hold up other blocking work.
+    It has its own threads: a name that is slow to resolve must not hold up other blocking work.
     """
 
     def __init__(self) -> None:
-        self._threads = ThreadPoolExecutor(LOOKUPS_AT_ONCE, thread_name_prefix="toolreeve-dns")
+        self._threads = ThreadPoolExecutor(MAX_LOOKUPS, thread_name_prefix="toolreeve-dns")
 
     async def resolve(self, host: str) -> Sequence[Address]:
         loop = asyncio.get_running_loop()
@@ -45,7 +46,7 @@ class SystemResolver:
 
 
 class HostsResolver:
-    """The names of a hosts-style file and no others: for judging without any network."""
+    """Resolves only the names of a hosts-style file, without any network."""
 
     def __init__(self, addresses: Mapping[str, Sequence[Address]]) -> None:
         self._addresses = addresses

@@ -1,7 +1,7 @@
-"""Which hosts, networks, ports and methods did the operator name? The lists `network.allow` and `network.deny`.
+"""Network rules: the entries of `network.allow` and `network.deny`.
 
 A rule is one line: `[METHOD[,METHOD]… ]HOST[:PORT]`, where HOST is a name, a pattern (`*.example.com`, `*`), an
-address or a network (`10.0.0.0/8`, `[fd00::/8]`). Without a port it speaks of 80 and 443, and a deny of every port. A
+address or a network (`10.0.0.0/8`, `[fd00::/8]`). Without a port an allow means 80 and 443, and a deny every port. A
 pattern never opens a private address; a name spelled out, an address or a network does.
 """
 
@@ -12,7 +12,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 
 from toolreeve.core.errors import ConfigError, ToolError
 from toolreeve.core.urls import Address, parse_host
-from toolreeve.guard.network.addresses import OPENED_BY_NAME, Zone, plain, zone
+from toolreeve.guard.network.addresses import OPENED_BY_NAME, Zone, unmap, zone
 
 Network = IPv4Network | IPv6Network
 WEB_PORTS = frozenset({80, 443})
@@ -22,8 +22,8 @@ _RULE = re.compile(r"(?:([A-Z]+(?:,[A-Z]+)*)\s+)?(\[[^\]]*\]|[^\s:\[\]]+|[0-9a-f
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkRule:
-    """`ports` None means any port, `methods` None any method. One of `host`, `suffix`, `network` says where; with
-    none of them it is anywhere. `opens` are the zones beside the public one that the rule lets calls into."""
+    """`ports` None means any port, `methods` None any method. At most one of `host`, `suffix`, `network` is set; with
+    none of them the rule matches anywhere. `opens` are the zones beside the public one that the rule allows."""
 
     text: str
     host: str | None = None
@@ -34,7 +34,7 @@ class NetworkRule:
     opens: frozenset[Zone] = frozenset()
 
     def names(self, host: str) -> bool:
-        """Whether the rule speaks of this host by name, or of every host."""
+        """Whether the rule names this host, or every host."""
         if self.network is not None:
             return False
         if self.host is not None:
@@ -49,21 +49,21 @@ class NetworkRule:
         return self.network is not None and address.version == self.network.version and address in self.network
 
     def may_hold(self, address: Address | None) -> bool:
-        """Whether the address is in the rule's network, or could be: a name has none before it is resolved."""
-        return self.network is not None and (address is None or self.holds(plain(address)))
+        """Whether the address is in the rule's network, or could be: a name has no address before it is resolved."""
+        return self.network is not None and (address is None or self.holds(unmap(address)))
 
     def covers(self, port: int, method: str) -> bool:
         return (self.ports is None or port in self.ports) and (self.methods is None or method in self.methods)
 
     def touches(self, port: int, method: str) -> bool:
-        """As `covers`, for a deny: what travels in a tunnel cannot be seen, so any method may be in it."""
+        """As `covers`, for a deny: what travels in a tunnel cannot be seen, so it counts as any method."""
         return (self.ports is None or port in self.ports) and (
             self.methods is None or method in self.methods or method == TUNNEL
         )
 
 
 def parse_rules(lines: Iterable[str], *, key: str, source: str = "network settings") -> Sequence[NetworkRule]:
-    """Raises ConfigError naming the first line that is not a rule. A deny without a port is about every port."""
+    """Raises ConfigError naming the first invalid line. A deny without a port covers every port."""
     every_port = key.endswith("deny")
     return tuple(_parse_rule(line, every_port=every_port, key=key, source=source) for line in lines)
 
@@ -72,7 +72,7 @@ def _parse_rule(line: str, *, every_port: bool, key: str, source: str) -> Networ
     found = _RULE.fullmatch(line.strip()) if isinstance(line, str) else None
     try:
         if found is None:
-            raise ValueError("it does not have the form")
+            raise ValueError("it does not have the form of one")
         methods, where, port = found.groups()
         ports = _parse_ports(port, every_port=every_port)
         named = frozenset(methods.split(",")) if methods else None
@@ -115,7 +115,7 @@ def _parse_place(where: str, *, text: str, ports: frozenset[int] | None, methods
 
 
 def _opened(network: Network) -> frozenset[Zone]:
-    """The zone that the network lies in. One that spans zones, such as 0.0.0.0/0, opens none but the public one, and a
-    metadata address must be named by itself."""
+    """The zone of the network. A network that spans zones, such as 0.0.0.0/0, opens only the public one, and a metadata
+    address must be named by itself."""
     first, last = zone(network[0]), zone(network[-1])
     return frozenset({first}) if first is last else frozenset()

@@ -1,7 +1,7 @@
-"""How does a guarded connection come about? Through a network backend that asks the guard and dials what it admits.
+"""Guarded transports: connections for HTTP clients, dialled through the guard.
 
 httpcore keeps the name for SNI, the certificate and the Host header; only the dialled address comes from here. This
-module loads the HTTP library: import it only when something is to be sent.
+module loads the HTTP library: import it only to send something.
 """
 
 import ssl
@@ -22,8 +22,8 @@ IDLE_SECONDS = 30.0
 
 
 class GuardedBackend(httpcore2.AsyncNetworkBackend):
-    """`method` is what the connections will be used for, where rules tell methods apart; `exempt` is the one place
-    that may be dialled unjudged: a proxy that the operator configured."""
+    """`method` is what the connections are used for, where rules distinguish methods; `exempt` is the only address that
+    is dialled unchecked: the configured proxy."""
 
     def __init__(self, guard: NetworkGuard, *, method: str, exempt: tuple[str, int] | None = None) -> None:
         self._guard = guard
@@ -51,7 +51,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         raise failure or httpcore2.ConnectError(f"{host} has no address")
 
     async def connect_unix_socket(self, path: str, *_: Any, **__: Any) -> httpcore2.AsyncNetworkStream:
-        raise forbidden(f"the unix socket {path!r} is not a place on the network")
+        raise forbidden(f"the unix socket {path!r} is not a network address")
 
     async def sleep(self, seconds: float) -> None:
         await self._dialler.sleep(seconds)
@@ -86,14 +86,14 @@ def _place(proxy: httpcore2.Proxy | None) -> tuple[str, int] | None:
 
 
 class _PoolTransport(httpx2.AsyncHTTPTransport):
-    """httpx2's own transport over a pool of ours."""
+    """httpx2's transport over a guarded pool."""
 
     def __init__(self, pool: httpcore2.AsyncConnectionPool) -> None:
         self._pool = pool
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
-    """For libraries that bring their own httpx2 client: each request, also each redirect, is judged on its way out."""
+    """For libraries with their own httpx2 client: each request, and each redirect, is checked before it is sent."""
 
     def __init__(self, guard: NetworkGuard, *, trust: ssl.SSLContext) -> None:
         self._guard = guard
@@ -101,7 +101,8 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         self._transports: dict[str, _PoolTransport] = {}
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        url, method = request.url, request.method
+        url = request.url
+        method = request.method
         if url.scheme not in DEFAULT_PORTS:
             raise forbidden(f"only http:// and https:// URLs are allowed, got {str(url)[:200]!r}")
         host = url.raw_host.decode("ascii")

@@ -1,7 +1,8 @@
 """Command check: refuses values that a program would take for code.
 
-Works on what `core.evaluators` says about programs. For a program that is not listed there, a value may be an operand;
-options that by their name run something may not carry one. Fails closed: a program that is not fixed gets no value.
+Uses the knowledge of programs in `core.evaluators`. For a program that is not listed there, a value may be an operand;
+options that run something, judging by their name, may not carry one. Fails closed: a program that is not fixed gets no
+value.
 """
 
 import re
@@ -17,25 +18,25 @@ from toolreeve.scripted.checks.data_flow import ANY_FILE, DataFlow
 from toolreeve.scripted.checks.languages import STANDARD_INPUT, LanguageCheck
 from toolreeve.scripted.checks.options import ENUM, OptionCheck
 from toolreeve.scripted.syntax import TemplateProblem
-from toolreeve.scripted.words import Node, Part, Unknown, Word, text_of
+from toolreeve.scripted.words import Node, Part, Unknown, Word, first_taint, text_of
 
 Words = Sequence[Word]
-_BEHIND_CODE = "pass it behind the code: bash -c '… \"$1\"' _ {{…}}"
-_MOST_READINGS = 16
+_AFTER_CODE = "pass it after the code: bash -c '… \"$1\"' _ {{…}}"
+_MAX_READINGS = 16
 _RUN_IN_CONTAINER = ("exec", "run", "create")
 _ENTRYPOINT = "write the program before it, or name it with --entrypoint"
-_EXECUTED = ("-exec", "-execdir", "-ok", "-okdir")
+_FIND_EXEC = ("-exec", "-execdir", "-ok", "-okdir")
 _CONTAINERS = frozenset({"docker", "podman", "nerdctl", "kubectl", "oc", "crictl", "lxc", "machinectl"})
-_FOUND_LATER = frozenset(
+_RECOGNISED_ANYWHERE = frozenset(
     {*evaluators.SHELLS, *evaluators.FOREIGN_SHELLS, *evaluators.INTERPRETERS, *evaluators.AWKS} - {"R", "rc", "nu"}
     | {"eval", "ssh", "xargs", "env", "sqlite3", "psql", "mysql", "make", "sed", "tar", "git", "split", "gcc", "cc"}
     | {"wget", "curl", "rsync", "vim", "vi", "find", "sort"}
 )
-"""Programs that are recognised also behind words of a program that may or may not run them."""
+"""Programs that are also recognised among the arguments of a program that may run them."""
 
 
 class CommandCheck:
-    """`begin` restricts what a value may begin with; `nested` inspects code that a shell is given as a word."""
+    """`begin` restricts what a value may begin with; `nested` inspects code that a shell gets as an argument."""
 
     def __init__(
         self,
@@ -43,7 +44,9 @@ class CommandCheck:
         begin: Callable[[Word, tuple[str, ...]], None],
         nested: Callable[[str, Node, CheckSite, frozenset[str]], None],
     ) -> None:
-        self._flow, self._begin, self._nested = flow, begin, nested
+        self._flow = flow
+        self._begin = begin
+        self._nested = nested
         self._languages = LanguageCheck(self)
         self._options = OptionCheck(self)
 
@@ -57,24 +60,26 @@ class CommandCheck:
             if reading:
                 self._run(reading, site)
 
-    def refuse(self, word: Word, dirt: str, why: str, fix: str = "") -> None:
-        if dirt:
-            raise TemplateProblem(f"{dirt} {why}", line=word.node.start_point.row + 1, fix=fix)
+    def refuse(self, word: Word, taint: str, why: str, fix: str = "") -> None:
+        if taint:
+            raise TemplateProblem(f"{taint} {why}", line=word.node.start_point.row + 1, fix=fix)
 
     def refuse_code(self, word: Word, why: str, fix: str) -> None:
-        """For a place of code: neither the caller's text, nor a file that holds it."""
-        self.refuse(word, word.dirt or self.file_dirt(word), why, fix)
+        """For a position of code: neither the caller's text, nor a file that contains it."""
+        self.refuse(word, word.taint or self.file_taint(word), why, fix)
 
-    def file_dirt(self, word: Word) -> str:
-        """Whether the word names a file to which the script has written the caller's text."""
-        dirty = self._flow.dirty_files
-        if not dirty:
+    def file_taint(self, word: Word) -> str:
+        """Names the file if the script has written the caller's text to it."""
+        tainted = self._flow.tainted_files
+        if not tainted:
             return ""
         spelled = word.text if word.text is not None else word.end
-        if ANY_FILE in dirty or self._flow.is_dirty_file(spelled or ""):
+        if ANY_FILE in tainted or self._flow.is_tainted_file(spelled or ""):
             return f"the file {spelled or text_of(word.node)}, written from a value,"
         names = {f"${part.variable}" for part in word.parts if isinstance(part, Unknown)}
-        return f"the file {text_of(word.node)}, written from a value," if names & dirty else ""
+        if names & tainted:
+            return f"the file {text_of(word.node)}, written from a value,"
+        return ""
 
     def begin(self, word: Word, beginnings: tuple[str, ...], what: str) -> None:
         """A word that begins with the caller's text: a value is restricted, a variable cannot be."""
@@ -84,33 +89,33 @@ class CommandCheck:
                 return
             if leading.hole is not None:
                 self._begin(each, beginnings)
-            elif leading.dirt and not self._begin_assigned(leading, beginnings, what):
-                self.refuse(word, leading.dirt, what, 'put -- before it, or write ./"$x"')
+            elif leading.taint and not self._begin_assigned(leading, beginnings, what):
+                self.refuse(word, leading.taint, what, 'put -- before it, or write ./"$x"')
 
     def can_begin(self, word: Word) -> bool:
-        """Whether `begin` can restrict all that the word may begin with."""
+        """Whether `begin` can restrict everything that the word may begin with."""
         parts = [each.leading for each in word.beginning if each.leading is not None]
         return all(
-            part.hole is not None or not part.dirt or self._flow.only_assigned(part.variable) is not None
+            part.hole is not None or not part.taint or self._flow.only_assigned(part.variable) is not None
             for part in parts
         )
 
     def _begin_assigned(self, leading: Unknown, beginnings: tuple[str, ...], what: str) -> bool:
-        """Restrict the values that a variable is assigned; False where something else may fill it."""
+        """Restrict the values assigned to a variable; False if something else may set it."""
         values = self._flow.only_assigned(leading.variable)
         for value in values or ():
-            if evaluators.find_beginning(value.start, beginnings) and value.dirt:
-                self.refuse(value, value.dirt, what, ENUM)
+            if evaluators.find_beginning(value.start, beginnings) and value.taint:
+                self.refuse(value, value.taint, what, ENUM)
             self.begin(value, beginnings, what)
         return values is not None
 
     def _readings(self, words: Words) -> list[list[Word]]:
-        """The words with variables of fixed content put in; several where they may hold several texts."""
+        """The words with variables of fixed content substituted; several if a variable may have several values."""
         choices = [self._resolved(word) for word in words]
         count = 1
         for choice in choices:
             count *= len(choice)
-        if count > _MOST_READINGS:
+        if count > _MAX_READINGS:
             return [list(words)]
         return [[word for group in groups for word in group] for groups in product(*choices)]
 
@@ -120,9 +125,8 @@ class CommandCheck:
             if part.array and (elements := self._flow.elements(part.array)) is not None:
                 return [elements]
             if (texts := self._flow.constants(part.variable)) is not None:
-                return [
-                    [Word(word.node, (text,)) for text in ([text] if part.quoted else text.split())] for text in texts
-                ]
+                split = [[text] if part.quoted else text.split() for text in texts]
+                return [[Word(word.node, (text,)) for text in group] for group in split]
         return [[Word(word.node, tuple(map(self._fixed, word.parts)))]]
 
     def _fixed(self, part: Part) -> Part:
@@ -132,26 +136,26 @@ class CommandCheck:
         return texts[0] if texts is not None and len(texts) == 1 else part
 
     def name_of(self, word: Word) -> str | None:
-        """The program; of `"$dir/tool"` the last part is enough."""
+        """The program; of `"$dir/tool"` the last component is enough."""
         if word.text is not None:
             return plain_name(word.text)
         return plain_name(word.end) if "/" in word.end else None
 
     def _run(self, words: Words, site: CheckSite, *, choosing: bool = True) -> None:
         first, arguments = words[0], words[1:]
-        self.refuse(first, first.dirt, "would choose the program that runs", ENUM)
+        self.refuse(first, first.taint, "would choose the program that runs", ENUM)
         name = self.name_of(first)
         if name is None:
-            dirt = site.fed or next((word.dirt for word in arguments if word.dirt), "")
+            taint = site.fed or first_taint(arguments)
             self.refuse(
-                first, dirt, f"would reach a program that is not fixed: {text_of(first.node)}", "write its name"
+                first, taint, f"would reach a program that is not fixed: {text_of(first.node)}", "write its name"
             )
             return
         if name in self._flow.functions:
             return
         if "/" in (first.text or "/") or "PATH" in self._flow.assigned:
-            self.refuse(first, self.file_dirt(first), "would be run", "write the program yourself")
-        self._obeyed(name, first)
+            self.refuse(first, self.file_taint(first), "would be run", "write the program yourself")
+        self._check_code_files(name, first)
         if name in evaluators.WRAPPERS:
             self._wrapper(name, arguments, site)
         elif name in evaluators.SHELLS:
@@ -167,16 +171,18 @@ class CommandCheck:
         elif not self._languages.check(name, arguments, site):
             self._ordinary(name, arguments, site, choosing=choosing)
 
-    def _obeyed(self, name: str, first: Word) -> None:
-        """A file with the caller's text that the program runs without being told its name."""
+    def _check_code_files(self, name: str, first: Word) -> None:
+        """A file with the caller's text that the program executes without being given its name."""
         patterns = evaluators.CODE_FILES.get(name, ())
-        for file in sorted(self._flow.dirty_files):
+        for file in sorted(self._flow.tainted_files):
             if not file.startswith("$") and any(fnmatchcase(file, pattern) for pattern in patterns):
                 self.refuse(first, f"the file {file}, written from a value,", f"would be obeyed by {name}", ENUM)
 
     def _wrapper(self, name: str, arguments: Words, site: CheckSite) -> None:
         wrapper = evaluators.WRAPPERS[name]
-        operands, position, ended = wrapper.operands, 0, False
+        operands = wrapper.operands
+        position = 0
+        ended = False
         if name == "command" and any(word.text in ("-v", "-V") for word in arguments[:1]):
             return
         while position < len(arguments):
@@ -189,7 +195,7 @@ class CommandCheck:
                 self._split_string(word, arguments[position + 1 :], site)
                 return
             if start.startswith("-") and not ended:
-                self.refuse(word, word.dirt, f"is part of an option of {name}, which runs programs", ENUM)
+                self.refuse(word, word.taint, f"is part of an option of {name}, which runs programs", ENUM)
                 ended = start == "--"
                 position += 1 + (start in wrapper.valued) + 2 * (start in wrapper.paired)
             elif wrapper.assigns and re.match(r"\w+=", start):
@@ -209,26 +215,29 @@ class CommandCheck:
 
     def _assigned(self, word: Word, start: str, site: CheckSite) -> CheckSite:
         variable = start.partition("=")[0]
-        self.refuse_variable(variable, word, word.dirt)
-        return replace(site, environment=variable) if word.dirt else site
+        self.refuse_variable(variable, word, word.taint)
+        return replace(site, environment=variable) if word.taint else site
 
-    def refuse_variable(self, variable: str, word: Word, dirt: str) -> None:
+    def refuse_variable(self, variable: str, word: Word, taint: str) -> None:
         if any(fnmatchcase(variable, pattern) for pattern in evaluators.VARIABLES):
-            self.refuse(word, dirt, f"would set {variable}, which chooses what runs", "set it to a fixed value")
+            self.refuse(word, taint, f"would set {variable}, which chooses what runs", "set it to a fixed value")
 
     def _split_string(self, word: Word, behind: Words, site: CheckSite) -> None:
         spelled = re.sub(r"^(?:-\w*?S|--split-string=?)\s*", "", word.text or "")
-        self.refuse(word, word.dirt, "would be split into a command by env", ENUM)
+        self.refuse(word, word.taint, "would be split into a command by env", ENUM)
         if not spelled and behind:
-            spelled, word, behind = behind[0].text or "", behind[0], behind[1:]
-            self.refuse(word, word.dirt, "would be split into a command by env", ENUM)
+            word = behind[0]
+            spelled = word.text or ""
+            behind = behind[1:]
+            self.refuse(word, word.taint, "would be split into a command by env", ENUM)
         inner = [*(Word(word.node, (each,)) for each in spelled.split()), *behind]
         if inner:
             self._run(inner, site)
 
     def _xargs(self, options: Words, inner: Words, site: CheckSite) -> None:
-        """What xargs reads becomes words of the program: at its end, or where the placeholder stands."""
-        fed = site.fed or next((found for word in options if (found := word.dirt or self.file_dirt(word))), "")
+        """What xargs reads becomes arguments of the program: at its end, or in place of the placeholder."""
+        read_from = (word.taint or self.file_taint(word) for word in options)
+        fed = site.fed or next(filter(None, read_from), "")
         if not fed:
             if inner:
                 self._run(inner, site)
@@ -242,12 +251,13 @@ class CommandCheck:
             self._run(words, replace(site, fed=""))
 
     def _shell(self, arguments: Words, site: CheckSite) -> None:
-        """`sh -c 'code' name value…`: the code is inspected, with what stands behind it."""
+        """`sh -c 'code' name value…`: the code is inspected, with the words after it."""
         why = "would be run by a shell as code"
-        position, found, reads_input = 0, False, False
+        position = 0
+        found = reads_input = False
         while position < len(arguments):
             word = arguments[position]
-            self.refuse_code(word, why, _BEHIND_CODE)
+            self.refuse_code(word, why, _AFTER_CODE)
             start = word.text or word.start
             if not start.startswith(("-", "+")) or start == "-":
                 break
@@ -256,41 +266,42 @@ class CommandCheck:
             position += 1
             if start in ("-o", "+o", "-O", "+O", "--rcfile", "--init-file"):
                 for value in arguments[position : position + 1]:
-                    self.refuse_code(value, why, _BEHIND_CODE)
+                    self.refuse_code(value, why, _AFTER_CODE)
                 position += 1
         rest = arguments[position:]
         if found:
             self._code(rest, site, why)
         elif reads_input or not rest or STANDARD_INPUT.fullmatch(rest[0].text or ""):
             place = rest[0] if rest else Word(site.node, ())
-            self.refuse(place, site.fed, "would reach a shell as code, through its input", _BEHIND_CODE)
-            dirt = (
-                next((word.dirt for word in rest if word.dirt), "") or site.environment or self._flow.dirty_environment
-            )
-            dirt = dirt or min(self._flow.dirty_files, default="")
-            self.refuse(place, dirt, "would reach code that a shell reads from its input", _BEHIND_CODE)
+            self.refuse(place, site.fed, "would reach a shell as code, through its input", _AFTER_CODE)
+            taint = first_taint(rest) or site.environment or self._flow.tainted_environment
+            taint = taint or min(self._flow.tainted_files, default="")
+            self.refuse(place, taint, "would reach code that a shell reads from its input", _AFTER_CODE)
 
     def _code(self, rest: Words, site: CheckSite, why: str) -> None:
         if not rest:
             return
         code, behind = rest[0], rest[1:]
-        self.refuse_code(code, why, _BEHIND_CODE)
+        self.refuse_code(code, why, _AFTER_CODE)
         if any(isinstance(part, Unknown) and part.is_path for part in code.parts):
-            self.refuse(code, "{}", "is pasted into code that a shell runs", _BEHIND_CODE.replace("{{…}}", "{}"))
-        dirt = next((word.dirt for word in behind if word.dirt), "") or site.fed or site.environment
-        dirt = dirt or self._flow.dirty_environment or ("a file written from a value" if self._flow.dirty_files else "")
-        if not dirt:
+            self.refuse(code, "{}", "is pasted into code that a shell runs", _AFTER_CODE.replace("{{…}}", "{}"))
+        taint = first_taint(behind) or site.fed or site.environment or self._flow.tainted_environment
+        if not taint and self._flow.tainted_files:
+            taint = "a file written from a value"
+        if not taint:
             return
         if code.is_whole_value:
-            self.refuse(code, dirt, f"would reach code that is not fixed: {text_of(code.node)}", "write the code there")
+            self.refuse(
+                code, taint, f"would reach code that is not fixed: {text_of(code.node)}", "write the code there"
+            )
         names = {site.environment, *self.environment()} - {""}
-        if behind and behind[0].dirt:
+        if behind and behind[0].taint:
             names.add("0")
         self._nested(_as_code(code), code.node, site, frozenset(names))
 
     def environment(self) -> set[str]:
         flow = self._flow
-        return set(flow.names) if flow.dirty_environment else set()
+        return set(flow.names) if flow.tainted_environment else set()
 
     def _same_shell(self, name: str, arguments: Words, site: CheckSite) -> None:
         for word in arguments:
@@ -312,7 +323,7 @@ class CommandCheck:
                 break
             raw = text_of(word.node)
             named = self._flow.mentions(raw if name == "let" else "".join(re.findall(r"\[.*", raw)))
-            self.refuse(word, word.dirt or named, f"would be evaluated by {name!r}", fix)
+            self.refuse(word, word.taint or named, f"would be evaluated by {name!r}", fix)
         if name == "coproc" and arguments:
             self._run(arguments, replace(site, fed=site.fed or "what is written to a coprocess"))
 
@@ -324,7 +335,7 @@ class CommandCheck:
         if not sends:
             place = arguments[0] if arguments else Word(site.node, ())
             self.refuse(place, site.fed, f"would reach {name} as code, through its input", ENUM)
-        if site.fed or site.environment or self._flow.dirty_environment:
+        if site.fed or site.environment or self._flow.tainted_environment:
             joined = " ".join(_as_code(word) for word in operands[1:] or operands)
             if joined and name in ("ssh", "su", "watch", "script", "parallel"):
                 self._nested(joined, arguments[0].node, site, frozenset(self.environment()))
@@ -344,27 +355,29 @@ class CommandCheck:
         elif name in _CONTAINERS:
             self._contained(arguments)
         for index, word in enumerate(arguments):
-            if word.text is not None and plain_name(word.text) in _FOUND_LATER and (index or "/" not in name):
+            if word.text is not None and plain_name(word.text) in _RECOGNISED_ANYWHERE and (index or "/" not in name):
                 self._run(arguments[index:], site, choosing=False)
 
     def _contained(self, arguments: Words) -> None:
-        """`docker exec container program`, `docker run image program`. A word behind an option may be the option's."""
+        """`docker exec container program`, `docker run image program`. A word after an option may be the option's."""
         texts = [word.text or word.start for word in arguments]
         at = next((index for index, text in enumerate(texts) if text in _RUN_IN_CONTAINER), len(texts))
         if any(text.startswith("--entrypoint") for text in texts):
             return
-        certain, before = 0, ""
+        certain = 0
+        before = ""
         for word, text in zip(arguments[at + 1 :], texts[at + 1 :], strict=True):
             if text.startswith("-"):
                 before = text
                 continue
             if certain == 1:
-                self.refuse(word, word.dirt, "would choose the program that runs", _ENTRYPOINT)
+                self.refuse(word, word.taint, "would choose the program that runs", _ENTRYPOINT)
             plain = not before or "=" in before or before in evaluators.RUNNERS["docker"].flags or before == "--"
-            certain, before = certain + plain, ""
+            certain += plain
+            before = ""
 
     def _launched(self, name: str, arguments: Words, site: CheckSite) -> None:
-        """The program that stands behind `run` or `exec`; `npm run` names a script of the package instead."""
+        """The program after `run` or `exec`; `npm run` names a script of the package instead."""
         starts = ("exec", "x", "dlx") if name in ("npm", "pnpm", "yarn") else ("exec", "run", "tool")
         at = next((index for index, word in enumerate(arguments) if word.text in starts), len(arguments))
         inner = list(arguments[at + 1 :])
@@ -374,14 +387,15 @@ class CommandCheck:
             self._run(inner, site)
 
     def _find(self, arguments: Words, site: CheckSite) -> Words:
-        """The arguments that are its own, not those of programs that it runs."""
+        """Returns find's own arguments, without those of programs that it runs."""
         spelled = [word.text for word in arguments]
-        index = next((at for at, word in enumerate(spelled) if word in _EXECUTED), None)
+        index = next((at for at, word in enumerate(spelled) if word in _FIND_EXEC), None)
         if index is None:
             return arguments
         end = next((at for at in range(index, len(spelled)) if spelled[at] in (";", "+")), len(spelled))
-        chosen = next((word.dirt for word in arguments if word.dirt), "")
-        chosen = chosen or (self._flow.dirty_files and "a file written from a value") or ""
+        chosen = first_taint(arguments)
+        if not chosen and self._flow.tainted_files:
+            chosen = "a file written from a value"
         found = Unknown("{}", chosen and f"what find finds ({chosen})", is_path=True)
         inner = [_with_placeholder(word, "{}", found) for word in arguments[index + 1 : end]]
         for before, word in zip([None, *inner], inner, strict=False):
@@ -394,7 +408,7 @@ class CommandCheck:
 
 
 def _as_code(word: Word) -> str:
-    """The text of a word that is code. What is put into it before a shell reads it stays visible as a variable."""
+    """The text of a word that is code. Expansions stay visible as variables."""
     return "".join(part if isinstance(part, str) else f"${{{part.variable or '_unknown_'}}}" for part in word.parts)
 
 

@@ -1,6 +1,7 @@
-"""Data flow: which variables, functions and files of a script hold values of the caller.
+"""Taint analysis: which variables, functions and files hold values of the caller.
 
-Over-matching: what a program prints, or reads from its input, counts as the caller's where the caller's values went in.
+Over-approximates: what a program prints, or reads from its input, counts as the caller's if the caller's values went
+in.
 """
 
 import re
@@ -8,7 +9,17 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 
 from toolreeve.core.evaluators import AWKS, COMPILERS, COPIERS, INTERPRETERS, SEDS, SQL_DIALECTS, WRITERS, plain_name
-from toolreeve.scripted.words import EXPANSIONS, REFERENCE, Node, ValueHole, Word, WordReader, text_of, walk
+from toolreeve.scripted.words import (
+    EXPANSIONS,
+    REFERENCE,
+    Node,
+    ValueHole,
+    Word,
+    WordReader,
+    first_taint,
+    text_of,
+    walk,
+)
 
 _FROM_OUTSIDE = frozenset(
     {*map(str, range(1, 10)), "@", "*", "REPLY", "MAPFILE", "BASH_REMATCH", "OPTARG", "COPROC", "_"}
@@ -30,8 +41,8 @@ def is_input(redirect: Node) -> bool:
 
 
 class DataFlow:
-    """`holes` are the references of this text, by their index in the array; `outer` are names, and `files`
-    files, that a shell around this one has filled."""
+    """`holes` are the references of this text, by their index in the array; `outer` are names, and `files` files, that
+    an outer shell has tainted."""
 
     def __init__(
         self,
@@ -40,71 +51,76 @@ class DataFlow:
         outer: frozenset[str] = frozenset(),
         files: frozenset[str] = frozenset(),
     ) -> None:
-        self.root, self.holes, self._outer = root, holes, outer
-        self.integers, self.maps, self.references, self.exported = set[str](), set[str](), set[str](), set[str]()
+        self.root = root
+        self.holes = holes
+        self._outer = outer
+        self.integers: set[str] = set()
+        self.maps: set[str] = set()
+        self.references: set[str] = set()
+        self.exported: set[str] = set()
         self.names: set[str] = {*_FROM_OUTSIDE, *outer}
         self.functions: dict[str, Node] = {}
-        self.dirty_functions: set[str] = set()
-        self.dirty_files: set[str] = set(files)
+        self.tainted_functions: set[str] = set()
+        self.tainted_files: set[str] = set(files)
         self.assigned: dict[str, list[Node]] = {}
         self.fed: dict[int, str] = {}
         self._exports_all = False
-        self._reader = WordReader(holes, self.dirt)
+        self._reader = WordReader(holes, self.taint)
         self._nodes = list(walk(root))
         self._find_declared()
         self.spread()
 
     def spread(self) -> None:
-        """Follow the caller's text until nothing new is found."""
+        """Propagate the taint until nothing new is found."""
         while self._grow():
             pass
 
     def word(self, node: Node) -> Word:
         return self._reader.word(node)
 
-    def dirt(self, node: Node) -> str:
-        """What of the caller's is in there, as a person would name it; empty for nothing."""
+    def taint(self, node: Node) -> str:
+        """The caller's value in a node, as a person would name it; empty if there is none."""
         for found in REFERENCE.findall(text_of(node)):
             hole = self.holes[int(found)]
-            if hole.dirty:
+            if hole.tainted:
                 return hole.label
         for part in walk(node):
-            if dirt := self._dirt_of_part(part, whole=part.id == node.id):
-                return dirt
+            if taint := self._taint_of_part(part, whole=part.id == node.id):
+                return taint
         return ""
 
-    def _dirt_of_part(self, part: Node, *, whole: bool) -> str:
+    def _taint_of_part(self, part: Node, *, whole: bool) -> str:
         if part.type in EXPANSIONS:
             for each in walk(part):
                 name = text_of(each)
                 if each.type.endswith("variable_name") and (name in self.names or re.fullmatch("[1-9][0-9]*", name)):
                     return f"${name}"
-                if not whole and f"${name}" in self.dirty_files:
+                if not whole and f"${name}" in self.tainted_files:
                     return f"the file ${name}"
-        elif part.type == "command_name" and text_of(part) in self.dirty_functions:
+        elif part.type == "command_name" and text_of(part) in self.tainted_functions:
             return f"what {text_of(part)} prints"
-        elif part.type == "word" and self.dirty_files and self.is_dirty_file(text_of(part)):
+        elif part.type == "word" and self.tainted_files and self.is_tainted_file(text_of(part)):
             return f"the file {text_of(part)}"
         return ""
 
     def mentions(self, text: str) -> str:
-        """As `dirt`, for arithmetic, where a name needs no `$`."""
+        """As `taint`, for arithmetic, where a name needs no `$`."""
         for found in REFERENCE.findall(text):
-            if self.holes[int(found)].dirty:
+            if self.holes[int(found)].tainted:
                 return self.holes[int(found)].label
         own = REFERENCE.sub(" ", text)
         named = [*_IDENTIFIER.findall(own), *re.findall(r"\$\{?([0-9@*])", own)]
         return next((name for name in named if name in self.names), "")
 
-    def is_dirty_file(self, path: str) -> bool:
-        """By its last name, because a script may change its directory."""
+    def is_tainted_file(self, path: str) -> bool:
+        """By its last component, because a script may change its directory."""
         name = _last_name(path)
-        if not name or not self.dirty_files:
+        if not name or not self.tainted_files:
             return False
-        return any(fnmatchcase(dirty, name) for dirty in self.dirty_files if dirty != ANY_FILE)
+        return any(fnmatchcase(tainted, name) for tainted in self.tainted_files if tainted != ANY_FILE)
 
     def constants(self, name: str) -> list[str] | None:
-        """The texts that a variable may hold, or None where they are not fixed."""
+        """The texts that a variable may hold, or None if they are not fixed."""
         if name in self.names or name not in self.assigned:
             return None
         texts = [self.word(value).text for value in self.assigned[name] if value.type != "array"]
@@ -112,7 +128,7 @@ class DataFlow:
         return fixed if fixed and len(fixed) == len(self.assigned[name]) else None
 
     def only_assigned(self, name: str) -> Words | None:
-        """What `name=…` puts into a variable; None where something else may fill it, or it is filled from itself."""
+        """What `name=…` puts into a variable; None if something else may set it, or it is set from itself."""
         values = self.assigned.get(name, [])
         if not values or name in _FROM_OUTSIDE or name in self._outer or name in self.references:
             return None
@@ -123,13 +139,13 @@ class DataFlow:
         return [self.word(value) for value in values]
 
     def _refers(self, value: Node) -> bool:
-        """Whether it holds an expansion of something else than a value."""
+        """Whether it contains an expansion of something other than a value."""
         return any(
             part.type in EXPANSIONS and REFERENCE.fullmatch(text_of(part).strip()) is None for part in walk(value)
         )
 
     def elements(self, name: str) -> Words | None:
-        """The words of an array, in the order of the script; None where something else fills it."""
+        """The words of an array, in the order of the script; None if something else sets it."""
         values = self.assigned.get(name, [])
         if not values or any(value.type != "array" for value in values):
             return None
@@ -150,14 +166,17 @@ class DataFlow:
         flags = "".join(text_of(each) for each in node.children if text_of(each).startswith("-"))
         named = [each for each in node.children if each.type in ("variable_assignment", "variable_name")]
         names = {_name_of(each) for each in named}
-        self.integers |= names if "i" in flags else set()
-        self.maps |= names if "A" in flags else set()
-        self.references |= names if "n" in flags else set()
+        if "i" in flags:
+            self.integers |= names
+        if "A" in flags:
+            self.maps |= names
+        if "n" in flags:
+            self.references |= names
         if "x" in flags or text_of(node).startswith("export"):
             self.exported |= names
 
     def _size(self) -> int:
-        return len(self.names) + len(self.dirty_files) + len(self.dirty_functions) + len(self.fed)
+        return len(self.names) + len(self.tainted_files) + len(self.tainted_functions) + len(self.fed)
 
     def _grow(self) -> bool:
         before = self._size()
@@ -165,38 +184,38 @@ class DataFlow:
             if (step := _STEPS.get(node.type)) is not None:
                 step(self, node)
         for name, body in self.functions.items():
-            if self.dirt(body.child_by_field_name("body")):
-                self.dirty_functions.add(name)
+            if self.taint(body.child_by_field_name("body")):
+                self.tainted_functions.add(name)
         return self._size() > before
 
     @property
-    def dirty_environment(self) -> str:
-        """A name that programs find in their environment with the caller's text in it."""
+    def tainted_environment(self) -> str:
+        """An exported variable with the caller's text in it."""
         own = self.names - _FROM_OUTSIDE
         candidates = own if self._exports_all else own & self.exported
         return min(candidates, default="")
 
     def _assignment(self, node: Node) -> None:
         value = node.child_by_field_name("value")
-        if value is not None and self.dirt(value):
+        if value is not None and self.taint(value):
             self.names.add(_name_of(node))
 
     def _expansion(self, node: Node) -> None:
         """`${name:=value}` is an assignment too."""
         found = _ASSIGNS.match(text_of(node).strip())
-        if found and self.dirt(node):
+        if found and self.taint(node):
             self.names.add(found[1])
 
     def _loop(self, node: Node) -> None:
-        if any(self.dirt(value) for value in node.children_by_field_name("value")):
+        if any(self.taint(value) for value in node.children_by_field_name("value")):
             self.names.add(text_of(node.child_by_field_name("variable")))
 
     def _pipeline(self, node: Node) -> None:
-        dirt = ""
+        taint = ""
         for stage in (each for each in node.children if each.is_named):
-            if dirt:
-                self.feed(stage, dirt)
-            dirt = dirt or self.dirt(stage)
+            if taint:
+                self.feed(stage, taint)
+            taint = taint or self.taint(stage)
 
     def _redirect(self, node: Node) -> None:
         owner = node.parent
@@ -206,37 +225,37 @@ class DataFlow:
         body = owner.child_by_field_name("body") if owner.type == "redirected_statement" else owner
         if body is None or re.match(r"exec\s*$", text_of(body)):
             body = self.root
-        dirt = self._written(body)
-        if not dirt:
+        taint = self._written(body)
+        if not taint:
             return
         for target in node.children_by_field_name("destination") or node.children[-1:]:
-            self._soil(self.word(target))
+            self._taint_file(self.word(target))
             for inner in walk(target):
                 if inner.type == "process_substitution":
-                    self.feed(inner, dirt)
+                    self.feed(inner, taint)
 
     def _feed_from(self, redirect: Node, owner: Node) -> None:
-        dirt = self.dirt(redirect)
-        if not dirt:
+        taint = self.taint(redirect)
+        if not taint:
             return
         is_exec = re.match(r"exec\s*(?:\d*|\{\w+\})<", text_of(owner).lstrip())
-        self.feed(self.root if is_exec else owner, dirt)
+        self.feed(self.root if is_exec else owner, taint)
 
     def _written(self, body: Node) -> str:
         for part in walk(body):
             if part.type == "command" and part.id in self.fed:
                 return self.fed[part.id]
-        return self.dirt(body)
+        return self.taint(body)
 
-    def feed(self, node: Node, dirt: str) -> None:
-        """All commands below may find the caller's text in their input; so may the functions that they call."""
+    def feed(self, node: Node, taint: str) -> None:
+        """All commands below may read the caller's text from their input; so may the functions that they call."""
         for part in walk(node):
             if part.type != "command" or part.id in self.fed:
                 continue
-            self.fed[part.id] = dirt
+            self.fed[part.id] = taint
             name = part.child_by_field_name("name")
             if name is not None and text_of(name) in self.functions:
-                self.feed(self.functions[text_of(name)], dirt)
+                self.feed(self.functions[text_of(name)], taint)
 
     def _command(self, node: Node) -> None:
         words = [self.word(each) for each in node.children if each.type not in (*_REDIRECTS, "variable_assignment")]
@@ -250,25 +269,25 @@ class DataFlow:
         if name == "coproc":
             self.feed(node, "what is written to a coprocess")
         held = self.fed.get(node.id, "") or self._named_file(words)
-        dirt = held or next((word.dirt for word in words if word.dirt), "")
-        if not dirt:
+        taint = held or first_taint(words)
+        if not taint:
             return
         for part in walk(node):
             if part.type == "process_substitution" and text_of(part).startswith(">("):
-                self.feed(part, dirt)
-        self._write(words, holds_dirt=bool(held))
+                self.feed(part, taint)
+        self._write(words, holds_taint=bool(held))
         if name in PROGRAMMED:
             self._write_by_program(words)
         if held and (
             name in ("patch", "cpio") or (name == "git" and len(words) > 1 and words[1].text in ("apply", "am"))
         ):
-            self.dirty_files.add(ANY_FILE)
+            self.tainted_files.add(ANY_FILE)
 
     def _named_file(self, words: Words) -> str:
-        return next((str(word.text) for word in words[1:] if self.is_dirty_file(word.text or "")), "")
+        return next((str(word.text) for word in words[1:] if self.is_tainted_file(word.text or "")), "")
 
-    def _write(self, words: Words, *, holds_dirt: bool) -> None:
-        """Files that a program writes by itself, when what it reads is the caller's, or the caller chooses it."""
+    def _write(self, words: Words, *, holds_taint: bool) -> None:
+        """Files that a program writes by itself, if its input is the caller's, or the caller chooses it."""
         names = [plain_name(word.text or "") for word in words]
         at = next((index for index, name in enumerate(names[:4]) if name in WRITERS), None)
         if at is None:
@@ -278,30 +297,30 @@ class DataFlow:
             if names[at] in ("curl", "wget"):
                 chosen = re.fullmatch(r"-\w*[oO]|--output|--output-document", before) is not None
             else:
-                chosen = holds_dirt or (names[at] in COPIERS and not word.dirt)
+                chosen = holds_taint or (names[at] in COPIERS and not word.taint)
             if chosen and not word.start.startswith("-"):
-                self._soil(word)
+                self._taint_file(word)
             before = word.text or ""
-        if holds_dirt and names[at] in COMPILERS:
-            self.dirty_files.add("a.out")
+        if holds_taint and names[at] in COMPILERS:
+            self.tainted_files.add("a.out")
 
     def _write_by_program(self, words: Words) -> None:
         """A program in awk, Python or SQL may write to any file that it names."""
         for word in words[1:]:
             for found in _FILE_IN_CODE.finditer(word.shape):
-                self.dirty_files |= {_last_name(found[1] or found[0])} - {""}
+                self.tainted_files |= {_last_name(found[1] or found[0])} - {""}
 
-    def _soil(self, word: Word) -> None:
+    def _taint_file(self, word: Word) -> None:
         """The caller's text is written to this file."""
         texts = [word.text] if word.text is not None else self._spellings(word)
         for text in texts:
             if not re.match(r"-|/dev/(?:null|std|fd|tty)", text):
-                self.dirty_files |= {_last_name(text.rpartition("=")[2])} - {""}
+                self.tainted_files |= {_last_name(text.rpartition("=")[2])} - {""}
 
     def _spellings(self, word: Word) -> list[str]:
         """What is known of a name that is not fixed."""
         found = [word.end] if "/" in word.end else []
-        if word.dirt:
+        if word.taint:
             found.append(ANY_FILE)
         for part in word.parts:
             if not isinstance(part, str) and part.variable:
@@ -331,7 +350,7 @@ def _name_of(node: Node) -> str:
 
 
 def _filled(words: Words) -> set[str]:
-    """Variables that a command fills from its input; `printf -v n %d` makes a number of whatever it is given."""
+    """Variables that a command sets from its input; `printf -v n %d` always produces a number."""
     texts = [word.text or "" for word in words]
     while texts and texts[0] in ("command", "builtin"):
         texts = texts[1:]
@@ -345,7 +364,7 @@ def _filled(words: Words) -> set[str]:
 
 
 def _may_fill(node: Node, name: str) -> bool:
-    """Whether a command is told the name of a variable, code in quotes mentions it, or a loop fills it."""
+    """Whether a command gets the name of a variable, quoted code mentions it, or a loop sets it."""
     if node.type == "word":
         return re.fullmatch(rf"(?:-v)?{name}(?:\[.*|=.*)?", text_of(node), re.DOTALL) is not None
     if node.type in ("raw_string", "string_content", "ansi_c_string"):

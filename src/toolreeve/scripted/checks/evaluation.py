@@ -1,6 +1,6 @@
-"""Evaluation check: where bash, or a program that it starts, would take a value for code.
+"""Evaluation check: where bash, or a program it starts, would evaluate a value.
 
-Values are never part of the script's text, so nothing is parsed that the author did not write. What is left are places
+Values are never part of the script's text, so nothing is parsed that the author did not write. What remains are places
 that evaluate a second time: names of programs, `eval`, arithmetic, `sh -c`, interpreters. They are refused when the
 tool is loaded. Fails closed: a script that the grammar does not understand is refused too.
 """
@@ -27,18 +27,18 @@ _INDIRECT = re.compile(r"^\$\{!(\w+)(?!\[[@*]\]\}|[*@]\})")
 _NAMES_A_VARIABLE = (("printf", "-v"), ("test", "-v"), ("test", "-R"), ("[", "-v"), ("[", "-R"))
 _TEST_OPERATORS = ("-v", "-R")
 _NUMBER = 'turn it into a number first: printf -v n %d "$x"'
-_DEEPEST = 5
+_MAX_DEPTH = 5
 
 
 def find_beginnings(script: str, holes: Mapping[int, ValueHole]) -> Beginnings:
-    """What the value of a hole, by its number, may not begin with. Raises TemplateProblem where it would be code."""
-    if not any(hole.dirty for hole in holes.values()):
+    """What the value of a hole, by its number, may not begin with. Raises TemplateProblem if it would be code."""
+    if not any(hole.tainted for hole in holes.values()):
         return {}
     return _Inspector(script, holes).inspect()
 
 
 class _Inspector:
-    """`outer` are names, and `files` files, that hold the caller's text already; `fed` is what its input holds."""
+    """`outer` are names, and `files` files, that are tainted already; `fed` is the taint of its input."""
 
     def __init__(
         self,
@@ -55,15 +55,18 @@ class _Inspector:
 
         parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
         self._root: Node = parser.parse(masked(script.encode())).root_node
-        self._script, self._holes = script, holes
-        self._outer, self._files = outer, files
-        self._fed, self._depth = fed, depth
+        self._script = script
+        self._holes = holes
+        self._outer = outer
+        self._files = files
+        self._fed = fed
+        self._depth = depth
         self._beginnings: Beginnings = {}
 
     def inspect(self) -> Beginnings:
         if self._root.has_error:
-            wrong = next(node for node in walk(self._root) if node.type == "ERROR" or node.is_missing)
-            raise self._problem(wrong, f"is not understood as bash: {text_of(wrong)[:40]!r}", "spell it more plainly")
+            error = next(node for node in walk(self._root) if node.type == "ERROR" or node.is_missing)
+            raise self._problem(error, f"is not understood as bash: {text_of(error)[:40]!r}", "write it more simply")
         self._require_quoted()
         self._flow = DataFlow(self._root, self._holes, self._outer, self._files)
         if self._fed:
@@ -77,10 +80,10 @@ class _Inspector:
         return self._beginnings
 
     def _nested(self, code: str, node: Node, site: CheckSite, names: frozenset[str]) -> None:
-        """Code that a shell gets as a word. What it refers to is the caller's where the names are."""
-        if self._depth >= _DEEPEST:
-            raise self._problem(node, "shells are nested too deeply here", "spell it more plainly")
-        files = frozenset(self._flow.dirty_files)
+        """Code that a shell gets as an argument. The given names are tainted in it."""
+        if self._depth >= _MAX_DEPTH:
+            raise self._problem(node, "shells are nested too deeply here", "write it more simply")
+        files = frozenset(self._flow.tainted_files)
         try:
             view = read_quoting(code).view
             _Inspector(view, {}, outer=names, files=files, fed=site.fed, depth=self._depth + 1).inspect()
@@ -105,20 +108,20 @@ class _Inspector:
                 raise self._problem(node, f"{name} is a name reference, which evaluates values", "do not declare it -n")
 
     def _begin(self, word: Word, beginnings: tuple[str, ...]) -> None:
-        """The hole that a word begins with may not begin with any of these."""
+        """The hole at the start of a word may not begin with any of these."""
         leading = word.leading
-        if leading is not None and leading.hole is not None and leading.hole.dirty:
+        if leading is not None and leading.hole is not None and leading.hole.tainted:
             self._beginnings.setdefault(leading.hole.number, set()).update(beginnings)
 
     def _problem(self, node: Node, text: str, fix: str = "") -> TemplateProblem:
         return TemplateProblem(text, line=node.start_point.row + 1, fix=fix)
 
-    def _refuse(self, node: Node, dirt: str, why: str, fix: str = "") -> None:
-        if dirt:
-            raise self._problem(node, f"{dirt} {why}", fix)
+    def _refuse(self, node: Node, taint: str, why: str, fix: str = "") -> None:
+        if taint:
+            raise self._problem(node, f"{taint} {why}", fix)
 
     def _require_quoted(self) -> None:
-        """Two readers must agree: each reference is an expansion inside double quotes."""
+        """Both parsers must agree: each reference is an expansion inside double quotes."""
         seen = 0
         for node in walk(self._root):
             if node.type == "expansion" and is_reference(node):
@@ -139,19 +142,19 @@ class _Inspector:
         for each in nodes[1:]:
             self._refuse(each, self._split(each), "is split into words", 'put it in double quotes: "$x"')
             if has_braces(each):
-                self._refuse(each, self._flow.dirt(each), "is part of a brace expansion", "write the words out")
+                self._refuse(each, self._flow.taint(each), "is part of a brace expansion", "write the words out")
         words = [self._flow.word(each) for each in nodes]
-        own = [each for each in node.children if each.type == "variable_assignment" and self._flow.dirt(each)]
+        own = [each for each in node.children if each.type == "variable_assignment" and self._flow.taint(each)]
         environment = text_of(own[0].child_by_field_name("name")) if own else ""
         self._commands.check(words, CheckSite(node=node, fed=self._flow.fed.get(node.id, ""), environment=environment))
         self._restrict(words[0].text or "", words[1:])
 
     def _split(self, word: Node) -> str:
-        """A variable of the caller's that stands unquoted."""
+        """A tainted variable that is unquoted."""
         parts = word.children if word.type == "concatenation" else (word,)
         for node in parts:
             if node.type in ("simple_expansion", "expansion") and not is_reference(node):
-                return self._flow.dirt(node)
+                return self._flow.taint(node)
         return ""
 
     def _restrict(self, name: str, arguments: list[Word]) -> None:
@@ -161,8 +164,10 @@ class _Inspector:
             if name in ("test", "["):
                 self._begin(word, _TEST_OPERATORS)
                 if word.leading is not None and word.leading.hole is None and index + 1 < len(arguments):
-                    dirt = arguments[index + 1].dirt if word.leading.dirt else ""
-                    self._refuse(word.node, dirt, "would be what a test of the caller's choice is about", "use [[ … ]]")
+                    taint = arguments[index + 1].taint if word.leading.taint else ""
+                    self._refuse(
+                        word.node, taint, "would be what a test of the caller's choice is about", "use [[ … ]]"
+                    )
             if (name, before) in _NAMES_A_VARIABLE or (name == "printf" and re.match("-v.", word.shape, re.DOTALL)):
                 self._refuse(word.node, self._naming(word.node), "would name a variable", "write the name yourself")
             if name == "printf" and index == 0:
@@ -170,34 +175,34 @@ class _Inspector:
             before = word.text or ""
 
     def _assignment(self, node: Node) -> None:
-        target, value = node.child_by_field_name("name"), node.child_by_field_name("value")
-        name = text_of(target).partition("[")[0]
+        name = text_of(node.child_by_field_name("name")).partition("[")[0]
+        value = node.child_by_field_name("value")
         if value is None:
             return
-        dirt = self._flow.dirt(value)
-        self._commands.refuse_variable(name, self._flow.word(value), dirt)
+        taint = self._flow.taint(value)
+        self._commands.refuse_variable(name, self._flow.word(value), taint)
         if name in self._flow.integers:
-            dirt = self._flow.mentions(text_of(value))
-            self._refuse(node, dirt, f"would be evaluated: {name} is an integer variable", "do not declare it -i")
+            taint = self._flow.mentions(text_of(value))
+            self._refuse(node, taint, f"would be evaluated: {name} is an integer variable", "do not declare it -i")
         if value.type == "array" and name not in self._flow.maps:
             for element in value.children:
                 if text_of(element).startswith("["):
                     index = text_of(element).partition("]=")[0]
-                    self._refuse(element, self._flow.mentions(index), "stands in a subscript", "declare the array -A")
+                    self._refuse(element, self._flow.mentions(index), "is in a subscript", "declare the array -A")
 
     def _naming(self, word: Node) -> str:
-        """What of the caller's is in the name of a variable. Subscripts are evaluated even where they are quoted."""
-        return self._flow.dirt(word) or self._flow.mentions("".join(re.findall(r"\[.*", text_of(word))))
+        """The taint in the name of a variable. Subscripts are evaluated even if they are quoted."""
+        return self._flow.taint(word) or self._flow.mentions("".join(re.findall(r"\[.*", text_of(word))))
 
     def _declaration(self, node: Node) -> None:
         flags = "".join(text_of(each) for each in node.children if text_of(each).startswith("-"))
         for each in node.children:
-            dirt = self._flow.dirt(each)
+            taint = self._flow.taint(each)
             if each.type != "variable_assignment":
-                self._refuse(each, dirt, "would name a variable", "write the name yourself")
+                self._refuse(each, taint, "would name a variable", "write the name yourself")
             elif set(flags) & {"i", "n"}:
-                dirt = self._flow.mentions(text_of(each).partition("=")[2])
-                self._refuse(each, dirt, "would be evaluated by the declaration", "declare it without -i and -n")
+                taint = self._flow.mentions(text_of(each).partition("=")[2])
+                self._refuse(each, taint, "would be evaluated by the declaration", "declare it without -i and -n")
 
     def _unset(self, node: Node) -> None:
         self._refuse(node, self._naming(node), "would name a variable", "write the name yourself")
@@ -236,7 +241,7 @@ class _Inspector:
         if (indirect := _INDIRECT.match(text)) and indirect[1] in self._flow.names:
             raise self._problem(node, f"${indirect[1]} would name a variable", "write the name yourself")
         if text.endswith("@P}"):
-            self._refuse(node, self._flow.dirt(node), "would be expanded as a prompt", "leave @P out")
+            self._refuse(node, self._flow.taint(node), "would be expanded as a prompt", "leave @P out")
 
     _CHECKS: ClassVar[Mapping[str, Callable[[Any, Node], None]]] = {
         "command": _command,

@@ -1,7 +1,7 @@
-"""Language check: values beside or inside programs in Python, Perl, awk, sed and jq.
+"""Language check: values beside or inside Python, Perl, awk, sed and jq programs.
 
-A value is never part of such a program, unless a filter has made a literal of it. A program that is written in the
-script and evaluates data gets no value at all.
+A value is never part of such a program, unless a filter has made a literal of it. A program in the script that
+evaluates data gets no value at all.
 """
 
 import re
@@ -12,12 +12,12 @@ from toolreeve.core.evaluators import Interpreter
 from toolreeve.scripted.checks.check_site import Checker, CheckSite
 from toolreeve.scripted.checks.literals import jq_problem
 from toolreeve.scripted.checks.sql import SqlCheck
-from toolreeve.scripted.words import Word, text_of
+from toolreeve.scripted.words import Word, first_taint, text_of
 
 Words = Sequence[Word]
 STANDARD_INPUT = re.compile(r"-|/dev/stdin|/dev/fd/\d+|/proc/self/fd/\d+")
 _ENUM = "give the parameter an `enum`, or write the word yourself"
-_ARGUMENT = "pass it as an argument behind the code, and read it there"
+_ARGUMENT = "pass it as an argument after the code, and read it there"
 _AWK_REGEX = re.compile(r"(?<=[(,;{}!~&|\s])/(?:[^/\\\n]|\\.)+/|^/(?:[^/\\\n]|\\.)+/")
 _AWK_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 _AWK_RUNS = re.compile(r"\bsystem\b|(?<!\|)\|(?!\|)|@")
@@ -32,7 +32,7 @@ class LanguageCheck:
         self._statements = SqlCheck(checker)
 
     def check(self, name: str, arguments: Words, site: CheckSite) -> bool:
-        """False where the program is none of these. Raises TemplateProblem."""
+        """False if the program is none of these. Raises TemplateProblem."""
         if (interpreter := evaluators.INTERPRETERS.get(name)) is not None:
             self._interpreter(name, interpreter, arguments, site)
         elif name in evaluators.AWKS:
@@ -47,13 +47,14 @@ class LanguageCheck:
             return False
         return True
 
-    def _refuse(self, word: Word, dirt: str, why: str, fix: str) -> None:
-        self._checker.refuse(word, dirt, why, fix)
+    def _refuse(self, word: Word, taint: str, why: str, fix: str) -> None:
+        self._checker.refuse(word, taint, why, fix)
 
     def _interpreter(self, name: str, interpreter: Interpreter, arguments: Words, site: CheckSite) -> None:
         why = f"would be code for {name}"
         codes: list[str] = []
-        position, has_code = 0, False
+        position = 0
+        has_code = False
         while position < len(arguments):
             word = arguments[position]
             start = word.text if word.text is not None else word.start
@@ -82,8 +83,8 @@ class LanguageCheck:
         evaluates = (module or "").partition(".")[0] in evaluators.MODULES
         for index, word in enumerate(words):
             if index == 0 or evaluates:
-                dirt = word.dirt or (site.fed if evaluates else "")
-                self._refuse(word, dirt, f"would be evaluated by python -m {module or ''}".rstrip(), _ENUM)
+                taint = word.taint or (site.fed if evaluates else "")
+                self._refuse(word, taint, f"would be evaluated by python -m {module or ''}".rstrip(), _ENUM)
 
     def _behind_code(
         self, name: str, interpreter: Interpreter, rest: Words, site: CheckSite, codes: Sequence[str]
@@ -96,31 +97,32 @@ class LanguageCheck:
             if not codes:
                 place = script or Word(site.node, ())
                 self._refuse(place, site.fed, f"would reach {name} as code, through its input", _ARGUMENT)
-        given = next((word.dirt for word in rest if word.dirt), "")
+        given = first_taint(rest)
         if not codes and name not in ("python", "node"):
             place = script or Word(site.node, ())
             self._refuse(place, given, f"would reach code that {name} reads from its input", "put the code behind -e")
         self._data(name, rest, " ".join(codes))
-        dirt = given or site.fed or site.environment or self._checker.flow.dirty_environment
-        program = " ".join([*codes, text_of(site.statement)]) if dirt else ""
+        taint = given or site.fed or site.environment or self._checker.flow.tainted_environment
+        program = " ".join([*codes, text_of(site.statement)]) if taint else ""
         if found := re.search(interpreter.evaluates, program):
             place = rest[0] if rest else Word(site.node, ())
             fix = f"do without {found[0]!r} in it, or put the code into a file of its own"
-            self._refuse(place, dirt, f"would reach code for {name} that may evaluate it", fix)
+            self._refuse(place, taint, f"would reach code for {name} that may evaluate it", fix)
 
     def _data(self, name: str, rest: Words, codes: str) -> None:
-        """Behind code, most interpreters still look for options; perl opens what it reads by `-n` with a shell."""
+        """After the code, most interpreters still look for options; perl opens what it reads by `-n` with a shell."""
         ended = False
         for word in rest:
             if name == "perl" and re.search(r"(?:^|\s)-\w*[np]", codes):
                 fix = "let it read its input: perl -ne '…' < \"{{…}}\""
-                self._refuse(word, word.dirt, "would be opened by perl, which can run it", fix)
+                self._refuse(word, word.taint, "would be opened by perl, which can run it", fix)
             if codes and name != "python" and not ended:
                 self._checker.begin(word, ("-",), f"could be an option of {name}")
             ended = ended or word.text == "--"
 
     def _awk(self, name: str, arguments: Words, site: CheckSite) -> None:
-        why, fix = f"would be code for {name}", "awk -v x={{…}} '… x …', or ENVIRON"
+        why = f"would be code for {name}"
+        fix = "awk -v x={{…}} '… x …', or ENVIRON"
         programs, operands = self._split(
             arguments,
             valued="-v -F --assign --field-separator",
@@ -138,36 +140,39 @@ class LanguageCheck:
         from_file = any(re.match(r"-f|--file", word.text or "") for word in arguments)
         if any(STANDARD_INPUT.fullmatch(word.text or "") for word in programs) and from_file:
             self._refuse(programs[0], site.fed, f"would reach {name} as code, through its input", fix)
-        dirt = next((word.dirt for word in arguments if word.dirt), "") or site.fed
-        dirt = dirt or site.environment or self._checker.flow.dirty_environment
+        taint = first_taint(arguments) or site.fed
+        taint = taint or site.environment or self._checker.flow.tainted_environment
         if _AWK_RUNS.search(bare):
             place = programs[0] if programs else Word(site.node, ())
             self._refuse(
-                place, dirt, f"would reach a program of {name} that runs commands", "do without system() and |"
+                place, taint, f"would reach a program of {name} that runs commands", "do without system() and |"
             )
 
     def _sed(self, name: str, arguments: Words, site: CheckSite) -> None:
-        why, fix = f"would be code for {name}", "use another tool for it, or an `enum`"
+        why = f"would be code for {name}"
+        fix = "use another tool for it, or an `enum`"
         programs, operands = self._split(
             arguments, valued="-l --line-length", code="-e -f --expression --file", glued="", why=(why, fix)
         )
         if not programs and operands:
             self._checker.refuse_code(operands[0], why, fix)
-            programs, operands = operands[:1], operands[1:]
+            programs = operands[:1]
+            operands = operands[1:]
         self._files(name, operands, ended=any(word.text == "--" for word in arguments))
         if any(STANDARD_INPUT.fullmatch(word.text or "") for word in programs):
             self._refuse(programs[0], site.fed, f"would reach {name} as code, through its input", fix)
-        dirt = next((word.dirt for word in operands if word.dirt), "") or site.fed
+        taint = first_taint(operands) or site.fed
         if any(_SED_RUNS.search(word.shape) for word in programs):
-            self._refuse(programs[0], dirt, f"would reach a program of {name} that runs commands", "do without e")
+            self._refuse(programs[0], taint, f"would reach a program of {name} that runs commands", "do without e")
 
     def _split(
         self, arguments: Words, *, valued: str, code: str, glued: str, why: tuple[str, str], loads: str = ""
     ) -> tuple[list[Word], list[Word]]:
-        """The words that are programs by an option, and the operands."""
+        """The words that an option makes programs, and the operands."""
         programs: list[Word] = []
         operands: list[Word] = []
-        follows, ended = "", False
+        follows = ""
+        ended = False
         for word in arguments:
             start = word.text if word.text is not None else word.start
             if follows == "code":
@@ -202,7 +207,8 @@ class LanguageCheck:
                 self._checker.begin(word, ("-",), f"could be an option with which {name} runs programs")
 
     def _jq(self, name: str, arguments: Words) -> None:
-        skip, seen, ended = 0, False, False
+        skip = 0
+        seen = ended = False
         for word in arguments:
             start = word.text if word.text is not None else word.start
             if skip:
@@ -215,12 +221,12 @@ class LanguageCheck:
                 ended = True
             elif start.startswith("-") and start != "-":
                 self._checker.refuse_code(word, f"would be an option of {name}", _ENUM)
-                if re.fullmatch(r"-\w*[fL]|--from-file", start):
-                    skip, seen = (0, False) if start.endswith("L") else (0, seen)
+                if re.fullmatch(r"-\w*L", start):
+                    seen = False
             elif not seen and not (name == "yq" and start in ("e", "eval", "ea", "eval-all")):
                 seen = True
                 problem, fix = jq_problem(word.parts)
-                self._refuse(word, word.dirt if problem else "", problem, fix)
+                self._refuse(word, word.taint if problem else "", problem, fix)
                 self._checker.begin(word, ("-",), f"could be an option of {name}")
             elif not ended:
                 self._checker.begin(word, ("-",), f"could be an option of {name}")

@@ -1,6 +1,6 @@
-"""Literals: where a value that a filter has quoted may stand in SQL and jq programs.
+"""Literal check: where a quoted value may appear in SQL and jq programs.
 
-Reads only the author's text. Fails closed: a place that dialects read differently is refused.
+Reads only the author's text. Fails closed: a position that dialects read differently is refused.
 """
 
 import re
@@ -17,15 +17,16 @@ _USES_JQ = "pass it by name: jq --arg v {{…}} '… $v …'; or write {{…|jso
 
 
 def sql_problem(parts: Sequence[Part], dialect: str) -> tuple[str, str]:
-    """Why a value may not stand where it stands in a statement, and what to write instead; empty for nothing."""
-    state, before = "", " "
+    """Why a value may not appear in its position of a statement, and what to write instead; empty if it may."""
+    state = ""
+    before = " "
     for index, part in enumerate(parts):
         if isinstance(part, str):
             state = _after_sql(part, state, dialect)
             if state == "?":
-                return "stands in a statement that dialects read differently", "do without backslashes in it"
+                return "is in a statement that dialects read differently", "do without backslashes in it"
             before = part[-1]
-        elif part.dirt:
+        elif part.taint:
             if (problem := _sql_place(part, state, before, _next_letter(parts, index), dialect)) != ("", ""):
                 return problem
             before = "'"
@@ -46,14 +47,14 @@ def _sql_place(part: Unknown, state: str, before: str, behind: str, dialect: str
             return f"is quoted for another dialect than {dialect}", f"write {{{{…|sql('{dialect}')}}}}"
         return "would be part of an SQL statement", _USES_SQL
     if state:
-        return f"stands inside {state} … {_CLOSERS.get(state, state)!r} of an SQL statement", _USES_SQL
+        return f"is inside {state} … {_CLOSERS.get(state, state)!r} of an SQL statement", _USES_SQL
     if before not in _BEFORE or behind not in _BEHIND:
         return "touches other text of an SQL statement", "put blanks around it"
     return "", ""
 
 
 def _after_sql(text: str, state: str, dialect: str) -> str:
-    """What is still open behind a stretch of SQL: a quote, a comment, or nothing; `?` where it is not clear."""
+    """What is still open after a stretch of SQL: a quote, a comment, or nothing; `?` if it is not clear."""
     position = 0
     while position < len(text):
         if state:
@@ -86,15 +87,15 @@ def _opened_sql(text: str, position: int, dialect: str) -> str:
 
 
 def jq_problem(parts: Sequence[Part]) -> tuple[str, str]:
-    """As `sql_problem`. A value that is the whole program is what the tool is for: jq can neither run nor write."""
+    """As `sql_problem`. A value may be the whole program: jq can neither run programs nor write files."""
     if len(parts) == 1:
         return "", ""
     quoted = False
     for part in parts:
         if isinstance(part, str):
             if "#" in part:
-                return "stands in a jq program with comments", "remove the comment"
+                return "is in a jq program with comments", "remove the comment"
             quoted = quoted != (len(re.findall(r'"', re.sub(r"\\.", "", part))) % 2 == 1)
-        elif part.dirt and (quoted or part.hole is None or part.hole.literal != "json"):
+        elif part.taint and (quoted or part.hole is None or part.hole.literal != "json"):
             return "would be part of a jq program", _USES_JQ
     return "", ""

@@ -1,7 +1,7 @@
 """Option check: refuses values that could be options which run programs.
 
-An option of a listed program carries a value only if it is listed as plain. Of a program that is not listed, options
-that by their name run something carry none.
+An option of a listed program carries a value only if it is listed as plain. For a program that is not listed, options
+that run something, judging by their name, carry none.
 """
 
 import re
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from toolreeve.core import evaluators
 from toolreeve.scripted.checks.check_site import Checker, CheckSite
-from toolreeve.scripted.words import Word
+from toolreeve.scripted.words import Word, first_taint
 
 Words = Sequence[Word]
 ENUM = "give the parameter an `enum`, or write the word yourself"
@@ -32,36 +32,37 @@ class OptionCheck:
             if command in runner.refused:
                 self._refuse_all(name, command, arguments)
         certain = commands[0] if len(commands) == 1 else ""
-        reader = _Reader(name=name, runner=runner, command=certain, local=_is_local(arguments))
+        cursor = _OptionCursor(name=name, runner=runner, command=certain, local=_is_local(arguments))
         for word in arguments:
-            if word.dirt:
-                self._word(word, reader)
-            reader.read(word)
+            if word.taint:
+                self._word(word, cursor)
+            cursor.read(word)
 
-    def _word(self, word: Word, reader: "_Reader") -> None:
-        could = f"could be an option with which {reader.name} runs programs"
-        runner, start = reader.runner, _start(word)
+    def _word(self, word: Word, cursor: "_OptionCursor") -> None:
+        could = f"could be an option with which {cursor.name} runs programs"
+        runner = cursor.runner
+        start = _start(word)
         self._checker.begin(word, runner.anywhere, could)
-        self._address(word, reader)
-        if reader.takes_next and not word.is_many:
+        self._address(word, cursor)
+        if cursor.takes_next and not word.is_many:
             return
-        if reader.is_option(start):
-            self._checker.refuse(word, "" if _carries(start, reader.taken, runner) else word.dirt, could, ENUM)
+        if cursor.is_option(start):
+            self._checker.refuse(word, "" if _carries(start, cursor.taken, runner) else word.taint, could, ENUM)
         elif start and evaluators.find_beginning(start, runner.beginnings):
-            self._checker.refuse(word, word.dirt, could, ENUM)
+            self._checker.refuse(word, word.taint, could, ENUM)
         else:
-            self._operand(word, reader)
-            self._checker.begin(word, reader.beginnings, could)
+            self._operand(word, cursor)
+            self._checker.begin(word, cursor.beginnings, could)
 
-    def _address(self, word: Word, reader: "_Reader") -> None:
-        """A word that names another machine is given to the program that connects to it."""
-        what = f"could make {reader.name} start a program, as an address"
+    def _address(self, word: Word, cursor: "_OptionCursor") -> None:
+        """A word that names another machine is passed to the program that connects to it."""
+        what = f"could make {cursor.name} start a program, as an address"
         glued = re.match(r"(--\w+)=", word.start)
-        addressed = (glued[1] if glued else reader.option) in reader.runner.addressed and not reader.local
+        addressed = (glued[1] if glued else cursor.option) in cursor.runner.addressed and not cursor.local
         shapes = ["host:"] if addressed else []
-        if not reader.takes_next and not glued:
-            shapes += [each for each in reader.runner.beginnings if each == "user@-"]
-        if reader.command in reader.runner.addresses:
+        if not cursor.takes_next and not glued:
+            shapes += [each for each in cursor.runner.beginnings if each == "user@-"]
+        if cursor.command in cursor.runner.addresses:
             shapes.append("helper::")
         before = word.start if glued else ""
         for index, part in enumerate(word.parts):
@@ -70,24 +71,25 @@ class OptionCheck:
                 if "/" in part and not part.endswith("://"):
                     return
                 continue
-            is_host = before.endswith(("://", "@")) and not reader.takes_next
+            is_host = before.endswith(("://", "@")) and not cursor.takes_next
             first = is_host or (addressed and not index)
             self._checker.begin(Word(word.node, (part,)), ("-", *shapes) if first else tuple(shapes), what)
             before = ""
 
-    def _operand(self, word: Word, reader: "_Reader") -> None:
-        name, runner = reader.name, reader.runner
+    def _operand(self, word: Word, cursor: "_OptionCursor") -> None:
+        name = cursor.name
+        runner = cursor.runner
         if not runner.operands:
-            self._checker.refuse(word, word.dirt, f"would be code for {name}", ENUM)
-        if runner.refused and not reader.seen_operand and not word.start:
-            self._checker.refuse(word, word.dirt, f"would choose the command of {name}", ENUM)
+            self._checker.refuse(word, word.taint, f"would be code for {name}", ENUM)
+        if runner.refused and not cursor.seen_operand and not word.start:
+            self._checker.refuse(word, word.taint, f"would choose the command of {name}", ENUM)
         if runner.anchored and not word.start:
-            self._checker.refuse(word, word.dirt, f"could be a command for {name}", 'write ./ before it: ./"{{…}}"')
-        before = "" if reader.ended else reader.before
+            self._checker.refuse(word, word.taint, f"could be a command for {name}", 'write ./ before it: ./"{{…}}"')
+        before = "" if cursor.ended else cursor.before
         if before.startswith("-") and before != "-" and not _is_known(before, runner) and "=" not in before:
             fix = "put -- before it, or give the parameter an `enum`"
             self._checker.refuse(
-                word, word.dirt, f"stands behind {before} of {name}, which is not known to take plain text", fix
+                word, word.taint, f"follows {before} of {name}, which is not known to take plain text", fix
             )
 
     def _refuse_all(self, name: str, command: str, arguments: Words) -> None:
@@ -97,45 +99,46 @@ class OptionCheck:
         )
         reads = reads or (command == "submodule" and "foreach" not in texts)
         for word in arguments:
-            self._checker.refuse(word, "" if reads else word.dirt, f"would be evaluated by {name} {command}", ENUM)
+            self._checker.refuse(word, "" if reads else word.taint, f"would be evaluated by {name} {command}", ENUM)
 
     def _from_beside(self, name: str, arguments: Words, site: CheckSite) -> None:
-        """Programs that find code or options in their environment, their input, or a file that is named to them."""
+        """Programs that find code or options in their environment, their input, or a file given to them."""
         place = arguments[0] if arguments else Word(site.node, ())
         texts = [word.text or word.start for word in arguments]
         if name in ("make", "gmake"):
-            dirt = site.environment or self._checker.flow.dirty_environment
-            self._checker.refuse(place, dirt and f"${dirt}", "would be expanded by make, from its environment", ENUM)
+            taint = site.environment or self._checker.flow.tainted_environment
+            self._checker.refuse(place, taint and f"${taint}", "would be expanded by make, from its environment", ENUM)
         if name in ("ed", "red") or (name in ("make", "gmake") and any(text.startswith("-f") for text in texts)):
             self._checker.refuse(place, site.fed, f"would reach {name} as code, through its input", ENUM)
         fixed = " ".join(texts)
-        dirt = next((word.dirt for word in arguments if word.dirt), "")
+        taint = first_taint(arguments)
         through = f"would reach {name} through {texts[0]!r}, which may run it" if texts else ""
         if name == "git" and _GIT_SETTINGS_THAT_RUN.search(fixed):
-            self._checker.refuse(place, dirt, through, ENUM)
+            self._checker.refuse(place, taint, through, ENUM)
         if name == "tar" and _OLD_STYLE.match(fixed):
-            self._checker.refuse(place, dirt, through, "spell it with dashes")
+            self._checker.refuse(place, taint, through, "spell it with dashes")
         from_file = {"tar": r"-\w*T|--files-f", "curl": r"-\w*K|--config", "make": "-f|--f", "gmake": "-f|--f"}.get(
             name, "@"
         )
         if "--verbatim-files-from" in texts or not any(re.match(from_file, text) for text in texts):
             return
         named = (
-            self._checker.file_dirt(Word(word.node, (text.lstrip("@"),)))
+            self._checker.file_taint(Word(word.node, (text.lstrip("@"),)))
             for word, text in zip(arguments, texts, strict=True)
         )
         fix = "put --verbatim-files-from before it" if name == "tar" else ENUM
         self._checker.refuse(place, site.fed or next(filter(None, named), ""), f"would reach {name} as options", fix)
 
     def check_unlisted(self, name: str, arguments: Words) -> None:
-        before, ended = "", False
+        before = ""
+        ended = False
         for word in arguments:
             start = word.text if word.text is not None else word.start
-            if word.dirt and not ended:
+            if word.taint and not ended:
                 option = start.partition("=")[0] if start.startswith("-") else before
                 if option in evaluators.CODE_LETTERS or re.fullmatch(f"--?(?:{evaluators.OPTION_NAMES})", option):
                     fix = "give the parameter an `enum`, or say `allow_code: true`"
-                    self._checker.refuse(word, word.dirt, f"could be code for {name}: it stands behind {option}", fix)
+                    self._checker.refuse(word, word.taint, f"could be code for {name}: it follows {option}", fix)
                 if self._checker.can_begin(word):
                     self._checker.begin(word, ("-",), "could be an option")
             before = start if word.text is not None else ""
@@ -151,9 +154,9 @@ def _is_local(arguments: Words) -> bool:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Reader:
-    """Where the check stands in the words of a program. `command` is empty in front of it, or where it is not certain;
-    `local`: a colon in the name of an archive is no host."""
+class _OptionCursor:
+    """The position of the check in the words of a program. `command` is empty before it, or if it is not certain;
+    `local`: a colon in the name of an archive does not mean a host."""
 
     name: str
     runner: evaluators.Runner
@@ -170,14 +173,14 @@ class _Reader:
 
     @property
     def beginnings(self) -> tuple[str, ...]:
-        """Behind `--` a dash begins no option; find has no such end, and others hand the word on."""
+        """After `--` a dash begins no option; find has no such end, and others pass the word on."""
         if not self.ended or self.name in ("find", "rsync", "scp"):
             return self.runner.beginnings
         return tuple(each for each in self.runner.beginnings if each != "-")
 
     @property
     def option(self) -> str:
-        """The option, spelled alone, that the last letters before this word end with."""
+        """The option, written alone, that the letters before this word end with."""
         if self.name == "tar" and not self.before.startswith("-") and self.before.endswith("f"):
             return "-f"
         return f"-{self.before[-1]}" if re.fullmatch(r"-[A-Za-z0-9]+", self.before) else self.before
@@ -199,7 +202,7 @@ class _Reader:
 
 
 def find_commands(arguments: Words, runner: evaluators.Runner) -> list[str]:
-    """The words that may be the subcommand: several where one may belong to an option before it."""
+    """The words that may be the subcommand: several if one may belong to an option before it."""
     found: list[str] = []
     before = ""
     for word in arguments:
@@ -239,7 +242,7 @@ def _is_known(option: str, runner: evaluators.Runner) -> bool:
 
 
 def _carries(start: str, taken: frozenset[str], runner: evaluators.Runner) -> bool:
-    """Whether `--name=` or `-n` may have the caller's text right behind it."""
+    """Whether `--name=` or `-n` may have the caller's text directly after it."""
     name, equals, _ = start.partition("=")
     if len(name) > 2 and equals:
         return name in runner.data or name in runner.loose or name in taken or start[:2] in taken

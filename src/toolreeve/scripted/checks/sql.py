@@ -1,4 +1,4 @@
-"""Statement check: values in the SQL of psql, sqlite3, duckdb and mysql.
+"""SQL check: values in the statements of psql, sqlite3, duckdb and mysql.
 
 A value is a literal that a filter has made, or the whole statement of a program that cannot run others; nothing else.
 """
@@ -44,15 +44,17 @@ class SqlCheck:
     def __init__(self, checker: Checker) -> None:
         self._checker = checker
 
-    def _refuse(self, word: Word, dirt: str, why: str, fix: str) -> None:
-        self._checker.refuse(word, dirt, why, fix)
+    def _refuse(self, word: Word, taint: str, why: str, fix: str) -> None:
+        self._checker.refuse(word, taint, why, fix)
 
     def check(self, name: str, arguments: Words, site: CheckSite) -> None:
         """Raises TemplateProblem."""
         kind = {"sqlite": "sqlite3", "mariadb": "mysql"}.get(name, name)
-        data, code = _SQL_DATA.get(kind, "").split(), _SQL_CODE[kind]
+        data = _SQL_DATA.get(kind, "").split()
+        code = _SQL_CODE[kind]
         operands: list[Word] = []
-        before, has_statement = "", False
+        before = ""
+        has_statement = False
         for word in arguments:
             start = word.text if word.text is not None else word.start
             if before in code:
@@ -71,23 +73,21 @@ class SqlCheck:
             self._input(kind, arguments, site)
 
     def _sql_word(self, kind: str, word: Word, start: str, before: str, operands: list[Word], arguments: Words) -> bool:
-        """True where it is a statement."""
+        """Returns whether it is a statement."""
         if start.startswith("-"):
             option, equals, _ = start.partition("=")
             if equals and option in _SQL_CODE[kind]:
-                self._statement(kind, Word(word.node, _behind_equals(word)), arguments)
+                self._statement(kind, Word(word.node, _option_value(word)), arguments)
                 return True
             if equals and option in ("--set", "--variable") and kind == "psql":
                 self._variable(word, start.partition("=")[2])
                 return False
             known = _SQL_DATA.get(kind, "").split()
             if not (equals and option in known) and not (start[:2] in known and kind != "sqlite3"):
-                self._refuse(word, word.dirt, f"is part of an option of {kind}", _ENUM)
+                self._refuse(word, word.taint, f"is part of an option of {kind}", _ENUM)
             return kind != "sqlite3" and start[:2] in ("-c", "-f", "-e")
         if before.startswith("-") and before not in _SQL_FLAGS[kind].split() and "=" not in before:
-            self._checker.refuse_code(
-                word, f"stands behind {before} of {kind}, which is not known to take plain text", _ENUM
-            )
+            self._checker.refuse_code(word, f"follows {before} of {kind}, which is not known to take plain text", _ENUM)
             return False
         operands.append(word)
         if kind in ("sqlite3", "duckdb") and len(operands) > 1:
@@ -100,16 +100,16 @@ class SqlCheck:
     def _variable(self, word: Word, start: str) -> None:
         name = start.partition("=")[0]
         if not re.fullmatch(r"\w+", name) or name.isupper():
-            self._refuse(word, word.dirt, "would set a variable of psql", "give it a name of your own")
+            self._refuse(word, word.taint, "would set a variable of psql", "give it a name of your own")
         pasted = re.search(rf"(?<!:):{re.escape(name)}\b", text_of(self._checker.flow.root))
         fix = f"write :'{name}' in the statement"
-        self._refuse(word, word.dirt if pasted else "", f"would be pasted into a statement as :{name}", fix)
+        self._refuse(word, word.taint if pasted else "", f"would be pasted into a statement as :{name}", fix)
 
     def _statement(self, kind: str, word: Word, arguments: Words) -> None:
-        """One that is wholly the caller's is what the tool is for, if the program cannot run others."""
+        """A statement that is entirely the caller's is allowed if the program cannot run others."""
         for name in re.findall(r"[^\s'\"]+", word.text or ""):
             self._checker.refuse_code(Word(word.node, (name,)), f"would be read by {kind}", _ENUM)
-        if not word.dirt:
+        if not word.taint:
             return
         if word.is_whole_value and word.leading is not None and not (word.leading.hole and word.leading.hole.literal):
             if kind == "psql":
@@ -117,18 +117,18 @@ class SqlCheck:
                 return
             if kind == "sqlite3":
                 safe = any(each.text in ("-safe", "--safe") for each in arguments)
-                self._refuse(word, "" if safe else word.dirt, "would be statements that can run programs", "add -safe")
+                self._refuse(word, "" if safe else word.taint, "would be statements that can run programs", "add -safe")
                 self._checker.begin(word, (".", "-"), "could be a command of sqlite3")
                 return
         if found := _SQL_RUNS.search(word.shape):
-            self._refuse(word, word.dirt, f"would reach a statement with {found[0]!r}, which may run it", _ENUM)
+            self._refuse(word, word.taint, f"would reach a statement with {found[0]!r}, which may run it", _ENUM)
         if word.start.startswith((".", "\\")):
-            self._refuse(word, word.dirt, f"would be part of a command of {kind}", _ENUM)
+            self._refuse(word, word.taint, f"would be part of a command of {kind}", _ENUM)
         problem, fix = sql_problem(word.parts, evaluators.SQL_DIALECTS[kind])
-        self._refuse(word, word.dirt if problem else "", problem, fix)
+        self._refuse(word, word.taint if problem else "", problem, fix)
 
     def _input(self, kind: str, arguments: Words, site: CheckSite) -> None:
-        """Statements in a heredoc may hold literals; anything else in the input may not be the caller's."""
+        """Statements in a heredoc may contain literals; anything else in the input must not be the caller's."""
         place = arguments[0] if arguments else Word(site.node, ())
         body = _own_input(site)
         if body is None:
@@ -137,13 +137,13 @@ class SqlCheck:
             return
         word = self._checker.flow.word(body)
         if re.search(r"(?m)^\s*[.\\]", word.shape) or _SQL_RUNS.search(word.shape):
-            self._refuse(place, word.dirt, f"stands beside commands of {kind}", "write SQL only")
+            self._refuse(place, word.taint, f"is beside commands of {kind}", "write SQL only")
         problem, fix = sql_problem(word.parts, evaluators.SQL_DIALECTS[kind])
-        self._refuse(place, word.dirt if problem else "", problem, fix)
+        self._refuse(place, word.taint if problem else "", problem, fix)
 
 
 def _own_input(site: CheckSite) -> Node | None:
-    """The text that the command itself is given by `<<` or `<<<`."""
+    """The text that the command itself gets by `<<` or `<<<`."""
     own = [each for each in (*site.node.children, *site.statement.children) if each.type.endswith("_redirect")]
     inputs = [each for each in own if is_input(each)]
     if len(inputs) != 1:
@@ -155,7 +155,7 @@ def _own_input(site: CheckSite) -> Node | None:
     return next((node for node in walk(inputs[0]) if node.type == "string"), None)
 
 
-def _behind_equals(word: Word) -> tuple[Part, ...]:
+def _option_value(word: Word) -> tuple[Part, ...]:
     """The parts of an option's value: `--command=…`."""
     first = word.start.partition("=")[2]
     return (*([first] if first else []), *word.parts[1:])

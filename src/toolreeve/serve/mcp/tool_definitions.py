@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolreeve.core.tool import ToolSpec
-from toolreeve.formats.promises import answer_schema
+from toolreeve.formats.result_schema import result_schema
 
 CLOSED_WORLD = frozenset({"file", "system", "utility", "quality"})
 """Categories of builtin tools that touch nothing beyond this machine."""
@@ -23,7 +23,7 @@ def describe(spec: ToolSpec, name: str) -> dict[str, Any]:
         "inputSchema": {"type": "object", "properties": {}} | dict(spec.input),
         "annotations": _judged(spec),
     }
-    return described if spec.output is None else described | {"outputSchema": answer_schema(spec.output)}
+    return described if spec.output is None else described | {"outputSchema": result_schema(spec.output)}
 
 
 def _declared(spec: ToolSpec, name: str) -> dict[str, Any]:

@@ -14,12 +14,12 @@ from urllib.parse import quote
 import httpx2
 
 from toolreeve.core.errors import ConfigError
+from toolreeve.core.secrets.scrubber import Scrubber
 from toolreeve.guard.network.client import GuardedHttp
 from toolreeve.upstream.oauth.authorization import FAILURES, LOGIN_SECONDS, Authorize, new_authorization
 from toolreeve.upstream.oauth.endpoint import OAuthEndpoint
 from toolreeve.upstream.oauth.settings import OAuthSettings
 from toolreeve.upstream.oauth.token_file import Grant, TokenFile
-from toolreeve.upstream.scrubber import Scrubber
 from toolreeve.upstream.server_spec import ServerSpec
 from toolreeve.upstream.session.session import UpstreamSession
 from toolreeve.upstream.transports.http_client import HttpClient, explain, line_over

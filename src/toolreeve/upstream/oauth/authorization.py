@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 import httpx2
 
 from toolreeve.core.errors import ConfigError, ToolError
+from toolreeve.core.secrets.scrubber import Scrubber
 from toolreeve.core.urls import parse_url
 from toolreeve.upstream.oauth.callback import LoginCallback, LoginFailed, redirect_place
 from toolreeve.upstream.oauth.endpoint import REQUEST_SECONDS, OAuthEndpoint
 from toolreeve.upstream.oauth.settings import OAuthSettings
 from toolreeve.upstream.oauth.token_file import Grant, TokenFile, secrets_of
-from toolreeve.upstream.scrubber import Scrubber
 from toolreeve.upstream.server_spec import ServerSpec
 from toolreeve.upstream.transports.http_client import HttpClient, explain
 from toolreeve.upstream.transports.transport import ServerUnavailable

@@ -10,8 +10,8 @@ from typing import Any
 
 from toolreeve.core.deadline import Deadline
 from toolreeve.core.peer import Era, Peer
+from toolreeve.core.secrets.scrubber import Scrubber
 from toolreeve.core.visible import one_line
-from toolreeve.upstream.scrubber import Scrubber
 from toolreeve.upstream.session import handshake, request_headers
 from toolreeve.upstream.session.request import PendingRequest
 from toolreeve.upstream.session.server_requests import INTERNAL_ERROR, ServerRequests

@@ -3,8 +3,8 @@
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
+from toolreeve.core.secrets.scrubber import Scrubber
 from toolreeve.guard.network.client import GuardedHttp
-from toolreeve.upstream.scrubber import Scrubber
 from toolreeve.upstream.server_spec import BEHIND, ServerSpec
 from toolreeve.upstream.transports import process
 from toolreeve.upstream.transports.sandboxed import Enclosure, SandboxPlace, read_grant

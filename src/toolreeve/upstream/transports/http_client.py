@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import httpx2
 
 from toolreeve.core.errors import ToolError
+from toolreeve.core.secrets.scrubber import Scrubber
 from toolreeve.core.urls import parse_url
 from toolreeve.core.visible import one_line
 from toolreeve.guard.network.client import GuardedHttp
-from toolreeve.upstream.scrubber import Scrubber
 from toolreeve.upstream.server_spec import ServerSpec
 from toolreeve.upstream.transports.transport import MAX_MESSAGE, Kind, ServerUnavailable, Transport
 

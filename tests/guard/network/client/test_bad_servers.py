@@ -5,7 +5,7 @@ import gzip
 
 import pytest
 
-from tests.guard.network.client.sending import failure, http, send
+from tests.guard.network.client.client import failure, http, send
 from tests.network import Answer, listening, web_server
 from toolreeve.core.errors import ErrorCode
 

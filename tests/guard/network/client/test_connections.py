@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.guard.network.client.sending import failure, http, send
+from tests.guard.network.client.client import failure, http, send
 from tests.network import Answer, dns_server, web_server
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.guard.network.resolver import HostsResolver, parse_hosts

@@ -3,7 +3,7 @@
 import httpx2
 import pytest
 
-from tests.guard.network.client.sending import http, redirects
+from tests.guard.network.client.client import http, redirects
 from tests.network import web_server
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.guard.network.client import GuardedHttp

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.guard.network.client.sending import failure, http, send
+from tests.guard.network.client.client import failure, http, send
 from tests.network import Answer, web_server
 from toolreeve.core.errors import ConfigError, ErrorCode
 from toolreeve.guard.network.client import GuardedHttp

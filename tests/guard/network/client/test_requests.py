@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.guard.network.client.sending import http, send
+from tests.guard.network.client.client import http, send
 from tests.network import Answer, web_server
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.guard.network.resolver import HostsResolver, parse_hosts

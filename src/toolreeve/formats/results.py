@@ -1,4 +1,4 @@
-"""How is a model told what came of its calls? The text it reads, in the message its provider expects."""
+"""Tool results as the messages each model provider expects."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,22 +8,27 @@ from toolreeve.formats.names import Provider, wire_name
 
 
 def format_result(provider: str, id: str, result: ToolResult, *, name: str | None = None) -> dict[str, Any]:
-    """The message that answers one call. `name` is the tool as the model called it, if not as the result has it."""
-    return format_results(provider, [(id, result)], names=None if name is None else [name])[0]
+    """The message with the result of one call. `name` is the tool as the model called it, if the result has another."""
+    names = None if name is None else [name]
+    return format_results(provider, [(id, result)], names=names)[0]
 
 
 def format_results(
     provider: str, answers: Sequence[tuple[str, ToolResult]], *, names: Sequence[str] | None = None
 ) -> list[dict[str, Any]]:
-    """The messages that answer all calls of one message, some of which providers want in a single one."""
-    whom = Provider.named(provider)
+    """The messages with the results of all calls of one message; some providers need a single one."""
+    target = Provider.named(provider)
     called = names or [result.meta.tool for _, result in answers]
-    parts = [_part(whom, id, result, wire_name(whom, name)) for (id, result), name in zip(answers, called, strict=True)]
-    match whom:
+    parts = [
+        _part(target, id, result, wire_name(target, name)) for (id, result), name in zip(answers, called, strict=True)
+    ]
+    if not parts:
+        return []
+    match target:
         case Provider.ANTHROPIC:
-            return [{"role": "user", "content": parts}] if parts else []
+            return [{"role": "user", "content": parts}]
         case Provider.GEMINI:
-            return [{"role": "user", "parts": parts}] if parts else []
+            return [{"role": "user", "parts": parts}]
         case _:
             return parts
 
@@ -44,7 +49,8 @@ def _part(provider: Provider, id: str, result: ToolResult, name: str) -> dict[st
         case Provider.OLLAMA:
             return {"role": "tool", "tool_name": name, "content": result.to_text()}
         case Provider.GEMINI:
-            told = {"output" if result.success else "error": result.to_text()}
-            return {"functionResponse": ({"id": id} if id else {}) | {"name": name, "response": told}}
+            response = {"output" if result.success else "error": result.to_text()}
+            identified = {"id": id} if id else {}
+            return {"functionResponse": identified | {"name": name, "response": response}}
         case Provider.MCP:
             return result.to_mcp()

@@ -1,4 +1,4 @@
-"""A workspace and the file tools on it, called with their arguments checked as the road does it."""
+"""The file tools on a workspace, with arguments checked as the pipeline does."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +12,7 @@ from toolreeve.core.process import Ended
 from toolreeve.core.result import Output
 from toolreeve.core.tool import bind
 from toolreeve.guard.files.workspace import WorkspaceFiles
-from toolreeve.tools.workspace import FILE_TOOLS
+from toolreeve.runtime.builtin import FILE_TOOLS
 
 
 def refusal(act: Callable[[], object]) -> ErrorCode | None:
@@ -24,8 +24,8 @@ def refusal(act: Callable[[], object]) -> ErrorCode | None:
     return None
 
 
-class Nothing:
-    """No audit, no models, nothing to undo, no programs."""
+class NoServices:
+    """Services without audit, models, undo and programs."""
 
     async def run(self, *_: Any, **__: Any) -> Ended:
         raise ToolError(ErrorCode.PERMISSION, "no program runs here")
@@ -40,14 +40,14 @@ class Nothing:
         return ()
 
 
-class Desk:
+class FileTools:
     def __init__(self, root: Path, **options: Any) -> None:
         self.root = root
         self.files = WorkspaceFiles(root, **options)
         self._tools = {tool.name: bind(tool) for tool in FILE_TOOLS}
-        nothing = Nothing()
+        services = NoServices()
         self._services = Services(
-            files=self.files, audit=nothing, models=nothing, undo=nothing, processes=nothing, now=lambda: 0.0
+            files=self.files, audit=services, models=services, undo=services, processes=services, now=lambda: 0.0
         )
 
     def write(self, path: str, content: str | bytes = "") -> Path:
@@ -61,10 +61,10 @@ class Desk:
         bound = self._tools[tool]
         context = Context(ToolCall(tool=tool, args=args), self._services)
 
-        async def travel() -> Output:
+        async def run() -> Output:
             return await bound.run(bound.input.parse(args), context)
 
-        return asyncio.run(travel())
+        return asyncio.run(run())
 
     def data(self, tool: str, /, **args: Any) -> dict[str, Any]:
         return dict(self.call(tool, **args).data)
@@ -76,9 +76,9 @@ class Desk:
             return problem.code, problem.message
         raise AssertionError(f"{tool} succeeded: {output}")
 
-    def follow(self, spoken: str) -> Output:
-        """Make the call that an answer says comes next."""
-        tool, _, rest = spoken.partition("(")
+    def follow(self, literal: str) -> Output:
+        """Make the call that a result names as the next one."""
+        tool, _, rest = literal.partition("(")
         args: dict[str, Any] = eval(f"dict({rest}", {"true": True, "false": False, "dict": dict})  # ours, in a test
         return self.call(tool, **args)
 

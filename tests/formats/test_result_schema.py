@@ -5,7 +5,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from toolreeve.formats.promises import answer_schema
+from toolreeve.formats.result_schema import result_schema
 
 PLAIN = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 STRICT = {**PLAIN, "additionalProperties": False}
@@ -21,12 +21,12 @@ FAILED = {"error": {"code": "E_DENIED", "message": "no"}, "stdout": "before"}
 
 @pytest.mark.parametrize("promised", [PLAIN, STRICT, REFERRING, {"type": "object"}, ITS_OWN_ERRORS])
 def test_a_failure_fits(promised: dict[str, Any]) -> None:
-    assert jsonschema_rs.is_valid(answer_schema(promised), FAILED)
+    assert jsonschema_rs.is_valid(result_schema(promised), FAILED)
 
 
 @pytest.mark.parametrize("promised", [PLAIN, STRICT, REFERRING])
 def test_what_is_promised_fits_and_anything_else_does_not(promised: dict[str, Any]) -> None:
-    schema = answer_schema(promised)
+    schema = result_schema(promised)
 
     assert jsonschema_rs.is_valid(schema, {"n": 1})
     assert not jsonschema_rs.is_valid(schema, {"n": "one"})

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolreeve.upstream.scrubber import Scrubber
+from toolreeve.core.secrets.scrubber import Scrubber
 
 SECRET = 'open"sesame/1234é'
 

@@ -1,6 +1,7 @@
-"""What must not come back from a server? The secrets that it was given, in whatever guise it says them.
+"""Scrubber: redacts given secret values from text, in any encoding, and nothing else.
 
-Some are only known once a login was made. Of those that are renewed again and again, the latest are looked for.
+For what a server or a script returns of its own secrets. Some secrets are only known after a login. Of those that are
+renewed again and again, the latest are searched for.
 """
 
 from collections import deque

@@ -8,15 +8,15 @@ from toolreeve import Toolreeve
 from toolreeve.config import Settings
 
 
-class Place(World):
-    def __init__(self, place: Path) -> None:
-        super().__init__(place)
-        self.tools = place / "tools.yaml"
+class ScriptedWorld(World):
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.tools = root / "tools.yaml"
 
     def settings(self, **changes: Any) -> Settings:
         return super().settings(**{"tool_files": (str(self.tools),)} | changes)
 
-    def declares(self, text: str, **options: Any) -> Toolreeve:
+    def with_tools(self, text: str, **options: Any) -> Toolreeve:
         self.tools.write_text(text)
         return self.reeve(**options)
 

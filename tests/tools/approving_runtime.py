@@ -1,4 +1,4 @@
-"""A workspace with a runtime whose user says yes, to run programs in for real."""
+"""A runtime on a workspace whose user approves everything; programs really run."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,8 +13,8 @@ from toolreeve.core.errors import ErrorCode
 from toolreeve.core.result import ToolResult
 
 
-class Workshop:
-    """`asked` are the tools that the user was asked about."""
+class ApprovingRuntime:
+    """`asked` are the tools that needed approval."""
 
     def __init__(self, world: World, **options: Any) -> None:
         self.root = world.workspace
@@ -48,7 +48,7 @@ class Workshop:
 
 
 @asynccontextmanager
-async def workshop(world: World, **options: Any) -> AsyncIterator[Workshop]:
-    made = Workshop(world, **options)
+async def approving_runtime(world: World, **options: Any) -> AsyncIterator[ApprovingRuntime]:
+    made = ApprovingRuntime(world, **options)
     async with made.reeve:
         yield made

@@ -1,4 +1,4 @@
-"""A workspace with neighbours it must never reach."""
+"""A guarded workspace between files that it must never reach."""
 
 import asyncio
 import os
@@ -15,7 +15,7 @@ CALL = ToolCall(tool="test", args={})
 T = TypeVar("T")
 
 
-class Place:
+class GuardedWorkspace:
     def __init__(self, top: Path, *, backend: Literal["openat2", "walk"]) -> None:
         self.backend: Literal["openat2", "walk"] = backend
         self.outside = top / "outside"
