@@ -18,7 +18,7 @@ from toolreeve import Toolreeve
 from toolreeve.config import Settings, State, Workspace
 from toolreeve.config.xdg import DATABASE
 from toolreeve.record.chain import Head
-from toolreeve.record.gaps import read_known
+from toolreeve.record.sqlite.chain import SqliteChain
 from toolreeve.record.sqlite.schema import MIGRATIONS
 from toolreeve.record.witness import SIZE, Sighting, Untrusted, Witness, parse
 
@@ -182,7 +182,7 @@ async def test_a_gap_that_was_made_larger_is_tampering(path: Path) -> None:
 def sighting(path: Path, seq: int) -> Sighting:
     connection = sqlite3.connect(path)
     try:
-        known = read_known(connection)
+        known = SqliteChain(connection).witnessed()
         (digest,) = connection.execute("SELECT hash FROM audit WHERE seq = ?", (seq,)).fetchone() or (bytes(32),)
     finally:
         connection.close()

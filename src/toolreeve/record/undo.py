@@ -16,7 +16,7 @@ from typing import Protocol
 from toolreeve.core.call import ToolCall
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Change, Files
-from toolreeve.record.blobs import LARGEST, Blobs
+from toolreeve.record.blobs import LARGEST
 from toolreeve.record.changes import ChangeStore, NotedChange
 from toolreeve.record.store import Store
 
@@ -49,7 +49,7 @@ class Sweeper(Protocol):
     def sweep(self, directory: str, temp: str) -> None: ...
 
 
-class Contents(Protocol):
+class ContentStore(Protocol):
     """Former contents of files, by digest. `Blobs` keeps them in a directory; another backend may do otherwise.
 
     A content is durable when `save` returns. `fresh_bytes` is about how much was added since the last pruning; a young
@@ -77,14 +77,14 @@ class Undo:
     def __init__(
         self,
         store: Store,
-        directory: Path,
+        contents: ContentStore,
         now: Callable[[], float],
         *,
         redact: Callable[[str], str],
         most_bytes: int = MOST_KEPT_BYTES,
     ) -> None:
         self._changes = ChangeStore(store)
-        self._contents: Contents = Blobs(directory, now)
+        self._contents = contents
         self._now = now
         self._redact = redact
         self._most_bytes = most_bytes
