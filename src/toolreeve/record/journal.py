@@ -83,7 +83,7 @@ class Journal:
         except (sqlite3.Error, ChainError, OSError, ToolError) as problem:
             raise StoreError(f"{self._store.path}: the record cannot be continued: {problem}") from problem
         for name in dead:
-            self._liveness.forget(name)
+            await asyncio.to_thread(self._liveness.forget, name)
 
     async def stop(self) -> None:
         """Write everything pending and sync the witness."""
@@ -91,7 +91,7 @@ class Journal:
         self._synced_at = -SYNC_SECONDS  # the next commit syncs the witness
         await self._store.transact(lambda connection: self._mark(SqliteChain(connection)))
         await self._store.transact(lambda connection: self._note_synced(SqliteChain(connection)))
-        self._liveness.leave()
+        await asyncio.to_thread(self._liveness.leave)
 
     async def accept(self, gap: int, *, user: str, reason: str) -> None:
         """A person accepts this gap: it stays on record, but is no longer a problem."""

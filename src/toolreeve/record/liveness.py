@@ -14,7 +14,10 @@ from typing import Protocol
 
 
 class Liveness(Protocol):
-    """This process among those that share the record. A lease in a shared database would do as well as a lock file."""
+    """This process among those that share the record. A lease in a shared database would do as well as a lock file.
+
+    All methods block and are called in a thread.
+    """
 
     @property
     def name(self) -> str:

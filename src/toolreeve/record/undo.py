@@ -52,8 +52,8 @@ class Sweeper(Protocol):
 class ContentStore(Protocol):
     """Former contents of files, by digest. `Blobs` keeps them in a directory; another backend may do otherwise.
 
-    A content is durable when `save` returns. `fresh_bytes` is about how much was added since the last pruning; a young
-    content is not pruned, because a change may be about to refer to it.
+    All methods block and are called in a thread. A content is durable when `save` returns. `fresh_bytes` is about how
+    much was added since the last pruning; a young content is not pruned, because a change may be about to refer to it.
     """
 
     fresh_bytes: int
@@ -230,7 +230,7 @@ class Undo:
         if kind == "link":
             await files.link(call, path, rest)
             return
-        content = self._contents.load(rest) if kind == "sha256" else None
+        content = await asyncio.to_thread(self._contents.load, rest) if kind == "sha256" else None
         if content is None:
             raise ToolError(ErrorCode.WRITE_ERROR, f"{path}: the former content was not kept", retryable=False)
         await files.write(call, path, content, mode=change.mode)
@@ -238,8 +238,9 @@ class Undo:
     async def prune(self) -> None:
         """Drop changes that are too old, and the oldest beyond the size limit."""
         before = self._now() - LONGEST_KEPT
-        sizes = self._contents.sizes()
-        self._contents.prune(await self._changes.forget(before=before, sizes=sizes, most_bytes=self._most_bytes))
+        sizes = await asyncio.to_thread(self._contents.sizes)
+        wanted = await self._changes.forget(before=before, sizes=sizes, most_bytes=self._most_bytes)
+        await asyncio.to_thread(self._contents.prune, wanted)
 
     async def sweep(self, files: Sweeper) -> None:
         """Remove temporary files that killed processes left beside the files they were about to replace."""
