@@ -104,7 +104,8 @@ HARMS: list[Harm] = [
 async def test_after_a_kill_an_acknowledged_record_is_present_or_reported_missing(
     tmp_path: Path, seed: int, harm: Harm
 ) -> None:
-    path, dice = tmp_path / "record.db", random.Random(seed)
+    path = tmp_path / "record.db"
+    dice = random.Random(seed)
     acknowledged = await asyncio.to_thread(killed, path, dice)
     harm(path, dice)
     remove_shared_memory(path)
@@ -116,7 +117,8 @@ async def test_after_a_kill_an_acknowledged_record_is_present_or_reported_missin
 
 
 async def test_a_wal_removed_after_a_kill_is_reported_as_lost_with_numbers_and_times(tmp_path: Path) -> None:
-    path, dice = tmp_path / "record.db", random.Random(0)
+    path = tmp_path / "record.db"
+    dice = random.Random(0)
     await asyncio.to_thread(killed, path, dice)
     last = Witness(path).look().head.seq
     remove_wal(path, dice)
