@@ -6,12 +6,11 @@ from itertools import islice
 from pathlib import Path
 
 from toolreeve.core import json
-from toolreeve.record.chain import Tail, read_head, write_head
-from toolreeve.record.gaps import read_known
+from toolreeve.record.chain import Tail
+from toolreeve.record.sqlite.chain import SqliteChain
 from toolreeve.record.sqlite.database import open_writer
 from toolreeve.record.witness import Sighting, Witness
 
-INSERT = "INSERT INTO audit (seq, call_id, kind, body, hash) VALUES (?, ?, ?, ?, ?)"
 BODY = {
     "v": 1,
     "session": "bench",
@@ -41,19 +40,18 @@ async def fill(path: Path, records: int) -> None:
 def _fill(path: Path, records: int) -> None:
     connection = open_writer(path)
     connection.execute("PRAGMA synchronous = OFF")
-    tail = Tail(read_head(connection))
+    chain = SqliteChain(connection)
+    tail = Tail(chain.next_head())
     now = time.time() - records
     rows = (
         tail.add(f"{int((now + number) * 1000):011x}fill{number:08x}", "call", json.dumps({**BODY, "ts": now + number}))
         for number in range(records)
     )
     while batch := list(islice(rows, 50_000)):
-        connection.execute("BEGIN")
-        connection.executemany(INSERT, batch)
-        write_head(connection, tail.head)
-        connection.execute("COMMIT")
+        with chain.transaction():
+            chain.append(batch, tail.head)
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    known = read_known(connection)
+    known = chain.witnessed()
     assert known is not None
     Witness(path).make(Sighting(known.identity, tail.head, now))
     connection.execute("UPDATE witness SET since = 0, synced = ?", (tail.head.seq,))

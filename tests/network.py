@@ -156,7 +156,8 @@ class DnsServer(asyncio.DatagramProtocol):
 
 
 def _read_question(data: bytes) -> tuple[str, int, bytes]:
-    labels, place = [], 12
+    labels = []
+    place = 12
     while size := data[place]:
         labels.append(data[place + 1 : place + 1 + size].decode())
         place += size + 1

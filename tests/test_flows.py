@@ -299,7 +299,8 @@ async def test_a_failure_in_a_batch_does_not_stop_the_rest() -> None:
 
 
 async def test_a_batch_never_runs_more_at_once_than_it_may() -> None:
-    running, most = 0, 0
+    running = 0
+    most = 0
 
     async def counted(tool: str, args: Mapping[str, Any]) -> ToolResult:
         nonlocal running, most

@@ -1,4 +1,4 @@
-"""Entry point of `python -P -m toolreeve`: the command line without the installed script.
+"""Entry point of `python -P -m toolreeve`, the command line.
 
 Without `-P`, Python searches the current directory first, and a package `toolreeve` found there runs instead.
 """

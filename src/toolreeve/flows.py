@@ -26,7 +26,7 @@ _ARGS_KEYS = ("args", "params", "arguments")
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class FlowStep:
     """`spelled_out` is the call as the caller made it, with its own session, principal and time limit."""
 
     tool: str
@@ -79,20 +79,20 @@ async def chain(
     return done
 
 
-async def _run_step(step: Step, args: Mapping[str, Any], call: Call, run: Run | None) -> ToolResult:
+async def _run_step(step: FlowStep, args: Mapping[str, Any], call: Call, run: Run | None) -> ToolResult:
     if step.spelled_out is None or run is None:
         return await call(step.tool, args)
     return await run(replace(step.spelled_out, args=args))
 
 
-def read_steps(requests: Sequence[Request]) -> list[Step]:
+def read_steps(requests: Sequence[Request]) -> list[FlowStep]:
     """Parse every step before the first one runs. Raises ToolreeveError for a malformed one."""
     return [_read_step(request, index) for index, request in enumerate(requests)]
 
 
-def _read_step(request: Request, index: int) -> Step:
+def _read_step(request: Request, index: int) -> FlowStep:
     if isinstance(request, ToolCall):
-        return Step(request.tool, request.args, request)
+        return FlowStep(request.tool, request.args, request)
     if not isinstance(request, Mapping):
         raise ToolreeveError(f"step {index} must be a mapping or a ToolCall, got {type(request).__name__}")
     unknown = [key for key in request if key not in (*_NAME_KEYS, *_ARGS_KEYS)]
@@ -104,7 +104,7 @@ def _read_step(request: Request, index: int) -> Step:
         raise ToolreeveError(f"step {index} names no tool; a step is {{'tool': …, 'args': {{…}}}}")
     if not isinstance(args, Mapping | None):
         raise ToolreeveError(f"step {index}: the arguments must be a mapping, got {type(args).__name__}")
-    return Step(tool, args or {})
+    return FlowStep(tool, args or {})
 
 
 def _one_of(request: Mapping[str, Any], keys: Sequence[str], index: int) -> Any:
@@ -114,7 +114,7 @@ def _one_of(request: Mapping[str, Any], keys: Sequence[str], index: int) -> Any:
     return request[given[0]] if given else None
 
 
-def _unresolved(step: Step, problem: ToolError) -> ToolResult:
+def _unresolved(step: FlowStep, problem: ToolError) -> ToolResult:
     failure = Failure(problem.code, problem.message, problem.suggestions, problem.detail)
     return ToolResult(failure, Meta(call_id=new_id(), tool=step.tool, session="default"))
 

@@ -71,7 +71,8 @@ class Pipeline:
         return Success(output.data, output.main)
 
     async def _travel(self, entry: Entry) -> Output:
-        call, meta = entry.call, entry.meta
+        call = entry.call
+        meta = entry.meta
         if self.expect is not None and call.tool not in self.registry:
             await self.expect(call)
         tool = self.registry.resolve(call.tool, hidden=call.peer is not None)

@@ -28,7 +28,8 @@ def test_depth_is_bounded() -> None:
 
     depth = 0
     while isinstance(copied, dict):
-        copied, depth = copied["self"], depth + 1
+        copied = copied["self"]
+        depth += 1
     assert (depth, copied) == (MAX_DEPTH, "[nested too deeply]")
 
 

@@ -39,7 +39,8 @@ async def test_a_rate_holds_across_a_restart(world: World) -> None:
 
 
 async def test_no_more_than_the_allowed_number_run_at_once(world: World) -> None:
-    running, most = 0, 0
+    running = 0
+    most = 0
 
     @tool(danger=DangerLevel.SAFE, concurrency=2)
     async def busy() -> None:

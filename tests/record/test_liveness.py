@@ -1,10 +1,15 @@
 from pathlib import Path
 
-from toolreeve.record.liveness import Liveness
+from tests.record.entries import NOW, entry
+from toolreeve.core.secrets.redactor import Redactor
+from toolreeve.record.audit import Audit
+from toolreeve.record.journal import Journal
+from toolreeve.record.liveness import FileLiveness
+from toolreeve.record.store import Store
 
 
 def test_a_running_process_is_not_dead(tmp_path: Path) -> None:
-    one, two = Liveness(tmp_path / "record.db"), Liveness(tmp_path / "record.db")
+    one, two = FileLiveness(tmp_path / "record.db"), FileLiveness(tmp_path / "record.db")
     one.enter(3)
     two.enter(5)
 
@@ -12,7 +17,7 @@ def test_a_running_process_is_not_dead(tmp_path: Path) -> None:
 
 
 def test_a_process_that_left_leaves_no_trace(tmp_path: Path) -> None:
-    one, two = Liveness(tmp_path / "record.db"), Liveness(tmp_path / "record.db")
+    one, two = FileLiveness(tmp_path / "record.db"), FileLiveness(tmp_path / "record.db")
     one.enter(3)
     one.leave()
 
@@ -21,7 +26,7 @@ def test_a_process_that_left_leaves_no_trace(tmp_path: Path) -> None:
 
 
 def test_an_unlocked_file_is_a_dead_process_until_it_is_forgotten(tmp_path: Path) -> None:
-    one = Liveness(tmp_path / "record.db")
+    one = FileLiveness(tmp_path / "record.db")
     one.enter(0)
     (tmp_path / "record.db.live" / "gone").write_bytes(b"%020d" % 42)
 
@@ -32,7 +37,7 @@ def test_an_unlocked_file_is_a_dead_process_until_it_is_forgotten(tmp_path: Path
 
 
 def test_a_malformed_file_means_looking_from_the_beginning(tmp_path: Path) -> None:
-    one = Liveness(tmp_path / "record.db")
+    one = FileLiveness(tmp_path / "record.db")
     one.enter(0)
     (tmp_path / "record.db.live" / "odd").write_bytes(b"nonsense")
 
@@ -42,8 +47,52 @@ def test_a_malformed_file_means_looking_from_the_beginning(tmp_path: Path) -> No
 def test_a_link_planted_in_the_directory_is_not_followed(tmp_path: Path) -> None:
     target = tmp_path / "target"
     target.write_bytes(b"0" * 20)
-    one = Liveness(tmp_path / "record.db")
+    one = FileLiveness(tmp_path / "record.db")
     one.enter(0)
     (tmp_path / "record.db.live" / "link").symlink_to(target)
 
     assert list(one.dead()) == []
+
+
+class Leases:
+    """Liveness by leases in a table that all processes share, as another backend would keep them."""
+
+    def __init__(self, table: dict[str, int], name: str) -> None:
+        self.table = table
+        self.name = name
+        self.expired: set[str] = set()
+
+    def enter(self, seq: int) -> None:
+        self.table[self.name] = seq
+
+    def settled(self, seq: int) -> None:
+        self.table[self.name] = seq
+
+    def leave(self) -> None:
+        del self.table[self.name]
+
+    def dead(self) -> list[tuple[str, int]]:
+        return [(name, seq) for name, seq in self.table.items() if name in self.expired]
+
+    def forget(self, name: str) -> None:
+        del self.table[name]
+
+
+async def test_the_journal_closes_calls_of_dead_processes_with_any_liveness(tmp_path: Path) -> None:
+    table: dict[str, int] = {}
+    store = Store(tmp_path / "record.db")
+    await store.start()
+    first = Journal(store, Redactor(), lambda: NOW, liveness=Leases(table, "first"))
+    await first.start()
+    await first.intend(entry({"path": "a"}, changes=True, id="the open call"))
+
+    leases = Leases(table, "second")
+    leases.expired = {"first"}
+    second = Journal(store, Redactor(), lambda: NOW, liveness=leases)
+    await second.start()
+    kinds = [record.kind for record in await Audit(store).show("the open call")]
+    await second.stop()
+    await store.close()
+
+    assert kinds == ["intent", "lost"]
+    assert table == {}

@@ -46,7 +46,8 @@ def test_no_window_holds_more_than_a_limit_too_large_to_remember_each_call(gaps:
 @given(calls=st.integers(min_value=1, max_value=200), gaps=GAPS, last=st.floats(min_value=0, max_value=5))
 def test_a_caller_that_waits_as_long_as_required_is_admitted(calls: int, gaps: list[float], last: float) -> None:
     limit = RateLimit(calls=calls, per=7)
-    state, now = b"", 1.7e9
+    state = b""
+    now = 1.7e9
     for gap in [*gaps, last]:
         now += gap
         state, _ = admit(state, now, limit)

@@ -24,13 +24,17 @@ class UndoHarness:
     """A workspace whose changes are kept, and a clock that stands still unless it is set."""
 
     def __init__(self, top: Path) -> None:
-        self.root, self.state = top / "work", top / "state"
+        self.root = top / "work"
+        self.state = top / "state"
         self.root.mkdir()
         self.state.mkdir()
         self.now = NOON
         self.store = Store(self.state / "db")
-        self.undo = Undo(self.store, self.state / "undo", lambda: self.now, redact=Redactor().text)
+        self.undo = Undo(self.store, self.contents(), lambda: self.now, redact=Redactor().text)
         self.files = WorkspaceFiles(self.root, keep=self.undo)
+
+    def contents(self) -> Blobs:
+        return Blobs(self.state / "undo", lambda: self.now)
 
     async def restore(self, **what: Any) -> list[UndoOutcome]:
         return list(await self.undo.restore(ToolCall(tool="undo", args={}), self.files, **what))
@@ -294,7 +298,7 @@ class TestPruning:
             await harness.files.write(call(f"{number}"), f"{number}", b"x")
         harness.now += 2 * YOUNG_SECONDS
 
-        await Undo(harness.store, harness.state / "undo", lambda: harness.now, redact=str, most_bytes=250).prune()
+        await Undo(harness.store, harness.contents(), lambda: harness.now, redact=str, most_bytes=250).prune()
 
         assert len(harness.blobs()) == 2
         await harness.restore(session="4")
@@ -322,6 +326,7 @@ from pathlib import Path
 from toolreeve.core.call import ToolCall
 from toolreeve.guard.files.workspace import WorkspaceFiles
 from toolreeve.core.secrets.redactor import Redactor
+from toolreeve.record.blobs import Blobs
 from toolreeve.record.store import Store
 from toolreeve.record.undo import Undo
 import time
@@ -329,7 +334,8 @@ root, state = Path(sys.argv[1]), Path(sys.argv[2])
 async def main():
     store = Store(state / "db")
     await store.start()
-    files = WorkspaceFiles(root, keep=Undo(store, state / "undo", time.time, redact=str), unnamed_files=False)
+    undo = Undo(store, Blobs(state / "undo", time.time), time.time, redact=str)
+    files = WorkspaceFiles(root, keep=undo, unnamed_files=False)
     for n in range(100_000):
         call = ToolCall(tool="t", args={}, session="killed")
         await files.write(call, "file", b"%06d" % n * 1000)
@@ -390,7 +396,7 @@ async def test_a_name_that_holds_a_secret_is_not_written_and_its_change_is_undon
 async def test_another_process_reports_that_it_cannot_undo_an_unnamed_change(harness: UndoHarness) -> None:
     made = call()
     await harness.files.write(made, "ghp_" + "a1B2" * 9, b"x")
-    harness.undo = Undo(harness.store, harness.state / "undo", lambda: harness.now, redact=Redactor().text)
+    harness.undo = Undo(harness.store, harness.contents(), lambda: harness.now, redact=Redactor().text)
 
     with pytest.raises(ToolError, match="its name holds a secret"):
         await harness.restore(call_id=made.id)

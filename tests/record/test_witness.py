@@ -18,7 +18,7 @@ from toolreeve import Toolreeve
 from toolreeve.config import Settings, State, Workspace
 from toolreeve.config.xdg import DATABASE
 from toolreeve.record.chain import Head
-from toolreeve.record.gaps import read_known
+from toolreeve.record.sqlite.chain import SqliteChain
 from toolreeve.record.sqlite.schema import MIGRATIONS
 from toolreeve.record.witness import SIZE, Sighting, Untrusted, Witness, parse
 
@@ -104,7 +104,8 @@ HARMS: list[Harm] = [
 async def test_after_a_kill_an_acknowledged_record_is_present_or_reported_missing(
     tmp_path: Path, seed: int, harm: Harm
 ) -> None:
-    path, dice = tmp_path / "record.db", random.Random(seed)
+    path = tmp_path / "record.db"
+    dice = random.Random(seed)
     acknowledged = await asyncio.to_thread(killed, path, dice)
     harm(path, dice)
     remove_shared_memory(path)
@@ -116,7 +117,8 @@ async def test_after_a_kill_an_acknowledged_record_is_present_or_reported_missin
 
 
 async def test_a_wal_removed_after_a_kill_is_reported_as_lost_with_numbers_and_times(tmp_path: Path) -> None:
-    path, dice = tmp_path / "record.db", random.Random(0)
+    path = tmp_path / "record.db"
+    dice = random.Random(0)
     await asyncio.to_thread(killed, path, dice)
     last = Witness(path).look().head.seq
     remove_wal(path, dice)
@@ -182,7 +184,7 @@ async def test_a_gap_that_was_made_larger_is_tampering(path: Path) -> None:
 def sighting(path: Path, seq: int) -> Sighting:
     connection = sqlite3.connect(path)
     try:
-        known = read_known(connection)
+        known = SqliteChain(connection).witnessed()
         (digest,) = connection.execute("SELECT hash FROM audit WHERE seq = ?", (seq,)).fetchone() or (bytes(32),)
     finally:
         connection.close()

@@ -1,4 +1,4 @@
-"""Entry: the state of one call on the road, filled in stage by stage."""
+"""Entry: one call on the road, filled in stage by stage."""
 
 from toolreeve.core.action import Action
 from toolreeve.core.call import ToolCall

@@ -222,7 +222,7 @@ class Files(Protocol):
         """The fingerprint of a file with this content."""
 
     def changes(self, *, call_id: str | None = None, session: str | None = None) -> Sequence[Change]:
-        """Changes of a call or a session that have not been undone, newest first; empty if none are kept."""
+        """Changes of a call or a session that have not been undone, newest first; empty if none are kept. Blocks."""
 
     def fingerprint(self, path: str) -> str | None:
         """Identifies what is at the path, not following a link there; any difference shows. None if nothing exists."""

@@ -80,7 +80,8 @@ def plain_schema(hint: Any) -> dict[str, Any]:
         return {}
     if isinstance(hint, type) and hint in _SCALARS:
         return {"type": _SCALARS[hint]}
-    origin, args = get_origin(hint), get_args(hint)
+    origin = get_origin(hint)
+    args = get_args(hint)
     if origin is typing.Annotated:
         inner = plain_schema(args[0])
         notes = [note for note in args[1:] if isinstance(note, str)]

@@ -1,4 +1,4 @@
-"""Executor: runs one attempt under a deadline, and repeats it if that is safe.
+"""Executor: runs attempts under a deadline, repeated only if safe.
 
 Every wait has a timeout. A tool that does not stop when cancelled is abandoned, and the result says so; its caller is
 never left waiting with it.

@@ -179,8 +179,9 @@ class Audit:
 def _newest(connection: sqlite3.Connection, *, wanted: Filter, limit: int, before: int | None) -> Sequence[AuditRecord]:
     conditions, values = wanted.conditions()
     values |= {"limit": limit, "before": before}
-    query = f"WHERE (:before IS NULL OR seq < :before) AND {conditions} ORDER BY seq DESC LIMIT :limit"
-    return _records(connection, query, values)
+    if before is not None:  # not `:before IS NULL OR …`, which would keep SQLite from using the index
+        conditions = f"seq < :before AND {conditions}"
+    return _records(connection, f"WHERE {conditions} ORDER BY seq DESC LIMIT :limit", values)
 
 
 def _chunk(connection: sqlite3.Connection, *, wanted: Filter, after: int) -> Sequence[AuditRecord]:

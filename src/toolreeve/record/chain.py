@@ -7,17 +7,18 @@ both files can write a new history. Against that, keep the head hash elsewhere a
 """
 
 import hashlib
-import sqlite3
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 GENESIS = bytes(32)
-ROWS_AT_ONCE = 500
-PLACES = "(?, ?, ?, ?, ?)"
 
 Row = tuple[int, str, str, bytes, bytes]
 """seq, call id, kind, body, hash"""
+StoredRow = tuple[int, bytes, bytes, bytes, bytes]
+"""As Row, as it was read."""
 
 _frame = struct.Struct(">QII").pack
 _sha256 = hashlib.sha256
@@ -55,32 +56,63 @@ class Tail:
         return Head(self._seq, self._hash)
 
 
-def insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
-    """Many rows in one statement: sqlite3 releases and reacquires the GIL once per statement, and concurrent calls
-    would otherwise wait for it once per row."""
-    for start in range(0, len(rows), ROWS_AT_ONCE):
-        chunk = rows[start : start + ROWS_AT_ONCE]
-        values = ", ".join([PLACES] * len(chunk))
-        connection.execute(
-            f"INSERT INTO audit (seq, call_id, kind, body, hash) VALUES {values}",  # noqa: S608 - question marks only
-            [value for row in chunk for value in row],
-        )
+@dataclass(frozen=True, slots=True)
+class WitnessedRecord:
+    """The database's view of its witness: `since` which record one exists, and the last record `synced` to it."""
+
+    identity: bytes
+    since: int | None
+    synced: int
 
 
-def read_head(connection: sqlite3.Connection) -> Head:
-    """The head by the checkpoint, but never a number already in use: a row inserted by someone else keeps its own."""
-    head = stored_head(connection)
-    if head is None:
-        raise sqlite3.DatabaseError("the checkpoint has been removed from the database; run `toolreeve audit verify`")
-    (taken,) = connection.execute("SELECT max(seq) FROM audit").fetchone()
-    return Head(max(head.seq, taken or 0), head.hash)
+class ChainError(Exception):
+    """The stored chain cannot be continued: its checkpoint or identity was removed."""
 
 
-def stored_head(connection: sqlite3.Connection) -> Head | None:
-    """The checkpoint in the database; None if it was removed."""
-    row = connection.execute("SELECT seq, CAST(hash AS BLOB) FROM checkpoint WHERE id = 1").fetchone()
-    return None if row is None else Head(*row)
+class ChainStore(Protocol):
+    """The stored chain within one transaction. `record.sqlite.chain` has it in SQLite."""
 
+    def stored_head(self) -> Head | None:
+        """The checkpoint; None if it was removed."""
 
-def write_head(connection: sqlite3.Connection, head: Head) -> None:
-    connection.execute("UPDATE checkpoint SET seq = ?, hash = ? WHERE id = 1", (head.seq, head.hash))
+    def next_head(self) -> Head:
+        """The checkpoint, but never a number already in use: a row inserted by someone else keeps its own. Raises
+        ChainError if the checkpoint was removed."""
+        ...
+
+    def append(self, rows: Sequence[Row], head: Head) -> None:
+        """Add rows and move the checkpoint to `head`."""
+
+    def rows(self) -> Iterator[Sequence[StoredRow]]:
+        """Chunks of rows as plain bytes, whatever types tampering may have left, in order of their number."""
+        ...
+
+    def hash_at(self, seq: int) -> bytes | None:
+        """The hash of a record; None if it is missing."""
+
+    def last_time(self, seq: int) -> Any:
+        """The time of the last record up to `seq`; None if there is none."""
+
+    def open_intents(self, after: int) -> Sequence[tuple[str, bytes]]:
+        """Call id and body of each intent after record `after` that has no outcome."""
+        ...
+
+    def witnessed(self) -> WitnessedRecord | None:
+        """None in a database of a release that had no witness. Raises ChainError if the identity was removed."""
+
+    def set_witnessed(self, seq: int) -> None:
+        """A witness exists, since record `seq` if there was none before, and has seen this record."""
+
+    def set_synced(self, seq: int) -> None:
+        """The witness was on disk up to record `seq`."""
+
+    def empty_log(self) -> None:
+        """Move what is committed out of the write-ahead log, so that removing the log does not remove it."""
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Outside a transaction: a write transaction of its own."""
+        ...
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Outside a transaction: reads see one moment."""
+        ...

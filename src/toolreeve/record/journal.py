@@ -19,9 +19,10 @@ from toolreeve.core.result import Failure, Success
 from toolreeve.core.secrets.redactor import Redactor
 from toolreeve.core.snapshot import MAX_TEXT, snapshot
 from toolreeve.core.verdict import Decision
-from toolreeve.record.chain import Head, Tail, insert, read_head, stored_head, write_head
-from toolreeve.record.gaps import ACCEPTED, GAP, WITNESSED, Finding, WitnessedRecord, examine, first_look, read_known
-from toolreeve.record.liveness import Liveness
+from toolreeve.record.chain import ChainError, ChainStore, Head, Tail, WitnessedRecord
+from toolreeve.record.gaps import ACCEPTED, GAP, WITNESSED, Finding, examine, first_look
+from toolreeve.record.liveness import FileLiveness, Liveness
+from toolreeve.record.sqlite.chain import SqliteChain
 from toolreeve.record.sqlite.database import StoreError
 from toolreeve.record.store import Store
 from toolreeve.record.witness import EarlierFile, Sighting, Untrusted, Witness
@@ -54,6 +55,7 @@ class Journal:
         *,
         clock: Callable[[], float] = time.monotonic,
         on_gap: Callable[[Finding], None] | None = None,
+        liveness: Liveness | None = None,
     ) -> None:
         self._store = store
         self._redactor = redactor
@@ -68,7 +70,7 @@ class Journal:
         self._synced_written = 0
         self._synced_at = clock()
         self._remade = False
-        self._liveness = Liveness(store.path)
+        self._liveness = FileLiveness(store.path) if liveness is None else liveness
         self._intents: dict[str, _Body] = {}
         self._unmarked = 0
         self.unsynced = False
@@ -77,19 +79,19 @@ class Journal:
     async def start(self) -> None:
         """Register this process, and close the open calls of dead processes as lost. Raises StoreError."""
         try:
-            dead = await self._store.transact(self._begin)
-        except (sqlite3.Error, OSError, ToolError) as problem:
+            dead = await self._store.transact(lambda connection: self._begin(SqliteChain(connection)))
+        except (sqlite3.Error, ChainError, OSError, ToolError) as problem:
             raise StoreError(f"{self._store.path}: the record cannot be continued: {problem}") from problem
         for name in dead:
-            self._liveness.forget(name)
+            await asyncio.to_thread(self._liveness.forget, name)
 
     async def stop(self) -> None:
         """Write everything pending and sync the witness."""
         await self._store.flush()
         self._synced_at = -SYNC_SECONDS  # the next commit syncs the witness
-        await self._store.transact(self._mark)
-        await self._store.transact(self._note_synced)
-        self._liveness.leave()
+        await self._store.transact(lambda connection: self._mark(SqliteChain(connection)))
+        await self._store.transact(lambda connection: self._note_synced(SqliteChain(connection)))
+        await asyncio.to_thread(self._liveness.leave)
 
     async def accept(self, gap: int, *, user: str, reason: str) -> None:
         """A person accepts this gap: it stays on record, but is no longer a problem."""
@@ -171,8 +173,7 @@ class Journal:
 
     def write(self, connection: sqlite3.Connection, lines: Sequence[_Line]) -> None:
         """Called by the store, in its thread and inside its transaction."""
-        self._write(connection, read_head(connection), lines)
-        self._note_synced(connection)
+        self._append(SqliteChain(connection), lines)
 
     def committed(self, connection: sqlite3.Connection, lines: Sequence[_Line]) -> None:
         """Called by the store, in its thread, once the lines are on disk and before they are acknowledged."""
@@ -180,16 +181,17 @@ class Journal:
             for kind, call_id, _ in lines:
                 if kind is CALL:
                     self._intents.pop(call_id, None)
+        chain = SqliteChain(connection)
         if self._remade:
-            self._keep_identity(connection)
-        self._advance(connection, sync=self._clock() - self._synced_at >= SYNC_SECONDS)
+            self._keep_identity(chain)
+        self._advance(chain, sync=self._clock() - self._synced_at >= SYNC_SECONDS)
         self._unmarked += len(lines)
         if self._unmarked >= RECORDS_PER_MARK:
-            self._mark(connection)
+            self._mark(chain)
 
     def idle(self, connection: sqlite3.Connection) -> None:
         """Called by the store, in its thread, when nothing was written for a second and `unsynced` is set."""
-        self._advance(connection, sync=True)
+        self._advance(SqliteChain(connection), sync=True)
 
     def encode(self, body: _Body) -> bytes:
         """The bytes that are hashed and stored. Total: nothing that a call can hold prevents its record."""
@@ -203,110 +205,103 @@ class Journal:
         body.update(redacted)
         return json.dumps(body)
 
-    def _write(self, connection: sqlite3.Connection, head: Head, lines: Sequence[_Line]) -> None:
+    def _append(self, chain: ChainStore, lines: Sequence[_Line]) -> None:
+        self._write(chain, chain.next_head(), lines)
+        self._note_synced(chain)
+
+    def _write(self, chain: ChainStore, head: Head, lines: Sequence[_Line]) -> None:
         tail = Tail(head)
         rows = [tail.add(_storable(call_id), _storable(kind), self.encode(body)) for kind, call_id, body in lines]
-        insert(connection, rows)
-        write_head(connection, tail.head)
+        chain.append(rows, tail.head)
 
-    def _mark(self, connection: sqlite3.Connection) -> None:
+    def _mark(self, chain: ChainStore) -> None:
         self._unmarked = 0
         if not self._intents:
-            self._liveness.settled(read_head(connection).seq)
+            self._liveness.settled(chain.next_head().seq)
 
-    def _begin(self, connection: sqlite3.Connection) -> list[str]:
-        self._settle(connection)
-        self._liveness.enter(read_head(connection).seq)
+    def _begin(self, chain: ChainStore) -> list[str]:
+        self._settle(chain)
+        self._liveness.enter(chain.next_head().seq)
         dead = list(self._liveness.dead())
-        lost = [line for name, seq in dead for line in self._lost(connection, name, seq)]
+        lost = [line for name, seq in dead for line in self._lost(chain, name, seq)]
         if lost:
-            self.write(connection, lost)
+            self._append(chain, lost)
         return [name for name, _ in dead]
 
-    def _note_synced(self, connection: sqlite3.Connection) -> None:
+    def _note_synced(self, chain: ChainStore) -> None:
         if self._synced > self._synced_written:
-            connection.execute("UPDATE witness SET synced = max(synced, ?)", (self._synced,))
+            chain.set_synced(self._synced)
             self._synced_written = self._synced
 
-    def _advance(self, connection: sqlite3.Connection, *, sync: bool) -> None:
+    def _advance(self, chain: ChainStore, *, sync: bool) -> None:
         """Advance the witness to everything committed, by any process."""
-        head = stored_head(connection)
+        head = chain.stored_head()
         if head is None or self._identity is None:
             return
         try:
             self._witness.advance(Sighting(self._identity, head, self._now()), sync=sync)
         except Untrusted as trouble:
-            self._resettle(connection, trouble)
+            self._resettle(chain, trouble)
         self.unsynced = not sync
         if sync:
             self._synced = head.seq
             self._synced_at = self._clock()
 
-    def _resettle(self, connection: sqlite3.Connection, trouble: Untrusted) -> None:
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            self._settle(connection, trouble)
-            connection.execute("COMMIT")
-        except BaseException:
-            connection.rollback()
-            raise
+    def _resettle(self, chain: ChainStore, trouble: Untrusted) -> None:
+        with chain.transaction():
+            self._settle(chain, trouble)
 
-    def _settle(self, connection: sqlite3.Connection, trouble: Untrusted | None = None) -> None:
+    def _settle(self, chain: ChainStore, trouble: Untrusted | None = None) -> None:
         """Inside a transaction: record what the witness reveals, and only then create a new one."""
-        known = read_known(connection)
+        known = chain.witnessed()
         if known is None:
-            raise sqlite3.DatabaseError("the identity was removed from the database; run `toolreeve audit verify`")
+            raise ChainError("the identity was removed from the database; run `toolreeve audit verify`")
         self._identity = known.identity
         if known.since is None:
-            finding = first_look(connection, known, self._witness.look, self._earlier)
+            finding = first_look(chain, known, self._witness.look, self._earlier)
         else:
-            finding = examine(connection, known, self._witness.look, name="the witness")
+            finding = examine(chain, known, self._witness.look, name="the witness")
         if finding is None and trouble is not None and trouble.kind == "rolled back":
             finding = Finding(kind=trouble.kind, text=f"the witness is {trouble.kind}: {trouble}")
         if finding is not None:
-            self._note_gap(connection, finding)
+            self._note_gap(chain, finding)
         elif known.since is not None:
             return
-        self._make_witness(connection, known)
+        self._make_witness(chain, known)
 
-    def _note_gap(self, connection: sqlite3.Connection, finding: Finding) -> None:
+    def _note_gap(self, chain: ChainStore, finding: Finding) -> None:
         """Numbers of lost records are not reused: the gap gets the number after the last of them."""
         self.findings.append(finding)
         logger.error("%s: %s. Run `toolreeve audit verify`", self._store.path, finding.text)
         if self._on_gap is not None:
             self._on_gap(finding)
-        head = read_head(connection)
+        head = chain.next_head()
         body = {"v": VERSION, "ts": self._now(), **finding.to_body()}
-        self._write(connection, Head(max(head.seq, finding.last), head.hash), [(GAP, "", body)])
+        self._write(chain, Head(max(head.seq, finding.last), head.hash), [(GAP, "", body)])
 
-    def _make_witness(self, connection: sqlite3.Connection, known: WitnessedRecord) -> None:
+    def _make_witness(self, chain: ChainStore, known: WitnessedRecord) -> None:
         """Before the commit: a process killed in between leaves a witness ahead, which the next start reports."""
-        if known.since is None and read_head(connection).seq:
+        if known.since is None and chain.next_head().seq:
             body = {"v": VERSION, "ts": self._now(), "message": "the first witness of a record that had none"}
-            self._write(connection, read_head(connection), [(WITNESSED, "", body)])
-        head = read_head(connection)
+            self._write(chain, chain.next_head(), [(WITNESSED, "", body)])
+        head = chain.next_head()
         self._witness.make(Sighting(known.identity, head, self._now()))
-        connection.execute("UPDATE witness SET since = coalesce(since, ?), synced = ?", (head.seq, head.seq))
+        chain.set_witnessed(head.seq)
         self._remade = True
 
-    def _keep_identity(self, connection: sqlite3.Connection) -> None:
+    def _keep_identity(self, chain: ChainStore) -> None:
         """Checkpoint the WAL into the database, so that removing both WAL and witness is noticed."""
-        connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        chain.empty_log()
         self._earlier.path.unlink(missing_ok=True)
         self._remade = False
 
-    def _lost(self, connection: sqlite3.Connection, process: str, seq: int) -> Iterator[_Line]:
-        for call_id, body in connection.execute(_OPEN_INTENTS, (seq,)).fetchall():
+    def _lost(self, chain: ChainStore, process: str, seq: int) -> Iterator[_Line]:
+        for call_id, body in chain.open_intents(seq):
             intent = json.loads(body)
             if intent.get("process") == process:
                 yield LOST, call_id, {**intent, "ts": self._now(), "success": None, "message": _LOST}
 
 
-_OPEN_INTENTS = """
-    SELECT call_id, body FROM audit AS intent WHERE seq > ? AND kind = 'intent' AND NOT EXISTS (
-        SELECT 1 FROM audit AS outcome WHERE outcome.call_id = intent.call_id AND outcome.kind IN ('call', 'lost')
-    )
-"""
 _LOST = "the process ended before the outcome was known: the call may have happened; it is not repeated"
 _EFFECTS = {decision: decision.word for decision in Decision}
 _SIZED = (str, list, dict)

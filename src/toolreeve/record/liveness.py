@@ -8,11 +8,40 @@ process that died.
 import contextlib
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Protocol
 
 
-class Liveness:
+class Liveness(Protocol):
+    """This process among those that share the record. A lease in a shared database would do as well as a lock file.
+
+    All methods block and are called in a thread.
+    """
+
+    @property
+    def name(self) -> str:
+        """Unique among all processes, dead ones included."""
+        ...
+
+    def enter(self, seq: int) -> None:
+        """This process is alive from now on; it has no open call up to record `seq`."""
+
+    def settled(self, seq: int) -> None:
+        """This process has no open call up to record `seq`."""
+
+    def leave(self) -> None:
+        """A clean exit: this process is not dead."""
+
+    def dead(self) -> Iterable[tuple[str, int]]:
+        """Names of processes that died, and the record number from which on they may have open calls."""
+        ...
+
+    def forget(self, name: str) -> None:
+        """The open calls of a dead process are closed."""
+
+
+class FileLiveness:
     """This process's lock file in the directory beside the database.
 
     It also holds the record number from which on the process may have open calls.
@@ -31,7 +60,7 @@ class Liveness:
         self.settled(seq)
 
     def settled(self, seq: int) -> None:
-        """This process has no open call up to record `seq`. Overwritten in place: numbers only grow."""
+        """Overwritten in place: numbers only grow."""
         if self._descriptor >= 0:
             os.pwrite(self._descriptor, b"%020d" % seq, 0)
 
@@ -42,7 +71,6 @@ class Liveness:
             self._descriptor = -1
 
     def dead(self) -> Iterator[tuple[str, int]]:
-        """Names of processes that died, and the record number from which on they may have open calls."""
         if not self._directory.exists():
             return
         for path in sorted(self._directory.iterdir()):

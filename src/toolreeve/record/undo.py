@@ -8,17 +8,16 @@ such a change can be undone only by the process that made it.
 
 import asyncio
 import dataclasses
-import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
-from toolreeve.core import json
 from toolreeve.core.call import ToolCall
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Change, Files
-from toolreeve.record.blobs import LARGEST, Blobs
+from toolreeve.record.blobs import LARGEST
+from toolreeve.record.changes import ChangeStore, NotedChange
 from toolreeve.record.store import Store
 
 MOST_KEPT_BYTES = 1024 * 1024 * 1024
@@ -27,14 +26,6 @@ MAX_SWEPT = 256
 PRUNE_EVERY = 256
 MAX_UNWRITTEN = 1_000
 UNNAMED = "unnamed"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotedChange:
-    """A row of the undo table."""
-
-    id: int
-    change: Change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +49,26 @@ class Sweeper(Protocol):
     def sweep(self, directory: str, temp: str) -> None: ...
 
 
+class ContentStore(Protocol):
+    """Former contents of files, by digest. `Blobs` keeps them in a directory; another backend may do otherwise.
+
+    All methods block and are called in a thread. A content is durable when `save` returns. `fresh_bytes` is about how
+    much was added since the last pruning; a young content is not pruned, because a change may be about to refer to it.
+    """
+
+    fresh_bytes: int
+
+    def save(self, descriptor: int) -> str: ...
+
+    def load(self, digest: str) -> bytes | None: ...
+
+    def has(self, digest: str) -> bool: ...
+
+    def sizes(self) -> Mapping[str, int]: ...
+
+    def prune(self, wanted: Collection[str]) -> None: ...
+
+
 class Undo:
     """Stores what changes replace (`core.files.Keep`), and restores it."""
 
@@ -66,45 +77,37 @@ class Undo:
     def __init__(
         self,
         store: Store,
-        directory: Path,
+        contents: ContentStore,
         now: Callable[[], float],
         *,
         redact: Callable[[str], str],
         most_bytes: int = MOST_KEPT_BYTES,
     ) -> None:
-        self._store = store
+        self._changes = ChangeStore(store)
+        self._contents = contents
         self._now = now
         self._redact = redact
         self._most_bytes = most_bytes
-        self._blobs = Blobs(directory, now)
         self._unwritten: dict[int, Change] = {}
 
     def save(self, descriptor: int) -> None:
-        self._blobs.save(descriptor)
+        self._contents.save(descriptor)
 
     async def note(self, call: ToolCall, change: Change) -> None:
         written = self._writable(change)
-        row = (call.id, call.session, self._now(), json.dumps(dataclasses.asdict(written)))
-
-        def insert(connection: sqlite3.Connection) -> int:
-            added = connection.execute("INSERT INTO undo (call_id, session, at, change) VALUES (?, ?, ?, ?)", row)
-            return added.lastrowid or 0
-
-        number = await self._store.transact(insert)
+        number = await self._changes.note(written, call_id=call.id, session=call.session, at=self._now())
         if written != change:
             self._remember(number, change)
-        if number % PRUNE_EVERY == 0 or self._blobs.fresh_bytes > self._most_bytes // 8:
+        if number % PRUNE_EVERY == 0 or self._contents.fresh_bytes > self._most_bytes // 8:
             await self.prune()
 
     async def changes(self, *, call_id: str | None = None, session: str | None = None) -> Sequence[NotedChange]:
         """The changes of a call or a session that have not been undone, newest first."""
-        return self._named(await self._store.read(_selection(call_id, session)))
+        return self._named(await self._changes.standing(call_id=call_id, session=session))
 
     def standing(self, *, call_id: str | None, session: str | None) -> Sequence[Change]:
-        """As `changes`, at once, and also before the first start: then nothing has been changed yet."""
-        if not self._store.path.exists():
-            return []
-        return [noted.change for noted in self._named(self._store.read_blocking(_selection(call_id, session)))]
+        """As `changes`, and also before the first start. Blocks: for a thread."""
+        return [noted.change for noted in self._named(self._changes.read_standing(call_id=call_id, session=session))]
 
     def _writable(self, change: Change) -> Change:
         """The change with secrets in its names redacted."""
@@ -193,7 +196,7 @@ class Undo:
 
     def _is_kept(self, change: Change) -> bool:
         kind, _, digest = (change.before or "").partition(":")
-        return kind == "link" or (change.kept and kind == "sha256" and self._blobs.has(digest))
+        return kind == "link" or (change.kept and kind == "sha256" and self._contents.has(digest))
 
     async def _undo(self, call: ToolCall, files: Files, noted: NotedChange, *, force: bool) -> UndoOutcome:
         change = noted.change
@@ -203,7 +206,7 @@ class Undo:
             outcome = await self._reverse(call, files, change, force=force)
             for directory in reversed(change.made):
                 await files.remove_directory(directory)
-            await self._mark(noted.id)
+            await self._changes.mark_undone(noted.id)
         except ToolError as problem:
             return UndoOutcome(path=change.path, outcome="failed", reason=problem.message)
         return UndoOutcome(path=change.path, outcome=outcome)
@@ -227,61 +230,23 @@ class Undo:
         if kind == "link":
             await files.link(call, path, rest)
             return
-        content = self._blobs.load(rest) if kind == "sha256" else None
+        content = await asyncio.to_thread(self._contents.load, rest) if kind == "sha256" else None
         if content is None:
             raise ToolError(ErrorCode.WRITE_ERROR, f"{path}: the former content was not kept", retryable=False)
         await files.write(call, path, content, mode=change.mode)
 
-    async def _mark(self, number: int) -> None:
-        def mark(connection: sqlite3.Connection) -> None:
-            connection.execute("UPDATE undo SET undone = 1 WHERE id = ?", (number,))
-
-        await self._store.transact(mark)
-
     async def prune(self) -> None:
         """Drop changes that are too old, and the oldest beyond the size limit."""
-        sizes = self._blobs.sizes()
-
-        def forget(connection: sqlite3.Connection) -> set[str]:
-            connection.execute("DELETE FROM undo WHERE at < ?", (self._now() - LONGEST_KEPT,))
-            wanted: dict[str, None] = {}
-            total = 0
-            for number, body in connection.execute("SELECT id, change FROM undo ORDER BY id DESC").fetchall():
-                digest = (_change(body).before or "").removeprefix("sha256:")
-                total += sizes.get(digest, 0) if digest not in wanted else 0
-                if total > self._most_bytes:
-                    connection.execute("DELETE FROM undo WHERE id <= ?", (number,))
-                    break
-                wanted[digest] = None
-            return set(wanted)
-
-        self._blobs.prune(await self._store.transact(forget))
+        before = self._now() - LONGEST_KEPT
+        sizes = await asyncio.to_thread(self._contents.sizes)
+        wanted = await self._changes.forget(before=before, sizes=sizes, most_bytes=self._most_bytes)
+        await asyncio.to_thread(self._contents.prune, wanted)
 
     async def sweep(self, files: Sweeper) -> None:
         """Remove temporary files that killed processes left beside the files they were about to replace."""
-
-        def select(connection: sqlite3.Connection) -> list[Change]:
-            rows = connection.execute("SELECT change FROM undo ORDER BY id DESC LIMIT ?", (MAX_SWEPT,))
-            return [_change(body) for (body,) in rows]
-
-        for change in await self._store.read(select):
+        for change in await self._changes.recent(MAX_SWEPT):
             if change.temp and not _is_running(change.temp):
                 files.sweep(str(Path(change.path).parent), change.temp)
-
-
-def _selection(call_id: str | None, session: str | None) -> Callable[[sqlite3.Connection], list[NotedChange]]:
-    column, value = ("call_id", call_id) if call_id is not None else ("session", session)
-    query = f"SELECT id, change FROM undo WHERE {column} = ? AND NOT undone ORDER BY id DESC"  # noqa: S608
-
-    def select(connection: sqlite3.Connection) -> list[NotedChange]:
-        return [NotedChange(id=number, change=_change(body)) for number, body in connection.execute(query, (value,))]
-
-    return select
-
-
-def _change(body: bytes) -> Change:
-    fields: dict[str, Any] = json.loads(body)
-    return Change(**fields | {"made": tuple(fields["made"])})
 
 
 def _is_running(temp: str) -> bool:

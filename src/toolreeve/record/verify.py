@@ -5,17 +5,17 @@ from being checked.
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from toolreeve.core import json
 from toolreeve.record import gaps
-from toolreeve.record.chain import GENESIS, Head, link, stored_head
+from toolreeve.record.chain import GENESIS, ChainError, ChainStore, Head, StoredRow, link
+from toolreeve.record.sqlite.chain import SqliteChain
 from toolreeve.record.witness import EarlierFile, Sighting, Untrusted, Witness
 
-CHUNK = 250
 SHOWN_PROBLEMS = 100
 
 
@@ -79,34 +79,28 @@ class Verification:
             self.unlisted += 1
 
 
-_Row = tuple[int, bytes, bytes, bytes, bytes]
-
-
-def verify(connection: sqlite3.Connection, path: Path, *, expect: bytes | None = None) -> Verification:
+def verify(connection: sqlite3.Connection, *, path: Path, expect: bytes | None = None) -> Verification:
     """Read the whole record in one snapshot. `expect` is a head hash that was kept elsewhere."""
     found = Verification()
     sighted = _look(Witness(path))  # before the rows: a later witness would be ahead of them
     try:
-        _verify(connection, path, sighted, found, expect)
-    except sqlite3.DatabaseError as problem:
+        _verify(SqliteChain(connection), path, sighted, found, expect)
+    except (sqlite3.DatabaseError, ChainError) as problem:
         found.add(ChainProblem(found.head.seq, f"the database is damaged: {problem}"))
     return found
 
 
 def _verify(
-    connection: sqlite3.Connection,
+    chain: ChainStore,
     path: Path,
     sighted: Sighting | Untrusted,
     found: Verification,
     expect: bytes | None,
 ) -> None:
-    connection.execute("BEGIN")
-    try:
-        stored = stored_head(connection)
-        seen = _walk(_rows(connection), found, stored, expect)
-        _consult(connection, path, sighted, found)
-    finally:
-        connection.execute("COMMIT")
+    with chain.snapshot():
+        stored = chain.stored_head()
+        seen = _walk(chain.rows(), found, stored, expect)
+        _consult(chain, path, sighted, found)
     _compare(found, stored, seen)
     if expect is not None and expect not in seen.values():
         found.add(ChainProblem(found.head.seq, f"no record has the expected hash {expect.hex()}"))
@@ -119,9 +113,9 @@ def _look(witness: Witness) -> Sighting | Untrusted:
         return problem
 
 
-def _consult(connection: sqlite3.Connection, path: Path, sighted: Sighting | Untrusted, found: Verification) -> None:
+def _consult(chain: ChainStore, path: Path, sighted: Sighting | Untrusted, found: Verification) -> None:
     """Compare with the witness, and add earlier gaps that were not accepted."""
-    known = gaps.read_known(connection)
+    known = chain.witnessed()
     found.since = None if known is None else known.since
 
     def look() -> Sighting:
@@ -130,9 +124,9 @@ def _consult(connection: sqlite3.Connection, path: Path, sighted: Sighting | Unt
         return sighted
 
     if found.since is not None:
-        finding = gaps.examine(connection, known, look, name="the witness")
+        finding = gaps.examine(chain, known, look, name="the witness")
     else:
-        finding = gaps.first_look(connection, known, look, EarlierFile(path))
+        finding = gaps.first_look(chain, known, look, EarlierFile(path))
     if finding is not None:
         seq = finding.last or found.head.seq
         found.add(ChainProblem(seq, finding.text, state=_STATES.get(finding.kind, UNWITNESSED)))
@@ -142,17 +136,8 @@ def _consult(connection: sqlite3.Connection, path: Path, sighted: Sighting | Unt
             found.add(ChainProblem(seq, str(body.get("message")), state=state, gap=seq))
 
 
-def _rows(connection: sqlite3.Connection) -> Iterator[Sequence[_Row]]:
-    """Chunks of rows as plain bytes, whatever types tampering may have left, in order of their number."""
-    columns = ("call_id", "kind", "body", "hash")
-    plain = ", ".join(f"CAST({column} AS BLOB)" for column in columns)
-    cursor = connection.execute(f"SELECT seq, {plain} FROM audit ORDER BY seq")  # noqa: S608
-    while chunk := cursor.fetchmany(CHUNK):
-        yield chunk
-
-
 def _walk(
-    chunks: Iterable[Sequence[_Row]], found: Verification, stored: Head | None, expect: bytes | None
+    chunks: Iterable[Sequence[StoredRow]], found: Verification, stored: Head | None, expect: bytes | None
 ) -> dict[int, bytes]:
     """Follow the links; returns the hashes found at the stored head, and the expected one."""
     previous = GENESIS
@@ -197,7 +182,7 @@ def _judge(found: Verification, expected: int, seq: int, call_id: bytes | None) 
 _OWN = frozenset({gaps.GAP.encode(), gaps.ACCEPTED.encode()})
 
 
-def _is_noted(expected: int, row: _Row, previous: bytes) -> bool:
+def _is_noted(expected: int, row: StoredRow, previous: bytes) -> bool:
     """Whether the records missing before this one are those that it reports as lost."""
     seq, call_id, kind, body, digest = row
     if kind != gaps.GAP.encode() or gaps.bounds(_body(body)) != (expected, seq - 1):

@@ -27,6 +27,7 @@ from toolreeve.guard.network.guard import NetworkGuard, NetworkSettings
 from toolreeve.guard.network.resolver import Resolver
 from toolreeve.pipeline import Pipeline
 from toolreeve.record.audit import Audit
+from toolreeve.record.blobs import Blobs
 from toolreeve.record.budget import BudgetStore
 from toolreeve.record.bus import Bus
 from toolreeve.record.events import EventPublisher
@@ -110,7 +111,7 @@ class Assembly:
         self.approvals = PendingStore(
             self.store, time.time, journal=self.journal, lifetime=settings.approval.pending_hours * 3600
         )
-        self.undo = Undo(self.store, state / "undo", time.time, redact=self.redactor.text)
+        self.undo = Undo(self.store, Blobs(state / "undo", time.time), time.time, redact=self.redactor.text)
         guards = guard_table(configuration)
         self.files = WorkspaceFiles(
             settings.workspace.dir,

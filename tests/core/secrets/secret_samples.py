@@ -234,7 +234,8 @@ def _sample(name: str, template: str, dice: random.Random) -> Sample:
     bodies: list[str] = []
 
     def body(found: re.Match[str]) -> str:
-        alphabet, length = ALPHABETS[found[1]], int(found[2])
+        alphabet = ALPHABETS[found[1]]
+        length = int(found[2])
         made = "".join(dice.choice(alphabet) for _ in range(length))
         made = dice.choice(LOWER) + made[1:-1] + dice.choice(DIGITS) if found[1] in "APW" else made
         bodies.append(made)

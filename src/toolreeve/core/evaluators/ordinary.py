@@ -1,4 +1,4 @@
-"""Ordinary programs, and what is assumed of those that are not listed. Pure data."""
+"""Ordinary programs, and defaults for those not listed. Pure data."""
 
 from toolreeve.core.evaluators.names import words
 

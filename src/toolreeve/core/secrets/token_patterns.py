@@ -6,7 +6,11 @@ that a new row cannot be forgotten there.
 
 import re
 
-ALNUM, WORD, HEX, UPPER, LOWER = "[A-Za-z0-9]", "[A-Za-z0-9_-]", "[0-9a-f]", "[A-Z0-9]", "[a-z0-9]"
+ALNUM = "[A-Za-z0-9]"
+WORD = "[A-Za-z0-9_-]"
+HEX = "[0-9a-f]"
+UPPER = "[A-Z0-9]"
+LOWER = "[a-z0-9]"
 BASE64 = "[A-Za-z0-9+/=_-]"
 UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 
