@@ -43,7 +43,7 @@ def test_no_two_names_are_spelled_the_same(one: str, other: str) -> None:
     assert (wire_name(Provider.OPENAI, one) == wire_name(Provider.OPENAI, other)) is (one == other)
 
 
-def test_a_name_that_is_too_long_is_read_back_by_whoever_knows_it() -> None:
+def test_a_name_that_is_too_long_is_decoded_with_the_known_names() -> None:
     names = ["server__" + "a" * 80 + end for end in "xyz"]
 
     spelled = [wire_name(Provider.ANTHROPIC, name) for name in names]

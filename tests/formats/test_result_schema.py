@@ -1,4 +1,4 @@
-"""What a tool answers fits what clients were told that it answers, also when it fails."""
+"""Structured results match the schema that clients get, failures included."""
 
 from typing import Any
 

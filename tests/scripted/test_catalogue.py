@@ -30,7 +30,7 @@ async def test_a_bad_file_keeps_none_of_the_others_from_loading(scripted: Script
     assert "broken" not in reeve.tools
 
 
-async def test_a_name_that_is_taken_is_told_with_both_sources(scripted: ScriptedWorld) -> None:
+async def test_a_name_that_is_taken_is_reported_with_both_sources(scripted: ScriptedWorld) -> None:
     async with scripted.with_tools("tools:\n  read_file:\n    script: echo x\n") as reeve:
         pass
 
@@ -88,7 +88,7 @@ async def test_answers_of_the_old_tool_are_forgotten(scripted: ScriptedWorld) ->
     assert (result.output, result.meta.cached) == ("two\n", False)
 
 
-async def test_a_change_is_found_by_itself_and_told_on_the_bus(scripted: ScriptedWorld) -> None:
+async def test_a_change_is_found_by_itself_and_reported_on_the_bus(scripted: ScriptedWorld) -> None:
     async with scripted.with_tools(SAY.format("one"), approve=yes) as reeve, reeve.bus.subscribe() as events:
         write(scripted.tools, SAY.format("two"))
         async with asyncio.timeout(20):

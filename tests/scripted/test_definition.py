@@ -159,7 +159,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("text", WRONG)
-def test_a_mistake_is_told_with_file_line_key_and_fix(tmp_path: Path, text: str) -> None:
+def test_a_mistake_is_reported_with_file_line_key_and_fix(tmp_path: Path, text: str) -> None:
     key, line, says = WRONG[text]
 
     with pytest.raises((ConfigError, ConfigErrors)) as caught:
@@ -172,7 +172,7 @@ def test_a_mistake_is_told_with_file_line_key_and_fix(tmp_path: Path, text: str)
     assert problem.fix
 
 
-def test_all_mistakes_of_a_file_are_told_at_once(tmp_path: Path) -> None:
+def test_all_mistakes_of_a_file_are_reported_at_once(tmp_path: Path) -> None:
     with pytest.raises(ConfigErrors) as caught:
         declared(tmp_path, "tools:\n  a: {script: 'eval {{x}}'}\n  b: {scrip: y}\n  c: {script: 'echo {{'}\n")
 

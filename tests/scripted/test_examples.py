@@ -140,7 +140,7 @@ async def test_find_in_files_finds(reeve: Toolreeve, scripted: ScriptedWorld) ->
     assert await output(reeve, "find_in_files", text="TODO", directory="src", limit=1) == "./src/a b.py\n"
 
 
-async def test_git_history_tells_commits(reeve: Toolreeve, scripted: ScriptedWorld) -> None:
+async def test_git_history_lists_commits(reeve: Toolreeve, scripted: ScriptedWorld) -> None:
     def git(*words: str) -> None:
         identity = ["-c", "user.name=Ann", "-c", "user.email=ann@example.com"]
         subprocess.run(["git", *identity, *words], cwd=scripted.workspace, check=True, stdout=subprocess.DEVNULL)

@@ -55,7 +55,7 @@ def test_a_template_says(template: str, args: dict[str, Any], text: str) -> None
         ("{{'a' b}}", 1, "not one quoted text"),
     ],
 )
-def test_a_mistake_is_told_with_its_line(template: str, line: int, says: str) -> None:
+def test_a_mistake_is_reported_with_its_line(template: str, line: int, says: str) -> None:
     with pytest.raises(TemplateProblem, match=says) as caught:
         parse(template)
 

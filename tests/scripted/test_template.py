@@ -13,7 +13,7 @@ HOSTILE = "$(id) `id` '\"; id; \\ \n x\t*~ {{y}} ${x} é !! #"
 DASH = ValueRules(allow_dash=True)
 
 
-def told(script: str, value: str) -> list[str]:
+def printed(script: str, value: str) -> list[str]:
     """What reaches a program, for any way of quoting."""
     args = {"value": value, "pairs": {"k": value}, "list": [value]}
     return run(TELL + script, args, value=DASH, pairs=DASH, list=DASH).split("\0")[:-1]
@@ -21,7 +21,7 @@ def told(script: str, value: str) -> list[str]:
 
 @pytest.mark.parametrize("context", CONTEXTS)
 def test_a_hostile_value_is_text_in_every_way_of_quoting(context: str) -> None:
-    found = told(CONTEXTS[context], HOSTILE)
+    found = printed(CONTEXTS[context], HOSTILE)
 
     assert any(HOSTILE in each for each in found)
     assert not any("uid=" in each.replace(HOSTILE, "") for each in found)
@@ -37,7 +37,7 @@ def test_any_value_arrives_byte_for_byte(value: str) -> None:
     plain = ("bare", "double", "single", "heredoc", "substitution", "assignment", "loop", "here string")
     script = "\n".join(CONTEXTS[name] for name in plain)
 
-    assert told(script, value) == [value] * len(plain)
+    assert printed(script, value) == [value] * len(plain)
 
 
 _PARTS = st.sampled_from(

@@ -128,7 +128,7 @@ a:
 
 
 @pytest.mark.parametrize("exit_code", [0, 3])
-async def test_a_secret_reaches_the_script_and_nobody_else(
+async def test_a_secret_reaches_the_script_and_no_one_else(
     scripted: ScriptedWorld, monkeypatch: pytest.MonkeyPatch, exit_code: int
 ) -> None:
     monkeypatch.setenv("PLAIN", "opensesame99")
@@ -335,18 +335,18 @@ async def test_the_prompt_shows_the_command_with_its_values(scripted: ScriptedWo
     assert shown == ["exec:echo 'a b'", "net:*"]
 
 
-async def test_output_is_told_as_it_comes(scripted: ScriptedWorld) -> None:
-    told = ""
+async def test_output_is_reported_as_it_arrives(scripted: ScriptedWorld) -> None:
+    progress = ""
     reeve = scripted.with_tools("a: {script: 'echo first-words; echo last-words'}\n", approve=yes)
     async with reeve, reeve.bus.subscribe() as events:
         await reeve.call("a")
         async for event in events:
-            told += str(event.data)
+            progress += str(event.data)
             if event.data.get("status") == "completed":
                 break
 
-    assert "first-words" in told
-    assert "last-words" in told
+    assert "first-words" in progress
+    assert "last-words" in progress
 
 
 async def test_a_failure_that_may_pass_is_tried_again(scripted: ScriptedWorld) -> None:
@@ -368,7 +368,7 @@ async def test_a_failure_that_is_mapped_as_lasting_is_not_tried_again(scripted: 
     assert (result.success, result.meta.attempts) == (False, 1)
 
 
-async def test_a_cached_answer_is_told_as_such(scripted: ScriptedWorld) -> None:
+async def test_a_cached_answer_is_marked_as_such(scripted: ScriptedWorld) -> None:
     text = "a:\n  script: 'echo {{x}}; date +%N'\n  caching: {ttl: 60, key_template: '{{x}}'}\n"
     async with scripted.with_tools(text, approve=yes) as reeve:
         results = [await reeve.call("a", x=value) for value in ("y", "y", "z")]
@@ -405,7 +405,7 @@ a:
 """
 
 
-async def test_exit_codes_are_told_as_their_author_means_them(scripted: ScriptedWorld) -> None:
+async def test_exit_codes_are_reported_as_their_author_defines_them(scripted: ScriptedWorld) -> None:
     async with reeve_with(scripted, MAPPED, "acp-basic") as reeve:
         one, two, three, four = [await reeve.call("a", n=n, path="it's") for n in (1, 2, 3, 4)]
 
@@ -435,7 +435,7 @@ async def test_exit_codes_are_told_as_their_author_means_them(scripted: Scripted
     assert (four.data or {})["exit_code"] == 4
 
 
-async def test_the_extended_profile_tells_the_structure_itself(scripted: ScriptedWorld) -> None:
+async def test_the_extended_profile_reports_the_structure_itself(scripted: ScriptedWorld) -> None:
     async with reeve_with(scripted, MAPPED, "extended-json") as reeve:
         result = await reeve.call("a", n=1)
 

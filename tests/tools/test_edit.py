@@ -12,7 +12,7 @@ from toolreeve.tools.edits import Edit, replace_all, unified_diff
 
 
 class TestWriting:
-    def test_a_file_is_written_and_told(self, file_tools: FileTools) -> None:
+    def test_a_file_is_written_and_reported(self, file_tools: FileTools) -> None:
         output = file_tools.call("write_file", path="out/result.txt", content="Hello World")
 
         assert output.data == {
@@ -25,7 +25,7 @@ class TestWriting:
         }
         assert (file_tools.root / "out/result.txt").read_text() == "Hello World"
 
-    def test_appending_is_told_with_the_whole_size(self, file_tools: FileTools) -> None:
+    def test_appending_reports_the_whole_size(self, file_tools: FileTools) -> None:
         file_tools.write("log", "one\n")
 
         data = file_tools.data("write_file", path="log", content="two\n", append=True)
@@ -176,7 +176,7 @@ def apply(lines: list[str], diff: str) -> list[str]:
     return result + lines[at:]
 
 
-def test_deleting_tells_whether_there_was_something(file_tools: FileTools) -> None:
+def test_deleting_reports_whether_there_was_something(file_tools: FileTools) -> None:
     file_tools.write("a.txt", "x")
 
     assert file_tools.data("delete_file", path="a.txt") == {
@@ -188,7 +188,7 @@ def test_deleting_tells_whether_there_was_something(file_tools: FileTools) -> No
     assert file_tools.data("delete_file", path="a.txt")["deleted"] is False
 
 
-def test_moving_tells_both_ends(file_tools: FileTools) -> None:
+def test_moving_reports_both_ends(file_tools: FileTools) -> None:
     file_tools.write("a.txt", "x")
 
     data = file_tools.data("move_file", source="a.txt", destination="b/c.txt")

@@ -1,4 +1,4 @@
-"""What each builtin tool says it would do, and that rules about a file hold for every way to it."""
+"""Effects of the builtin tools; rules about a file apply to every way to reach it."""
 
 import subprocess
 from collections.abc import Mapping
@@ -55,7 +55,7 @@ EFFECTS: Mapping[str, tuple[Mapping[str, Any], set[str]]] = {
 }
 
 
-def test_every_builtin_tool_tells_its_effects(file_tools: FileTools) -> None:
+def test_every_builtin_tool_declares_its_effects(file_tools: FileTools) -> None:
     file_tools.write("a.txt")
     found = {}
     for each in knowing(TOOLS, root=str(file_tools.root), home="/home/me"):
@@ -88,13 +88,13 @@ def test_what_is_done_to_a_directory_is_done_to_all_that_it_holds(file_tools: Fi
     ]
 
 
-def test_taking_a_link_away_is_told_of_the_link_and_of_what_it_leads_to(file_tools: FileTools) -> None:
+def test_taking_a_link_away_affects_the_link_and_its_target(file_tools: FileTools) -> None:
     file_tools.write("real.txt")
     (file_tools.root / "link").symlink_to("real.txt")
 
-    told = [effect.target for effect in effects(file_tools, "delete_file", path="link")]
+    targets = [effect.target for effect in effects(file_tools, "delete_file", path="link")]
 
-    assert told == [str(file_tools.root / "real.txt"), str(file_tools.root / "link")]
+    assert targets == [str(file_tools.root / "real.txt"), str(file_tools.root / "link")]
 
 
 def test_a_trial_of_an_edit_only_reads(file_tools: FileTools) -> None:

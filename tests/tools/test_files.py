@@ -41,7 +41,7 @@ def test_effects_name_resolved_paths_and_never_raise(file_tools: FileTools) -> N
 
 
 class TestReading:
-    def test_a_small_file_is_told_whole(self, file_tools: FileTools) -> None:
+    def test_a_small_file_is_returned_whole(self, file_tools: FileTools) -> None:
         file_tools.write("a.txt", "one\ntwo\n")
 
         output = file_tools.call("read_file", path="a.txt")
@@ -173,7 +173,7 @@ class TestReading:
 
 
 class TestExistence:
-    def test_what_is_there_is_told_apart(self, file_tools: FileTools) -> None:
+    def test_what_is_there_is_distinguished(self, file_tools: FileTools) -> None:
         file_tools.write("dir/a.txt")
 
         assert file_tools.data("file_exists", path="dir/a.txt") == {

@@ -131,7 +131,7 @@ HOSTILE = {
 @pytest.mark.parametrize("name", sorted(HOSTILE))
 @pytest.mark.parametrize("render", [html_to_text, html_to_markdown, links_of])
 def test_hostile_pages_give_no_more_than_their_share(name: str, render: Callable[[str], Sequence[object]]) -> None:
-    """Anything beyond linear would not end here within the patience of whoever runs the tests."""
+    """Anything beyond linear would not end here in time."""
     assert len(render(HOSTILE[name])) <= 20 * len(HOSTILE[name])
 
 

@@ -1,4 +1,4 @@
-"""Git that runs unasked, in repositories whose settings name programs for everything."""
+"""Git without approval, in repositories whose settings name programs for everything."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -87,7 +87,7 @@ def test_the_counts_of_linters_formatters_and_type_checkers(
     assert count(purpose, "", printed) == counts
 
 
-def test_only_what_there_was_is_told() -> None:
+def test_zero_counts_are_left_out() -> None:
     assert summarise({"passed": 2, "failed": 1, "errors": 0}) == "2 passed, 1 failed"
     assert summarise({"issues": 1, "files": 1}) == "1 issue, 1 file"
 

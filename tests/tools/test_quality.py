@@ -226,7 +226,7 @@ async def test_a_node_project_is_linted_formatted_type_checked_and_built(world: 
         assert (runtime.root / "out/a.js").exists()
 
 
-async def test_all_runs_both_halves_and_tells_of_each(world: World, toolchain: Path) -> None:
+async def test_all_runs_both_halves_and_reports_each(world: World, toolchain: Path) -> None:
     async with approving_runtime(world, **with_node(toolchain)) as runtime:
         runtime.write("backend/test_a.py", "def test_a() -> None:\n    pass\n")
         runtime.write("web/package.json", json.dumps({"scripts": {"test": "node --test"}}))

@@ -45,7 +45,7 @@ def test_both_are_safe_and_only_look() -> None:
     }
 
 
-async def test_git_status_tells_the_branch_and_counts_what_changed(world: World) -> None:
+async def test_git_status_reports_the_branch_and_counts_what_changed(world: World) -> None:
     async with approving_runtime(world) as runtime:
         committed(runtime)
         clean = await runtime.data("git_status")
@@ -114,11 +114,11 @@ async def test_a_hostile_repository_runs_nothing(world: World, attack: str, tmp_
             config.write(ATTACKS[attack].format(evil=evil))
         runtime.write("a.txt", "one\nthree\n")
 
-        told = [(await runtime.call("git_status")).to_flat(), (await runtime.call("git_diff")).to_flat()]
+        results = [(await runtime.call("git_status")).to_flat(), (await runtime.call("git_diff")).to_flat()]
 
-        assert not [each for each in told if "RAN" in each["stdout"] + each["stderr"]]
+        assert not [each for each in results if "RAN" in each["stdout"] + each["stderr"]]
         assert not (runtime.root / "proof").exists()
-        assert told[1]["success"]
+        assert results[1]["success"]
         fall_for_it(runtime.root)
         assert proof.exists()
 

@@ -76,7 +76,7 @@ class TestFiles:
 
 
 class TestText:
-    def test_matching_lines_are_told_with_their_place(self, project: FileTools) -> None:
+    def test_matching_lines_have_their_position(self, project: FileTools) -> None:
         output = project.call("search_text", pattern=r"^def \w+\(")
 
         assert output.data["matches"] == [

@@ -147,7 +147,7 @@ async def next_progress(events: AsyncIterator[Event]) -> str:
     raise AssertionError("the events ended")
 
 
-async def test_output_is_told_as_it_comes(world: World) -> None:
+async def test_output_is_reported_as_it_arrives(world: World) -> None:
     """The command goes on only after what it printed was heard: it waits for a file."""
     command = "echo first; until [ -e go ]; do sleep 0.02; done; echo second"
     async with approving_runtime(world) as runtime, runtime.reeve.bus.subscribe() as events:
@@ -308,7 +308,7 @@ async def test_a_program_that_is_not_installed_is_a_failure_that_says_so(world: 
     assert "'dotnet' cannot be started" in message
 
 
-async def test_a_refusal_is_told_as_a_decision_of_the_tool(world: World) -> None:
+async def test_a_refusal_is_reported_as_a_decision_of_the_tool(world: World) -> None:
     async with approving_runtime(world) as runtime:
         result = await runtime.call("execute_command", command="sudo ls")
 

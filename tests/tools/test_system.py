@@ -94,16 +94,16 @@ def test_every_system_tool_is_safe_and_only_looks() -> None:
     }
 
 
-def test_system_info_tells_of_this_machine(tmp_path: Path) -> None:
-    told = run(get_system_info, root=tmp_path).data
+def test_system_info_describes_this_machine(tmp_path: Path) -> None:
+    data = run(get_system_info, root=tmp_path).data
 
-    assert told["cpu_count"] == psutil.cpu_count()
-    assert told["memory_total_gb"] == round(psutil.virtual_memory().total / 1024**3, 2)
-    assert told["workspace"] == str(tmp_path)
-    assert {"os", "disk_total_gb", "disk_free_gb", "python_version"} <= set(told)
+    assert data["cpu_count"] == psutil.cpu_count()
+    assert data["memory_total_gb"] == round(psutil.virtual_memory().total / 1024**3, 2)
+    assert data["workspace"] == str(tmp_path)
+    assert {"os", "disk_total_gb", "disk_free_gb", "python_version"} <= set(data)
 
 
-def test_datetime_is_told_in_the_asked_zone() -> None:
+def test_datetime_is_in_the_requested_zone() -> None:
     output = run(get_datetime, timezone="Asia/Kolkata")
 
     assert output.main == "2026-01-28T19:30:00+05:30"
@@ -119,10 +119,10 @@ def test_datetime_is_told_in_the_asked_zone() -> None:
 
 
 def test_datetime_without_a_zone_is_the_machines_own_and_carries_its_offset() -> None:
-    told = datetime.fromisoformat(run(get_datetime).data["datetime"])
+    moment = datetime.fromisoformat(run(get_datetime).data["datetime"])
 
-    assert told.tzinfo is not None
-    assert told.timestamp() == int(NOON)
+    assert moment.tzinfo is not None
+    assert moment.timestamp() == int(NOON)
 
 
 @pytest.mark.parametrize("zone", ["Europe/Berln", "../../etc/passwd", "/etc/passwd", "\0", "x" * 5000, "Europe"])
@@ -178,13 +178,13 @@ def test_models_of_all_providers_are_grouped_together() -> None:
 
 
 def test_no_provider_is_an_empty_listing_that_says_so() -> None:
-    told = run(list_llm_models).data
+    data = run(list_llm_models).data
 
-    assert told["count"] == 0
-    assert told["note"] == "no model provider is configured"
+    assert data["count"] == 0
+    assert data["note"] == "no model provider is configured"
 
 
-def test_the_audit_log_is_asked_for_twenty_entries_unless_told_otherwise() -> None:
+def test_the_audit_log_is_asked_for_twenty_entries_by_default() -> None:
     audit = Log([{"tool": "bash", "seq": number} for number in range(50)])
 
     output = run(get_audit_log, audit=audit)

@@ -185,7 +185,7 @@ class TestSpecialFiles:
 
 
 class TestMissing:
-    def test_a_file_is_told_from_a_directory(self, guarded: GuardedWorkspace) -> None:
+    def test_a_file_is_distinguished_from_a_directory(self, guarded: GuardedWorkspace) -> None:
         with pytest.raises(ToolError, match=r"^File not found: docs/none.txt$") as file:
             guarded.read("docs/none.txt")
         with pytest.raises(ToolError, match=r"^Directory not found: tests$") as directory:

@@ -1,4 +1,4 @@
-"""Somebody exchanges what stands at a path, over and over, while it is read and written."""
+"""Attacks that swap what is at a path, over and over, while it is read and written."""
 
 import threading
 import time

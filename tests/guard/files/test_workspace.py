@@ -54,14 +54,14 @@ def test_a_finding_says_why_without_opening_anything(guarded: GuardedWorkspace) 
     assert guarded.files.explain("policy.yaml", change=True).decision == "deny"
 
 
-def test_the_home_directory_is_known_only_if_told(guarded: GuardedWorkspace) -> None:
+def test_the_home_directory_is_known_only_if_configured(guarded: GuardedWorkspace) -> None:
     files = guarded.workspace(home=str(guarded.root))
 
     assert files.read("~/docs/note.txt", 10).data == b"inside"
     assert guarded.files.explain("~/docs/note.txt").code == "E_PATH_FORBIDDEN"
 
 
-def test_what_is_there_is_told_with_links_followed(guarded: GuardedWorkspace) -> None:
+def test_what_is_there_is_reported_with_links_followed(guarded: GuardedWorkspace) -> None:
     (guarded.root / "link").symlink_to("docs")
     (guarded.root / "dangling").symlink_to("nothing")
 
@@ -94,7 +94,7 @@ def test_no_descriptor_is_left_open(guarded: GuardedWorkspace) -> None:
 
 
 class TestListing:
-    def test_entries_are_sorted_and_links_told_as_what_they_lead_to(self, guarded: GuardedWorkspace) -> None:
+    def test_entries_are_sorted_and_links_shown_as_what_they_lead_to(self, guarded: GuardedWorkspace) -> None:
         (guarded.root / "b.txt").write_text("four")
         (guarded.root / "link").symlink_to("docs/note.txt")
         (guarded.root / "out").symlink_to(guarded.outside)
@@ -162,7 +162,7 @@ class TestWalking:
             "a/b/deep",
         ]
 
-    def test_bounds_end_a_walk_and_are_told(self, guarded: GuardedWorkspace) -> None:
+    def test_bounds_end_a_walk_and_are_reported(self, guarded: GuardedWorkspace) -> None:
         (guarded.root / "a" / "b" / "c").mkdir(parents=True)
 
         entries = guarded.files.walk(".", bounds=Bounds(entries=2))

@@ -16,7 +16,7 @@ from toolreeve.guard.files.writer import MAX_COPIED
 
 
 class Notes:
-    """Remembers what it is told, and saves nothing."""
+    """Records the changes, and saves nothing."""
 
     largest = 1000
 
@@ -191,7 +191,7 @@ class TestKeeping:
         assert names(guarded.root) == ["docs"]
         assert guarded.read("docs/note.txt") == b"inside"
 
-    def test_what_is_too_large_to_keep_is_changed_all_the_same_and_told(self, guarded: GuardedWorkspace) -> None:
+    def test_what_is_too_large_to_keep_is_changed_all_the_same_and_reported(self, guarded: GuardedWorkspace) -> None:
         notes = Notes()
         (guarded.root / "large").write_bytes(b"x" * 1001)
 

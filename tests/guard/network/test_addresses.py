@@ -78,7 +78,7 @@ def test_an_ipv6_address_that_carries_an_ipv4_one_is_judged_by_it(carrier: str, 
 
 @pytest.mark.parametrize("prefix", ["::%s", "::ffff:0:%s", "64:ff9b:1::%s"])
 @given(value=st.integers(2, 2**32 - 1))
-def test_forms_that_nobody_should_route_are_never_public(prefix: str, value: int) -> None:
+def test_unroutable_forms_are_never_public(prefix: str, value: int) -> None:
     assert zone(IPv6Address(prefix % IPv4Address(value))) is not Zone.PUBLIC
 
 

@@ -118,7 +118,7 @@ async def test_a_denied_network_is_denied_behind_nat64_too() -> None:
     assert await decision("http://other64.example/", using) == "deny"
 
 
-async def test_methods_are_told_apart() -> None:
+async def test_methods_are_distinguished() -> None:
     using = guard("GET public.example")
 
     assert await decision("http://public.example/", using) == "allow"
@@ -126,9 +126,9 @@ async def test_methods_are_told_apart() -> None:
 
 
 async def test_the_reason_says_what_to_add() -> None:
-    told = await guard().explain("http://10.0.0.5/x")
+    explained = await guard().explain("http://10.0.0.5/x")
 
-    assert told == {
+    assert explained == {
         "value": "http://10.0.0.5/x",
         "decision": "deny",
         "reason": "10.0.0.5 is not a public address but private; to open it, add '10.0.0.5:80' to network.allow",
@@ -146,14 +146,14 @@ async def test_the_reason_says_what_to_add() -> None:
 )
 @pytest.mark.parametrize("before", ["*", "other.example"])
 async def test_the_advice_in_a_reason_works(url: str, before: str) -> None:
-    told = await guard(before).explain(url)
-    advice = told["reason"].partition("add '")[2].partition("'")[0]
+    explained = await guard(before).explain(url)
+    advice = explained["reason"].partition("add '")[2].partition("'")[0]
     hosts = HostsResolver(parse_hosts(HOSTS + "10.0.0.9 router"))
 
     using = NetworkGuard(NetworkSettings(allow=(before, advice)), hosts)
-    told = await using.explain(url)
+    explained = await using.explain(url)
 
-    assert told["decision"] == "allow", (advice, told["reason"])
+    assert explained["decision"] == "allow", (advice, explained["reason"])
 
 
 async def test_a_host_that_no_rule_can_allow_is_never_looked_up() -> None:
@@ -215,7 +215,7 @@ async def test_dialling_goes_to_the_address_that_was_judged_although_the_name_ha
             await using.dial("moving.example", web.port, method="GET")
 
 
-async def test_dialling_where_nobody_listens_says_so() -> None:
+async def test_dialling_a_closed_port_says_so() -> None:
     async with web_server() as web:
         port = web.port
     with pytest.raises(ToolError) as caught:

@@ -99,7 +99,7 @@ def test_a_deny_without_a_port_is_about_every_port_and_reaches_into_tunnels() ->
         "user@example.com",
     ],
 )
-def test_what_is_not_a_rule_is_told_with_its_key_and_a_fix(line: str) -> None:
+def test_an_invalid_rule_is_reported_with_its_key_and_a_fix(line: str) -> None:
     with pytest.raises(ConfigError) as caught:
         allow(line)
 

@@ -66,7 +66,7 @@ async def test_a_certificate_for_another_name_is_refused(certificate: Path, host
     assert "certificate" in caught.value.message.lower()
 
 
-async def test_a_certificate_that_nobody_vouches_for_is_refused(certificate: Path) -> None:
+async def test_an_untrusted_certificate_is_refused(certificate: Path) -> None:
     web = WebServer(lambda _: Answer())
     async with listening(web.handle, tls=server_context(certificate, [], protocols=["http/1.1"])) as port:
         with pytest.raises(ToolError) as caught:

@@ -1,4 +1,4 @@
-"""Where a value would be more than data, and where it would not."""
+"""Positions where a value would be code, and where it is data."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Programs that evaluate what they are given get no value; ordinary ones get it as it is."""
+"""Programs that evaluate their arguments get no value; ordinary ones get it unchanged."""
 
 import pytest
 from bench.attacks.evaluators import canaries, forms

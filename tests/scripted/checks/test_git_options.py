@@ -1,4 +1,4 @@
-"""Every option of the git that is installed: a value behind one that takes no word can be no option."""
+"""Every option of the installed git: a value after one that takes no word cannot be an option."""
 
 import re
 import subprocess

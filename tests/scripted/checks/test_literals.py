@@ -1,4 +1,4 @@
-"""Values that a filter has quoted reach the real program as they are."""
+"""Values quoted by a filter reach the real program unchanged."""
 
 import json
 import sqlite3
@@ -104,7 +104,7 @@ def test_numbers_are_literals_of_sql_as_they_are(value: object) -> None:
         "[{{x|sql}}]",
     ],
 )
-def test_a_literal_of_sql_stands_only_where_it_is_one(place: str) -> None:
+def test_an_sql_literal_is_accepted_only_as_one(place: str) -> None:
     with pytest.raises(TemplateProblem):
         compile_script(f"sqlite3 db <<EOF\nselect {place};\nEOF\n", {})
 

@@ -14,7 +14,7 @@ CODE_LETTERS = frozenset({"-c", "-e", "-x"})
 
 DATA = words(
     """
-    : [ ab apropos arch arp b2sum base32 base64 basename basenc bc blkid break bunzip2 bzcat bzip2 cal
+    : [ ab apropos arp b2sum base32 base64 basename basenc bc blkid break bunzip2 bzcat bzip2 cal
     cat cd chattr chgrp chmod chown cksum clear cmp colordiff column comm continue cp crc32 csplit
     cut date df diff dig dir dirname dirs dos2unix du echo egrep exit expand expr factor false
     ffprobe fgrep figlet file fmt fold free getent getfacl getfattr getopt grep groups gunzip gzip hd head

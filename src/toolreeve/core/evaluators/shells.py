@@ -30,9 +30,9 @@ JOINING = words(
     erl eval ex expect ftp fzf gdb ghc ghci git-shell gnuplot gomplate gp groovy gst guile hive
     hyperfine iex influx isql
     j2 janet jimsh jinja2 jshell kotlin lftp lldb m4 matlab maxima mongo mongosh mosh mutt nim nvim ocaml octave
-    osascript parallel pdsh presto procmail racket raku rlogin rofi rsh run-parts runghc sage sbcl scala scheme
+    osascript parallel pdsh perf presto procmail racket raku rlogin rofi rsh run-parts runghc sage sbcl scala scheme
     screen script sftp sk socat sqlcmd sqlplus ssh sshpass su swift tcc tclsh tmux trap trino vi view vim watch
-    wish
+    watchexec wish
     """
 )
 """Programs that take their arguments, or their input, for code or for commands of theirs: no value at all."""

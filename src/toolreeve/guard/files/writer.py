@@ -174,7 +174,9 @@ class FileWriter:
             self._require_movable(here, there, to)
         if replaced is not None and not overwrite:
             raise failed(ErrorCode.WRITE_ERROR, to, "already exists; pass overwrite=true to replace it")
-        before, kept, mode = None, self._keep is not None, 0
+        before = None
+        kept = self._keep is not None
+        mode = 0
         if replaced is not None:
             before, kept = self.target.keep_former(there, to, replaced)
             mode = replaced.st_mode & 0o777

@@ -26,7 +26,9 @@ _MAX_READINGS = 16
 _RUN_IN_CONTAINER = ("exec", "run", "create")
 _ENTRYPOINT = "write the program before it, or name it with --entrypoint"
 _FIND_EXEC = ("-exec", "-execdir", "-ok", "-okdir")
-_CONTAINERS = frozenset({"docker", "podman", "nerdctl", "kubectl", "oc", "crictl", "lxc", "machinectl"})
+_CONTAINERS = frozenset(
+    {"docker", "podman", "nerdctl", "kubectl", "oc", "crictl", "lxc", "machinectl"} | {"apptainer", "singularity"}
+)
 _RECOGNISED_ANYWHERE = frozenset(
     {*evaluators.SHELLS, *evaluators.FOREIGN_SHELLS, *evaluators.INTERPRETERS, *evaluators.AWKS} - {"R", "rc", "nu"}
     | {"eval", "ssh", "xargs", "env", "sqlite3", "psql", "mysql", "make", "sed", "tar", "git", "split", "gcc", "cc"}
@@ -179,12 +181,15 @@ class CommandCheck:
                 self.refuse(first, f"the file {file}, written from a value,", f"would be obeyed by {name}", ENUM)
 
     def _wrapper(self, name: str, arguments: Words, site: CheckSite) -> None:
-        wrapper = evaluators.WRAPPERS[name]
-        operands = wrapper.operands
-        position = 0
-        ended = False
         if name == "command" and any(word.text in ("-v", "-V") for word in arguments[:1]):
             return
+        self._wrapped(name, arguments, site, 0, evaluators.WRAPPERS[name].operands)
+
+    def _wrapped(self, name: str, arguments: Words, site: CheckSite, position: int, operands: int) -> None:
+        """Check the program that follows from `position` on, after `operands` of the wrapper's own."""
+        wrapper = evaluators.WRAPPERS[name]
+        ended = False
+        unclear = ""
         while position < len(arguments):
             word = arguments[position]
             start = word.text or word.start
@@ -197,8 +202,14 @@ class CommandCheck:
             if start.startswith("-") and not ended:
                 self.refuse(word, word.taint, f"is part of an option of {name}, which runs programs", ENUM)
                 ended = start == "--"
-                position += 1 + (start in wrapper.valued) + 2 * (start in wrapper.paired)
-            elif wrapper.assigns and re.match(r"\w+=", start):
+                taken = (start in wrapper.valued) + 2 * (start in wrapper.paired)
+                unclear = "" if ended or taken or wrapper.is_flag(start) else start
+                position += 1 + taken
+                continue
+            if unclear:
+                self._wrapped_after_value(name, arguments, site, position, operands, unclear)
+                unclear = ""
+            if wrapper.assigns and re.match(r"\w+=", start):
                 site = self._assigned(word, start, site)
                 position += 1
             elif operands:
@@ -212,6 +223,16 @@ class CommandCheck:
             self._xargs(arguments[:position], inner, site)
         elif inner:
             self._run(inner, site)
+
+    def _wrapped_after_value(
+        self, name: str, arguments: Words, site: CheckSite, position: int, operands: int, option: str
+    ) -> None:
+        """The other reading of a word after an option that is not known: it belongs to the option."""
+        try:
+            self._wrapped(name, arguments, site, position + 1, operands)
+        except TemplateProblem as problem:
+            text = f"{problem.problem}, if {option} of {name} takes a word"
+            raise TemplateProblem(text, line=problem.line, fix="put -- before the program") from None
 
     def _assigned(self, word: Word, start: str, site: CheckSite) -> CheckSite:
         variable = start.partition("=")[0]
@@ -353,12 +374,12 @@ class CommandCheck:
         if name in evaluators.LAUNCHERS:
             self._launched(name, arguments, site)
         elif name in _CONTAINERS:
-            self._contained(arguments)
+            self._contained(arguments, site)
         for index, word in enumerate(arguments):
             if word.text is not None and plain_name(word.text) in _RECOGNISED_ANYWHERE and (index or "/" not in name):
                 self._run(arguments[index:], site, choosing=False)
 
-    def _contained(self, arguments: Words) -> None:
+    def _contained(self, arguments: Words, site: CheckSite) -> None:
         """`docker exec container program`, `docker run image program`. A word after an option may be the option's."""
         texts = [word.text or word.start for word in arguments]
         at = next((index for index, text in enumerate(texts) if text in _RUN_IN_CONTAINER), len(texts))
@@ -366,12 +387,16 @@ class CommandCheck:
             return
         certain = 0
         before = ""
-        for word, text in zip(arguments[at + 1 :], texts[at + 1 :], strict=True):
+        for index in range(at + 1, len(texts)):
+            word = arguments[index]
+            text = texts[index]
             if text.startswith("-"):
                 before = text
                 continue
             if certain == 1:
                 self.refuse(word, word.taint, "would choose the program that runs", _ENTRYPOINT)
+                if plain_name(text) in evaluators.WRAPPERS:
+                    self._run(arguments[index:], site)
             plain = not before or "=" in before or before in evaluators.RUNNERS["docker"].flags or before == "--"
             certain += plain
             before = ""

@@ -78,7 +78,7 @@ async def test_a_server_that_speaks_nonsense_is_an_http_error(said: bytes) -> No
         assert (await failure(client, f"http://127.0.0.1:{port}/")).code is ErrorCode.HTTP_ERROR
 
 
-async def test_nobody_listening_is_an_http_error() -> None:
+async def test_a_closed_port_is_an_http_error() -> None:
     async with web_server() as web:
         url = web.url()
     async with http(f"127.0.0.1:{web.port}") as client:

@@ -1,4 +1,4 @@
-"""Every connection is judged by itself, whatever a name means by then and whatever it was opened for."""
+"""Every connection is checked by itself, whatever its name resolved to before."""
 
 import pytest
 from hypothesis import given, settings

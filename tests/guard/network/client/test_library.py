@@ -1,4 +1,4 @@
-"""Libraries that bring a client of their own are under the same guard."""
+"""Libraries with their own HTTP client are under the same guard."""
 
 import httpx2
 import pytest

@@ -1,4 +1,4 @@
-"""A proxy is used where one is configured, and what goes through it is judged all the same."""
+"""A configured proxy is used, and what goes through it is checked all the same."""
 
 import pytest
 
@@ -37,6 +37,6 @@ async def test_a_configured_proxy_is_used_and_what_goes_through_it_is_judged_all
 
 
 @pytest.mark.parametrize("url", ["", "proxy.example:3128", "socks4://x", "http://", "http://a b/", "http://x/path"])
-def test_what_is_no_proxy_is_told_at_once(url: str) -> None:
+def test_an_invalid_proxy_is_reported_at_once(url: str) -> None:
     with pytest.raises(ConfigError, match=r"network\.proxy"):
         NetworkGuard(NetworkSettings(proxy=url))

@@ -1,4 +1,4 @@
-"""Redirects are judged at every hop, and carry nothing to strangers."""
+"""Redirects are checked at every hop, and carry no credentials to other origins."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What goes out: the request as it was meant, with nobody else's headers, cookies or connections."""
+"""Outgoing requests: exactly as given, without foreign headers, cookies or connections."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.guard.network.resolver import HostsResolver, parse_hosts
 
 
-async def test_a_request_arrives_as_it_was_meant() -> None:
+async def test_a_request_arrives_unchanged() -> None:
     async with (
         web_server(lambda _: Answer(status=201, headers={"X-Seen": "yes"})) as web,
         http(f"127.0.0.1:{web.port}") as client,
