@@ -1,4 +1,4 @@
-# Two commands do everything from nothing: `make serve` and `make test`. The rest is for those who change the code.
+# `make serve` and `make test` work from a fresh checkout. The other targets are for contributors; see CONTRIBUTING.md.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -11,16 +11,16 @@ CORPORA ?=
 
 .PHONY: help setup serve test quick mutants conformance check format docs bench attack clean
 
-help: ## Say what can be made
+help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
 
-setup: ## Create .venv and install into it (the others do this by themselves)
+setup: ## Create .venv and install into it (the other targets do this automatically)
 	@.ci/setup
 
 serve: setup ## Serve the tools over MCP at http://127.0.0.1:8733/mcp
 	@$(BIN)/toolreeve serve --mcp
 
-test: setup ## Run all tests
+test: setup ## Run all tests; installs the programs they need
 	@.ci/programs
 	.ci/peers
 	$(BIN)/python -m pytest -n 2
@@ -45,15 +45,15 @@ format: setup ## Format the code
 	@$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: setup ## Write the references from the code
+docs: setup ## Generate docs/reference from the code
 	@$(BIN)/python docs/generate.py
 
-bench: setup ## Measure; prints a table and saves it as JSON
+bench: setup ## Run the benchmarks; prints a table and saves it as JSON
 	@$(BIN)/python -m bench.run
 
-attack: setup ## Attack the guards; CORPORA=dir adds payload lists
+attack: setup ## Run the attacks on the guards; CORPORA=dir adds payload lists
 	@$(BIN)/python bench/attack.py $(if $(CORPORA),--corpora "$(CORPORA)")
 
-clean: ## Remove what was made
+clean: ## Remove everything that was generated
 	@rm -rf .venv .peers .node .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist build
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

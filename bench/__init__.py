@@ -1,1 +1,1 @@
-"""How fast is it? Ratios against a baseline in the same run; nothing here is asserted, everything is shown."""
+"""Benchmarks and attacks: ratios against a baseline of the same run, printed, not asserted."""

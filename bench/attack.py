@@ -1,5 +1,6 @@
-"""Do the guards hold? Runs suites of attacks, prints what came of them, and exits with 1 if any got through or if
-something harmless was refused.
+"""Runs the attack suites against the guards and prints the results.
+
+Exits with 1 if an attack got through or something harmless was refused.
 
 python bench/attack.py [--corpora DIR] [--suite NAME]…
 """
@@ -10,11 +11,11 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent))  # run as a script, the package `bench` lies one level up
+sys.path.insert(0, str(Path(__file__).parent.parent))  # as a script, the package `bench` is one level up
 
 from bench.attacks import commands, paths, secrets, shell, ssrf, templates
 from bench.attacks.outcome import Tally
-from bench.attacks.walls import suite as walls
+from bench.attacks.probes import suite as probes
 
 Suite = Callable[[Path | None], Awaitable[Sequence[Tally]]]
 SUITES: Mapping[str, Suite] = {
@@ -24,7 +25,7 @@ SUITES: Mapping[str, Suite] = {
     "shell": shell.run,
     "ssrf": ssrf.run,
     "templates": templates.run,
-    "walls": walls.run,
+    "probes": probes.run,
 }
 SHOWN = 20
 
@@ -34,15 +35,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--corpora", type=Path, help="a directory with further lists of payloads")
     parser.add_argument("--suite", action="append", choices=sorted(SUITES), help="run only this suite")
     options = parser.parse_args(arguments)
-    escaped = wronged = 0
+    escaped = refused_wrongly = 0
     for name in options.suite or SUITES:
         tallies = asyncio.run(_run(SUITES[name], options.corpora))
         if tallies:
             _show(name, tallies)
         escaped += sum(len(tally.escaped) for tally in tallies)
-        wronged += sum(len(tally.wronged) for tally in tallies)
-    print(f"\n{escaped} escaped, {wronged} wronged" if escaped or wronged else "\nnothing escaped")
-    return 1 if escaped or wronged else 0
+        refused_wrongly += sum(len(tally.refused_wrongly) for tally in tallies)
+    if escaped or refused_wrongly:
+        print(f"\n{escaped} escaped, {refused_wrongly} refused wrongly")
+        return 1
+    print("\nnothing escaped")
+    return 0
 
 
 async def _run(suite: Suite, corpora: Path | None) -> Sequence[Tally]:
@@ -51,16 +55,16 @@ async def _run(suite: Suite, corpora: Path | None) -> Sequence[Tally]:
 
 def _show(name: str, tallies: Sequence[Tally]) -> None:
     width = max(len(tally.name) for tally in tallies)
-    print(f"{name:{width}}  payloads  attempts   refused  harmless   escaped   wronged")
+    print(f"{name:{width}}  payloads  attempts   refused  harmless   escaped   wrongly refused")
     for tally in tallies:
         counts = (tally.payloads, tally.attempts, tally.refused, tally.harmless)
-        found = (*counts, len(tally.escaped), len(tally.wronged))
+        found = (*counts, len(tally.escaped), len(tally.refused_wrongly))
         print(f"{tally.name:{width}}" + "".join(f"{count:10}" for count in found))
     for tally in tallies:
         for escape in tally.escaped[:SHOWN]:
             print(f"  ESCAPED  {tally.name}: {escape}")
-        for wrong in tally.wronged[:SHOWN]:
-            print(f"  WRONGED  {tally.name}: {wrong}")
+        for wrong in tally.refused_wrongly[:SHOWN]:
+            print(f"  REFUSED WRONGLY  {tally.name}: {wrong}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How does one get a long audit log quickly? By writing the chain directly, as the journal would."""
+"""Fills an audit log quickly, by writing the chain directly as the journal would."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""How is something measured on a noisy machine? Against a baseline, in alternating rounds, by its percentiles."""
+"""Measurement against a baseline in alternating rounds, by percentiles."""
 
 import statistics
 import time
@@ -10,7 +10,7 @@ ROUNDS = 9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One line of the table. `ratio` is against the baseline; `target` is what we promise, as text and as a check."""
+    """One line of the table. `ratio` is against the baseline; `target` is the promise, `met` whether it is kept."""
 
     name: str
     value: str
@@ -49,7 +49,8 @@ async def compare(
     our_rounds: list[list[float]] = []
     clock = time.perf_counter
     for number in range(ROUNDS + 1):
-        base, ours = [], []
+        base: list[float] = []
+        ours: list[float] = []
         for _ in range(calls):
             began = clock()
             baseline()

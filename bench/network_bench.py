@@ -1,6 +1,6 @@
-"""What does the guard cost? Guarded requests against a bare client, the decision by itself, memory under attack.
+"""Cost of the network guard: requests against a bare client, the decision, memory.
 
-The server runs in a process of its own on loopback, so that only the client's work is counted.
+The server runs in its own process on loopback, so that only the client's work is counted.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""One measurement of a tool that does nothing, in a process of its own. `python -m bench.noop TOOLS STATE_DIRECTORY`"""
+"""One measurement of a no-op tool, in its own process. `python -m bench.noop TOOLS STATE_DIRECTORY`"""
 
 import asyncio
 import sys

@@ -1,4 +1,4 @@
-"""What does the record cost? Durable calls against one flush a call, and how fast the chain is verified."""
+"""Cost of the record: durable calls against one flush per call, and verification."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""What does the road cost? A file read, a tool that does nothing, many tools, a long audit log."""
+"""Cost of the road: a file read, a no-op, many tools, a long audit log."""
 
 import asyncio
 import statistics
@@ -26,7 +26,7 @@ async def runtime() -> AsyncIterator[tuple[Toolreeve, Path]]:
             yield reeve, place / "work"
 
 
-def _measured(tools: int, state: Path) -> float:
+def _measure(tools: int, state: Path) -> float:
     command = [sys.executable, "-m", "bench.noop", str(tools), str(state)]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
@@ -64,7 +64,7 @@ async def no_op() -> list[Row]:
         empty, long = Path(folder) / "empty", Path(folder) / "long"
         await fill(long / "toolreeve.db", 1_000_000)
         kinds = {"10 tools": (10, empty), "5,000 tools": (5000, empty), "1,000,000 records": (10, long)}
-        rounds = [{name: await asyncio.to_thread(_measured, *kind) for name, kind in kinds.items()} for _ in range(5)]
+        rounds = [{name: await asyncio.to_thread(_measure, *kind) for name, kind in kinds.items()} for _ in range(5)]
     costs = {name: statistics.median(each[name] for each in rounds) for name in kinds}
     base = costs["10 tools"]
     by_tools = statistics.median(each["5,000 tools"] / each["10 tools"] for each in rounds)

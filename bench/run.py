@@ -1,4 +1,4 @@
-"""Run the benchmarks, print a table, save it as JSON. `python -m bench.run [NAME…]`"""
+"""Runs the benchmarks, prints a table, saves it as JSON. `python -m bench.run [NAME…]`"""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ BENCHMARKS: Mapping[str, Callable[[], Awaitable[list[Row]]]] = {
     "delay": record.audit_delay,
     "verify": record.verify,
     "network": network_bench.network,
-    "shell": shell_bench.knowing,
+    "shell": shell_bench.analysis_cost,
     "sandbox": sandbox.sandbox,
     "scripted": scripted.scripted,
     "mcp": compare.protocol,
@@ -39,13 +39,13 @@ def main(names: list[str]) -> int:
     rows: list[Row] = []
     for name in names or BENCHMARKS:
         print(f"… {name}", file=sys.stderr)
-        rows += asyncio.run(_measured(BENCHMARKS[name]))
+        rows += asyncio.run(_measure(BENCHMARKS[name]))
     _show(rows)
     _save(rows)
     return 0
 
 
-async def _measured(benchmark: Callable[[], Awaitable[list[Row]]]) -> list[Row]:
+async def _measure(benchmark: Callable[[], Awaitable[list[Row]]]) -> list[Row]:
     return await benchmark()
 
 

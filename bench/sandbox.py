@@ -1,4 +1,4 @@
-"""What does the sandbox cost? `bash -c true` in it against a plain spawn by asyncio, one by one and many at once."""
+"""Cost of the sandbox: `bash -c true` against a plain asyncio spawn, sequential and concurrent."""
 
 import asyncio
 import contextlib
@@ -18,7 +18,9 @@ from toolreeve.sandbox.sandbox import Sandbox
 from toolreeve.sandbox.tiers import Strictness
 
 PROGRAM = ("/bin/bash", "-c", "true")
-ROUNDS, CALLS, AT_ONCE = 10, 40, 16
+ROUNDS = 10
+CALLS = 40
+AT_ONCE = 16
 TIMEOUTS = int(os.environ.get("TOOLREEVE_BENCH_TIMEOUTS", "1000"))
 DAEMONS = "sleep 600 & setsid sleep 600 & (setsid nohup sleep 600 >/dev/null 2>&1 &) & sleep 600"
 Work = Callable[[], Awaitable[object]]
@@ -104,7 +106,8 @@ async def _measure(held: Sandbox, workspace: str) -> list[Row]:
 
 
 async def _one_by_one(confined: Work) -> list[Row]:
-    ours, plain = [], []
+    ours: list[float] = []
+    plain: list[float] = []
     for _ in range(ROUNDS):
         ours += await _times(confined, CALLS)
         plain += await _times(_plain, CALLS)
@@ -124,7 +127,8 @@ async def _one_by_one(confined: Work) -> list[Row]:
 
 
 async def _many(confined: Work) -> list[Row]:
-    ours, plain = [], []
+    ours: list[float] = []
+    plain: list[float] = []
     for _ in range(5):
         ours.append(await _rate(confined))
         plain.append(await _rate(_plain))

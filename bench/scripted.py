@@ -1,4 +1,4 @@
-"""What does a template cost? A tool in YAML with three values against one in Python that runs `bash -c true`."""
+"""Cost of a template: a YAML tool with three values against `bash -c true` from Python."""
 
 import statistics
 import tempfile
@@ -12,7 +12,8 @@ from toolreeve.config import Settings, State, Workspace
 from toolreeve.core.context import Context
 from toolreeve.core.process import ProcessRequest
 
-CALLS, WARMING = 440, 40
+CALLS = 440
+WARMING = 40
 DECLARED = """
 tools:
   rendered:

@@ -1,4 +1,4 @@
-"""How long does it take to know what a command would do? CPU time of one-liners, of long commands, and of loading.
+"""Cost of the shell analysis: CPU time of one-liners, long commands and loading.
 
 The one-liners are the examples of the specifications, or `benign_nl2bash.jsonl` of the directory named in CORPORA.
 """
@@ -69,7 +69,7 @@ MIXTURES = (
 MANY_PARTS = "; ".join(MIXTURES[number % len(MIXTURES)].format(number) for number in range(128))
 
 
-async def knowing() -> list[Row]:
+async def analysis_cost() -> list[Row]:
     commands = _one_liners()
     for command in commands:
         _seconds(command, repeats=1)
@@ -77,7 +77,7 @@ async def knowing() -> list[Row]:
     p50, p99 = median(times), quantiles(times, n=100)[98]
     loaded = _loading()
     return [
-        Row(name=f"knowing one of {len(commands)} one-liners, CPU", value=micros(p50), p50=p50, p99=p99,
+        Row(name=f"analysing one of {len(commands)} one-liners, CPU", value=micros(p50), p50=p50, p99=p99,
             target="≤ 150 µs", met=p50 <= 150e-6),
         _long("… 10 KB in one long pattern", LONG),
         _long("… 10 KB in 700 words", WORDS),
@@ -92,7 +92,7 @@ async def knowing() -> list[Row]:
 
 
 def _loading() -> float:
-    """In a process of its own, which has loaded nothing yet."""
+    """In a fresh process."""
     ran = subprocess.run([sys.executable, "-c", _LOADING], capture_output=True, text=True, check=True)
     return float(ran.stdout)
 

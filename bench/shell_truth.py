@@ -1,4 +1,4 @@
-"""Is the prediction true? Known commands are run under strace and compared with the effects they were said to have.
+"""Compares predicted effects of known commands with what strace observes.
 
     python -m bench.shell_truth CORPORA
 
@@ -187,7 +187,9 @@ def _commands(corpora: Path) -> Iterator[str]:
 
 def main() -> int:
     corpora = Path(sys.argv[1])
-    ran, surprises, unfinished = 0, 0, 0
+    ran = 0
+    surprises = 0
+    unfinished = 0
     with tempfile.TemporaryDirectory() as base:
         (Path(base) / "home").mkdir()
         root = scratch(Path(base) / "work")

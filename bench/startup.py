@@ -1,4 +1,4 @@
-"""How soon is it there? Starting Python, importing the package, and the command line's help."""
+"""Start-up time: Python, importing the package, and the command line's help."""
 
 import os
 import resource
@@ -16,15 +16,16 @@ TIMES = 15
 def _run(*command: str) -> tuple[float, float]:
     """Wall and CPU seconds of a command, the medians; bytecode is cached as an installed package has it."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    walls, cpus = [], []
+    wall_times = []
+    cpu_times = []
     for number in range(TIMES + 2):
         before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         if number > 1:
-            walls.append(time.perf_counter() - began)
-            cpus.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    return statistics.median(walls), statistics.median(cpus)
+            wall_times.append(time.perf_counter() - began)
+            cpu_times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return statistics.median(wall_times), statistics.median(cpu_times)
 
 
 async def startup() -> list[Row]:

@@ -1,4 +1,4 @@
-"""Ask before anything is written: an approver that looks at the request and answers for it."""
+"""Approve calls in a program: allow drafts, refuse the rest."""
 
 import asyncio
 
@@ -7,7 +7,7 @@ from toolreeve.approval.request import Answer, Request
 
 
 async def approve(request: Request) -> Answer:
-    """Yes to drafts, no to the rest. A program would ask a person here."""
+    """A real program would ask a person here."""
     if request.effects and all("/drafts/" in effect.target for effect in request.effects):
         return request.allow(by="the drafts clerk")
     return request.deny(note="only drafts are written here")

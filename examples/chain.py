@@ -1,4 +1,4 @@
-"""Hand values on from call to call, without async, in plan mode: nothing here can change anything."""
+"""Chain calls without async, in plan mode, which only permits reading."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A tool of your own behind the same road as the builtin ones: checked, decided, recorded."""
+"""Your own tool on the same road as the builtin ones: validated, decided, recorded."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Use the tools of an MCP server: they take the road like all others."""
+"""Use the tools of an MCP server on the same road as all others."""
 
 import asyncio
 
@@ -7,7 +7,7 @@ from toolreeve import Toolreeve
 SERVERS = {
     "machine": {
         "command": "toolreeve-system-info",
-        "trusted": True,  # its word that it only reads is believed, so nobody is asked
+        "trusted": True,  # believe its read-only annotations, so these calls need no approval
         "deny": ["network_*"],
     },
 }

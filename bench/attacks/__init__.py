@@ -1,1 +1,1 @@
-"""Who tries to get past which guard? One module a suite; each tells what came of every payload."""
+"""Attack suites, one module each, with the outcome of every payload."""

@@ -1,7 +1,7 @@
-"""Can a listed program be made to run one that is not? Each payload is judged as `execute_command` judges it.
+"""Attacks on `execute_command`: listed programs made to run others.
 
-Nothing is run. Programs whose very purpose is to run a file of the workspace are not counted against: the file is the
-caller's own, and the sandbox is what confines it.
+Nothing is run: each payload is checked as `execute_command` checks it. Programs whose purpose is to run a file of the
+workspace do not count: the file is the caller's own, and the sandbox confines it.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Evaluators: does any program, however it is called, run a value as code?
+"""Attacks on YAML tools: programs that would run a value as code.
 
 Each form in `evaluators.txt` is compiled as a template; `⏎` stands for a new line. What is not refused is run for real,
 in a scratch directory, with every payload: a file called PWNED is the canary. The forms in `ordinary.txt` must load.
@@ -101,5 +101,5 @@ def attack() -> Tally:
         try:
             compile_script(form, {})
         except TemplateProblem as problem:
-            tally.wronged.append(f"{form}: {problem.problem}")
+            tally.refused_wrongly.append(f"{form}: {problem.problem}")
     return tally

@@ -1,12 +1,12 @@
-"""What came of an attack? Counted for each list of payloads, with every one that got through."""
+"""The tally of a list of payloads, with each one that got through."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass(slots=True, kw_only=True)
 class Tally:
-    """`refused` was said no to; `harmless` was taken as an ordinary name and led nowhere; `escaped` got through;
-    `wronged` was harmless from the start and refused all the same."""
+    """`harmless` payloads were accepted as ordinary names and led nowhere; `escaped` ones got through; those
+    `refused_wrongly` were harmless from the start."""
 
     name: str
     payloads: int = 0
@@ -14,4 +14,4 @@ class Tally:
     refused: int = 0
     harmless: int = 0
     escaped: list[str] = field(default_factory=list)
-    wronged: list[str] = field(default_factory=list)
+    refused_wrongly: list[str] = field(default_factory=list)

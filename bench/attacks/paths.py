@@ -1,6 +1,7 @@
-"""Can a path lead a file tool out of its workspace? Canaries lie all around; none may be read, written or resolved to.
+"""Attacks on containment: paths that lead out of the workspace.
 
-Only canaries and made-up names are ever read: a payload that names a real file of the machine is resolved, not opened.
+Canaries lie around the workspace; none may be read, written or resolved to. Only canaries and made-up names are ever
+read: a payload that names a real file of the machine is resolved, not opened.
 """
 
 import asyncio
@@ -47,7 +48,8 @@ class Ground:
         self.outside = self._listing()
 
     def _plant(self) -> None:
-        root, canary = self.root, self.canaries[0]
+        root = self.root
+        canary = self.canaries[0]
         for name, target in {
             "link-file": canary,
             "link-parent": canary.parent,
@@ -222,7 +224,8 @@ class _Repeating:
     """Does something over and over in a thread until left."""
 
     def __init__(self, step: Callable[[], None]) -> None:
-        self._step, self._done = step, threading.Event()
+        self._step = step
+        self._done = threading.Event()
         self._thread = threading.Thread(target=self._run)
         self.count = 0
 

@@ -1,4 +1,4 @@
-"""Is a secret written down? Every known shape, made up anew, must be found; ordinary output must pass untouched."""
+"""Attacks on redaction: known token formats must be found, ordinary output left alone."""
 
 import random
 from pathlib import Path
@@ -14,11 +14,12 @@ TOLERATED = 0.001
 
 
 async def run(_corpora: Path | None) -> list[Tally]:
-    return [_shapes(), _ordinary()]
+    return [_formats(), _ordinary()]
 
 
-def _shapes() -> Tally:
-    tally, redactor = Tally(name="shapes of secrets"), Redactor()
+def _formats() -> Tally:
+    tally = Tally(name="token formats")
+    redactor = Redactor()
     for seed in range(SEEDS):
         for sample in samples(random.Random(seed)):
             tally.payloads += seed == 0
@@ -32,11 +33,13 @@ def _shapes() -> Tally:
 
 def _ordinary() -> Tally:
     """A few lines of a hundred thousand are taken for secrets; more than one in a thousand are too many."""
-    tally, redactor = Tally(name="ordinary lines"), Redactor()
+    tally = Tally(name="ordinary lines")
+    redactor = Redactor()
     ordinary = list(lines())
     changed = [line for line in ordinary if redactor.text(line) != line]
     tally.payloads = tally.attempts = len(ordinary)
-    tally.refused, tally.harmless = len(changed), len(ordinary) - len(changed)
+    tally.refused = len(changed)
+    tally.harmless = len(ordinary) - len(changed)
     if len(changed) > TOLERATED * len(ordinary):
-        tally.wronged += changed
+        tally.refused_wrongly += changed
     return tally

@@ -1,4 +1,4 @@
-"""Does the shell analysis let through what it must not, and let through enough of what is harmless?
+"""Attacks on the shell analysis: harmful commands must ask, harmless ones must run.
 
 Every command of the lists is analysed; nothing is run. The shares that are promised are of whole lists, so there is
 nothing to measure without them.
@@ -169,6 +169,6 @@ def _tally(row: Row) -> Tally:
     share = f" ({row.allowed / row.total:.1%} allowed, {row.target})" if row.total else ""
     tally = Tally(name=row.suite + share, payloads=row.total, attempts=row.total, refused=row.total - row.allowed)
     if not row.met:
-        (tally.wronged if row.wanted else tally.escaped).extend(row.shown)
+        (tally.refused_wrongly if row.wanted else tally.escaped).extend(row.shown)
     tally.harmless = row.allowed - len(tally.escaped)
     return tally

@@ -1,6 +1,6 @@
-"""Can a URL be spelled so that the guard lets it through to where it should not? Ours and, if given, others' lists.
+"""Attacks on the network guard: spellings of forbidden addresses, our own and published ones.
 
-Nothing is connected to: URLs are judged, and every name resolves to the address that its attacker would want.
+Nothing is connected: URLs are checked, and every name resolves to the address that its attacker would want.
 """
 
 import json
@@ -108,7 +108,8 @@ async def run(corpora: Path | None) -> list[Tally]:
 
 
 async def _judge(name: str, cases: Iterable[Case]) -> Tally:
-    tally, resolver = Tally(name=name), _OneAnswer()
+    tally = Tally(name=name)
+    resolver = _OneAnswer()
     guard = NetworkGuard(resolver=resolver)
     for case in cases:
         resolver.address = case.leads_to
@@ -120,7 +121,7 @@ async def _judge(name: str, cases: Iterable[Case]) -> Tally:
         if case.harmful and allowed:
             tally.escaped.append(case.url)
         if not case.harmful and not allowed:
-            tally.wronged.append(case.url)
+            tally.refused_wrongly.append(case.url)
     return tally
 
 

@@ -1,7 +1,7 @@
-"""Can a value of a YAML tool become code? Each payload goes through every way of quoting, in scripts that really run.
+"""Attacks on YAML tools: payloads in every way of quoting, in scripts that really run.
 
-No program can be found on the script's PATH, and bash tells a canary of each one that is looked for: whatever a payload
-gets executed shows, there or in what the script prints. And every value must arrive byte for byte.
+The script's PATH holds no program, and bash makes a canary for each one that is looked up: whatever a payload executes
+shows, there or in the output. And every value must arrive byte for byte.
 """
 
 import asyncio

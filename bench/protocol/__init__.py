@@ -1,1 +1,1 @@
-"""What does MCP cost here, and what elsewhere? Servers to compare with, loads to put on them, and the comparison."""
+"""Cost of MCP: baseline servers, load generation and the comparison."""

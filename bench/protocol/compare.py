@@ -1,4 +1,4 @@
-"""Is MCP through us faster than by the SDK alone, although every call is judged and recorded?
+"""Compares MCP through Toolreeve with the SDK and FastMCP alone.
 
 Servers are started together and called in turns, so that a slow moment of the machine hits all of them alike.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bench.measure import Row, micros
-from bench.protocol.load import MODERN_META, OverHttp, OverStdio, Spent, Target, environment, free_port, measured
+from bench.protocol.load import MODERN_META, OverHttp, OverStdio, Spent, Target, environment, free_port, measure
 from bench.protocol.peers import fastmcp_python
 
 T = TypeVar("T", bound=Target)
@@ -33,14 +33,15 @@ async def protocol() -> list[Row]:
 
 class _Bench:
     def __init__(self, folder: Path, stack: ExitStack) -> None:
-        self._folder, self._stack = folder, stack
+        self._folder = folder
+        self._stack = stack
         self._count = 0
 
     def stdio(self) -> list[Row]:
         targets = {
             "ours": self._ours(),
-            "sdk": self._held(OverStdio([sys.executable, str(HERE / "lowlevel.py"), "stdio"]).greet()),
-            "fastmcp": self._held(OverStdio([fastmcp_python(), str(HERE / "fast.py"), "stdio"]).greet()),
+            "sdk": self._close_later(OverStdio([sys.executable, str(HERE / "lowlevel.py"), "stdio"]).initialize()),
+            "fastmcp": self._close_later(OverStdio([fastmcp_python(), str(HERE / "fast.py"), "stdio"]).initialize()),
         }
         return self._faster("stdio", targets)
 
@@ -48,9 +49,9 @@ class _Bench:
         ours, sdk, fast = free_port(), free_port(), free_port()
         serve = [TOOLREEVE, "serve", "--mcp", "--port", str(ours), "--workspace", str(self._workspace())]
         targets = {
-            "ours": self._held(OverHttp(serve, ours, env=self._environment(tools=True))),
-            "sdk": self._held(OverHttp([sys.executable, str(HERE / "lowlevel.py"), str(sdk)], sdk)),
-            "fastmcp": self._held(OverHttp([fastmcp_python(), str(HERE / "fast.py"), str(fast)], fast)),
+            "ours": self._close_later(OverHttp(serve, ours, env=self._environment(tools=True))),
+            "sdk": self._close_later(OverHttp([sys.executable, str(HERE / "lowlevel.py"), str(sdk)], sdk)),
+            "fastmcp": self._close_later(OverHttp([fastmcp_python(), str(HERE / "fast.py"), str(fast)], fast)),
         }
         return self._faster("HTTP 2026", targets)
 
@@ -59,11 +60,14 @@ class _Bench:
         targets = {
             "ours": self._gateway(upstream),
             "durable": self._gateway(upstream, danger="high"),
-            "sdk": self._held(OverStdio([sys.executable, str(HERE / "sdk_gateway.py"), *upstream]).greet()),
-            "fastmcp": self._held(OverStdio([fastmcp_python(), str(HERE / "fast.py"), "proxy", *upstream]).greet()),
+            "sdk": self._close_later(OverStdio([sys.executable, str(HERE / "sdk_gateway.py"), *upstream]).initialize()),
+            "fastmcp": self._close_later(
+                OverStdio([fastmcp_python(), str(HERE / "fast.py"), "proxy", *upstream]).initialize()
+            ),
         }
         spent = _in_turns(targets, together=8)
-        ours, durable = spent["ours"].cpu, spent["durable"].cpu
+        ours = spent["ours"].cpu
+        durable = spent["durable"].cpu
         rows = [
             Row(
                 name=f"gateway hop to a stdio upstream, CPU against {against}",
@@ -102,9 +106,9 @@ class _Bench:
     def _start(self, method: str, params: Mapping[str, Any]) -> Row:
         command = [TOOLREEVE, "mcp", "--workspace", str(self._workspace())]
         environment = self._environment(tools=True)
-        median = statistics.median(_first_answer(command, environment, method, params) for _ in range(STARTS))
+        median = statistics.median(_first_response(command, environment, method, params) for _ in range(STARTS))
         return Row(
-            name=f"start to first answer over stdio, `{method}`",
+            name=f"start to first response over stdio, `{method}`",
             value=f"{median * 1000:.0f} ms",
             p50=median,
             target="≤ 400 ms",
@@ -132,7 +136,7 @@ class _Bench:
 
     def _ours(self) -> OverStdio:
         command = [TOOLREEVE, "mcp", "--workspace", str(self._workspace())]
-        return self._held(OverStdio(command, env=self._environment(tools=True)).greet())
+        return self._close_later(OverStdio(command, env=self._environment(tools=True)).initialize())
 
     def _gateway(self, upstream: Sequence[str], danger: str = "safe") -> OverStdio:
         """`echo` only reads, which the user says here; what may change something is on disk before it is answered."""
@@ -143,7 +147,7 @@ class _Bench:
         server = f'[mcp_servers.up]\ncommand = {program}\nargs = {args}\ndanger = "{danger}"\n'
         config.write_text(f'[policy]\nallowed_tools = ["up__*"]\n{server}')
         gateway = [TOOLREEVE, "mcp", "--workspace", str(self._workspace())]
-        return self._held(OverStdio(gateway, tool="up__echo", env=home).greet())
+        return self._close_later(OverStdio(gateway, tool="up__echo", env=home).initialize())
 
     def _environment(self, *, tools: bool) -> dict[str, str]:
         """A home of its own for each server, with nothing configured but the tool."""
@@ -157,7 +161,7 @@ class _Bench:
         place.mkdir(exist_ok=True)
         return place
 
-    def _held(self, target: T) -> T:
+    def _close_later(self, target: T) -> T:
         self._stack.callback(target.close)
         return target
 
@@ -169,7 +173,7 @@ def _in_turns(targets: Mapping[str, Target], together: int) -> dict[str, Spent]:
     rounds: dict[str, list[Spent]] = {name: [] for name in targets}
     for number in range(ROUNDS + 1):
         for name, target in targets.items():
-            spent = measured(target, CALLS, together)
+            spent = measure(target, CALLS, together)
             if number:  # the first round only warms up
                 rounds[name].append(spent)
     return {
@@ -181,7 +185,7 @@ def _in_turns(targets: Mapping[str, Target], together: int) -> dict[str, Spent]:
     }
 
 
-def _first_answer(
+def _first_response(
     command: Sequence[str], environment: Mapping[str, str], method: str, params: Mapping[str, Any]
 ) -> float:
     began = time.perf_counter()

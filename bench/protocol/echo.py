@@ -1,4 +1,4 @@
-"""The tool that is called: it says what it was told."""
+"""The tool that is called: it returns its argument."""
 
 from toolreeve import DangerLevel, tool
 

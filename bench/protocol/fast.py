@@ -1,4 +1,4 @@
-"""The same on FastMCP: `fast.py stdio`, `fast.py PORT`, or `fast.py proxy COMMAND…`; run by a Python that has it."""
+"""Baseline on FastMCP: `fast.py stdio`, `fast.py PORT`, or `fast.py proxy COMMAND…`; needs a Python with FastMCP."""
 
 import sys
 

@@ -1,6 +1,6 @@
-"""How many calls a second, and how much CPU for each? Counted by a client that does as little as can be.
+"""Load generation: calls per second and CPU per call, with a minimal client.
 
-The server is a process of its own; what it spends is read from the kernel, without the upstreams it started.
+The server is its own process; its CPU time is read from the kernel, without the upstream servers it started.
 """
 
 import json
@@ -22,7 +22,7 @@ MODERN_META = {
     "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"},
     "io.modelcontextprotocol/clientCapabilities": {},
 }
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Target(Protocol):
     def close(self) -> None: ...
 
 
-def measured(target: Target, calls: int, together: int) -> Spent:
+def measure(target: Target, calls: int, together: int) -> Spent:
     before, began = _cpu(target.process.pid), time.perf_counter()
     target.exchange(calls, together)
     wall = time.perf_counter() - began
@@ -56,13 +56,13 @@ def _cpu(pid: int) -> float:
 
 
 def environment(**more: str) -> dict[str, str]:
-    """As a person has it: bytecode is kept."""
+    """The environment of a person: bytecode is written."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return {**kept, **more}
 
 
 class OverStdio:
-    """A server on pipes, spoken to in the era with a handshake."""
+    """A server on pipes, in the legacy era."""
 
     def __init__(
         self,
@@ -82,12 +82,13 @@ class OverStdio:
         )
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        self._in, self._out = self.process.stdin.fileno(), self.process.stdout.fileno()
+        self._in = self.process.stdin.fileno()
+        self._out = self.process.stdout.fileno()
         self._rest = b""
         self._number = 0
         self._tool = tool
 
-    def greet(self) -> "OverStdio":
+    def initialize(self) -> "OverStdio":
         client = {"name": "bench", "version": "1"}
         params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}
         self.ask("initialize", params)
@@ -113,13 +114,15 @@ class OverStdio:
             batch = min(together - waiting, calls - sent)
             if batch:
                 self._write(b"".join(self._request("tools/call", request) for _ in range(batch)))
-                sent, waiting = sent + batch, waiting + batch
+                sent += batch
+                waiting += batch
             for line in self._lines():
                 if b'"id"' not in line:
                     continue
                 if b'"hello"' not in line:
                     raise RuntimeError(line.decode())
-                done, waiting = done + 1, waiting - 1
+                done += 1
+                waiting -= 1
 
     def _request(self, method: str, params: Mapping[str, Any]) -> bytes:
         self._number += 1
@@ -132,7 +135,7 @@ class OverStdio:
 
     def _lines(self) -> list[bytes]:
         while True:
-            if not select.select([self._out], [], [], PATIENCE)[0]:
+            if not select.select([self._out], [], [], TIMEOUT)[0]:
                 raise TimeoutError("the server does not answer")
             data = os.read(self._out, 1 << 20)
             if not data:
@@ -151,7 +154,7 @@ class OverStdio:
 
 
 class OverHttp:
-    """A server at /mcp, spoken to in the stateless era over connections that stay open."""
+    """A server at /mcp, in the modern era, over persistent connections."""
 
     def __init__(self, command: Sequence[str], port: int, *, env: Mapping[str, str] | None = None) -> None:
         self.process = subprocess.Popen(
@@ -169,7 +172,7 @@ class OverHttp:
         self._request = head.encode() + body
 
     def _await_listener(self) -> None:
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + TIMEOUT
         while time.monotonic() < until:
             try:
                 socket.create_connection(("127.0.0.1", self._port), timeout=1).close()
@@ -193,7 +196,7 @@ class OverHttp:
             connection.sendall(self._request)
         done = 0
         while done < calls:
-            ready, _, _ = select.select(list(busy), [], [], PATIENCE)
+            ready, _, _ = select.select(list(busy), [], [], TIMEOUT)
             if not ready:
                 raise TimeoutError("the server does not answer")
             for connection in ready:

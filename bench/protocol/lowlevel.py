@@ -1,4 +1,4 @@
-"""The baseline: `echo` on the SDK's low-level server, with nothing around it. `lowlevel.py stdio | PORT [TOOLS]`"""
+"""Baseline: `echo` on the SDK's low-level server. `lowlevel.py stdio | PORT [TOOLS]`"""
 
 import sys
 from typing import Any

@@ -1,4 +1,4 @@
-"""Where is FastMCP to compare with? In a virtual environment of its own, made when it is first needed."""
+"""FastMCP for the comparison, in its own virtual environment, installed on first use."""
 
 import subprocess
 import sys

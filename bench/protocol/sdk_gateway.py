@@ -1,4 +1,4 @@
-"""The baseline of a gateway: an SDK server whose every call is made by an SDK client to the command that follows."""
+"""Baseline gateway: an SDK server that forwards calls through an SDK client to the given command."""
 
 import sys
 from typing import Any

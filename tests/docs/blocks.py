@@ -1,7 +1,7 @@
-"""Which code blocks does a page have, and what does the page say about each?
+"""Parser for the code blocks of a page and their markers.
 
-A marker is an HTML comment on the line before a block, so readers do not see it: `<!-- file: NAME -->` says that the
-block is that file, `<!-- fresh -->` that a Python block starts with nothing defined.
+A marker is an HTML comment on the line before a block, invisible to readers: `<!-- file: NAME -->` means that the block
+is that file, `<!-- fresh -->` that a Python block starts with nothing defined.
 """
 
 import re
@@ -16,7 +16,7 @@ _FRESH = re.compile(r"^\s*<!-- fresh -->\s*$")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """`line` is where its first line of code stands. `file` is the name it is to be written under, if any."""
+    """`line` is the line of its first code. `file` is the name it is written under, if any."""
 
     language: str
     text: str
@@ -50,11 +50,11 @@ def _closing(lines: list[str], start: int, opening: re.Match[str]) -> int:
 
 def _block(lines: list[str], start: int, end: int, opening: re.Match[str]) -> Block:
     before = lines[start - 2] if start >= 2 else ""
-    named = _FILE.match(before)
+    marker = _FILE.match(before)
     return Block(
         language=opening["language"],
         text="\n".join(line.removeprefix(opening["indent"]) for line in lines[start:end]) + "\n",
         line=start + 1,
-        file=named[1] if named else None,
+        file=marker[1] if marker else None,
         fresh=_FRESH.match(before) is not None,
     )

@@ -1,4 +1,4 @@
-"""A Python process that plays the blocks of one page, one after another, each within a deadline."""
+"""A Python process that runs the blocks of one page in order, each within a deadline."""
 
 import json
 import select
@@ -10,13 +10,13 @@ from pathlib import Path
 from tests.docs.blocks import Block
 
 DEADLINE = 60.0
-PLAYER = Path(__file__).with_name("player.py")
+RUNNER = Path(__file__).with_name("python_runner.py")
 
 
 class Interpreter:
     def __init__(self, workspace: Path, environ: Mapping[str, str]) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-P", PLAYER],
+            [sys.executable, "-P", RUNNER],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -24,8 +24,8 @@ class Interpreter:
             env=dict(environ),
         )
 
-    def play(self, block: Block, name: str) -> tuple[str, str]:
-        """What the block printed, and the traceback of what went wrong, if anything did."""
+    def run(self, block: Block, name: str) -> tuple[str, str]:
+        """What the block printed, and the traceback of its exception, if any."""
         message = {"source": block.text, "name": name, "line": block.line, "fresh": block.fresh}
         if self._process.stdin is None or self._process.stdout is None:
             raise RuntimeError("the interpreter has no pipes")

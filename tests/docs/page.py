@@ -1,6 +1,6 @@
-"""Runs a page from top to bottom in a workspace of its own, and says where it does not do what it shows.
+"""Runs a page from top to bottom in its own workspace, and reports where it is wrong.
 
-Every block is run, parsed or checked according to its language. There is no language that is passed over but `text`.
+Every block is run, parsed or checked according to its language. Only `text` is not.
 """
 
 import json
@@ -19,8 +19,8 @@ from typing import Any, Self
 
 from tests.docs.blocks import Block, read_blocks
 from tests.docs.interpreter import Interpreter
-from tests.docs.likeness import is_like, tidy
-from tests.docs.shell import Terminal, read_commands
+from tests.docs.output_match import matches, visible_lines
+from tests.docs.terminal import Terminal, read_commands
 from toolreeve.cli.policy_cases import read_cases
 from toolreeve.config import load
 from toolreeve.config.mcp_servers.dialects import plain
@@ -31,12 +31,12 @@ from toolreeve.scripted.definition import read_definitions
 
 ROOT = Path(__file__).parents[2]
 PORT = ":8733"
-"""Where pages say that `toolreeve serve` listens. Each run listens on a port of its own instead."""
+"""Where pages say that `toolreeve serve` listens. Each run uses its own port instead."""
 _SHOWN = re.compile(r"# → ?(.*)$", re.MULTILINE)
 
 
 class PageProblem(AssertionError):
-    """What a page shows is not what happens."""
+    """A page shows something else than what happens."""
 
 
 def environment(home: Path) -> dict[str, str]:
@@ -53,21 +53,22 @@ def _free_port() -> str:
 
 
 def _missing_programs(document: Any, path: str) -> list[str]:
-    """What the servers of a client's file would be started with, and is not there."""
+    """Programs that the servers of a client's file need and that are not installed."""
     found = (entry.raw for where, section in sections(document) for entry in entries(section, where))
     commands = [str(plain(raw, own=False).entry.get("command", "toolreeve")) for raw in found]
     return [command for command in commands if shutil.which(command, path=path) is None]
 
 
 def shown_in(source: str) -> list[str]:
-    """What Python code says that it prints, in comments that begin with `# →`."""
+    """The output that Python code announces in comments that begin with `# →`."""
     return _SHOWN.findall(source)
 
 
 class Page:
     def __init__(self, path: Path, scratch: Path) -> None:
         self.path = path
-        self.home, self.workspace = scratch / "home", scratch / "project"
+        self.home = scratch / "home"
+        self.workspace = scratch / "project"
         self.home.mkdir()
         self.workspace.mkdir()
         self._port = _free_port()
@@ -76,7 +77,7 @@ class Page:
         self._interpreter: Interpreter | None = None
 
     def run(self) -> None:
-        """Go on after a problem, as a reader would, and tell them all."""
+        """Continue after a problem, as a reader would, and report all of them."""
         problems: list[str] = []
         for block in read_blocks(self.path):
             try:
@@ -105,7 +106,7 @@ class Page:
         commands = read_commands(block.text)
         for number, command in enumerate(commands):
             output, status = self._terminal.run(command)
-            if not is_like(tidy("\n".join(command.printed)), tidy(output)):
+            if not matches(visible_lines("\n".join(command.printed)), visible_lines(output)):
                 raise self._problem(block, f"$ {command.text}\nprinted, with status {status}:\n{output}")
             following = commands[number + 1].text if number + 1 < len(commands) else ""
             if status and following != "echo $?":
@@ -114,18 +115,18 @@ class Page:
     def run_python(self, block: Block) -> None:
         if self._interpreter is None:
             self._interpreter = Interpreter(self.workspace, self.environ)
-        output, problem = self._interpreter.play(block, str(self.path))
+        output, problem = self._interpreter.run(block, str(self.path))
         if problem:
             raise self._problem(block, problem)
-        if not is_like(tidy("\n".join(shown_in(block.text))), tidy(output)):
+        if not matches(visible_lines("\n".join(shown_in(block.text))), visible_lines(output)):
             raise self._problem(block, f"printed:\n{output}")
 
     def parse_json(self, block: Block) -> None:
         if missing := _missing_programs(json.loads(block.text), self.environ["PATH"]):
-            raise self._problem(block, f"there is no program called {', '.join(missing)}")
+            raise self._problem(block, f"no program called {', '.join(missing)}")
 
     def _write(self, block: Block) -> None:
-        """A file of the page: `~` is the home of its reader. What can be checked about it is checked."""
+        """Write a file of the page, below the home for `~`, and check it."""
         name = str(block.file)
         path = self.home / name[2:] if name.startswith("~/") else self.workspace / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -157,7 +158,7 @@ def _check_toml(_: Page, path: Path) -> None:
 
 
 def _check_client(_: Page, path: Path) -> None:
-    """A file of another program, with or without comments."""
+    """A configuration file of an MCP client, with or without comments."""
     read_servers(path)
 
 
@@ -170,7 +171,7 @@ def _check_cases(_: Page, path: Path) -> None:
 
 
 def _check_tools(page: Page, path: Path) -> None:
-    """A page may show a file that is wrong, with what is then said about it, in a directory named for that."""
+    """A page may show an invalid file and its error, in a directory called `wrong` or `refused`."""
     if path.parent.name not in ("wrong", "refused"):
         read_definitions(path)
 
@@ -179,19 +180,19 @@ def _check_python(page: Page, path: Path) -> None:
     subprocess.run([sys.executable, path], check=True, cwd=page.workspace, env=page.environ, timeout=60)
 
 
-def _leave(_: Page, __: Path) -> None:
-    """Plain text says nothing that could be wrong."""
+def _accept(_: Page, __: Path) -> None:
+    """Plain text needs no check."""
 
 
-def _nothing(_: Page, __: Block) -> None:
-    """What is only shown."""
+def _skip(_: Page, __: Block) -> None:
+    """Text is only shown."""
 
 
 RUNS: Mapping[str, Callable[[Page, Block], None]] = {
     "console": Page.run_commands,
     "python": Page.run_python,
     "json": Page.parse_json,
-    "text": _nothing,
+    "text": _skip,
 }
 CHECKS: Mapping[str, Callable[[Page, Path], Any]] = {
     "toolreeve.toml": _check_settings,
@@ -201,6 +202,6 @@ CHECKS: Mapping[str, Callable[[Page, Path], Any]] = {
     "cases.yaml": _check_cases,
     "tools.yaml": _check_tools,
     ".py": _check_python,
-    ".txt": _leave,
-    ".md": _leave,
+    ".txt": _accept,
+    ".md": _accept,
 }

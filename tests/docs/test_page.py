@@ -1,4 +1,4 @@
-"""Does the harness catch a page that does not tell the truth?"""
+"""The harness finds every way in which a page can be wrong."""
 
 import os
 import select
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.page import Page, PageProblem, environment
-from tests.docs.shell import Command, Terminal
+from tests.docs.terminal import Command, Terminal
 
 
 def run(tmp_path: Path, text: str) -> None:

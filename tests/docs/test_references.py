@@ -1,4 +1,4 @@
-"""Are the references what the code says now?"""
+"""The generated references are up to date."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The walls suite: the same probes as root and as an ordinary user, side by side in one table."""
+"""The probe suite: each probe as root and as an ordinary user, in one table."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ from bench.attacks.outcome import Tally
 ROOT = Path(__file__).parent.parent.parent.parent
 STAYS = ("blocked", "declared")
 SHARES = 3
-TOLD = 210
+SHOWN_CHARACTERS = 210
 
 Result = dict[str, Any]
 
@@ -28,17 +28,21 @@ async def run(_: Path | None) -> list[Tally]:
 
 async def replay(*, fast: bool = False, only: str = "") -> list[Tally]:
     """Run the probes as every user that we can be, print the table, and count."""
-    options = [*(["--fast"] if fast else []), *(["--only", only] if only else [])]
+    options: list[str] = []
+    if fast:
+        options.append("--fast")
+    if only:
+        options += ["--only", only]
     columns = dict(zip(WHO, await asyncio.gather(*(_column(who, options) for who in WHO)), strict=True))
     if "root" not in columns:
-        print("not root: only the column of an ordinary user")
+        print("not running as root: only the column of an ordinary user")
     _show(columns)
     return [_tally(who, results) for who, results in columns.items()]
 
 
 async def _column(who: str, options: Sequence[str]) -> list[Result]:
     """All probes as one user: shared among a few processes, and then those that must be alone."""
-    folder = Path(tempfile.mkdtemp(prefix="toolreeve-walls-"))
+    folder = Path(tempfile.mkdtemp(prefix="toolreeve-probes-"))
     folder.chmod(0o755)
     if who == "user" and os.geteuid() == 0:
         os.chown(folder, SOMEBODY, SOMEBODY)
@@ -54,7 +58,7 @@ async def _column(who: str, options: Sequence[str]) -> list[Result]:
 async def _process(who: str, folder: Path, options: Sequence[str]) -> list[Result]:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        *("-m", "bench.attacks.walls.replay", who, str(folder), *options),
+        *("-m", "bench.attacks.probes.replay", who, str(folder), *options),
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "TMPDIR": str(folder)},
         stdin=asyncio.subprocess.DEVNULL,
@@ -63,9 +67,16 @@ async def _process(who: str, folder: Path, options: Sequence[str]) -> list[Resul
     said, _ = await process.communicate()
     results: list[Result] = [json.loads(line) for line in said.splitlines()]
     if process.returncode:
-        told = f"exit status {process.returncode}"
+        detail = f"exit status {process.returncode}"
         results.append(
-            {"number": -1, "finding": "-", "name": "the replay itself", "status": "ERROR", "told": told, "seconds": 0}
+            {
+                "number": -1,
+                "finding": "-",
+                "name": "the replay itself",
+                "status": "ERROR",
+                "detail": detail,
+                "seconds": 0,
+            }
         )
     return results
 
@@ -79,8 +90,8 @@ def _show(columns: dict[str, list[Result]]) -> None:
     print(f"{'finding':{width}}  " + "".join(f"as {who:8}" for who in columns) + "what happened")
     for (finding, name), by_user in rows.items():
         cells = "".join(f"{by_user[who]['status'] if who in by_user else '-':11}" for who in columns)
-        told = " | ".join(dict.fromkeys(result["told"] for result in by_user.values() if result["told"]))
-        print(f"{f'{finding} {name}':{width}}  {cells}{told}")
+        detail = " | ".join(dict.fromkeys(result["detail"] for result in by_user.values() if result["detail"]))
+        print(f"{f'{finding} {name}':{width}}  {cells}{detail}")
 
 
 def _tally(who: str, results: Sequence[Result]) -> Tally:
@@ -89,7 +100,9 @@ def _tally(who: str, results: Sequence[Result]) -> Tally:
         if result["status"] in STAYS:
             tally.refused += 1
         else:
-            tally.escaped.append(f"{result['finding']} {result['name']}: {result['status']} {result['told']}"[:TOLD])
+            tally.escaped.append(
+                f"{result['finding']} {result['name']}: {result['status']} {result['detail']}"[:SHOWN_CHARACTERS]
+            )
     return tally
 
 

@@ -1,11 +1,11 @@
-"""Values of YAML tools given to programs that evaluate their arguments.
+"""Probes of YAML tools: values for programs that evaluate their arguments.
 
 A tool that is refused at load is blocked; one that loads is called, and must not have made a file named PWNED.
 """
 
 import json
 
-from bench.attacks.walls.ground import Ground, Verdict, judged, probe
+from bench.attacks.probes.testbed import Testbed, Verdict, judge, probe
 
 RUN = "touch PWNED"
 INDEX = "a[$(touch PWNED)]"
@@ -83,9 +83,9 @@ EVIL = "#!/bin/sh\ntouch PWNED\n"
 
 
 @probe("M1", f"{len(EVALUATORS)} programs that evaluate a value", fast=False)
-async def evaluators(ground: Ground) -> Verdict:
+async def evaluators(testbed: Testbed) -> Verdict:
     """One file for each tool, so that one refused takes no other along."""
-    folder = ground.top / "tools"
+    folder = testbed.top / "tools"
     folder.mkdir()
     for number, (script, _) in enumerate(EVALUATORS.values()):
         tool = {
@@ -95,24 +95,25 @@ async def evaluators(ground: Ground) -> Verdict:
             "sandbox": {"max_processes": 50, "timeout": 8},
         }
         (folder / f"{number}.yaml").write_text(json.dumps({"tools": {f"tool_{number}": tool}}))
-    ground.configure(tool_files=tuple(str(path) for path in sorted(folder.iterdir())))
-    (ground.work / "evil").write_text(EVIL)
-    (ground.work / "evil").chmod(0o755)
-    ran, refused = [], 0
+    testbed.configure(tool_files=tuple(str(path) for path in sorted(folder.iterdir())))
+    (testbed.work / "evil").write_text(EVIL)
+    (testbed.work / "evil").chmod(0o755)
+    triggered: list[str] = []
+    refused = 0
     for number, (name, (_, payload)) in enumerate(EVALUATORS.items()):
-        result = await ground.call(f"tool_{number}", x=payload)
+        result = await testbed.call(f"tool_{number}", x=payload)
         refused += "NOT_FOUND" in result.error
-        marker = ground.work / "PWNED"
+        marker = testbed.work / "PWNED"
         if marker.exists():
-            ran.append(name)
+            triggered.append(name)
             marker.unlink()
-    breach = [f"{len(ran)} of {len(EVALUATORS)} ran it: {', '.join(ran)}"] if ran else []
-    return judged(breach, f"{refused} refused at load, {len(EVALUATORS) - refused} harmless")
+    breach = [f"{len(triggered)} of {len(EVALUATORS)} ran it: {', '.join(triggered)}"] if triggered else []
+    return judge(breach, f"{refused} refused at load, {len(EVALUATORS) - refused} harmless")
 
 
 @probe("new", "values: arguments of one call do not stay for the next", fast=False)
-async def stays(ground: Ground) -> Verdict:
-    path = ground.top / "t.yaml"
+async def stays(testbed: Testbed) -> Verdict:
+    path = testbed.top / "t.yaml"
     tool = {
         "script": 'echo "{{x}}" > /tmp/kept; env | grep -c CANARY',
         "parameters": [{"name": "x", "type": "string", "required": True}],
@@ -123,7 +124,7 @@ async def stays(ground: Ground) -> Verdict:
         )
     }
     path.write_text(json.dumps({"tools": {"keep": tool, "look": look}}))
-    ground.configure(tool_files=(str(path),))
-    await ground.call("keep", x="SECRET-ARGUMENT")
-    ran = await ground.call("look")
-    return judged(["a later call reads it"] if "SECRET-ARGUMENT" in ran.stdout else [])
+    testbed.configure(tool_files=(str(path),))
+    await testbed.call("keep", x="SECRET-ARGUMENT")
+    outcome = await testbed.call("look")
+    return judge(["a later call reads it"] if "SECRET-ARGUMENT" in outcome.stdout else [])

@@ -1,4 +1,4 @@
-"""Unasked git in a workspace whose repository names hostile programs for everything it can.
+"""Probes of git that runs without asking, in repositories with hostile settings.
 
 The hostile program reports to a socket in the workspace, which only the probe listens on: a breach is that it ran.
 """
@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from bench.attacks.walls.ground import PYTHON, Ground, Verdict, held, judged, probe
+from bench.attacks.probes.testbed import PYTHON, Testbed, Verdict, blocked_verdict, judge, probe
 from toolreeve.config import Policy
 
 COMMANDS = (
@@ -94,9 +94,9 @@ SETTINGS = (
 class Recorder:
     """Counts the reports of the hostile program."""
 
-    def __init__(self, ground: Ground) -> None:
-        self.path = ground.work / "recorder.sock"
-        self.program = ground.work / "hostile.py"
+    def __init__(self, testbed: Testbed) -> None:
+        self.path = testbed.work / "recorder.sock"
+        self.program = testbed.work / "hostile.py"
         self.program.write_text(
             "import socket, sys\n"
             f"line = socket.socket(socket.AF_UNIX)\nline.connect({str(self.path)!r})\n"
@@ -111,8 +111,8 @@ class Recorder:
 
 
 @asynccontextmanager
-async def recording(ground: Ground) -> AsyncIterator[Recorder]:
-    recorder = Recorder(ground)
+async def recording(testbed: Testbed) -> AsyncIterator[Recorder]:
+    recorder = Recorder(testbed)
     server = await asyncio.start_unix_server(recorder.heard, recorder.path)
     recorder.path.chmod(0o777)
     try:
@@ -121,10 +121,10 @@ async def recording(ground: Ground) -> AsyncIterator[Recorder]:
         server.close()
 
 
-async def hostile_repository(ground: Ground, command: str) -> None:
-    await ground.repository()
-    (ground.work / ".gitattributes").write_text("*.txt diff=x filter=x merge=x\n")
-    (ground.work / "other.txt").write_text("two\n")
+async def hostile_repository(testbed: Testbed, command: str) -> None:
+    await testbed.repository()
+    (testbed.work / ".gitattributes").write_text("*.txt diff=x filter=x merge=x\n")
+    (testbed.work / "other.txt").write_text("two\n")
     lines = [
         "git add -A; git commit -q -m two; git tag signed; echo more >> file.txt; git stash -q; echo yet >> file.txt"
     ]
@@ -134,40 +134,41 @@ async def hostile_repository(ground: Ground, command: str) -> None:
     lines += [
         f"printf '#!/bin/sh\\n{command}\\n' > .git/hooks/post-index-change; chmod +x .git/hooks/post-index-change"
     ]
-    await ground.host("bash", "-c", "\n".join(lines))
+    await testbed.host("bash", "-c", "\n".join(lines))
 
 
 @probe("H3", f"{len(COMMANDS)} unasked git commands, {len(SETTINGS)} hostile settings")
-async def readers(ground: Ground) -> Verdict:
-    async with recording(ground) as recorder:
-        await hostile_repository(ground, recorder.command)
-        ground.configure(policy=Policy(mode="default"))
-        ran, asked = [], 0
+async def readers(testbed: Testbed) -> Verdict:
+    async with recording(testbed) as recorder:
+        await hostile_repository(testbed, recorder.command)
+        testbed.configure(policy=Policy(mode="default"))
+        triggered: list[str] = []
+        asked = 0
         for command in COMMANDS:
             before = recorder.count
-            result = await ground.bash(command, timeout=10)
+            result = await testbed.bash(command, timeout=10)
             asked += "APPROVAL" in result.error
             if recorder.count > before:
-                ran.append(command)
-        breach = [f"{len(ran)} of {len(COMMANDS) - asked} ran it: {', '.join(ran)}"] if ran else []
-        return judged(breach, f"{len(COMMANDS) - asked} unasked, none ran it")
+                triggered.append(command)
+        breach = [f"{len(triggered)} of {len(COMMANDS) - asked} ran it: {', '.join(triggered)}"] if triggered else []
+        return judge(breach, f"{len(COMMANDS) - asked} unasked, none ran it")
 
 
 @probe("H3", "the program can be heard at all (the recorder works)")
-async def control(ground: Ground) -> Verdict:
+async def control(testbed: Testbed) -> Verdict:
     """Asked for by name, the hostile program reports: silence in the other probes means that it did not run."""
-    async with recording(ground) as recorder:
-        await ground.bash(recorder.command)
-        return held("heard") if recorder.count else judged(["the recorder hears nothing"])
+    async with recording(testbed) as recorder:
+        await testbed.bash(recorder.command)
+        return blocked_verdict("heard") if recorder.count else judge(["the recorder hears nothing"])
 
 
 @probe("H3", "the workspace is unchanged by commands that only read", fast=False)
-async def unchanged(ground: Ground) -> Verdict:
-    await hostile_repository(ground, f"touch {ground.work}/CHANGED; false")
-    ground.configure(policy=Policy(mode="default"))
+async def unchanged(testbed: Testbed) -> Verdict:
+    await hostile_repository(testbed, f"touch {testbed.work}/CHANGED; false")
+    testbed.configure(policy=Policy(mode="default"))
     for command in COMMANDS[:12]:
-        await ground.bash(command, timeout=10)
-    return judged(["a command that only reads changed the workspace"] if (ground.work / "CHANGED").exists() else [])
+        await testbed.bash(command, timeout=10)
+    return judge(["a command that only reads changed the workspace"] if (testbed.work / "CHANGED").exists() else [])
 
 
 HOME_FILES = {
@@ -181,21 +182,21 @@ HOME_FILES = {
 
 
 @probe("H3", "p19 ~/.gitconfig of an earlier command")
-async def kept_home(ground: Ground) -> Verdict:
-    async with recording(ground) as recorder:
-        await ground.repository()
+async def kept_home(testbed: Testbed) -> Verdict:
+    async with recording(testbed) as recorder:
+        await testbed.repository()
         for path, text, use in HOME_FILES.values():
             filled = text.format(command=recorder.command)
-            await ground.script(f'mkdir -p $(dirname {path}); printf "{filled}" > {path}')
-            await ground.bash(use)
-        return judged([f"{recorder.count} later commands ran it"] if recorder.count else [])
+            await testbed.script(f'mkdir -p $(dirname {path}); printf "{filled}" > {path}')
+            await testbed.bash(use)
+        return judge([f"{recorder.count} later commands ran it"] if recorder.count else [])
 
 
 @probe("new", "kept HOME: usercustomize.py, .pth and bash start-up files of an earlier command", fast=False)
-async def kept_python(ground: Ground) -> Verdict:
-    async with recording(ground) as recorder:
+async def kept_python(testbed: Testbed) -> Verdict:
+    async with recording(testbed) as recorder:
         code = f'import os; os.system(\\"{recorder.command}\\")'
-        await ground.script(
+        await testbed.script(
             f"for v in $(ls -d /usr/lib/python3.* | sed 's#.*/##') python3.11 python3.12 python3.13; do\n"
             f'd=$HOME/.local/lib/$v/site-packages; mkdir -p $d; echo "{code}" > $d/usercustomize.py;'
             f' echo "{code}" > $d/x.pth; done\n'
@@ -203,19 +204,19 @@ async def kept_python(ground: Ground) -> Verdict:
             f" mkdir -p $HOME/bin; printf '#!/bin/sh\\n{recorder.command}\\n' > $HOME/bin/ls; chmod +x $HOME/bin/ls"
         )
         for use in ("/usr/bin/python3 -c pass || true", "bash -lc ls", "bash -ic true", "ls"):
-            await ground.bash(use)
-        return judged([f"{recorder.count} later commands ran it"] if recorder.count else [])
+            await testbed.bash(use)
+        return judge([f"{recorder.count} later commands ran it"] if recorder.count else [])
 
 
 @probe("new", "kept environment: GIT_DIR, LD_PRELOAD, BASH_ENV and cwd of an earlier command")
-async def kept_environment(ground: Ground) -> Verdict:
-    await ground.repository()
-    await ground.script(
+async def kept_environment(testbed: Testbed) -> Verdict:
+    await testbed.repository()
+    await testbed.script(
         "export GIT_DIR=/tmp/x LD_PRELOAD=/tmp/x.so BASH_ENV=/tmp/x; cd /tmp; umask 000; ulimit -n 10;"
         " exec bash -c true"
     )
-    ran = await ground.script("env; pwd; umask; ulimit -n; git rev-parse --git-dir")
-    found = [name for name in ("GIT_DIR=", "LD_PRELOAD=", "BASH_ENV=") if name in ran.stdout]
-    if str(ground.work) not in ran.stdout or "0000" in ran.stdout.split():
+    outcome = await testbed.script("env; pwd; umask; ulimit -n; git rev-parse --git-dir")
+    found = [name for name in ("GIT_DIR=", "LD_PRELOAD=", "BASH_ENV=") if name in outcome.stdout]
+    if str(testbed.work) not in outcome.stdout or "0000" in outcome.stdout.split():
         found.append("cwd or umask")
-    return judged([f"kept: {', '.join(found)}"] if found else [])
+    return judge([f"kept: {', '.join(found)}"] if found else [])

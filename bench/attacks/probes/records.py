@@ -1,4 +1,4 @@
-"""Attempts to make acknowledged records vanish unseen, and to find secrets in them.
+"""Probes of the record: acknowledged records that vanish unnoticed, and secrets in them.
 
 Calls are acknowledged, the runtime is killed, files of its state are removed or cut: `audit verify` must say so.
 """
@@ -16,7 +16,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from bench.attacks.walls.ground import Attack, Ground, Verdict, held, judged, probe
+from bench.attacks.probes.testbed import Attack, Testbed, Verdict, blocked_verdict, judge, probe
 
 CALLS = 150
 PARTS = (2, 4, 8, 16, 32, 64)
@@ -36,11 +36,11 @@ asyncio.run(main())
 """
 
 
-async def written_and_killed(ground: Ground) -> Path:
+async def written_and_killed(testbed: Testbed) -> Path:
     """A state directory whose last records were acknowledged and are in the write-ahead log alone."""
-    state = ground.top / "state"
+    state = testbed.top / "state"
     process = subprocess.Popen(  # noqa: ASYNC220  # killed and waited for below
-        [sys.executable, "-c", WRITER, str(ground.work), str(state), str(CALLS)], stdout=subprocess.PIPE
+        [sys.executable, "-c", WRITER, str(testbed.work), str(state), str(CALLS)], stdout=subprocess.PIPE
     )
     try:
         assert process.stdout is not None
@@ -52,11 +52,11 @@ async def written_and_killed(ground: Ground) -> Path:
     return state
 
 
-async def verified(ground: Ground) -> tuple[int, str]:
+async def verified(testbed: Testbed) -> tuple[int, str]:
     """The exit status of `audit verify`, and what it said."""
-    environment = {"TOOLREEVE_STATE_DIR": str(ground.top / "state")}
+    environment = {"TOOLREEVE_STATE_DIR": str(testbed.top / "state")}
     command = f"{sys.executable} -m toolreeve audit verify; echo status $?"
-    said = await ground.host("bash", "-c", command, env=environment)
+    said = await testbed.host("bash", "-c", command, env=environment)
     return int(said.rsplit("status ", 1)[1]), said
 
 
@@ -137,10 +137,10 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
 
 
 def _damaged(damage: Callable[[Path], None]) -> Attack:
-    async def attack(ground: Ground) -> Verdict:
-        damage(await written_and_killed(ground))
-        status, said = await verified(ground)
-        return judged(["verify is content"] if status == 0 else [], said.splitlines()[0][:90])
+    async def attack(testbed: Testbed) -> Verdict:
+        damage(await written_and_killed(testbed))
+        status, said = await verified(testbed)
+        return judge(["verify is content"] if status == 0 else [], said.splitlines()[0][:90])
 
     return attack
 
@@ -150,25 +150,25 @@ for _name, _damage in DAMAGES.items():
 
 
 @probe("M6", "an untouched record after kill -9 verifies", fast=False)
-async def untouched(ground: Ground) -> Verdict:
-    await written_and_killed(ground)
-    status, said = await verified(ground)
-    return held("intact") if status == 0 else judged([f"wrongly accused: {said[:120]}"])
+async def untouched(testbed: Testbed) -> Verdict:
+    await written_and_killed(testbed)
+    status, said = await verified(testbed)
+    return blocked_verdict("intact") if status == 0 else judge([f"wrongly accused: {said[:120]}"])
 
 
 @probe("M6", "a removed checkpoint is not remade silently after a cut", fast=False)
-async def remade(ground: Ground) -> Verdict:
-    state = await written_and_killed(ground)
+async def remade(testbed: Testbed) -> Verdict:
+    state = await written_and_killed(testbed)
     _remove(state)
     for path in witnesses(state):
         path.unlink()
-    first, _ = await verified(ground)
-    await ground.bash("true")
-    await ground.close()
-    second, said = await verified(ground)
+    first, _ = await verified(testbed)
+    await testbed.bash("true")
+    await testbed.close()
+    second, said = await verified(testbed)
     breaches = [] if first else ["verify is content at once"]
     breaches += [] if second else ["verify is content after the next call"]
-    return judged(breaches, said.splitlines()[0][:90])
+    return judge(breaches, said.splitlines()[0][:90])
 
 
 def witnesses(state: Path) -> list[Path]:
@@ -183,18 +183,18 @@ def witnesses(state: Path) -> list[Path]:
 
 
 @probe("L8", "a witness of the record that is all zeros", fast=False)
-async def zeros(ground: Ground) -> Verdict:
+async def zeros(testbed: Testbed) -> Verdict:
     """As text with the number and hash of nothing, and as zeros of the same size."""
     content = []
     for text in (json.dumps({"seq": 0, "hash": "00" * 32}).encode(), None):
-        await ground.bash("true")
-        await ground.close()
-        for path in witnesses(ground.top / "state"):
+        await testbed.bash("true")
+        await testbed.close()
+        for path in witnesses(testbed.top / "state"):
             path.write_bytes(bytes(path.stat().st_size) if text is None else text)
-        status, said = await verified(ground)
+        status, said = await verified(testbed)
         if status == 0:
             content.append(f"verify is content with {'zeros' if text is None else 'a checkpoint of nothing'}")
-    return judged(content, said.splitlines()[0][:90])
+    return judge(content, said.splitlines()[0][:90])
 
 
 LONG = "Zx8Kq3Vn7Rt2Wp9Ym4Lc6Bd1Hf5Js0GaQeUiOo"
@@ -240,14 +240,14 @@ SECRETS: dict[str, str] = {
 
 
 @probe("L4", f"{len(SECRETS)} shapes of secrets in commands and their output", fast=False)
-async def shapes(ground: Ground) -> Verdict:
+async def shapes(testbed: Testbed) -> Verdict:
     texts = {name: _filled(shape, number) for number, (name, shape) in enumerate(SECRETS.items())}
     for text, _ in texts.values():
-        await ground.bash(f"echo '{text}'")
-    await ground.close()
-    stored = b"".join(path.read_bytes() for path in (ground.top / "state").rglob("*") if path.is_file())
+        await testbed.bash(f"echo '{text}'")
+    await testbed.close()
+    stored = b"".join(path.read_bytes() for path in (testbed.top / "state").rglob("*") if path.is_file())
     left = [name for name, (_, secret) in texts.items() if secret.encode() in stored]
-    return judged([f"{len(left)} of {len(texts)} written down: {', '.join(left)}"] if left else [])
+    return judge([f"{len(left)} of {len(texts)} written down: {', '.join(left)}"] if left else [])
 
 
 def _filled(shape: str, number: int) -> tuple[str, str]:

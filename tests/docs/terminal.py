@@ -1,6 +1,6 @@
-"""Runs the commands of a page as a person would: in bash, on a terminal, one after another in one shell.
+"""Runs the commands of a page in one bash on a pseudo-terminal.
 
-An answer that the page shows behind a question is typed when the question appears. Every wait has a deadline.
+An answer that the page shows after a prompt is typed when the prompt appears. Every wait has a deadline.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.docs.likeness import plain
+from tests.docs.output_match import plain
 
 DEADLINE = 60.0
 COLUMNS = 110
@@ -48,7 +48,7 @@ def read_commands(text: str) -> list[Command]:
 
 
 class Terminal:
-    """A bash whose terminal we hold the other end of."""
+    """A bash on a pseudo-terminal."""
 
     def __init__(self, workspace: Path, environ: Mapping[str, str]) -> None:
         self._ours, theirs = pty.openpty()
@@ -62,7 +62,7 @@ class Terminal:
             env=dict(environ),
             start_new_session=True,
         )
-        # A session without a terminal takes the first one that it opens.
+        # The first terminal that a session opens becomes its controlling terminal.
         self._send(f"exec 3<>{os.ttyname(theirs)}\n")
         os.close(theirs)
 
@@ -79,7 +79,9 @@ class Terminal:
         self._shell.stdin.flush()
 
     def _read(self, printed: Sequence[str]) -> str:
-        text, answered, ends = "", 0, time.monotonic() + DEADLINE
+        text = ""
+        answered = 0
+        ends = time.monotonic() + DEADLINE
         while not (_END in text and text.endswith("\n")):
             ready, _, _ = select.select([self._ours], [], [], max(0.0, ends - time.monotonic()))
             if not ready:
@@ -94,13 +96,13 @@ class Terminal:
     def close(self) -> None:
         with contextlib.suppress(OSError):
             self._send("exit 0\n")
-        os.killpg(self._shell.pid, signal.SIGKILL)  # with whatever a page left running behind it
+        os.killpg(self._shell.pid, signal.SIGKILL)  # with everything that a page left running
         self._shell.communicate()
         os.close(self._ours)
 
 
 def _answer_to(question: str, printed: Sequence[str]) -> str | None:
-    """What the page shows behind a question that waits at the end of the output."""
+    """What the page shows after the prompt at the end of the output."""
     if not question.endswith(": "):
         return None
     return next((line.removeprefix(question) for line in printed if f"{line} ".startswith(question)), None)

@@ -1,4 +1,4 @@
-"""Does the output look as it was printed? `…` stands for any text in a line, and alone on a line for any lines."""
+"""Compares output with what a page shows: `…` is any text in a line, or any lines."""
 
 import re
 from collections.abc import Sequence
@@ -8,17 +8,17 @@ _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 def plain(text: str) -> str:
-    """Without colours, and with the line ends of a file."""
+    """The text without colours and with Unix line ends."""
     return _ESCAPE.sub("", text).replace("\r\n", "\n")
 
 
-def tidy(text: str) -> list[str]:
-    """The lines without what the eye does not see: blanks at their ends, empty lines around them."""
+def visible_lines(text: str) -> list[str]:
+    """The lines without trailing blanks and without empty lines around them."""
     lines = "\n".join(line.rstrip() for line in plain(text).split("\n")).strip("\n")
     return lines.split("\n") if lines else []
 
 
-def is_like(printed: Sequence[str], actual: Sequence[str]) -> bool:
+def matches(printed: Sequence[str], actual: Sequence[str]) -> bool:
     pattern = "".join(_line_pattern(line) for line in printed)
     return re.fullmatch(pattern, "".join(f"{line}\n" for line in actual)) is not None
 

@@ -1,4 +1,4 @@
-"""Attempts to take more of the machine than a command was given, and to spoil it for later commands.
+"""Probes of resource limits, and of effects on later commands.
 
 Bounded: no attempt takes more than 300 MB. What is not held counts as declared only where `toolreeve doctor` says so.
 """
@@ -8,9 +8,9 @@ import ctypes
 import os
 import sys
 
-from bench.attacks.walls.covers import appears
-from bench.attacks.walls.ground import Ground, Ran, Verdict, broke, held, judged, probe
-from bench.attacks.walls.roads import use_tools
+from bench.attacks.probes.covers import appears
+from bench.attacks.probes.entry_points import use_tools
+from bench.attacks.probes.testbed import Outcome, Testbed, Verdict, blocked_verdict, judge, open_verdict, probe
 from toolreeve.config import Commands
 
 MOST_MB = 300
@@ -91,53 +91,53 @@ print("TOOK", len([n for n in os.listdir(".") if n.startswith("took-")]) * {MOST
 """
 
 
-async def takes(ground: Ground, program: str, word: str) -> Verdict:
-    ground.configure(commands=Commands(memory_mb=GIVEN_MB))
-    ran = await ground.python(program, timeout=15)
-    took = _took(ran)
+async def takes(testbed: Testbed, program: str, word: str) -> Verdict:
+    testbed.configure(commands=Commands(memory_mb=GIVEN_MB))
+    outcome = await testbed.python(program, timeout=15)
+    took = _took(outcome)
     if took <= GIVEN_MB * TOLERATED:
-        return held(f"{took} MB of {GIVEN_MB} {ran.error[:40]}")
-    return await declared(ground, word, f"took {took} MB of {GIVEN_MB}")
+        return blocked_verdict(f"{took} MB of {GIVEN_MB} {outcome.error[:40]}")
+    return await declared(testbed, word, f"took {took} MB of {GIVEN_MB}")
 
 
-def _took(ran: Ran) -> int:
-    return next((int(line.split()[1]) for line in ran.stdout.splitlines() if line.startswith("TOOK")), 0)
+def _took(outcome: Outcome) -> int:
+    return next((int(line.split()[1]) for line in outcome.stdout.splitlines() if line.startswith("TOOK")), 0)
 
 
-async def declared(ground: Ground, word: str, told: str) -> Verdict:
+async def declared(testbed: Testbed, word: str, detail: str) -> Verdict:
     """Whether doctor names what does not hold."""
-    said = await ground.host(
-        sys.executable, "-m", "toolreeve", "doctor", env={"TOOLREEVE_STATE_DIR": str(ground.top / "s")}
+    said = await testbed.host(
+        sys.executable, "-m", "toolreeve", "doctor", env={"TOOLREEVE_STATE_DIR": str(testbed.top / "s")}
     )
     if any(word in line and ("not" in line or "no " in line) for line in said.lower().splitlines()):
-        return Verdict("declared", f"{told}; doctor says so")
-    return broke(told)
+        return Verdict("declared", f"{detail}; doctor says so")
+    return open_verdict(detail)
 
 
 @probe("M5", "p30 socket buffers", fast=False)
-async def socket_buffers(ground: Ground) -> Verdict:
-    return await takes(ground, SOCKETS, "socket")
+async def socket_buffers(testbed: Testbed) -> Verdict:
+    return await takes(testbed, SOCKETS, "socket")
 
 
 @probe("M5", "p31 page tables", fast=False)
-async def page_tables(ground: Ground) -> Verdict:
-    return await takes(ground, PAGE_TABLES, "page table")
+async def page_tables(testbed: Testbed) -> Verdict:
+    return await takes(testbed, PAGE_TABLES, "page table")
 
 
 @probe("M5", "pipe buffers", fast=False)
-async def pipe_buffers(ground: Ground) -> Verdict:
-    return await takes(ground, PIPES, "pipe")
+async def pipe_buffers(testbed: Testbed) -> Verdict:
+    return await takes(testbed, PIPES, "pipe")
 
 
 @probe("M5", "memory of many children together", fast=False)
-async def children(ground: Ground) -> Verdict:
-    return await takes(ground, CHILDREN, "memory")
+async def children(testbed: Testbed) -> Verdict:
+    return await takes(testbed, CHILDREN, "memory")
 
 
 @probe("M5", "p29 inotify instances of the host's user", fast=False, alone=True)
-async def inotify(ground: Ground) -> Verdict:
+async def inotify(testbed: Testbed) -> Verdict:
     running = asyncio.create_task(
-        ground.python(
+        testbed.python(
             """
 import ctypes, os, time
 libc = ctypes.CDLL(None)
@@ -160,90 +160,94 @@ time.sleep(20)
         )
     )
     try:
-        await appears(ground.work / "started")
+        await appears(testbed.work / "started")
         got = ctypes.CDLL(None).inotify_init()
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
     if got >= 0:
         os.close(got)
-        return held("the host has instances left")
-    return await declared(ground, "inotify", "the host's user has no inotify instance left")
+        return blocked_verdict("the host has instances left")
+    return await declared(testbed, "inotify", "the host's user has no inotify instance left")
 
 
 @probe("L9", "/tmp filled by one command stays full")
-async def full_tmp(ground: Ground) -> Verdict:
-    await ground.script(
+async def full_tmp(testbed: Testbed) -> Verdict:
+    await testbed.script(
         "head -c 100000000 /dev/zero > /tmp/fill; head -c 100000000 /dev/zero > /dev/shm/fill; cd /tmp;"
         " seq 30000 | xargs touch; true"
     )
-    ran = await ground.script("echo x > /tmp/mine && echo y > /dev/shm/mine && cat /tmp/mine /dev/shm/mine && mktemp")
-    return judged([] if ran.ok else [f"a later command: {ran.stderr[-80:] or ran.error[:80]}"])
+    outcome = await testbed.script(
+        "echo x > /tmp/mine && echo y > /dev/shm/mine && cat /tmp/mine /dev/shm/mine && mktemp"
+    )
+    return judge([] if outcome.ok else [f"a later command: {outcome.stderr[-80:] or outcome.error[:80]}"])
 
 
 @probe("new", "limits: 256 processes, 64 MB and all descriptors at once; the next command runs", fast=False)
-async def everything(ground: Ground) -> Verdict:
-    ground.configure(commands=Commands(memory_mb=GIVEN_MB, processes=64))
+async def everything(testbed: Testbed) -> Verdict:
+    testbed.configure(commands=Commands(memory_mb=GIVEN_MB, processes=64))
     hungry = (
         "for i in $(seq 200); do sleep 5 & done; tail /dev/zero & exec 10<>/dev/null;"
         " cat /dev/zero | head -c 200000000 > big; wait"
     )
-    await asyncio.gather(*(ground.bash(hungry, timeout=3) for _ in range(4)))
-    ran = await ground.bash("echo well")
-    return judged([] if ran.stdout == "well\n" and ran.sandbox == "full" else [f"{ran.error[:80]} {ran.sandbox}"])
+    await asyncio.gather(*(testbed.bash(hungry, timeout=3) for _ in range(4)))
+    outcome = await testbed.bash("echo well")
+    return judge(
+        [] if outcome.stdout == "well\n" and outcome.sandbox == "full" else [f"{outcome.error[:80]} {outcome.sandbox}"]
+    )
 
 
 @probe("new", "limits: a command stops its own supervisor; neighbours go on", fast=False)
-async def stopped(ground: Ground) -> Verdict:
-    stopping = asyncio.create_task(ground.bash("kill -STOP -1; kill -STOP 1; kill -STOP $PPID; sleep 20", timeout=4))
-    others = await asyncio.gather(*(ground.bash("echo well") for _ in range(6)))
+async def stopped(testbed: Testbed) -> Verdict:
+    stopping = asyncio.create_task(testbed.bash("kill -STOP -1; kill -STOP 1; kill -STOP $PPID; sleep 20", timeout=4))
+    others = await asyncio.gather(*(testbed.bash("echo well") for _ in range(6)))
     await stopping
-    after = await ground.bash("echo well")
-    wrong = [ran.error[:60] for ran in (*others, after) if ran.stdout != "well\n"]
-    return judged([f"{len(wrong)} commands failed: {wrong[0]}"] if wrong else [])
+    after = await testbed.bash("echo well")
+    wrong = [outcome.error[:60] for outcome in (*others, after) if outcome.stdout != "well\n"]
+    return judge([f"{len(wrong)} commands failed: {wrong[0]}"] if wrong else [])
 
 
 @probe("new", "limits: 40 commands that never end take every slot; others wait and run", fast=False)
-async def every_slot(ground: Ground) -> Verdict:
-    mark = str(ground.top)
+async def every_slot(testbed: Testbed) -> Verdict:
+    mark = str(testbed.top)
     waiting = [
-        asyncio.create_task(ground.bash(f"trap '' TERM INT HUP; while :; do sleep 1; done; # {mark}", timeout=3))
+        asyncio.create_task(testbed.bash(f"trap '' TERM INT HUP; while :; do sleep 1; done; # {mark}", timeout=3))
         for _ in range(40)
     ]
-    ran = await asyncio.wait_for(ground.bash("echo well", timeout=20), 30)
+    outcome = await asyncio.wait_for(testbed.bash("echo well", timeout=20), 30)
     await asyncio.gather(*waiting)
-    left = (await ground.host("ps", "-eo", "args")).count(mark)
-    breaches = [] if ran.stdout == "well\n" else [f"starved: {ran.error[:60]}"]
+    left = (await testbed.host("ps", "-eo", "args")).count(mark)
+    breaches = [] if outcome.stdout == "well\n" else [f"starved: {outcome.error[:60]}"]
     if left:
         breaches.append(f"{left} processes left")
-    return judged(breaches)
+    return judge(breaches)
 
 
 @probe("new", "limits: a private directory filled and locked leaves nothing for the next call")
-async def private_directory(ground: Ground) -> Verdict:
+async def private_directory(testbed: Testbed) -> Verdict:
     sandbox = {"use_temp_isolation": True, "max_file_size_mb": 60}
     fill = (
         "mkdir -p a/b; echo SECRET-OF-ONE-CALL > a/b/c; head -c 60000000 /dev/zero > big; ln -s /etc e;"
         " chmod 000 a/b a; true"
     )
     use_tools(
-        ground,
+        testbed,
         {
             "fill": {"script": fill, "sandbox": sandbox},
             "look": {"script": "ls -A; cat a/b/c; echo x > mine && echo fits", "sandbox": sandbox},
         },
     )
-    await ground.call("fill")
-    ran = await ground.call("look")
-    breaches = ["a later call reads it"] if "SECRET" in ran.stdout else []
-    if "fits" not in ran.stdout:
-        breaches.append(f"a later call cannot write: {ran.stderr[-60:]} {ran.error[:60]}")
-    return judged(breaches)
+    await testbed.call("fill")
+    outcome = await testbed.call("look")
+    breaches = ["a later call reads it"] if "SECRET" in outcome.stdout else []
+    if "fits" not in outcome.stdout:
+        breaches.append(f"a later call cannot write: {outcome.stderr[-60:]} {outcome.error[:60]}")
+    return judge(breaches)
 
 
 @probe("new", "limits: 3,000 network and process namespaces cannot be had by clone in threads", fast=False)
-async def namespaces(ground: Ground) -> Verdict:
-    ran = await ground.python("""
+async def namespaces(testbed: Testbed) -> Verdict:
+    outcome = await testbed.python("""
 import ctypes, threading
 libc = ctypes.CDLL(None, use_errno=True)
 got = []
@@ -256,4 +260,4 @@ for thread in threads: thread.start()
 for thread in threads: thread.join()
 print("GOT", len(got))
 """)
-    return judged([] if "GOT 0" in ran.stdout else [ran.stdout[-80:] + ran.stderr[-80:]])
+    return judge([] if "GOT 0" in outcome.stdout else [outcome.stdout[-80:] + outcome.stderr[-80:]])

@@ -1,6 +1,6 @@
-"""Attempts to lower the tier: links, special files and races in the place of guarded paths.
+"""Probes that try to lower the sandbox tier: links, special files, races.
 
-Whatever a workspace holds, a command runs in the tier that the machine was probed for, or not at all.
+Whatever a workspace holds, a command runs in the tier that the machine offers, or not at all.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ import os
 import sys
 import threading
 
-from bench.attacks.walls.ground import FAST, PYTHON, Attack, Ground, Ran, Verdict, judged, probe
+from bench.attacks.probes.testbed import FAST, PYTHON, Attack, Outcome, Testbed, Verdict, judge, probe
 from toolreeve.config import Policy, State
 
 LINKS = {
@@ -36,38 +36,38 @@ SPECIAL = {
 }
 
 
-async def lowered(ground: Ground) -> Verdict:
+async def lowered(testbed: Testbed) -> Verdict:
     """What a second command can do once the first has prepared the workspace."""
     reach = (
-        f"id -u; chmod 666 {ground.victim}; touch -d 2001-01-01 {ground.victim}; cat {ground.victim};"
+        f"id -u; chmod 666 {testbed.victim}; touch -d 2001-01-01 {testbed.victim}; cat {testbed.victim};"
         f" ls /proc | grep -c '^[0-9]'; echo {os.getpid()}; kill -0 {os.getpid()} && echo SIGNALLED"
     )
-    before = ground.victim.stat().st_mtime_ns
-    second = await ground.script(reach)
-    breaches = ground.damage() + sees(second)
-    if ground.victim.stat().st_mtime_ns != before:
+    before = testbed.victim.stat().st_mtime_ns
+    second = await testbed.script(reach)
+    breaches = testbed.damage() + sees(second)
+    if testbed.victim.stat().st_mtime_ns != before:
         breaches.append("the time of a file outside was changed")
-    return judged(breaches, second.sandbox or f"refused: {second.error[:60]}")
+    return judge(breaches, second.sandbox or f"refused: {second.error[:60]}")
 
 
-def sees(ran: Ran) -> list[str]:
+def sees(outcome: Outcome) -> list[str]:
     breaches = []
-    if ran.ok and ran.sandbox != "full":
-        breaches.append(f"ran in the tier {ran.sandbox}")
-    if ran.stdout.startswith("0\n"):
+    if outcome.ok and outcome.sandbox != "full":
+        breaches.append(f"ran in the tier {outcome.sandbox}")
+    if outcome.stdout.startswith("0\n"):
         breaches.append("ran as uid 0")
-    if "SIGNALLED" in ran.stdout:
+    if "SIGNALLED" in outcome.stdout:
         breaches.append("the runtime can be signalled")
     return breaches
 
 
 def _prepared(preparation: str, *, by_command: bool) -> Attack:
-    async def attack(ground: Ground) -> Verdict:
+    async def attack(testbed: Testbed) -> Verdict:
         if by_command:
-            await ground.script(preparation)
+            await testbed.script(preparation)
         else:
-            await ground.host("bash", "-c", preparation)
-        return await lowered(ground)
+            await testbed.host("bash", "-c", preparation)
+        return await lowered(testbed)
 
     return attack
 
@@ -81,41 +81,42 @@ for _number, (_name, _preparation) in enumerate(SPECIAL.items()):
 
 
 @probe("C1", "the user's .env is a link out of the workspace")
-async def linked_env(ground: Ground) -> Verdict:
-    (ground.top / "shared.env").write_text("KEY=1")
-    (ground.work / ".env").symlink_to("../shared.env")
-    return await lowered(ground)
+async def linked_env(testbed: Testbed) -> Verdict:
+    (testbed.top / "shared.env").write_text("KEY=1")
+    (testbed.work / ".env").symlink_to("../shared.env")
+    return await lowered(testbed)
 
 
 @probe("C1", "git status twice, unasked, with a hostile fsmonitor")
-async def chain(ground: Ground) -> Verdict:
-    await ground.repository()
-    hostile = f"ln -sfn nowhere .vscode; chmod 666 {ground.victim}; false"
-    await ground.host("git", "config", "core.fsmonitor", hostile)
-    ground.configure(policy=Policy(mode="default"))
-    first = await ground.bash("git status")
-    second = await ground.bash("git status")
-    linked = ["the fsmonitor ran and changed the workspace"] if (ground.work / ".vscode").is_symlink() else []
-    return judged(ground.damage() + linked + sees(first) + sees(second), f"{first.sandbox}, {second.sandbox}")
+async def chain(testbed: Testbed) -> Verdict:
+    await testbed.repository()
+    hostile = f"ln -sfn nowhere .vscode; chmod 666 {testbed.victim}; false"
+    await testbed.host("git", "config", "core.fsmonitor", hostile)
+    testbed.configure(policy=Policy(mode="default"))
+    first = await testbed.bash("git status")
+    second = await testbed.bash("git status")
+    linked = ["the fsmonitor ran and changed the workspace"] if (testbed.work / ".vscode").is_symlink() else []
+    return judge(testbed.damage() + linked + sees(first) + sees(second), f"{first.sandbox}, {second.sandbox}")
 
 
 @probe("L5", "doctor names the tier that commands run in", fast=False)
-async def doctor_agrees(ground: Ground) -> Verdict:
-    (ground.work / ".vscode").symlink_to("nowhere")
-    ran = await ground.bash("true")
-    state = {"TOOLREEVE_STATE_DIR": str(ground.top / "state")}
-    told = await ground.host(sys.executable, "-m", "toolreeve", "--json", "doctor", env=state)
-    checks = json.loads(told[told.index("{") : told.rindex("}") + 1])["checks"]
+async def doctor_agrees(testbed: Testbed) -> Verdict:
+    (testbed.work / ".vscode").symlink_to("nowhere")
+    outcome = await testbed.bash("true")
+    state = {"TOOLREEVE_STATE_DIR": str(testbed.top / "state")}
+    printed = await testbed.host(sys.executable, "-m", "toolreeve", "--json", "doctor", env=state)
+    checks = json.loads(printed[printed.index("{") : printed.rindex("}") + 1])["checks"]
     said = next(check["found"] for check in checks if (check["area"], check["name"]) == ("control", "sandbox"))
-    runs_in = f"tier {ran.sandbox}" if ran.ok else "no program can run"
-    return judged([] if runs_in in said else [f"calls: {runs_in}; doctor: {said[:60]}"], said[:60])
+    runs_in = f"tier {outcome.sandbox}" if outcome.ok else "no program can run"
+    return judge([] if runs_in in said else [f"calls: {runs_in}; doctor: {said[:60]}"], said[:60])
 
 
 @probe("new", "tier: guarded names flicker while places are built", fast=False)
-async def flicker(ground: Ground) -> Verdict:
+async def flicker(testbed: Testbed) -> Verdict:
     """A link comes and goes on the host's side of the workspace, so that the path that was looked at is another."""
     done = threading.Event()
-    name, other = ground.work / ".vscode", ground.work / ".mcp.json"
+    name = testbed.work / ".vscode"
+    other = testbed.work / ".mcp.json"
 
     def swap() -> None:
         while not done.is_set():
@@ -132,19 +133,19 @@ async def flicker(ground: Ground) -> Verdict:
     refused = 0
     try:
         for _ in range(25):
-            ran = await ground.script(f"id -u; chmod 666 {ground.victim}")
-            breaches.update(sees(ran))
-            refused += not ran.ok and "sandbox" in ran.error
+            outcome = await testbed.script(f"id -u; chmod 666 {testbed.victim}")
+            breaches.update(sees(outcome))
+            refused += not outcome.ok and "sandbox" in outcome.error
     finally:
         done.set()
         await swapping
-    return judged(sorted(breaches) + ground.damage(), f"25 commands, {refused} refused")
+    return judge(sorted(breaches) + testbed.damage(), f"25 commands, {refused} refused")
 
 
 @probe("new", "tier: the runtime's own supervisor processes are starved of descriptors")
-async def starved(ground: Ground) -> Verdict:
+async def starved(testbed: Testbed) -> Verdict:
     """The command floods every line it can find with descriptors and bytes; the next must run as before."""
-    await ground.python("""
+    await testbed.python("""
 import os, socket
 for number in range(3, 64):
     try:
@@ -155,21 +156,21 @@ for number in range(3, 64):
     except OSError:
         pass
 """)
-    return await lowered(ground)
+    return await lowered(testbed)
 
 
 @probe("new", "tier: 30 commands kill their process 1 and its neighbours", fast=False)
-async def kills_keeper(ground: Ground) -> Verdict:
-    await asyncio.gather(*(ground.bash("kill -9 1 -1; kill -9 $PPID; kill -STOP $PPID", timeout=2) for _ in range(30)))
-    return await lowered(ground)
+async def kills_slot_init(testbed: Testbed) -> Verdict:
+    await asyncio.gather(*(testbed.bash("kill -9 1 -1; kill -9 $PPID; kill -STOP $PPID", timeout=2) for _ in range(30)))
+    return await lowered(testbed)
 
 
 @probe("new", "tier: a listener in the place of the state directory", fast=False)
-async def state_link(ground: Ground) -> Verdict:
+async def state_link(testbed: Testbed) -> Verdict:
     """The state directory lies in the workspace, and a command puts a link over it."""
-    ground.configure(state=State(dir=str(ground.work / "state")))
-    await ground.bash("true")
-    await ground.script("mv state gone; rm -rf state; ln -s nowhere state; ls state gone")
-    breaches = [] if not (ground.work / "state").is_symlink() else ["the state directory was replaced"]
-    second = await lowered(ground)
-    return judged(breaches) if breaches else second
+    testbed.configure(state=State(dir=str(testbed.work / "state")))
+    await testbed.bash("true")
+    await testbed.script("mv state gone; rm -rf state; ln -s nowhere state; ls state gone")
+    breaches = [] if not (testbed.work / "state").is_symlink() else ["the state directory was replaced"]
+    second = await lowered(testbed)
+    return judge(breaches) if breaches else second

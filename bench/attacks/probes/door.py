@@ -1,4 +1,4 @@
-"""Attempts on the HTTP door: sessions, framing, unread answers, foreign targets, bodies after a refusal.
+"""Probes of the HTTP server: sessions, framing, unread responses, foreign targets, bodies after refusals.
 
 A real server on loopback, a free port; its own memory is read from /proc.
 """
@@ -15,7 +15,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from bench.attacks.walls.ground import Ground, Verdict, broke, judged, probe
+from bench.attacks.probes.testbed import Testbed, Verdict, judge, open_verdict, probe
 from toolreeve.config import Serve
 
 TOKENS = {"ada": "7f2c90d1e4b85a36-of-ada", "viewer": "b1946ac92492d234-of-viewer"}
@@ -23,11 +23,11 @@ HELLO = {
     "jsonrpc": "2.0",
     "id": 1,
     "method": "initialize",
-    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "walls", "version": "1"}},
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "probes", "version": "1"}},
 }
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 SESSIONS = 1100
-PATIENCE = 15
+TIMEOUT = 15
 UNREAD = 240
 
 
@@ -35,7 +35,8 @@ class Door:
     """A server that runs, and how to speak to it byte by byte."""
 
     def __init__(self, port: int, pid: int) -> None:
-        self.port, self.pid = port, pid
+        self.port = port
+        self.pid = pid
 
     def request(
         self,
@@ -59,12 +60,12 @@ class Door:
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         return await asyncio.open_connection("127.0.0.1", self.port)
 
-    async def status(self, data: bytes, patience: float = PATIENCE) -> int:
+    async def status(self, data: bytes, timeout: float = TIMEOUT) -> int:
         """The status of the first answer; 0 if none comes."""
         reader, writer = await self.connect()
         writer.write(data)
         try:
-            line = await asyncio.wait_for(reader.readline(), patience)
+            line = await asyncio.wait_for(reader.readline(), timeout)
         except (TimeoutError, OSError):
             return 0
         finally:
@@ -77,8 +78,8 @@ class Door:
 
 
 @asynccontextmanager
-async def serving(ground: Ground) -> AsyncIterator[Door]:
-    configuration = ground.home / ".config" / "toolreeve"
+async def serving(testbed: Testbed) -> AsyncIterator[Door]:
+    configuration = testbed.home / ".config" / "toolreeve"
     configuration.mkdir(parents=True)
     tables = [
         f'[[serve.tokens]]\nsha256 = "{hashlib.sha256(token.encode()).hexdigest()}"\nuser = "{who}"\n'
@@ -86,10 +87,10 @@ async def serving(ground: Ground) -> AsyncIterator[Door]:
         for who, token in TOKENS.items()
     ]
     (configuration / "toolreeve.toml").write_text("\n".join(tables))
-    environment = {**os.environ, "HOME": str(ground.home), "TOOLREEVE_STATE_DIR": str(ground.top / "state")}
+    environment = {**os.environ, "HOME": str(testbed.home), "TOOLREEVE_STATE_DIR": str(testbed.top / "state")}
     process = subprocess.Popen(  # noqa: ASYNC220  # killed and waited for below
         [sys.executable, "-m", "toolreeve", "serve", "--mcp", "--port", "0"],
-        cwd=ground.work,
+        cwd=testbed.work,
         env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -116,7 +117,7 @@ async def _open_sessions(door: Door, count: int) -> int:
         try:
             for _ in range(share):
                 writer.write(door.request(HELLO, who="viewer"))
-                head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), PATIENCE)
+                head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), TIMEOUT)
                 opened += head.startswith(b"HTTP/1.1 200")
                 await _skip_body(reader, head)
         except (OSError, asyncio.IncompleteReadError, TimeoutError):
@@ -139,17 +140,17 @@ async def _skip_body(reader: asyncio.StreamReader, head: bytes) -> None:
 
 
 @probe("L1", f"one viewer's token asks for {SESSIONS} sessions", fast=False)
-async def sessions(ground: Ground) -> Verdict:
-    async with serving(ground) as door:
+async def sessions(testbed: Testbed) -> Verdict:
+    async with serving(testbed) as door:
         opened = await _open_sessions(door, SESSIONS)
         status = await door.status(door.request(HELLO, who="ada"))
-        return judged([] if status == 200 else [f"another user's initialize gets {status}"], f"{opened} opened")
+        return judge([] if status == 200 else [f"another user's initialize gets {status}"], f"{opened} opened")
 
 
 async def _session(door: Door) -> str:
     reader, writer = await door.connect()
     writer.write(door.request(HELLO))
-    head = (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), PATIENCE)).decode("latin-1")
+    head = (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), TIMEOUT)).decode("latin-1")
     writer.close()
     found = re.search(r"(?i)mcp-session-id: (\S+)", head)
     assert found, head
@@ -157,8 +158,8 @@ async def _session(door: Door) -> str:
 
 
 @probe("L2", "Upgrade with HTTP/1.0, and with Connection: close", fast=False)
-async def upgrades(ground: Ground) -> Verdict:
-    async with serving(ground) as door:
+async def upgrades(testbed: Testbed) -> Verdict:
+    async with serving(testbed) as door:
         kinds = {
             "HTTP/1.0": door.request(PING, version="1.0", extra="Upgrade: h2c\r\nConnection: Upgrade\r\n"),
             "close": door.request(PING, extra="Upgrade: websocket\r\nConnection: close\r\n"),
@@ -167,20 +168,20 @@ async def upgrades(ground: Ground) -> Verdict:
             "1.0 alone": door.request(PING, version="1.0", extra="Upgrade: x\r\n"),
         }
         unanswered = [name for name, data in kinds.items() if not await door.status(data, 5)]
-        return judged([f"never answered: {', '.join(unanswered)}"] if unanswered else [])
+        return judge([f"never answered: {', '.join(unanswered)}"] if unanswered else [])
 
 
 @probe("L3", f"{UNREAD} connections with pipelined answers that nobody reads", fast=False)
-async def unread(ground: Ground) -> Verdict:
+async def unread(testbed: Testbed) -> Verdict:
     """What nobody reads stays within the quota of the token, with as much again for responses in the making."""
-    (ground.work / "large.txt").write_text("a line of text\n" * 35_000)
+    (testbed.work / "large.txt").write_text("a line of text\n" * 35_000)
     read = {
         "jsonrpc": "2.0",
         "id": 1,
         "method": "tools/call",
         "params": {"name": "read_file", "arguments": {"path": "large.txt"}},
     }
-    async with serving(ground) as door:
+    async with serving(testbed) as door:
         session = await _session(door)
         extra = f"Mcp-Session-Id: {session}\r\nMCP-Protocol-Version: 2025-06-18\r\n"
         assert await door.status(door.request(read, extra=extra)) == 200
@@ -199,12 +200,12 @@ async def unread(ground: Ground) -> Verdict:
         still = await door.status(door.request(PING))
         bound = 2 * Serve().max_buffered_bytes_per_token // 1024**2
         breaches = [] if grown < bound else [f"grew by {grown} MB, more than {bound}"]
-        return judged(breaches + ([] if still else ["no longer answers"]), f"grew by {grown} MB")
+        return judge(breaches + ([] if still else ["no longer answers"]), f"grew by {grown} MB")
 
 
 @probe("L6", "a target in absolute form with a foreign authority")
-async def absolute(ground: Ground) -> Verdict:
-    async with serving(ground) as door:
+async def absolute(testbed: Testbed) -> Verdict:
+    async with serving(testbed) as door:
         targets = (
             "http://evil.example/mcp",
             "http://evil.example:80/mcp",
@@ -214,17 +215,18 @@ async def absolute(ground: Ground) -> Verdict:
         )
         assert await door.status(door.request(HELLO)) == 200
         served = [target for target in targets if await door.status(door.request(HELLO, target=target)) == 200]
-        return judged([f"served: {', '.join(served)}"] if served else [])
+        return judge([f"served: {', '.join(served)}"] if served else [])
 
 
 @probe("L7", "100 MB after a refusal", fast=False)
-async def after_refusal(ground: Ground) -> Verdict:
+async def after_refusal(testbed: Testbed) -> Verdict:
     """The connection ends; what the client goes on sending is not read."""
-    async with serving(ground) as door:
+    async with serving(testbed) as door:
         _, writer = await door.connect()
         head = door.request(b"", extra="").replace(b"Content-Length: 0", b"Content-Length: 104857600")
         writer.write(head)
-        sent, piece = 0, bytes(1 << 20)
+        sent = 0
+        piece = bytes(1 << 20)
         try:
             async with asyncio.timeout(20):
                 for _ in range(100):
@@ -235,12 +237,12 @@ async def after_refusal(ground: Ground) -> Verdict:
             pass
         finally:
             writer.transport.abort()
-        return broke(f"{sent} MB were read") if sent >= 60 else judged([], f"ended after {sent} MB")
+        return open_verdict(f"{sent} MB were read") if sent >= 60 else judge([], f"ended after {sent} MB")
 
 
 @probe("new", "door: hosts, origins and tokens in 12 spellings", fast=False)
-async def spellings(ground: Ground) -> Verdict:
-    async with serving(ground) as door:
+async def spellings(testbed: Testbed) -> Verdict:
+    async with serving(testbed) as door:
         port = door.port
         wrong = {
             "host of another": door.request(HELLO, host="evil.example"),
@@ -262,13 +264,13 @@ async def spellings(ground: Ground) -> Verdict:
         }
         assert await door.status(door.request(HELLO)) == 200
         served = [name for name, data in wrong.items() if await door.status(data, 5) == 200]
-        return judged([f"served: {', '.join(served)}"] if served else [], f"{len(wrong)} refused")
+        return judge([f"served: {', '.join(served)}"] if served else [], f"{len(wrong)} refused")
 
 
 @probe("new", "door: requests that two parsers would end at different places", fast=False)
-async def framings(ground: Ground) -> Verdict:
+async def framings(testbed: Testbed) -> Verdict:
     """The second request is hidden in the body of the first: an answer to it is a breach."""
-    async with serving(ground) as door:
+    async with serving(testbed) as door:
         hidden = door.request({**PING, "id": "SMUGGLED"})
         first = door.request(b"").replace(b"Content-Length: 0\r\n", b"")
         size = str(len(hidden)).encode()
@@ -292,4 +294,4 @@ async def framings(ground: Ground) -> Verdict:
             writer.close()
             if b"SMUGGLED" in said:
                 answered.append(name)
-        return judged([f"answered: {', '.join(answered)}"] if answered else [])
+        return judge([f"answered: {', '.join(answered)}"] if answered else [])

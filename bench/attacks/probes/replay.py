@@ -1,6 +1,6 @@
 """Runs the probes as one user; one line of JSON for each.
 
-python -m bench.attacks.walls.replay WHO FOLDER [--fast] [--only TEXT] [--share 0/3 | --alone]
+python -m bench.attacks.probes.replay WHO FOLDER [--fast] [--only TEXT] [--share 0/3 | --alone]
 """
 
 import argparse
@@ -14,23 +14,23 @@ from pathlib import Path
 
 from tests.sandbox.runner import become_somebody
 
-from bench.attacks.walls import chosen
-from bench.attacks.walls.ground import Ground, Probe, Verdict
+from bench.attacks.probes import catalogue
+from bench.attacks.probes.testbed import Probe, Testbed, Verdict
 
-PATIENCE = 60
+TIMEOUT = 60
 
 
 async def _attack(probe: Probe, folder: Path) -> Verdict:
     """A probe that cannot be carried out proves nothing, and so counts as open."""
-    ground = Ground(folder)
+    testbed = Testbed(folder)
     try:
-        async with asyncio.timeout(PATIENCE):
-            return await probe.attack(ground)
+        async with asyncio.timeout(TIMEOUT):
+            return await probe.attack(testbed)
     except Exception as problem:
         return Verdict("ERROR", f"{type(problem).__name__}: {problem}"[:300])
     finally:
-        await ground.close()
-        ground.remove()
+        await testbed.close()
+        testbed.remove()
 
 
 def _results(probes: list[tuple[int, Probe]], folder: Path) -> Iterator[dict[str, object]]:
@@ -59,7 +59,7 @@ def main() -> None:
         del os.environ[name]
     os.environ |= {"HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C.UTF-8"}
     index, _, count = options.share.partition("/")
-    found = list(enumerate(chosen.probes(fast=options.fast, only=options.only, alone=options.alone)))
+    found = list(enumerate(catalogue.probes(fast=options.fast, only=options.only, alone=options.alone)))
     for result in _results(found[int(index) :: int(count)], options.folder):
         print(json.dumps(result), flush=True)
 

@@ -1,6 +1,6 @@
-"""Runs the Python blocks of a page in a process of their own: `await` is allowed outside functions, names stay defined.
+"""Runs the Python blocks of a page; top-level `await` is allowed, names stay defined.
 
-One JSON line a block comes in, {"source", "name", "line", "fresh"}; one goes out, {"output", "problem"}.
+Per block, one JSON line comes in, {"source", "name", "line", "fresh"}; one goes out, {"output", "problem"}.
 """
 
 import ast
@@ -14,7 +14,7 @@ import traceback
 from typing import Any
 
 
-def play(runner: asyncio.Runner, names: dict[str, Any], block: dict[str, Any]) -> dict[str, str]:
+def run_block(runner: asyncio.Runner, names: dict[str, Any], block: dict[str, Any]) -> dict[str, str]:
     output = io.StringIO()
     problem = ""
     if block["fresh"]:
@@ -41,7 +41,7 @@ def main() -> None:
     names: dict[str, Any] = {}
     with asyncio.Runner() as runner:
         for line in sys.stdin:
-            print(json.dumps(play(runner, names, json.loads(line))), file=answers, flush=True)
+            print(json.dumps(run_block(runner, names, json.loads(line))), file=answers, flush=True)
 
 
 if __name__ == "__main__":

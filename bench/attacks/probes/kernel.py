@@ -1,4 +1,4 @@
-"""New attempts on the kernel's side: descriptors, memory, locks, priorities, devices, queues.
+"""Probes of kernel interfaces: descriptors, memory, locks, priorities, devices, queues.
 
 Each program does its worst; what counts is what the host finds changed, or what the program holds in its hands.
 """
@@ -8,8 +8,8 @@ import ctypes
 import os
 from pathlib import Path
 
-from bench.attacks.walls.covers import appears
-from bench.attacks.walls.ground import CANARY, FAST, Attack, Ground, Verdict, judged, probe
+from bench.attacks.probes.covers import appears
+from bench.attacks.probes.testbed import CANARY, FAST, Attack, Testbed, Verdict, judge, probe
 
 PRELUDE = r"""
 import ctypes, fcntl, mmap, os, resource, signal, socket, struct, sys, time
@@ -116,13 +116,13 @@ attempt("io_uring with SQPOLL", lambda: call(425, 4, parameters))
 
 
 def _hands(program: str) -> Attack:
-    async def attack(ground: Ground) -> Verdict:
-        ran = await ground.python(PRELUDE + program + END)
-        if not ran.stdout.endswith("END\n"):
-            return judged([f"the program did not end: {ran.error} {ran.stderr[-100:]}"])
-        got = [line[4:60] for line in ran.stdout.splitlines() if line.startswith("GOT")]
-        tried = ran.stdout.count("refused")
-        return judged(got + ground.damage(), f"{tried} attempts refused")
+    async def attack(testbed: Testbed) -> Verdict:
+        outcome = await testbed.python(PRELUDE + program + END)
+        if not outcome.stdout.endswith("END\n"):
+            return judge([f"the program did not end: {outcome.error} {outcome.stderr[-100:]}"])
+        got = [line[4:60] for line in outcome.stdout.splitlines() if line.startswith("GOT")]
+        tried = outcome.stdout.count("refused")
+        return judge(got + testbed.damage(), f"{tried} attempts refused")
 
     return attack
 
@@ -132,12 +132,12 @@ for _number, (_name, _program) in enumerate(HANDS.items()):
 
 
 @probe("new", "kernel: read-only files changed by truncate, xattr, times, ioctl, splice")
-async def read_only(ground: Ground) -> Verdict:
+async def read_only(testbed: Testbed) -> Verdict:
     """Landlock and the mount must both hold for calls that open nothing for writing."""
-    await ground.repository()
-    config = ground.work / ".git" / "config"
+    await testbed.repository()
+    config = testbed.work / ".git" / "config"
     before = (config.read_bytes(), config.stat())
-    ran = await ground.python(
+    outcome = await testbed.python(
         PRELUDE
         + r"""
 path = ".git/config"
@@ -172,18 +172,18 @@ attempt("shared map", lambda: mmap.mmap(source, 10, mmap.MAP_SHARED, mmap.PROT_R
         before[1].st_uid,
         before[1].st_nlink,
     ) == (after[1].st_mode, after[1].st_mtime_ns, after[1].st_uid, after[1].st_nlink)
-    return judged(
+    return judge(
         [] if same and not os.listxattr(config) else [".git/config was changed"],
-        "" if "END" in ran.stdout else "incomplete",
+        "" if "END" in outcome.stdout else "incomplete",
     )
 
 
 @probe("new", "kernel: files outside by every name in /proc and by inherited descriptors")
-async def by_descriptor(ground: Ground) -> Verdict:
-    ran = await ground.python(
+async def by_descriptor(testbed: Testbed) -> Verdict:
+    outcome = await testbed.python(
         PRELUDE
         + f"""
-target = {str(ground.victim)!r}
+target = {str(testbed.victim)!r}
 ways = ["/proc/self/root", "/proc/self/cwd", "/proc/1/root", "/proc/1/cwd", "/proc/self/exe", "/proc/thread-self/root"]
 ways += [f"/proc/{{pid}}/{{link}}" for pid in os.listdir("/proc") if pid.isdigit() for link in ("root", "cwd", "exe")]
 ways += [f"/proc/{{pid}}/fd/{{number}}" for pid in os.listdir("/proc") if pid.isdigit() for number in range(64)]
@@ -197,19 +197,19 @@ for way in ways:
 """
         + END
     )
-    return judged(["read"] if CANARY in ran.stdout else [])
+    return judge(["read"] if CANARY in outcome.stdout else [])
 
 
 @probe("new", "kernel: message queues and semaphores of the host by name", fast=False)
-async def queues(ground: Ground) -> Verdict:
+async def queues(testbed: Testbed) -> Verdict:
     library = ctypes.CDLL(None, use_errno=True)
-    name = f"/walls-{os.getpid()}".encode()
+    name = f"/toolreeve-probe-{os.getpid()}".encode()
     queue = library.mq_open(name, os.O_CREAT | os.O_RDWR, 0o666, None)
-    shared = Path(f"/dev/shm/sem.walls-{os.getpid()}")
+    shared = Path(f"/dev/shm/sem.toolreeve-probe-{os.getpid()}")
     shared.write_text(CANARY)
     shared.chmod(0o666)
     try:
-        ran = await ground.python(
+        outcome = await testbed.python(
             PRELUDE
             + f"attempt('queue', lambda: libc.mq_open({name!r}, os.O_RDWR) >= 0)\n"
             + f"attempt('semaphore', lambda: open({str(shared)!r}).read())\n"
@@ -219,15 +219,15 @@ async def queues(ground: Ground) -> Verdict:
         shared.unlink()
         if queue >= 0:
             library.mq_unlink(name)
-    return judged([line for line in ran.stdout.splitlines() if line.startswith("GOT")])
+    return judge([line for line in outcome.stdout.splitlines() if line.startswith("GOT")])
 
 
 @probe("new", "kernel: a lease or lock on a file stops the runtime's own tools", fast=False)
-async def lease(ground: Ground) -> Verdict:
+async def lease(testbed: Testbed) -> Verdict:
     """Whoever opens a leased file waits up to 45 s for its holder."""
-    (ground.work / "file.txt").write_text("text")
+    (testbed.work / "file.txt").write_text("text")
     running = asyncio.create_task(
-        ground.python(
+        testbed.python(
             PRELUDE
             + r"""
 signal.signal(signal.SIGIO, signal.SIG_IGN)
@@ -241,21 +241,21 @@ time.sleep(12)
             timeout=20,
         )
     )
-    await appears(ground.work / "started")
+    await appears(testbed.work / "started")
     late = []
     for tool, args in (("read_file", {"path": "file.txt"}), ("search_directory", {"pattern": "text"})):
         try:
-            await asyncio.wait_for(ground.call(tool, **args), 5)
+            await asyncio.wait_for(testbed.call(tool, **args), 5)
         except TimeoutError:
             late.append(tool)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
-    return judged([f"stood still: {', '.join(late)}"] if late else [])
+    return judge([f"stood still: {', '.join(late)}"] if late else [])
 
 
 @probe("new", "kernel: special files in the workspace stop the file tools", fast=False)
-async def special_files(ground: Ground) -> Verdict:
-    await ground.script(
+async def special_files(testbed: Testbed) -> Verdict:
+    await testbed.script(
         "mkfifo pipe; ln -s /dev/zero zero; ln -s loop loop; mkdir d; mkfifo d/pipe.txt; truncate -s 900M sparse.txt"
     )
     late = []
@@ -269,19 +269,19 @@ async def special_files(ground: Ground) -> Verdict:
     ]
     for tool, args in calls:
         try:
-            await asyncio.wait_for(ground.call(tool, **args), 8)
+            await asyncio.wait_for(testbed.call(tool, **args), 8)
         except TimeoutError:
             late.append(f"{tool} {args}")
-    return judged([f"stood still: {', '.join(late)}"] if late else [])
+    return judge([f"stood still: {', '.join(late)}"] if late else [])
 
 
 @probe("new", "kernel: 60 MB of output do not become memory of the runtime", fast=False)
-async def flood(ground: Ground) -> Verdict:
-    await ground.bash("true")
+async def flood(testbed: Testbed) -> Verdict:
+    await testbed.bash("true")
     before = _resident()
-    await ground.script("head -c 60000000 /dev/zero; head -c 60000000 /dev/zero >&2")
+    await testbed.script("head -c 60000000 /dev/zero; head -c 60000000 /dev/zero >&2")
     grown = (_resident() - before) >> 20
-    return judged([f"the runtime grew by {grown} MB"] if grown > 30 else [], f"grew by {grown} MB")
+    return judge([f"the runtime grew by {grown} MB"] if grown > 30 else [], f"grew by {grown} MB")
 
 
 def _resident() -> int:
@@ -290,7 +290,7 @@ def _resident() -> int:
 
 
 @probe("new", "kernel: a core dump, a crash and odd endings tell the truth", fast=False)
-async def endings(ground: Ground) -> Verdict:
+async def endings(testbed: Testbed) -> Verdict:
     wrong = []
     for command, expected in (
         ("kill -SEGV $$", -11),
@@ -299,12 +299,12 @@ async def endings(ground: Ground) -> Verdict:
         ("kill -STOP $$", None),
         ("exit 0", 0),
     ):
-        result = await (await ground.reeve()).call("bash", command=command, timeout=2)
-        told = result.to_dict()
-        data = told["data"] if isinstance(told["data"], dict) else {}
+        result = await (await testbed.reeve()).call("bash", command=command, timeout=2)
+        result_dict = result.to_dict()
+        data = result_dict["data"] if isinstance(result_dict["data"], dict) else {}
         code = data.get("exit_code")
-        truth = told["success"] == (expected == 0)
+        truth = result_dict["success"] == (expected == 0)
         if not truth or (expected is not None and code not in (expected, 128 - expected)):
-            wrong.append(f"{command}: success={told['success']} exit_code={code}")
-    cores = [path.name for path in ground.work.iterdir() if path.name.startswith("core")]
-    return judged(wrong + cores)
+            wrong.append(f"{command}: success={result_dict['success']} exit_code={code}")
+    cores = [path.name for path in testbed.work.iterdir() if path.name.startswith("core")]
+    return judge(wrong + cores)

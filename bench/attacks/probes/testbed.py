@@ -1,4 +1,4 @@
-"""The scratch ground of one probe: a workspace, what lies outside it, and a runtime.
+"""The testbed of one probe: a workspace, files outside it, and a runtime.
 
 A verdict comes from what an observer outside the sandbox finds, never from an error that the attack prints.
 """
@@ -18,9 +18,9 @@ from toolreeve.core.result import ToolResult
 
 CANARY = "CANARY-7f3a"
 BEGAN = "the attack began"
-HOST_PATIENCE = 20
+HOST_TIMEOUT = 20
 FAST = 2
-"""How many probes of a family that differ only by a name are run where time is short."""
+"""How many probes of a family that differ only by a name the fast selection runs."""
 PYTHON = os.path.realpath(sys.executable)
 
 
@@ -29,39 +29,39 @@ class Verdict:
     """`status` is blocked, declared (documented as not held), or OPEN."""
 
     status: str
-    told: str
+    detail: str
 
 
-def held(told: str = "") -> Verdict:
-    return Verdict("blocked", told)
+def blocked_verdict(detail: str = "") -> Verdict:
+    return Verdict("blocked", detail)
 
 
-def broke(told: str) -> Verdict:
-    return Verdict("OPEN", told)
+def open_verdict(detail: str) -> Verdict:
+    return Verdict("OPEN", detail)
 
 
-def judged(breaches: Sequence[str], told: str = "") -> Verdict:
+def judge(breaches: Sequence[str], detail: str = "") -> Verdict:
     """Open if anything was breached."""
-    return broke("; ".join(breaches)) if breaches else held(told)
+    return open_verdict("; ".join(breaches)) if breaches else blocked_verdict(detail)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """`finding` is what it replays, or `new`. One that is `alone` takes what others of its user need meanwhile."""
+    """`finding` is what it replays, or `new`. One that is `alone` uses up what other probes of its user need."""
 
     finding: str
     name: str
-    attack: "Callable[[Ground], Awaitable[Verdict]]"
+    attack: "Callable[[Testbed], Awaitable[Verdict]]"
     fast: bool = True
     alone: bool = False
 
 
 PROBES: list[Probe] = []
-Attack = Callable[["Ground"], Awaitable[Verdict]]
+Attack = Callable[["Testbed"], Awaitable[Verdict]]
 
 
 def probe(finding: str, name: str, *, fast: bool = True, alone: bool = False) -> Callable[[Attack], Attack]:
-    """Register an attack. The slow ones are left out where time is short."""
+    """Register an attack. The fast selection leaves out the slow ones."""
 
     def register(attack: Attack) -> Attack:
         PROBES.append(Probe(finding=finding, name=name, attack=attack, fast=fast, alone=alone))
@@ -71,8 +71,8 @@ def probe(finding: str, name: str, *, fast: bool = True, alone: bool = False) ->
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ran:
-    """What came of a call; `sandbox` is the tier that the result names."""
+class Outcome:
+    """The outcome of a call; `sandbox` is the tier that the result names."""
 
     ok: bool
     stdout: str
@@ -81,32 +81,34 @@ class Ran:
     error: str
 
     @staticmethod
-    def of(result: ToolResult) -> "Ran":
-        told: dict[str, Any] = result.to_dict()
-        data = told["data"] if isinstance(told["data"], dict) else {}
-        error = told["error"] or {}
-        return Ran(
-            ok=bool(told["success"]),
+    def of(result: ToolResult) -> "Outcome":
+        fields: dict[str, Any] = result.to_dict()
+        data = fields["data"] if isinstance(fields["data"], dict) else {}
+        error = fields["error"] or {}
+        return Outcome(
+            ok=bool(fields["success"]),
             stdout=str(data.get("stdout", "")),
             stderr=str(data.get("stderr", "")),
-            sandbox=told["meta"].get("sandbox"),
+            sandbox=fields["meta"].get("sandbox"),
             error=f"{error.get('code', '')} {error.get('message', '')}".strip(),
         )
 
 
-def _begun(ran: Ran) -> Ran:
-    """An attack that never began was not held by any wall; only the sandbox may refuse to let it begin."""
-    if BEGAN not in ran.stderr and "the sandbox" not in ran.error:
-        raise RuntimeError(f"the attack did not begin: {ran.error or ran.stderr}")
-    return ran
+def _require_start(outcome: Outcome) -> Outcome:
+    """An attack that never began proves nothing; only the sandbox may refuse to start it."""
+    if BEGAN not in outcome.stderr and "the sandbox" not in outcome.error:
+        raise RuntimeError(f"the attack did not begin: {outcome.error or outcome.stderr}")
+    return outcome
 
 
-class Ground:
+class Testbed:
     """`victim` is a private file of the runtime's user; `escaped` can only come to be outside the sandbox."""
 
     def __init__(self, top: Path) -> None:
         self.top = top
-        self.work, self.outside, self.home = top / "work", top / "outside", top / "home"
+        self.work = top / "work"
+        self.outside = top / "outside"
+        self.home = top / "home"
         for folder in (self.work, self.outside, self.home):
             folder.mkdir(parents=True)
         self.victim = self.outside / "victim"
@@ -136,21 +138,21 @@ class Ground:
             self._reeve = await Toolreeve(settings=self.settings()).start()
         return self._reeve
 
-    async def call(self, tool: str, **args: Any) -> Ran:
-        return Ran.of(await (await self.reeve()).call(tool, **args))
+    async def call(self, tool: str, **args: Any) -> Outcome:
+        return Outcome.of(await (await self.reeve()).call(tool, **args))
 
-    async def bash(self, command: str, **args: Any) -> Ran:
+    async def bash(self, command: str, **args: Any) -> Outcome:
         return await self.call("bash", command=command, **args)
 
-    async def script(self, text: str, **args: Any) -> Ran:
-        """Lines of shell that only the kernel judges: the analysis of commands sees no more than the name of a file."""
+    async def script(self, text: str, **args: Any) -> Outcome:
+        """Shell code that only the kernel confines: the shell analysis sees nothing but a file name."""
         (self.work / "attack.sh").write_text(f"echo {BEGAN} >&2\n{text}")
-        return _begun(await self.bash("bash attack.sh", **args))
+        return _require_start(await self.bash("bash attack.sh", **args))
 
-    async def python(self, program: str, **args: Any) -> Ran:
+    async def python(self, program: str, **args: Any) -> Outcome:
         """A program in the sandbox, kept where the command finds it."""
         (self.work / "attack.py").write_text(f"import sys; print({BEGAN!r}, file=sys.stderr, flush=True)\n{program}")
-        return _begun(await self.bash(f"{PYTHON} -I -S attack.py", **args))
+        return _require_start(await self.bash(f"{PYTHON} -I -S attack.py", **args))
 
     async def close(self) -> None:
         if self._reeve is not None:
@@ -163,7 +165,7 @@ class Ground:
         subprocess.run(["rm", "-rf", "--", str(self.top)], stderr=subprocess.DEVNULL, check=False)
 
     async def host(self, *argv: str, cwd: Path | None = None, env: dict[str, str] | None = None) -> str:
-        """What a person would run; everything it prints."""
+        """Run a program on the host, as a person would; returns everything it prints."""
 
         def run() -> str:
             ended = subprocess.run(
@@ -172,7 +174,7 @@ class Ground:
                 env={**os.environ, "HOME": str(self.home), **(env or {})},
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
-                timeout=HOST_PATIENCE,
+                timeout=HOST_TIMEOUT,
                 check=False,
             )
             return (ended.stdout + ended.stderr).decode(errors="replace")
@@ -188,12 +190,12 @@ class Ground:
             "git init -q -b main . && git config user.name a && git config user.email a@b"
             " && git add -A && git commit -q -m one"
         )
-        told = await self.host("bash", "-c", script, cwd=where)
-        assert (where / ".git" / "HEAD").exists(), told
+        printed = await self.host("bash", "-c", script, cwd=where)
+        assert (where / ".git" / "HEAD").exists(), printed
         return where
 
     async def host_uses_git(self, folder: Path | None = None) -> None:
-        """What a person does with a repository, and what their editor does unasked."""
+        """What a person and their editor do with a repository."""
         script = (
             "git status; git diff; git log -1 -p; git show; git add -A; git commit -q --allow-empty -m two;"
             " git checkout -q -b other; git stash; git branch -v; git submodule status; git gc --auto -q;"
@@ -202,7 +204,7 @@ class Ground:
         await self.host("bash", "-c", script, cwd=folder or self.work)
 
     def damage(self) -> list[str]:
-        """What only somebody outside the sandbox could have done."""
+        """Damage that is only possible outside the sandbox."""
         found = []
         if self.escaped.exists():
             found.append("code ran on the host")

@@ -1,4 +1,4 @@
-"""Attempts to get a second request, or another TLS name, past the guarding proxy.
+"""Probes of the sandbox's proxy: request smuggling and other TLS names.
 
 Upstream is a listener on loopback that writes down what reaches it; it reads requests as their own headers frame them.
 """
@@ -9,7 +9,7 @@ import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from bench.attacks.walls.ground import Ground, Verdict, judged, probe
+from bench.attacks.probes.testbed import Testbed, Verdict, judge, probe
 from toolreeve.config import Commands, Network
 
 SPELLINGS = (
@@ -103,10 +103,10 @@ async def upstreams(count: int) -> AsyncIterator[list[Upstream]]:
         yield heard
 
 
-async def speak(ground: Ground, conversations: list[list[bytes]]) -> None:
+async def speak(testbed: Testbed, conversations: list[list[bytes]]) -> None:
     """All at once, each on a connection of its own to the proxy."""
-    ran = await ground.python(SEND.format(quiet=QUIET, conversations=conversations), timeout=25)
-    assert "END" in ran.stdout, ran.error + ran.stderr
+    outcome = await testbed.python(SEND.format(quiet=QUIET, conversations=conversations), timeout=25)
+    assert "END" in outcome.stdout, outcome.error + outcome.stderr
 
 
 def requests(port: int) -> dict[str, bytes]:
@@ -166,18 +166,18 @@ def requests(port: int) -> dict[str, bytes]:
 
 
 @probe("M2", f"a second request behind the first, in {len(requests(0))} framings")
-async def smuggling(ground: Ground) -> Verdict:
+async def smuggling(testbed: Testbed) -> Verdict:
     names = ["plain", *requests(0)]
     async with upstreams(len(names)) as heard:
-        ground.configure(commands=Commands(network="guarded"), network=Network(allow=("GET 127.0.0.1:*",)))
+        testbed.configure(commands=Commands(network="guarded"), network=Network(allow=("GET 127.0.0.1:*",)))
         plain = f"GET http://127.0.0.1:{heard[0].port}/ HTTP/1.1\r\nHost: x\r\n\r\n".encode()
         hostile = [requests(each.port)[name] for name, each in zip(names[1:], heard[1:], strict=True)]
-        await speak(ground, [[data] for data in (plain, *hostile)])
+        await speak(testbed, [[data] for data in (plain, *hostile)])
         assert heard[0].lines, "the plain request did not arrive"
         through = [
             name for name, each in zip(names, heard, strict=True) if any(b"SMUGGLED" in line for line in each.lines)
         ]
-        return judged([f"arrived: {', '.join(through)}"] if through else [])
+        return judge([f"arrived: {', '.join(through)}"] if through else [])
 
 
 def client_hello(name: str) -> bytes:
@@ -235,22 +235,22 @@ def openings() -> dict[str, list[bytes]]:
 
 
 @probe("M3", f"a TLS name that the tunnel was not judged for, in {len(openings())} openings")
-async def tls_name(ground: Ground) -> Verdict:
+async def tls_name(testbed: Testbed) -> Verdict:
     kinds = {"plain": [b"hello"], **openings()}
     async with upstreams(len(kinds)) as heard:
-        ground.configure(commands=Commands(network="guarded"), network=Network(allow=("localhost:*",)))
+        testbed.configure(commands=Commands(network="guarded"), network=Network(allow=("localhost:*",)))
         connects = [f"CONNECT localhost:{each.port} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode() for each in heard]
-        await speak(ground, [[connect, *pieces] for connect, pieces in zip(connects, kinds.values(), strict=True)])
+        await speak(testbed, [[connect, *pieces] for connect, pieces in zip(connects, kinds.values(), strict=True)])
         assert name_read_by_openssl(client_hello("evil.test")) == "evil.test"
         assert heard[0].seen == b"hello", "a plain tunnel carries nothing"
         through = [name for name, each in zip(kinds, heard, strict=True) if asks_for_evil(each.seen)]
-        return judged([f"arrived: {', '.join(through)}"] if through else [])
+        return judge([f"arrived: {', '.join(through)}"] if through else [])
 
 
 @probe("new", f"proxy: private addresses in {len(SPELLINGS)} spellings by CONNECT, SOCKS and plain requests")
-async def addresses(ground: Ground) -> Verdict:
+async def addresses(testbed: Testbed) -> Verdict:
     async with upstreams(1) as heard:
-        ground.configure(commands=Commands(network="guarded"), network=Network(allow=("*",)))
+        testbed.configure(commands=Commands(network="guarded"), network=Network(allow=("*",)))
         port = heard[0].port
         get = b"GET / HTTP/1.1\r\n\r\n"
         conversations = []
@@ -260,5 +260,5 @@ async def addresses(ground: Ground) -> Verdict:
             conversations.append([f"CONNECT {host}:{port} HTTP/1.1\r\nHost: x\r\n\r\n".encode(), get])
             conversations.append([f"GET http://{host}:{port}/ HTTP/1.1\r\nHost: x\r\n\r\n".encode()])
             conversations.append([socks + get])
-        await speak(ground, conversations)
-        return judged([f"{heard[0].seen[:40]!r} arrived"] if heard[0].seen else [], f"{len(conversations)} attempts")
+        await speak(testbed, conversations)
+        return judge([f"{heard[0].seen[:40]!r} arrived"] if heard[0].seen else [], f"{len(conversations)} attempts")

@@ -1,1 +1,0 @@
-"""Replays every known way through the walls, as root and as an ordinary user."""
