@@ -155,11 +155,11 @@ async def _serve(workspace: str, options: dict[str, Any]) -> None:
     readable = (sys.base_prefix, sys.prefix)
     is_home = options.pop("home", False)
     guards = GuardTable(roots=(workspace,), homes=(workspace,)) if is_home else None
-    grounds = Layout(workspace=workspace, readable=readable, guards=guards, **options.pop("grounds", {}))
+    layout = Layout(workspace=workspace, readable=readable, guards=guards, **options.pop("layout", {}))
     serve = _hold_listener if options.pop("guarded", False) else None
     held = options.pop("quarantine", None)
-    quarantine = None if held is None else Quarantine(held, grounds.table())
-    sandbox = Sandbox(grounds, Strictness(**options), serve, quarantine=quarantine)
+    quarantine = None if held is None else Quarantine(held, layout.table())
+    sandbox = Sandbox(layout, Strictness(**options), serve, quarantine=quarantine)
     while line := await loop.run_in_executor(None, sys.stdin.readline):
         answers = await asyncio.gather(*(_answer(sandbox, told, workspace) for told in json.loads(line)))
         print(json.dumps(answers), flush=True)

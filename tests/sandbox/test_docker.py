@@ -57,10 +57,10 @@ def test_a_container_has_no_network_no_capabilities_and_a_root_that_is_only_read
 def test_a_container_sees_the_workspace_with_what_is_protected_and_hidden(tmp_path: Path) -> None:
     (tmp_path / ".git" / "hooks").mkdir(parents=True)
     (tmp_path / ".env").write_text("secret")
-    grounds = Layout(workspace=str(tmp_path), hidden=(str(tmp_path / ".env"),))
+    layout = Layout(workspace=str(tmp_path), hidden=(str(tmp_path / ".env"),))
     request = ProcessRequest(argv=("true",), directory=str(tmp_path))
 
-    volumes = words(Docker(grounds, "image:1", {}).command(request, "name", {}, ""), "--volume")
+    volumes = words(Docker(layout, "image:1", {}).command(request, "name", {}, ""), "--volume")
 
     assert volumes == [
         f"{tmp_path}:{tmp_path}:rw",

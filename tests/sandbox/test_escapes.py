@@ -81,7 +81,7 @@ class Prey:
 def besieged(request: pytest.FixtureRequest) -> Iterator[tuple[Runner, Prey]]:
     folder = open_folder()
     prey = Prey(folder, request.param)
-    runner = Runner(request.param, prey.workspace, grounds={"hidden": [str(prey.workspace / ".env")]})
+    runner = Runner(request.param, prey.workspace, layout={"hidden": [str(prey.workspace / ".env")]})
     prey.environment["RUNTIME"] = str(runner.process.pid)
     yield runner, prey
     runner.close()

@@ -35,8 +35,8 @@ async def greet(listener: socket.socket) -> None:
 
 @pytest.fixture
 async def sandbox(workspace: Path) -> AsyncIterator[Sandbox]:
-    grounds = Layout(workspace=str(workspace), readable=(sys.base_prefix, sys.prefix))
-    sandbox = Sandbox(grounds, Strictness(require="full"), greet)
+    layout = Layout(workspace=str(workspace), readable=(sys.base_prefix, sys.prefix))
+    sandbox = Sandbox(layout, Strictness(require="full"), greet)
     yield sandbox
     await sandbox.close()
 

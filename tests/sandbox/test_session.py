@@ -13,10 +13,9 @@ import pytest
 from tests.sandbox.test_endings import within
 from toolreeve.core.process import ProcessRequest
 from toolreeve.sandbox.command import ConfinedCommand
-from toolreeve.sandbox.environment import BASE
-from toolreeve.sandbox.layout import Layout
+from toolreeve.sandbox.layout import BASE_ENVIRONMENT, Layout
 from toolreeve.sandbox.sandbox import Sandbox
-from toolreeve.sandbox.session import Kind, SandboxSession, SlotHandle
+from toolreeve.sandbox.session import SandboxSession, SlotHandle, SlotKind
 from toolreeve.sandbox.tiers import Strictness
 
 
@@ -36,7 +35,7 @@ def nothing() -> Iterator[int]:
     os.close(descriptor)
 
 
-async def kind_of(session: SandboxSession) -> Kind:
+async def kind_of(session: SandboxSession) -> SlotKind:
     (kind,) = session._idle
     session.drop(await session.take(kind))
     return kind
@@ -44,7 +43,7 @@ async def kind_of(session: SandboxSession) -> Kind:
 
 async def print_file(session: SandboxSession, slot: SlotHandle, path: Path, nothing: int) -> bytes:
     request = ProcessRequest(argv=("cat", str(path)), directory=str(path.parent))
-    outcome = await ConfinedCommand(session, slot, None, request.limits).run(request, BASE, nothing)
+    outcome = await ConfinedCommand(session, slot, None, request.limits).run(request, BASE_ENVIRONMENT, nothing)
     return outcome.stdout
 
 

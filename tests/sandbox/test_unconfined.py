@@ -41,7 +41,10 @@ async def test_a_file_that_grows_too_large_is_named(tmp_path: Path) -> None:
     with pytest.raises(ToolError) as told:
         await Unconfined(Layout(workspace=str(tmp_path))).run(asked)
 
-    assert (told.value.code, told.value.message) == (ErrorCode.LIMIT, "file size 1 MB")
+    assert (told.value.code, told.value.message) == (
+        ErrorCode.LIMIT,
+        "stopped: limit of 1 MB per file reached (max_file_size_mb)",
+    )
 
 
 async def test_temporary_files_are_removed(tmp_path: Path) -> None:

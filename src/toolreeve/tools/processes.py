@@ -12,13 +12,20 @@ from typing import Any
 from toolreeve.core.context import Context
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Kind
-from toolreeve.core.process import Ended, OnOutput, ProcessLimits, ProcessRequest, Stream
+from toolreeve.core.process import Ended, LimitSettings, OnOutput, ProcessLimits, ProcessRequest, Stream
 
 LONGEST = 3600.0
 MARGIN = 30.0
 """The runtime waits so much longer than a command may take: the end of the command is told, not the end of patience."""
 
 _KEPT_KB = 1024
+_SETTINGS = LimitSettings(
+    memory_mb="commands.memory_mb",
+    cpu_seconds="4 times the timeout",
+    file_size_mb="",
+    open_files="",
+    processes="commands.processes",
+)
 
 _PLAIN_OUTPUT: Mapping[str, str] = {"PAGER": "cat", "GIT_PAGER": "cat", "TERM": "dumb", "NO_COLOR": "1"}
 _SYSTEM_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
@@ -39,6 +46,7 @@ def limits_of(ctx: Context, timeout: float, *, output_kb: int = _KEPT_KB) -> Pro
         open_files=1024,
         processes=rules.processes,
         output_kb=output_kb,
+        settings=_SETTINGS,
     )
 
 
@@ -70,8 +78,8 @@ async def run(ctx: Context, request: ProcessRequest, command: str) -> Ended:
     except ToolError as problem:
         problem.meta = {"command": command, **(problem.meta or {})}
         raise
-    if ended.breach and ended.exit_code:
-        raise failed(f"a limit was reached: {ended.breach}", ended, command, code=ErrorCode.LIMIT)
+    if ended.limit_hit and ended.exit_code:
+        raise failed(ended.limit_hit, ended, command, code=ErrorCode.LIMIT)
     return ended
 
 

@@ -15,7 +15,7 @@ from tests.sandbox.integrity.test_watch import shell
 from tests.sandbox.runner import SOMEBODY, WHO, Runner
 from toolreeve.core.guarded_paths import GuardTable
 from toolreeve.core.process import ProcessRequest
-from toolreeve.sandbox.integrity.quarantine import Held, Quarantine
+from toolreeve.sandbox.integrity.quarantine import Quarantine, QuarantinedPath
 from toolreeve.sandbox.layout import Layout
 from toolreeve.sandbox.sandbox import Sandbox
 from toolreeve.sandbox.tiers import Strictness
@@ -52,9 +52,9 @@ def start(request: pytest.FixtureRequest, work: Path) -> Iterator[Start]:
     """Start a runtime in the workspace."""
     started: list[Runner] = []
 
-    def run(**grounds: object) -> Runner:
+    def run(**layout: object) -> Runner:
         state = str(work.parent / "state/quarantine")
-        started.append(Runner(request.param, work, quarantine=state, grounds=grounds))
+        started.append(Runner(request.param, work, quarantine=state, layout=layout))
         return started[-1]
 
     yield run
@@ -80,7 +80,7 @@ def person(runner: Runner, script: str) -> None:
     subprocess.run(["bash", "-ec", script], cwd=runner.workspace, check=True, **whose)  # type: ignore[call-overload]
 
 
-def held(work: Path) -> list[Held]:
+def held(work: Path) -> list[QuarantinedPath]:
     return Quarantine(str(work.parent / "state/quarantine"), GuardTable(roots=(str(work),))).list()
 
 
@@ -180,7 +180,7 @@ def test_settings_that_were_replaced_are_put_back_and_not_taken_for_what_stood_t
 
     [notice] = runner.bash("true")["quarantined"]
 
-    assert "core.fsmonitor; what it held before is back" in notice
+    assert "core.fsmonitor; its former content is restored" in notice
     assert (work / ".git/config").read_bytes() == former
     run_and_kill(runner)
     person(runner, evil)
@@ -265,9 +265,9 @@ def test_a_baseline_that_cannot_be_read_is_told(start: Start, work: Path) -> Non
 async def test_a_state_directory_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "file").touch()
-    grounds = Layout(workspace=str(tmp_path / "work"))
-    quarantine = Quarantine(str(tmp_path / "file/quarantine"), grounds.table())
-    sandbox = Sandbox(grounds, Strictness(), quarantine=quarantine)
+    layout = Layout(workspace=str(tmp_path / "work"))
+    quarantine = Quarantine(str(tmp_path / "file/quarantine"), layout.table())
+    sandbox = Sandbox(layout, Strictness(), quarantine=quarantine)
     try:
         ended = await sandbox.run(ProcessRequest(argv=("true",), directory=str(tmp_path / "work")))
 

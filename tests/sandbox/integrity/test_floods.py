@@ -16,7 +16,7 @@ from toolreeve.core.guarded_paths import GuardTable
 from toolreeve.core.process import Ended, ProcessRequest
 from toolreeve.core.secrets.paths import NEARBY
 from toolreeve.sandbox.integrity import watch as watching
-from toolreeve.sandbox.integrity.quarantine import Held, Judged, Quarantine, QuarantineOutcome
+from toolreeve.sandbox.integrity.quarantine import Quarantine, QuarantinedPath, QuarantineOutcome, Suspect
 from toolreeve.sandbox.integrity.watch import Watch
 from toolreeve.sandbox.kernel import inotify
 from toolreeve.sandbox.layout import Layout
@@ -205,14 +205,14 @@ async def test_others_are_served_while_something_is_put_aside(workspace: Path, t
     begun, served = threading.Event(), threading.Event()
 
     class Slow(Quarantine):
-        def take(self, judged: Iterable[Judged], call: str = "") -> QuarantineOutcome:
+        def take(self, judged: Iterable[Suspect], call: str = "") -> QuarantineOutcome:
             begun.set()
             assert served.wait(60)
             return super().take(judged, call)
 
-    grounds = Layout(workspace=str(workspace))
-    slow = Slow(str(tmp_path / "state"), grounds.table())
-    sandbox = Sandbox(grounds, Strictness(require="full"), quarantine=slow)
+    layout = Layout(workspace=str(workspace))
+    slow = Slow(str(tmp_path / "state"), layout.table())
+    sandbox = Sandbox(layout, Strictness(require="full"), quarantine=slow)
     try:
         planting = asyncio.create_task(bash(sandbox, workspace, "mkdir .vscode"))
         await asyncio.to_thread(begun.wait, 60)
@@ -234,7 +234,7 @@ def small(elsewhere: Path, guards: GuardTable) -> Quarantine:
     return Quarantine(str(elsewhere), guards, most_copied=1 << 20)
 
 
-def fill(workspace: Path, guards: GuardTable, quarantine: Quarantine) -> dict[str, Held]:
+def fill(workspace: Path, guards: GuardTable, quarantine: Quarantine) -> dict[str, QuarantinedPath]:
     script = "for i in a b c; do mkdir -p $i/.vscode; head -c 700000 /dev/urandom > $i/.vscode/tasks.json; done"
     left(workspace, guards, quarantine, script)
     return {Path(held.path).parent.name: held for held in quarantine.list()}

@@ -131,7 +131,7 @@ def test_what_a_file_held_before_comes_back(run: Run, quarantine: Quarantine, wo
 
     assert (workspace / ".git/config").read_bytes() == before
     assert "core.fsmonitor" in notice
-    assert "what it held before is back" in notice
+    assert "its former content is restored" in notice
     assert Path(quarantine.content(quarantine.list()[0])).read_bytes() != before
 
 

@@ -194,7 +194,7 @@ def test_buffers_of_connections_in_a_guarded_network_have_a_limit(who: str) -> N
         limits = {"memory_mb": 60, "timeout": 25, "open_files": 900}
         ended = runner.python(PRELUDE + TCP, limits=limits, network="guarded")
 
-    assert outcome(ended).startswith(("memory 60 MB", "held")), outcome(ended)
+    assert outcome(ended).startswith(("stopped: limit of 60 MB of memory", "held")), outcome(ended)
 
 
 def test_a_program_whose_file_cannot_be_read_has_the_limit_too(runner: Runner) -> None:
@@ -206,7 +206,7 @@ def test_a_program_whose_file_cannot_be_read_has_the_limit_too(runner: Runner) -
     ended = runner.bash(script, limits=limits, environment={"PROGRAM": PRELUDE + SOCKETS})
 
     (runner.workspace / "opaque").unlink()
-    assert outcome(ended) == "memory 60 MB"
+    assert outcome(ended) == "stopped: limit of 60 MB of memory reached (max_memory_mb)"
 
 
 def test_a_thread_with_descriptors_of_its_own_cannot_be_made(runner: Runner) -> None:

@@ -17,7 +17,7 @@ import uvicorn
 
 from tests.network import listening
 from tests.sandbox.proxy.running import Running, proxy
-from toolreeve.sandbox.proxy.requests import MalformedRequest, Wanted, parse_head
+from toolreeve.sandbox.proxy.requests import MalformedRequest, ProxyRequest, parse_head
 
 CASES = 1500
 SMUGGLED = b"POST /SMUGGLED HTTP/1.1\r\nHost: other.vhost\r\nContent-Length: 0\r\n\r\n"
@@ -233,7 +233,7 @@ def generated(seed: int, port: int) -> bytes:
     return head + chance.choice(BODIES)
 
 
-def judged(said: bytes) -> Wanted | None:
+def judged(said: bytes) -> ProxyRequest | None:
     head, end, _ = said.partition(b"\r\n\r\n")
     try:
         return parse_head(head + end) if end else None
