@@ -13,7 +13,7 @@ import pytest
 
 from tests.sandbox.conftest import open_folder
 from tests.sandbox.kernel.test_memory_use import ATTACKS, PRELUDE, outcome
-from tests.sandbox.runner import ROOT, SOMEBODY, Runner
+from tests.sandbox.runner import ROOT, UNPRIVILEGED_UID, Runner
 from toolreeve.sandbox.kernel import cgroup
 
 UNIFIED = Path("/sys/fs/cgroup/unified")
@@ -24,7 +24,7 @@ SPARE = "hugetlb"
 def delegate(group: Path) -> None:
     group.mkdir()
     for path in (group, *group.glob("cgroup.*"), *group.glob("tasks")):
-        os.chown(path, SOMEBODY, SOMEBODY)
+        os.chown(path, UNPRIVILEGED_UID, UNPRIVILEGED_UID)
 
 
 def first_version() -> cgroup.Bases | None:
@@ -55,7 +55,7 @@ def delegated() -> Iterator[Runner]:
 def test_a_command_runs_in_a_group_below_the_delegated_one(delegated: Runner) -> None:
     ended = delegated.bash("id -u; cat /proc/self/cgroup")
 
-    assert ended["stdout"].startswith(f"{SOMEBODY}\n")
+    assert ended["stdout"].startswith(f"{UNPRIVILEGED_UID}\n")
     assert f"/delegated-{os.getpid()}/toolreeve-" in ended["stdout"]
     assert ended["sandbox"] == "full"
 
@@ -84,11 +84,11 @@ def test_a_delegated_group_holds_the_number_of_processes(delegated: Runner) -> N
 FIND = """
 import json, os, sys
 from pathlib import Path
-from tests.sandbox.runner import become_somebody
+from tests.sandbox.runner import drop_root
 from toolreeve.sandbox import cgroup
 group = Path(sys.argv[1])
 (group / "cgroup.procs").write_text("0")
-become_somebody()
+drop_root()
 found = cgroup.find_delegated(Path(sys.argv[2]), group, frozenset({sys.argv[3]}))
 place = Path("/proc/self/cgroup").read_text().rpartition("0::")[2].strip()
 print(json.dumps([found if isinstance(found, str) else str(found.memory), place]))

@@ -1,4 +1,4 @@
-"""Does anything get out? Each attack is a program that really tries, on a runtime of root and of a user."""
+"""Escapes: each attack is a program that really tries, on a runtime of root and of a user."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ import pytest
 
 from tests.sandbox.attacks import ATTACKS, HARMLESS, PRELUDE
 from tests.sandbox.conftest import open_folder
-from tests.sandbox.runner import SOMEBODY, WHO, Runner
+from tests.sandbox.runner import UNPRIVILEGED_UID, WHO, Runner
 
 
 class Prey:
@@ -42,9 +42,9 @@ class Prey:
         self._owned = [home, home / "secret", shared]
         if who == "user" and os.geteuid() == 0:
             for path in self._owned:
-                os.chown(path, SOMEBODY, SOMEBODY)
+                os.chown(path, UNPRIVILEGED_UID, UNPRIVILEGED_UID)
         self._victim = subprocess.Popen(
-            ["sleep", "600"], user=SOMEBODY if who == "user" and os.geteuid() == 0 else None
+            ["sleep", "600"], user=UNPRIVILEGED_UID if who == "user" and os.geteuid() == 0 else None
         )
         self._listeners = [
             socket.create_server(("127.0.0.1", 0)),

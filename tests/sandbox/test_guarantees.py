@@ -1,4 +1,4 @@
-"""What `doctor` says about limits, for each kind of machine; the attacks elsewhere show that it is so."""
+"""Guarantees that `doctor` shows, for each kind of machine; other tests attack them."""
 
 import pytest
 
@@ -23,11 +23,11 @@ def lost(support: Support) -> set[str]:
     ],
     ids=["root", "delegated", "read-only /proc/sys", "ordinary user", "without namespaces", "without seccomp"],
 )
-def test_what_does_not_hold_is_said(support: Support, names: set[str]) -> None:
+def test_guarantees_that_do_not_hold_are_listed(support: Support, names: set[str]) -> None:
     assert lost(support) == names | {"writes to the workspace"}
 
 
-def test_what_does_not_hold_for_an_ordinary_user_comes_with_a_remedy() -> None:
+def test_guarantees_that_do_not_hold_for_an_ordinary_user_have_a_remedy() -> None:
     table = guarantees(BEST._replace(cgroups=False, own_user=False))
 
     assert all(each.remedy for each in table if not each.holds)

@@ -1,4 +1,4 @@
-"""Is every limit kept, for a command and all it starts together, and named when it is met?"""
+"""Limits hold for a command with all it starts, and the error names the limit."""
 
 from typing import Any
 
@@ -66,7 +66,7 @@ print("ESCAPED")
     assert "ESCAPED" not in ended["stdout"]
 
 
-def test_memory_in_segments_that_nobody_is_attached_to(runner: Runner) -> None:
+def test_memory_in_segments_that_no_process_is_attached_to(runner: Runner) -> None:
     program = """
 import ctypes, os
 libc = ctypes.CDLL(None, use_errno=True)
@@ -149,7 +149,7 @@ for number in range(60):
     assert 15 <= int(ended["stdout"].split()[-1]) <= 20
 
 
-def test_a_fork_bomb_harms_nobody_else(runner: Runner) -> None:
+def test_a_fork_bomb_harms_no_other_command(runner: Runner) -> None:
     bomb = {"argv": ["bash", "-c", "bomb() { bomb | bomb & }; bomb; sleep 5"], "limits": {"timeout": 1.0}}
     plain = {"argv": ["bash", "-c", "echo fine"], "limits": {}}
 
@@ -194,7 +194,7 @@ def resident(pid: int) -> int:
         return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
 
 
-def test_a_command_that_meets_no_limit_names_none(runner: Runner) -> None:
+def test_a_command_that_hits_no_limit_names_none(runner: Runner) -> None:
     ended = runner.bash("echo out; echo err >&2; exit 3")
 
     assert (ended["exit_code"], ended["stdout"], ended["stderr"], ended["limit_hit"]) == (3, "out\n", "err\n", None)

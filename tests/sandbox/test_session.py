@@ -1,4 +1,4 @@
-"""Slots of a session: locked side by side, each with every cover and with nothing of the others."""
+"""Slots of a session: locked concurrently, each with every cover and isolated from the others."""
 
 import asyncio
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sandbox.test_endings import within
+from tests.sandbox.test_command import within
 from toolreeve.core.process import ProcessRequest
 from toolreeve.sandbox.command import ConfinedCommand
 from toolreeve.sandbox.layout import BASE_ENVIRONMENT, Layout
@@ -63,7 +63,7 @@ async def test_a_path_covered_while_slots_are_being_locked_is_covered_in_all_of_
     assert [await print_file(session, slot, path, nothing) for slot in slots] == [b""] * 8
 
 
-async def test_a_slot_ends_when_its_line_does_however_many_were_made_beside_it(
+async def test_a_slot_exits_when_its_socket_closes_however_many_others_there_are(
     session: SandboxSession, nothing: int
 ) -> None:
     kind = await kind_of(session)
@@ -88,7 +88,7 @@ def many_descriptors() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("many_descriptors")
-async def test_a_place_is_built_for_a_runtime_with_many_descriptors(tmp_path: Path) -> None:
+async def test_a_sandbox_is_built_for_a_runtime_with_many_descriptors(tmp_path: Path) -> None:
     sandbox = Sandbox(Layout(workspace=str(tmp_path), readable=(sys.base_prefix,)), Strictness())
     try:
         ended = await sandbox.run(ProcessRequest(argv=("echo", "fine"), directory=str(tmp_path)))

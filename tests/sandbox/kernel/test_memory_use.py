@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.sandbox.conftest import open_folder
-from tests.sandbox.runner import SOMEBODY, WHO, Runner
+from tests.sandbox.runner import UNPRIVILEGED_UID, WHO, Runner
 
 PRELUDE = r"""
 import ctypes, errno, fcntl, mmap, os, resource, select, signal, socket, struct, sys, time
@@ -36,17 +36,17 @@ def fill(writer):
     except BlockingIOError:
         return size
 def in_processes(number, act):
-    told, telling = os.pipe()
+    reading, writing = os.pipe()
     for _ in range(number):
         if not os.fork():
             try:
-                os.write(telling, b"%d\n" % act())
+                os.write(writing, b"%d\n" % act())
             except OSError as problem:
-                os.write(telling, b"0\n")
+                os.write(writing, b"0\n")
             time.sleep(20)
             os._exit(0)
-    os.close(telling)
-    lines = os.fdopen(told)
+    os.close(writing)
+    lines = os.fdopen(reading)
     return sum(int(lines.readline() or 0) for _ in range(number))
 def hold(taken):
     time.sleep(3)
@@ -251,7 +251,7 @@ def test_a_command_leaves_the_user_outside_what_inotify_has(runner: Runner) -> N
         (runner.workspace / name).chmod(0o666)
     own: dict[str, Any] = {}
     if runner.who == "user" and os.geteuid() == 0:
-        own = {"user": SOMEBODY, "group": SOMEBODY, "extra_groups": []}
+        own = {"user": UNPRIVILEGED_UID, "group": UNPRIVILEGED_UID, "extra_groups": []}
     program = [os.path.realpath(sys.executable), "-I", "-c", PRELUDE + INOTIFY]
     runner.send([{"argv": program, "limits": {"open_files": 900, "timeout": 30}}])
     with open(runner.workspace / "taken") as taken:

@@ -16,7 +16,7 @@ import pytest
 import uvicorn
 
 from tests.network import listening
-from tests.sandbox.proxy.running import Running, proxy
+from tests.sandbox.proxy.proxy_client import RunningProxy, proxy
 from toolreeve.sandbox.proxy.requests import MalformedRequest, ProxyRequest, parse_head
 
 CASES = 1500
@@ -241,8 +241,8 @@ def judged(said: bytes) -> ProxyRequest | None:
         return None
 
 
-async def sent(via: Running, said: bytes) -> None:
-    """Until the proxy has told what became of it."""
+async def sent(via: RunningProxy, said: bytes) -> None:
+    """Until the proxy has event what became of it."""
     reader, writer = await asyncio.open_connection("127.0.0.1", via.port)
     via.events.clear()
     writer.write(said)
@@ -279,7 +279,7 @@ def parsed_by_httptools(raw: bytes) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", ["h11", "httptools", "http.server"])
-async def test_a_server_sees_the_one_request_that_was_judged(kind: str) -> None:
+async def test_a_server_sees_the_one_request_that_was_checked(kind: str) -> None:
     passed = 0
     async with tapped(kind) as upstream, proxy(f"open.example:{upstream.port}") as via:
         for seed in range(CASES):
