@@ -165,4 +165,4 @@ def test_where_ids_cannot_be_mapped_no_command_runs_as_root_instead() -> None:
         runner.close()
 
     assert ended["error"] == "E_TOOL_EXEC"
-    assert f"the file system of '{folder}' cannot map ids" in ended["message"]
+    assert f"the file system of '{folder}' does not support id-mapped mounts" in ended["message"]

@@ -47,8 +47,19 @@ def memory(processes: Iterable[str]) -> int:
 
     Shared memory counts as mapped, because pages can be unmapped without being freed.
     """
-    names = list(processes)
+    names = list(map(_visible_thread, processes))
     return sum(map(_process_memory, names)) + memory_use.held_by(names)
+
+
+def _visible_thread(pid: str) -> str:
+    """A process whose first thread has exited shows its memory and descriptors only by its other threads."""
+    if b"\nVmSize:" in _read(f"/proc/{pid}/status"):
+        return pid
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            if b"\nVmSize:" in _read(f"/proc/{pid}/task/{thread}/status"):
+                return f"{pid}/task/{thread}"
+    return pid
 
 
 def _process_memory(name: str) -> int:

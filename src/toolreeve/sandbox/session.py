@@ -6,6 +6,7 @@ A slot in which anything had to be killed is never used again. A caller that tak
 import asyncio
 import contextlib
 import itertools
+import json
 import os
 import shutil
 import signal
@@ -13,7 +14,7 @@ import socket
 import tempfile
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from toolreeve.sandbox.kernel.cgroup import Bases, ControlGroup
@@ -26,7 +27,7 @@ _COMMANDS_EACH = 500
 _MOST_REMAINING = 64 << 20
 _REMOVALS = 100
 _REMOVE_EVERY = 0.002
-_COVERS_EACH = 30  # two paths of the greatest length for each fit into a message
+_LARGEST_REQUEST = 1 << 17  # of the JSON of paths to cover; a supervisor takes twice as much
 _ENDED = "the supervisor exited"
 _names = itertools.count()
 
@@ -135,12 +136,11 @@ class SandboxSession:
         """
         if not self.has_namespaces:
             return
-        for begin in range(0, max(len(hidden), len(guarded)), _COVERS_EACH):
-            part = slice(begin, begin + _COVERS_EACH)
+        for request in _cover_requests(hidden, guarded):
             if self._supervisor is None:
                 return
             try:
-                self._supervisor.send({"hide": hidden[part], "protect": guarded[part]})
+                self._supervisor.send(request)
             except OSError:
                 self.close()
                 return
@@ -169,9 +169,17 @@ class SandboxSession:
             if len(self._slots) + len(self._requested) < self._most + self.lent:
                 return await self._request_slot(kind)
             if not self._drop_idle_of_another(kind):
-                turn = self._loop.create_future()
-                self._waiters.append(turn)
-                await turn
+                await self._wait_for_turn()
+
+    async def _wait_for_turn(self) -> None:
+        turn: asyncio.Future[None] = self._loop.create_future()
+        self._waiters.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():  # the next one takes this turn
+                self._next_turn()
+            raise
 
     def _drop_idle_of_another(self, kind: SlotKind) -> bool:
         """An idle slot of another kind makes room."""
@@ -184,7 +192,16 @@ class SandboxSession:
     async def _request_slot(self, kind: SlotKind) -> SlotHandle:
         future: asyncio.Future[SlotHandle] = self._loop.create_future()
         self._send_request(kind, future)
-        return await future
+        try:
+            return await future
+        except asyncio.CancelledError:
+            if future.done() and not future.cancelled() and future.exception() is None:
+                self._return_unused(future.result())
+            raise
+
+    def _return_unused(self, slot: SlotHandle) -> None:
+        if slot in self._slots:
+            self._add_idle(slot)
 
     def replace(self, slot: SlotHandle) -> None:
         """Drop a slot whose command was killed, and have another ready: a caller that kills one command runs more."""
@@ -328,6 +345,8 @@ class SandboxSession:
                 _fail(order.future, Unavailable(_ENDED))
             else:
                 _fail(order, Unavailable(_ENDED))
+        while self._waiters:
+            self._next_turn()
         supervisor.end()
         self._remove_groups()
         self._remove_scratch()
@@ -343,6 +362,23 @@ class SandboxSession:
     def _remove_scratch(self) -> None:
         if self.plan.scratch:
             shutil.rmtree(self.plan.scratch, ignore_errors=True)
+
+
+def _cover_requests(hidden: Sequence[str], guarded: Sequence[str]) -> Iterator[dict[str, list[str]]]:
+    """Requests that fit into a message each: in JSON, a byte of a path may take six."""
+    request: dict[str, list[str]] = {"hide": [], "protect": []}
+    size = 0
+    for order, paths in (("hide", hidden), ("protect", guarded)):
+        for path in paths:
+            added = len(json.dumps(path)) + 2
+            if size + added > _LARGEST_REQUEST:
+                yield request
+                request = {"hide": [], "protect": []}
+                size = 0
+            request[order].append(path)
+            size += added
+    if size:
+        yield request
 
 
 def _set(future: "asyncio.Future[None]") -> None:

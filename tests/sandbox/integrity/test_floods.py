@@ -280,7 +280,7 @@ def test_what_was_changed_since_is_not_released(
     held = fill(workspace, guards, small)[name]
     Path(small.content(held), "tasks.json").write_text("evil")
 
-    with pytest.raises(OSError, match="not what was put aside"):
+    with pytest.raises(OSError, match="was changed since it was quarantined"):
         small.release(held)
 
     assert not (workspace / name / ".vscode").exists()

@@ -187,6 +187,19 @@ def test_a_hard_link_in_a_repository_leads_to_nothing_that_commands_could_not_wr
     assert not (work / ".git/config").samefile(work / ".git/COMMIT_EDITMSG")
 
 
+@pytest.mark.parametrize("path", [".git/config", ".git/hooks/pre-commit", ".vscode/tasks.json"])
+def test_a_guarded_file_is_not_written_by_another_name_that_the_host_gave_it(who: str, work: Path, path: str) -> None:
+    (work / path).parent.mkdir(exist_ok=True)
+    (work / path).touch()
+    before = (work / path).read_bytes()
+    (work / "other-name").hardlink_to(work / path)
+
+    notices = attack(who, work, "printf '[core]\n\tfsmonitor = touch ESCAPED; false\n' >> other-name")
+
+    assert [path in each for each in notices] == [True]
+    assert not (work / path).exists() or (work / path).read_bytes() == before
+
+
 LOCKED = {
     "at once": ("git init -q box/in; {evil} > box/in/.git/config; chmod {mode} box/in box", "chmod 755 box box/in"),
     "inside": ("git init -q box/in; {evil} > box/in/.git/config; chmod {mode} box/in/.git", "chmod 755 box/in/.git"),

@@ -158,6 +158,23 @@ def test_what_is_gone_is_reported(run: Run, workspace: Path, watch: Watch) -> No
     assert f"{workspace}/.github" not in watch.guarded()
 
 
+def test_a_link_that_vanishes_while_it_is_inspected_loses_no_other_event(workspace: Path, watch: Watch) -> None:
+    """The events behind it in the same buffer would be lost with an error."""
+    script = "while :; do ln -s x .git/objects/y; rm .git/objects/y; done"
+    with subprocess.Popen(["bash", "-c", script], cwd=workspace, stderr=subprocess.DEVNULL) as flicker:
+        planted = []
+        seen: set[str] = set()
+        for number in range(200):
+            planted.append(f"{workspace}/a/b/{number}/.mcp.json")
+            Path(planted[-1]).parent.mkdir()
+            Path(planted[-1]).write_text("{}")
+            seen |= watch.drain().appeared
+        flicker.kill()
+    seen |= watch.drain().appeared
+
+    assert seen >= set(planted)
+
+
 def test_lost_events_are_made_up_for(run: Run, workspace: Path) -> None:
     most = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
     script = (

@@ -209,6 +209,31 @@ def test_a_program_whose_file_cannot_be_read_has_the_limit_too(runner: Runner) -
     assert outcome(ended) == "stopped: limit of 60 MB of memory reached (max_memory_mb)"
 
 
+WITHOUT_FIRST_THREAD = r"""
+import threading
+def take():
+    time.sleep(0.3)
+    for _ in range(12):
+        block = mmap.mmap(-1, 32 * MB)
+        for at in range(0, 32 * MB, 4096):
+            block[at] = 1
+        kept.append(block)
+        time.sleep(0.05)
+    time.sleep(0.3)
+    os.write(1, b"ESCAPED")
+    os._exit(0)
+threading.Thread(target=take).start()
+ctypes.CDLL(None).syscall(60 if os.uname().machine == "x86_64" else 93, 0)
+"""
+
+
+def test_a_process_whose_first_thread_has_exited_has_the_limit_too(runner: Runner) -> None:
+    """The kernel shows its memory by its other threads only."""
+    ended = runner.python(PRELUDE + WITHOUT_FIRST_THREAD, limits={"memory_mb": 60, "timeout": 25})
+
+    assert outcome(ended) == "stopped: limit of 60 MB of memory reached (max_memory_mb)"
+
+
 def test_a_thread_with_descriptors_of_its_own_cannot_be_made(runner: Runner) -> None:
     program = PRELUDE + "try:\n  call(56, 0x10000 | 0x800 | 0x100, 0, 0, 0, 0)\nexcept OSError as e:\n  print(e.errno)"
 

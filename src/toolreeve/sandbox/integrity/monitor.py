@@ -7,6 +7,7 @@ that appears while commands run may be the work of any of them: it is suspect un
 import asyncio
 import itertools
 import os
+import stat
 from collections.abc import Callable, Coroutine, Iterable
 
 from toolreeve.core.guarded_paths import GuardTable
@@ -189,6 +190,9 @@ class IntegrityMonitor:
         return frozenset(path for path in paths if not self._is_covered(path))
 
     def _is_covered(self, path: str) -> bool:
+        """No cover keeps commands from a file that has another name (a hard link)."""
+        if _has_other_names(path):
+            return False
         while len(path) > 1:
             if path in self._covered:
                 return self._covered[path] == _inode(path)
@@ -294,3 +298,11 @@ def _inode(path: str) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+def _has_other_names(path: str) -> bool:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_nlink > 1

@@ -148,13 +148,22 @@ class Watch(Inventory):
         taken = 0
         while taken < most and (data := self._watches.read()):
             for event in inotify.events(data):
-                if event.mask & (inotify.OVERFLOW | inotify.UNMOUNT) or not self._handle_event(event):
+                if not self._can_follow(event):
                     return self._rescan()
                 taken += 1
         return self._take_changes() if taken or self._tally else NO_CHANGES
 
     def close(self) -> None:
         self._watches.close()
+
+    def _can_follow(self, event: inotify.InotifyEvent) -> bool:
+        """An error must not lose the events behind it."""
+        if event.mask & (inotify.OVERFLOW | inotify.UNMOUNT):
+            return False
+        try:
+            return self._handle_event(event)
+        except OSError:
+            return False
 
     def _handle_event(self, event: inotify.InotifyEvent) -> bool:
         """False where everything must be listed again."""
