@@ -15,7 +15,7 @@ from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.guarded_paths import GuardTable
 from toolreeve.core.process import Ended, ProcessRequest
 from toolreeve.core.secrets.paths import NEARBY
-from toolreeve.sandbox.integrity import watch as watching
+from toolreeve.sandbox.integrity import inventory
 from toolreeve.sandbox.integrity.quarantine import Quarantine, QuarantinedPath, QuarantineOutcome, Suspect
 from toolreeve.sandbox.integrity.watch import Watch
 from toolreeve.sandbox.kernel import inotify
@@ -131,7 +131,7 @@ async def test_no_command_reads_or_writes_beyond_the_limit(workspace: Path, monk
 
 
 async def test_more_secrets_than_can_be_hidden_are_refused(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "MOST_COVERED", 20)
+    monkeypatch.setattr(inventory, "MOST_COVERED", 20)
     sandbox = Sandbox(Layout(workspace=str(workspace)), Strictness(require="full"))
     try:
         await bash(sandbox, workspace, "mkdir k; for i in {1..30}; do : > k/$i.env; done")
