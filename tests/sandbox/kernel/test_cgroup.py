@@ -52,3 +52,18 @@ def test_groups_of_dead_runtimes_are_removed(tmp_path: Path) -> None:
     cgroup.find(tmp_path, own(tmp_path, "4:memory:/", "2:pids:/"))
 
     assert {path.name for path in (tmp_path / "memory").iterdir()} == {f"toolreeve-{os.getpid()}-1", "other"}
+
+
+def test_a_group_does_not_swap() -> None:
+    """Otherwise its limit would hold for resident memory only, and a command could fill the swap of the machine."""
+    bases = cgroup.find()
+    if isinstance(bases, str):
+        assert os.geteuid() != 0, bases
+        return
+    group = cgroup.ControlGroup(bases, f"toolreeve-{os.getpid()}-swap")
+
+    control = bases.memory / group.name / bases.names.swap_control
+    swaps = control.read_text().strip() if control.exists() else "no swap accounting"
+
+    assert group.close()
+    assert swaps in ("0", "no swap accounting")

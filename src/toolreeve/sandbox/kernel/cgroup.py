@@ -21,12 +21,12 @@ class FileNames(NamedTuple):
     """The names of the control files in one version."""
 
     memory_limit: str
-    swap_limit: str
+    swap_control: str
     memory_events: str
     memory_used: str
 
 
-V1 = FileNames("memory.limit_in_bytes", "memory.memsw.limit_in_bytes", "memory.oom_control", "memory.usage_in_bytes")
+V1 = FileNames("memory.limit_in_bytes", "memory.swappiness", "memory.oom_control", "memory.usage_in_bytes")
 V2 = FileNames("memory.max", "memory.swap.max", "memory.events", "memory.current")
 
 
@@ -144,10 +144,10 @@ class ControlGroup:
         self._refused = _open(processes / "pids.events", os.O_RDONLY)
         self._limits = (0, 0)
         self._before = (0, 0)
-        with contextlib.suppress(OSError):
-            if bases.names is V2:
-                _write(memory / bases.names.swap_limit, 0)
-            else:
+        with contextlib.suppress(OSError):  # a kernel without swap accounting has none
+            _write(memory / bases.names.swap_control, 0)
+        if bases.names is V1:
+            with contextlib.suppress(OSError):
                 _write(memory / "memory.kmem.tcp.limit_in_bytes", _TCP_BUFFERS)
 
     def entrances(self) -> list[int]:
