@@ -114,7 +114,7 @@ def test_where_full_isolation_is_required_less_is_refused(start: Start) -> None:
     ended = start(forbidden=[UNSHARE], require="full").bash("echo ran")
 
     assert ended["error"] == "E_PERMISSION"
-    assert "cannot give the sandbox that is required (full): full: PermissionError" in ended["message"]
+    assert "does not support the required sandbox (sandbox.require = full): full: PermissionError" in ended["message"]
 
 
 def test_mounts_that_are_refused_lower_the_tier_too(start: Start) -> None:

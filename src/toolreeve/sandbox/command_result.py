@@ -1,4 +1,4 @@
-"""Result of a command for its caller, or the error that says what stopped it."""
+"""Result of a command, or the error that says what stopped it."""
 
 import os
 from typing import Any, NamedTuple

@@ -108,7 +108,8 @@ class Docker:
 
 
 def _limits(limits: ProcessLimits) -> list[str]:
-    memory, size = f"{limits.memory_mb}m", limits.file_size_mb << 20
+    memory = f"{limits.memory_mb}m"
+    size = limits.file_size_mb << 20
     return [
         *("--memory", memory, "--memory-swap", memory, "--pids-limit", str(limits.processes)),
         *("--ulimit", f"nofile={limits.open_files}:{limits.open_files}", "--ulimit", f"fsize={size}:{size}"),

@@ -1,4 +1,4 @@
-"""Start and end of a supervisor process, with an empty environment and one socket.
+"""Launch of a supervisor process, with an empty environment and one socket.
 
 It kills everything in its sandbox when that socket closes, which the kernel does for a runtime that was killed.
 """

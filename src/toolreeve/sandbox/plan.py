@@ -1,4 +1,4 @@
-"""Sandbox plan: the paths that exist in it and how each may be used.
+"""Sandbox plan: the paths that exist in it, and their use.
 
 Plain data that crosses from the runtime to the supervisor. Every path is absolute; links to `sources` or to writable
 paths are resolved here, and not again when they are mounted.

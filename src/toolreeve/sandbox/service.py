@@ -1,4 +1,4 @@
-"""Service: a long-running program in a slot of its own, on its caller's streams.
+"""Service: a long-running program in its own slot, on its caller's streams.
 
 The slot is never used again: what such a program leaves in it is unknown.
 """

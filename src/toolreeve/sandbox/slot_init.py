@@ -1,6 +1,7 @@
-"""Init of a slot: process 1 of its process namespace. The namespace ends with it.
+"""Slot init: process 1 of a slot's process namespace.
 
-The slot asks it to kill all other processes after a command; the runtime kills it to end a command at once.
+When it exits, the kernel kills all others in there. The slot asks it to kill all other processes after a command; the
+runtime kills it to end a command at once.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""Tiers: the kinds of sandbox, and the choice of the strictest that this machine supports.
+"""Tiers: the strictest kind of sandbox that this machine supports.
 
 Chosen once. Only what the machine lacks lowers it: never anything in a workspace, nothing that a command can do, and no
 transient failure. Where a sandbox cannot be built in the chosen tier, nothing runs.
