@@ -58,7 +58,7 @@ def test_what_stands_there_now_is_kept(shell: Shell, held: str) -> None:
     refused = shell.spawn("quarantine", "release", held, "--yes")
 
     assert refused.status == 1
-    assert "something stands there now" in refused.err
+    assert "the path exists again" in refused.err
     assert list((shell.workspace / ".vscode").iterdir()) == []
 
 

@@ -1,6 +1,6 @@
-"""A process that holds a sandbox, as root or as an ordinary user, and runs in it what it is told on its input.
+"""Runner: a process with a sandbox, as root or as an ordinary user, driven over stdin.
 
-Started by `Runner`; what it answers are plain values, one line a request.
+Started by `Runner`; it responds with plain values, one line per request.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from toolreeve.sandbox.layout import Layout
 from toolreeve.sandbox.sandbox import Sandbox
 from toolreeve.sandbox.tiers import Strictness
 
-SOMEBODY = 65533
+UNPRIVILEGED_UID = 65533
 WHO = ("root", "user") if os.geteuid() == 0 else ("user",)
 ROOT = Path(__file__).parent.parent.parent
 
@@ -36,8 +36,8 @@ class Runner:
         self.who, self.workspace = who, workspace
         if who == "user" and os.geteuid() == 0:
             for path in (workspace, *workspace.rglob("*")):
-                if path.lstat().st_uid != SOMEBODY:
-                    os.chown(path, SOMEBODY, SOMEBODY, follow_symlinks=False)
+                if path.lstat().st_uid != UNPRIVILEGED_UID:
+                    os.chown(path, UNPRIVILEGED_UID, UNPRIVILEGED_UID, follow_symlinks=False)
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tests.sandbox.runner", who, str(workspace), json.dumps(options)],
             cwd=ROOT,
@@ -94,8 +94,8 @@ class Runner:
         self.close()
 
 
-def become_somebody() -> None:
-    """Give up being root, and show the interpreter to whoever we become, should it lie in root's own home."""
+def drop_root() -> None:
+    """Become an ordinary user, who can read the interpreter even if it lies in root's home."""
     prefix = os.path.realpath(sys.base_prefix)
     above = [path for path in Path(prefix).parents if path.stat().st_mode & 0o005 != 0o005]
     if above:
@@ -106,8 +106,8 @@ def become_somebody() -> None:
         Path(prefix).mkdir(parents=True)
         syscalls.attach_tree(tree, prefix)
     os.setgroups([])
-    os.setresgid(SOMEBODY, SOMEBODY, SOMEBODY)
-    os.setresuid(SOMEBODY, SOMEBODY, SOMEBODY)
+    os.setresgid(UNPRIVILEGED_UID, UNPRIVILEGED_UID, UNPRIVILEGED_UID)
+    os.setresuid(UNPRIVILEGED_UID, UNPRIVILEGED_UID, UNPRIVILEGED_UID)
 
 
 def forbid(numbers: list[int], error: int) -> None:
@@ -122,19 +122,19 @@ def forbid(numbers: list[int], error: int) -> None:
     seccomp.enforce(code)
 
 
-def _request(told: dict[str, Any], workspace: str) -> ProcessRequest:
-    told["argv"] = tuple(told["argv"])
-    told["limits"] = ProcessLimits(**told["limits"])
-    told["stdin"] = told.get("stdin", "").encode()
-    told["files"] = {name: text.encode() for name, text in told.get("files", {}).items()}
+def _request(fields: dict[str, Any], workspace: str) -> ProcessRequest:
+    fields["argv"] = tuple(fields["argv"])
+    fields["limits"] = ProcessLimits(**fields["limits"])
+    fields["stdin"] = fields.get("stdin", "").encode()
+    fields["files"] = {name: text.encode() for name, text in fields.get("files", {}).items()}
     for name in ("writable", "readable", "allowed_programs"):
-        told[name] = tuple(told.get(name, ()))
-    return ProcessRequest(**{"directory": workspace, **told})
+        fields[name] = tuple(fields.get(name, ()))
+    return ProcessRequest(**{"directory": workspace, **fields})
 
 
-async def _answer(sandbox: Sandbox, told: dict[str, Any], workspace: str) -> dict[str, Any]:
+async def _answer(sandbox: Sandbox, fields: dict[str, Any], workspace: str) -> dict[str, Any]:
     try:
-        ended = await sandbox.run(_request(told, workspace))
+        ended = await sandbox.run(_request(fields, workspace))
     except ToolError as problem:
         return {"error": str(problem.code), "message": problem.message, **(problem.data or {})}
     except Exception as problem:
@@ -155,13 +155,13 @@ async def _serve(workspace: str, options: dict[str, Any]) -> None:
     readable = (sys.base_prefix, sys.prefix)
     is_home = options.pop("home", False)
     guards = GuardTable(roots=(workspace,), homes=(workspace,)) if is_home else None
-    grounds = Layout(workspace=workspace, readable=readable, guards=guards, **options.pop("grounds", {}))
+    layout = Layout(workspace=workspace, readable=readable, guards=guards, **options.pop("layout", {}))
     serve = _hold_listener if options.pop("guarded", False) else None
     held = options.pop("quarantine", None)
-    quarantine = None if held is None else Quarantine(held, grounds.table())
-    sandbox = Sandbox(grounds, Strictness(**options), serve, quarantine=quarantine)
+    quarantine = None if held is None else Quarantine(held, layout.table())
+    sandbox = Sandbox(layout, Strictness(**options), serve, quarantine=quarantine)
     while line := await loop.run_in_executor(None, sys.stdin.readline):
-        answers = await asyncio.gather(*(_answer(sandbox, told, workspace) for told in json.loads(line)))
+        answers = await asyncio.gather(*(_answer(sandbox, fields, workspace) for fields in json.loads(line)))
         print(json.dumps(answers), flush=True)
     await sandbox.close()
 
@@ -171,7 +171,7 @@ if __name__ == "__main__":
     for group in options.pop("groups", []):
         (Path(group) / "cgroup.procs").write_text("0")
     if sys.argv[1] == "user" and os.geteuid() == 0:
-        become_somebody()
+        drop_root()
     if options.pop("cannot_map_ids", False):
         syscalls.unshare(syscalls.CLONE_NEWNS)
         syscalls.mount(None, "/", None, syscalls.MS_REC | syscalls.MS_PRIVATE)

@@ -13,7 +13,7 @@ import pytest
 
 from tests.sandbox.conftest import open_folder
 from tests.sandbox.kernel.test_memory_use import ATTACKS, PRELUDE, outcome
-from tests.sandbox.runner import ROOT, SOMEBODY, Runner
+from tests.sandbox.runner import ROOT, UNPRIVILEGED_UID, Runner
 from toolreeve.sandbox.kernel import cgroup
 
 UNIFIED = Path("/sys/fs/cgroup/unified")
@@ -24,12 +24,12 @@ SPARE = "hugetlb"
 def delegate(group: Path) -> None:
     group.mkdir()
     for path in (group, *group.glob("cgroup.*"), *group.glob("tasks")):
-        os.chown(path, SOMEBODY, SOMEBODY)
+        os.chown(path, UNPRIVILEGED_UID, UNPRIVILEGED_UID)
 
 
 def first_version() -> cgroup.Bases | None:
     found = cgroup.find() if os.geteuid() == 0 else ""
-    return found if isinstance(found, cgroup.Bases) and found.dialect is cgroup.V1 else None
+    return found if isinstance(found, cgroup.Bases) and found.names is cgroup.V1 else None
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def delegated() -> Iterator[Runner]:
 def test_a_command_runs_in_a_group_below_the_delegated_one(delegated: Runner) -> None:
     ended = delegated.bash("id -u; cat /proc/self/cgroup")
 
-    assert ended["stdout"].startswith(f"{SOMEBODY}\n")
+    assert ended["stdout"].startswith(f"{UNPRIVILEGED_UID}\n")
     assert f"/delegated-{os.getpid()}/toolreeve-" in ended["stdout"]
     assert ended["sandbox"] == "full"
 
@@ -64,7 +64,9 @@ def test_a_command_runs_in_a_group_below_the_delegated_one(delegated: Runner) ->
 def test_a_delegated_group_holds_memory_in_the_kernel(delegated: Runner, name: str) -> None:
     limits = {"memory_mb": 60, "timeout": 25, "cpu_seconds": 25, "processes": 16, "open_files": 900}
 
-    assert outcome(delegated.python(PRELUDE + ATTACKS[name], limits=limits)) == "memory 60 MB"
+    ended = delegated.python(PRELUDE + ATTACKS[name], limits=limits)
+
+    assert outcome(ended) == "stopped: limit of 60 MB of memory reached (max_memory_mb)"
 
 
 def test_memory_that_belongs_to_no_process_is_counted_and_so_allowed(delegated: Runner) -> None:
@@ -76,17 +78,17 @@ def test_memory_that_belongs_to_no_process_is_counted_and_so_allowed(delegated: 
 def test_a_delegated_group_holds_the_number_of_processes(delegated: Runner) -> None:
     ended = delegated.bash("for i in {1..40}; do sleep 5 & done; wait", limits={"processes": 20})
 
-    assert (ended.get("breach") or ended.get("message")) == "processes 20"
+    assert (ended.get("limit_hit") or ended.get("message")) == "stopped: limit of 20 processes reached (max_processes)"
 
 
 FIND = """
 import json, os, sys
 from pathlib import Path
-from tests.sandbox.runner import become_somebody
+from tests.sandbox.runner import drop_root
 from toolreeve.sandbox.kernel import cgroup
 group = Path(sys.argv[1])
 (group / "cgroup.procs").write_text("0")
-become_somebody()
+drop_root()
 found = cgroup.find_delegated(Path(sys.argv[2]), group, frozenset({sys.argv[3]}))
 place = Path("/proc/self/cgroup").read_text().rpartition("0::")[2].strip()
 print(json.dumps([found if isinstance(found, str) else str(found.memory), place]))

@@ -1,4 +1,4 @@
-"""Is a container given the same bounds as a place of our own, and is a missing daemon told plainly?"""
+"""Containers have the limits of a local sandbox; a missing daemon is reported plainly."""
 
 import itertools
 import os
@@ -57,10 +57,10 @@ def test_a_container_has_no_network_no_capabilities_and_a_root_that_is_only_read
 def test_a_container_sees_the_workspace_with_what_is_protected_and_hidden(tmp_path: Path) -> None:
     (tmp_path / ".git" / "hooks").mkdir(parents=True)
     (tmp_path / ".env").write_text("secret")
-    grounds = Layout(workspace=str(tmp_path), hidden=(str(tmp_path / ".env"),))
+    layout = Layout(workspace=str(tmp_path), hidden=(str(tmp_path / ".env"),))
     request = ProcessRequest(argv=("true",), directory=str(tmp_path))
 
-    volumes = words(Docker(grounds, "image:1", {}).command(request, "name", {}, ""), "--volume")
+    volumes = words(Docker(layout, "image:1", {}).command(request, "name", {}, ""), "--volume")
 
     assert volumes == [
         f"{tmp_path}:{tmp_path}:rw",
@@ -69,25 +69,25 @@ def test_a_container_sees_the_workspace_with_what_is_protected_and_hidden(tmp_pa
     ]
 
 
-async def test_a_daemon_that_does_not_answer_is_told_plainly(tmp_path: Path) -> None:
+async def test_a_daemon_that_does_not_respond_is_reported(tmp_path: Path) -> None:
     nowhere = {"PATH": os.environ["PATH"], "DOCKER_HOST": f"unix://{tmp_path}/no.sock"}
     absent = Docker(Layout(workspace=str(tmp_path)), "image:1", nowhere)
 
-    with pytest.raises(ToolError) as told:
+    with pytest.raises(ToolError) as raised:
         await absent.run(ProcessRequest(argv=("true",), directory=str(tmp_path)))
 
-    assert told.value.code in (ErrorCode.PERMISSION, ErrorCode.TOOL_EXEC)
-    assert "docker" in told.value.message
+    assert raised.value.code in (ErrorCode.PERMISSION, ErrorCode.TOOL_EXEC)
+    assert "docker" in raised.value.message
 
 
 async def test_a_guarded_network_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ToolError) as told:
+    with pytest.raises(ToolError) as raised:
         await docker(tmp_path).run(ProcessRequest(argv=("true",), directory=str(tmp_path), network="guarded"))
 
-    assert told.value.code is ErrorCode.PERMISSION
+    assert raised.value.code is ErrorCode.PERMISSION
 
 
-async def test_what_the_container_says_comes_back(tmp_path: Path) -> None:
+async def test_the_output_of_the_container_is_returned(tmp_path: Path) -> None:
     """The client is a script that runs the program itself: what reaches it is what a daemon would be asked for."""
     client = tmp_path / "client"
     client.write_text(CLIENT)

@@ -1,4 +1,4 @@
-"""Does anything get out? Each attack is a program that really tries, on a runtime of root and of a user."""
+"""Escapes: each attack is a program that really tries, on a runtime of root and of a user."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ import pytest
 
 from tests.sandbox.attacks import ATTACKS, HARMLESS, PRELUDE
 from tests.sandbox.conftest import open_folder
-from tests.sandbox.runner import SOMEBODY, WHO, Runner
+from tests.sandbox.runner import UNPRIVILEGED_UID, WHO, Runner
 
 
 class Prey:
@@ -42,9 +42,9 @@ class Prey:
         self._owned = [home, home / "secret", shared]
         if who == "user" and os.geteuid() == 0:
             for path in self._owned:
-                os.chown(path, SOMEBODY, SOMEBODY)
+                os.chown(path, UNPRIVILEGED_UID, UNPRIVILEGED_UID)
         self._victim = subprocess.Popen(
-            ["sleep", "600"], user=SOMEBODY if who == "user" and os.geteuid() == 0 else None
+            ["sleep", "600"], user=UNPRIVILEGED_UID if who == "user" and os.geteuid() == 0 else None
         )
         self._listeners = [
             socket.create_server(("127.0.0.1", 0)),
@@ -81,7 +81,7 @@ class Prey:
 def besieged(request: pytest.FixtureRequest) -> Iterator[tuple[Runner, Prey]]:
     folder = open_folder()
     prey = Prey(folder, request.param)
-    runner = Runner(request.param, prey.workspace, grounds={"hidden": [str(prey.workspace / ".env")]})
+    runner = Runner(request.param, prey.workspace, layout={"hidden": [str(prey.workspace / ".env")]})
     prey.environment["RUNTIME"] = str(runner.process.pid)
     yield runner, prey
     runner.close()

@@ -1,33 +1,33 @@
-"""What `doctor` says about limits, for each kind of machine; the attacks elsewhere show that it is so."""
+"""Guarantees that `doctor` shows, for each kind of machine; other tests attack them."""
 
 import pytest
 
-from toolreeve.sandbox.guarantees import Means, guarantees
+from toolreeve.sandbox.guarantees import Support, guarantees
 
-BEST = Means(apart=True, filtered=True, counted=True, own_user=True, inotify=True)
+BEST = Support(namespaces=True, seccomp=True, cgroups=True, own_user=True, inotify=True)
 
 
-def lost(means: Means) -> set[str]:
-    return {each.name for each in guarantees(means) if not each.holds}
+def lost(support: Support) -> set[str]:
+    return {each.name for each in guarantees(support) if not each.holds}
 
 
 @pytest.mark.parametrize(
-    ("means", "names"),
+    ("support", "names"),
     [
         (BEST, set()),
         (BEST._replace(own_user=False), set()),
         (BEST._replace(own_user=False, inotify=False), {"inotify"}),
-        (BEST._replace(counted=False, own_user=False), {"TCP buffers with network: host", "file locks"}),
-        (BEST._replace(apart=False, own_user=False), {"inotify", "temporary files"}),
-        (BEST._replace(filtered=False), {"keys, AIO, mounts, namespaces"}),
+        (BEST._replace(cgroups=False, own_user=False), {"TCP buffers with network: host", "file locks"}),
+        (BEST._replace(namespaces=False, own_user=False), {"inotify", "temporary files"}),
+        (BEST._replace(seccomp=False), {"keys, AIO, mounts, namespaces"}),
     ],
     ids=["root", "delegated", "read-only /proc/sys", "ordinary user", "without namespaces", "without seccomp"],
 )
-def test_what_does_not_hold_is_said(means: Means, names: set[str]) -> None:
-    assert lost(means) == names | {"writes to the workspace"}
+def test_guarantees_that_do_not_hold_are_listed(support: Support, names: set[str]) -> None:
+    assert lost(support) == names | {"writes to the workspace"}
 
 
-def test_what_does_not_hold_for_an_ordinary_user_comes_with_a_remedy() -> None:
-    table = guarantees(BEST._replace(counted=False, own_user=False))
+def test_guarantees_that_do_not_hold_for_an_ordinary_user_have_a_remedy() -> None:
+    table = guarantees(BEST._replace(cgroups=False, own_user=False))
 
     assert all(each.remedy for each in table if not each.holds)

@@ -1,4 +1,4 @@
-"""Is every limit kept, for a command and all it starts together, and named when it is met?"""
+"""Limits hold for a command with all it starts, and the error names the limit."""
 
 from typing import Any
 
@@ -14,15 +14,15 @@ def hog(megabytes):
 """
 
 
-def breach(ended: dict[str, Any]) -> str:
+def limit_hit(ended: dict[str, Any]) -> str:
     """The limit that was met, whether something was killed for it or the program gave up by itself."""
-    return ended["message"] if ended.get("error") == "E_LIMIT" else ended.get("breach") or f"none: {ended}"
+    return ended["message"] if ended.get("error") == "E_LIMIT" else ended.get("limit_hit") or f"none: {ended}"
 
 
 def test_memory_of_one_process(runner: Runner) -> None:
     ended = runner.python(HOG + "kept = hog(300)\nprint('ESCAPED')", limits={"memory_mb": 128})
 
-    assert breach(ended) == "memory 128 MB"
+    assert limit_hit(ended) == "stopped: limit of 128 MB of memory reached (max_memory_mb)"
     assert ended["stdout"] == ""
 
 
@@ -33,7 +33,7 @@ def test_memory_of_six_processes_that_each_stay_below(runner: Runner) -> None:
 
     ended = runner.python(program, limits={"memory_mb": 200, "timeout": 15})
 
-    assert breach(ended) == "memory 200 MB"
+    assert limit_hit(ended) == "stopped: limit of 200 MB of memory reached (max_memory_mb)"
 
 
 def test_memory_that_is_shared_and_let_go_of(runner: Runner) -> None:
@@ -50,7 +50,7 @@ time.sleep(20)
 """
     ended = runner.python(program, limits={"memory_mb": 128, "timeout": 15})
 
-    assert breach(ended) == "memory 128 MB"
+    assert limit_hit(ended) == "stopped: limit of 128 MB of memory reached (max_memory_mb)"
 
 
 def test_memory_in_files_that_have_no_name(runner: Runner) -> None:
@@ -66,7 +66,7 @@ print("ESCAPED")
     assert "ESCAPED" not in ended["stdout"]
 
 
-def test_memory_in_segments_that_nobody_is_attached_to(runner: Runner) -> None:
+def test_memory_in_segments_that_no_process_is_attached_to(runner: Runner) -> None:
     program = """
 import ctypes, os
 libc = ctypes.CDLL(None, use_errno=True)
@@ -98,19 +98,19 @@ def test_temporary_files_have_a_limit_of_their_own(runner: Runner) -> None:
 def test_cpu_time_of_one_process(runner: Runner) -> None:
     ended = runner.python("while True: pass", limits={"cpu_seconds": 1})
 
-    assert breach(ended) == "CPU time 1 s"
+    assert limit_hit(ended) == "stopped: limit of 1 s of CPU time reached (max_cpu_time_seconds)"
 
 
 def test_cpu_time_of_many_processes_together(runner: Runner) -> None:
     ended = runner.bash("for i in 1 2 3 4; do (while :; do :; done) & done; wait", limits={"cpu_seconds": 1})
 
-    assert breach(ended) == "CPU time 1 s"
+    assert limit_hit(ended) == "stopped: limit of 1 s of CPU time reached (max_cpu_time_seconds)"
 
 
 def test_size_of_a_file(runner: Runner) -> None:
     ended = runner.bash("head -c 20M /dev/zero > large", limits={"file_size_mb": 5})
 
-    assert breach(ended) == "file size 5 MB"
+    assert limit_hit(ended) == "stopped: limit of 5 MB per file reached (max_file_size_mb)"
     assert (runner.workspace / "large").stat().st_size == 5 << 20
 
 
@@ -124,14 +124,14 @@ with gzip.open(io.BytesIO(small)) as packed, open("unpacked", "wb") as file:
 """
     ended = runner.python(program, limits={"file_size_mb": 5})
 
-    assert breach(ended) == "file size 5 MB"
+    assert limit_hit(ended) == "stopped: limit of 5 MB per file reached (max_file_size_mb)"
     assert (runner.workspace / "unpacked").stat().st_size <= 5 << 20
 
 
 def test_number_of_open_files(runner: Runner) -> None:
     ended = runner.python("kept = [open('/dev/null') for _ in range(200)]", limits={"open_files": 50})
 
-    assert breach(ended) == "open files 50"
+    assert limit_hit(ended) == "stopped: limit of 50 open files reached (max_open_files)"
 
 
 def test_number_of_processes(runner: Runner) -> None:
@@ -145,11 +145,11 @@ for number in range(60):
 """
     ended = runner.python(program, limits={"processes": 20})
 
-    assert breach(ended) == "processes 20"
+    assert limit_hit(ended) == "stopped: limit of 20 processes reached (max_processes)"
     assert 15 <= int(ended["stdout"].split()[-1]) <= 20
 
 
-def test_a_fork_bomb_harms_nobody_else(runner: Runner) -> None:
+def test_a_fork_bomb_harms_no_other_command(runner: Runner) -> None:
     bomb = {"argv": ["bash", "-c", "bomb() { bomb | bomb & }; bomb; sleep 5"], "limits": {"timeout": 1.0}}
     plain = {"argv": ["bash", "-c", "echo fine"], "limits": {}}
 
@@ -194,7 +194,7 @@ def resident(pid: int) -> int:
         return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
 
 
-def test_a_command_that_meets_no_limit_names_none(runner: Runner) -> None:
+def test_a_command_that_hits_no_limit_names_none(runner: Runner) -> None:
     ended = runner.bash("echo out; echo err >&2; exit 3")
 
-    assert (ended["exit_code"], ended["stdout"], ended["stderr"], ended["breach"]) == (3, "out\n", "err\n", None)
+    assert (ended["exit_code"], ended["stdout"], ended["stderr"], ended["limit_hit"]) == (3, "out\n", "err\n", None)

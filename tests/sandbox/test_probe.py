@@ -1,9 +1,9 @@
-"""Is each mechanism tried, and one that is missing told with its reason and its remedy?"""
+"""Each mechanism is tried; a missing one is reported with its reason and remedy."""
 
 from toolreeve.sandbox.probe import TRIALS, examine
 
 
-def test_every_mechanism_is_tried_and_told() -> None:
+def test_every_mechanism_is_tried_and_reported() -> None:
     mechanisms, version = examine()
 
     assert [each.name for each in mechanisms] == [name for name, *_ in TRIALS]

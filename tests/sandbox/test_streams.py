@@ -1,4 +1,4 @@
-"""Can a program open its own streams by name, and nobody else's?"""
+"""Programs open their own streams by name, and no streams of others."""
 
 import asyncio
 import os
@@ -53,7 +53,7 @@ def workspace() -> Path:
     return folder / "work"
 
 
-async def test_a_program_that_stays_opens_the_pipes_of_its_starter_by_name(workspace: Path) -> None:
+async def test_a_service_opens_the_pipes_of_its_caller_by_name(workspace: Path) -> None:
     sandbox = Sandbox(Layout(workspace=str(workspace)), Strictness(require="full"))
     (stdin, given), (said, stdout), (told, stderr) = os.pipe(), os.pipe(), os.pipe()
     os.write(given, b"given\n")

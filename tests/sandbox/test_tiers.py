@@ -1,4 +1,4 @@
-"""What is left where the kernel gives less? A weaker tier that says its name, or a refusal; never a silent one."""
+"""Where the kernel supports less: a weaker tier that results name, or a refusal."""
 
 import errno
 import shutil
@@ -11,7 +11,7 @@ import pytest
 from tests.sandbox.attacks import ATTACKS, PRELUDE
 from tests.sandbox.conftest import open_folder
 from tests.sandbox.runner import WHO, Runner
-from tests.sandbox.test_endings import DAEMONS, new_mark, with_mark, within
+from tests.sandbox.test_command import DAEMONS, new_mark, with_mark, within
 from toolreeve.sandbox.kernel.syscall_numbers import NUMBERS
 
 PYTHON = "/usr/bin/python3"
@@ -74,7 +74,7 @@ def test_without_namespaces_these_attacks_still_fail(start: Start, attack: str) 
     assert "blocked" in ended["stdout"]
 
 
-def test_without_namespaces_daemons_are_ended_all_the_same(start: Start) -> None:
+def test_without_namespaces_daemons_are_killed_too(start: Start) -> None:
     runner, mark = start(forbidden=[UNSHARE]), new_mark()
 
     over = runner.bash(DAEMONS.format(mark=mark) + "echo over")
@@ -84,7 +84,7 @@ def test_without_namespaces_daemons_are_ended_all_the_same(start: Start) -> None
     assert within(3, lambda: with_mark(mark) == [])
 
 
-def test_without_namespaces_stopping_the_slot_saves_nobody(start: Start) -> None:
+def test_without_namespaces_stopping_the_slot_saves_no_process(start: Start) -> None:
     runner, mark = start(forbidden=[UNSHARE]), new_mark()
 
     ended = runner.bash(f"kill -STOP $PPID; setsid sleep {mark}", limits={"timeout": 0.3})
@@ -114,7 +114,7 @@ def test_where_full_isolation_is_required_less_is_refused(start: Start) -> None:
     ended = start(forbidden=[UNSHARE], require="full").bash("echo ran")
 
     assert ended["error"] == "E_PERMISSION"
-    assert "cannot give the sandbox that is required (full): full: PermissionError" in ended["message"]
+    assert "does not support the required sandbox (sandbox.require = full): full: PermissionError" in ended["message"]
 
 
 def test_mounts_that_are_refused_lower_the_tier_too(start: Start) -> None:
@@ -165,4 +165,4 @@ def test_where_ids_cannot_be_mapped_no_command_runs_as_root_instead() -> None:
         runner.close()
 
     assert ended["error"] == "E_TOOL_EXEC"
-    assert f"the file system of '{folder}' cannot map ids" in ended["message"]
+    assert f"the file system of '{folder}' does not support id-mapped mounts" in ended["message"]

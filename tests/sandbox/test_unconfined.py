@@ -1,10 +1,10 @@
-"""What holds where nothing confines a program? Its limits, its time, and its process group."""
+"""Unconfined programs have limits, a timeout and a process group."""
 
 from pathlib import Path
 
 import pytest
 
-from tests.sandbox.test_endings import new_mark, with_mark
+from tests.sandbox.test_command import new_mark, with_mark
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.process import ProcessLimits, ProcessRequest
 from toolreeve.sandbox.layout import Layout
@@ -24,24 +24,27 @@ async def test_a_program_runs_with_what_was_declared(tmp_path: Path) -> None:
     assert (ended.exit_code, ended.stdout, ended.sandbox) == (2, b"in file x\n", "limits")
 
 
-async def test_its_time_ends_it_with_its_group(tmp_path: Path) -> None:
+async def test_a_timeout_kills_it_with_its_group(tmp_path: Path) -> None:
     mark = new_mark()
     asked = request(tmp_path, f"echo begun; sleep {mark} & sleep {mark}", limits=ProcessLimits(timeout=0.3))
 
-    with pytest.raises(ToolError) as told:
+    with pytest.raises(ToolError) as raised:
         await Unconfined(Layout(workspace=str(tmp_path))).run(asked)
 
-    assert (told.value.code, (told.value.data or {})["stdout"]) == (ErrorCode.TIMEOUT, "begun\n")
+    assert (raised.value.code, (raised.value.data or {})["stdout"]) == (ErrorCode.TIMEOUT, "begun\n")
     assert with_mark(mark) == []
 
 
-async def test_a_file_that_grows_too_large_is_named(tmp_path: Path) -> None:
+async def test_a_file_size_limit_is_named(tmp_path: Path) -> None:
     asked = request(tmp_path, "head -c 5M /dev/zero > large", limits=ProcessLimits(file_size_mb=1))
 
-    with pytest.raises(ToolError) as told:
+    with pytest.raises(ToolError) as raised:
         await Unconfined(Layout(workspace=str(tmp_path))).run(asked)
 
-    assert (told.value.code, told.value.message) == (ErrorCode.LIMIT, "file size 1 MB")
+    assert (raised.value.code, raised.value.message) == (
+        ErrorCode.LIMIT,
+        "stopped: limit of 1 MB per file reached (max_file_size_mb)",
+    )
 
 
 async def test_temporary_files_are_removed(tmp_path: Path) -> None:
@@ -53,7 +56,7 @@ async def test_temporary_files_are_removed(tmp_path: Path) -> None:
 
 
 async def test_a_guarded_network_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ToolError) as told:
+    with pytest.raises(ToolError) as raised:
         await Unconfined(Layout(workspace=str(tmp_path))).run(request(tmp_path, "true", network="guarded"))
 
-    assert told.value.code is ErrorCode.PERMISSION
+    assert raised.value.code is ErrorCode.PERMISSION

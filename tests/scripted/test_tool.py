@@ -262,7 +262,7 @@ async def test_a_limit_is_named(scripted: ScriptedWorld) -> None:
 
     assert result.error is not None
     assert result.error.code is ErrorCode.LIMIT
-    assert "file size 1 MB" in result.error.message
+    assert "stopped: limit of 1 MB per file reached (max_file_size_mb)" in result.error.message
 
 
 async def test_there_is_no_network_unless_it_is_asked_for(scripted: ScriptedWorld) -> None:

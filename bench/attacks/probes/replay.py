@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from tests.sandbox.runner import become_somebody
+from tests.sandbox.runner import drop_root
 
 from bench.attacks.probes import catalogue
 from bench.attacks.probes.testbed import Probe, Testbed, Verdict
@@ -51,7 +51,7 @@ def main() -> None:
     parser.add_argument("--alone", action="store_true")
     options = parser.parse_args()
     if options.who == "user" and os.geteuid() == 0:
-        become_somebody()
+        drop_root()
     os.umask(0o022)
     home = options.folder / f"home-{os.getpid()}"
     home.mkdir()

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.sandbox.runner import SOMEBODY, WHO
+from tests.sandbox.runner import UNPRIVILEGED_UID, WHO
 
 from bench.attacks.outcome import Tally
 
@@ -45,7 +45,7 @@ async def _column(who: str, options: Sequence[str]) -> list[Result]:
     folder = Path(tempfile.mkdtemp(prefix="toolreeve-probes-"))
     folder.chmod(0o755)
     if who == "user" and os.geteuid() == 0:
-        os.chown(folder, SOMEBODY, SOMEBODY)
+        os.chown(folder, UNPRIVILEGED_UID, UNPRIVILEGED_UID)
     try:
         shares = [[*options, "--share", f"{number}/{SHARES}"] for number in range(SHARES)]
         found = await asyncio.gather(*(_process(who, folder, share) for share in shares))

@@ -20,7 +20,7 @@ from toolreeve.core.errors import ExitStatus
 from toolreeve.core.visible import one_line
 
 if TYPE_CHECKING:
-    from toolreeve.sandbox.integrity.quarantine import Held, Quarantine
+    from toolreeve.sandbox.integrity.quarantine import Quarantine, QuarantinedPath
 
 YES = "Do not ask; needed where there is no terminal to ask on."
 COLUMNS = ("id", "time", "kind", "path", "reason")
@@ -126,7 +126,7 @@ async def _agreed(question: str, shown: str) -> bool:
     return False
 
 
-def _done(held: "Held", outcome: str, text: str) -> int:
+def _done(held: "QuarantinedPath", outcome: str, text: str) -> int:
     asyncio.run(_record(held, outcome))
     if current().json:
         say_json(_told(held) | {"outcome": outcome})
@@ -135,7 +135,7 @@ def _done(held: "Held", outcome: str, text: str) -> int:
     return ExitStatus.OK
 
 
-async def _record(held: "Held", outcome: str) -> None:
+async def _record(held: "QuarantinedPath", outcome: str) -> None:
     from toolreeve.cli.approvals import me
     from toolreeve.config.xdg import DATABASE
     from toolreeve.core.secrets.redactor import Redactor
@@ -160,12 +160,12 @@ def _unknown(name: str) -> int:
     return ExitStatus.NOT_FOUND
 
 
-def _told(held: "Held") -> dict[str, str]:
+def _told(held: "QuarantinedPath") -> dict[str, str]:
     at = datetime.fromtimestamp(held.time, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     return {"id": held.id, "time": at, "kind": held.kind, "path": one_line(held.path), "reason": one_line(held.reason)}
 
 
-def _facts(found: "Quarantine", held: "Held") -> Iterator[str]:
+def _facts(found: "Quarantine", held: "QuarantinedPath") -> Iterator[str]:
     told = _told(held)
     yield f"{told['path']} ({told['kind']})"
     yield f"  Why:   {told['reason']}"

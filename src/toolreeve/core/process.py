@@ -5,11 +5,24 @@ A request is complete: nothing of the runtime's own environment, descriptors or 
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 Network = Literal["none", "guarded", "host"]
 Stream = Literal["stdout", "stderr"]
 OnOutput = Callable[[Stream, bytes], None]
+
+
+class LimitSettings(NamedTuple):
+    """The settings that change the limits of a run, for messages; empty for a limit that no setting changes."""
+
+    memory_mb: str = "max_memory_mb"
+    cpu_seconds: str = "max_cpu_time_seconds"
+    file_size_mb: str = "max_file_size_mb"
+    open_files: str = "max_open_files"
+    processes: str = "max_processes"
+
+
+SANDBOX_SETTINGS = LimitSettings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +36,7 @@ class ProcessLimits:
     open_files: int = 100
     processes: int = 10
     output_kb: int = 1024
+    settings: LimitSettings = SANDBOX_SETTINGS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,8 +69,8 @@ class ProcessRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """The result of a run. `breach` names the limit that ended it, such as `memory 512 MB`; `sandbox` the tier it ran
-    in; `quarantined` has a sentence for each file it left that the host would obey, and where that was moved."""
+    """How it ended. `limit_hit` is the message for the limit that it ran into; `sandbox` the tier it ran in;
+    `quarantined` says, a sentence each, what it left for the host to obey and where that was put."""
 
     exit_code: int
     stdout: bytes
@@ -64,7 +78,7 @@ class Ended:
     truncated: bool
     sandbox: str
     seconds: float
-    breach: str | None = None
+    limit_hit: str | None = None
     quarantined: tuple[str, ...] = ()
 
 

@@ -1,5 +1,5 @@
-"""Where does it run? Programs run in a place that the kernel closes: what they may not touch is not there.
+"""Sandbox: programs run where the kernel shows them only what they may touch.
 
-The processes that hold such a place import only what stands in this folder and the standard library, so that they stay
-small; nothing is imported here.
+Supervisor, slots and reaper import only this package and the standard library, so that they stay small: nothing is
+imported here.
 """

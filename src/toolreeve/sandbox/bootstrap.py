@@ -1,4 +1,4 @@
-"""How does a small process of ours start quickly? As a Python with nothing but one module of this folder in it.
+"""Command line of a small Python process that runs one module of this package.
 
 It sees none of the environment, the user's site packages or the rest of the package: it needs none of them.
 """
@@ -6,7 +6,7 @@ It sees none of the environment, the user's site packages or the rest of the pac
 import os
 import sys
 
-# Such a process needs none of the package but this folder: a package of that name is made up around it.
+# A stand-in for the package `toolreeve`, so that its `__init__` and all it imports stay unloaded.
 _BOOT = """
 import sys, types
 package = types.ModuleType("toolreeve")
@@ -19,5 +19,5 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def small_python(module: str, *descriptors: int) -> list[str]:
-    """What runs `main` of the module with these numbers."""
+    """The command line that calls the module's `main` with these descriptors."""
     return [sys.executable, "-I", "-S", "-c", _BOOT.format(module=module), _PACKAGE, *map(str, descriptors)]

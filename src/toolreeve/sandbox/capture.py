@@ -1,4 +1,7 @@
-"""What did it say? The beginning of a stream up to a limit, in bounded memory; the rest is read and let go."""
+"""Output capture: keeps the beginning of a stream up to a limit.
+
+The rest is read and discarded: a program is never blocked by a full pipe.
+"""
 
 import asyncio
 import os
@@ -6,22 +9,25 @@ from collections.abc import Callable
 
 from toolreeve.core.process import OnOutput, Stream
 
-_AT_ONCE = 65536
+_CHUNK = 65536
 
 
 class Capture:
-    """Reads a pipe until its end. A program is never held up by a pipe that nobody empties."""
+    """Reads a pipe until its end."""
 
     __slots__ = ("_loop", "_name", "_on_end", "_on_output", "_pipe", "_room", "closed", "kept", "truncated")
 
     def __init__(self, name: Stream, limit: int, loop: asyncio.AbstractEventLoop, on_output: OnOutput | None) -> None:
         self.kept = bytearray()
         self.truncated = False
-        self._name, self._room, self._loop, self._on_output = name, limit, loop, on_output
+        self._name = name
+        self._room = limit
+        self._loop = loop
+        self._on_output = on_output
         self.closed = False
 
     def start(self, on_end: Callable[[], None]) -> int:
-        """Begin to read; the end to write to is the answer, and the caller's to close."""
+        """Begin to read. Returns the write end, which the caller closes."""
         self._on_end = on_end
         self._pipe, writing = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(self._pipe, False)
@@ -30,7 +36,7 @@ class Capture:
 
     def _read(self) -> None:
         try:
-            data = os.read(self._pipe, _AT_ONCE)
+            data = os.read(self._pipe, _CHUNK)
         except BlockingIOError:
             return
         if data:
@@ -49,7 +55,7 @@ class Capture:
                 self._on_output(self._name, data)
 
     def close(self) -> None:
-        """Let go of the pipe, whoever still holds its other end."""
+        """Close the pipe, even if a process still holds its write end."""
         if not self.closed:
             self.closed = True
             self._loop.remove_reader(self._pipe)

@@ -1,11 +1,11 @@
-"""Which paths may a command see and change? Drawn from the workspace, the request, and what every machine has.
+"""Layout: which paths a command may see and change, and its base environment.
 
 Pure but for asking which of the named paths exist. What is not named here does not exist for a command.
 """
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -44,11 +44,13 @@ SYSTEM = (
 )
 KERNEL = ("/proc", "/sys", "/dev")
 SEARCH_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+BASE_ENVIRONMENT: Mapping[str, str] = {"PATH": ":".join(SEARCH_PATH), "LANG": "C.UTF-8"}
+"""What every program needs; HOME and TMPDIR are the slot's own."""
 
 
 class CoveredPaths(NamedTuple):
-    """Paths below what commands may write that are hidden from them, and that they may not change. `contents` are what
-    some files show instead of their own."""
+    """Paths in writable roots that are hidden from commands, and those that they may not change. `contents` are the
+    bytes that some files show instead of their own."""
 
     hidden: Sequence[str] = ()
     guarded: Sequence[str] = ()
@@ -60,9 +62,9 @@ NOTHING = CoveredPaths()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """`readable` are toolchains beyond the system's; `protected` and `hidden` what no command changes or sees, wherever
-    it lies; `guards` the table that finds more of both in what commands may write. `git_identity` are settings of git
-    for every command."""
+    """`readable` are toolchains beyond the system's; `protected` and `hidden` are paths that no command changes or
+    sees, wherever they lie; `guards` is the table that finds more of both in writable roots. `git_identity` are git
+    settings for every command."""
 
     workspace: str
     may_write: bool = True
@@ -75,7 +77,7 @@ class Layout:
 
     @property
     def roots(self) -> tuple[str, ...]:
-        """What commands may change."""
+        """The directories that commands may change."""
         return (self.workspace, *self.writable)
 
     def table(self) -> GuardTable:
@@ -121,7 +123,7 @@ class Layout:
         return bool(self._writable(request))
 
     def neutral(self, tier: str, *, uid: int | None, counts: bool) -> Plan:
-        """A place that depends on this machine and on nothing in the workspace."""
+        """The plan of a sandbox that depends on this machine and on nothing in the workspace."""
         return Plan(
             tier=tier,
             network="inside",
@@ -138,21 +140,23 @@ class Layout:
         return [*request.writable] if request.private_directory else [*self.roots, *request.writable]
 
     def _real(self, path: str) -> str:
-        """Where a path leads. A link that commands can change must not decide what of the host they are shown."""
+        """A path without links. A link that commands can change must not decide what they see of the host."""
         links, end = follow(path)
         if end is None:
-            raise ToolError(ErrorCode.PATH_FORBIDDEN, f"{path!r} cannot be shown to a program: its links form a circle")
-        ours = [link for link in links if any(within(link, root) for root in self.roots)]
-        if ours and not within(end, self.workspace):
-            message = f"{path!r} cannot be shown to a program: {ours[0]!r} is a link that commands can change"
+            raise ToolError(
+                ErrorCode.PATH_FORBIDDEN, f"{path!r} cannot be mounted in the sandbox: its links form a loop"
+            )
+        changeable = [link for link in links if any(within(link, root) for root in self.roots)]
+        if changeable and not within(end, self.workspace):
+            message = f"{path!r} cannot be mounted in the sandbox: {changeable[0]!r} is a link that commands can change"
             raise ToolError(ErrorCode.PATH_FORBIDDEN, message, suggestions=(f"name {end!r} itself",))
         return end
 
 
 def _refuse_boundless(path: str) -> None:
-    """What holds everything, or the kernel's own files, cannot be shown in part."""
-    if path == "/" or any(within(path, place) for place in KERNEL):
-        message = f"{path!r} cannot be shown to a program: it is no bounded part of the files"
+    """The root and the kernel's file systems cannot be mounted in part."""
+    if path == "/" or any(within(path, kernel) for kernel in KERNEL):
+        message = f"{path!r} cannot be mounted in the sandbox: it holds the whole machine or kernel files"
         raise ToolError(ErrorCode.PATH_FORBIDDEN, message, suggestions=("name a directory further down",))
 
 
@@ -166,7 +170,7 @@ def _owner(path: str) -> tuple[int, int]:
 
 
 def _programs(names: Sequence[str]) -> dict[str, str]:
-    """Where each is found, and the file behind it."""
+    """The path of each program, and the real file behind it."""
     found: dict[str, str] = {}
     for name in names:
         path = shutil.which(name, path=":".join(SEARCH_PATH))

@@ -1,6 +1,6 @@
-"""Which limit ended it? Told by the kernel's own counts first, then by the signal, then by what the program said.
+"""Which limit stopped a command: kernel counters first, then the signal, then stderr.
 
-Only a program that failed met a limit; what it said counts only together with that.
+Only a command that failed reached a limit; its stderr counts only together with that.
 """
 
 import signal
@@ -23,35 +23,69 @@ class LimitEvidence(NamedTuple):
 
 
 def enforced(limits: ProcessLimits, evidence: LimitEvidence) -> str | None:
-    """The limit by which the kernel or the slot ended something."""
+    """The limit by which the kernel or the slot killed something, as a message."""
     code = evidence.exit_code
-    if evidence.memory or evidence.kind == b"M":
-        return f"memory {limits.memory_mb} MB"
-    if evidence.kind == b"C" or _died_of(code, signal.SIGXCPU) or (code and evidence.cpu_seconds >= limits.cpu_seconds):
-        return f"CPU time {limits.cpu_seconds} s"
-    if evidence.kind == b"P":
-        return f"processes {limits.processes}"
+    if evidence.memory:
+        return _memory(limits)
+    if found := killed_for(evidence.kind, limits):
+        return found
+    if _died_of(code, signal.SIGXCPU) or (code and evidence.cpu_seconds >= limits.cpu_seconds):
+        return _cpu_time(limits)
     if _died_of(code, signal.SIGXFSZ):
-        return f"file size {limits.file_size_mb} MB"
+        return _file_size(limits)
     return None
 
 
-def met(limits: ProcessLimits, evidence: LimitEvidence) -> str | None:
-    """The limit that a program which failed by itself ran into."""
+def killed_for(kind: bytes, limits: ProcessLimits) -> str | None:
+    """The limit by which the slot killed a command, from the kind of its report."""
+    match kind:
+        case b"M":
+            return _memory(limits)
+        case b"C":
+            return _cpu_time(limits)
+        case b"P":
+            return _processes(limits)
+        case _:
+            return None
+
+
+def suspected(limits: ProcessLimits, evidence: LimitEvidence) -> str | None:
+    """The limit that a command which failed by itself ran into, as a message."""
     if not evidence.exit_code:
         return None
-    said = evidence.stderr
-    if evidence.processes or b"Resource temporarily unavailable" in said or b"can't start new thread" in said:
-        return f"processes {limits.processes}"
-    if b"Too many open files" in said:
-        return f"open files {limits.open_files}"
-    if b"File too large" in said or b"File size limit exceeded" in said:
-        return f"file size {limits.file_size_mb} MB"
-    if b"Cannot allocate memory" in said or b"MemoryError" in said or b"out of memory" in said:
-        return f"memory {limits.memory_mb} MB"
+    stderr = evidence.stderr
+    if evidence.processes or b"Resource temporarily unavailable" in stderr or b"can't start new thread" in stderr:
+        return _processes(limits)
+    if b"Too many open files" in stderr:
+        return _reached(f"{limits.open_files} open files", limits.settings.open_files)
+    if b"File too large" in stderr or b"File size limit exceeded" in stderr:
+        return _file_size(limits)
+    if b"Cannot allocate memory" in stderr or b"MemoryError" in stderr or b"out of memory" in stderr:
+        return _memory(limits)
     return None
+
+
+def _memory(limits: ProcessLimits) -> str:
+    return _reached(f"{limits.memory_mb} MB of memory", limits.settings.memory_mb)
+
+
+def _cpu_time(limits: ProcessLimits) -> str:
+    return _reached(f"{limits.cpu_seconds} s of CPU time", limits.settings.cpu_seconds)
+
+
+def _processes(limits: ProcessLimits) -> str:
+    return _reached(f"{limits.processes} processes", limits.settings.processes)
+
+
+def _file_size(limits: ProcessLimits) -> str:
+    return _reached(f"{limits.file_size_mb} MB per file", limits.settings.file_size_mb)
+
+
+def _reached(amount: str, setting: str) -> str:
+    message = f"stopped: limit of {amount} reached"
+    return f"{message} ({setting})" if setting else message
 
 
 def _died_of(code: int, number: signal.Signals) -> bool:
-    """By itself, or as a child of a shell that tells so by its own exit code."""
+    """By itself, or as a child of a shell that reports it by its own exit code."""
     return code in (-number, SHELL_BASE + number)

@@ -1,26 +1,25 @@
-"""What do a yard, a slot and a minder tell the runtime? How a program began and ended, each in one short message."""
+"""Messages of supervisor, slot and reaper to the runtime: fixed-size structs."""
 
 import errno
 import struct
 
-ENDED = struct.Struct("=ciddQ?")
-"""Kind, wait status or error number, seconds of the user and of the system, greatest memory in KB, and whether the slot
-is as it was before.
+SLOT_REPORT = struct.Struct("=ciddQ?")
+"""Kind, wait status or errno, user and system seconds, peak memory in KB, and whether the slot can be used again.
 
-Kinds: X it ended, M, C and P it was ended for memory, CPU time and processes, F it could not be started.
+Kinds: X exited; M, C and P killed for memory, CPU time and processes; F failed to start.
 """
 
-MINDED = struct.Struct("=ci")
-"""Kind and number. S it runs, with its pid (and a pidfd beside it), F it could not be started, with the error number,
-X it has ended and nothing is left of it, with the wait status."""
+REAPER_REPORT = struct.Struct("=ci")
+"""Kind and number. S started, with its pid (and a pidfd attached); F failed to start, with the errno; X exited and
+nothing of it is left, with the wait status."""
 
 STDIN_CLOSED, TERMINATED = 0.5, 1.5
-"""Seconds that a server has to end by itself after its input was closed, and after it was told to."""
+"""Seconds that a server has to exit after its stdin was closed, and after SIGTERM."""
 
 SLOT, COVERED = b"slot", b"covered"
-"""What a yard answers when it did as it was asked; else, one of the following and the reason."""
-LACKING, PASSING = b"-", b"?"
-_LACKING = {
+"""Replies of a supervisor that did what was requested; otherwise one of the following marks and the reason."""
+UNSUPPORTED, TRANSIENT = b"-", b"?"
+_UNSUPPORTED_ERRORS = {
     errno.EPERM,
     errno.EACCES,
     errno.ENOSYS,
@@ -32,11 +31,11 @@ _LACKING = {
     errno.EUSERS,
     None,
 }
-"""What a kernel answers for what it does not have or does not give us. All else may be different a moment later."""
+"""Errors of a kernel that lacks a mechanism or denies it to us. Any other error may be gone on the next attempt."""
 
 
 def failure(problem: Exception) -> bytes:
-    """Why a place, a slot or a cover cannot be made: first whether the machine lacks something or it may pass."""
-    lacking = isinstance(problem, OSError) and problem.errno in _LACKING
-    mark = LACKING if lacking else PASSING
+    """Why a sandbox, slot or cover cannot be made, marked as unsupported by this machine or transient."""
+    is_unsupported = isinstance(problem, OSError) and problem.errno in _UNSUPPORTED_ERRORS
+    mark = UNSUPPORTED if is_unsupported else TRANSIENT
     return mark + f"{type(problem).__name__}: {problem}".encode()

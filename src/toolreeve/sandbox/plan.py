@@ -1,7 +1,7 @@
-"""What does a closed place consist of? The paths that exist in it and what may be done with each, as plain data.
+"""Sandbox plan: the paths that exist in it, and their use.
 
-It crosses from the runtime to the process that builds the place. Every path is absolute; where links lead to `sources`
-or to writable paths is settled here, and not asked again when they are mounted.
+Plain data that crosses from the runtime to the supervisor. Every path is absolute; links to `sources` or to writable
+paths are resolved here, and not again when they are mounted.
 """
 
 import json
@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 class Plan(NamedTuple):
     """`protected` paths, named by the operator, and `guarded` ones, found, lie in writable ones and stay as they are;
-    `hidden` ones are covered. `contents` are files that show these bytes, written as Latin-1, instead of their own.
+    `hidden` ones are covered. `contents` are files that show these bytes, encoded as Latin-1, instead of their own.
     `sources` are the real paths of those readable ones that are reached over links. `git_identity` is added to the
-    settings of git in the place.
+    git settings in the sandbox.
 
-    `programs` is None where every program of the system may run; else only these, by the name they are found under.
-    `scratch` is a directory of the host's for temporary files where the place has none of its own.
+    `programs` is None where every program of the system may run; else only these, by the path they are found at.
+    `scratch` is a directory of the host for temporary files where the sandbox has no mounts of its own.
     `uid` is what programs run as where the runtime is root, and `owner` whose files these then are; None elsewhere.
     """
 
@@ -43,10 +43,10 @@ class Plan(NamedTuple):
 
     @staticmethod
     def from_json(text: bytes) -> "Plan":
-        told: dict[str, Any] = json.loads(text)
+        fields: dict[str, Any] = json.loads(text)
         for name in ("readable", "writable", "protected", "guarded", "hidden", "owner"):
-            told[name] = tuple(told[name])
-        return Plan(**told)
+            fields[name] = tuple(fields[name])
+        return Plan(**fields)
 
 
 def within(path: str, root: str) -> bool:

@@ -1,6 +1,6 @@
-"""What does this kernel give? Each mechanism is tried in a process of its own, never guessed from a version.
+"""Probe of the kernel mechanisms: each is tried, never guessed from a version.
 
-`examine` is asked by the runtime and starts a small Python; the trials run in there, each in a fork that then ends.
+`examine` starts a small Python process, which runs each trial in a fork of its own.
 """
 
 import json
@@ -9,21 +9,13 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
 from toolreeve.sandbox import guarantees
+from toolreeve.sandbox.bootstrap import small_python
 from toolreeve.sandbox.kernel import cgroup, identity, landlock, mounts, seccomp, syscalls
 
-PATIENCE = 20
-_BOOT = """
-import sys, types
-package = types.ModuleType("toolreeve")
-package.__path__ = [sys.argv[1]]
-sys.modules["toolreeve"] = package
-from toolreeve.sandbox.probe import main
-main()
-"""
+TIMEOUT = 20
 
 
 class Mechanism(NamedTuple):
@@ -35,8 +27,8 @@ class Mechanism(NamedTuple):
     remedy: str
 
 
-def _apart(flags: int) -> None:
-    """As the yard goes apart: root without, others with a user namespace."""
+def _enter_namespaces(flags: int) -> None:
+    """As the supervisor does: root without, others with a user namespace."""
     if os.geteuid() == 0:
         syscalls.unshare(flags)
     else:
@@ -44,24 +36,24 @@ def _apart(flags: int) -> None:
 
 
 def _mounts() -> None:
-    _apart(syscalls.CLONE_NEWNS)
+    _enter_namespaces(syscalls.CLONE_NEWNS)
     syscalls.mount(None, "/", None, syscalls.MS_REC | syscalls.MS_PRIVATE)
     tree = syscalls.detached_tree("/usr")
     syscalls.set_mount(tree, syscalls.ATTR_RDONLY | syscalls.ATTR_NOSUID)
-    mounts.mount_temporary("/tmp", 1)  # noqa: S108  # in a namespace of the trial's own
+    mounts.mount_temporary("/tmp", 1)  # noqa: S108  # in the trial's own mount namespace
     syscalls.attach_tree(tree, "/tmp")  # noqa: S108
 
 
 def _processes() -> None:
-    _apart(syscalls.CLONE_NEWPID | syscalls.CLONE_NEWNS)
+    _enter_namespaces(syscalls.CLONE_NEWPID | syscalls.CLONE_NEWNS)
     syscalls.mount(None, "/", None, syscalls.MS_REC | syscalls.MS_PRIVATE)
-    if problem := _tried(lambda: mounts.mount_processes("/proc")):
+    if problem := _try(lambda: mounts.mount_processes("/proc")):
         raise OSError(problem)
 
 
 def _mapped() -> None:
     if os.geteuid() != 0:
-        raise OSError("only for root; an ordinary user needs none")
+        raise OSError("only root can use it; other users do not need it")
     mapping = identity.mapping_namespace((0, 0), 2_000_000_000)
     syscalls.unshare(syscalls.CLONE_NEWNS)
     syscalls.set_mount(syscalls.detached_tree("/var"), 0, mapping)
@@ -76,19 +68,19 @@ def _landlock() -> None:
         os.listdir("/etc")
     except PermissionError:
         return
-    raise OSError("it was accepted but does not hold")
+    raise OSError("accepted by the kernel, but not enforced")
 
 
 def _filter() -> None:
     if not syscalls.KNOWN_MACHINE:
-        raise OSError("the system calls of this kind of machine are not known")
+        raise OSError("the system calls of this CPU architecture are not known")
     syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
     seccomp.enforce(seccomp.assemble(network="none"))
     try:
         socket.socket(socket.AF_INET).close()
     except OSError:
         return
-    raise OSError("it was accepted but does not hold")
+    raise OSError("accepted by the kernel, but not enforced")
 
 
 def _inotify() -> None:
@@ -99,7 +91,7 @@ def _inotify() -> None:
 
 
 def _groups() -> None:
-    """Tried by the runtime itself: a group is divided only by a process that is alone in it."""
+    """Tried by the runtime itself: only a process that is alone in a group can divide it."""
 
 
 TRIALS: tuple[tuple[str, Callable[[], object], str, str], ...] = (
@@ -109,59 +101,75 @@ TRIALS: tuple[tuple[str, Callable[[], object], str, str], ...] = (
         "isolation for an ordinary user",
         "sysctl user.max_user_namespaces=1000 (Ubuntu: kernel.apparmor_restrict_unprivileged_userns=0)",
     ),
-    ("mount namespace", _mounts, "what is not allowed does not exist", "Linux 5.12 or later, and the right to unshare"),
-    ("process namespace", _processes, "everything ends with its command", "an unmasked /proc (containers mask it)"),
+    (
+        "mount namespace",
+        _mounts,
+        "paths that are not allowed do not exist",
+        "Linux 5.12 or later, and the right to unshare",
+    ),
+    (
+        "process namespace",
+        _processes,
+        "all processes of a command end with it",
+        "an unmasked /proc (containers mask it)",
+    ),
     (
         "network namespace",
-        lambda: _apart(syscalls.CLONE_NEWNET),
+        lambda: _enter_namespaces(syscalls.CLONE_NEWNET),
         "no network, or only the proxy",
         "the right to unshare",
     ),
-    ("ipc namespace", lambda: _apart(syscalls.CLONE_NEWIPC), "no shared memory with others", "the right to unshare"),
+    (
+        "ipc namespace",
+        lambda: _enter_namespaces(syscalls.CLONE_NEWIPC),
+        "no shared memory with others",
+        "the right to unshare",
+    ),
     ("mapped mounts", _mapped, "commands of root are not root", "a file system that maps ids: ext4, xfs, btrfs, tmpfs"),
     ("Landlock", _landlock, "a second wall around files", "Linux 5.13 or later, with lsm=landlock at boot"),
     ("seccomp", _filter, "dangerous system calls are refused", "Linux with seccomp filters on x86-64 or ARM64"),
-    ("control groups", _groups, "memory and processes counted together", guarantees.DELEGATE),
-    ("inotify limit", _inotify, "a command leaves its user some", "a /proc/sys that is not mounted read-only"),
-    ("pidfd", lambda: os.close(os.pidfd_open(os.getpid())), "a command is ended at once", "Linux 5.3 or later"),
+    ("control groups", _groups, "memory and processes counted per command", guarantees.DELEGATE),
+    (
+        "inotify limit",
+        _inotify,
+        "a command cannot use up the user's instances",
+        "a /proc/sys that is not mounted read-only",
+    ),
+    ("pidfd", lambda: os.close(os.pidfd_open(os.getpid())), "a command is killed at once", "Linux 5.3 or later"),
 )
 
 
-def _tried(act: Callable[[], object]) -> str:
-    """What is wrong with it; nothing if it works. In a fork, for most trials cannot be taken back."""
-    told, telling = os.pipe()
+def _try(act: Callable[[], object]) -> str:
+    """The problem, or nothing if it works. In a fork, because most trials cannot be undone."""
+    reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
             act()
-            os.write(telling, b"+")
+            os.write(writing, b"+")
         except BaseException as problem:
-            os.write(telling, str(problem).encode()[:300] or b"failed")
+            os.write(writing, str(problem).encode()[:300] or b"failed")
         os._exit(0)
-    os.close(telling)
-    answer = os.read(told, 400).decode(errors="replace")
-    os.close(told)
+    os.close(writing)
+    answer = os.read(reading, 400).decode(errors="replace")
+    os.close(reading)
     os.waitpid(pid, 0)
-    return "" if answer == "+" else answer or "the trial died"
+    if answer == "+":
+        return ""
+    return answer or "the trial was killed"
 
 
 def main() -> None:
-    found = {name: _tried(act) for name, act, _, _ in TRIALS if act is not _groups}
+    found = {name: _try(act) for name, act, _, _ in TRIALS if act is not _groups}
     print(json.dumps(found | {"landlock version": landlock.version()}))
 
 
 def examine() -> tuple[list[Mechanism], int]:
-    """All mechanisms, and the version of Landlock. Where no trial can be made, that is every one's problem."""
+    """All mechanisms, and the version of Landlock. Where no trial can run, each mechanism has that problem."""
     try:
-        said = subprocess.run(
-            [sys.executable, "-I", "-S", "-c", _BOOT, str(Path(__file__).parent.parent)],
-            capture_output=True,
-            timeout=PATIENCE,
-            check=True,
-            env={},
-        ).stdout
+        output = subprocess.run(small_python("probe"), capture_output=True, timeout=TIMEOUT, check=True, env={}).stdout
         groups = cgroup.find()
-        found = {"control groups": groups if isinstance(groups, str) else "", **json.loads(said)}
+        found = {"control groups": groups if isinstance(groups, str) else "", **json.loads(output)}
     except (OSError, subprocess.SubprocessError, ValueError) as problem:
         found = {name: f"could not be tried on {sys.platform}: {type(problem).__name__}" for name, *_ in TRIALS}
     mechanisms = [Mechanism(name, found[name], use, remedy) for name, _, use, remedy in TRIALS]

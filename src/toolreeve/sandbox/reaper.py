@@ -1,7 +1,7 @@
-"""Who sees to it that a server leaves nothing behind? Its minder: a process that starts it and outlives all it started.
+"""Reaper: the parent of one MCP server, which outlives everything it started.
 
-When the server ends, when the runtime lets go, or when the runtime is gone in whatever manner, everything that came of
-the server is ended, also what has left its session. The server's streams are its own: nothing passes through here.
+When the server exits, when the runtime lets go, or when the runtime is gone in whatever manner, every descendant of the
+server is killed, also those that left its session. The server's streams are its own: nothing passes through here.
 """
 
 import contextlib
@@ -15,79 +15,74 @@ import time
 
 from toolreeve.sandbox import process_tree
 from toolreeve.sandbox.kernel import syscalls
-from toolreeve.sandbox.messages import MINDED, STDIN_CLOSED, TERMINATED
-
-_IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
+from toolreeve.sandbox.messages import REAPER_REPORT, STDIN_CLOSED, TERMINATED
 
 
-def main(line: int, order: int) -> None:
+def main(control: int, order: int) -> None:
     """Started with the server's streams as its own, one end of a socket, and a file that says what to start."""
-    runtime = socket.socket(fileno=line)
+    runtime = socket.socket(fileno=control)
     runtime.set_inheritable(False)
     try:
-        life = os.pidfd_open(os.getppid())
+        runtime_pidfd = os.pidfd_open(os.getppid())
         syscalls.prctl(syscalls.PR_SET_CHILD_SUBREAPER, 1)
         syscalls.prctl(syscalls.PR_SET_DUMPABLE, 0)
-        woken = _wake_for_children()
+        wakeup = _wake_for_children()
         pid = _spawn(order)
     except (OSError, ValueError) as problem:
-        _tell(runtime, b"F", getattr(problem, "errno", None) or errno.EINVAL)
+        _report(runtime, b"F", getattr(problem, "errno", None) or errno.EINVAL)
         os._exit(1)
     try:
-        _let_go_of_streams()
-        _tell(runtime, b"S", pid, os.pidfd_open(pid))
-        status = Reaper(pid, runtime, life, woken).mind()
+        _release_streams()
+        _report(runtime, b"S", pid, os.pidfd_open(pid))
+        status = Reaper(pid, runtime, runtime_pidfd, wakeup).wait()
     finally:
-        process_tree.end_descendants()
-    _tell(runtime, b"X", status)
+        process_tree.kill_descendants()
+    _report(runtime, b"X", status)
     os._exit(0)
 
 
-def _tell(runtime: socket.socket, kind: bytes, number: int, *descriptors: int) -> None:
-    with contextlib.suppress(OSError):  # nobody is left to be told
-        socket.send_fds(runtime, [MINDED.pack(kind, number)], descriptors)
+def _report(runtime: socket.socket, kind: bytes, number: int, *descriptors: int) -> None:
+    with contextlib.suppress(OSError):  # the runtime may be gone
+        socket.send_fds(runtime, [REAPER_REPORT.pack(kind, number)], descriptors)
     for descriptor in descriptors:
         os.close(descriptor)
 
 
 def _wake_for_children() -> int:
-    """Readable whenever a child has ended."""
-    woken, waking = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-    signal.set_wakeup_fd(waking, warn_on_full_buffer=False)
+    """A descriptor that becomes readable whenever a child has exited."""
+    reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
-    return woken
+    return reading
 
 
 def _spawn(order: int) -> int:
     with open(order, "rb") as file:
-        told = json.load(file)
-    argv, environment = told["argv"], told["environment"]
-    if told["directory"]:
-        os.chdir(told["directory"])
+        request = json.load(file)
+    argv = request["argv"]
+    environment = request["environment"]
+    if request["directory"]:
+        os.chdir(request["directory"])
     return os.posix_spawn(
-        _found(argv[0], environment.get("PATH", "")),
+        process_tree.find_program(argv[0], environment.get("PATH", "")),
         argv,
         environment,
         setsid=True,
         setsigmask=(),
-        setsigdef=(*_IGNORED_BY_PYTHON, signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGCHLD),
+        setsigdef=(
+            *process_tree.IGNORED_BY_PYTHON,
+            signal.SIGHUP,
+            signal.SIGINT,
+            signal.SIGTERM,
+            signal.SIGCHLD,
+        ),
     )
 
 
-def _found(program: str, path: str) -> str:
-    if "/" in program:
-        return program
-    for folder in path.split(":"):
-        candidate = f"{folder}/{program}"
-        if folder and os.access(candidate, os.X_OK) and not os.path.isdir(candidate):
-            return candidate
-    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), program)
-
-
-def _let_go_of_streams() -> None:
-    """The server's streams must close when it closes them."""
+def _release_streams() -> None:
+    """The server's streams must close when the server closes them."""
     os.chdir("/")
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in range(3):
@@ -96,42 +91,43 @@ def _let_go_of_streams() -> None:
 
 
 class Reaper:
-    """Waits for the server's end, and brings it about once the runtime has let go."""
+    """Waits for the server to exit, and makes it exit once the runtime has let go."""
 
-    def __init__(self, pid: int, runtime: socket.socket, life: int, woken: int) -> None:
-        self._pid, self._woken = pid, woken
-        self._letting_go = (runtime.fileno(), life)
-        self._awaited = select.poll()
-        for descriptor in (*self._letting_go, woken):
-            self._awaited.register(descriptor, select.POLLIN)
+    def __init__(self, pid: int, runtime: socket.socket, runtime_pidfd: int, wakeup: int) -> None:
+        self._pid = pid
+        self._wakeup = wakeup
+        self._runtime = (runtime.fileno(), runtime_pidfd)
+        self._poll = select.poll()
+        for descriptor in (*self._runtime, wakeup):
+            self._poll.register(descriptor, select.POLLIN)
 
-    def mind(self) -> int:
+    def wait(self) -> int:
         """The server's wait status."""
-        ways = [(TERMINATED, signal.SIGTERM), (None, signal.SIGKILL)]
+        escalation = [(TERMINATED, signal.SIGTERM), (None, signal.SIGKILL)]
         deadline: float | None = None
         while True:
-            heard = self._wait(deadline)
+            ready = self._wait_until(deadline)
             if (status := self._collect()) is not None:
                 return status
-            if deadline is None and heard.intersection(self._letting_go):
-                for descriptor in self._letting_go:
-                    self._awaited.unregister(descriptor)
+            if deadline is None and ready.intersection(self._runtime):
+                for descriptor in self._runtime:
+                    self._poll.unregister(descriptor)
                 deadline = time.monotonic() + STDIN_CLOSED
             elif deadline is not None and time.monotonic() >= deadline:
-                patience, number = ways.pop(0)
+                grace, number = escalation.pop(0)
                 self._signal(number)
-                deadline = None if patience is None else time.monotonic() + patience
+                deadline = None if grace is None else time.monotonic() + grace
 
-    def _wait(self, deadline: float | None) -> set[int]:
-        patience = None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000 + 1
-        heard = {descriptor for descriptor, _ in self._awaited.poll(patience)}
-        if self._woken in heard:
+    def _wait_until(self, deadline: float | None) -> set[int]:
+        timeout = None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000 + 1
+        ready = {descriptor for descriptor, _ in self._poll.poll(timeout)}
+        if self._wakeup in ready:
             with contextlib.suppress(BlockingIOError):
-                os.read(self._woken, 4096)
-        return heard
+                os.read(self._wakeup, 4096)
+        return ready
 
     def _collect(self) -> int | None:
-        """Whatever has ended, orphans that became ours too; the server's status when it is among them."""
+        """Reap all that exited, adopted orphans too; the server's status when it is among them."""
         with contextlib.suppress(ChildProcessError):
             while True:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -142,7 +138,7 @@ class Reaper:
         return None
 
     def _signal(self, number: signal.Signals) -> None:
-        """The server with its group; it has not been waited for, so both are still its own."""
+        """The server and its group; it has not been waited for, so both ids are still its own."""
         for send in (os.killpg, os.kill):
             with contextlib.suppress(OSError):
                 send(self._pid, number)

@@ -1,7 +1,7 @@
-"""`Sandbox` runs programs in places that the kernel closes: it is what `Context.processes` stands for.
+"""`Sandbox`: runs programs in kernel sandboxes, the `Processes` of every tool.
 
-A place is built when the first program needs it and shared by all that need the same. All are of the one tier that the
-machine gives. Before, while and after a command runs, what must be covered is.
+A session is built when the first program needs it and shared by all that need the same. All are of the one tier that
+the machine supports. Before, while and after a command runs, all paths that must be covered are.
 """
 
 import asyncio
@@ -13,14 +13,13 @@ from typing import Any
 
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.process import Ended, OnOutput, ProcessRequest
-from toolreeve.sandbox.command import NEVER_STARTED, CommandOutcome, ConfinedCommand
-from toolreeve.sandbox.command_result import ended
-from toolreeve.sandbox.environment import BASE
+from toolreeve.sandbox.command import ConfinedCommand
+from toolreeve.sandbox.command_result import NEVER_STARTED, CommandOutcome, build_result
 from toolreeve.sandbox.integrity.monitor import IntegrityMonitor
 from toolreeve.sandbox.integrity.neutral_git import GitCovers
 from toolreeve.sandbox.integrity.quarantine import Quarantine
 from toolreeve.sandbox.launch import Unavailable
-from toolreeve.sandbox.layout import CoveredPaths, Layout
+from toolreeve.sandbox.layout import BASE_ENVIRONMENT, CoveredPaths, Layout
 from toolreeve.sandbox.proxy.server import proxy_environment
 from toolreeve.sandbox.service import Service
 from toolreeve.sandbox.session import SandboxSession
@@ -35,104 +34,106 @@ NO_COVERS = GitCovers()
 
 
 class Sandbox:
-    """`serve` carries what comes to the listener of a guarded network; without it, no program can ask for one."""
+    """`serve` accepts connections on the listener of a guarded network; without it, no program can ask for one."""
 
     def __init__(
         self,
-        grounds: Layout,
+        layout: Layout,
         strictness: Strictness,
         serve: Serve | None = None,
         quarantine: Quarantine | None = None,
     ) -> None:
-        self._grounds, self._strictness, self._serve = grounds, strictness, serve
-        self._builder = Builder(grounds, strictness)
-        self._upkeep = IntegrityMonitor(grounds.table(), self._cover, quarantine)
+        self._layout = layout
+        self._strictness = strictness
+        self._serve = serve
+        self._builder = Builder(layout, strictness)
+        self._monitor = IntegrityMonitor(layout.table(), self._cover, quarantine)
         self._sessions: dict[tuple[object, ...], SandboxSession] = {}
         self._serving: dict[SandboxSession, asyncio.Task[None]] = {}
         self._building = asyncio.Lock()
-        self._nothing = -1
-        self._reason = ""
+        self._devnull = -1
+        self._last_failure = ""
         self._trimming: asyncio.TimerHandle | None = None
 
     @property
     def unwatched(self) -> str:
-        """What is not noticed at once when it is made or replaced, and why; empty when everything is."""
-        return self._upkeep.incomplete
+        """Which paths are not noticed at once when they are made or replaced, and why; empty when all are."""
+        return self._monitor.incomplete
 
     async def run(self, request: ProcessRequest, on_output: OnOutput | None = None) -> Ended:
         self._check(request)
         await self._prepare()
-        watched = self._begin(request)
+        run_id = self._begin(request)
         notices: tuple[str, ...] = ()
         try:
             session, outcome = await self._try(request, on_output)
-            if outcome is None or outcome.kind == NEVER_STARTED:  # its place died before: another one is built
+            if outcome is None or outcome.kind == NEVER_STARTED:  # the session died before: another one is built
                 session, outcome = await self._try(request, on_output)
         finally:
-            if watched is not None:
-                notices = await self._upkeep.end(watched, request.call)
+            if run_id is not None:
+                notices = await self._monitor.end(run_id, request.call)
         if outcome is None:
-            raise ToolError(ErrorCode.TOOL_EXEC, f"the sandbox does not hold: {self._reason}")
+            raise _unavailable(self._last_failure)
         tier = session.plan.tier if self._strictness.confined else "none"
-        return ended(request, outcome, tier, (*self._upkeep.take_notices(), *notices))
+        return build_result(request, outcome, tier, (*self._monitor.take_notices(), *notices))
 
     async def start(self, request: ProcessRequest, streams: Sequence[int]) -> Service:
-        """A program that stays, on descriptors for its input, output and errors that remain the caller's to close.
+        """A long-running program, on descriptors for stdin, stdout and stderr that the caller closes.
 
-        Its time is not limited. Raises ToolError as `run` does.
+        It has no timeout. Raises ToolError as `run` does.
         """
         self._check(request)
         await self._prepare()
         session = await self._session(request)
         environment = _environment(session, request)
-        watched = self._begin(request, lasting=True)
+        run_id = self._begin(request, is_service=True)
         session.busy += 1
         session.lent += 1
-        part = partial(self._part, session, watched)
+        on_end = partial(self._service_ended, session, run_id)
         try:
-            await session.covered()
-            running = Service(session, await slot_for(session, request), part)
-            self._upkeep.ready()
-            running.start(request, environment, streams)
+            await session.wait_covered()
+            service = Service(session, await slot_for(session, request), on_end)
+            self._monitor.ready()
+            service.start(request, environment, streams)
         except Unavailable as problem:
-            part()
-            raise ToolError(ErrorCode.TOOL_EXEC, f"the sandbox does not hold: {problem}") from None
+            on_end()
+            raise _unavailable(str(problem)) from None
         except BaseException:
-            part()
+            on_end()
             raise
-        return running
+        return service
 
     async def _prepare(self) -> None:
-        """Before the first command everything is looked through once. Raises ToolError if not all can be hidden."""
-        if self._strictness.confined and not self._upkeep.started:
+        """Before the first command all roots are walked once. Raises ToolError if not everything can be covered."""
+        if self._strictness.confined and not self._monitor.started:
             async with self._building:
-                if not self._upkeep.started:
-                    await self._upkeep.start()
-        self._upkeep.look()
-        if excess := self._upkeep.excess:
+                if not self._monitor.started:
+                    await self._monitor.start()
+        self._monitor.check()
+        if excess := self._monitor.excess:
             raise ToolError(ErrorCode.LIMIT, excess)
 
-    def _begin(self, request: ProcessRequest, *, lasting: bool = False) -> int | None:
-        """None for a command that can change nothing which is guarded."""
-        if self._strictness.confined and self._grounds.is_written_by(request):
-            return self._upkeep.begin(lasting=lasting)
+    def _begin(self, request: ProcessRequest, *, is_service: bool = False) -> int | None:
+        """None for a command that cannot change any guarded path."""
+        if self._strictness.confined and self._layout.is_written_by(request):
+            return self._monitor.begin(is_service=is_service)
         return None
 
     async def _try(
         self, request: ProcessRequest, on_output: OnOutput | None
     ) -> tuple[SandboxSession, CommandOutcome | None]:
-        """No outcome where no slot could be had."""
+        """No outcome where no slot was available."""
         session = await self._session(request)
         environment = _environment(session, request)
         session.busy += 1
         try:
-            await session.covered()
+            await session.wait_covered()
             slot = await slot_for(session, request)
-            self._upkeep.ready()
+            self._monitor.ready()
             command = ConfinedCommand(session, slot, on_output, request.limits)
-            return session, await command.run(request, environment, self._nothing)
+            return session, await command.run(request, environment, self._devnull)
         except Unavailable as problem:
-            self._reason = str(problem)
+            self._last_failure = str(problem)
             return session, None
         finally:
             session.busy -= 1
@@ -144,19 +145,19 @@ class Sandbox:
             if session.alive:
                 session.cover(found.hidden, found.guarded)
 
-    def _part(self, session: SandboxSession, watched: int | None) -> None:
+    def _service_ended(self, session: SandboxSession, run_id: int | None) -> None:
         session.busy -= 1
         session.lent -= 1
-        if watched is not None:
-            self._upkeep.end_later(watched)
+        if run_id is not None:
+            self._monitor.end_later(run_id)
 
     def _check(self, request: ProcessRequest) -> None:
         if request.network == "guarded" and self._serve is None:
             raise ToolError(ErrorCode.PERMISSION, "network: guarded needs the guarding proxy, which is not running")
         if request.allowed_programs and os.path.basename(request.argv[0]) not in request.allowed_programs:
             allowed = ", ".join(request.allowed_programs)
-            raise ToolError(ErrorCode.CMD_NOT_ALLOWED, f"{request.argv[0]!r} is not among the allowed: {allowed}")
-        if not request.private_directory and not self._grounds.contains(request.directory):
+            raise ToolError(ErrorCode.CMD_NOT_ALLOWED, f"{request.argv[0]!r} is not in allowed_commands: {allowed}")
+        if not request.private_directory and not self._layout.contains(request.directory):
             raise ToolError(ErrorCode.PATH_FORBIDDEN, f"{request.directory!r} lies outside the workspace")
 
     async def _session(self, request: ProcessRequest) -> SandboxSession:
@@ -177,27 +178,28 @@ class Sandbox:
             request.private_directory,
             request.read_only,
             request.allowed_programs,
-            self._upkeep.neutral() if request.neutral_git else NO_COVERS,
+            self._monitor.neutral() if request.neutral_git else NO_COVERS,
         )
 
     async def _build(self, request: ProcessRequest) -> SandboxSession:
         self._make_room()
-        if self._nothing < 0:
-            self._nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-        found = self._upkeep.found()
-        neutral = self._upkeep.neutral() if request.neutral_git else NO_COVERS
+        if self._devnull < 0:
+            self._devnull = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        found = self._monitor.found()
+        neutral = self._monitor.neutral() if request.neutral_git else NO_COVERS
         shown = CoveredPaths((*found.hidden, *neutral.hidden), found.guarded, neutral.contents)
         session = await self._builder.build(request, shown)
-        self._upkeep.covered(found, apart=session.apart)
-        later = self._upkeep.found()
-        if later != found:  # what happened while it was being built
+        if session.has_namespaces:
+            self._monitor.note_covered(found)
+        later = self._monitor.found()
+        if later != found:  # paths changed while the session was being built
             session.cover(later.hidden, later.guarded)
         if session.listener is not None and self._serve is not None:
             self._serving[session] = asyncio.create_task(self._serve(session.listener))
         return session
 
     def _make_room(self) -> None:
-        """Places that nobody is in go, oldest first: those that ended, and those beyond what is kept."""
+        """Close sessions without commands, oldest first: those that died, and those beyond the most that are kept."""
         for key, session in list(self._sessions.items()):
             if not session.busy and (not session.alive or len(self._sessions) >= _MOST_SESSIONS):
                 self._close(session)
@@ -217,21 +219,25 @@ class Sandbox:
     async def close(self) -> None:
         if self._trimming is not None:
             self._trimming.cancel()
-        await self._upkeep.close()
+        await self._monitor.close()
         serving = list(self._serving.values())
         for session in self._sessions.values():
             self._close(session)
         self._sessions.clear()
         await asyncio.gather(*serving, return_exceptions=True)
-        if self._nothing >= 0:
-            os.close(self._nothing)
-            self._nothing = -1
+        if self._devnull >= 0:
+            os.close(self._devnull)
+            self._devnull = -1
+
+
+def _unavailable(reason: str) -> ToolError:
+    return ToolError(ErrorCode.TOOL_EXEC, f"the sandbox failed: {reason}")
 
 
 def _environment(session: SandboxSession, request: ProcessRequest) -> Mapping[str, str]:
     if request.network != "guarded":
-        return BASE
-    if not session.apart:
-        message = "network: guarded needs a network namespace, which this machine does not give (toolreeve doctor)"
+        return BASE_ENVIRONMENT
+    if not session.has_namespaces:
+        message = "network: guarded needs a network namespace, which this machine does not support (toolreeve doctor)"
         raise ToolError(ErrorCode.PERMISSION, message)
-    return {**BASE, **proxy_environment()}
+    return {**BASE_ENVIRONMENT, **proxy_environment()}

@@ -1,21 +1,23 @@
 """Temporary folders of a slot, empty for each command.
 
 Nothing that one command leaves in them may be found by the next. What cannot be removed quickly is not removed at all:
-the slot goes, and the kernel frees its folders.
+the slot is dropped, and the kernel frees its folders.
 """
 
+import errno
+import itertools
 import os
-from collections.abc import Collection, Mapping
+import stat
+import sys
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
-from toolreeve.sandbox import process_tree
-
-_QUICKLY = 2000
-"""Entries that are removed one by one; a new slot is cheaper than more."""
+_MOST_REMOVED = 2000
+"""Entries that are removed one by one; for more, a new slot is cheaper."""
 
 
-class _State(NamedTuple):
-    """Of a folder: it changes with its entries, its rights and its attributes."""
+class _FolderState(NamedTuple):
+    """Changes whenever the folder's entries, mode or attributes do."""
 
     mode: int
     changed: int
@@ -23,9 +25,10 @@ class _State(NamedTuple):
 
 
 class Scratch:
-    """`folders` with the names in each that stay. `home` and `work` are two of them, `temporary` is $TMPDIR.
+    """`folders` maps each folder to the names in it that stay. `home` and `work` are two of them, `temporary` is
+    $TMPDIR.
 
-    `mounted`: each is a tmpfs of its own, where the size of a folder tells how many entries it has.
+    `mounted`: each is its own tmpfs, where the size of a folder grows with the number of its entries.
     """
 
     def __init__(
@@ -37,24 +40,60 @@ class Scratch:
         self._mounted = mounted
         self._first = {path: self._state(path) for path in folders}
 
-    def _state(self, path: str) -> _State:
+    def _state(self, path: str) -> _FolderState:
         found = os.stat(path)
         entries = found.st_size if self._mounted else len(os.listdir(path))
-        return _State(found.st_mode, found.st_ctime_ns, entries)
+        return _FolderState(found.st_mode, found.st_ctime_ns, entries)
 
     def renew(self) -> bool:
-        """Empty what is not empty. False where the slot must not be used again."""
+        """Empty the folders. False where the slot must not be used again."""
         try:
             return all(self._renew(path, first) for path, first in self._first.items())
         except OSError:
             return False
 
-    def _renew(self, path: str, first: _State) -> bool:
+    def _renew(self, path: str, first: _FolderState) -> bool:
         found = self._state(path)
         if found == first:
             return True
         if found.mode != first.mode or os.listxattr(path):
             return False
-        process_tree.wipe(path, keep=self._folders[path], most=_QUICKLY)
+        wipe(path, keep=self._folders[path], most=_MOST_REMOVED)
         self._first[path] = self._state(path)
         return self._first[path].entries == first.entries
+
+
+def wipe(folder: str, *, keep: Collection[str] = (), most: int | None = None) -> None:
+    """Remove everything in a folder but `keep`, whatever the modes, the depth and the length of paths in it.
+
+    Raises OSError where something cannot be removed, or where there are more than `most` entries.
+    """
+    top = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    left = itertools.count(most or sys.maxsize, -1)
+    try:
+        while names := [name for name in os.listdir(top) if name not in keep]:
+            for name in names:
+                _remove(top, name, left)
+    finally:
+        os.close(top)
+
+
+def _remove(top: int, name: str, left: Iterator[int]) -> None:
+    """Nested folders are moved to the top, so that depth costs nothing."""
+    if next(left) <= 0:
+        raise OSError(errno.E2BIG, "too many entries to remove")
+    if not stat.S_ISDIR(os.stat(name, dir_fd=top, follow_symlinks=False).st_mode):
+        os.unlink(name, dir_fd=top)
+        return
+    os.chmod(name, stat.S_IRWXU, dir_fd=top)
+    folder = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=top)
+    try:
+        for inner in os.listdir(folder):
+            if stat.S_ISDIR(os.stat(inner, dir_fd=folder, follow_symlinks=False).st_mode):
+                os.chmod(inner, stat.S_IRWXU, dir_fd=folder)
+                os.rename(inner, f".removed-{os.urandom(8).hex()}", src_dir_fd=folder, dst_dir_fd=top)
+            else:
+                _remove(folder, inner, left)
+    finally:
+        os.close(folder)
+    os.rmdir(name, dir_fd=top)

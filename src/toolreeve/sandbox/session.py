@@ -1,11 +1,12 @@
-"""How does the runtime hold a closed place? A session: a yard, and the slots in it that wait for commands.
+"""Sandbox session: one supervisor and the pool of its slots.
 
-A slot in which anything had to be killed is never used again. Whoever takes a slot gives it back or drops it.
+A slot in which anything had to be killed is never used again. A caller that takes a slot gives it back or drops it.
 """
 
 import asyncio
 import contextlib
 import itertools
+import json
 import os
 import shutil
 import signal
@@ -13,47 +14,53 @@ import socket
 import tempfile
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from toolreeve.sandbox.kernel.cgroup import Bases, ControlGroup
 from toolreeve.sandbox.kernel.rlimits import KernelLimits
-from toolreeve.sandbox.launch import BUFFER, Launch, Unavailable, launch, unavailable
+from toolreeve.sandbox.launch import BUFFER, SupervisorProcess, Unavailable, launch, unavailable
 from toolreeve.sandbox.messages import COVERED, SLOT
 from toolreeve.sandbox.plan import Plan
 
 _COMMANDS_EACH = 500
-_REMAINS = 64 << 20
-_REMOVALS, _REMOVE_EVERY = 100, 0.002
-_COVERS_EACH = 30  # two longest paths for each fit into a message
-_ENDED = "the yard ended"
+_MOST_REMAINING = 64 << 20
+_REMOVALS = 100
+_REMOVE_EVERY = 0.002
+_LARGEST_REQUEST = 1 << 17  # of the JSON of paths to cover; a supervisor takes twice as much
+_ENDED = "the supervisor exited"
 _names = itertools.count()
 
 
-Kind = tuple[str, KernelLimits]
-"""What tells slots of a session apart: their network, and the limits that were set when they were locked."""
+SlotKind = tuple[str, KernelLimits]
+"""What distinguishes the slots of a session: their network, and the limits that were set when they were locked."""
 
 
 class SlotHandle:
-    """One process that starts programs, one at a time. `apart`: it has namespaces of its own."""
+    """A slot process, which runs one command at a time. `pidfd` is its init's, or its own without namespaces."""
 
-    __slots__ = ("answer", "apart", "commands", "dead", "group", "kind", "pidfd", "used")
+    __slots__ = ("commands", "group", "has_namespaces", "is_dead", "kind", "pidfd", "report", "uses")
 
-    def __init__(self, commands: int, pidfd: int, kind: Kind, group: ControlGroup | None, *, apart: bool) -> None:
+    def __init__(
+        self, commands: int, pidfd: int, kind: SlotKind, group: ControlGroup | None, *, has_namespaces: bool
+    ) -> None:
         self.commands = socket.socket(fileno=commands)
         self.commands.setblocking(False)  # noqa: FBT003
         self.commands.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER)
-        self.pidfd, self.kind, self.group, self.apart = pidfd, kind, group, apart
-        self.answer: asyncio.Future[bytes] | None = None
-        self.used = 0
-        self.dead = False
+        self.pidfd = pidfd
+        self.kind = kind
+        self.group = group
+        self.has_namespaces = has_namespaces
+        self.report: asyncio.Future[bytes] | None = None
+        self.uses = 0
+        self.is_dead = False
+
+    def terminate(self) -> None:
+        """End the command with all it started. The slot then reports how it exited, or is gone."""
+        self._signal(signal.SIGKILL if self.has_namespaces else signal.SIGTERM)
 
     def kill(self) -> None:
-        """End the command with all it started. The answer is that the slot is gone, or how the command ended."""
-        self._signal(signal.SIGKILL if self.apart else signal.SIGTERM)
-
-    def kill_surely(self) -> None:
-        """For a slot without namespaces that a command has stopped: the yard ends what it leaves."""
+        """For a slot without namespaces that a command has stopped: the supervisor kills what it leaves."""
         self._signal(signal.SIGKILL)
 
     def _signal(self, number: signal.Signals) -> None:
@@ -62,211 +69,229 @@ class SlotHandle:
                 signal.pidfd_send_signal(self.pidfd, number)
 
     def close(self) -> None:
-        self.kill()
+        self.terminate()
         self.commands.close()
         os.close(self.pidfd)
         self.pidfd = -1
 
 
-class _Order(NamedTuple):
-    """A slot that the yard was asked for."""
+class _SlotOrder(NamedTuple):
+    """A slot that was requested from the supervisor."""
 
-    promise: "asyncio.Future[SlotHandle]"
-    kind: Kind
+    future: "asyncio.Future[SlotHandle]"
+    kind: SlotKind
     group: ControlGroup | None
 
 
 class SandboxSession:
-    """`busy` is its owner's, who decides when it has to go, as is `lent`, the number of slots that never come back."""
+    """`busy` and `lent` are kept by its owner: commands that run, and slots that will never be given back."""
 
     def __init__(self, plan: Plan, bases: Bases | None, most: int) -> None:
         self.plan = plan
-        self.apart = plan.tier == "full"
+        self.has_namespaces = plan.tier == "full"
         self.busy = 0
         self.lent = 0
-        self._bases, self._most = bases, most
-        self._idle: dict[Kind, list[SlotHandle]] = {}
+        self._bases = bases
+        self._most = most
+        self._idle: dict[SlotKind, list[SlotHandle]] = {}
         self._slots: set[SlotHandle] = set()
-        self._ordered: deque[_Order | asyncio.Future[None]] = deque()
+        self._requested: deque[_SlotOrder | asyncio.Future[None]] = deque()
         self._covering: set[asyncio.Future[None]] = set()
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiters: deque[asyncio.Future[None]] = deque()
         self._lingering: list[ControlGroup] = []
-        self._yard: Launch | None = None
+        self._supervisor: SupervisorProcess | None = None
 
     async def start(self) -> None:
         """Raises Unavailable, TimeoutError."""
         self._loop = asyncio.get_running_loop()
-        if not self.apart:
+        if not self.has_namespaces:
             scratch = tempfile.mkdtemp(prefix="toolreeve-")
             self.plan = self.plan._replace(scratch=scratch)
-            os.chmod(scratch, 0o711)  # noqa: S103  # each slot has a folder of its own in it
+            os.chmod(scratch, 0o711)  # noqa: S103  # each slot has its own folder in it
         try:
-            self._yard = await launch(self.plan)
+            self._supervisor = await launch(self.plan)
         except BaseException:
             self._remove_scratch()
             raise
         if self._bases is not None:
             bases = [os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC) for path in self._bases.paths]
-            self._yard.send({"bases": True}, bases)
+            self._supervisor.send({"bases": True}, bases)
             for base in bases:
                 os.close(base)
-        self._loop.add_reader(self._yard.line, self._hear)
+        self._loop.add_reader(self._supervisor.control, self._receive)
 
     @property
     def listener(self) -> socket.socket | None:
-        """Of its network, if it has one of its own."""
-        return None if self._yard is None else self._yard.listener
+        """Bound in the session's own network, if it has one."""
+        return None if self._supervisor is None else self._supervisor.listener
 
     @property
     def alive(self) -> bool:
-        return self._yard is not None
+        return self._supervisor is not None
 
     def cover(self, hidden: Sequence[str], guarded: Sequence[str]) -> None:
-        """Cover paths that were made or replaced, for every command in here, also those that run.
+        """Cover paths that were made or replaced, for every command of the session, also those that run.
 
-        Where that fails the place ends, and with it what runs there.
+        Where that fails the session ends, with all that runs in it.
         """
-        if not self.apart:
+        if not self.has_namespaces:
             return
-        for begin in range(0, max(len(hidden), len(guarded)), _COVERS_EACH):
-            part = slice(begin, begin + _COVERS_EACH)
-            if self._yard is None:
+        for request in _cover_requests(hidden, guarded):
+            if self._supervisor is None:
                 return
             try:
-                self._yard.send({"hide": hidden[part], "protect": guarded[part]})
+                self._supervisor.send(request)
             except OSError:
                 self.close()
                 return
             done: asyncio.Future[None] = self._loop.create_future()
-            self._ordered.append(done)
+            self._requested.append(done)
             self._covering.add(done)
-            done.add_done_callback(self._is_covered)
+            done.add_done_callback(self._cover_done)
 
-    def _is_covered(self, done: "asyncio.Future[None]") -> None:
+    def _cover_done(self, done: "asyncio.Future[None]") -> None:
         self._covering.discard(done)
         if done.exception() is not None:
             self.close()
 
-    async def covered(self) -> None:
-        """When all that it was asked to cover is. Raises Unavailable."""
+    async def wait_covered(self) -> None:
+        """Wait until all requested covers are in place. Raises Unavailable."""
         while self._covering:
             await asyncio.wait(self._covering)
-        if self._yard is None:
+        if self._supervisor is None:
             raise Unavailable(_ENDED)
 
-    async def take(self, kind: Kind) -> SlotHandle:
-        """A slot that is free, or a new one, or the next to become free."""
+    async def take(self, kind: SlotKind) -> SlotHandle:
+        """An idle slot, or a new one, or the next to become idle."""
         while True:
             if idle := self._idle.get(kind):
                 return idle.pop()
-            if len(self._slots) + len(self._ordered) < self._most + self.lent:
-                return await self._order(kind)
-            if not self._drop_of_another(kind):
-                turn = self._loop.create_future()
-                self._waiting.append(turn)
-                await turn
+            if len(self._slots) + len(self._requested) < self._most + self.lent:
+                return await self._request_slot(kind)
+            if not self._drop_idle_of_another(kind):
+                await self._wait_for_turn()
 
-    def _drop_of_another(self, kind: Kind) -> bool:
-        """A slot that waits for commands of another kind makes room."""
+    async def _wait_for_turn(self) -> None:
+        turn: asyncio.Future[None] = self._loop.create_future()
+        self._waiters.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():  # the next one takes this turn
+                self._next_turn()
+            raise
+
+    def _drop_idle_of_another(self, kind: SlotKind) -> bool:
+        """An idle slot of another kind makes room."""
         for other, idle in self._idle.items():
             if other != kind and idle:
                 self.drop(idle[0])
                 return True
         return False
 
-    async def _order(self, kind: Kind) -> SlotHandle:
-        promise: asyncio.Future[SlotHandle] = self._loop.create_future()
-        self._send_order(kind, promise)
-        return await promise
+    async def _request_slot(self, kind: SlotKind) -> SlotHandle:
+        future: asyncio.Future[SlotHandle] = self._loop.create_future()
+        self._send_request(kind, future)
+        try:
+            return await future
+        except asyncio.CancelledError:
+            if future.done() and not future.cancelled() and future.exception() is None:
+                self._return_unused(future.result())
+            raise
+
+    def _return_unused(self, slot: SlotHandle) -> None:
+        if slot in self._slots:
+            self._add_idle(slot)
 
     def replace(self, slot: SlotHandle) -> None:
-        """Drop a slot whose command was killed, and have another ready: who kills one command will run more."""
+        """Drop a slot whose command was killed, and have another ready: a caller that kills one command runs more."""
         self.drop(slot)
-        if self._yard is None or self._idle.get(slot.kind) or self._waiting or self._ordered:
+        if self._supervisor is None or self._idle.get(slot.kind) or self._waiters or self._requested:
             return
-        nobody: asyncio.Future[SlotHandle] = self._loop.create_future()
-        nobody.cancel()
+        unwanted: asyncio.Future[SlotHandle] = self._loop.create_future()
+        unwanted.cancel()
         with contextlib.suppress(Unavailable):
-            self._send_order(slot.kind, nobody)
+            self._send_request(slot.kind, unwanted)
 
-    def _send_order(self, kind: Kind, promise: "asyncio.Future[SlotHandle]") -> None:
-        if self._yard is None:
+    def _send_request(self, kind: SlotKind, future: "asyncio.Future[SlotHandle]") -> None:
+        if self._supervisor is None:
             raise Unavailable(_ENDED)
         network, limits = kind
         name = f"toolreeve-{os.getpid()}-{next(_names)}"
         group = None if self._bases is None else ControlGroup(self._bases, name)
         entrances = [] if group is None else group.entrances()
-        order = {"network": network, "limits": limits, "name": name, "others": self._group_names()}
+        request = {"network": network, "limits": limits, "name": name, "others": self._group_names()}
         try:
-            self._yard.send(order, entrances)
+            self._supervisor.send(request, entrances)
         except OSError:
             self._discard(group)
-            raise Unavailable("the yard does not answer") from None
+            raise Unavailable("the supervisor does not respond") from None
         finally:
             for entrance in entrances:
                 os.close(entrance)
-        self._ordered.append(_Order(promise, kind, group))
+        self._requested.append(_SlotOrder(future, kind, group))
 
     def _group_names(self) -> list[str]:
-        ordered = [order.group for order in self._ordered if isinstance(order, _Order)]
-        groups = [*(slot.group for slot in self._slots), *ordered, *self._lingering]
+        requested = [order.group for order in self._requested if isinstance(order, _SlotOrder)]
+        groups = [*(slot.group for slot in self._slots), *requested, *self._lingering]
         return [group.name for group in groups if group is not None]
 
-    def _hear(self) -> None:
-        """The yard answers in the order it was asked."""
-        if self._yard is None:
+    def _receive(self) -> None:
+        """The supervisor replies in the order of the requests."""
+        if self._supervisor is None:
             return
-        message, descriptors = self._yard.receive()
+        message, descriptors = self._supervisor.receive()
         if not message:
             self.close()
             return
-        order = self._ordered.popleft()
-        if not isinstance(order, _Order):
+        order = self._requested.popleft()
+        if not isinstance(order, _SlotOrder):
             if message == COVERED:
                 _set(order)
             else:
-                _refuse(order, unavailable(message, _ENDED))
+                _fail(order, unavailable(message, _ENDED))
             return
-        promise, kind, group = order
+        future, kind, group = order
         if message != SLOT:
             self._discard(group)
-            _refuse(promise, unavailable(message, _ENDED))
+            _fail(future, unavailable(message, _ENDED))
             self._next_turn()
             return
-        slot = SlotHandle(descriptors[0], descriptors[1], kind, group, apart=self.apart)
+        slot = SlotHandle(descriptors[0], descriptors[1], kind, group, has_namespaces=self.has_namespaces)
         self._slots.add(slot)
-        self._loop.add_reader(slot.commands, self._answered, slot)
-        if promise.done():
-            self._rest(slot)
+        self._loop.add_reader(slot.commands, self._receive_report, slot)
+        if future.done():
+            self._add_idle(slot)
         else:
-            promise.set_result(slot)
+            future.set_result(slot)
 
-    def _answered(self, slot: SlotHandle) -> None:
+    def _receive_report(self, slot: SlotHandle) -> None:
         try:
             message = slot.commands.recv(64)
         except BlockingIOError:
             return
         except OSError:
             message = b""
-        answer, slot.answer = slot.answer, None
+        report, slot.report = slot.report, None
         if not message:
-            slot.dead = True
+            slot.is_dead = True
             self._loop.remove_reader(slot.commands)
             if slot in self._idle.get(slot.kind, ()):
                 self.drop(slot)
-        if answer is not None and not answer.done():
-            answer.set_result(message)
+        if report is not None and not report.done():
+            report.set_result(message)
 
     def give_back(self, slot: SlotHandle) -> None:
-        slot.used += 1
+        slot.uses += 1
         if self._lingering:
             self._discard(None)
-        if slot.dead or slot.used >= _COMMANDS_EACH or (slot.group is not None and slot.group.used() > _REMAINS):
+        remaining = 0 if slot.group is None else slot.group.used()
+        if slot.is_dead or slot.uses >= _COMMANDS_EACH or remaining > _MOST_REMAINING:
             self.drop(slot)
         elif slot in self._slots:
-            self._rest(slot)
+            self._add_idle(slot)
 
-    def _rest(self, slot: SlotHandle) -> None:
+    def _add_idle(self, slot: SlotHandle) -> None:
         self._idle.setdefault(slot.kind, []).append(slot)
         self._next_turn()
 
@@ -283,49 +308,51 @@ class SandboxSession:
         self._next_turn()
 
     def _discard(self, group: ControlGroup | None) -> None:
-        """A group outlives its last process by a moment, so those that would not go are tried again."""
+        """A group outlives its last process by a moment, so removing is tried again."""
         if group is not None and not group.close():
             self._lingering.append(group)
         self._lingering = [each for each in self._lingering if not each.remove()]
 
     def _next_turn(self) -> None:
-        while self._waiting:
-            turn = self._waiting.popleft()
+        while self._waiters:
+            turn = self._waiters.popleft()
             if not turn.done():
                 turn.set_result(None)
                 return
 
     def trim(self, keep: int) -> None:
-        """Let slots go that nobody needs at the moment."""
+        """Drop idle slots beyond `keep` of each kind."""
         for idle in self._idle.values():
             for slot in idle[: max(0, len(idle) - keep)]:
                 self.drop(slot)
         self._discard(None)
 
     def close(self) -> None:
-        """The yard takes everything with it. Whoever waits is told."""
-        yard, self._yard = self._yard, None
-        if yard is None:
+        """The supervisor takes everything with it. All that wait get Unavailable."""
+        supervisor, self._supervisor = self._supervisor, None
+        if supervisor is None:
             return
-        self._loop.remove_reader(yard.line)
+        self._loop.remove_reader(supervisor.control)
         for slot in list(self._slots):
-            answer, slot.answer = slot.answer, None
-            if answer is not None and not answer.done():
-                answer.set_result(b"")
+            report, slot.report = slot.report, None
+            if report is not None and not report.done():
+                report.set_result(b"")
             self.drop(slot)
-        while self._ordered:
-            order = self._ordered.popleft()
-            if isinstance(order, _Order):
+        while self._requested:
+            order = self._requested.popleft()
+            if isinstance(order, _SlotOrder):
                 self._discard(order.group)
-                _refuse(order.promise, Unavailable(_ENDED))
+                _fail(order.future, Unavailable(_ENDED))
             else:
-                _refuse(order, Unavailable(_ENDED))
-        yard.end()
+                _fail(order, Unavailable(_ENDED))
+        while self._waiters:
+            self._next_turn()
+        supervisor.end()
         self._remove_groups()
         self._remove_scratch()
 
     def _remove_groups(self) -> None:
-        """The kernel lets go of a group a moment after its last process was waited for."""
+        """A group can be removed a moment after its last process was waited for."""
         for _ in range(_REMOVALS):
             self._discard(None)
             if not self._lingering:
@@ -337,11 +364,28 @@ class SandboxSession:
             shutil.rmtree(self.plan.scratch, ignore_errors=True)
 
 
-def _set(promise: "asyncio.Future[None]") -> None:
-    if not promise.done():
-        promise.set_result(None)
+def _cover_requests(hidden: Sequence[str], guarded: Sequence[str]) -> Iterator[dict[str, list[str]]]:
+    """Requests that fit into a message each: in JSON, a byte of a path may take six."""
+    request: dict[str, list[str]] = {"hide": [], "protect": []}
+    size = 0
+    for order, paths in (("hide", hidden), ("protect", guarded)):
+        for path in paths:
+            added = len(json.dumps(path)) + 2
+            if size + added > _LARGEST_REQUEST:
+                yield request
+                request = {"hide": [], "protect": []}
+                size = 0
+            request[order].append(path)
+            size += added
+    if size:
+        yield request
 
 
-def _refuse(promise: "asyncio.Future[Any]", why: Unavailable) -> None:
-    if not promise.done():
-        promise.set_exception(why)
+def _set(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+def _fail(future: "asyncio.Future[Any]", problem: Unavailable) -> None:
+    if not future.done():
+        future.set_exception(problem)

@@ -1,7 +1,8 @@
-"""Who starts the programs? A slot: locked down once, for ever, and from then on no more able than what it starts.
+"""Slot: a process that confines itself once and then spawns commands.
 
-Namespaces, uid, Landlock and the filter belong to the process that spawns, so each program inherits them and nothing
-has to be set up for a command. A slot runs one command at a time and reports how it ended.
+Namespaces, uid, Landlock and the seccomp filter belong to the process that spawns, so each program inherits them and
+nothing has to be set up for a command. After locking, a slot can do no more than what it starts. It runs one command at
+a time and reports how it exited.
 """
 
 import array
@@ -18,46 +19,48 @@ from typing import Any, NamedTuple, NoReturn
 from toolreeve.sandbox import process_tree, slot_init
 from toolreeve.sandbox.kernel import identity, landlock, mounts, seccomp, syscalls
 from toolreeve.sandbox.kernel.loaders import loaders
-from toolreeve.sandbox.messages import ENDED, failure
+from toolreeve.sandbox.messages import SLOT_REPORT, failure
 from toolreeve.sandbox.plan import Plan
 from toolreeve.sandbox.scratch import Scratch
 
 _LARGEST_REQUEST = 1 << 14
 _DESCRIPTORS = 64
-_LOOK_EVERY = 0.05
-_CPU_LOOK_EVERY = 0.25
-_CHILDREN = "/proc/1/task/1/children"
-_SHARED = tuple(f"/proc/sysvipc/{kind}" for kind in ("shm", "sem", "msg"))
-_IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
+_CHECK_MEMORY_EVERY = 0.05
+_CHECK_CPU_EVERY = 0.25
+_ORPHANS = "/proc/1/task/1/children"
+_IPC_OBJECTS = tuple(f"/proc/sysvipc/{kind}" for kind in ("shm", "sem", "msg"))
 _AWAITED = (signal.SIGCHLD, signal.SIGTERM)
 
 
 Limits = list[tuple[int, int, int]]
-"""Kind, soft and hard value."""
+"""Resource, soft and hard value."""
 
 
 class SlotLimits(NamedTuple):
-    """What holds a slot and so each command in it. They cannot be widened again: other limits need another slot."""
+    """Resource limits of a slot and so of each command in it. They cannot be raised again: other limits need another
+    slot. `groups` are descriptors of the control groups to enter."""
 
     limits: Limits
     groups: list[int]
 
 
 def filters(plan: Plan) -> dict[str, bytes]:
-    """The filter of system calls for each network that a command may ask for."""
+    """The seccomp filter for each network that a command may ask for."""
     if plan.tier == "limits":
         return {}
     networks = ("host",) if plan.network == "host" else ("none", "guarded")
-    apart = plan.tier == "full"
+    has_namespaces = plan.tier == "full"
     return {
-        network: seccomp.assemble(network=network, unix=apart, hidden_memory=not plan.counts_memory)
+        network: seccomp.assemble(network=network, unix=has_namespaces, hidden_memory=not plan.counts_memory)
         for network in networks
     }
 
 
 def _ruleset(plan: Plan, own: str) -> landlock.Ruleset | None:
-    """Beside namespaces it is a second wall and may be missing; without them it is the only one."""
-    if plan.tier == "limits" or (plan.tier == "full" and not landlock.version()):
+    """With namespaces it is a second wall and may be missing; without them it is the only one."""
+    if plan.tier == "limits":
+        return None
+    if plan.tier == "full" and not landlock.version():
         return None
     rules = landlock.Ruleset()
     devices = [f"/dev/{name}" for name in mounts.DEVICES]
@@ -77,54 +80,55 @@ def _ruleset(plan: Plan, own: str) -> landlock.Ruleset | None:
 
 
 def run(
-    commands: socket.socket, telling: socket.socket, plan: Plan, code: bytes | None, bounds: SlotLimits
+    commands: socket.socket, status: socket.socket, plan: Plan, code: bytes | None, slot_limits: SlotLimits
 ) -> NoReturn:
-    """The whole life of a slot, in a process just forked."""
+    """The whole life of a slot, in a process that was just forked."""
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        for group in bounds.groups:
+        for group in slot_limits.groups:
             os.write(group, b"0")
             os.close(group)
-        ending, scratch = _lock(plan, code, bounds.limits, telling)
+        init, scratch = _lock(plan, code, slot_limits.limits, status)
     except Exception as problem:
-        telling.send(failure(problem))
+        status.send(failure(problem))
         os._exit(1)
-    telling.close()
+    status.close()
     try:
-        Slot(commands, ending, plan, scratch).serve()
+        Slot(commands, init, plan, scratch).serve()
     finally:
         os._exit(0)
 
 
 def _lock(
-    plan: Plan, code: bytes | None, limits: Limits, telling: socket.socket
+    plan: Plan, code: bytes | None, limits: Limits, status: socket.socket
 ) -> tuple[socket.socket | None, Scratch]:
-    """Give everything up. What is answered first is how to end it all."""
+    """Give up all rights, then report the pidfd that kills everything in the slot."""
     with contextlib.suppress(OSError):
         identity.write("/proc/self/oom_score_adj", "500")
-    enter = _go_apart if plan.tier == "full" else _stay
-    ending, pidfd, scratch = enter(plan)
+    enter = _enter_namespaces if plan.tier == "full" else _enter_scratch
+    init, pidfd, scratch = enter(plan)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for kind, soft, hard in limits:
-        _hold(kind, soft, hard)
+        _set_limit(kind, soft, hard)
     if plan.tier != "limits":
         syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
-        with contextlib.suppress(PermissionError):  # nothing to drop them with means nothing to drop
+        with contextlib.suppress(PermissionError):  # without the right to drop any there is none to drop
             syscalls.drop_capabilities()
     if (rules := _ruleset(plan, _own_folder(plan))) is not None:
         rules.enforce()
     if code is not None:
         seccomp.enforce(code)
-    socket.send_fds(telling, [b"ready"], [pidfd])
+    socket.send_fds(status, [b"ready"], [pidfd])
     os.close(pidfd)
-    return ending, scratch
+    return init, scratch
 
 
-def _hold(kind: int, soft: int, hard: int) -> None:
-    """What is held tighter from outside stays so."""
+def _set_limit(kind: int, soft: int, hard: int) -> None:
+    """A lower limit that was set from outside stays."""
     outer = resource.getrlimit(kind)[1]
     if outer != resource.RLIM_INFINITY:
-        soft, hard = min(soft, outer), min(hard, outer)
+        soft = min(soft, outer)
+        hard = min(hard, outer)
     resource.setrlimit(kind, (soft, hard))
 
 
@@ -132,8 +136,8 @@ def _own_folder(plan: Plan) -> str:
     return f"{plan.scratch}/{os.getpid()}"
 
 
-def _stay(plan: Plan) -> tuple[socket.socket | None, int, Scratch]:
-    """Without namespaces a slot ends what it started by itself, and the yard does when the slot cannot."""
+def _enter_scratch(plan: Plan) -> tuple[socket.socket | None, int, Scratch]:
+    """Without namespaces the slot kills what it started by itself, and the supervisor does when the slot cannot."""
     syscalls.prctl(syscalls.PR_SET_CHILD_SUBREAPER, 1)
     own = _own_folder(plan)
     home, work, temporary = (f"{own}/{name}" for name in ("home", "work", "temporary"))
@@ -148,46 +152,46 @@ def _stay(plan: Plan) -> tuple[socket.socket | None, int, Scratch]:
     return None, os.pidfd_open(os.getpid()), scratch
 
 
-def _go_apart(plan: Plan) -> tuple[socket.socket | None, int, Scratch]:
-    """Into mount, process and IPC namespaces of the slot's own; its process 1 is the keeper."""
-    apart = syscalls.CLONE_NEWNS | syscalls.CLONE_NEWPID | syscalls.CLONE_NEWIPC
+def _enter_namespaces(plan: Plan) -> tuple[socket.socket | None, int, Scratch]:
+    """Mount, process and IPC namespaces of the slot's own, with the slot init as process 1."""
+    flags = syscalls.CLONE_NEWNS | syscalls.CLONE_NEWPID | syscalls.CLONE_NEWIPC
     if plan.counts_processes:  # processes are counted by user namespace
         if plan.uid is not None:
             identity.become(plan.uid)
-        identity.enter_user_namespace(apart)
+        identity.enter_user_namespace(flags)
     else:
-        syscalls.unshare(apart)
-    mounts.follow_place()
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        syscalls.unshare(flags)
+    mounts.follow_sandbox()
+    init, init_slot = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     pid, pidfd = syscalls.clone(syscalls.CLONE_PIDFD)
     if pid == 0:
-        ours.close()
-        slot_init.run(theirs, None if plan.counts_processes else plan.uid)
-    theirs.close()
-    if not ours.recv(1):
-        raise OSError("the keeper of the slot did not start")
-    folders = mounts.temporary_folders(plan)  # by now, for what is done before is copied into the keeper's memory
+        init.close()
+        slot_init.run(init_slot, None if plan.counts_processes else plan.uid)
+    init_slot.close()
+    if not init.recv(1):
+        raise OSError("the init process of the slot did not start")
+    folders = mounts.temporary_folders(plan)  # not before: all memory used until the fork is copied into the slot init
     if plan.uid is not None and not plan.counts_processes:
         identity.become(plan.uid)
     scratch = Scratch(folders, home=mounts.HOME, work=mounts.PRIVATE, temporary=mounts.TEMPORARY[0], mounted=True)
-    return ours, pidfd, scratch
+    return init, pidfd, scratch
 
 
 class Slot:
-    """`ending` is the line to the keeper; without one the slot ends by itself what it started."""
+    """`init` is the socket of the slot init; without one the slot kills by itself what it started."""
 
-    def __init__(self, commands: socket.socket, ending: socket.socket | None, plan: Plan, scratch: Scratch) -> None:
+    def __init__(self, commands: socket.socket, init: socket.socket | None, plan: Plan, scratch: Scratch) -> None:
         self._commands = commands
-        self._ending = ending
-        self._apart = ending is not None
+        self._init = init
+        self._has_namespaces = init is not None
         self._scratch = scratch
-        self._watches_memory = plan.counts_memory
-        self._watches_number = plan.counts_memory and not plan.counts_processes
+        self._checks_memory = plan.counts_memory
+        self._checks_processes = plan.counts_memory and not plan.counts_processes
         self._cores = os.cpu_count() or 1
-        self._orphans = os.open(_CHILDREN, os.O_RDONLY | os.O_CLOEXEC) if os.path.exists(_CHILDREN) else -1
-        may_share = self._apart and not plan.counts_memory  # else the filter refuses to make any
-        shared = [path for path in _SHARED if may_share and os.path.exists(path)]
-        self._shared = [os.open(path, os.O_RDONLY | os.O_CLOEXEC) for path in shared]
+        self._orphans = os.open(_ORPHANS, os.O_RDONLY | os.O_CLOEXEC) if os.path.exists(_ORPHANS) else -1
+        may_share = self._has_namespaces and not plan.counts_memory  # else the filter refuses to make any
+        listings = [path for path in _IPC_OBJECTS if os.path.exists(path)] if may_share else []
+        self._ipc_objects = [os.open(path, os.O_RDONLY | os.O_CLOEXEC) for path in listings]
         signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
 
     def serve(self) -> None:
@@ -199,70 +203,69 @@ class Slot:
             descriptors = list(array.array("i", extra[0][2]))
             if message == b"@":  # too large for a message
                 message = _read_whole(descriptors.pop(0))
-            self._command(json.loads(message), descriptors)
+            self._run_command(json.loads(message), descriptors)
 
-    def _command(self, request: dict[str, Any], descriptors: list[int]) -> None:
+    def _run_command(self, request: dict[str, Any], descriptors: list[int]) -> None:
         try:
             pid = _spawn(request, descriptors, self._scratch)
         except OSError as problem:
-            if problem.errno == errno.ENOMEM:  # the process namespace is dead: killed from outside
+            if problem.errno == errno.ENOMEM:  # the process namespace was killed from outside
                 os._exit(0)
-            clean = True
-            self._commands.send(ENDED.pack(b"F", problem.errno or 0, 0, 0, 0, clean))
+            is_clean = True
+            self._commands.send(SLOT_REPORT.pack(b"F", problem.errno or 0, 0, 0, 0, is_clean))
             return
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
-        breach = self._await(pid, request)
+        kind = self._wait(pid, request)
         _, status, used = os.wait4(pid, 0)
-        self._end_leftovers()
+        self._kill_leftovers()
         os.chdir("/")
-        clean = self._scratch.renew() and not any(map(_lists_any, self._shared))
-        self._commands.send(ENDED.pack(breach, status, used.ru_utime, used.ru_stime, used.ru_maxrss, clean))
+        is_clean = self._scratch.renew() and not any(map(_lists_any, self._ipc_objects))
+        self._commands.send(SLOT_REPORT.pack(kind, status, used.ru_utime, used.ru_stime, used.ru_maxrss, is_clean))
 
-    def _await(self, pid: int, request: dict[str, Any]) -> bytes:
-        """Until it ends, is to be ended, or uses more than it may together with all it started."""
+    def _wait(self, pid: int, request: dict[str, Any]) -> bytes:
+        """Until it exits, is to be killed, or exceeds a limit together with its descendants: the kind of the report."""
         cpu_seconds = request["cpu_seconds"]
-        began = time.monotonic()
-        soonest = began + cpu_seconds / self._cores
+        earliest = time.monotonic() + cpu_seconds / self._cores
         while True:
-            patience = max(_CPU_LOOK_EVERY, soonest - time.monotonic())
-            heard = signal.sigtimedwait(_AWAITED, min(patience, _LOOK_EVERY) if self._watches_memory else patience)
+            timeout = max(_CHECK_CPU_EVERY, earliest - time.monotonic())
+            if self._checks_memory:
+                timeout = min(timeout, _CHECK_MEMORY_EVERY)
+            received = signal.sigtimedwait(_AWAITED, timeout)
             if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
                 return b"X"
-            if heard is not None and heard.si_signo == signal.SIGTERM:
+            if received is not None and received.si_signo == signal.SIGTERM:
                 return _kill(pid, b"X")
-            late = time.monotonic() >= soonest
-            if late or self._watches_memory:
-                used = process_tree.members(apart=self._apart)
-                if self._watches_memory and process_tree.memory(used) > request["memory"]:
+            checks_cpu = time.monotonic() >= earliest
+            if checks_cpu or self._checks_memory:
+                members = process_tree.members(has_namespaces=self._has_namespaces)
+                if self._checks_memory and process_tree.memory(members) > request["memory"]:
                     return _kill(pid, b"M")
-                if self._watches_number and len(used) > request["processes"]:
+                if self._checks_processes and len(members) > request["processes"]:
                     return _kill(pid, b"P")
-                if late and process_tree.cpu_seconds(used) >= cpu_seconds:
+                if checks_cpu and process_tree.cpu_seconds(members) >= cpu_seconds:
                     return _kill(pid, b"C")
 
-    def _end_leftovers(self) -> None:
-        if not self._apart or self._orphans < 0 or os.pread(self._orphans, 1, 0):
-            self._end_all()
-
-    def _end_all(self) -> None:
-        if self._ending is None:
-            process_tree.end_descendants()
+    def _kill_leftovers(self) -> None:
+        if self._init is None:
+            process_tree.kill_descendants()
             return
-        self._ending.send(b"k")
-        if not self._ending.recv(1):
+        if self._orphans >= 0 and not os.pread(self._orphans, 1, 0):
+            return
+        self._init.send(b"k")
+        if not self._init.recv(1):
             os._exit(0)
 
 
-def _kill(pid: int, why: bytes) -> bytes:
-    """The command itself; what it leaves behind is ended when it has been waited for."""
+def _kill(pid: int, kind: bytes) -> bytes:
+    """The command itself; its descendants are killed when it has been waited for."""
     os.kill(pid, signal.SIGKILL)
-    return why
+    return kind
 
 
 def _lists_any(descriptor: int) -> bool:
-    """Whether there is more than the line of titles in such a file of /proc."""
+    """Whether there is more than the header line in such a file of /proc."""
     return bool(os.pread(descriptor, 512, 0).partition(b"\n")[2])
 
 
@@ -272,7 +275,7 @@ def _read_whole(descriptor: int) -> bytes:
 
 
 def _spawn(request: dict[str, Any], descriptors: list[int], scratch: Scratch) -> int:
-    """The first three descriptors are its streams, the others are files that it finds by name."""
+    """The first three descriptors are its streams, the others files that it finds by name in its environment."""
     environment = {**scratch.environment, **request["environment"]}
     os.chdir(scratch.work if request["private"] else request["directory"])
     actions = [(os.POSIX_SPAWN_DUP2, descriptors[number], number) for number in range(3)]
@@ -282,21 +285,11 @@ def _spawn(request: dict[str, Any], descriptors: list[int], scratch: Scratch) ->
         environment[name] = f"/dev/fd/{above + number}"
     argv = request["argv"]
     return os.posix_spawn(
-        _found(argv[0], environment.get("PATH", "")),
+        process_tree.find_program(argv[0], environment.get("PATH", "")),
         argv,
         environment,
         file_actions=actions,
         setsid=True,
         setsigmask=(),
-        setsigdef=_IGNORED_BY_PYTHON,
+        setsigdef=process_tree.IGNORED_BY_PYTHON,
     )
-
-
-def _found(program: str, path: str) -> str:
-    if "/" in program:
-        return program
-    for folder in path.split(":"):
-        candidate = f"{folder}/{program}"
-        if folder and os.access(candidate, os.X_OK):
-            return candidate
-    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), program)

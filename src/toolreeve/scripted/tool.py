@@ -100,8 +100,8 @@ class _ScriptedTool:
         )
 
     def _require_success(self, ended: Ended, args: Arguments, data: Mapping[str, Any]) -> None:
-        if ended.breach:
-            raise ToolError(ErrorCode.LIMIT, ended.breach, data=data, meta={"sandbox": ended.sandbox})
+        if ended.limit_hit:
+            raise ToolError(ErrorCode.LIMIT, ended.limit_hit, data=data, meta={"sandbox": ended.sandbox})
         if ended.exit_code:
             raise self._definition.errors.failure(ended, args, data)
 

@@ -13,13 +13,20 @@ from typing import Any
 from toolreeve.core.context import Context
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Kind
-from toolreeve.core.process import Ended, OnOutput, ProcessLimits, ProcessRequest, Stream
+from toolreeve.core.process import Ended, LimitSettings, OnOutput, ProcessLimits, ProcessRequest, Stream
 
 MAX_SECONDS = 3600.0
 MARGIN = 30.0
 """Seconds the runtime waits beyond the command's own timeout, so that the command's end is what is reported."""
 
 _OUTPUT_KB = 1024
+_SETTINGS = LimitSettings(
+    memory_mb="commands.memory_mb",
+    cpu_seconds="4 times the timeout",
+    file_size_mb="",
+    open_files="",
+    processes="commands.processes",
+)
 
 _PLAIN_OUTPUT: Mapping[str, str] = {"PAGER": "cat", "GIT_PAGER": "cat", "TERM": "dumb", "NO_COLOR": "1"}
 _SYSTEM_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
@@ -40,6 +47,7 @@ def new_limits(ctx: Context, timeout: float, *, output_kb: int = _OUTPUT_KB) -> 
         open_files=1024,
         processes=rules.processes,
         output_kb=output_kb,
+        settings=_SETTINGS,
     )
 
 
@@ -73,8 +81,8 @@ async def run(ctx: Context, request: ProcessRequest, command: str) -> Ended:
     except ToolError as problem:
         problem.meta = {"command": command, **(problem.meta or {})}
         raise
-    if ended.breach and ended.exit_code:
-        raise failed(f"limit reached: {ended.breach}", ended, command, code=ErrorCode.LIMIT)
+    if ended.limit_hit and ended.exit_code:
+        raise failed(ended.limit_hit, ended, command, code=ErrorCode.LIMIT)
     return ended
 
 

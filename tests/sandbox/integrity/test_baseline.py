@@ -1,4 +1,4 @@
-"""A runtime is killed with SIGKILL while a command runs: the next one judges what the command left."""
+"""A runtime is killed while a command runs: the next one assesses the leftovers."""
 
 import json
 import os
@@ -12,10 +12,10 @@ import pytest
 from tests.sandbox.conftest import open_folder
 from tests.sandbox.integrity.test_planting import EVIL, HOOK, PLANTS, host, prepare
 from tests.sandbox.integrity.test_watch import shell
-from tests.sandbox.runner import SOMEBODY, WHO, Runner
+from tests.sandbox.runner import UNPRIVILEGED_UID, WHO, Runner
 from toolreeve.core.guarded_paths import GuardTable
 from toolreeve.core.process import ProcessRequest
-from toolreeve.sandbox.integrity.quarantine import Held, Quarantine
+from toolreeve.sandbox.integrity.quarantine import Quarantine, QuarantinedPath
 from toolreeve.sandbox.layout import Layout
 from toolreeve.sandbox.sandbox import Sandbox
 from toolreeve.sandbox.tiers import Strictness
@@ -52,9 +52,9 @@ def start(request: pytest.FixtureRequest, work: Path) -> Iterator[Start]:
     """Start a runtime in the workspace."""
     started: list[Runner] = []
 
-    def run(**grounds: object) -> Runner:
+    def run(**layout: object) -> Runner:
         state = str(work.parent / "state/quarantine")
-        started.append(Runner(request.param, work, quarantine=state, grounds=grounds))
+        started.append(Runner(request.param, work, quarantine=state, layout=layout))
         return started[-1]
 
     yield run
@@ -76,11 +76,11 @@ def run_and_kill(runner: Runner, script: str = "true") -> None:
 
 def person(runner: Runner, script: str) -> None:
     """What the person whose workspace it is does outside."""
-    whose = {"user": SOMEBODY, "group": SOMEBODY} if runner.who == "user" and os.geteuid() == 0 else {}
+    whose = {"user": UNPRIVILEGED_UID, "group": UNPRIVILEGED_UID} if runner.who == "user" and os.geteuid() == 0 else {}
     subprocess.run(["bash", "-ec", script], cwd=runner.workspace, check=True, **whose)  # type: ignore[call-overload]
 
 
-def held(work: Path) -> list[Held]:
+def held(work: Path) -> list[QuarantinedPath]:
     return Quarantine(str(work.parent / "state/quarantine"), GuardTable(roots=(str(work),))).list()
 
 
@@ -113,7 +113,7 @@ def test_nothing_is_planted_for_the_git_of_the_host_by_a_kill(start: Start, work
     assert not host(work)
 
 
-def test_the_first_result_tells_it_also_of_a_command_that_can_write_nothing(start: Start, work: Path) -> None:
+def test_the_first_result_reports_it_even_for_a_command_that_cannot_write(start: Start, work: Path) -> None:
     run_and_kill(start(), "echo > .mcp.json")
 
     assert len(start().bash("true", read_only=True)["quarantined"]) == 1
@@ -170,7 +170,7 @@ def test_what_the_person_made_after_the_kill_is_quarantined_and_can_be_released(
     assert (work / ".mcp.json").read_text() == "mine\n"
 
 
-def test_settings_that_were_replaced_are_put_back_and_not_taken_for_what_stood_there(start: Start, work: Path) -> None:
+def test_settings_that_were_replaced_are_restored_and_not_accepted(start: Start, work: Path) -> None:
     runner = start()
     run_and_kill(runner)
     former = (work / ".git/config").read_bytes()
@@ -180,7 +180,7 @@ def test_settings_that_were_replaced_are_put_back_and_not_taken_for_what_stood_t
 
     [notice] = runner.bash("true")["quarantined"]
 
-    assert "core.fsmonitor; what it held before is back" in notice
+    assert "core.fsmonitor; its former content is restored" in notice
     assert (work / ".git/config").read_bytes() == former
     run_and_kill(runner)
     person(runner, evil)
@@ -230,7 +230,7 @@ def test_a_baseline_is_written_only_when_what_is_accepted_changes(start: Start, 
     assert list(path.parent.iterdir()) == []
 
 
-def test_after_a_crash_of_the_machine_it_does_not_count_that_no_command_seemed_to_run(start: Start, work: Path) -> None:
+def test_after_a_crash_of_the_machine_an_idle_mark_does_not_count(start: Start, work: Path) -> None:
     runner = start()
     runner.bash("true")
     runner.kill()
@@ -241,7 +241,7 @@ def test_after_a_crash_of_the_machine_it_does_not_count_that_no_command_seemed_t
     assert len(start().bash("true")["quarantined"]) == 1
 
 
-def test_each_root_is_judged_when_a_runtime_is_started_with_it(start: Start, work: Path) -> None:
+def test_each_root_is_assessed_when_a_runtime_is_started_with_it(start: Start, work: Path) -> None:
     extra = str(work.parent / "extra")
     run_and_kill(start(writable=[extra]), f"echo > .mcp.json; echo > {extra}/.mcp.json")
 
@@ -251,7 +251,7 @@ def test_each_root_is_judged_when_a_runtime_is_started_with_it(start: Start, wor
     assert not Path(extra, ".mcp.json").exists()
 
 
-def test_a_baseline_that_cannot_be_read_is_told(start: Start, work: Path) -> None:
+def test_a_baseline_that_cannot_be_read_is_reported(start: Start, work: Path) -> None:
     run_and_kill(start(), "echo > .mcp.json")
     [path] = baselines(work)
     path.write_text("{")
@@ -262,12 +262,12 @@ def test_a_baseline_that_cannot_be_read_is_told(start: Start, work: Path) -> Non
     assert "its baseline cannot be read" in notice
 
 
-async def test_a_state_directory_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+async def test_a_state_directory_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "file").touch()
-    grounds = Layout(workspace=str(tmp_path / "work"))
-    quarantine = Quarantine(str(tmp_path / "file/quarantine"), grounds.table())
-    sandbox = Sandbox(grounds, Strictness(), quarantine=quarantine)
+    layout = Layout(workspace=str(tmp_path / "work"))
+    quarantine = Quarantine(str(tmp_path / "file/quarantine"), layout.table())
+    sandbox = Sandbox(layout, Strictness(), quarantine=quarantine)
     try:
         ended = await sandbox.run(ProcessRequest(argv=("true",), directory=str(tmp_path / "work")))
 

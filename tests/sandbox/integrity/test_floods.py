@@ -1,4 +1,4 @@
-"""Commands that make more, larger or deeper things than anybody looks at: nothing is left unguarded for it."""
+"""Floods: more, larger or deeper files than are inspected leave nothing unguarded."""
 
 import asyncio
 import os
@@ -15,8 +15,8 @@ from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.guarded_paths import GuardTable
 from toolreeve.core.process import Ended, ProcessRequest
 from toolreeve.core.secrets.paths import NEARBY
-from toolreeve.sandbox.integrity import watch as watching
-from toolreeve.sandbox.integrity.quarantine import Held, Judged, Quarantine, QuarantineOutcome
+from toolreeve.sandbox.integrity import inventory
+from toolreeve.sandbox.integrity.quarantine import Quarantine, QuarantinedPath, QuarantineOutcome, Suspect
 from toolreeve.sandbox.integrity.watch import Watch
 from toolreeve.sandbox.kernel import inotify
 from toolreeve.sandbox.layout import Layout
@@ -29,10 +29,10 @@ DEEP += "for _ in range(1500):\n    os.mkdir('a')\n    os.chdir('a')\n"
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
-    place = tmp_path / "workspace"
-    place.mkdir()
-    shell(place, "git init -q; mkdir -p services/api; echo key > services/api/.env; git init -q services/api")
-    return place
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    shell(folder, "git init -q; mkdir -p services/api; echo key > services/api/.env; git init -q services/api")
+    return folder
 
 
 @pytest.fixture
@@ -43,10 +43,10 @@ def guards(workspace: Path) -> GuardTable:
 @pytest.fixture
 def elsewhere(tmp_path: Path) -> Iterator[Path]:
     """On another file system than the workspace."""
-    place = Path("/dev/shm", f"toolreeve-floods-{os.getpid()}-{tmp_path.name}")
-    assert place.parent.stat().st_dev != tmp_path.stat().st_dev
-    yield place
-    subprocess.run(["rm", "-rf", place], check=True)
+    folder = Path("/dev/shm", f"toolreeve-floods-{os.getpid()}-{tmp_path.name}")
+    assert folder.parent.stat().st_dev != tmp_path.stat().st_dev
+    yield folder
+    subprocess.run(["rm", "-rf", folder], check=True)
 
 
 @pytest.fixture(params=["same file system", "another"])
@@ -73,7 +73,7 @@ async def bash(sandbox: Sandbox, workspace: Path, script: str) -> Ended:
     return await sandbox.run(ProcessRequest(argv=("bash", "-c", script), directory=str(workspace)))
 
 
-def test_what_lies_beyond_the_bound_is_hidden(workspace: Path, guards: GuardTable) -> None:
+def test_directories_beyond_the_limit_are_hidden(workspace: Path, guards: GuardTable) -> None:
     shell(workspace, "mkdir d{1..60}")
     watch = Watch(guards, most_directories=50)
     watch.start()
@@ -84,7 +84,7 @@ def test_what_lies_beyond_the_bound_is_hidden(workspace: Path, guards: GuardTabl
     watch.close()
 
 
-def test_what_stood_there_at_the_first_walk_stays_watched_whatever_is_made(workspace: Path, guards: GuardTable) -> None:
+def test_directories_of_the_first_walk_stay_watched_whatever_is_made(workspace: Path, guards: GuardTable) -> None:
     watch = Watch(guards, most_directories=50)
     watch.start()
     guarded = watch.guarded()
@@ -101,7 +101,7 @@ def test_what_stood_there_at_the_first_walk_stays_watched_whatever_is_made(works
     watch.close()
 
 
-def test_what_fits_again_is_looked_into_again(workspace: Path, guards: GuardTable) -> None:
+def test_directories_within_the_limit_again_are_listed_again(workspace: Path, guards: GuardTable) -> None:
     watch = Watch(guards, most_directories=50)
     watch.start()
     shell(workspace, "mkdir d{1..60}")
@@ -116,7 +116,7 @@ def test_what_fits_again_is_looked_into_again(workspace: Path, guards: GuardTabl
     watch.close()
 
 
-async def test_no_command_reads_or_writes_beyond_the_bound(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_command_reads_or_writes_beyond_the_limit(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shell(workspace, "mkdir d{1..60}")
     monkeypatch.setitem(Watch.__init__.__kwdefaults__ or {}, "most_directories", 50)
     sandbox = Sandbox(Layout(workspace=str(workspace)), Strictness(require="full"))
@@ -131,7 +131,7 @@ async def test_no_command_reads_or_writes_beyond_the_bound(workspace: Path, monk
 
 
 async def test_more_secrets_than_can_be_hidden_are_refused(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "MOST_COVERED", 20)
+    monkeypatch.setattr(inventory, "MOST_COVERED", 20)
     sandbox = Sandbox(Layout(workspace=str(workspace)), Strictness(require="full"))
     try:
         await bash(sandbox, workspace, "mkdir k; for i in {1..30}; do : > k/$i.env; done")
@@ -175,7 +175,7 @@ def lines_run(work: Callable[[], object]) -> int:
     return count
 
 
-def test_a_deep_directory_keeps_nothing_else_from_being_judged(
+def test_a_deep_directory_keeps_nothing_else_from_being_assessed(
     workspace: Path, guards: GuardTable, quarantine: Quarantine
 ) -> None:
     notices = left(workspace, guards, quarantine, f'python3 -c "{DEEP}"; mkdir .vscode; echo > .vscode/tasks.json')
@@ -201,18 +201,18 @@ def test_large_files_are_neither_read_nor_copied_in_full(
     assert (workspace / ".vscode/250").stat().st_size == 60 << 30
 
 
-async def test_others_are_served_while_something_is_put_aside(workspace: Path, tmp_path: Path) -> None:
+async def test_others_are_served_while_something_is_quarantined(workspace: Path, tmp_path: Path) -> None:
     begun, served = threading.Event(), threading.Event()
 
     class Slow(Quarantine):
-        def take(self, judged: Iterable[Judged], call: str = "") -> QuarantineOutcome:
+        def take(self, judged: Iterable[Suspect], call: str = "") -> QuarantineOutcome:
             begun.set()
             assert served.wait(60)
             return super().take(judged, call)
 
-    grounds = Layout(workspace=str(workspace))
-    slow = Slow(str(tmp_path / "state"), grounds.table())
-    sandbox = Sandbox(grounds, Strictness(require="full"), quarantine=slow)
+    layout = Layout(workspace=str(workspace))
+    slow = Slow(str(tmp_path / "state"), layout.table())
+    sandbox = Sandbox(layout, Strictness(require="full"), quarantine=slow)
     try:
         planting = asyncio.create_task(bash(sandbox, workspace, "mkdir .vscode"))
         await asyncio.to_thread(begun.wait, 60)
@@ -234,7 +234,7 @@ def small(elsewhere: Path, guards: GuardTable) -> Quarantine:
     return Quarantine(str(elsewhere), guards, most_copied=1 << 20)
 
 
-def fill(workspace: Path, guards: GuardTable, quarantine: Quarantine) -> dict[str, Held]:
+def fill(workspace: Path, guards: GuardTable, quarantine: Quarantine) -> dict[str, QuarantinedPath]:
     script = "for i in a b c; do mkdir -p $i/.vscode; head -c 700000 /dev/urandom > $i/.vscode/tasks.json; done"
     left(workspace, guards, quarantine, script)
     return {Path(held.path).parent.name: held for held in quarantine.list()}
@@ -261,10 +261,10 @@ async def test_no_command_reaches_what_is_kept_in_the_workspace(
     workspace: Path, guards: GuardTable, small: Quarantine
 ) -> None:
     held = fill(workspace, guards, small)
-    place = Path(small.content(held["b"])).parent
+    folder = Path(small.content(held["b"])).parent
     sandbox = Sandbox(Layout(workspace=str(workspace)), Strictness(require="full"))
     try:
-        script = f"ls {place}/content; echo x > {place}/content/tasks.json; mv {place} y; rm -rf {place}; echo over"
+        script = f"ls {folder}/content; echo x > {folder}/content/tasks.json; mv {folder} y; rm -rf {folder}; echo over"
         ended = await bash(sandbox, workspace, script)
     finally:
         await sandbox.close()
@@ -274,19 +274,19 @@ async def test_no_command_reaches_what_is_kept_in_the_workspace(
 
 
 @pytest.mark.parametrize("name", ["a", "b"])
-def test_what_was_changed_since_is_not_brought_back(
+def test_what_was_changed_since_is_not_released(
     workspace: Path, guards: GuardTable, small: Quarantine, name: str
 ) -> None:
     held = fill(workspace, guards, small)[name]
     Path(small.content(held), "tasks.json").write_text("evil")
 
-    with pytest.raises(OSError, match="not what was put aside"):
+    with pytest.raises(OSError, match="was changed since it was quarantined"):
         small.release(held)
 
     assert not (workspace / name / ".vscode").exists()
 
 
-def test_a_file_that_is_still_open_cannot_change_what_is_brought_back(
+def test_a_file_that_is_still_open_cannot_change_what_is_released(
     workspace: Path, guards: GuardTable, quarantine: Quarantine
 ) -> None:
     watch = Watch(guards)

@@ -1,4 +1,4 @@
-"""Detours to the host: what settings lead to, links in repositories, locked directories, and secret places."""
+"""Detours to the host: git references, links in repositories, locked directories, secret paths."""
 
 import shutil
 import subprocess
@@ -87,20 +87,20 @@ def work() -> Iterator[Path]:
 def attack(who: str, work: Path, *scripts: str, **options: bool) -> list[str]:
     """Run these, and tell what was quarantined."""
     runner = Runner(who, work, quarantine=str(work.parent / "state" / "quarantine"), **options)
-    told: list[str] = []
+    notices: list[str] = []
     try:
         for script in scripts:
             ended = runner.bash(script, environment={"GIT_CONFIG_GLOBAL": "/dev/null"})
             assert ended.get("sandbox") == "full", ended
-            told += ended["quarantined"]
+            notices += ended["quarantined"]
     finally:
         runner.close()
-    return told
+    return notices
 
 
 @pytest.mark.parametrize("existing", [False, True], ids=["missing", "existing"])
 @pytest.mark.parametrize("way", LEADING)
-def test_what_the_settings_lead_to_is_guarded(who: str, work: Path, way: str, *, existing: bool) -> None:
+def test_what_settings_refer_to_is_guarded(who: str, work: Path, way: str, *, existing: bool) -> None:
     setting, plant = LEADING[way]
     shell(work, setting)
     if existing:
@@ -112,14 +112,14 @@ def test_what_the_settings_lead_to_is_guarded(who: str, work: Path, way: str, *,
 
 
 @pytest.mark.parametrize("way", LEADING)
-def test_what_the_settings_lead_to_would_run(work: Path, way: str) -> None:
+def test_what_settings_refer_to_would_run(work: Path, way: str) -> None:
     for script in LEADING[way]:
         shell(work, script)
 
     assert host(work)
 
 
-def test_what_a_person_lets_settings_lead_to_later_is_guarded_too(who: str, work: Path) -> None:
+def test_what_a_person_makes_settings_refer_to_later_is_guarded_too(who: str, work: Path) -> None:
     shell(work, "mkdir tools; echo > tools/fs; chmod +x tools/fs")
     runner = Runner(who, work, quarantine=str(work.parent / "state" / "quarantine"))
     try:
@@ -139,9 +139,9 @@ def test_no_link_in_a_repository_leads_the_host_out_of_it(who: str, work: Path, 
     victim.write_text("precious")
     victim.chmod(0o666)
 
-    told = attack(who, work, f"cd .git; mkdir -p $(dirname {name}); ln -sf {victim} {name}; ls -l {name}")
+    notices = attack(who, work, f"cd .git; mkdir -p $(dirname {name}); ln -sf {victim} {name}; ls -l {name}")
 
-    assert any(f".git/{name}" in each for each in told), told
+    assert any(f".git/{name}" in each for each in notices), notices
     host(work)
     assert victim.read_text() == "precious"
 
@@ -159,17 +159,17 @@ def test_no_directory_of_a_repository_is_made_a_link(who: str, work: Path, name:
 
 
 def test_no_link_in_a_repository_leads_to_what_git_obeys_there(who: str, work: Path) -> None:
-    told = attack(who, work, "ln -sf hooks/post-checkout .git/COMMIT_EDITMSG; ln -s config .git/MERGE_MSG")
+    notices = attack(who, work, "ln -sf hooks/post-checkout .git/COMMIT_EDITMSG; ln -s config .git/MERGE_MSG")
 
-    assert len(told) == 2
+    assert len(notices) == 2
 
 
-def test_a_link_that_a_person_made_in_a_repository_comes_back(who: str, work: Path) -> None:
+def test_a_link_that_a_person_made_in_a_repository_is_restored(who: str, work: Path) -> None:
     shell(work, "mv .git/logs store; ln -s ../store .git/logs")
 
-    told = attack(who, work, "git commit -q --allow-empty -m 2 || exit 9", "ln -sfn /tmp .git/logs")
+    notices = attack(who, work, "git commit -q --allow-empty -m 2 || exit 9", "ln -sfn /tmp .git/logs")
 
-    assert len(told) == 1
+    assert len(notices) == 1
     assert (work / ".git/logs").readlink() == Path("../store")
 
 
@@ -187,6 +187,19 @@ def test_a_hard_link_in_a_repository_leads_to_nothing_that_commands_could_not_wr
     assert not (work / ".git/config").samefile(work / ".git/COMMIT_EDITMSG")
 
 
+@pytest.mark.parametrize("path", [".git/config", ".git/hooks/pre-commit", ".vscode/tasks.json"])
+def test_a_guarded_file_is_not_written_by_another_name_that_the_host_gave_it(who: str, work: Path, path: str) -> None:
+    (work / path).parent.mkdir(exist_ok=True)
+    (work / path).touch()
+    before = (work / path).read_bytes()
+    (work / "other-name").hardlink_to(work / path)
+
+    notices = attack(who, work, "printf '[core]\n\tfsmonitor = touch ESCAPED; false\n' >> other-name")
+
+    assert [path in each for each in notices] == [True]
+    assert not (work / path).exists() or (work / path).read_bytes() == before
+
+
 LOCKED = {
     "at once": ("git init -q box/in; {evil} > box/in/.git/config; chmod {mode} box/in box", "chmod 755 box box/in"),
     "inside": ("git init -q box/in; {evil} > box/in/.git/config; chmod {mode} box/in/.git", "chmod 755 box/in/.git"),
@@ -196,19 +209,19 @@ LOCKED = {
 
 @pytest.mark.parametrize("mode", ["000", "300", "600"])
 @pytest.mark.parametrize("way", LOCKED)
-def test_a_directory_that_a_command_locked_is_looked_into(who: str, work: Path, way: str, mode: str) -> None:
+def test_a_directory_that_a_command_locked_is_inspected(who: str, work: Path, way: str, mode: str) -> None:
     lock, unlock = LOCKED[way]
 
-    told = attack(who, work, lock.format(evil=EVIL, mode=mode), unlock)
+    notices = attack(who, work, lock.format(evil=EVIL, mode=mode), unlock)
 
     shell(work, "chmod -R u+rwX box")
-    assert not host(work, folders="box/in"), told
+    assert not host(work, folders="box/in"), notices
 
 
 def test_a_locked_directory_stays_locked(who: str, work: Path) -> None:
-    told = attack(who, work, "mkdir -p box/in; chmod 000 box/in; chmod 311 box; chmod 000 .git/logs", "true")
+    notices = attack(who, work, "mkdir -p box/in; chmod 000 box/in; chmod 311 box; chmod 000 .git/logs", "true")
 
-    assert told == []
+    assert notices == []
     assert ((work / "box").stat().st_mode & 0o777) == 0o311
     assert ((work / "box/in").stat().st_mode & 0o777) == 0
 
@@ -222,10 +235,10 @@ def test_what_a_person_locked_is_guarded_when_a_command_opens_it(who: str, work:
 
 
 @pytest.mark.parametrize("name", OBEYED_SECRETS)
-def test_a_secret_place_that_is_also_obeyed_is_not_left_in_a_home(who: str, work: Path, name: str) -> None:
+def test_a_secret_path_that_is_also_obeyed_is_not_left_in_a_home(who: str, work: Path, name: str) -> None:
     shell(work, "rm -rf .git")
 
-    told = attack(who, work, f"mkdir -p $(dirname {name}); echo x >> {name}", "true", home=True)
+    notices = attack(who, work, f"mkdir -p $(dirname {name}); echo x >> {name}", "true", home=True)
 
-    assert len(told) == 1
+    assert len(notices) == 1
     assert not (work / name).exists()

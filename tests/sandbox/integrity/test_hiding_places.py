@@ -137,7 +137,7 @@ echo yarnPath: x > .yarnrc.yml; echo > .env.example; mkdir -p .venv/bin; echo > 
 """.strip().splitlines()
 
 
-def test_everyday_work_goes_on_from_command_to_command_and_nothing_is_said(runner: Runner) -> None:
+def test_everyday_work_goes_on_from_command_to_command_without_notices(runner: Runner) -> None:
     for script in EVERYDAY:
         ended = runner.bash(script, environment=ENVIRONMENT, limits={"processes": 60, "cpu_seconds": 60})
 

@@ -1,4 +1,4 @@
-"""Links where guarded and hidden paths are expected: they lower nothing, and what they lead to is covered."""
+"""Links in place of guarded and hidden paths: the tier stays, and targets are covered."""
 
 import os
 import shutil
@@ -109,7 +109,7 @@ def test_a_repository_behind_a_link_can_be_used_but_not_steered(start: Start) ->
     assert ended["stderr"].count("busy") == 2
 
 
-def test_a_link_that_commands_can_change_does_not_choose_what_they_are_shown(start: Start) -> None:
+def test_a_link_that_commands_can_change_does_not_decide_what_is_mounted(start: Start) -> None:
     runner = start()
     secret = runner.workspace.parent / "secrets"
     secret.mkdir()

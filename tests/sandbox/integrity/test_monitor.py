@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.sandbox.conftest import open_folder
-from tests.sandbox.runner import SOMEBODY, WHO, Runner
+from tests.sandbox.runner import UNPRIVILEGED_UID, WHO, Runner
 from toolreeve.core.process import ProcessRequest
 from toolreeve.sandbox.layout import Layout
 from toolreeve.sandbox.sandbox import Sandbox
@@ -41,8 +41,8 @@ def save(runner: Runner, path: Path, text: str) -> None:
     other = path.with_name("saved~")
     other.write_text(text)
     if runner.who == "user" and os.geteuid() == 0:
-        os.chown(other, SOMEBODY, SOMEBODY)
-        os.chown(path.parent, SOMEBODY, SOMEBODY)
+        os.chown(other, UNPRIVILEGED_UID, UNPRIVILEGED_UID)
+        os.chown(path.parent, UNPRIVILEGED_UID, UNPRIVILEGED_UID)
     other.rename(path)
 
 
@@ -114,7 +114,7 @@ def test_a_repository_replaced_during_a_command_stays_read_only(runner: Runner) 
     (other / "config").write_text("[user]\n")
     if runner.who == "user" and os.geteuid() == 0:
         for path in (other, *other.rglob("*")):
-            os.chown(path, SOMEBODY, SOMEBODY)
+            os.chown(path, UNPRIVILEGED_UID, UNPRIVILEGED_UID)
     (runner.workspace / ".git").rename(runner.workspace / "src/former")
     other.rename(runner.workspace / ".git")
     ended = go_on(runner)
@@ -178,7 +178,7 @@ def test_what_a_command_makes_is_protected_from_the_next_whatever_time_it_gives_
     assert str(ended["stderr"]).count("Read-only") == 2
 
 
-def test_nothing_that_is_mounted_in_one_place_shows_in_another(runner: Runner) -> None:
+def test_mounts_of_one_sandbox_do_not_show_in_another(runner: Runner) -> None:
     """Covers reach the commands of a place; nothing comes back, and nothing reaches the host."""
     mounts = Path("/proc/self/mounts").read_text()
     count = "cut -d' ' -f2 /proc/self/mounts | sort -u | wc -l"

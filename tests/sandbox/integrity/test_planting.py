@@ -109,7 +109,7 @@ def test_a_file_that_the_host_obeys_is_quarantined(runner: Runner, name: str) ->
     assert name in ("policy.yaml", "tools.yaml", "governors.yaml") or left == []
 
 
-def test_ordinary_git_works_and_nothing_is_said(runner: Runner) -> None:
+def test_ordinary_git_works_without_notices(runner: Runner) -> None:
     who = {f"GIT_{role}_{what}": "a@b" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
     ended = runner.bash(
         "git init -q new && cd new && echo 1 > a && git add a && git commit -qm 1 && cd .. && git clone -q new copy &&"
@@ -136,7 +136,7 @@ def test_two_commands_at_once_plant_nothing_either(runner: Runner) -> None:
     assert not list(runner.workspace.glob("d*/r/.git/config"))
 
 
-def test_what_is_written_again_and_again_is_not_taken_for_what_stood_there(runner: Runner) -> None:
+def test_what_is_written_again_and_again_is_not_accepted(runner: Runner) -> None:
     again = "for i in 1 2 3 4 5 6 7 8; do cp evil x; mv x new/.git/config; sleep 0.02; done"
     ended = runner.bash(f"git init -q new; {EVIL} > evil; {again}", limits={"processes": 40})
 

@@ -56,10 +56,10 @@ HARMFUL = [
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
-    place = tmp_path / "workspace"
-    place.mkdir()
-    shell(place, "git init -q; echo 1 > f; git add f; git commit -qm 1")
-    return place
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    shell(folder, "git init -q; echo 1 > f; git add f; git commit -qm 1")
+    return folder
 
 
 @pytest.fixture
@@ -72,10 +72,10 @@ def quarantine(request: pytest.FixtureRequest, tmp_path: Path, guards: GuardTabl
     if request.param == "same file system":
         yield Quarantine(str(tmp_path / "state/quarantine"), guards)
         return
-    place = Path("/dev/shm", f"toolreeve-{os.getpid()}-{tmp_path.name}")
-    assert place.parent.stat().st_dev != tmp_path.stat().st_dev
-    yield Quarantine(str(place), guards)
-    shell(place.parent, f"rm -rf {place}")
+    folder = Path("/dev/shm", f"toolreeve-{os.getpid()}-{tmp_path.name}")
+    assert folder.parent.stat().st_dev != tmp_path.stat().st_dev
+    yield Quarantine(str(folder), guards)
+    shell(folder.parent, f"rm -rf {folder}")
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_ordinary_git_is_left_alone(run: Run, script: str) -> None:
 
 
 @pytest.mark.parametrize(("script", "path"), HARMFUL)
-def test_what_the_host_would_obey_is_put_aside_and_can_be_brought_back(
+def test_what_the_host_would_obey_is_quarantined_and_can_be_released(
     run: Run, quarantine: Quarantine, workspace: Path, script: str, path: str
 ) -> None:
     notices = run(script)
@@ -115,7 +115,7 @@ def test_what_the_host_would_obey_is_put_aside_and_can_be_brought_back(
     assert quarantine.find(held.id) is None
 
 
-def test_the_manifest_tells_what_was_taken(run: Run, quarantine: Quarantine, workspace: Path) -> None:
+def test_the_manifest_describes_what_was_quarantined(run: Run, quarantine: Quarantine, workspace: Path) -> None:
     run("mkdir .vscode; printf x > .vscode/tasks.json")
 
     [held] = quarantine.list()
@@ -124,18 +124,20 @@ def test_the_manifest_tells_what_was_taken(run: Run, quarantine: Quarantine, wor
     assert Path(quarantine.content(held), "tasks.json").read_text() == "x"
 
 
-def test_what_a_file_held_before_comes_back(run: Run, quarantine: Quarantine, workspace: Path) -> None:
+def test_the_former_content_of_a_file_is_restored(run: Run, quarantine: Quarantine, workspace: Path) -> None:
     before = (workspace / ".git/config").read_bytes()
 
     [notice] = run(f'printf "{EVIL}" >> .git/config')
 
     assert (workspace / ".git/config").read_bytes() == before
     assert "core.fsmonitor" in notice
-    assert "what it held before is back" in notice
+    assert "its former content is restored" in notice
     assert Path(quarantine.content(quarantine.list()[0])).read_bytes() != before
 
 
-def test_what_stood_there_already_is_no_harm(workspace: Path, guards: GuardTable, quarantine: Quarantine) -> None:
+def test_content_from_before_the_command_is_harmless(
+    workspace: Path, guards: GuardTable, quarantine: Quarantine
+) -> None:
     shell(workspace, "git config alias.x '!id'; git config filter.lfs.clean x")
     watch = Watch(guards)
     watch.start()
@@ -145,7 +147,7 @@ def test_what_stood_there_already_is_no_harm(workspace: Path, guards: GuardTable
     watch.close()
 
 
-def test_nothing_is_brought_back_over_what_stands_there_now(run: Run, quarantine: Quarantine, workspace: Path) -> None:
+def test_nothing_is_released_over_an_existing_path(run: Run, quarantine: Quarantine, workspace: Path) -> None:
     run("echo 1 > .mcp.json")
     shell(workspace, "echo 2 > .mcp.json")
     [held] = quarantine.list()
@@ -159,7 +161,7 @@ def test_nothing_is_brought_back_over_what_stands_there_now(run: Run, quarantine
     assert quarantine.list() == []
 
 
-def test_a_way_that_became_a_link_leads_nowhere(
+def test_a_parent_that_became_a_link_is_not_followed(
     workspace: Path, guards: GuardTable, quarantine: Quarantine, tmp_path: Path
 ) -> None:
     watch = Watch(guards)

@@ -27,13 +27,13 @@ def shell(directory: Path, script: str) -> None:
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
-    place = tmp_path / "workspace"
-    place.mkdir()
+    folder = tmp_path / "workspace"
+    folder.mkdir()
     shell(
-        place,
+        folder,
         "git init -q; echo 1 > f; git add f; git commit -qm 1; mkdir -p a/b .github; echo x > .github/x; echo > .env",
     )
-    return place
+    return folder
 
 
 @pytest.fixture(params=["events", "listing"])
@@ -71,7 +71,7 @@ def _relative(changes: Changes, workspace: Path) -> Changes:
     )
 
 
-def test_what_is_there_at_the_start_is_known_and_no_change(workspace: Path, watch: Watch) -> None:
+def test_paths_that_exist_at_the_start_are_known_and_no_change(workspace: Path, watch: Watch) -> None:
     assert watch.guarded() == {f"{workspace}/{name}" for name in (".git/config", ".git/hooks", ".github")}
     assert watch.hidden() == {f"{workspace}/.env"}
     assert watch.drain() == NO_CHANGES
@@ -103,7 +103,7 @@ def test_guarded_paths_that_appear_are_seen(run: Run, script: str, appeared: set
     assert run(script).appeared == appeared
 
 
-def test_a_directory_that_is_moved_in_is_looked_through(run: Run, tmp_path: Path) -> None:
+def test_a_directory_that_is_moved_in_is_walked(run: Run, tmp_path: Path) -> None:
     shell(tmp_path, "mkdir -p o/p; git init -q o/p; echo > o/.env")
 
     changes = run(f"mv {tmp_path}/o here")
@@ -120,9 +120,7 @@ def test_what_is_made_below_a_directory_that_was_moved_is_seen(run: Run) -> None
     )
 
 
-def test_a_file_that_git_reads_is_told_with_what_it_held_when_it_was_accepted(
-    run: Run, watch: Watch, workspace: Path
-) -> None:
+def test_a_changed_file_that_git_reads_comes_with_its_accepted_content(run: Run, watch: Watch, workspace: Path) -> None:
     held = (workspace / ".git/config").read_bytes()
 
     for script in ("git config user.name x", "echo '[a]' >> .git/config"):
@@ -151,13 +149,30 @@ def test_secrets_are_seen_wherever_and_however_they_are_made(run: Run, workspace
     assert watch.hidden() == {f"{workspace}/.env"}
 
 
-def test_what_came_and_went_is_not_told(run: Run) -> None:
+def test_what_appeared_and_vanished_is_not_reported(run: Run) -> None:
     assert not run("mkdir .vscode; echo > .vscode/x; rm -r .vscode")
 
 
-def test_what_has_gone_is_told(run: Run, workspace: Path, watch: Watch) -> None:
+def test_what_is_gone_is_reported(run: Run, workspace: Path, watch: Watch) -> None:
     assert run("rm -r .github").gone == {".github", ".github/x"}
     assert f"{workspace}/.github" not in watch.guarded()
+
+
+def test_a_link_that_vanishes_while_it_is_inspected_loses_no_other_event(workspace: Path, watch: Watch) -> None:
+    """The events behind it in the same buffer would be lost with an error."""
+    script = "while :; do ln -s x .git/objects/y; rm .git/objects/y; done"
+    with subprocess.Popen(["bash", "-c", script], cwd=workspace, stderr=subprocess.DEVNULL) as flicker:
+        planted = []
+        seen: set[str] = set()
+        for number in range(200):
+            planted.append(f"{workspace}/a/b/{number}/.mcp.json")
+            Path(planted[-1]).parent.mkdir()
+            Path(planted[-1]).write_text("{}")
+            seen |= watch.drain().appeared
+        flicker.kill()
+    seen |= watch.drain().appeared
+
+    assert seen >= set(planted)
 
 
 def test_lost_events_are_made_up_for(run: Run, workspace: Path) -> None:
@@ -179,7 +194,7 @@ def test_a_root_that_was_replaced_is_watched_again(run: Run, workspace: Path) ->
     assert run(f"cd {workspace}; echo > .mcp.json").appeared == {".mcp.json"}
 
 
-def test_directories_beyond_the_bound_are_told_of(workspace: Path) -> None:
+def test_directories_beyond_the_limit_are_reported(workspace: Path) -> None:
     watching = Watch(GuardTable(roots=(str(workspace),)), most_directories=3)
     watching.start()
 

@@ -1,4 +1,4 @@
-"""Where can control groups be made, in both versions of them? Folders stand for what the kernel mounts."""
+"""Where control groups can be made, in both versions; folders stand for kernel mounts."""
 
 import os
 from pathlib import Path
@@ -32,7 +32,7 @@ def test_the_second_version_holds_all_in_one_tree(tmp_path: Path) -> None:
     assert found == cgroup.Bases(tmp_path / "mine", tmp_path / "mine", cgroup.V2)
 
 
-def test_controllers_that_were_not_handed_down_are_told(tmp_path: Path) -> None:
+def test_controllers_that_are_not_delegated_are_reported(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/cgroup.controllers").write_text("cpu\n")
 
@@ -41,14 +41,29 @@ def test_controllers_that_were_not_handed_down_are_told(tmp_path: Path) -> None:
     assert found == "the memory and pids controllers are not delegated to us (systemd: Delegate=yes)"
 
 
-def test_a_machine_without_control_groups_is_told(tmp_path: Path) -> None:
+def test_a_machine_without_control_groups_is_reported(tmp_path: Path) -> None:
     assert cgroup.find(tmp_path, tmp_path / "absent") == "no control groups: No such file or directory"
 
 
-def test_groups_of_runtimes_that_are_no_more_are_swept(tmp_path: Path) -> None:
+def test_groups_of_dead_runtimes_are_removed(tmp_path: Path) -> None:
     for name in ("memory/toolreeve-999999999-1", f"memory/toolreeve-{os.getpid()}-1", "memory/other", "pids"):
         (tmp_path / name).mkdir(parents=True)
 
     cgroup.find(tmp_path, own(tmp_path, "4:memory:/", "2:pids:/"))
 
     assert {path.name for path in (tmp_path / "memory").iterdir()} == {f"toolreeve-{os.getpid()}-1", "other"}
+
+
+def test_a_group_does_not_swap() -> None:
+    """Otherwise its limit would hold for resident memory only, and a command could fill the swap of the machine."""
+    bases = cgroup.find()
+    if isinstance(bases, str):
+        assert os.geteuid() != 0, bases
+        return
+    group = cgroup.ControlGroup(bases, f"toolreeve-{os.getpid()}-swap")
+
+    control = bases.memory / group.name / bases.names.swap_control
+    swaps = control.read_text().strip() if control.exists() else "no swap accounting"
+
+    assert group.close()
+    assert swaps in ("0", "no swap accounting")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.sandbox.conftest import open_folder
-from tests.sandbox.runner import SOMEBODY, WHO, Runner
+from tests.sandbox.runner import UNPRIVILEGED_UID, WHO, Runner
 
 PRELUDE = r"""
 import ctypes, errno, fcntl, mmap, os, resource, select, signal, socket, struct, sys, time
@@ -36,17 +36,17 @@ def fill(writer):
     except BlockingIOError:
         return size
 def in_processes(number, act):
-    told, telling = os.pipe()
+    reading, writing = os.pipe()
     for _ in range(number):
         if not os.fork():
             try:
-                os.write(telling, b"%d\n" % act())
+                os.write(writing, b"%d\n" % act())
             except OSError as problem:
-                os.write(telling, b"0\n")
+                os.write(writing, b"0\n")
             time.sleep(20)
             os._exit(0)
-    os.close(telling)
-    lines = os.fdopen(told)
+    os.close(writing)
+    lines = os.fdopen(reading)
     return sum(int(lines.readline() or 0) for _ in range(number))
 def hold(taken):
     time.sleep(3)
@@ -194,7 +194,7 @@ def test_buffers_of_connections_in_a_guarded_network_have_a_limit(who: str) -> N
         limits = {"memory_mb": 60, "timeout": 25, "open_files": 900}
         ended = runner.python(PRELUDE + TCP, limits=limits, network="guarded")
 
-    assert outcome(ended).startswith(("memory 60 MB", "held")), outcome(ended)
+    assert outcome(ended).startswith(("stopped: limit of 60 MB of memory", "held")), outcome(ended)
 
 
 def test_a_program_whose_file_cannot_be_read_has_the_limit_too(runner: Runner) -> None:
@@ -206,7 +206,32 @@ def test_a_program_whose_file_cannot_be_read_has_the_limit_too(runner: Runner) -
     ended = runner.bash(script, limits=limits, environment={"PROGRAM": PRELUDE + SOCKETS})
 
     (runner.workspace / "opaque").unlink()
-    assert outcome(ended) == "memory 60 MB"
+    assert outcome(ended) == "stopped: limit of 60 MB of memory reached (max_memory_mb)"
+
+
+WITHOUT_FIRST_THREAD = r"""
+import threading
+def take():
+    time.sleep(0.3)
+    for _ in range(12):
+        block = mmap.mmap(-1, 32 * MB)
+        for at in range(0, 32 * MB, 4096):
+            block[at] = 1
+        kept.append(block)
+        time.sleep(0.05)
+    time.sleep(0.3)
+    os.write(1, b"ESCAPED")
+    os._exit(0)
+threading.Thread(target=take).start()
+ctypes.CDLL(None).syscall(60 if os.uname().machine == "x86_64" else 93, 0)
+"""
+
+
+def test_a_process_whose_first_thread_has_exited_has_the_limit_too(runner: Runner) -> None:
+    """The kernel shows its memory by its other threads only."""
+    ended = runner.python(PRELUDE + WITHOUT_FIRST_THREAD, limits={"memory_mb": 60, "timeout": 25})
+
+    assert outcome(ended) == "stopped: limit of 60 MB of memory reached (max_memory_mb)"
 
 
 def test_a_thread_with_descriptors_of_its_own_cannot_be_made(runner: Runner) -> None:
@@ -251,7 +276,7 @@ def test_a_command_leaves_the_user_outside_what_inotify_has(runner: Runner) -> N
         (runner.workspace / name).chmod(0o666)
     own: dict[str, Any] = {}
     if runner.who == "user" and os.geteuid() == 0:
-        own = {"user": SOMEBODY, "group": SOMEBODY, "extra_groups": []}
+        own = {"user": UNPRIVILEGED_UID, "group": UNPRIVILEGED_UID, "extra_groups": []}
     program = [os.path.realpath(sys.executable), "-I", "-c", PRELUDE + INOTIFY]
     runner.send([{"argv": program, "limits": {"open_files": 900, "timeout": 30}}])
     with open(runner.workspace / "taken") as taken:

@@ -16,8 +16,8 @@ import pytest
 import uvicorn
 
 from tests.network import listening
-from tests.sandbox.proxy.running import Running, proxy
-from toolreeve.sandbox.proxy.requests import MalformedRequest, Wanted, parse_head
+from tests.sandbox.proxy.proxy_client import RunningProxy, proxy
+from toolreeve.sandbox.proxy.requests import MalformedRequest, ProxyRequest, parse_head
 
 CASES = 1500
 SMUGGLED = b"POST /SMUGGLED HTTP/1.1\r\nHost: other.vhost\r\nContent-Length: 0\r\n\r\n"
@@ -233,7 +233,7 @@ def generated(seed: int, port: int) -> bytes:
     return head + chance.choice(BODIES)
 
 
-def judged(said: bytes) -> Wanted | None:
+def judged(said: bytes) -> ProxyRequest | None:
     head, end, _ = said.partition(b"\r\n\r\n")
     try:
         return parse_head(head + end) if end else None
@@ -241,8 +241,8 @@ def judged(said: bytes) -> Wanted | None:
         return None
 
 
-async def sent(via: Running, said: bytes) -> None:
-    """Until the proxy has told what became of it."""
+async def sent(via: RunningProxy, said: bytes) -> None:
+    """Until the proxy has event what became of it."""
     reader, writer = await asyncio.open_connection("127.0.0.1", via.port)
     via.events.clear()
     writer.write(said)
@@ -279,7 +279,7 @@ def parsed_by_httptools(raw: bytes) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", ["h11", "httptools", "http.server"])
-async def test_a_server_sees_the_one_request_that_was_judged(kind: str) -> None:
+async def test_a_server_sees_the_one_request_that_was_checked(kind: str) -> None:
     passed = 0
     async with tapped(kind) as upstream, proxy(f"open.example:{upstream.port}") as via:
         for seed in range(CASES):

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.network import Answer, web_server
-from tests.sandbox.proxy.running import proxy
+from tests.sandbox.proxy.proxy_client import proxy
 from toolreeve.sandbox.proxy.server import proxy_environment
 
 
@@ -41,8 +41,8 @@ async def test_curl_works_through_it_with_the_usual_variables(tmp_path: Path) ->
         assert await run("curl", "-sS", "-p", url, port=via.port, cwd=tmp_path) == "GET"
         socks = ("curl", "-sS", "-x", f"socks5h://127.0.0.1:{via.port}", url)
         assert await run(*socks, port=via.port, cwd=tmp_path) == "GET"
-        told = await via.first(4)
-        assert [event["protocol"] for event in told] == ["http", "http", "connect", "socks5"]
+        event = await via.first(4)
+        assert [event["protocol"] for event in event] == ["http", "http", "connect", "socks5"]
 
 
 @pytest.fixture

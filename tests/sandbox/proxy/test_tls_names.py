@@ -1,4 +1,4 @@
-"""The TLS name that is judged is the one that OpenSSL, as the server, sees; whatever the client does to its records."""
+"""The checked TLS name is the one that OpenSSL, as the server, sees, however records are cut."""
 
 import asyncio
 import functools
@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.network import listening
-from tests.sandbox.proxy.running import proxy
+from tests.sandbox.proxy.proxy_client import proxy
 from tests.sandbox.proxy.test_tls_sni import client_hello
 from toolreeve.core.errors import ToolError
 from toolreeve.sandbox.proxy.tls_sni import Opening, read_opening
@@ -73,7 +73,7 @@ def cut(message: bytes, places: Sequence[int]) -> list[bytes]:
 
 
 @given(st.lists(st.integers(0, 10_000), max_size=30), st.sampled_from([GOOD, EVIL, None]))
-def test_a_hello_in_any_number_of_records_is_judged_by_the_name_that_openssl_sees(
+def test_a_client_hello_in_any_number_of_records_is_checked_by_the_name_that_openssl_sees(
     places: list[int], name: str | None
 ) -> None:
     said = b"".join(record(piece) for piece in cut(client_hello(name), places) if piece)
@@ -87,7 +87,7 @@ def test_a_hello_in_any_number_of_records_is_judged_by_the_name_that_openssl_see
     st.lists(st.tuples(st.integers(0, 10_000), st.sampled_from([b"", b"\0", b"\x01\x5a"]), st.integers(0x13, 0x19))),
     st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), max_size=3),
 )
-def test_what_openssl_takes_for_a_name_was_judged_or_refused(
+def test_what_openssl_takes_for_a_name_was_checked_or_refused(
     places: list[int], strangers: list[tuple[int, bytes, int]], flips: list[tuple[int, int]]
 ) -> None:
     message = bytearray(client_hello(EVIL))
@@ -132,10 +132,10 @@ REFUSED = {
     "a record that is too large": b"\x16\x03\x01\x40\x01" + bytes(16385),
     "another message first": record(b"\x0b\0\0\0" + WHOLE),
     "bytes behind the message": record(WHOLE + b"\0"),
-    "a second hello behind the first": record(client_hello(GOOD) + WHOLE),
-    "a hello that never ends": b"".join(record(b"\x01\xff\xff\xff"[:4] + bytes(16000)) for _ in range(6)),
-    "a hello in too many records": b"".join(record(WHOLE[place : place + 1]) for place in range(len(WHOLE))),
-    "a hello that is cut off": record(WHOLE[:40]),
+    "a second ClientHello behind the first": record(client_hello(GOOD) + WHOLE),
+    "a ClientHello that never ends": b"".join(record(b"\x01\xff\xff\xff"[:4] + bytes(16000)) for _ in range(6)),
+    "a ClientHello in too many records": b"".join(record(WHOLE[place : place + 1]) for place in range(len(WHOLE))),
+    "a ClientHello that is cut off": record(WHOLE[:40]),
     "two names": record(with_names(GOOD.encode(), EVIL.encode())),
     "the extension twice": record(with_names(GOOD.encode(), again=True)),
     "a name of another kind": record(with_names(GOOD.encode(), kind=1)),
@@ -149,7 +149,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("said", REFUSED.values(), ids=REFUSED)
-async def test_what_begins_like_tls_and_is_no_whole_hello_never_arrives(said: bytes) -> None:
+async def test_what_begins_like_tls_and_is_not_a_whole_client_hello_never_arrives(said: bytes) -> None:
     arrived: list[bytes] = []
 
     async def listen(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
@@ -163,9 +163,9 @@ async def test_what_begins_like_tls_and_is_no_whole_hello_never_arrives(said: by
             await reader.read()
         writer.close()
 
-        told = await via.event()
-        assert (told["decision"], arrived) == ("deny", [b""])
-        assert "must be one whole ClientHello" in str(told["reason"])
+        event = await via.event()
+        assert (event["decision"], arrived) == ("deny", [b""])
+        assert "must begin with one whole ClientHello" in str(event["reason"])
 
 
 async def handshake(port: int, place: str, name: str, change: Callable[[int, bytes], bytes]) -> bool:
@@ -210,7 +210,7 @@ async def test_a_handshake_through_a_tunnel_succeeds(curve: str | None) -> None:
         assert set(names) == {GOOD}
 
 
-async def test_a_second_hello_after_a_retry_cannot_ask_for_another_name() -> None:
+async def test_a_second_client_hello_after_a_retry_cannot_ask_for_another_name() -> None:
     context, names = tls_server("secp384r1")  # the client's guess is another curve: it is asked to try again
 
     def change(turn: int, said: bytes) -> bytes:

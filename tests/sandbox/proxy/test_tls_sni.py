@@ -38,7 +38,7 @@ def test_a_message_cut_anywhere_is_refused() -> None:
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes_name_somebody_nobody_or_are_refused(data: bytes) -> None:
+def test_any_bytes_have_one_name_or_none_or_are_refused(data: bytes) -> None:
     try:
         name = server_name(b"\x01" + data)
     except ToolError:

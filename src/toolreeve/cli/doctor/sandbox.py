@@ -47,17 +47,17 @@ def _row(mechanism: "Mechanism", version: int) -> Check:
 
 
 def _limits(mechanisms: "list[Mechanism]") -> Iterator[Check]:
-    from toolreeve.sandbox.guarantees import Means, guarantees
+    from toolreeve.sandbox.guarantees import Support, guarantees
 
     works = {each.name: not each.problem for each in mechanisms}
-    means = Means(
-        apart=works["mount namespace"] and works["process namespace"],
-        filtered=works["seccomp"],
-        counted=works["control groups"],
+    support = Support(
+        namespaces=works["mount namespace"] and works["process namespace"],
+        seccomp=works["seccomp"],
+        cgroups=works["control groups"],
         own_user=os.geteuid() == 0,
         inotify=works["inotify limit"],
     )
-    for each in guarantees(means):
+    for each in guarantees(support):
         status = Status.OK if each.holds else Status.WARN
         said = "holds" if each.holds else "does not hold"
         yield Check("limits", each.name, status, f"{said}: {each.how}", fix=each.remedy)

@@ -1,7 +1,7 @@
-"""Judgement of a guarded path that a command left: harmful or not.
+"""Assessment of a guarded path that a command left: harmful or not.
 
 What git itself writes for `init`, `clone`, `worktree add` and `submodule add` is harmless; all that is not known to be
-harmless is harmful. Links are never harmless: what they lead to may change unseen.
+harmless is harmful. Links are never harmless: their targets may change unseen.
 """
 
 import os
@@ -14,7 +14,7 @@ from toolreeve.core.tool_state import find_programs
 from toolreeve.sandbox.integrity import beneath
 
 Harm = tuple[str, str]
-"""The path that has to go, and why."""
+"""The path to quarantine, and why."""
 
 
 def find_harm(
@@ -25,8 +25,8 @@ def find_harm(
     former: bytes | None = None,
     accept: Callable[[bytes], object] = lambda _: None,
 ) -> Iterator[Harm]:
-    """`former` is what the file held before: what already stood there counts for nothing. `accept` is called with the
-    content that was found harmless. A path that has gone does no harm. Raises OSError where it cannot be looked at."""
+    """`former` is the content before the command: what it already contained does not count. `accept` is called with
+    content that was found harmless. A path that is gone does no harm. Raises OSError where it cannot be inspected."""
     try:
         with beneath.parent(root, path) as (directory, name):
             found = os.lstat(name, dir_fd=directory)
@@ -65,7 +65,7 @@ def _content_harm(
         return f"{guard.by}, and it has another name (a hard link)"
     data = beneath.read(directory, name, git_config.LARGEST)
     if data is None:
-        return f"{guard.by}, and it is too large to be looked at"
+        return f"{guard.by}, and it is too large to be inspected"
     why = _data_harm(path, guard, guards, data, former)
     if why is None:
         accept(data)
@@ -84,7 +84,7 @@ def _data_harm(path: str, guard: Guarded, guards: GuardTable, data: bytes, forme
             named = find_programs(name, data) - find_programs(name, former or b"")
             return f"{guard.by}, and it names {', '.join(sorted(named))}" if named else None
         case _:
-            return None if _leads_well(path, git_config.read_pointer(data), guards) else "it leads git elsewhere"
+            return None if _is_good_pointer(path, git_config.read_pointer(data), guards) else "it points git elsewhere"
 
 
 def _settings_harm(data: bytes, former: bytes | None, worktrees: Callable[[str], bool]) -> str | None:
@@ -95,40 +95,37 @@ def _settings_harm(data: bytes, former: bytes | None, worktrees: Callable[[str],
     try:
         new -= set(git_config.active(former or b""))
     except git_config.MalformedGitConfig:
-        return "git obeys it, and what it held before could not be read"
+        return "git obeys it, and its former content could not be read"
     return f"git obeys it, and it sets {', '.join(sorted({each.name for each in new}))}" if new else None
 
 
 def worktrees_of(repository: str, guards: GuardTable) -> Callable[[str], bool]:
-    """A repository's files may lie anywhere in the root that it lies in itself."""
+    """A repository's work tree may lie anywhere in the root of the repository."""
 
     def accepts(value: str) -> bool:
-        place = os.path.realpath(os.path.join(repository, value))
-        return any(is_within(place, root) and place != root and is_within(repository, root) for root in guards.roots)
+        tree = os.path.realpath(os.path.join(repository, value))
+        return any(is_within(tree, root) and tree != root and is_within(repository, root) for root in guards.roots)
 
     return accepts
 
 
-def _leads_well(path: str, pointer: str | None, guards: GuardTable) -> bool:
+def _is_good_pointer(path: str, pointer: str | None, guards: GuardTable) -> bool:
     """Whether a `.git` file, `commondir` or `gitdir` is what `worktree add` or a submodule makes."""
     if pointer is None:
         return False
-    place = os.path.dirname(path)
-    target = os.path.normpath(os.path.join(place, pointer))
+    directory = os.path.dirname(path)
+    target = os.path.normpath(os.path.join(directory, pointer))
     match os.path.basename(path).casefold():
         case "commondir":
-            return os.path.basename(os.path.dirname(place)) == "worktrees" and target == _grandparent(place)
+            parent = os.path.dirname(directory)
+            return os.path.basename(parent) == "worktrees" and target == os.path.dirname(parent)
         case "gitdir":
             return any(is_within(target, root) for root in guards.roots) and os.path.basename(target) == ".git"
         case _:
-            return os.path.realpath(target) == target and _is_kept(target, guards)
+            return os.path.realpath(target) == target and _is_nested(target, guards)
 
 
-def _grandparent(path: str) -> str:
-    return os.path.dirname(os.path.dirname(path))
-
-
-def _is_kept(repository: str, guards: GuardTable) -> bool:
+def _is_nested(repository: str, guards: GuardTable) -> bool:
     """Whether a repository lies inside another's `.git`, where its settings are guarded by name."""
     guard = guards.guarded(f"{repository}/config")
     return guard is not None and guard.content == "config" and "/.git/" in repository

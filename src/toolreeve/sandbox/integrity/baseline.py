@@ -1,7 +1,7 @@
-"""Baseline: the guarded paths that stood there before commands ran, on disk.
+"""Baseline: the guarded paths before commands ran, on disk.
 
-A runtime that is killed cannot judge what its commands left; the next one does, by its baseline. Each process holds a
-lock on a file of its own, which the kernel frees when it dies. The one byte in that file says whether a command runs.
+A runtime that is killed cannot assess what its commands left; the next one does, by its baseline. Each process holds a
+lock on its own file, which the kernel frees when it dies. The one byte in that file says whether a command runs.
 """
 
 import fcntl
@@ -28,8 +28,8 @@ IDLE, BUSY = b"0", b"1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
-    """What stood there. `paths` has signatures, and the content of files that git reads; `covered` the inodes of paths
-    that commands could not change; `dangling` the guarded links that led nowhere."""
+    """The accepted state. `paths` has signatures, and the content of files that git reads; `covered` the inodes of
+    paths that commands could not change; `dangling` the guarded links without a target."""
 
     boot: str
     time_ns: int
@@ -41,10 +41,12 @@ class Accepted:
 
 
 class Baseline:
-    """Of one process. `problem` says why none can be kept. Whoever changes what is accepted sets `stale`."""
+    """The baseline of one process. `problem` says why none can be written. `stale` is set when the accepted state
+    changes."""
 
     def __init__(self, directory: str, guards: GuardTable) -> None:
-        self._directory, self._guards = Path(directory), guards
+        self._directory = Path(directory)
+        self._guards = guards
         self._lock = self._directory / f"{secrets.token_hex(8)}.lock"
         self._descriptor = -1
         self._mark = IDLE
@@ -54,7 +56,7 @@ class Baseline:
         self.problem = ""
 
     def open(self) -> None:
-        """The file is locked before it has the name by which others find it."""
+        """The file is locked before it gets the name by which others find it."""
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._descriptor, made = tempfile.mkstemp(dir=self._directory, prefix=".")
@@ -65,9 +67,9 @@ class Baseline:
             self._fail(problem)
 
     def begin(self, watch: Watch, covered: Mapping[str, tuple[int, int]], unsettled: Collection[str]) -> None:
-        """A command is about to run. Unless what is accepted has changed, at most the one byte is written.
+        """A command is about to run. Unless the accepted state has changed, at most the one byte is written.
 
-        `unsettled` may be the work of commands that still run: what stood there before them counts.
+        `unsettled` paths may be the work of commands that still run: their former state counts.
         """
         if self._descriptor < 0:
             return
@@ -79,12 +81,12 @@ class Baseline:
         self._set_mark(BUSY)
 
     def end(self) -> None:
-        """No command runs any more, and what they left has been judged."""
+        """No command runs any more, and what they left has been assessed."""
         if self._descriptor >= 0:
             self._set_mark(IDLE)
 
     def close(self) -> None:
-        """While a command runs, it stays for the next runtime."""
+        """While a command runs, the baseline stays for the next runtime."""
         if self._descriptor >= 0:
             if self._mark == IDLE:
                 remove(self._lock)
@@ -92,8 +94,8 @@ class Baseline:
             self._descriptor = -1
 
     def _fail(self, problem: OSError) -> None:
-        self.problem = f"no baseline can be written to {self._directory} ({problem.strerror}; state.dir): if the"
-        self.problem += " runtime is killed, what its commands leave is not judged"
+        self.problem = f"cannot write a baseline to {self._directory} ({problem.strerror}; state.dir): if the"
+        self.problem += " runtime is killed, what its commands leave is not checked"
         logger.warning(self.problem)
 
     def _set_mark(self, mark: bytes) -> None:
@@ -113,7 +115,7 @@ class Baseline:
             elif path in self._paths:
                 paths[path] = self._paths[path]
         accepted = Accepted(
-            boot=boot(),
+            boot=boot_id(),
             time_ns=time.time_ns(),
             roots=list(self._guards.roots),
             complete=watch.complete,
@@ -142,10 +144,10 @@ def remove(lock: Path) -> None:
     lock.unlink(missing_ok=True)
 
 
-def boot() -> str:
-    """Which start of the machine this is: when it crashes itself, the mark may not have reached the disk.
+def boot_id() -> str:
+    """The boot id: when the machine crashes, the mark may not have reached the disk.
 
-    Where that cannot be told, each is another.
+    Where there is none, every call returns another one.
     """
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text()

@@ -1,6 +1,6 @@
-"""Files reached by descriptor, step by step beneath a root, through no link.
+"""File operations by descriptor, step by step beneath a root, through no link.
 
-Whatever a name was swapped for meanwhile, nothing outside the root is opened, moved or removed.
+Whatever replaces a name meanwhile, nothing outside the root is opened, moved or removed.
 """
 
 import errno
@@ -15,12 +15,12 @@ _STEP = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_PIECE = 1 << 20
-_LOOK = 0o500
+_CHUNK = 1 << 20
+_READABLE = 0o500
 
 
 class TooLarge(Exception):
-    """More than is copied."""
+    """Larger than the room for a copy."""
 
 
 @contextmanager
@@ -32,45 +32,45 @@ def parent(root: str, path: str) -> Iterator[tuple[int, str]]:
 
 @contextmanager
 def unlocked(root: str, path: str) -> Iterator[int]:
-    """An open directory that is a root or lies below it. Where its mode, or one on the way, keeps out the owner that we
-    are, it is opened meanwhile and gets its mode back. Raises OSError."""
+    """An open directory that is a root or lies below it. Where its mode, or that of a parent, keeps us out as the
+    owner, the mode is changed meanwhile and restored. Raises OSError."""
     opened: list[tuple[int, int]] = []
     try:
-        opened.append(_open_to_look(root, None))
+        opened.append(_open_step(root, None))
         for name in filter(None, path[len(root.rstrip("/")) + 1 :].split("/")):
-            opened.append(_open_to_look(name, opened[-1][0]))
+            opened.append(_open_step(name, opened[-1][0]))
         yield opened[-1][0]
     finally:
         for directory, mode in reversed(opened):
-            if stat.S_IMODE(os.fstat(directory).st_mode) == mode | _LOOK != mode:
+            if stat.S_IMODE(os.fstat(directory).st_mode) == mode | _READABLE != mode:
                 os.chmod(f"/proc/self/fd/{directory}", mode)
             os.close(directory)
 
 
-def _open_to_look(name: str, directory: int | None) -> tuple[int, int]:
+def _open_step(name: str, directory: int | None) -> tuple[int, int]:
     """A directory, and the mode that it had."""
     descriptor = os.open(name, _STEP, dir_fd=directory)
-    place = f"/proc/self/fd/{descriptor}"
+    path = f"/proc/self/fd/{descriptor}"
     mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
-    if not os.access(place, os.R_OK | os.X_OK, effective_ids=True):
-        with suppress(PermissionError):  # it is not ours to open, and not a command's either
-            os.chmod(place, mode | _LOOK)
+    if not os.access(path, os.R_OK | os.X_OK, effective_ids=True):
+        with suppress(PermissionError):  # we do not own it, and a command does not either
+            os.chmod(path, mode | _READABLE)
     return descriptor, mode
 
 
 def read(directory: int, name: str, most: int) -> bytes | None:
-    """A regular file's content; None if it is longer, or is no such file. Raises OSError."""
+    """A regular file's content; None if it is longer than `most`, or not a regular file. Raises OSError."""
     with opened_file(directory, name) as descriptor:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return None
         data = b""
-        while len(data) <= most and (piece := os.read(descriptor, min(_PIECE, most + 1 - len(data)))):
+        while len(data) <= most and (piece := os.read(descriptor, min(_CHUNK, most + 1 - len(data)))):
             data += piece
     return data if len(data) <= most else None
 
 
 def names(directory: int, name: str) -> list[str]:
-    """What is in a directory. Raises OSError."""
+    """The sorted names in a directory. Raises OSError."""
     with listed(directory, name) as descriptor:
         return sorted(os.listdir(descriptor))
 
@@ -80,18 +80,18 @@ def write_new(directory: int, name: str, data: bytes, mode: int, owner: tuple[in
     descriptor = os.open(name, _NEW, mode & 0o777, dir_fd=directory)
     with os.fdopen(descriptor, "wb") as stream:
         stream.write(data)
-        _give(descriptor, mode, owner)
+        _set_owner_and_mode(descriptor, mode, owner)
 
 
-def _give(descriptor: int, mode: int, owner: tuple[int, int]) -> None:
-    with suppress(PermissionError):  # only root gives files away
+def _set_owner_and_mode(descriptor: int, mode: int, owner: tuple[int, int]) -> None:
+    with suppress(PermissionError):  # only root can change owners
         os.fchown(descriptor, *owner)
     os.fchmod(descriptor, mode & 0o777)
 
 
 def move(directory: int, name: str, target: int, new_name: str, room: "Room") -> None:
-    """Rename, or copy and remove where the target is another file system. Raises OSError, and TooLarge, with everything
-    where it was, if there is no room for a copy."""
+    """Rename, or copy and remove where the target is another file system. Raises OSError, and TooLarge with everything
+    left in place if there is no room for a copy."""
     try:
         rename(directory, name, target, new_name)
     except OSError as problem:
@@ -116,7 +116,7 @@ def rename(directory: int, name: str, target: int, new_name: str) -> None:
 
 
 def _make_movable(directory: int, name: str) -> None:
-    """A command may have taken the right to write from the directories that the move has to write to."""
+    """A command may have made the directories read-only that the move writes to."""
     os.chmod(f"/proc/self/fd/{directory}", stat.S_IMODE(os.fstat(directory).st_mode) | 0o700)
     found = os.lstat(name, dir_fd=directory)
     if stat.S_ISDIR(found.st_mode):
@@ -153,7 +153,7 @@ def opened_file(directory: int, name: str) -> Iterator[int]:
 
 @dataclass(slots=True)
 class Room:
-    """What may still be copied. Holes in files take none. Raises TooLarge."""
+    """Bytes and entries that may still be copied; holes in files are free. Raises TooLarge."""
 
     size: int
     entries: int = 10_000
@@ -167,7 +167,7 @@ class Room:
 
 
 def copy(directory: int, name: str, target: int, new_name: str, room: Room, depth: int = 0) -> None:
-    """A file, a link, or a directory with all of these in it. Devices, pipes and sockets have no content to copy."""
+    """Copy a file, a link, or a directory with these in it. Devices, pipes and sockets have no content to copy."""
     room.take(entries=1)
     if depth > room.deepest:
         raise TooLarge
@@ -179,14 +179,14 @@ def copy(directory: int, name: str, target: int, new_name: str, room: Room, dept
         descriptor = os.open(new_name, _NEW, 0o600, dir_fd=target)
         with os.fdopen(descriptor, "wb", buffering=0), opened_file(directory, name) as source:
             _copy_data(source, descriptor, room)
-            _give(descriptor, found.st_mode, owner)
+            _set_owner_and_mode(descriptor, found.st_mode, owner)
     elif stat.S_ISDIR(found.st_mode):
         _unlock(directory, name, found)
         os.mkdir(new_name, 0o700, dir_fd=target)
         with listed(directory, name) as below, listed(target, new_name) as made:
             for each in os.listdir(below):
                 copy(below, each, made, each, room, depth + 1)
-            _give(made, found.st_mode, owner)
+            _set_owner_and_mode(made, found.st_mode, owner)
 
 
 def _copy_data(source: int, target: int, room: Room) -> None:
@@ -200,7 +200,7 @@ def _copy_data(source: int, target: int, room: Room) -> None:
                 raise
             break  # a hole to the end
         end = os.lseek(source, at, os.SEEK_HOLE)
-        while at < end and (piece := os.pread(source, min(_PIECE, end - at), at)):
+        while at < end and (piece := os.pread(source, min(_CHUNK, end - at), at)):
             room.take(size=len(piece))
             os.pwrite(target, piece, at)
             at += len(piece)
@@ -208,7 +208,7 @@ def _copy_data(source: int, target: int, room: Room) -> None:
 
 
 def remove(directory: int, name: str) -> None:
-    """A file, or a directory with all that is in it, however deep: what lies deeper is first moved up."""
+    """Remove a file, or a directory with all below it, however deep: nested directories are moved up first."""
     found = os.lstat(name, dir_fd=directory)
     if not stat.S_ISDIR(found.st_mode):
         os.unlink(name, dir_fd=directory)

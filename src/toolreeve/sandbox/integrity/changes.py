@@ -1,9 +1,9 @@
-"""Changes: what happened to guarded and hidden paths between two looks.
+"""Changes of guarded and hidden paths between two checks.
 
-What came and went in between is not told of.
+What appeared and vanished in between is not reported.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from toolreeve.core.guarded_paths import Content
@@ -13,11 +13,11 @@ Signature = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """What happened since the last look. All paths are absolute; links are told of as links.
+    """Changes since the last check. All paths are absolute; links are not followed.
 
-    `appeared`: guarded and not there before, the outermost path of each. `changed`: guarded and replaced or written to;
-    `former` has what a file that git reads held when it was last accepted. `gone`: guarded and no longer there.
-    `hidden`: hidden, and made, replaced, moved or removed.
+    `appeared`: new guarded paths, the outermost of each unit. `changed`: guarded paths that were replaced or written
+    to; `former` has the last accepted content of those that git reads. `gone`: guarded paths that no longer exist.
+    `hidden`: hidden paths that were made, replaced, moved or removed.
     """
 
     appeared: frozenset[str] = frozenset()
@@ -35,7 +35,7 @@ NO_CHANGES = Changes()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownState:
-    """A guarded path that is there. `unit` is the outermost path that is guarded with it."""
+    """A guarded path that exists. `unit` is the outermost path that is guarded with it."""
 
     unit: str
     signature: Signature
@@ -44,7 +44,7 @@ class KnownState:
 
 
 class Tally:
-    """What one look found, kept so that what came and went in between is not told of."""
+    """Collects the changes until the next report, so that what appeared and vanished cancels out."""
 
     def __init__(self) -> None:
         self.appeared: set[str] = set()
@@ -55,15 +55,14 @@ class Tally:
     def __bool__(self) -> bool:
         return bool(self.appeared or self.changed or self.gone or self.hidden)
 
-    def note(self, path: str, before: KnownState | None, now: KnownState, *, written: bool = False) -> None:
+    def note(self, path: str, before: KnownState | None, now: KnownState, *, is_written: bool = False) -> None:
         before = before or self.gone.pop(path, None)
         if before is None:
             self.appeared.add(path)
             return
-        same = before.signature == now.signature and before.content == now.content and not written
-        if same or path in self.appeared:
-            return
-        self.changed.add(path)
+        is_same = before.signature == now.signature and before.content == now.content
+        if (is_written or not is_same) and path not in self.appeared:
+            self.changed.add(path)
 
     def remove(self, path: str, before: KnownState) -> None:
         if path in self.appeared:
@@ -77,13 +76,9 @@ class Tally:
         now: Mapping[str, KnownState],
         secrets: Iterable[tuple[str, Signature]],
     ) -> None:
-        """Add what a new listing shows to what was noted of events before the others were lost."""
+        """Add the difference of a new listing to the events that were noted before others were lost."""
         for path in before.keys() - now.keys():
             self.remove(path, before[path])
         for path, known in now.items():
             self.note(path, before.get(path), known)
         self.hidden |= {path for path, _ in secrets}
-
-
-def with_units(paths: Iterable[str], known: Mapping[str, KnownState]) -> Iterator[tuple[str, str]]:
-    return ((known[path].unit, path) for path in paths if path in known)

@@ -1,6 +1,7 @@
-"""Contents of what was put aside: digests, and the stamp that tells whether it is still the same.
+"""Contents of a quarantined path: digests, and a stamp that detects changes.
 
-Reads at most so much, in pieces. What is not read is known by inode, size and times, which commands cannot set back.
+Reads a limited amount, in pieces. What is not read is identified by inode, size and times, which commands cannot set
+back.
 """
 
 import hashlib
@@ -16,20 +17,21 @@ _MOST_ENTRIES = 20_000
 
 
 class Boundless(Exception):
-    """Deeper, or more, than is looked at."""
+    """Deeper or larger than the limits."""
 
 
 @dataclass(slots=True)
 class ContentReading:
-    """How many files and bytes may still be read; `only` these, if they are named."""
+    """How many files and bytes may still be read; `only` these names, if given."""
 
     files: int = 1000
     size: int = 64 << 20
     only: Collection[str] | None = None
 
     def take(self, shown: str, found: os.stat_result) -> bool:
-        is_meant = self.only is None or shown in self.only
-        if not is_meant or not stat.S_ISREG(found.st_mode) or found.st_size > self.size or not self.files:
+        is_wanted = self.only is None or shown in self.only
+        has_room = self.files > 0 and found.st_size <= self.size
+        if not is_wanted or not has_room or not stat.S_ISREG(found.st_mode):
             return False
         self.files -= 1
         self.size -= found.st_size
@@ -38,8 +40,8 @@ class ContentReading:
 
 @dataclass(slots=True, kw_only=True)
 class Contents:
-    """`sha256` has the files that were read. `exact` says that all were, so that a copy has the same stamp. The stamp
-    is empty where there is more than is looked at."""
+    """`sha256` has the files that were read. `exact`: all were read, so that a copy has the same stamp. The stamp is
+    empty beyond the limits."""
 
     sha256: dict[str, str] = field(default_factory=dict)
     exact: bool = True
@@ -47,7 +49,7 @@ class Contents:
 
 
 def describe(directory: int, name: str, reading: ContentReading) -> Contents:
-    """A file, link or directory with all that is in it. Raises OSError."""
+    """Describe a file, a link, or a directory with all below it. Raises OSError."""
     contents = Contents()
     stamp = hashlib.sha256()
     try:
@@ -97,7 +99,7 @@ def _below(
 
 
 def _read(directory: int, name: str, found: os.stat_result) -> str | None:
-    """None for what cannot be read, or changes meanwhile."""
+    """The digest; None for a file that cannot be read, or changes meanwhile."""
     if not os.access(name, os.R_OK, dir_fd=directory, effective_ids=True):
         return None
     digest = hashlib.sha256()

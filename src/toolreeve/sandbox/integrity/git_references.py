@@ -1,6 +1,7 @@
-"""Leads: the paths in writable roots that the settings of repositories lead git to.
+"""Git references: paths in writable roots that the settings of repositories name.
 
-They are guarded as if the table named them, for as long as the settings do. Only settings that no command wrote count.
+They are guarded as if the guard table named them, for as long as the settings do. Only settings that no command wrote
+count.
 """
 
 import os
@@ -13,7 +14,7 @@ _BY: dict[Content | None, str] = {None: "git runs it", "program": "git runs it"}
 
 
 class GitReferences:
-    """Paths are absolute, as written and as they really are."""
+    """Paths are absolute, as written and as resolved."""
 
     def __init__(self, guards: GuardTable) -> None:
         self._guards = guards
@@ -25,7 +26,7 @@ class GitReferences:
         return path in self._all
 
     def find(self, path: str) -> Guarded | None:
-        """What guards a path that settings name, or that lies in a directory that they name."""
+        """What guards a path that settings name, or that lies in a directory they name."""
         if not self._all:
             return None
         around = path
@@ -37,7 +38,7 @@ class GitReferences:
         return None
 
     def update(self, settings: str, data: bytes | None, linked: Iterable[str] = ()) -> frozenset[str]:
-        """These settings hold this now, or are gone; the paths that they lead to and none did before.
+        """Settings have this content now, or are gone. Returns the paths that no settings referred to before.
 
         `linked` are further working trees of the repository.
         """
@@ -55,34 +56,35 @@ class GitReferences:
         return frozenset(self._all.keys() - before)
 
     def _worktrees_of(self, settings: str, data: bytes, linked: Iterable[str]) -> tuple[str, ...]:
-        """Those of included settings are those of the settings that include them."""
+        """Included settings have the working trees of the settings that include them."""
         if settings in self._worktrees:
             return self._worktrees[settings]
         repository = os.path.dirname(settings)
         is_inside = os.path.basename(repository).casefold() == ".git"
-        places = [os.path.dirname(repository) if is_inside else repository, *linked]
+        trees = [os.path.dirname(repository) if is_inside else repository, *linked]
         if named := git_references.worktree(data):
-            places.append(os.path.join(repository, named))
-        return tuple(places)
+            trees.append(os.path.join(repository, named))
+        return tuple(trees)
 
     def _resolve(self, settings: str, data: bytes, worktrees: tuple[str, ...]) -> Iterator[tuple[str, Content | None]]:
-        for lead in git_references.leads(data):
-            bases = (os.path.dirname(settings),) if lead.beside else worktrees
-            for path in self._places(lead.path, bases):
-                if not (lead.content == "program" and os.path.isdir(path)):
-                    yield path, lead.content
+        for reference in git_references.leads(data):
+            bases = (os.path.dirname(settings),) if reference.beside else worktrees
+            for path in self._absolute(reference.path, bases):
+                if not (reference.content == "program" and os.path.isdir(path)):
+                    yield path, reference.content
 
-    def _places(self, written: str, bases: tuple[str, ...]) -> Iterator[str]:
+    def _absolute(self, written: str, bases: tuple[str, ...]) -> Iterator[str]:
         if not written or "\0" in written:
             return
         if written.startswith("~/"):
-            bases, written = self._guards.homes, written[2:]
+            bases = self._guards.homes
+            written = written[2:]
         for base in bases:
             path = os.path.normpath(os.path.join(base, written))
             real = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
-            yield from filter(self._is_ours, {path, real})
+            yield from filter(self._is_guardable, {path, real})
 
-    def _is_ours(self, path: str) -> bool:
+    def _is_guardable(self, path: str) -> bool:
         root = self._guards.root_of(path)
         if root not in self._guards.roots or any(is_within(each, path) for each in self._guards.roots):
             return False

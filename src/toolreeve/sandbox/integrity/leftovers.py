@@ -1,7 +1,7 @@
-"""Leftovers of commands whose runtime was killed: judged by the next one.
+"""Leftovers of commands whose runtime was killed, assessed by the next one.
 
-What differs from the baseline goes the way of what a command left. Who made it after the kill cannot be told, so it
-counts as the command's, but for what commands could not change.
+What differs from the baseline is treated like what a command left. Changes after the kill cannot be distinguished, so
+they count as the command's, but for paths that commands could not change.
 """
 
 import fcntl
@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from toolreeve.core.guarded_paths import GuardTable
-from toolreeve.sandbox.integrity.baseline import IDLE, Accepted, boot, remove, store
+from toolreeve.sandbox.integrity.baseline import IDLE, Accepted, boot_id, remove, store
 from toolreeve.sandbox.integrity.changes import Changes
 from toolreeve.sandbox.integrity.path_table import is_in
 from toolreeve.sandbox.integrity.quarantine import Quarantine
@@ -25,25 +25,25 @@ _CLOCK_SLACK_NS = 1_000_000_000  # file systems stamp with a coarser clock than 
 
 
 def settle_leftovers(watch: Watch, quarantine: Quarantine, guards: GuardTable) -> tuple[str, ...]:
-    """Judge what was left in these roots; what was done, a sentence each. Blocks."""
-    told: list[str] = []
+    """Assess what was left in these roots. Returns what was done, a sentence each. Blocks."""
+    notices: list[str] = []
     for lock in sorted(Path(quarantine.baselines).glob("*.lock")):
         descriptor = _take_over(lock)
         if descriptor is None:
             continue
         try:
-            told += _settle(lock, os.pread(descriptor, 1, 0), watch, quarantine, guards)
+            notices += _settle(lock, os.pread(descriptor, 1, 0), watch, quarantine, guards)
         except OSError as problem:
-            told.append(f"the baseline {lock} of a runtime that was killed cannot be removed: {problem.strerror}")
+            notices.append(f"the baseline {lock} of a killed runtime cannot be removed: {problem.strerror}")
         finally:
             os.close(descriptor)
-    for notice in told:
+    for notice in notices:
         logger.warning(notice)
-    return tuple(told)
+    return tuple(notices)
 
 
 def _take_over(lock: Path) -> int | None:
-    """Hold the lock of a process that is dead. None while it lives, and where another runtime was faster."""
+    """Take the lock of a dead process. None while it lives, and where another runtime was faster."""
     try:
         descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
@@ -71,19 +71,19 @@ def _settle(lock: Path, mark: bytes, watch: Watch, quarantine: Quarantine, guard
     try:
         before = _load(lock)
     except (OSError, ValueError, TypeError) as problem:
-        yield f"a runtime was killed, and its baseline cannot be read ({problem}): what was left is not judged"
+        yield f"a runtime was killed, and its baseline cannot be read ({problem}): its leftovers are not checked"
         before = None
-    if before is None or (mark == IDLE and before.boot == boot()):
+    if before is None or (mark == IDLE and before.boot == boot_id()):
         remove(lock)
         return
     roots = [root for root in before.roots if is_in(root, guards.roots)]
     if not roots:
         return
     changes = _compare(before, watch, roots)
-    watch.doubt(changes.appeared | changes.changed)
+    watch.revoke(changes.appeared | changes.changed)
     for notice in quarantine.settle(watch, changes):
         yield f"a runtime was killed while a command ran: {notice}"
-    for path in watch.drain().changed:  # what was put back
+    for path in watch.drain().changed:  # restored files
         watch.accept(path)
     elsewhere = [root for root in before.roots if root not in roots]
     if elsewhere:
@@ -93,19 +93,19 @@ def _settle(lock: Path, mark: bytes, watch: Watch, quarantine: Quarantine, guard
 
 
 def _compare(before: Accepted, watch: Watch, roots: Collection[str]) -> Changes:
-    """What differs from a baseline in these roots, and may be the work of a command."""
-    held = {path for path, inode in before.covered.items() if _is_inode(path, inode)}
+    """The difference from a baseline in these roots that may be the work of a command."""
+    unchanged = {path for path, inode in before.covered.items() if _is_inode(path, inode)}
 
-    def suspect(paths: Iterable[str]) -> frozenset[str]:
-        return frozenset(path for path in paths if is_in(path, roots) and not is_in(path, held))
+    def suspects(paths: Iterable[str]) -> frozenset[str]:
+        return frozenset(path for path in paths if is_in(path, roots) and not is_in(path, unchanged))
 
     found = watch.since({path: signature for path, (signature, _) in before.paths.items()})
-    appeared = suspect(found.appeared)
-    if not before.complete:  # they may have stood there, too deep to be seen
+    appeared = suspects(found.appeared)
+    if not before.complete:  # they may have existed, too deep to be listed
         appeared = frozenset(path for path in appeared if _is_younger(path, before.time_ns - _CLOCK_SLACK_NS))
     arrived = frozenset(path for path in before.dangling if os.path.exists(path) and is_in(path, roots))
     former = {path: content.encode("latin-1") for path, (_, content) in before.paths.items() if content is not None}
-    return Changes(appeared=appeared | arrived, changed=suspect(found.changed), former=former)
+    return Changes(appeared=appeared | arrived, changed=suspects(found.changed), former=former)
 
 
 def _is_inode(path: str, inode: int) -> bool:

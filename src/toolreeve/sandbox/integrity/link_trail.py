@@ -1,4 +1,7 @@
-"""Where a path leads, link by link. Nothing is opened, so nothing is followed by the kernel but folders."""
+"""Link trail: resolves a path link by link.
+
+Nothing is opened, so the kernel follows nothing but folders.
+"""
 
 import os
 from typing import NamedTuple
@@ -7,14 +10,14 @@ _MOST_LINKS = 40
 
 
 class LinkTrail(NamedTuple):
-    """The links that a path leads over, and where it ends, free of links; None where it never ends."""
+    """The links of a path, and its end without links; None for a loop."""
 
     links: tuple[str, ...]
     end: str | None
 
 
 def follow(path: str) -> LinkTrail:
-    """An absolute path, whether or not there is something at its end."""
+    """Resolve an absolute path, whether or not its end exists."""
     links: list[str] = []
     done: list[str] = []
     left = path.split("/")[::-1]
@@ -28,7 +31,7 @@ def follow(path: str) -> LinkTrail:
         here = "/" + "/".join([*done, name])
         try:
             target = os.readlink(here)
-        except OSError:  # no link, or nothing at all
+        except OSError:  # not a link, or missing
             done.append(name)
             continue
         if len(links) == _MOST_LINKS:

@@ -1,8 +1,8 @@
-"""Neutral git: what repositories show to commands that nobody was asked about.
+"""Neutral git: what commands that need no approval see of repositories.
 
-Their settings are covered by copies that hold inert keys only, and their hooks by nothing. So git runs nothing that a
-repository names, whichever program starts it, in whichever directory, and whatever becomes of its environment. A
-repository whose settings are inert needs no cover.
+Settings are covered by copies with inert keys only, and hooks by empty folders. So git runs nothing that a repository
+names, whichever program starts it, in whichever directory, and with whatever environment. A repository whose settings
+are inert needs no cover.
 """
 
 from typing import NamedTuple
@@ -14,8 +14,8 @@ from toolreeve.sandbox.integrity.watch import Watch
 
 
 class GitCovers(NamedTuple):
-    """`contents`: files that show these bytes instead of their own. `hidden`: directories that are covered. `files` are
-    their inodes: the cover of a file is lost when another takes its name."""
+    """`contents`: files that show these bytes instead of their own. `hidden`: directories that are covered. `files`:
+    the inodes of the former, because the cover of a file is lost when another file takes its name."""
 
     contents: tuple[tuple[str, bytes], ...] = ()
     hidden: tuple[str, ...] = ()
@@ -23,19 +23,19 @@ class GitCovers(NamedTuple):
 
 
 def covers(watch: Watch, guards: GuardTable) -> GitCovers:
-    """As things are now; ask again when `watch.version` has changed."""
+    """The current covers, valid until `watch.version` changes."""
     contents: list[tuple[str, bytes]] = []
     files: list[int] = []
     for path, (inode, data) in sorted(watch.settings().items()):
-        shown = _shown(path, data, guards)
-        if shown is not None:
-            contents.append((path, shown))
+        replacement = _replacement(path, data, guards)
+        if replacement is not None:
+            contents.append((path, replacement))
             files.append(inode)
     return GitCovers(tuple(contents), tuple(sorted(watch.hooks())), tuple(files))
 
 
-def _shown(path: str, data: bytes | None, guards: GuardTable) -> bytes | None:
-    """None where the file may show itself. One that cannot be read shows nothing: git then knows its own defaults."""
+def _replacement(path: str, data: bytes | None, guards: GuardTable) -> bytes | None:
+    """None where the settings are inert. Unreadable ones are replaced by nothing: git then uses its defaults."""
     worktrees = worktrees_of(path.rpartition("/")[0], guards)
     try:
         if data is None or active(data, worktrees=worktrees):

@@ -1,6 +1,6 @@
-"""A dictionary of absolute paths that finds what lies below a directory.
+"""Path table: a dictionary of absolute paths that finds those below a directory.
 
-Finding costs as much as there is to be found, however many other paths are known.
+The cost of finding depends on what is found, not on the size of the table.
 """
 
 import os
@@ -54,7 +54,7 @@ class PathTable(MutableMapping[str, Value]):
             path = directory
 
     def below(self, top: str) -> list[str]:
-        """A path and all below it, of those in the table."""
+        """A path and all below it that are in the table."""
         found: list[str] = []
         ahead = [top]
         while ahead:
@@ -65,8 +65,8 @@ class PathTable(MutableMapping[str, Value]):
         return found
 
 
-def is_in(path: str, places: Collection[str]) -> bool:
+def is_in(path: str, directories: Collection[str]) -> bool:
     """Whether an absolute path is one of these, or lies in one."""
-    while path not in places and len(path) > 1:
+    while path not in directories and len(path) > 1:
         path = os.path.dirname(path)
-    return path in places
+    return path in directories

@@ -1,7 +1,7 @@
-"""Quarantine: what a command left for the host to obey is put aside.
+"""Quarantine: harmful paths that a command left are moved away.
 
-Each path goes to a directory of its own below the state directory, with a manifest; only a person brings it back. It is
-taken by descriptor, through no link. What could not be taken is told as such, never passed over.
+Each path goes to its own directory below the state directory, with a manifest; only a person releases it. It is moved
+by descriptor, through no link. A path that could not be moved is reported, never skipped.
 """
 
 import contextlib
@@ -29,15 +29,15 @@ from toolreeve.sandbox.integrity.watch import Watch
 logger = logging.getLogger(__name__)
 
 MOST_COPIED = 256 << 20
-"""What the quarantine holds in all of what had to be copied to it from other file systems."""
+"""The most bytes in the quarantine that were copied from other file systems."""
 _MANIFEST = "manifest.json"
 _CONTENT = "content"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
-    """The manifest of one quarantined path. `kept` is where it lies if it was too large to be copied to the quarantine.
-    `stamp` tells whether it is still the same, `exact` whether that shows in a copy too."""
+class QuarantinedPath:
+    """The manifest of one quarantined path. `kept` is its location if it was too large to be copied to the quarantine.
+    `stamp` detects changes; `exact`: a copy has the same stamp."""
 
     id: str
     path: str
@@ -57,8 +57,8 @@ class Held:
     copied: int = 0
 
 
-class Judged(NamedTuple):
-    """A path to be looked at, and what is known of it."""
+class Suspect(NamedTuple):
+    """A path to assess. `former` is its content before the command, where git reads it."""
 
     path: str
     root: str
@@ -67,60 +67,61 @@ class Judged(NamedTuple):
 
 
 class QuarantineOutcome(NamedTuple):
-    """What was done, a sentence each, and what files that git reads hold and may go on holding."""
+    """What was done, a sentence each, and the content of files that git reads which was found harmless."""
 
     notices: tuple[str, ...]
     accepted: tuple[tuple[str, bytes], ...]
 
 
 class Quarantine:
-    """`directory` need not exist. All that is in it is for its owner's eyes alone."""
+    """`directory` need not exist. Only its owner can read it."""
 
     def __init__(self, directory: str, guards: GuardTable, *, most_copied: int = MOST_COPIED) -> None:
-        self._directory, self._guards, self._most_copied = directory, guards, most_copied
+        self._directory = directory
+        self._guards = guards
+        self._most_copied = most_copied
         self._copied: int | None = None
 
     @property
     def baselines(self) -> str:
-        """Where the baselines of all runtimes with this state directory lie."""
+        """The directory of the baselines of all runtimes with this state directory."""
         return os.path.join(self._directory, ".baselines")
 
     def settle(self, watch: Watch, changes: Changes, *, call: str = "") -> tuple[str, ...]:
-        """Put aside what does harm among the changes, and say what was done, a sentence each. Blocks."""
-        settled = self.take(self.judge(watch, changes), call)
-        for path, content in settled.accepted:
+        """Quarantine what is harmful among the changes. Returns what was done, a sentence each. Blocks."""
+        outcome = self.take(self.find_suspects(watch, changes), call)
+        for path, content in outcome.accepted:
             watch.accept(path, content)
-        return settled.notices
+        return outcome.notices
 
-    def judge(self, watch: Watch, changes: Changes) -> list[Judged]:
-        """What among the changes has to be looked at."""
-        found: list[Judged] = []
+    def find_suspects(self, watch: Watch, changes: Changes) -> list[Suspect]:
+        found: list[Suspect] = []
         for path in sorted(changes.appeared | changes.changed):
-            guard = watch.judge(path)
+            guard = watch.guard_of(path)
             root = self._guards.root_of(path)
             if guard is not None and root in self._guards.roots:
-                found.append(Judged(path, root, guard, changes.former.get(path)))
+                found.append(Suspect(path, root, guard, changes.former.get(path)))
         return found
 
-    def take(self, judged: Iterable[Judged], call: str = "") -> QuarantineOutcome:
-        """Put aside what does harm. Blocks, and may run in a thread, one at a time. Whatever goes wrong with one path
-        is told; the others are settled all the same."""
+    def take(self, suspects: Iterable[Suspect], call: str = "") -> QuarantineOutcome:
+        """Quarantine those that are harmful. Blocks, and may run in a thread, one at a time. Whatever fails for one
+        path is reported; the others are settled all the same."""
         notices: list[str] = []
         accepted: list[tuple[str, bytes]] = []
         reading = ContentReading()
-        for each in judged:
+        for suspect in suspects:
             try:
-                notices += self._settle(each, accepted, reading, call)
+                notices += self._settle(suspect, accepted, reading, call)
             except Exception as problem:
                 logger.exception("a path that a command left could not be settled")
-                why = f"{type(problem).__name__}. {each.guard.by}: remove it yourself"
-                notices.append(f"{self._shown(each.path)} could NOT be quarantined: {why}")
+                why = f"{type(problem).__name__}. {suspect.guard.by}: remove it yourself"
+                notices.append(f"{self._shown(suspect.path)} could NOT be quarantined: {why}")
         return QuarantineOutcome(tuple(notices), tuple(accepted))
 
     def _settle(
-        self, judged: Judged, accepted: list[tuple[str, bytes]], reading: ContentReading, call: str
+        self, suspect: Suspect, accepted: list[tuple[str, bytes]], reading: ContentReading, call: str
     ) -> Iterator[str]:
-        path, root, guard, former = judged
+        path, root, guard, former = suspect
 
         def accept(content: bytes) -> None:
             accepted.append((path, content))
@@ -128,7 +129,7 @@ class Quarantine:
         try:
             harms = list(find_harm(path, guard, self._guards, root, former, accept))
         except OSError as problem:
-            yield f"{self._shown(path)} could not be looked at: {problem.strerror}. {guard.by}: remove it yourself"
+            yield f"{self._shown(path)} could not be inspected: {problem.strerror}. {guard.by}: remove it yourself"
             return
         for harm in harms:
             yield self._take(root, harm, former, reading, call)
@@ -139,12 +140,14 @@ class Quarantine:
             held = self._move(root, path, why, former, reading, call)
         except OSError as problem:
             return f"{self._shown(path)} could NOT be quarantined: {problem.strerror}. {why}: remove it yourself"
-        again = "; what it held before is back" if held.restored else ""
-        if not held.restored and _is_in_work_tree(path, root):
-            again = "; if git tracks it, git shows it as deleted until you release it"
+        note = ""
+        if held.restored:
+            note = "; its former content is restored"
+        elif _is_in_work_tree(path, root):
+            note = "; if git tracks it, git shows it as deleted until you release it"
         if held.kept is not None:
-            again += f"; too large to be copied to the state directory, it lies in {self._shown(held.kept)}"
-        return f"quarantined {self._shown(path)}: {why}{again} (toolreeve quarantine release {held.id})"
+            note += f"; too large to be copied to the state directory, it is in {self._shown(held.kept)}"
+        return f"quarantined {self._shown(path)}: {why}{note} (toolreeve quarantine release {held.id})"
 
     def _shown(self, path: str) -> str:
         for root in self._guards.roots:
@@ -152,29 +155,31 @@ class Quarantine:
                 return one_line(path[len(root.rstrip("/")) + 1 :])
         return one_line(path)
 
-    def _move(self, root: str, path: str, why: str, former: bytes | None, reading: ContentReading, call: str) -> Held:
+    def _move(
+        self, root: str, path: str, why: str, former: bytes | None, reading: ContentReading, call: str
+    ) -> QuarantinedPath:
         name = secrets.token_hex(4)
-        place = Path(self._directory, name)
-        place.mkdir(mode=0o700, parents=True)
+        folder = Path(self._directory, name)
+        folder.mkdir(mode=0o700, parents=True)
         room = beneath.Room(max(0, self._most_copied - self._sum_copied()))
         size = room.size
         try:
-            with beneath.parent(root, path) as (directory, last), _open(place) as target:
+            with beneath.parent(root, path) as (directory, last), _open(folder) as target:
                 facts = _facts(directory, last)
-                kept = _put_aside(directory, path, target, room, root, f"{NEARBY}{name}")
+                kept = _move_away(directory, path, target, room, root, f"{NEARBY}{name}")
                 restored = former is not None and _restore(directory, last, former, facts)
         except BaseException:
             with contextlib.suppress(OSError):
-                place.rmdir()
+                folder.rmdir()
             raise
         copied = size - room.size if kept is None else 0
         self._copied = self._sum_copied() + copied
-        held = Held(
+        held = QuarantinedPath(
             id=name, path=path, root=root, reason=why, call=call, time=time.time(), kept=kept, restored=restored,
             copied=copied, **facts,
         )  # fmt: skip
         held = replace(held, **self._describe(held, reading))
-        (place / _MANIFEST).write_bytes(json.dumps(asdict(held), indent=1).encode())
+        (folder / _MANIFEST).write_bytes(json.dumps(asdict(held), indent=1).encode())
         return held
 
     def _sum_copied(self) -> int:
@@ -182,13 +187,13 @@ class Quarantine:
             self._copied = sum(held.copied for held in self.list())
         return self._copied
 
-    def _describe(self, held: Held, reading: ContentReading) -> dict[str, Any]:
+    def _describe(self, held: QuarantinedPath, reading: ContentReading) -> dict[str, Any]:
         origin, name = os.path.split(self.content(held))
         with contextlib.suppress(OSError), _open(Path(origin)) as directory:  # a pipe may not have been copied
             return asdict(describe(directory, name, reading))
         return {}
 
-    def list(self) -> list[Held]:
+    def list(self) -> list[QuarantinedPath]:
         """The oldest first."""
         try:
             names = os.listdir(self._directory)
@@ -197,7 +202,7 @@ class Quarantine:
         found = (self.find(name) for name in names)
         return sorted((held for held in found if held is not None), key=lambda held: held.time)
 
-    def find(self, name: str) -> Held | None:
+    def find(self, name: str) -> QuarantinedPath | None:
         """By its id."""
         if not name.isalnum():
             return None
@@ -205,21 +210,20 @@ class Quarantine:
             data = json.loads(Path(self._directory, name, _MANIFEST).read_bytes())
         except (FileNotFoundError, NotADirectoryError):
             return None
-        return Held(**{**data, "owner": tuple(data["owner"])})
+        return QuarantinedPath(**{**data, "owner": tuple(data["owner"])})
 
-    def content(self, held: Held) -> str:
-        """Where it lies."""
+    def content(self, held: QuarantinedPath) -> str:
+        """The path of its content."""
         return held.kept or os.path.join(self._directory, held.id, _CONTENT)
 
-    def release(self, held: Held) -> None:
-        """Bring it back to where it was, if it is what was put aside. Raises FileExistsError if something stands there
-        now, and OSError."""
+    def release(self, held: QuarantinedPath) -> None:
+        """Move it back to its path, if it is unchanged. Raises FileExistsError if the path exists now, and OSError."""
         source, name = os.path.split(self.content(held))
         with beneath.parent(held.root, held.path) as (directory, last), _open(Path(source)) as origin:
             if _exists(directory, last):
-                raise FileExistsError(errno.EEXIST, "something stands there now: move it away, then release again")
+                raise FileExistsError(errno.EEXIST, "the path exists again: move it away, then release")
             if not _exists(origin, name):
-                raise FileNotFoundError(errno.ENOENT, "it was no file and had no content to keep")
+                raise FileNotFoundError(errno.ENOENT, "it was not a file and has no content")
             self._check(held, origin, name)
             if held.exact:
                 self._release_copy(held, origin, name, directory, last)
@@ -227,14 +231,14 @@ class Quarantine:
                 beneath.move(origin, name, directory, last, beneath.Room(self._most_copied))
         self._discard(held)
 
-    def _check(self, held: Held, directory: int, name: str) -> None:
+    def _check(self, held: QuarantinedPath, directory: int, name: str) -> None:
         if not held.stamp:
             raise OSError(errno.EFBIG, f"it is too large to be compared; take it from {self.content(held)} yourself")
         if describe(directory, name, ContentReading(only=held.sha256)).stamp != held.stamp:
-            raise OSError(errno.ESTALE, f"{self.content(held)} is not what was put aside any more")
+            raise OSError(errno.ESTALE, f"{self.content(held)} was changed since it was quarantined")
 
-    def _release_copy(self, held: Held, origin: int, name: str, directory: int, last: str) -> None:
-        """A program that still has a file of it open has none of the copy."""
+    def _release_copy(self, held: QuarantinedPath, origin: int, name: str, directory: int, last: str) -> None:
+        """A copy, because a program may still have a file of the original open."""
         temporary = f"{NEARBY}{held.id}~"
         try:
             beneath.copy(origin, name, directory, temporary, beneath.Room(MOST_COPIED, entries=20_000))
@@ -247,17 +251,17 @@ class Quarantine:
                 beneath.remove(directory, temporary)
         beneath.remove(origin, name)
 
-    def delete(self, held: Held) -> None:
+    def delete(self, held: QuarantinedPath) -> None:
         """Remove it for good."""
         with _open(Path(os.path.dirname(self.content(held)))) as origin:
             if _exists(origin, os.path.basename(self.content(held))):
                 beneath.remove(origin, os.path.basename(self.content(held)))
         self._discard(held)
 
-    def _discard(self, held: Held) -> None:
-        place = Path(self._directory, held.id)
-        (place / _MANIFEST).unlink()
-        place.rmdir()
+    def _discard(self, held: QuarantinedPath) -> None:
+        folder = Path(self._directory, held.id)
+        (folder / _MANIFEST).unlink()
+        folder.rmdir()
         self._copied = None
         if held.kept is not None:
             os.rmdir(os.path.dirname(held.kept))
@@ -293,8 +297,8 @@ def _kind(mode: int) -> str:
     return kinds.get(stat.S_IFMT(mode), "other")
 
 
-def _put_aside(directory: int, path: str, target: int, room: beneath.Room, root: str, nearby: str) -> str | None:
-    """Where it lies, if it is too large to be copied to another file system: in a directory that is hidden from
+def _move_away(directory: int, path: str, target: int, room: beneath.Room, root: str, nearby: str) -> str | None:
+    """Returns its location if it is too large to be copied to another file system: in a directory that is hidden from
     commands, at the root, or beside it where that is yet another file system."""
     name = os.path.basename(path)
     try:
@@ -304,8 +308,8 @@ def _put_aside(directory: int, path: str, target: int, room: beneath.Room, root:
         with _open(Path(root)) as top:
             outer = directory if is_beside else top
             os.mkdir(nearby, 0o700, dir_fd=outer)
-            with beneath.listed(outer, nearby) as place:
-                beneath.rename(directory, name, place, _CONTENT)
+            with beneath.listed(outer, nearby) as hidden:
+                beneath.rename(directory, name, hidden, _CONTENT)
         return os.path.join(os.path.dirname(path) if is_beside else root, nearby, _CONTENT)
     return None
 

@@ -1,7 +1,7 @@
-"""Repositories in the watched directories, and what guards the paths in them.
+"""Git repositories in the watched directories, and what guards the paths in them.
 
-A repository is one by its name, `.git`, or by what is in it, whatever it is called. Once known it stays one for as long
-as its directory is there: a command that takes `HEAD` away for a moment opens nothing.
+A repository is recognized by its name, `.git`, or by its content, whatever it is called. Once known it stays one for as
+long as its directory exists: a command that removes `HEAD` for a moment opens nothing.
 """
 
 import os
@@ -14,14 +14,14 @@ from toolreeve.sandbox.integrity.path_table import PathTable
 
 
 class Repositories:
-    """Those that are one by what is in them are added; `.git` needs not be."""
+    """Repositories that are recognized by their content are added; those named `.git` need not be."""
 
     def __init__(self, guards: GuardTable) -> None:
         self._guards = guards
         self._known: PathTable[None] = PathTable()
 
     def anew(self) -> "Repositories":
-        """For listing everything again."""
+        """The repositories that still exist, for listing everything again."""
         again = Repositories(self._guards)
         for path in self._known:
             if os.path.isdir(path) and not os.path.islink(path):
@@ -32,7 +32,8 @@ class Repositories:
         return directory in self._known
 
     def add_if_one(self, directory: str, names: Collection[str]) -> bool:
-        """Whether it was not known yet, and is one by its casefolded names. That of a submodule needs no `HEAD`."""
+        """Whether a directory is a repository by its casefolded names and was not known yet. A submodule needs no
+        `HEAD`."""
         if directory in self._known:
             return False
         is_one = table.is_repository(names)
@@ -46,19 +47,20 @@ class Repositories:
         for path in self._known.below(top):
             del self._known[path]
 
-    def judge(self, path: str, leads: GitReferences) -> Guarded | None:
-        """What guards an absolute path, as things are now."""
-        found = self._find(path, leads)
+    def guard_of(self, path: str, references: GitReferences) -> Guarded | None:
+        """What guards an absolute path now."""
+        found = self._find(path, references)
         if found is None or not found.liftable:
             return found
         root = self._guards.root_of(path)
         return None if root is not None and self._guards.is_allowed(path, root) else found
 
-    def _find(self, path: str, leads: GitReferences) -> Guarded | None:
+    def _find(self, path: str, references: GitReferences) -> Guarded | None:
         found = self._guards.guarded(path)
-        if found is not None and found.repository is not None:
-            found = found if table.outermost(path, found.repository) in self._known else None
-        return found or self._find_inside(path) or leads.find(path) or self._find_link(path)
+        named = None if found is None else found.repository
+        if named is not None and table.outermost(path, named) not in self._known:
+            found = None
+        return found or self._find_inside(path) or references.find(path) or self._find_link(path)
 
     def _find_inside(self, path: str) -> Guarded | None:
         around = os.path.dirname(path)
@@ -72,7 +74,9 @@ class Repositories:
     def _find_link(self, path: str) -> Guarded | None:
         repository = self._around(os.path.dirname(path))
         root = self._guards.root_of(path)
-        if repository is None or root is None or not os.path.islink(path) or self._guards.is_allowed(path, root):
+        if repository is None or root is None or not os.path.islink(path):
+            return None
+        if self._guards.is_allowed(path, root):
             return None
         names = path[len(repository) + 1 :].split("/")
         return table.find_link_in_repository(names, path.count("/"), named_git=_is_named_git(repository))
@@ -86,14 +90,14 @@ class Repositories:
         return None
 
     def has_bulk(self, directory: str) -> bool:
-        """Whether a directory lies in the part of a repository where only links count."""
+        """Whether a directory lies in the part of a repository where only links are guarded."""
         repository = self._around(directory)
         if repository is None or repository == directory:
             return False
         return directory[len(repository) + 1 :].split("/")[0].casefold() in table.REPOSITORY_BULK
 
     def is_near(self, directory: str) -> bool:
-        """Whether more than the names in it decides about what is in a directory."""
+        """Whether more than its name decides whether a path in the directory is guarded."""
         return (
             directory in self._known
             or os.path.dirname(directory) in self._known

@@ -1,8 +1,8 @@
 """Control groups: one for each slot, counting a command with all it started.
 
-Version 1 and 2, whichever holds the controllers: below our own group, or below the nearest one above it that was
-delegated to us (an ordinary user's systemd slice). The limits above still hold. What cannot be had is told as a reason;
-the caller then counts by other means.
+Version 1 or 2, whichever has the controllers: below our own group, or below the nearest ancestor that was delegated to
+us (an ordinary user's systemd slice). The limits of ancestors still hold. Where no group can be made, the reason is
+returned, and the caller counts by other means.
 """
 
 import contextlib
@@ -13,29 +13,29 @@ from typing import NamedTuple
 _MOUNTED = Path("/sys/fs/cgroup")
 _OWN = Path("/proc/self/cgroup")
 _NEEDED = frozenset({"memory", "pids"})
-_TCP_BUFFERS = 16 << 20  # version 1 counts them apart from all other memory, and only if asked to
+_TCP_BUFFERS = 16 << 20  # version 1 counts them separately, and only if a limit is set
 _SPARE = 8 << 20  # for the slot itself, which lives in the group
 
 
-class Dialect(NamedTuple):
-    """How a version spells what we need."""
+class FileNames(NamedTuple):
+    """The names of the control files in one version."""
 
     memory_limit: str
-    swap_limit: str
+    swap_control: str
     memory_events: str
     memory_used: str
 
 
-V1 = Dialect("memory.limit_in_bytes", "memory.memsw.limit_in_bytes", "memory.oom_control", "memory.usage_in_bytes")
-V2 = Dialect("memory.max", "memory.swap.max", "memory.events", "memory.current")
+V1 = FileNames("memory.limit_in_bytes", "memory.swappiness", "memory.oom_control", "memory.usage_in_bytes")
+V2 = FileNames("memory.max", "memory.swap.max", "memory.events", "memory.current")
 
 
 class Bases(NamedTuple):
-    """The directories under which groups can be made: of the memory and of the process controller."""
+    """The directories in which groups can be made, of the memory and of the process controller."""
 
     memory: Path
     processes: Path
-    dialect: Dialect
+    names: FileNames
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -51,33 +51,33 @@ def find(mounted: Path = _MOUNTED, own: Path = _OWN) -> Bases | str:
     controllers = {name: path for _, names, path in lines for name in names.split(",")}
     if "memory" in controllers and "pids" in controllers:
         below = {name: mounted / name / controllers[name].lstrip("/") for name in ("memory", "pids")}
-        return _tried(Bases(below["memory"], below["pids"], V1))
+        return _try(Bases(below["memory"], below["pids"], V1))
     if "" in controllers:
         return find_delegated(mounted, mounted / controllers[""].lstrip("/"))
     return "neither version of control groups offers memory and process control"
 
 
 def find_delegated(mounted: Path, own: Path, needed: frozenset[str] = _NEEDED) -> Bases | str:
-    """In version 2: our own group, or the nearest above it that hands the controllers down and is ours to divide."""
-    found = _divided(own, needed)
+    """In version 2: our own group, or the nearest ancestor that delegates the controllers and that we may divide."""
+    found = _divide(own, needed)
     for group in own.parents:
         if not isinstance(found, str) or not group.is_relative_to(mounted):
             break
         if needed <= _words(group / "cgroup.subtree_control"):
-            above = _tried(Bases(group, group, V2))
+            above = _try(Bases(group, group, V2))
             found = above if isinstance(above, Bases) else found
     return found
 
 
-def _divided(own: Path, needed: frozenset[str]) -> Bases | str:
+def _divide(own: Path, needed: frozenset[str]) -> Bases | str:
     if not needed <= _words(own / "cgroup.controllers"):
         return "the memory and pids controllers are not delegated to us (systemd: Delegate=yes)"
     if not needed <= _words(own / "cgroup.subtree_control"):
         try:
-            _step_down(own, needed)
+            _enter_leaf(own, needed)
         except OSError as problem:
             return f"{own}: {problem.strerror}"
-    return _tried(Bases(own, own, V2))
+    return _try(Bases(own, own, V2))
 
 
 def _words(path: Path) -> set[str]:
@@ -87,37 +87,37 @@ def _words(path: Path) -> set[str]:
         return set()
 
 
-def _step_down(own: Path, needed: frozenset[str]) -> None:
-    """Into a leaf of our own: controllers are handed down only from a group that holds no process itself."""
+def _enter_leaf(own: Path, needed: frozenset[str]) -> None:
+    """Move into a new leaf: only a group without processes of its own can delegate controllers."""
     leaf = own / "toolreeve-runtime"
     with contextlib.suppress(FileExistsError):
         leaf.mkdir()
     try:
         (leaf / "cgroup.procs").write_text("0")
         (own / "cgroup.subtree_control").write_text(" ".join(f"+{name}" for name in sorted(needed)))
-    except OSError:  # others are in the group, too: back to them
+    except OSError:  # the group holds other processes, too: return to them
         with contextlib.suppress(OSError):
             (own / "cgroup.procs").write_text("0")
             leaf.rmdir()
         raise
 
 
-def _tried(bases: Bases) -> Bases | str:
+def _try(bases: Bases) -> Bases | str:
     name = f"toolreeve-{os.getpid()}-trial"
     try:
         for base in bases.paths:
             _sweep(base)
             (base / name).mkdir()
             (base / name).rmdir()
-            if bases.dialect is V2 and not os.access(base / "cgroup.procs", os.W_OK):
-                return f"{base}: processes may not be moved in it"
+            if bases.names is V2 and not os.access(base / "cgroup.procs", os.W_OK):
+                return f"{base}: processes cannot be moved into it"
     except OSError as problem:
         return f"{problem.filename}: {problem.strerror}"
     return bases
 
 
 def _sweep(base: Path) -> None:
-    """Groups of runtimes that are no more; one that still holds a process cannot be removed anyway."""
+    """Remove groups of dead runtimes; one that still holds a process cannot be removed anyway."""
     for path in base.glob("toolreeve-*-*"):
         owner = path.name.split("-")[1]
         if owner.isdigit() and not Path(f"/proc/{owner}").exists():
@@ -126,31 +126,32 @@ def _sweep(base: Path) -> None:
 
 
 class ControlGroup:
-    """The control group of one slot. Limits are set before a command, and asked afterwards whether they were met."""
+    """The control group of one slot. Limits are set before a command; afterwards `limits_hit` tells which it hit."""
 
-    __slots__ = ("_bases", "_events", "_limits", "_memory", "_processes", "_refused", "_set", "_used", "name")
+    __slots__ = ("_bases", "_before", "_events", "_limits", "_memory", "_processes", "_refused", "_used", "name")
 
     def __init__(self, bases: Bases, name: str) -> None:
         self.name = name
         self._bases = bases
         for base in bases.paths:
             (base / name).mkdir()
-        memory, processes, dialect = bases.memory / name, bases.processes / name, bases.dialect
-        self._memory = _open(memory / dialect.memory_limit)
-        self._events = _open(memory / dialect.memory_events)
-        self._used = _open(memory / dialect.memory_used, os.O_RDONLY)
+        memory = bases.memory / name
+        processes = bases.processes / name
+        self._memory = _open(memory / bases.names.memory_limit)
+        self._events = _open(memory / bases.names.memory_events)
+        self._used = _open(memory / bases.names.memory_used, os.O_RDONLY)
         self._processes = _open(processes / "pids.max")
         self._refused = _open(processes / "pids.events", os.O_RDONLY)
         self._limits = (0, 0)
-        self._set = (0, 0)
-        with contextlib.suppress(OSError):
-            if dialect is V2:
-                _write(memory / dialect.swap_limit, 0)
-            else:
+        self._before = (0, 0)
+        with contextlib.suppress(OSError):  # a kernel without swap accounting has none
+            _write(memory / bases.names.swap_control, 0)
+        if bases.names is V1:
+            with contextlib.suppress(OSError):
                 _write(memory / "memory.kmem.tcp.limit_in_bytes", _TCP_BUFFERS)
 
     def entrances(self) -> list[int]:
-        """Descriptors that a process writes to in order to enter; the caller closes them."""
+        """Descriptors that a process writes to to enter the group; the caller closes them."""
         return [_open(base / self.name / "cgroup.procs", os.O_WRONLY) for base in self._bases.paths]
 
     def limit(self, memory: int, processes: int) -> None:
@@ -158,12 +159,12 @@ class ControlGroup:
             os.pwrite(self._memory, b"%d" % (memory + _SPARE), 0)
             os.pwrite(self._processes, b"%d" % (processes + 2), 0)
             self._limits = (memory, processes)
-        self._set = self._counts()
+        self._before = self._counts()
 
-    def met(self) -> tuple[bool, bool]:
-        """Whether the limit of memory ended something, and whether a process was refused, since the limits were set."""
+    def limits_hit(self) -> tuple[bool, bool]:
+        """Since the limits were set: whether the kernel killed for memory, and whether it refused a process."""
         memory, processes = self._counts()
-        return memory > self._set[0], processes > self._set[1]
+        return memory > self._before[0], processes > self._before[1]
 
     def _counts(self) -> tuple[int, int]:
         return _count(self._events, b"oom_kill "), _count(self._refused, b"max ")
@@ -172,7 +173,7 @@ class ControlGroup:
         return int(os.pread(self._used, 32, 0))
 
     def close(self) -> bool:
-        """Whether the group is gone; it stays as long as a process in it does."""
+        """Whether the group could be removed; it cannot while it holds a process."""
         for descriptor in (self._memory, self._events, self._used, self._processes, self._refused):
             with contextlib.suppress(OSError):
                 os.close(descriptor)

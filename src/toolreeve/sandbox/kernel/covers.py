@@ -1,7 +1,7 @@
-"""Covers: mounts that hide or protect paths of a place.
+"""Covers: mounts that hide or protect paths of a sandbox.
 
-Made in the place's own root, where nothing of the host exists, and again whenever a path was replaced. The kernel never
-follows a link here: each is read, pinned to where it is, and what it leads to is covered.
+Made in the sandbox's own root, where nothing of the host exists, and again whenever a path was replaced. The kernel
+never follows a link here: each is read, pinned in place, and its target is covered.
 """
 
 import contextlib
@@ -14,14 +14,14 @@ from toolreeve.sandbox.integrity.link_trail import LinkTrail, follow
 from toolreeve.sandbox.kernel import syscalls
 
 BLANK = "/.blank"
-"""Holds an empty file and an empty folder that nobody may open, put over what is hidden."""
+"""Holds an empty file and an empty folder with mode 0, mounted over hidden paths."""
 _PASSES = 8
 _CHANGED = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
 _CANNOT_PIN_LINKS = {errno.EINVAL, errno.ENOTDIR, errno.EOPNOTSUPP}
 
 
 class Covers:
-    """Of one place. Only what lies below its `writable` paths needs protection."""
+    """The covers of one sandbox. Only paths below its `writable` ones need protection."""
 
     def __init__(self, writable: tuple[str, ...]) -> None:
         self._writable = writable
@@ -30,30 +30,30 @@ class Covers:
 
     def hide(self, paths: Iterable[str]) -> None:
         for path in paths:
-            _until_settled(path, self._hide)
+            _repeat_until_settled(path, self._hide)
 
     def show(self, paths: Iterable[str]) -> None:
-        """Put the numbered files beside the blanks over these paths, in their order."""
+        """Mount the numbered files beside the blanks over these paths, in their order."""
         for number, path in enumerate(paths):
             with _opened(f"{BLANK}/{number}") as shown:
                 if shown is not None:
-                    _until_settled(path, partial(self._show, shown))
+                    _repeat_until_settled(path, partial(self._show, shown))
 
     def _show(self, shown: int, trail: LinkTrail) -> bool:
-        done = trail.end is not None and _put_over(trail.end, shown)
+        done = trail.end is not None and _mount_over(trail.end, shown)
         return self._pin_all(trail.links) or done
 
     def protect(self, paths: Iterable[str], *, fixed: bool) -> None:
-        """`fixed` paths have all the folders above them pinned; others only those from the first hidden folder on."""
+        """`fixed` paths have all their parent folders pinned; others only those from the first dot folder on."""
         for path in paths:
-            _until_settled(path, partial(self._protect, path, fixed=fixed))
+            _repeat_until_settled(path, partial(self._protect, path, fixed=fixed))
 
     def _hide(self, trail: LinkTrail) -> bool:
-        """A link that a command can make hides nothing but what is the command's own to remove."""
+        """Through a link that a command can make, only paths are hidden that the command could remove anyway."""
         done = False
-        led = any(map(self._root, trail.links))
-        if trail.end is not None and (not led or self._root(trail.end)):
-            done = self._put_blank(trail.end)
+        by_command = any(map(self._root, trail.links))
+        if trail.end is not None and (not by_command or self._root(trail.end)):
+            done = self._mount_blank(trail.end)
         return self._pin_all(trail.links) or done
 
     def _protect(self, path: str, trail: LinkTrail, *, fixed: bool) -> bool:
@@ -71,12 +71,12 @@ class Covers:
         inner_first = sorted(set(pins), key=lambda folder: -folder.count("/"))
         return self._pin_all(inner_first) or done
 
-    def _put_blank(self, path: str) -> bool:
-        with _opened(path) as place:
-            if place is None or _identity(place) in self._blank_files:
+    def _mount_blank(self, path: str) -> bool:
+        with _opened(path) as target:
+            if target is None or _identity(target) in self._blank_files:
                 return False
             blank = self._blanks["folder" if os.path.isdir(path) else "file"]
-        return _put_over(path, blank)
+        return _mount_over(path, blank)
 
     def _pin_all(self, paths: Iterable[str]) -> bool:
         done = False
@@ -101,8 +101,8 @@ class Covers:
                 yield folder
 
 
-def _until_settled(path: str, make: Callable[[LinkTrail], bool]) -> None:
-    """Pass after pass, until one finds nothing left to do: the path may change while we work."""
+def _repeat_until_settled(path: str, make: Callable[[LinkTrail], bool]) -> None:
+    """Repeat until a pass finds nothing left to do: the path may change meanwhile."""
     for _ in range(_PASSES):
         try:
             if not make(follow(path)):
@@ -114,74 +114,77 @@ def _until_settled(path: str, make: Callable[[LinkTrail], bool]) -> None:
 
 
 def _is_repository(trail: LinkTrail, path: str) -> bool:
-    """Whether a link stands for the folder `.git`, of which only some things are protected, each by itself."""
+    """Whether a link stands for the folder `.git`, of which only some paths are protected, each by itself."""
     return bool(trail.links) and os.path.basename(path).casefold() == ".git" and os.path.isdir(path)
 
 
 @contextlib.contextmanager
 def _opened(path: str, flags: int = 0) -> Iterator[int | None]:
-    """None where it does not exist. A link in it raises ELOOP: it has become one since we looked."""
+    """None where it does not exist. A link in it raises ELOOP: it was put there after the path was resolved."""
     try:
-        place = syscalls.open_path(path, flags)
+        descriptor = syscalls.open_path(path, flags)
     except OSError as problem:
         if problem.errno not in (errno.ENOENT, errno.ENOTDIR):
             raise
         yield None
         return
     try:
-        yield place
+        yield descriptor
     finally:
-        os.close(place)
+        os.close(descriptor)
 
 
-def _put_over(path: str, source: int) -> bool:
-    with _opened(path) as place:
-        if place is None or _identity(place) == _identity(source):
+def _mount_over(path: str, source: int) -> bool:
+    with _opened(path) as target:
+        if target is None or _identity(target) == _identity(source):
             return False
-        _attach(syscalls.detached_tree("", source), syscalls.ATTR_RDONLY, "", place)
+        _attach(syscalls.detached_tree("", source), syscalls.ATTR_RDONLY, "", target)
     return True
 
 
 def _make_read_only(path: str) -> bool:
-    with _opened(path) as place:
-        if place is None or _is_read_only(place):
+    with _opened(path) as target:
+        if target is None or _is_read_only(target):
             return False
-        _attach(syscalls.detached_tree("", place), syscalls.ATTR_RDONLY, "", place)
+        _attach(syscalls.detached_tree("", target), syscalls.ATTR_RDONLY, "", target)
     return True
 
 
 def _pin(path: str) -> bool:
-    """Mounted on itself it can neither be renamed nor removed. In a read-only folder it cannot be anyway."""
+    """Mount a path on itself, so that it can be neither renamed nor removed. In a read-only folder it cannot be
+    anyway."""
     folder, name = os.path.split(path)
-    with _opened(folder) as parent, _opened(path, os.O_NOFOLLOW) as place:
-        if parent is None or place is None or _is_read_only(parent) or _mount(parent) != _mount(place):
+    with _opened(folder) as parent, _opened(path, os.O_NOFOLLOW) as target:
+        if parent is None or target is None:
+            return False
+        if _is_read_only(parent) or _mount_id(parent) != _mount_id(target):
             return False
         try:
             _attach(syscalls.detached_tree(name, parent), 0, name, parent)
         except OSError as problem:
             if problem.errno in _CANNOT_PIN_LINKS and os.path.islink(path):
-                return False  # such a kernel leaves it to the comparison after the command
+                return False  # on such a kernel the comparison after the command catches it
             raise
     return True
 
 
-def _attach(tree: int, attributes: int, target: str, place: int) -> None:
+def _attach(tree: int, attributes: int, name: str, target: int) -> None:
     try:
         syscalls.set_mount(tree, attributes)
-        syscalls.attach_tree(tree, target, place)
+        syscalls.attach_tree(tree, name, target)
     finally:
         os.close(tree)
 
 
-def _is_read_only(place: int) -> bool:
-    return bool(os.fstatvfs(place).f_flag & os.ST_RDONLY)
+def _is_read_only(descriptor: int) -> bool:
+    return bool(os.fstatvfs(descriptor).f_flag & os.ST_RDONLY)
 
 
-def _identity(place: int) -> tuple[int, int]:
-    found = os.fstat(place)
+def _identity(descriptor: int) -> tuple[int, int]:
+    found = os.fstat(descriptor)
     return found.st_dev, found.st_ino
 
 
-def _mount(place: int) -> bytes:
-    with open(f"/proc/self/fdinfo/{place}", "rb") as file:
+def _mount_id(descriptor: int) -> bytes:
+    with open(f"/proc/self/fdinfo/{descriptor}", "rb") as file:
         return file.read().partition(b"mnt_id:")[2].split()[0]

@@ -1,6 +1,7 @@
-"""As whom does it run? Never as root: as an unused uid that the writable files seem to belong to, or as the user.
+"""Uids of commands, and user namespaces that map them. Never root.
 
-Writing an id map must happen from outside the namespace or by the process that just made it, and once only.
+Commands run as an unused uid that seems to own the writable files, or as the user. An id map must be written from
+outside the namespace or by the process that just made it, and once only.
 """
 
 import contextlib
@@ -11,7 +12,7 @@ from toolreeve.sandbox.kernel import syscalls
 
 LAST_ID = 65533
 INOTIFY = {"instances": 32, "watches": 16384}
-"""What all programs in a user namespace may have of it together: the user outside has the same, often 128, in all."""
+"""The most that all programs in a user namespace may use together: often the user has only 128 in all."""
 
 
 def write(path: str, text: str) -> None:
@@ -23,12 +24,12 @@ def write(path: str, text: str) -> None:
 
 
 def enter_user_namespace(flags: int = 0) -> None:
-    """A user namespace in which one keeps one's own id. It gives every capability over what is made in it."""
+    """A user namespace in which we keep our own id. It gives every capability over what is made in it."""
     uid, gid = os.geteuid(), os.getegid()
     try:
         syscalls.unshare(syscalls.CLONE_NEWUSER | flags)
     except OSError as problem:
-        if problem.errno == errno.ENOSPC and _are_forbidden():  # else there are too many at the moment
+        if problem.errno == errno.ENOSPC and _is_disabled():  # else there are too many at the moment
             raise PermissionError(errno.EPERM, "user.max_user_namespaces is 0") from None
         raise
     write("/proc/self/setgroups", "deny")
@@ -39,13 +40,13 @@ def enter_user_namespace(flags: int = 0) -> None:
             write(f"/proc/sys/user/max_inotify_{name}", str(most))
 
 
-def _are_forbidden() -> bool:
+def _is_disabled() -> bool:
     with open("/proc/sys/user/max_user_namespaces") as file:
         return int(file.read()) == 0
 
 
 def mapping_namespace(owner: tuple[int, int], uid: int) -> int:
-    """A user namespace, as a descriptor, in which the files of `owner` are those of `uid`; others keep their owners."""
+    """A user namespace, as a descriptor, that maps files of `owner` to `uid`; other files keep their owners."""
     waiting, done = os.pipe()
     pid, _ = syscalls.clone(syscalls.CLONE_NEWUSER)
     if pid == 0:
@@ -75,4 +76,4 @@ def become(uid: int) -> None:
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
-    syscalls.prctl(syscalls.PR_SET_DUMPABLE, 1)  # else /proc/self would be root's
+    syscalls.prctl(syscalls.PR_SET_DUMPABLE, 1)  # else /proc/self would belong to root

@@ -1,4 +1,4 @@
-"""Inotify by ctypes: one descriptor, its watches, and the events that wait on it."""
+"""Inotify by ctypes: one descriptor, its watches, and its pending events."""
 
 import ctypes
 import errno
@@ -31,10 +31,10 @@ _EXCLUDE_UNLINKED = 0x0400_0000
 
 NAMES = CREATE | MOVED_FROM | MOVED_TO | DELETE | DELETE_SELF | MOVE_SELF
 NAMES |= _ONLY_DIRECTORY | _DO_NOT_FOLLOW | _EXCLUDE_UNLINKED
-"""What happens to the names in a directory."""
+"""Events of the names in a directory."""
 
 CONTENT = MODIFY | CLOSE_WRITE | ATTRIB | _DO_NOT_FOLLOW
-"""What happens to a file, by whichever of its names; closing tells of what was written through a mapping."""
+"""Events of a file, by whichever of its names; closing reports what was written through a mapping."""
 
 _HEADER = struct.Struct("iIII")
 _BUFFER = 1 << 18
@@ -42,7 +42,8 @@ _SIZE = struct.Struct("=i")
 _NO_SIZE = _SIZE.pack(0)
 
 MOST_QUEUED = 1 << 16
-"""After so many events, all that waited before the first was read have been; the kernel's default is 16,384."""
+"""After so many events, all that were pending when the first was read have been read; the kernel's default is
+16,384."""
 
 _library = ctypes.CDLL(None, use_errno=True)
 
@@ -59,7 +60,7 @@ class Inotify:
     def __init__(self) -> None:
         make = getattr(_library, "inotify_init1", None)
         if make is None:
-            raise OSError(errno.ENOSYS, "inotify is not there")
+            raise OSError(errno.ENOSYS, "this system has no inotify")
         self.descriptor = make(os.O_NONBLOCK | os.O_CLOEXEC)
         if self.descriptor < 0:
             raise _problem()
@@ -72,12 +73,12 @@ class Inotify:
         return number
 
     def remove(self, watch: int) -> None:
-        _library.inotify_rm_watch(self.descriptor, watch)  # one that is gone already is as good
+        _library.inotify_rm_watch(self.descriptor, watch)  # it may be gone already
 
     def read(self) -> bytes:
-        """What waits, up to a buffer full; empty if nothing does, which is asked before each command."""
-        (waiting,) = _SIZE.unpack(fcntl.ioctl(self.descriptor, termios.FIONREAD, _NO_SIZE))
-        return os.read(self.descriptor, min(waiting, _BUFFER)) if waiting else b""
+        """Pending events, up to a buffer full. Cheap if there is none: this is called before each command."""
+        (pending,) = _SIZE.unpack(fcntl.ioctl(self.descriptor, termios.FIONREAD, _NO_SIZE))
+        return os.read(self.descriptor, min(pending, _BUFFER)) if pending else b""
 
     def close(self) -> None:
         os.close(self.descriptor)
@@ -99,7 +100,7 @@ def _problem() -> OSError:
 
 
 class Watches:
-    """Which path each watch is for. `shortage` tells why not everything can be watched; nothing fails for it.
+    """The path of each watch. `shortage` says why not everything can be watched; nothing fails for it.
 
     A file has one watch, whichever of its names is known.
     """
@@ -115,15 +116,15 @@ class Watches:
         try:
             self._inotify = Inotify()
         except OSError as problem:
-            self.shortage = f"no inotify ({problem.strerror}): everything is listed after each command"
+            self.shortage = f"no inotify ({problem.strerror}): all directories are listed after each command"
 
     def fileno(self) -> int:
-        """-1 where the machine gives no watches."""
+        """-1 where this machine has no inotify."""
         return -1 if self._inotify is None else self._inotify.descriptor
 
     @property
     def directories(self) -> int:
-        """How many are watched for the names in them."""
+        """How many directories are watched."""
         return len(self._directories)
 
     def path(self, number: int) -> str | None:
@@ -139,7 +140,7 @@ class Watches:
             number = self._inotify.add(path, mask)
         except OSError as problem:
             if problem.errno in (errno.ENOSPC, errno.ENOMEM):
-                self.shortage = "the kernel gives no more watches (fs.inotify.max_user_watches): everything is listed"
+                self.shortage = "no more inotify watches (fs.inotify.max_user_watches): all directories are listed"
                 self.shortage += " after each command"
             return
         if (replaced := self._numbers.get(path, number)) != number:
@@ -158,12 +159,12 @@ class Watches:
             del self._numbers[path]
 
     def remove_below(self, top: str) -> None:
-        """Those of a path and all below it."""
+        """The watches of a path and all below it."""
         for path in self._numbers.below(top):
             self._remove(self._numbers[path])
 
     def remove_all(self) -> None:
-        """What waits to be read is dropped with them."""
+        """Pending events are dropped with them."""
         for number in list(self._paths):
             self._remove(number)
         while self.read():

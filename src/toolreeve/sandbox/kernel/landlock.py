@@ -1,6 +1,6 @@
-"""Which files may a process reach, whatever the mounts say? Landlock: rights that a process gives up.
+"""Landlock: file access rights that a process gives up, whatever is mounted.
 
-Everything the kernel's version can handle is handled; what is not granted is refused.
+Every right that the kernel's version can handle is handled; what is not granted is refused.
 """
 
 import ctypes
@@ -51,7 +51,7 @@ WRITE = _ALL & ~_NEVER
 
 class _Rule(ctypes.Structure):
     _pack_ = 1
-    _fields_ = (("rights", ctypes.c_uint64), ("place", ctypes.c_int32))
+    _fields_ = (("rights", ctypes.c_uint64), ("parent", ctypes.c_int32))
 
 
 @cache
@@ -64,7 +64,7 @@ def version() -> int:
 
 
 class Ruleset:
-    """Grants are added, then it is enforced by the process that is to give up the rest."""
+    """Grants are added, then the process that gives up the rest enforces it."""
 
     def __init__(self) -> None:
         found = version()
@@ -72,27 +72,31 @@ class Ruleset:
             raise OSError("this kernel has no Landlock, or it was not enabled at boot (lsm=)")
         self._handled = (1 << _HANDLED_BY_VERSION[min(found, len(_HANDLED_BY_VERSION) - 1)]) - 1
         scopes = _SCOPES if found >= _VERSION_WITH_SCOPES else 0
-        size = 24 if scopes else 16 if found >= _VERSION_WITH_NETWORK else 8
+        size = 8
+        if found >= _VERSION_WITH_NETWORK:
+            size = 16
+        if scopes:
+            size = 24
         attributes = struct.pack("=QQQ", self._handled, 0, scopes)[:size]
         buffer = ctypes.create_string_buffer(attributes, size)
         self.descriptor = syscalls.call("landlock_create_ruleset", buffer, size, 0)
 
     def grant(self, rights: int, paths: Iterable[str]) -> None:
-        """What does not exist needs no right."""
+        """Paths that do not exist are skipped."""
         for path in paths:
             try:
-                place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+                parent = os.open(path, os.O_PATH | os.O_CLOEXEC)
             except OSError:
                 continue
             try:
-                self._grant(rights, place)
+                self._grant(rights, parent)
             finally:
-                os.close(place)
+                os.close(parent)
 
-    def _grant(self, rights: int, place: int) -> None:
-        if not stat.S_ISDIR(os.fstat(place).st_mode):
+    def _grant(self, rights: int, parent: int) -> None:
+        if not stat.S_ISDIR(os.fstat(parent).st_mode):
             rights &= _FOR_FILES
-        rule = _Rule(rights & self._handled, place)
+        rule = _Rule(rights & self._handled, parent)
         syscalls.call("landlock_add_rule", self.descriptor, _PATH_BENEATH, ctypes.byref(rule), 0)
 
     def enforce(self) -> None:

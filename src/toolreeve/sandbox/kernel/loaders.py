@@ -1,6 +1,6 @@
 """ELF interpreters (dynamic loaders) that programs need to start.
 
-A dynamically linked ELF program names one, its loader, which the kernel opens like a program.
+A dynamically linked ELF program names its loader, which the kernel opens like a program.
 """
 
 import os
@@ -15,7 +15,7 @@ _LONGEST = 4096
 
 
 def loaders(programs: Iterable[str]) -> frozenset[str]:
-    """Those of all the programs. A file that is no ELF program of 64 bits has none."""
+    """The loaders of all the programs. A file that is not a 64-bit ELF program has none."""
     return frozenset(loader for program in programs for loader in _loaders(program))
 
 

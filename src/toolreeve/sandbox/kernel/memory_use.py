@@ -8,22 +8,22 @@ import os
 from collections.abc import Iterable
 from functools import lru_cache
 
-_PIPE = 64 << 10  # the filter of system calls refuses to enlarge one
+_PIPE = 64 << 10  # the seccomp filter refuses to enlarge it
 _SOCKET_OPTIONS = 128 << 10  # filters and the like
 _FILE = 1 << 10
-_WATCH = 256  # of one descriptor by one epoll
+_WATCH = 256  # one descriptor in one epoll
 _EPOLL = "anon_inode:[eventpoll]"
 
 
 @lru_cache(maxsize=1)
 def _socket() -> int:
-    """Both buffers of a TCP socket, bounded when the network was made, are no larger than one of a Unix socket."""
+    """Both buffers of a TCP socket, limited when the network was made, are no larger than one of a Unix socket."""
     with open("/proc/sys/net/core/wmem_default") as file:
         return int(file.read()) + _SOCKET_OPTIONS
 
 
 def held_by(processes: Iterable[str]) -> int:
-    """Bytes of buffers and objects behind their descriptors; those that are hidden are left to `most_held`."""
+    """Bytes of buffers and objects behind their descriptors; for hidden descriptors use `most_held`."""
     shared: set[str] = set()
     total = 0
     for name in processes:
@@ -55,5 +55,5 @@ def _watches(path: str) -> int:
 
 
 def most_held(descriptors: int) -> int:
-    """What so many descriptors can hold at the most."""
+    """The most bytes that this many descriptors can hold."""
     return descriptors * (_socket() + descriptors * _WATCH)

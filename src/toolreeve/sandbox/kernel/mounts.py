@@ -1,6 +1,7 @@
-"""What does a program find when it looks around? A fresh root with an allow-list of mounts; nothing else exists.
+"""Mounts of a sandbox: a new root with an allow-list of paths.
 
-Built in a mount namespace of its own while the host's files can still be seen, and sealed before any program runs.
+Nothing else exists in it. Built in its own mount namespace while the host's files are still visible, and sealed before
+any program runs.
 """
 
 import contextlib
@@ -14,58 +15,58 @@ from toolreeve.sandbox.plan import Plan, outermost, within
 
 PRIVATE = "/private/work"
 HOME = "/private/home"
-TEMPORARY = ("/tmp", "/dev/shm", HOME, PRIVATE)  # noqa: S108  # inside the place, not the host's
+TEMPORARY = ("/tmp", "/dev/shm", HOME, PRIVATE)  # noqa: S108  # inside the sandbox, not the host's
 DEVICES = ("null", "zero", "full", "random", "urandom")
 PROGRAM_FOLDERS = ("/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/usr/games")
 LIBRARIES = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32")
-"""Where the libraries of the system's programs are: what is mapped from there must be allowed to run."""
-_STAGE = "/tmp"  # noqa: S108  # any directory will do: a file system of our own is put over it
-_KEPT_SMALL = syscalls.MS_NOSUID | syscalls.MS_NODEV
+"""The libraries of the system's programs: files that are mapped from there must be executable."""
+_STAGE = "/tmp"  # noqa: S108  # any directory will do: a tmpfs is mounted over it
+_NOSUID_NODEV = syscalls.MS_NOSUID | syscalls.MS_NODEV
 _STREAMS = {"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"}
 
 
 class Tree:
-    """A piece of the host's files, cut loose, to be put at the same path in the new root."""
+    """A detached mount of a host path, to be attached at the same path in the new root."""
 
-    __slots__ = ("descriptor", "folder", "path")
+    __slots__ = ("descriptor", "is_folder", "path")
 
     def __init__(self, path: str, source: str, attributes: int, mapping: int = -1) -> None:
         self.path = path
-        place = syscalls.open_path(source)
+        opened = syscalls.open_path(source)
         try:
-            self.folder = stat.S_ISDIR(os.fstat(place).st_mode)
-            self.descriptor = syscalls.detached_tree("", place)
+            self.is_folder = stat.S_ISDIR(os.fstat(opened).st_mode)
+            self.descriptor = syscalls.detached_tree("", opened)
         finally:
-            os.close(place)
+            os.close(opened)
         safe = attributes | syscalls.ATTR_NOSUID | syscalls.ATTR_NODEV
         try:
             syscalls.set_mount(self.descriptor, safe, mapping)
         except OSError as problem:
             if mapping < 0:
                 raise
-            message = f"the file system of {path!r} cannot map ids, without which commands of root would be root"
+            message = f"the file system of {path!r} does not support id-mapped mounts, which commands of root need"
             raise OSError(problem.errno, message) from None
 
     def attach(self) -> None:
         target = self.path.lstrip("/")
-        _make_point(target, folder=self.folder)
+        _make_mount_point(target, is_folder=self.is_folder)
         syscalls.attach_tree(self.descriptor, os.path.join(_STAGE, target))
         os.close(self.descriptor)
 
 
 def build(plan: Plan, mapping: int) -> Covers:
-    """Enter the new root. `mapping` is the user namespace whose ids the writable files are shown in, or -1."""
+    """Enter the new root. `mapping` is the user namespace that maps the ids of writable files, or -1."""
     syscalls.mount(None, "/", None, syscalls.MS_REC | syscalls.MS_PRIVATE)
-    links = [path for path in plan.readable if path not in plan.sources and os.path.islink(path)]
-    pointing = [(path, os.readlink(path)) for path in links]
+    linked = [path for path in plan.readable if path not in plan.sources and os.path.islink(path)]
+    links = [(path, os.readlink(path)) for path in linked]
     trees = sorted(_trees(plan, mapping), key=lambda tree: tree.path.count("/"))
     programs = [Tree(path, source, syscalls.ATTR_RDONLY) for path, source in (plan.programs or {}).items()]
-    syscalls.mount("tmpfs", _STAGE, "tmpfs", _KEPT_SMALL, "size=4m,mode=755")
+    syscalls.mount("tmpfs", _STAGE, "tmpfs", _NOSUID_NODEV, "size=4m,mode=755")
     os.chdir(_STAGE)
     for path in TEMPORARY:
         os.makedirs(path[1:], exist_ok=True)
     _make_devices()
-    for path, target in pointing:
+    for path, target in links:
         os.makedirs(os.path.dirname(path)[1:] or ".", exist_ok=True)
         os.symlink(target, path[1:])
     for tree in trees:
@@ -85,36 +86,38 @@ def build(plan: Plan, mapping: int) -> Covers:
 
 
 def _trees(plan: Plan, mapping: int) -> Iterator[Tree]:
-    may_not_run = syscalls.ATTR_NOEXEC if plan.programs is not None else 0
+    noexec = syscalls.ATTR_NOEXEC if plan.programs is not None else 0
     for path in plan.readable:
         if path in plan.sources or not os.path.islink(path):
             source = plan.sources.get(path, path)
             may_run = path in LIBRARIES or any(within(program, source) for program in (plan.programs or {}).values())
-            yield Tree(path, source, syscalls.ATTR_RDONLY | (0 if may_run else may_not_run))
+            yield Tree(path, source, syscalls.ATTR_RDONLY if may_run else syscalls.ATTR_RDONLY | noexec)
     for path in plan.writable:
-        yield Tree(path, path, may_not_run, mapping)
+        yield Tree(path, path, noexec, mapping)
 
 
-def follow_place() -> None:
-    """In a mount namespace just copied: the place's later covers are seen here, and nothing of ours is seen there."""
+def follow_sandbox() -> None:
+    """In a mount namespace just copied: later covers of the sandbox propagate here, and none of our mounts there."""
     syscalls.mount(None, "/", None, syscalls.MS_REC | syscalls.MS_SLAVE)
 
 
 def temporary_folders(plan: Plan) -> dict[str, set[str]]:
-    """Mount new ones, each with the names in it that must stay: what the place has mounted there."""
-    shown = (*plan.readable, *plan.writable)
-    flags = _KEPT_SMALL | (syscalls.MS_NOEXEC if plan.programs is not None else 0)
-    return {path: _renew(path, plan.temporary_mb, flags, shown) for path in TEMPORARY if path not in shown}
+    """Mount new ones, each with the names in it that must stay: mounts of the sandbox."""
+    visible = (*plan.readable, *plan.writable)
+    flags = _NOSUID_NODEV
+    if plan.programs is not None:
+        flags |= syscalls.MS_NOEXEC
+    return {path: _renew(path, plan.temporary_mb, flags, visible) for path in TEMPORARY if path not in visible}
 
 
-def _renew(folder: str, megabytes: int, flags: int, shown: Sequence[str]) -> set[str]:
-    """A new file system over a folder. What was mounted below it is mounted there again, where it cannot be moved."""
-    mounted = outermost([path for path in shown if path.startswith(f"{folder}/")])
+def _renew(folder: str, megabytes: int, flags: int, visible: Sequence[str]) -> set[str]:
+    """Mount a tmpfs over a folder. Mounts below it are mounted there again, where they cannot be moved."""
+    mounted = outermost([path for path in visible if path.startswith(f"{folder}/")])
     trees = [(path, os.path.isdir(path), syscalls.detached_tree(path)) for path in mounted]
     mount_temporary(folder, megabytes, flags)
     names = {path[len(folder) + 1 :].split("/")[0] for path in mounted}
     for path, is_folder, _ in trees:
-        _make_point(path, folder=is_folder)
+        _make_mount_point(path, is_folder=is_folder)
     above = [f"{folder}/{name}" for name in names if f"{folder}/{name}" not in mounted]
     for path in above:
         syscalls.mount(path, path, None, syscalls.MS_BIND)
@@ -126,8 +129,8 @@ def _renew(folder: str, megabytes: int, flags: int, shown: Sequence[str]) -> set
     return names
 
 
-def _make_point(target: str, *, folder: bool) -> None:
-    if folder:
+def _make_mount_point(target: str, *, is_folder: bool) -> None:
+    if is_folder:
         os.makedirs(target, exist_ok=True)
         return
     os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
@@ -135,13 +138,13 @@ def _make_point(target: str, *, folder: bool) -> None:
         os.close(os.open(target, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o644))
 
 
-def mount_temporary(target: str, megabytes: int, flags: int = _KEPT_SMALL) -> None:
+def mount_temporary(target: str, megabytes: int, flags: int = _NOSUID_NODEV) -> None:
     syscalls.mount("tmpfs", target, "tmpfs", flags, f"size={megabytes}m,mode=1777,nr_inodes=20000")
 
 
 def _make_devices() -> None:
     for name in DEVICES:
-        _make_point(f"dev/{name}", folder=False)
+        _make_mount_point(f"dev/{name}", is_folder=False)
         syscalls.mount(f"/dev/{name}", f"dev/{name}", None, syscalls.MS_BIND)
     for name, stream in _STREAMS.items():
         os.symlink(f"/proc/self/fd{stream}", f"dev/{name}")
@@ -155,7 +158,7 @@ def _make_devices() -> None:
 def _limit_programs(programs: list[Tree]) -> None:
     folders = [folder[1:] for folder in PROGRAM_FOLDERS if os.path.isdir(folder[1:])]
     for folder in folders:
-        syscalls.mount("tmpfs", folder, "tmpfs", _KEPT_SMALL, "size=1m,mode=755")
+        syscalls.mount("tmpfs", folder, "tmpfs", _NOSUID_NODEV, "size=1m,mode=755")
     for tree in programs:
         tree.attach()
     for folder in folders:
@@ -194,10 +197,10 @@ def _seal() -> None:
 
 
 def mount_processes(target: str) -> None:
-    """The processes of the caller's namespace. Must come while another view of them is still mounted."""
-    syscalls.mount("proc", target, "proc", _KEPT_SMALL | syscalls.MS_NOEXEC)
+    """/proc of the caller's process namespace. Must be mounted while another one still is."""
+    syscalls.mount("proc", target, "proc", _NOSUID_NODEV | syscalls.MS_NOEXEC)
 
 
 def _make_read_only(target: str) -> None:
-    flags = syscalls.MS_REMOUNT | syscalls.MS_BIND | syscalls.MS_RDONLY | _KEPT_SMALL
+    flags = syscalls.MS_REMOUNT | syscalls.MS_BIND | syscalls.MS_RDONLY | _NOSUID_NODEV
     syscalls.mount(None, target, None, flags)

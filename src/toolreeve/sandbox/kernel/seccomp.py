@@ -1,7 +1,7 @@
-"""Which system calls may a program make, with which arguments? A filter that the kernel runs before each of them.
+"""Seccomp filter: which system calls a program may make, with which arguments.
 
-Refused ones fail with EPERM; what this table does not know, and what keeps its arguments where a filter cannot look, is
-ENOSYS, so that programs fall back to older calls. Calls of another instruction set are ENOSYS too.
+Refused ones fail with EPERM. Calls that this table does not know, and those whose arguments a filter cannot see, fail
+with ENOSYS, so that programs fall back to older calls. Calls of another instruction set fail with ENOSYS too.
 """
 
 import ctypes
@@ -14,20 +14,21 @@ Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, op
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 _ARCHITECTURE, _NUMBER, _ARGUMENTS = 4, 0, 16
-_ALLOW, _ERROR = 0x7FFF0000, 0x00050000
+_ALLOW = 0x7FFF0000
+_ERROR = 0x00050000
 _EPERM, _EACCES, _EINVAL, _ENOSYS, _EAFNOSUPPORT = 1, 13, 22, 38, 97
 
 _AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK = 1, 2, 10, 16
 _SOCK_STREAM, _TYPE_MASK, _TCP = 1, 0xF, 6
-_MSG_FASTOPEN = 0x20000000  # connects where Landlock does not look
+_MSG_FASTOPEN = 0x20000000  # connects unseen by Landlock
 _NEW_NAMESPACES = 0x7E020000
 _SET_ID_BITS = 0o6000
 _CREATES = 0o100 | 0o20000000  # O_CREAT, O_TMPFILE
-_THREAD, _OWN_DESCRIPTORS = 0x10000, 0x400  # CLONE_THREAD, and CLONE_FILES missing
+_CLONE_THREAD, _CLONE_FILES = 0x10000, 0x400
 _SOL_SOCKET, _SO_SNDBUF, _SO_RCVBUF = 1, 7, 8
 _F_SETPIPE_SZ = 1031
 _PR_SET_DUMPABLE = 4
-_TERMINAL_TRICKS = (0x5412, 0x541C, 0x5423)  # TIOCSTI, TIOCLINUX, TIOCSETD: typing into somebody else's terminal
+_TERMINAL_REQUESTS = (0x5412, 0x541C, 0x5423)  # TIOCSTI, TIOCLINUX, TIOCSETD: typing into another terminal
 
 _REFUSED = [
     "ptrace",
@@ -93,9 +94,9 @@ _REFUSED = [
     "process_mrelease",
 ]
 _HIDES_ARGUMENTS = ("clone3", "openat2")
-_EXHAUSTS_THE_MACHINE = "io_setup"  # what it takes is counted for all users together
+_EXHAUSTS_THE_MACHINE = "io_setup"  # counted for all users together
 _HIDES_MEMORY = ("memfd_create", "shmget", "semget", "msgget", "landlock_create_ruleset")
-_PINS_PAGES = ("splice", "vmsplice")  # in pipes, a small piece of a large page at a time
+_PINS_PAGES = ("splice", "vmsplice")  # in pipes, a small piece of a large page each
 _MODE_ARGUMENT = {"chmod": 1, "fchmod": 1, "creat": 1, "mknod": 1, "fchmodat": 2, "fchmodat2": 2, "mknodat": 2}
 _OPEN_ARGUMENTS = {"open": (1, 2), "openat": (2, 3)}
 _SEND_FLAGS_ARGUMENT = {"sendto": 3, "sendmsg": 2, "sendmmsg": 3}
@@ -140,13 +141,13 @@ def _opens(flags: int, mode: int) -> list[Instruction]:
 
 
 def _clones() -> list[Instruction]:
-    """No namespaces, and no thread with descriptors of its own, which would be counted for nobody."""
-    thread = [(_AND, 0, 0, _THREAD | _OWN_DESCRIPTORS), (_EQUAL, 0, 1, _THREAD), _fail(_EPERM)]
+    """No namespaces, and no thread with its own descriptor table, which would be counted nowhere."""
+    thread = [(_AND, 0, 0, _CLONE_THREAD | _CLONE_FILES), (_EQUAL, 0, 1, _CLONE_THREAD), _fail(_EPERM)]
     return [_argument(0), *thread, *_refuse_bits(0, _NEW_NAMESPACES)]
 
 
 def _refuse_pair(first: tuple[int, int], second: int, *values: int) -> list[Instruction]:
-    """Refuse where one argument has a value and another one of several."""
+    """Refuse where one argument has this value and another has one of several."""
     argument, value = first
     steps = [_argument(argument), (_EQUAL, 1, 0, value), _PASS, _argument(second)]
     for each in values:
@@ -155,7 +156,7 @@ def _refuse_pair(first: tuple[int, int], second: int, *values: int) -> list[Inst
 
 
 def _uncounted() -> dict[str, list[Instruction]]:
-    """What would hold memory that only a control group can count, or hide what is held."""
+    """Calls that take memory which only a control group can count, or that hide it."""
     cases = {name: [_fail(_ENOSYS)] for name in _HIDES_MEMORY}
     cases |= {name: [_fail(_EINVAL)] for name in _PINS_PAGES}
     cases["fcntl"] = [_argument(1), (_EQUAL, 0, 1, _F_SETPIPE_SZ), _fail(_EPERM), _PASS]
@@ -166,7 +167,7 @@ def _uncounted() -> dict[str, list[Instruction]]:
 
 def _terminal() -> list[Instruction]:
     steps = [_argument(1)]
-    for request in _TERMINAL_TRICKS:
+    for request in _TERMINAL_REQUESTS:
         steps += [(_EQUAL, 0, 1, request), _fail(_EPERM)]
     return [*steps, _PASS]
 
@@ -191,7 +192,7 @@ def _cases(*, network: str, unix: bool, hidden_memory: bool) -> dict[str, list[I
 
 
 def _host_sockets() -> list[Instruction]:
-    """The host's network is asked for by name; raw packets and sockets of virtual machines are not meant by that."""
+    """Network `host` means TCP, UDP and Unix sockets; not raw packets, nor sockets of virtual machines."""
     steps = [_argument(0)]
     for family in (_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK):
         steps += _pass_if(family)
@@ -199,14 +200,14 @@ def _host_sockets() -> list[Instruction]:
 
 
 def assemble(*, network: str, unix: bool = True, hidden_memory: bool = True) -> bytes:
-    """The filter's code. `unix` allows sockets between processes; `hidden_memory` allows memory
-    that belongs to no process, which only a control group can count."""
+    """The filter's code. `unix` allows Unix sockets; `hidden_memory` allows memory that belongs to no process, which
+    only a control group can count."""
     program: list[Instruction] = [
         (_LOAD, 0, 0, _ARCHITECTURE),
         (_EQUAL, 1, 0, AUDIT_ARCH),
         _fail(_ENOSYS),
         (_LOAD, 0, 0, _NUMBER),
-        (_AT_LEAST, 0, 1, FIRST_UNKNOWN),  # later calls, and the x32 twins of all
+        (_AT_LEAST, 0, 1, FIRST_UNKNOWN),  # later calls, and the x32 variants of all
         _fail(_ENOSYS),
     ]
     for name, body in _cases(network=network, unix=unix, hidden_memory=hidden_memory).items():

@@ -1,4 +1,4 @@
-"""Which number has a system call on this machine? Only those that the filter of system calls speaks of."""
+"""System call numbers of this machine, for the calls that the seccomp filter names."""
 
 from collections.abc import Mapping
 

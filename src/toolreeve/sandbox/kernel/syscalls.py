@@ -1,4 +1,4 @@
-"""Which system calls does Python not offer? Namespaces, detached mounts, capabilities: all by ctypes.
+"""System calls that Python does not offer, by ctypes: namespaces, mounts, capabilities.
 
 A failing call raises OSError with its name. Only single-threaded processes may call `clone`.
 """
@@ -41,9 +41,9 @@ _NUMBERS = {
 }
 
 _library = ctypes.CDLL(None, use_errno=True)
-# A child made by clone must find the interpreter's lock held, as fork leaves it.
-_holding_lock = ctypes.PyDLL(None, use_errno=True)
-_syscall = _holding_lock.syscall
+# Keeps the GIL during the call: a child made by clone must find it held, as after fork.
+_library_with_gil = ctypes.PyDLL(None, use_errno=True)
+_syscall = _library_with_gil.syscall
 _syscall.restype = ctypes.c_long
 
 
@@ -100,11 +100,12 @@ def clone(flags: int, exit_signal: int = SIGCHLD) -> tuple[int, int]:
     return call("clone3", ctypes.byref(arguments), ctypes.sizeof(arguments)), pidfd.value
 
 
-_CapabilityHeader, _CapabilitySets = ctypes.c_uint32 * 2, ctypes.c_uint32 * 6
+_CapabilityHeader = ctypes.c_uint32 * 2
+_CapabilitySets = ctypes.c_uint32 * 6
 
 
 def drop_capabilities() -> None:
-    """Every capability, and the way to any: a user namespace gives its maker all of them."""
+    """Drop every capability, also from the bounding set."""
     for number in range(64):
         try:
             prctl(PR_CAPBSET_DROP, number)
@@ -153,7 +154,7 @@ def unmount(target: str) -> None:
 
 
 def pivot_here() -> None:
-    """Make the current directory the root and let go of the old one."""
+    """Make the current directory the root, and unmount the old one."""
     call("pivot_root", ctypes.c_char_p(b"."), ctypes.c_char_p(b"."))
     unmount(".")
     os.chdir("/")
@@ -164,7 +165,7 @@ class _OpenHow(ctypes.Structure):
 
 
 def open_path(path: str, flags: int = 0) -> int:
-    """A descriptor that stands for an absolute path. A link anywhere in it is an error, not followed (ELOOP)."""
+    """An O_PATH descriptor of an absolute path. A link anywhere in it is an error, not followed (ELOOP)."""
     how = _OpenHow(os.O_PATH | os.O_CLOEXEC | flags, 0, _RESOLVE_NO_LINKS)
     try:
         return call("openat2", -1, ctypes.c_char_p(os.fsencode(path)), ctypes.byref(how), ctypes.sizeof(how))
@@ -172,15 +173,15 @@ def open_path(path: str, flags: int = 0) -> int:
         raise OSError(problem.errno, os.strerror(problem.errno or 0), path) from None
 
 
-def detached_tree(path: str, place: int = AT_FDCWD) -> int:
-    """A copy of the mounts at a path, mounted nowhere yet. A link at its end is not followed, but taken itself.
+def detached_tree(path: str, directory: int = AT_FDCWD) -> int:
+    """A copy of the mounts at a path, not attached yet. A link at its end is copied itself, not followed.
 
-    Without a path, it is what the descriptor `place` stands for.
+    With an empty path, the descriptor `directory` is the source itself.
     """
     flags = _OPEN_TREE_CLONE | os.O_CLOEXEC | _AT_RECURSIVE | _AT_SYMLINK_NOFOLLOW
     if not path:
         flags |= _AT_EMPTY_PATH
-    return call("open_tree", place, ctypes.c_char_p(os.fsencode(path)), flags)
+    return call("open_tree", directory, ctypes.c_char_p(os.fsencode(path)), flags)
 
 
 class _MountAttributes(ctypes.Structure):
@@ -188,7 +189,7 @@ class _MountAttributes(ctypes.Structure):
 
 
 def set_mount(tree: int, attributes: int, user_namespace: int = -1) -> None:
-    """What is detached also shares nothing any more with what it was copied from."""
+    """Set attributes of a detached tree, and end its propagation with the original."""
     if user_namespace >= 0:
         attributes |= ATTR_IDMAP
     wanted = _MountAttributes(attributes, 0, MS_PRIVATE, max(user_namespace, 0))
@@ -196,9 +197,9 @@ def set_mount(tree: int, attributes: int, user_namespace: int = -1) -> None:
     call("mount_setattr", tree, ctypes.c_char_p(b""), flags, ctypes.byref(wanted), ctypes.sizeof(wanted))
 
 
-def attach_tree(tree: int, target: str, place: int = AT_FDCWD) -> None:
-    """Onto a path, where a link at its end is not followed, or without one onto what `place` stands for."""
+def attach_tree(tree: int, target: str, directory: int = AT_FDCWD) -> None:
+    """Onto a path, whose last link is not followed; with an empty path, onto the descriptor `directory` itself."""
     flags = _MOVE_MOUNT_F_EMPTY_PATH
     if not target:
         flags |= _MOVE_MOUNT_T_EMPTY_PATH
-    call("move_mount", tree, ctypes.c_char_p(b""), place, ctypes.c_char_p(os.fsencode(target)), flags)
+    call("move_mount", tree, ctypes.c_char_p(b""), directory, ctypes.c_char_p(os.fsencode(target)), flags)

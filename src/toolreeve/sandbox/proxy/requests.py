@@ -1,7 +1,7 @@
 """Requests to the proxy: SOCKS5, CONNECT, or one plain HTTP request.
 
 Exactly one request is read from a connection, with one meaning: what two parsers could frame differently is refused.
-Host, framing and connection headers are never copied from the client: they are written anew from what was judged.
+Host, framing and connection headers are never copied from the client: they are written anew from what was checked.
 """
 
 import asyncio
@@ -22,11 +22,11 @@ _HOP_BY_HOP = _FRAMING | {"connection", "keep-alive", "te", "trailer", "upgrade"
 _WITHOUT_BODY = frozenset({"GET", "HEAD", "TRACE"})
 
 Headers = list[tuple[str, str]]
-"""Names in lower case, in the order in which they came."""
+"""Names in lower case, in their order."""
 
 
 class MalformedRequest(Exception):
-    """The client speaks none of the three, or does so ambiguously. `reply` is the answer in SOCKS, if it spoke that."""
+    """Not a request of the three kinds, or an ambiguous one. `reply` is the response in SOCKS, if it was SOCKS."""
 
     def __init__(self, problem: str, *, reply: bytes | None = None) -> None:
         super().__init__(problem)
@@ -34,9 +34,9 @@ class MalformedRequest(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """`head` is what the other side is sent first; `body` says how much of the client's bytes belongs to the request:
-    a number, "chunked", or None for a tunnel without end."""
+class ProxyRequest:
+    """`head` is sent to the server first; `body` says how many of the client's bytes belong to the request: a number,
+    "chunked", or None for a tunnel without end."""
 
     protocol: str
     host: str
@@ -46,45 +46,45 @@ class Wanted:
     body: int | str | None = None
 
 
-async def read_wanted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Wanted:
-    """Raises Malformed, or EOFError where the client goes away."""
+async def read_request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> ProxyRequest:
+    """Raises MalformedRequest, or EOFError where the client disconnects."""
     first = await reader.readexactly(1)
     if first == b"\x05":
         return await _read_socks(reader, writer)
     try:
         head = first + await reader.readuntil(b"\r\n\r\n")
     except asyncio.LimitOverrunError:
-        raise MalformedRequest("the request's head is too large") from None
+        raise MalformedRequest("the request head is too large") from None
     return parse_head(head)
 
 
-def parse_head(head: bytes) -> Wanted:
+def parse_head(head: bytes) -> ProxyRequest:
     line, *fields = head.decode("latin-1").removesuffix("\r\n\r\n").split("\r\n")
     request = _LINE.fullmatch(line)
     if request is None:
-        raise MalformedRequest("this is not an HTTP request to a proxy")
-    method, place, version = request.groups()
+        raise MalformedRequest("not an HTTP request to a proxy")
+    method, target, version = request.groups()
     headers = _headers(fields)
     body = _framing(headers, version)
     try:
-        return _tunnel(place, body) if method == TUNNEL else _plain(line, place, headers, body)
+        return _tunnel(target, body) if method == TUNNEL else _plain(line, target, headers, body)
     except ToolError as refusal:
         raise MalformedRequest(refusal.message) from None
 
 
-def _tunnel(place: str, body: int | str) -> Wanted:
-    host, colon, port = place.rpartition(":")
+def _tunnel(authority: str, body: int | str) -> ProxyRequest:
+    host, colon, port = authority.rpartition(":")
     if not colon:
         raise MalformedRequest("CONNECT needs a host and a port")
     if body:
-        raise MalformedRequest("CONNECT has no body: what follows it is the tunnel")
-    return Wanted(protocol="connect", host=parse_host(host)[0], port=parse_port(port, "https"))
+        raise MalformedRequest("CONNECT has no body: the bytes after it are the tunnel")
+    return ProxyRequest(protocol="connect", host=parse_host(host)[0], port=parse_port(port, "https"))
 
 
-def _plain(line: str, url: str, headers: Headers, body: int | str) -> Wanted:
+def _plain(line: str, url: str, headers: Headers, body: int | str) -> ProxyRequest:
     method, _, version = line.split(" ")
     if not url.lower().startswith("http://"):
-        raise MalformedRequest("a proxy takes http:// URLs; use CONNECT for https://")
+        raise MalformedRequest("the proxy takes http:// URLs; use CONNECT for https://")
     if body and method in _WITHOUT_BODY:
         raise MalformedRequest(f"{method} with a body is refused: servers disagree about where it ends")
     target = parse_url(url)
@@ -93,7 +93,7 @@ def _plain(line: str, url: str, headers: Headers, body: int | str) -> Wanted:
     start = f"{method} {target.path} {version}"
     lines = [start, f"host: {target.authority}", *kept, *_framing_lines(headers, body), "connection: close"]
     head = "\r\n".join((*lines, "", "")).encode("latin-1")
-    return Wanted(protocol="http", host=target.host, port=target.port, method=method, head=head, body=body)
+    return ProxyRequest(protocol="http", host=target.host, port=target.port, method=method, head=head, body=body)
 
 
 def _headers(fields: list[str]) -> Headers:
@@ -101,7 +101,7 @@ def _headers(fields: list[str]) -> Headers:
     for field in fields:
         found = _FIELD.fullmatch(field)
         if found is None:
-            raise MalformedRequest(f"this is not a header: {field[:80]!r}")
+            raise MalformedRequest(f"not a header: {field[:80]!r}")
         name = found[1].lower()
         if name not in _FRAMING and name.replace("_", "-") in _FRAMING:
             raise MalformedRequest(f"some servers read the header {name!r} as {name.replace('_', '-')!r}")
@@ -114,7 +114,7 @@ def _values(headers: Headers, name: str) -> list[str]:
 
 
 def _named_by_connection(headers: Headers) -> frozenset[str]:
-    """What the client says concerns only its connection to us."""
+    """Headers that the client limits to its connection with us."""
     listed = ",".join(_values(headers, "connection"))
     named = frozenset(part.strip(" \t").lower() for part in listed.split(","))
     if wrong := named & (_FRAMING | {"expect"}):
@@ -123,22 +123,22 @@ def _named_by_connection(headers: Headers) -> frozenset[str]:
 
 
 def _framing(headers: Headers, version: str) -> int | str:
-    """How the body ends: after so many bytes, or "chunked"."""
+    """The length of the body, or "chunked"."""
     if len(_values(headers, "host")) > 1:
         raise MalformedRequest("the request has more than one Host")
     expected = [value.lower() for value in _values(headers, "expect")]
     if expected not in ([], ["100-continue"]):
-        raise MalformedRequest("the only thing to Expect is 100-continue")
+        raise MalformedRequest("Expect other than 100-continue is not supported")
     lengths = _values(headers, "content-length")
     codings = [value.lower() for value in _values(headers, "transfer-encoding")]
     if codings:
         if lengths or codings != ["chunked"] or version == "HTTP/1.0":
-            raise MalformedRequest("the length of the request's body is ambiguous")
+            raise MalformedRequest("the length of the request body is ambiguous")
         return "chunked"
     if not lengths:
         return 0
     if len(lengths) > 1 or not (lengths[0].isascii() and lengths[0].isdigit()) or len(lengths[0]) > 15:
-        raise MalformedRequest("the length of the request's body is ambiguous")
+        raise MalformedRequest("the length of the request body is ambiguous")
     return int(lengths[0])
 
 
@@ -148,11 +148,11 @@ def _framing_lines(headers: Headers, body: int | str) -> list[str]:
     return [f"content-length: {body}"] if _values(headers, "content-length") else []
 
 
-async def _read_socks(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Wanted:
-    """SOCKS 5 without authentication; the name is resolved on this side."""
+async def _read_socks(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> ProxyRequest:
+    """SOCKS 5 without authentication; the name is resolved by us."""
     methods = await reader.readexactly((await reader.readexactly(1))[0])
     if 0 not in methods:
-        raise MalformedRequest("the SOCKS client insists on authentication", reply=b"\x05\xff")
+        raise MalformedRequest("the SOCKS client requires authentication", reply=b"\x05\xff")
     writer.write(b"\x05\x00")
     version, command, _, kind = await reader.readexactly(4)
     if version != 5 or command != 1:
@@ -160,7 +160,7 @@ async def _read_socks(reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     host = await _read_socks_host(reader, kind)
     (port,) = struct.unpack("!H", await reader.readexactly(2))
     try:
-        return Wanted(protocol="socks5", host=parse_host(host)[0], port=parse_port(str(port), "https"))
+        return ProxyRequest(protocol="socks5", host=parse_host(host)[0], port=parse_port(str(port), "https"))
     except ToolError as refusal:
         raise MalformedRequest(refusal.message, reply=socks_reply(2)) from None
 
@@ -172,7 +172,7 @@ async def _read_socks_host(reader: asyncio.StreamReader, kind: int) -> str:
         return f"[{socket.inet_ntop(socket.AF_INET6, await reader.readexactly(16))}]"
     if kind == 3:
         return (await reader.readexactly((await reader.readexactly(1))[0])).decode("latin-1")
-    raise MalformedRequest(f"the SOCKS address type {kind} is not known", reply=socks_reply(8))
+    raise MalformedRequest(f"unknown SOCKS address type {kind}", reply=socks_reply(8))
 
 
 def socks_reply(code: int) -> bytes:

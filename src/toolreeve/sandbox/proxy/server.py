@@ -1,7 +1,7 @@
-"""How does a sandboxed process reach the network? Through this proxy and nothing else, each connection judged.
+"""Guarding proxy: the only way of a sandboxed process to the network.
 
-It is handed a listening socket that lies inside the sandbox's network; the gate decides and dials. Every connection,
-let through or not, is told as an event with its host, decision and bytes.
+It accepts on a listener inside the sandbox's network; the gate decides on each connection and dials. Every connection,
+allowed or not, is emitted as an event with its host, decision and bytes.
 """
 
 import asyncio
@@ -14,8 +14,8 @@ from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.events import Event
 from toolreeve.core.network import Connection, Connector
 from toolreeve.core.urls import parse_host
-from toolreeve.sandbox.proxy.relay import Traffic, Vet, relay
-from toolreeve.sandbox.proxy.requests import MAX_HEAD, MalformedRequest, Wanted, read_wanted, socks_reply
+from toolreeve.sandbox.proxy.relay import CheckName, Traffic, relay
+from toolreeve.sandbox.proxy.requests import MAX_HEAD, MalformedRequest, ProxyRequest, read_request, socks_reply
 
 PORT = 3128
 
@@ -45,81 +45,83 @@ class Proxy:
         self._now = now
         self._task_id = task_id
         self._limits = limits or ProxyLimits()
-        self._places = asyncio.Semaphore(self._limits.connections)
+        self._capacity = asyncio.Semaphore(self._limits.connections)
 
     async def serve(self, listener: socket.socket) -> None:
-        """Carry connections until cancelled; then they all end."""
+        """Accept connections until cancelled; then all are closed."""
         listener.settimeout(0)
         loop = asyncio.get_running_loop()
         async with asyncio.TaskGroup() as group:
             while True:
-                await self._places.acquire()
+                await self._capacity.acquire()
                 try:
                     accepted, _ = await loop.sock_accept(listener)
                 except BaseException:
-                    self._places.release()
+                    self._capacity.release()
                     raise
-                group.create_task(self._carry(accepted))
+                group.create_task(self._handle(accepted))
 
-    async def _carry(self, accepted: socket.socket) -> None:
+    async def _handle(self, accepted: socket.socket) -> None:
         try:
             reader, writer = await asyncio.open_connection(sock=accepted, limit=MAX_HEAD)
             try:
-                await self._attend(reader, writer)
+                await self._handle_request(reader, writer)
             finally:
                 await _close(writer)
         except (OSError, EOFError):
-            return  # the client went away; nothing is left to tell it
+            return  # the client disconnected
         except Exception as crash:
-            # One connection that goes wrong in a way nobody thought of must not take the others down with it.
-            self._tell(None, decision="deny", reason=f"{type(crash).__name__}: {crash}")
+            # A connection that fails unexpectedly must not take the others down.
+            self._emit_event(None, decision="deny", reason=f"{type(crash).__name__}: {crash}")
         finally:
-            self._places.release()
+            self._capacity.release()
 
-    async def _attend(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _handle_request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             async with asyncio.timeout(self._limits.head_timeout):
-                wanted = await read_wanted(reader, writer)
+                request = await read_request(reader, writer)
         except MalformedRequest as problem:
             writer.write(problem.reply or _http_refusal("400 Bad Request", str(problem)))
-            self._tell(None, decision="deny", reason=str(problem))
+            self._emit_event(None, decision="deny", reason=str(problem))
             return
         except TimeoutError:
-            self._tell(None, decision="deny", reason=f"no request came within {self._limits.head_timeout:g} s")
+            reason = f"no request within {self._limits.head_timeout:g} s"
+            self._emit_event(None, decision="deny", reason=reason)
             return
-        await self._connect(wanted, reader, writer)
+        await self._connect(request, reader, writer)
 
-    async def _connect(self, wanted: Wanted, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _connect(self, request: ProxyRequest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            connection = await self._gate.dial(wanted.host, wanted.port, method=wanted.method)
+            connection = await self._gate.dial(request.host, request.port, method=request.method)
         except ToolError as refusal:
-            writer.write(_refusal(wanted, refusal))
-            allowed = refusal.code is not ErrorCode.URL_FORBIDDEN
-            self._tell(wanted, decision="allow" if allowed else "deny", reason=refusal.message)
+            writer.write(_refusal(request, refusal))
+            is_allowed = refusal.code is not ErrorCode.URL_FORBIDDEN
+            self._emit_event(request, decision="allow" if is_allowed else "deny", reason=refusal.message)
             return
         traffic = Traffic(self._limits.max_bytes, self._limits.idle_timeout)
         try:
-            writer.write(_acceptance(wanted))
-            connection.writer.write(wanted.head)
-            await relay(reader, writer, connection, body=wanted.body, traffic=traffic, vet=self._vet(wanted))
+            writer.write(_acceptance(request))
+            connection.writer.write(request.head)
+            check = self._name_check(request)
+            await relay(reader, writer, connection, body=request.body, traffic=traffic, check_name=check)
         finally:
             await _close(connection.writer)
-            decision = "deny" if traffic.refused else "allow"
-            self._tell(wanted, decision=decision, connection=connection, traffic=traffic, reason=traffic.ended)
+            decision = "deny" if traffic.is_refused else "allow"
+            self._emit_event(request, decision=decision, connection=connection, traffic=traffic, reason=traffic.ended)
 
-    def _vet(self, wanted: Wanted) -> Vet:
-        """A tunnel to one name must not be used to ask the same address for another that may not be reached."""
+    def _name_check(self, request: ProxyRequest) -> CheckName:
+        """A tunnel to one name must not be used to ask the same address for another, forbidden one."""
 
-        async def vet(name: str) -> None:
-            asked = parse_host(name)[0]
-            if asked != wanted.host:
-                await self._gate.check(asked, wanted.port, wanted.method)
+        async def check_name(name: str) -> None:
+            host = parse_host(name)[0]
+            if host != request.host:
+                await self._gate.check(host, request.port, request.method)
 
-        return vet
+        return check_name
 
-    def _tell(
+    def _emit_event(
         self,
-        wanted: Wanted | None,
+        request: ProxyRequest | None,
         *,
         decision: str,
         reason: str = "",
@@ -127,10 +129,10 @@ class Proxy:
         traffic: Traffic | None = None,
     ) -> None:
         data = {
-            "protocol": wanted.protocol if wanted else "unknown",
-            "method": wanted.method if wanted else "",
-            "host": wanted.host if wanted else "",
-            "port": wanted.port if wanted else 0,
+            "protocol": request.protocol if request else "unknown",
+            "method": request.method if request else "",
+            "host": request.host if request else "",
+            "port": request.port if request else 0,
             "decision": decision,
             "reason": reason,
             "rule": connection.rule if connection else None,
@@ -149,8 +151,8 @@ async def _close(writer: asyncio.StreamWriter) -> None:
             await writer.wait_closed()
 
 
-def _acceptance(wanted: Wanted) -> bytes:
-    match wanted.protocol:
+def _acceptance(request: ProxyRequest) -> bytes:
+    match request.protocol:
         case "connect":
             return b"HTTP/1.1 200 Connection established\r\n\r\n"
         case "socks5":
@@ -159,8 +161,8 @@ def _acceptance(wanted: Wanted) -> bytes:
             return b""
 
 
-def _refusal(wanted: Wanted, refusal: ToolError) -> bytes:
-    if wanted.protocol == "socks5":
+def _refusal(request: ProxyRequest, refusal: ToolError) -> bytes:
+    if request.protocol == "socks5":
         codes = {ErrorCode.URL_FORBIDDEN: 2, ErrorCode.HTTP_TIMEOUT: 6}
         return socks_reply(codes.get(refusal.code, 4))
     statuses = {ErrorCode.URL_FORBIDDEN: "403 Forbidden", ErrorCode.HTTP_TIMEOUT: "504 Gateway Timeout"}
@@ -177,7 +179,7 @@ def _http_refusal(status: str, message: str) -> bytes:
 
 
 def proxy_environment(port: int = PORT) -> dict[str, str]:
-    """What curl, git, pip, npm and most other programs need to be told to go through the proxy."""
+    """The variables by which curl, git, pip, npm and most other programs use the proxy."""
     url = f"http://127.0.0.1:{port}"
     names = ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
     npm = {"npm_config_proxy": url, "npm_config_https_proxy": url, "npm_config_noproxy": ""}

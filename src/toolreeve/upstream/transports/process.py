@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from toolreeve.sandbox.bootstrap import small_python
-from toolreeve.sandbox.messages import MINDED, STDIN_CLOSED, TERMINATED
+from toolreeve.sandbox.messages import REAPER_REPORT, STDIN_CLOSED, TERMINATED
 from toolreeve.upstream.transports.transport import ServerUnavailable
 
 T = TypeVar("T")
@@ -88,7 +88,7 @@ class ReapedProcess:
 
     def _heard(self) -> None:
         try:
-            message, descriptors, _, _ = socket.recv_fds(self._line, MINDED.size, 1)
+            message, descriptors, _, _ = socket.recv_fds(self._line, REAPER_REPORT.size, 1)
         except BlockingIOError:
             return
         except OSError:
@@ -96,7 +96,7 @@ class ReapedProcess:
         if not message:
             self._gone()
             return
-        kind, number = MINDED.unpack(message)
+        kind, number = REAPER_REPORT.unpack(message)
         if kind == b"S":
             self._pid, self._pidfd = number, descriptors[0]
             _settle(self.started, None)

@@ -1,4 +1,4 @@
-"""One connection, one request, one meaning: what could be read in two ways is refused."""
+"""One connection, one request, one meaning: ambiguous requests are refused."""
 
 from contextlib import suppress
 
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.network import web_server
-from tests.sandbox.proxy.running import proxy, speak
+from tests.sandbox.proxy.proxy_client import exchange, proxy
 from toolreeve.sandbox.proxy.requests import MalformedRequest, parse_head
 
 
@@ -22,11 +22,11 @@ def test_any_head_is_a_request_or_malformed(data: bytes, start: bytes) -> None:
 @pytest.mark.parametrize(
     "body", ["Content-Length: 3\r\n\r\nabc", "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", "\r\n"]
 )
-async def test_a_second_request_behind_the_first_goes_nowhere(body: str) -> None:
+async def test_a_second_request_behind_the_first_is_dropped(body: str) -> None:
     async with web_server() as web, proxy(f"open.example:{web.port}") as via:
         first = f"POST http://open.example:{web.port}/1 HTTP/1.1\r\n{body}"
         hidden = f"DELETE /2 HTTP/1.1\r\nHost: internal\r\n\r\nDELETE http://open.example:{web.port}/3 HTTP/1.1\r\n\r\n"
-        await speak(via.port, (first + hidden).encode())
+        await exchange(via.port, (first + hidden).encode())
 
         assert [(got.method, got.path) for got in web.received] == [("POST", "/1")]
 
@@ -67,9 +67,9 @@ async def test_a_second_request_behind_the_first_goes_nowhere(body: str) -> None
         b"GET http://open.example/ HTTP/1.1\r\nA: " + b"b" * 70_000,
     ],
 )
-async def test_what_could_be_read_in_two_ways_is_refused(said: bytes) -> None:
+async def test_ambiguous_requests_are_refused(said: bytes) -> None:
     async with proxy("open.example") as via:
-        assert (await speak(via.port, said)).startswith(b"HTTP/1.1 400")
+        assert (await exchange(via.port, said)).startswith(b"HTTP/1.1 400")
         assert (await via.event())["decision"] == "deny"
 
 
@@ -84,6 +84,6 @@ async def test_what_could_be_read_in_two_ways_is_refused(said: bytes) -> None:
         (b"\x05\x01\x00\x05\x01\x00\x03\x00\x00\x50", b"\x05\x00\x05\x02"),
     ],
 )
-async def test_socks_that_is_not_understood_is_refused_in_its_own_words(said: bytes, answer: bytes) -> None:
+async def test_unsupported_socks_is_refused_in_socks(said: bytes, answer: bytes) -> None:
     async with proxy("*") as via:
-        assert (await speak(via.port, said)).startswith(answer)
+        assert (await exchange(via.port, said)).startswith(answer)

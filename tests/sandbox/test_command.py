@@ -1,4 +1,4 @@
-"""Is everything gone when a command is over? However it ended, and whatever it had started."""
+"""After a command everything is gone, however it ended and whatever it started."""
 
 import asyncio
 import os
@@ -73,7 +73,7 @@ def test_daemons_are_gone_when_the_command_has_ended(runner: Runner) -> None:
     assert with_mark(mark) == []
 
 
-def test_daemons_are_gone_when_the_time_is_over(runner: Runner) -> None:
+def test_daemons_are_gone_after_a_timeout(runner: Runner) -> None:
     mark = new_mark()
 
     ended = runner.bash("echo begun;" + DAEMONS.format(mark=mark) + f"sleep {mark}", limits={"timeout": 0.3})
@@ -167,7 +167,7 @@ def test_killing_the_runtime_leaves_nothing(doomed: Runner) -> None:
     script = DAEMONS.format(mark=mark) + f"touch begun; sleep {mark}"
     doomed.bash("true")
     pid = doomed.process.pid
-    yards = descendants(pid)
+    supervisors = descendants(pid)
     doomed.send([{"argv": ["bash", "-c", script], "limits": {}}])
     assert within(10, (doomed.workspace / "begun").exists)
     assert with_mark(mark) != []
@@ -176,7 +176,7 @@ def test_killing_the_runtime_leaves_nothing(doomed: Runner) -> None:
     doomed.process.wait()
 
     assert within(5, lambda: with_mark(mark) == [])
-    assert within(5, lambda: not any(Path(f"/proc/{yard}").exists() for yard in yards))
+    assert within(5, lambda: not any(Path(f"/proc/{supervisor}").exists() for supervisor in supervisors))
     assert within(5, lambda: groups_of(pid) == [])
     doomed.process.stdin.close()
 
@@ -185,23 +185,23 @@ def test_closing_the_sandbox_leaves_nothing(doomed: Runner) -> None:
     mark = new_mark()
     doomed.all([{"argv": ["bash", "-c", "true"], "limits": {}}] * 8)
     pid = doomed.process.pid
-    yards = descendants(pid)
+    supervisors = descendants(pid)
 
     doomed.close()
 
     assert with_mark(mark) == []
-    assert not any(Path(f"/proc/{yard}").exists() for yard in yards)
+    assert not any(Path(f"/proc/{supervisor}").exists() for supervisor in supervisors)
     assert groups_of(pid) == []
 
 
-def test_a_yard_that_dies_is_replaced(doomed: Runner) -> None:
+def test_a_supervisor_that_dies_is_replaced(doomed: Runner) -> None:
     doomed.bash("true")
-    (yard, *_) = descendants(doomed.process.pid)
+    (supervisor, *_) = descendants(doomed.process.pid)
 
-    os.kill(yard, signal.SIGKILL)
+    os.kill(supervisor, signal.SIGKILL)
 
     assert within(5, lambda: doomed.bash("echo again").get("stdout") == "again\n")
-    assert within(5, lambda: yard not in descendants(doomed.process.pid))
+    assert within(5, lambda: supervisor not in descendants(doomed.process.pid))
 
 
 @pytest.fixture
@@ -211,7 +211,7 @@ async def sandbox(tmp_path: Path) -> AsyncIterator[Sandbox]:
     await sandbox.close()
 
 
-async def test_a_cancelled_command_is_gone_before_its_caller_goes_on(sandbox: Sandbox, tmp_path: Path) -> None:
+async def test_a_cancelled_command_is_gone_before_its_caller_continues(sandbox: Sandbox, tmp_path: Path) -> None:
     mark, begun = new_mark(), asyncio.Event()
     script = DAEMONS.format(mark=mark) + f"echo begun; sleep {mark}"
     request = ProcessRequest(argv=("bash", "-c", script), directory=str(tmp_path))
@@ -241,10 +241,10 @@ async def test_output_comes_as_it_is_written(sandbox: Sandbox, tmp_path: Path) -
 
 
 async def test_a_program_that_does_not_exist_is_named(sandbox: Sandbox, tmp_path: Path) -> None:
-    with pytest.raises(ToolError) as told:
+    with pytest.raises(ToolError) as raised:
         await sandbox.run(ProcessRequest(argv=("no-such-program",), directory=str(tmp_path)))
 
-    assert (told.value.code, told.value.message) == (
+    assert (raised.value.code, raised.value.message) == (
         ErrorCode.TOOL_EXEC,
         "'no-such-program' cannot be started: No such file or directory",
     )

@@ -1,4 +1,4 @@
-"""A proxy that runs, what it told, and somebody who speaks to it byte by byte."""
+"""A running proxy with its events, and a client that sends raw bytes."""
 
 import asyncio
 import socket
@@ -14,54 +14,54 @@ from toolreeve.sandbox.proxy.server import Proxy, ProxyLimits
 HOSTS = "127.0.0.1 open.example\n127.0.0.2 secret.example"
 
 
-class Running:
-    def __init__(self, port: int, events: list[Event], told: asyncio.Event) -> None:
+class RunningProxy:
+    def __init__(self, port: int, events: list[Event], emitted: asyncio.Event) -> None:
         self.port = port
         self.events = events
-        self._told = told
+        self._emitted = emitted
 
     async def event(self) -> Mapping[str, object]:
-        """The first event that is told."""
+        """The first event."""
         return (await self.first(1))[0]
 
     async def first(self, count: int) -> list[Mapping[str, object]]:
         async with asyncio.timeout(10):
             while len(self.events) < count:
-                self._told.clear()
-                await self._told.wait()
+                self._emitted.clear()
+                await self._emitted.wait()
         return [event.data for event in self.events[:count]]
 
 
 @asynccontextmanager
 async def proxy(
     *allow: str, resolver: Resolver | None = None, limits: ProxyLimits | None = None
-) -> AsyncIterator[Running]:
+) -> AsyncIterator[RunningProxy]:
     listener = socket.create_server(("127.0.0.1", 0))
     events: list[Event] = []
-    told = asyncio.Event()
+    emitted = asyncio.Event()
 
     def emit(event: Event) -> None:
         events.append(event)
-        told.set()
+        emitted.set()
 
     guard = NetworkGuard(NetworkSettings(allow=allow), resolver or HostsResolver(parse_hosts(HOSTS)))
     serving = asyncio.create_task(
         Proxy(guard, emit=emit, now=time.time, task_id="sandbox-1", limits=limits).serve(listener)
     )
     try:
-        yield Running(listener.getsockname()[1], events, told)
-        assert not serving.done(), "the proxy broke down"
+        yield RunningProxy(listener.getsockname()[1], events, emitted)
+        assert not serving.done(), "the proxy crashed"
     finally:
         serving.cancel()
         await asyncio.wait([serving])
         listener.close()
 
 
-async def speak(port: int, said: bytes) -> bytes:
-    """Everything the proxy answers to these bytes."""
+async def exchange(port: int, request: bytes) -> bytes:
+    """The whole response of the proxy to these bytes."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(said)
+    writer.write(request)
     async with asyncio.timeout(10):
-        answer = await reader.read()
+        response = await reader.read()
     writer.close()
-    return answer
+    return response

@@ -1,11 +1,11 @@
-"""Where nobody gets, whatever name, number or protocol they use."""
+"""Forbidden hosts are refused by every name, number and protocol."""
 
 import asyncio
 
 import pytest
 
 from tests.network import dns_server, listening, web_server
-from tests.sandbox.proxy.running import proxy, speak
+from tests.sandbox.proxy.proxy_client import exchange, proxy
 from tests.sandbox.proxy.test_tls_sni import client_hello
 
 FORBIDDEN = [
@@ -21,13 +21,13 @@ FORBIDDEN = [
 
 
 @pytest.mark.parametrize("host", FORBIDDEN)
-async def test_forbidden_places_are_refused_in_every_protocol(host: str) -> None:
+async def test_forbidden_hosts_are_refused_in_every_protocol(host: str) -> None:
     async with web_server(host="127.0.0.2") as secret, proxy(f"127.0.0.1:{secret.port}", "open.example:*") as via:
         port = secret.port
-        plain = await speak(via.port, f"GET http://{host}:{port}/ HTTP/1.1\r\n\r\n".encode())
-        tunnel = await speak(via.port, f"CONNECT {host}:{port} HTTP/1.1\r\n\r\n".encode())
+        plain = await exchange(via.port, f"GET http://{host}:{port}/ HTTP/1.1\r\n\r\n".encode())
+        tunnel = await exchange(via.port, f"CONNECT {host}:{port} HTTP/1.1\r\n\r\n".encode())
         name = host.encode()
-        socks = await speak(
+        socks = await exchange(
             via.port, b"\x05\x01\x00\x05\x01\x00\x03" + bytes((len(name),)) + name + port.to_bytes(2, "big")
         )
 
@@ -39,7 +39,7 @@ async def test_forbidden_places_are_refused_in_every_protocol(host: str) -> None
         assert len(via.events) == 3
 
 
-async def test_a_name_that_rebinds_is_judged_each_time() -> None:
+async def test_a_name_that_rebinds_is_checked_each_time() -> None:
     async with (
         web_server() as web,
         dns_server({"rebind.example": [["127.0.0.1"], ["127.0.0.2"]]}) as (_, resolver),
@@ -47,8 +47,8 @@ async def test_a_name_that_rebinds_is_judged_each_time() -> None:
     ):
         request = f"GET http://rebind.example:{web.port}/ HTTP/1.1\r\n\r\n".encode()
 
-        assert (await speak(via.port, request)).startswith(b"HTTP/1.1 200")
-        assert (await speak(via.port, request)).startswith(b"HTTP/1.1 403")
+        assert (await exchange(via.port, request)).startswith(b"HTTP/1.1 200")
+        assert (await exchange(via.port, request)).startswith(b"HTTP/1.1 403")
 
 
 @pytest.mark.parametrize(
@@ -78,6 +78,6 @@ async def test_a_rule_for_a_method_does_not_open_a_tunnel() -> None:
     async with web_server() as web, proxy(f"GET open.example:{web.port}") as via:
         place = f"open.example:{web.port}"
 
-        assert (await speak(via.port, f"GET http://{place}/ HTTP/1.1\r\n\r\n".encode())).startswith(b"HTTP/1.1 200")
-        assert (await speak(via.port, f"POST http://{place}/ HTTP/1.1\r\n\r\n".encode())).startswith(b"HTTP/1.1 403")
-        assert (await speak(via.port, f"CONNECT {place} HTTP/1.1\r\n\r\n".encode())).startswith(b"HTTP/1.1 403")
+        assert (await exchange(via.port, f"GET http://{place}/ HTTP/1.1\r\n\r\n".encode())).startswith(b"HTTP/1.1 200")
+        assert (await exchange(via.port, f"POST http://{place}/ HTTP/1.1\r\n\r\n".encode())).startswith(b"HTTP/1.1 403")
+        assert (await exchange(via.port, f"CONNECT {place} HTTP/1.1\r\n\r\n".encode())).startswith(b"HTTP/1.1 403")

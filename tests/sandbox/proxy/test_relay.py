@@ -1,20 +1,20 @@
-"""What is let through arrives whole, in every protocol, and is told."""
+"""Allowed connections arrive whole, in every protocol, and emit an event."""
 
 import asyncio
 
 import pytest
 
 from tests.network import Answer, listening, web_server
-from tests.sandbox.proxy.running import proxy, speak
+from tests.sandbox.proxy.proxy_client import exchange, proxy
 
 
-async def test_a_plain_request_is_forwarded_and_told() -> None:
+async def test_a_plain_request_is_forwarded_and_emits_an_event() -> None:
     async with web_server(lambda got: Answer(body=got.path.encode())) as web, proxy(f"open.example:{web.port}") as via:
         request = (
             f"POST http://open.example:{web.port}/a?b HTTP/1.1\r\nHost: elsewhere\r\nProxy-Authorization: x\r\n"
             "Connection: keep-alive, X-Drop\r\nX-Drop: 1\r\nX-Keep: 2\r\nContent-Length: 4\r\n\r\nbody"
         )
-        answer = await speak(via.port, request.encode())
+        answer = await exchange(via.port, request.encode())
 
         assert answer.endswith(b"\r\n\r\n/a?b")
         got = web.received[0]
@@ -54,8 +54,8 @@ async def test_a_tunnel_carries_bytes_both_ways() -> None:
 
         assert await reader.read() == b"HELLO"
         writer.close()
-        told = await via.event()
-        assert (told["protocol"], told["bytes_sent"], told["bytes_received"]) == ("connect", 5, 5)
+        event = await via.event()
+        assert (event["protocol"], event["bytes_sent"], event["bytes_received"]) == ("connect", 5, 5)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ async def test_a_tunnel_carries_bytes_both_ways() -> None:
 async def test_socks_carries_bytes_and_resolves_names_itself(place: bytes) -> None:
     async with web_server() as web, proxy(f"127.0.0.1:{web.port}") as via:
         hello = b"\x05\x01\x00" + b"\x05\x01\x00" + place + web.port.to_bytes(2, "big")
-        answer = await speak(via.port, hello + b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n")
+        answer = await exchange(via.port, hello + b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n")
 
         assert answer.startswith(b"\x05\x00" + b"\x05\x00\x00\x01" + bytes(6) + b"HTTP/1.1 200")
         assert (await via.event())["protocol"] == "socks5"
@@ -75,6 +75,6 @@ async def test_socks_carries_bytes_and_resolves_names_itself(place: bytes) -> No
 async def test_a_chunked_body_arrives_whole() -> None:
     async with web_server() as web, proxy(f"open.example:{web.port}") as via:
         head = f"PUT http://open.example:{web.port}/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
-        await speak(via.port, head.encode() + b"5;x=y\r\nhello\r\n6\r\n world\r\n0\r\nTrailer: t\r\n\r\n")
+        await exchange(via.port, head.encode() + b"5;x=y\r\nhello\r\n6\r\n world\r\n0\r\nTrailer: t\r\n\r\n")
 
         assert web.received[0].body == b"hello world"

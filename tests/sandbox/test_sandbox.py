@@ -1,4 +1,4 @@
-"""What does a place hold for what a request names? Programs, paths, networks; and it follows what changes."""
+"""Programs, paths and networks of a request in the sandbox, and how it follows changes."""
 
 import asyncio
 import shlex
@@ -25,7 +25,7 @@ def workspace(tmp_path: Path) -> Path:
 
 
 async def greet(listener: socket.socket) -> None:
-    """Stands for the proxy: says hello to whoever comes."""
+    """A stand-in for the proxy that greets each client."""
     listener.setblocking(False)
     while True:
         comer, _ = await asyncio.get_running_loop().sock_accept(listener)
@@ -35,8 +35,8 @@ async def greet(listener: socket.socket) -> None:
 
 @pytest.fixture
 async def sandbox(workspace: Path) -> AsyncIterator[Sandbox]:
-    grounds = Layout(workspace=str(workspace), readable=(sys.base_prefix, sys.prefix))
-    sandbox = Sandbox(grounds, Strictness(require="full"), greet)
+    layout = Layout(workspace=str(workspace), readable=(sys.base_prefix, sys.prefix))
+    sandbox = Sandbox(layout, Strictness(require="full"), greet)
     yield sandbox
     await sandbox.close()
 
@@ -65,10 +65,10 @@ async def test_a_program_cannot_bring_another_along(sandbox: Sandbox, workspace:
 
 
 async def test_a_program_that_is_not_allowed_is_refused_by_name(sandbox: Sandbox, workspace: Path) -> None:
-    with pytest.raises(ToolError) as told:
+    with pytest.raises(ToolError) as raised:
         await sandbox.run(bash(workspace, "true", allowed_programs=("ls",)))
 
-    assert told.value.code is ErrorCode.CMD_NOT_ALLOWED
+    assert raised.value.code is ErrorCode.CMD_NOT_ALLOWED
 
 
 async def test_named_paths_are_there_and_only_for_those_who_named_them(sandbox: Sandbox, workspace: Path) -> None:
@@ -88,10 +88,10 @@ async def test_named_paths_are_there_and_only_for_those_who_named_them(sandbox: 
 
 
 async def test_a_directory_outside_is_refused(sandbox: Sandbox, workspace: Path) -> None:
-    with pytest.raises(ToolError) as told:
+    with pytest.raises(ToolError) as raised:
         await sandbox.run(bash(workspace.parent, "true"))
 
-    assert told.value.code is ErrorCode.PATH_FORBIDDEN
+    assert raised.value.code is ErrorCode.PATH_FORBIDDEN
 
 
 async def test_where_writing_is_off_nothing_can_be_written(workspace: Path) -> None:
@@ -151,10 +151,10 @@ async def test_the_guarded_network_leads_to_the_proxy_alone(sandbox: Sandbox, wo
 async def test_without_a_proxy_the_guarded_network_is_refused(workspace: Path) -> None:
     sandbox = Sandbox(Layout(workspace=str(workspace)), Strictness())
 
-    with pytest.raises(ToolError) as told:
+    with pytest.raises(ToolError) as raised:
         await sandbox.run(bash(workspace, "true", network="guarded"))
 
-    assert told.value.code is ErrorCode.PERMISSION
+    assert raised.value.code is ErrorCode.PERMISSION
 
 
 async def test_the_network_of_the_host_is_there_when_it_is_asked_for(sandbox: Sandbox, workspace: Path) -> None:
@@ -168,9 +168,9 @@ async def test_the_network_of_the_host_is_there_when_it_is_asked_for(sandbox: Sa
 
 
 @pytest.mark.parametrize("path", ["/", "/proc", "/dev/shm", "/sys/fs"])
-async def test_what_has_no_bounds_cannot_be_named(sandbox: Sandbox, workspace: Path, path: str) -> None:
+async def test_the_root_and_kernel_files_cannot_be_mounted(sandbox: Sandbox, workspace: Path, path: str) -> None:
     for names in ({"readable": (path,)}, {"writable": (path,)}):
-        with pytest.raises(ToolError) as told:
+        with pytest.raises(ToolError) as raised:
             await sandbox.run(bash(workspace, "true", **names))
 
-        assert told.value.code is ErrorCode.PATH_FORBIDDEN
+        assert raised.value.code is ErrorCode.PATH_FORBIDDEN
