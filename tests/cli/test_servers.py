@@ -33,7 +33,7 @@ def test_servers_are_listed_with_what_is_wrong_with_them(shell: Shell, offer: Pa
     assert (listed["good"]["state"], listed["good"]["tools"]) == ("up", 1)
     assert listed["bad"]["state"] == "failed"
     assert "No such file" in listed["bad"]["problem"]
-    assert "cannot be seen" in table
+    assert "invisible" in table
     assert "good" in table
     assert offer.exists()
 
@@ -66,7 +66,7 @@ def test_a_server_that_cannot_be_used_as_it_is_written_down_is_listed_with_the_r
     assert "the variable NOT_SET_HERE is not set (export NOT_SET_HERE" in listed["web"]["problem"]
     assert "not configured" in table
     assert listed["lost"]["problem"] == (
-        f"the folder '/nonexistent/here' does not exist, where 'lost' is to start ({own}:5)"
+        f"its cwd '/nonexistent/here' does not exist ({own}:5)"
     )
     assert shown.status == 2
     assert "web is not configured: mcp_servers.web.headers.Authorization: the variable NOT_SET_HERE" in shown.err

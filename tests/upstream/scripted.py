@@ -6,7 +6,7 @@ from typing import Any
 
 from toolreeve.core.peer import Era
 from toolreeve.upstream.session.session import UpstreamSession
-from toolreeve.upstream.transports.transport import Hear, Kind, Lost, Message
+from toolreeve.upstream.transports.transport import Kind, Message, OnLost, OnMessage
 
 INFO = {"name": "toolreeve", "version": "0"}
 
@@ -19,13 +19,13 @@ class Scripted:
         self.sent: asyncio.Queue[tuple[Message, Mapping[str, str] | None]] = asyncio.Queue()
         self.closed = False
         self.words = ""
-        self.unspoken = False
+        self.not_mcp = False
 
     @property
     def kind(self) -> Kind:
         return self._kind
 
-    async def open(self, hear: Hear, lost: Lost) -> None:
+    async def open(self, hear: OnMessage, lost: OnLost) -> None:
         self.say, self.lose = hear, lost
 
     def send(self, message: Message, headers: Mapping[str, str] | None = None) -> None:
@@ -34,7 +34,7 @@ class Scripted:
     async def close(self) -> None:
         self.closed = True
 
-    def last_words(self) -> str:
+    def last_output(self) -> str:
         return self.words
 
     async def next(self) -> Message:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.upstream.people import Person
 from toolreeve.core.peer import Era, PeerError
-from toolreeve.upstream.era_bridge import MOST_ROUNDS, ask
+from toolreeve.upstream.era_bridge import MAX_ROUNDS, send_request
 from toolreeve.upstream.session.session import UpstreamSession
 from toolreeve.upstream.transports.transport import Message, RemoteError, Transport
 
@@ -18,7 +18,7 @@ class Scripted:
     """A line to a server of the modern era that answers each call of a tool with the next of `answers`."""
 
     kind = "stdio"
-    unspoken = False
+    not_mcp = False
 
     def __init__(self, answers: list[dict[str, Any]]) -> None:
         self.answers, self.heard = answers, list[Mapping[str, Any]]()
@@ -37,7 +37,7 @@ class Scripted:
     async def close(self) -> None:
         return None
 
-    def last_words(self) -> str:
+    def last_output(self) -> str:
         return ""
 
 
@@ -46,7 +46,7 @@ async def asked(answers: list[dict[str, Any]], peer: Person | None) -> tuple[dic
     checked: Transport = line  # type: ignore[assignment]
     session = UpstreamSession(checked, client_info={"name": "t", "version": "1"})
     await session.open(Era.MODERN)
-    return await ask(session, "tools/call", {"name": "t", "arguments": {"a": 1}}, peer), line.heard
+    return await send_request(session, "tools/call", {"name": "t", "arguments": {"a": 1}}, peer), line.heard
 
 
 def required(**questions: Any) -> dict[str, Any]:
@@ -75,7 +75,7 @@ async def test_who_cannot_be_asked_has_cancelled() -> None:
 
 
 async def test_a_server_that_never_stops_asking_is_given_up() -> None:
-    with pytest.raises(RemoteError, match=f"after {MOST_ROUNDS} rounds"):
+    with pytest.raises(RemoteError, match=f"after {MAX_ROUNDS} rounds"):
         await asked([required(q=QUESTION)], Person(answer=yes))
 
 

@@ -17,8 +17,8 @@ from toolreeve.guard.network.client import GuardedHttp
 from toolreeve.guard.network.guard import NetworkGuard, NetworkSettings
 from toolreeve.upstream.server_spec import Kind, ServerSpec
 from toolreeve.upstream.session.session import UpstreamSession
-from toolreeve.upstream.transports.http_client import new_line
-from toolreeve.upstream.transports.transport import Hear, Lost, Message, Transport
+from toolreeve.upstream.transports.http_client import new_http_transport
+from toolreeve.upstream.transports.transport import Message, OnLost, OnMessage, Transport
 
 PATIENCE = 20.0
 INFO = {"name": "toolreeve", "version": "0"}
@@ -59,7 +59,7 @@ def spec_of(url: str, kind: Kind = "http", **more: Any) -> ServerSpec:
 def line_to(url: str, state: Path, kind: Kind = "http", **more: Any) -> Transport:
     authorize = more.pop("authorize", None)
     http = more.pop("http", None) or guarded()
-    return new_line(spec_of(url, kind, **more), http=http, state=state, authorize=authorize)
+    return new_http_transport(spec_of(url, kind, **more), http=http, state=state, authorize=authorize)
 
 
 @asynccontextmanager
@@ -80,7 +80,7 @@ class Ear:
         self.lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     @property
-    def ends(self) -> tuple[Hear, Lost]:
+    def ends(self) -> tuple[OnMessage, OnLost]:
         return self.heard.put_nowait, self.lost.set_result
 
     async def next(self) -> Message:

@@ -9,12 +9,12 @@ from tests.upstream.gatehouse import Browser
 from tests.upstream.oauth.test_authorization import Place, placed
 from tests.upstream.webs import conversation, guarded, line_to, spec_of
 from toolreeve.core.peer import Era
-from toolreeve.upstream.oauth.account import Farewell, logout
+from toolreeve.upstream.oauth.account import LogoutResult, logout
 from toolreeve.upstream.oauth.token_file import TokenFile
 from toolreeve.upstream.transports.transport import ServerUnavailable
 
 
-async def log_out(place: Place, *allow: str, **more: Any) -> Farewell:
+async def log_out(place: Place, *allow: str, **more: Any) -> LogoutResult:
     return await logout(spec_of(place.url, **more), http=guarded(*allow), state=place.state)
 
 
@@ -30,7 +30,7 @@ async def test_tokens_are_revoked_and_deleted(tmp_path: Path) -> None:
 
         left = await log_out(place)
 
-        assert left == Farewell(held=True, revoked=True)
+        assert left == LogoutResult(held=True, revoked=True)
         assert not place.file.path.exists()
         assert [(each["token"], each["token_type_hint"]) for each in place.gatehouse.revoked] == [
             (tokens["refresh_token"], "refresh_token"),
@@ -60,7 +60,7 @@ async def test_where_nothing_can_be_revoked_it_is_deleted_and_said(tmp_path: Pat
         left = await log_out(place)
 
         assert (left.held, left.revoked) == (True, False)
-        assert "does not say where tokens are revoked" in left.why
+        assert "has no revocation endpoint" in left.why
         assert not place.file.path.exists()
 
 
@@ -81,7 +81,7 @@ async def test_a_revocation_that_fails_is_said_and_undoes_nothing(tmp_path: Path
 
 async def test_without_a_login_there_is_nothing_to_leave(tmp_path: Path) -> None:
     async with placed(tmp_path) as place:
-        assert await log_out(place) == Farewell(held=False)
+        assert await log_out(place) == LogoutResult(held=False)
 
 
 async def test_tokens_of_another_place_are_deleted_and_sent_nowhere(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ async def test_tokens_of_another_place_are_deleted_and_sent_nowhere(tmp_path: Pa
         revocable(place)
         await place.log_in(Browser())
 
-        assert await log_out(other) == Farewell(held=False)
+        assert await log_out(other) == LogoutResult(held=False)
         assert not TokenFile(tmp_path, server="web", url=place.url).exists()
         assert place.gatehouse.revoked == other.gatehouse.revoked == []
 

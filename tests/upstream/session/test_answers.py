@@ -54,11 +54,11 @@ async def test_answers_to_what_was_never_asked_are_passed_over(number: Any) -> N
     ("answer", "code", "message"),
     [
         ({"error": {"code": -5, "message": "bad", "data": [1]}}, -5, "bad"),
-        ({"error": "just text"}, -32603, "the server failed without saying why"),
-        ({"error": {"code": "x", "message": 7}}, -32603, "the server failed without saying why"),
-        ({}, -32603, "the server's answer holds neither a result nor an error"),
-        ({"result": "text"}, -32603, "the server's answer holds neither a result nor an error"),
-        ({"result": None}, -32603, "the server's answer holds neither a result nor an error"),
+        ({"error": "just text"}, -32603, "the server failed without giving a reason"),
+        ({"error": {"code": "x", "message": 7}}, -32603, "the server failed without giving a reason"),
+        ({}, -32603, "the server's response has neither a result nor an error"),
+        ({"result": "text"}, -32603, "the server's response has neither a result nor an error"),
+        ({"result": None}, -32603, "the server's response has neither a result nor an error"),
     ],
 )
 async def test_what_is_no_result_is_an_error(answer: dict[str, Any], code: int, message: str) -> None:

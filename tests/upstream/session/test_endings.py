@@ -19,7 +19,7 @@ async def test_what_is_in_flight_when_the_line_is_lost_fails_with_the_reason() -
 
     line.lose("it ended with exit code 3")
 
-    with pytest.raises(ServerUnavailable, match="it ended with exit code 3; its last words: Segmentation fault"):
+    with pytest.raises(ServerUnavailable, match="it ended with exit code 3; its last output: Segmentation fault"):
         await call
     with pytest.raises(ServerUnavailable, match="exit code 3"):
         await session.request("ping")

@@ -22,7 +22,7 @@ async def test_a_handshake_settles_on_a_version_that_the_server_speaks(version: 
 
     assert asked["params"] == {"protocolVersion": "2025-11-25", "capabilities": {"roots": {}}, "clientInfo": INFO}
     assert await line.next() == {"jsonrpc": "2.0", "method": "notifications/initialized"}
-    assert (session.alive, session.era, session.greeting.version) == (True, Era.LEGACY, version)
+    assert (session.alive, session.era, session.handshake.version) == (True, Era.LEGACY, version)
 
 
 async def test_a_version_that_nobody_knows_is_refused_and_both_sides_are_named() -> None:
@@ -80,7 +80,7 @@ async def test_a_server_that_never_answers_counts_as_away_with_its_last_words() 
     line.words = "waiting for the database"
 
     with pytest.raises(
-        ServerUnavailable, match=r"did not answer within 0.05 s; its last words: waiting for the database"
+        ServerUnavailable, match=r"did not respond within 0.05 s; its last output: waiting for the database"
     ):
         await UpstreamSession(line, client_info=INFO).open(Era.LEGACY, 0.05)
     assert line.closed
@@ -93,7 +93,7 @@ async def test_a_refusal_to_begin_cannot_steer_the_terminal() -> None:
 
     with pytest.raises(ServerUnavailable) as refused:
         await opening
-    assert str(refused.value) == "the server refused to begin: go‹U+001B›[2Jaway‹U+202E›"
+    assert str(refused.value) == "the server refused the handshake: go‹U+001B›[2Jaway‹U+202E›"
 
 
 async def test_how_a_conversation_begins_is_never_taken_back() -> None:

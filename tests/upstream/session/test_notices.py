@@ -12,7 +12,7 @@ from tests.upstream.session.talking import calling
 async def test_other_notifications_go_to_whoever_watches_the_server() -> None:
     line = Scripted()
     noticed: list[tuple[str, Mapping[str, Any]]] = []
-    await opened(line, on_notice=lambda method, params: noticed.append((method, params)))
+    await opened(line, on_notification=lambda method, params: noticed.append((method, params)))
 
     line.say({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
     line.say({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": "a:b"}})

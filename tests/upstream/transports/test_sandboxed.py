@@ -18,7 +18,7 @@ from toolreeve.sandbox.layout import Layout
 from toolreeve.sandbox.sandbox import Sandbox
 from toolreeve.sandbox.tiers import Strictness
 from toolreeve.upstream.session.session import UpstreamSession
-from toolreeve.upstream.transports.sandboxed import SandboxPlace, read_grant
+from toolreeve.upstream.transports.sandboxed import SandboxPlacement, read_grant
 from toolreeve.upstream.transports.stdio import StdioTransport
 from toolreeve.upstream.transports.transport import ServerUnavailable
 
@@ -67,8 +67,10 @@ async def sandbox(workspace: Path) -> AsyncIterator[Sandbox]:
 
 
 def enclosed(sandbox: Sandbox | None, workspace: Path, *argv: str, **table: Any) -> UpstreamSession:
-    place = SandboxPlace(grant=read_grant(table), workspace=str(workspace), enclosure=sandbox)
-    line = StdioTransport(argv or [sys.executable, "-S", "-c", SERVER, LONG], environment={"TOKEN": "x"}, place=place)
+    placement = SandboxPlacement(grant=read_grant(table), workspace=str(workspace), sandbox=sandbox)
+    line = StdioTransport(
+        argv or [sys.executable, "-S", "-c", SERVER, LONG], environment={"TOKEN": "x"}, placement=placement
+    )
     return UpstreamSession(line, client_info={})
 
 
@@ -158,7 +160,7 @@ async def test_a_program_that_is_not_there_says_so(sandbox: Sandbox, workspace: 
 
 
 async def test_a_server_never_starts_in_the_open_where_it_cannot_be_enclosed(workspace: Path) -> None:
-    with pytest.raises(ServerUnavailable, match="cannot hold a server"):
+    with pytest.raises(ServerUnavailable, match="cannot run servers"):
         await enclosed(None, workspace, "sh", "-c", f"touch {workspace}/started").open(Era.LEGACY, PATIENCE)
 
     assert list(workspace.iterdir()) == []

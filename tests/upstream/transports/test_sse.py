@@ -80,7 +80,7 @@ async def test_what_speaks_in_neither_way_is_told_of_once(world: World) -> None:
     ):
         [status] = reeve.fleet.status()
 
-    assert status.problem == "the server refused to begin: the server answered with HTTP 404: nothing here"
+    assert status.problem == "the server refused the handshake: the server responded with HTTP 404: nothing here"
 
 
 async def test_an_error_of_the_protocol_is_no_reason_to_try_the_older_way(world: World) -> None:
@@ -89,7 +89,7 @@ async def test_an_error_of_the_protocol_is_no_reason_to_try_the_older_way(world:
     async with web_server(lambda _: refusal) as server, world.reeve(mcp_servers={"no": {"url": server.url()}}) as reeve:
         [status] = reeve.fleet.status()
 
-    assert status.problem == "the server refused to begin: not today"
+    assert status.problem == "the server refused the handshake: not today"
     assert {got.method for got in server.received} == {"POST"}
 
 
@@ -157,7 +157,7 @@ async def test_a_stream_that_never_says_where_to_send_is_given_up_at_the_deadlin
 
     async with listening(handle) as port:
         line = line_to(f"http://127.0.0.1:{port}/sse", tmp_path, "sse")
-        with pytest.raises(ServerUnavailable, match="did not answer within"):
+        with pytest.raises(ServerUnavailable, match="did not respond within"):
             await UpstreamSession(line, client_info={}).open(Era.LEGACY, 0.3)
         await asyncio.wait_for(let_go.wait(), 10)
 
@@ -174,7 +174,7 @@ async def test_a_message_that_is_refused_is_an_error_of_that_message(tmp_path: P
         async with listening_on(line) as ear:
             line.send(request(1))
             message = await ear.next()
-            assert (message["id"], message["error"]["message"]) == (1, "the server answered with HTTP 400: nope")
+            assert (message["id"], message["error"]["message"]) == (1, "the server responded with HTTP 400: nope")
             assert not ear.lost.done()
 
 

@@ -1,7 +1,7 @@
-"""Is this still the tool that was first seen? Its definition is pinned then, and a change waits for a person.
+"""Pins tool definitions when first seen; a change waits for a person.
 
-A pin belongs to a server's name and to where it leads: another command or URL under the same name is another server.
-What a person accepts is the very definition that was shown: one that changed again meanwhile is not accepted with it.
+A pin belongs to a server's name and its command or URL: another command or URL under the same name is another server.
+A person accepts exactly the definition that was shown: one that changed again meanwhile is not accepted with it.
 """
 
 import hashlib
@@ -17,129 +17,131 @@ from toolreeve.core import json
 from toolreeve.record.store import Store
 
 FIELDS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
-"""What a model or a person goes by. The rest of a definition may change unasked."""
+"""What a model or a person relies on. The rest of a definition may change unasked."""
 
 Definition = Mapping[str, Any]
 Note = Callable[[str, Mapping[str, Any]], Awaitable[None]]
 
 
 def digest(definition: Definition) -> bytes:
-    """The same for two definitions that say the same, however they are written."""
-    said = {field: definition[field] for field in FIELDS if definition.get(field) is not None}
-    return hashlib.sha256(spelled(said)).digest()
+    """The same for two definitions that are equal, however they are written."""
+    pinned = {field: definition[field] for field in FIELDS if definition.get(field) is not None}
+    return hashlib.sha256(canonical_json(pinned)).digest()
 
 
-def spelled(value: Any) -> bytes:
-    """One spelling for all that say the same; `true` and `1` do not, though Python takes them for equal."""
+def canonical_json(value: Any) -> bytes:
+    """The same bytes for equal values; `true` and `1` differ, though Python takes them for equal."""
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolChanged:
-    """A tool that is not what it was: `pinned` is what a person knows of it, `offered` what the server says now.
-    `news` is whether nobody has seen it offered so before."""
+    """A tool that differs from its pin: `offered` is its definition now. `is_new` is whether this very definition was
+    never offered before."""
 
     tool: str
     pinned: Definition
     offered: Definition
-    news: bool = False
+    is_new: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Home:
-    """Whose pins: a server's name, and where it leads."""
+class PinOwner:
+    """Whose pins: a server's name, and its command line or URL."""
 
     server: str
     place: str
 
 
 class Pins:
-    """The pins of all servers, shared by all processes that use the store. `note` puts what is accepted on record."""
+    """The pins of all servers, shared by all processes that use the store. `note` writes to the record."""
 
     def __init__(self, store: Store, *, note: Note | None = None) -> None:
-        self._store, self._note = store, note
+        self._store = store
+        self._note = note
 
-    async def compare(self, home: Home, offered: Mapping[str, Definition]) -> Mapping[str, ToolChanged]:
-        """Pin what is seen for the first time; the tools that differ from their pins.
+    async def compare(self, owner: PinOwner, offered: Mapping[str, Definition]) -> Mapping[str, ToolChanged]:
+        """Pin new tools; return those that differ from their pins.
 
-        Both by their names here, without the prefix: by that name a tool is known to models and to the policy, and a
-        server has more than one spelling that leads to it.
+        Both by their names here, without the prefix: models and the policy know a tool by that name, and several of the
+        server's own spellings lead to it.
         """
         rows = [(tool, digest(each), json.dumps(each)) for tool, each in offered.items()]
-        differing = await self._store.transact(partial(_compare, home=home, rows=rows))
+        differing = await self._store.transact(partial(_compare, owner=owner, rows=rows))
         return {
-            tool: ToolChanged(tool=tool, pinned=pinned, offered=offered[tool], news=news)
-            for tool, (pinned, news) in differing.items()
+            tool: ToolChanged(tool=tool, pinned=pinned, offered=offered[tool], is_new=is_new)
+            for tool, (pinned, is_new) in differing.items()
         }
 
-    async def record(self, home: Home, tool: str, difference: str) -> None:
-        """Put on record what a server changed about a tool."""
+    async def record(self, owner: PinOwner, tool: str, difference: str) -> None:
+        """Record what a server changed about a tool."""
         if self._note is not None:
-            told = {"server": home.server, "place": home.place, "changed": tool, "difference": difference.split("\n")}
-            await self._note("pins", told)
+            lines = difference.split("\n")
+            entry = {"server": owner.server, "place": owner.place, "changed": tool, "difference": lines}
+            await self._note("pins", entry)
 
-    async def changed(self, server: str) -> Mapping[Home, Sequence[ToolChanged]]:
-        """What waits for a person, as any process has last seen it."""
+    async def changed(self, server: str) -> Mapping[PinOwner, Sequence[ToolChanged]]:
+        """The changes that wait for a person, as last seen by any process."""
         return await self._store.read(partial(_waiting, server=server))
 
-    async def accept(self, home: Home, changes: Sequence[ToolChanged]) -> Sequence[str]:
-        """Pin these as they were offered; the tools that have been offered differently since are left as they are."""
-        accepted = await self._store.transact(partial(_accept, home=home, changes=changes))
+    async def accept(self, owner: PinOwner, changes: Sequence[ToolChanged]) -> Sequence[str]:
+        """Pin these as they were offered, except tools that have changed again since; returns the accepted tools."""
+        accepted = await self._store.transact(partial(_accept, owner=owner, changes=changes))
         if accepted and self._note is not None:
-            told = {each.tool: digest(each.offered).hex() for each in changes if each.tool in accepted}
-            await self._note("pins", {"server": home.server, "place": home.place, "accepted": told})
+            digests = {each.tool: digest(each.offered).hex() for each in changes if each.tool in accepted}
+            await self._note("pins", {"server": owner.server, "place": owner.place, "accepted": digests})
         return accepted
 
-    def accepted_now(self, home: Home, change: ToolChanged) -> bool:
-        """Whether a person has accepted this change by now, perhaps in another process. A quick look."""
-        return self._store.read_now(partial(_pinned, home=home, tool=change.tool)) == digest(change.offered)
+    def accepted_now(self, owner: PinOwner, change: ToolChanged) -> bool:
+        """Whether a person has accepted this change by now, perhaps in another process. Does not wait for the store."""
+        return self._store.read_now(partial(_pinned, owner=owner, tool=change.tool)) == digest(change.offered)
 
-    async def accepted(self, home: Home, change: ToolChanged) -> bool:
-        pinned = await self._store.read(partial(_pinned, home=home, tool=change.tool))
+    async def accepted(self, owner: PinOwner, change: ToolChanged) -> bool:
+        pinned = await self._store.read(partial(_pinned, owner=owner, tool=change.tool))
         return pinned == digest(change.offered)
 
 
 _Rows = Sequence[tuple[str, bytes, bytes]]
 
 
-def _compare(database: sqlite3.Connection, *, home: Home, rows: _Rows) -> dict[str, tuple[Definition, bool]]:
-    known = {tool: rest for tool, *rest in database.execute(_KNOWN, (home.server, home.place))}
+def _compare(database: sqlite3.Connection, *, owner: PinOwner, rows: _Rows) -> dict[str, tuple[Definition, bool]]:
+    known = {tool: rest for tool, *rest in database.execute(_KNOWN, (owner.server, owner.place))}
     differing: dict[str, tuple[Definition, bool]] = {}
     for tool, found, definition in rows:
         pinned = known.get(tool)
         if pinned is None:
-            database.execute(_PIN, (home.server, home.place, tool, found, definition))
+            database.execute(_PIN, (owner.server, owner.place, tool, found, definition))
         elif pinned[0] != found:
-            news = pinned[2] is None or digest(json.loads(pinned[2])) != found
-            differing[tool] = (json.loads(pinned[1]), news)
-            if news:
-                database.execute(_OFFER, (definition, home.server, home.place, tool))
+            is_new = pinned[2] is None or digest(json.loads(pinned[2])) != found
+            differing[tool] = (json.loads(pinned[1]), is_new)
+            if is_new:
+                database.execute(_OFFER, (definition, owner.server, owner.place, tool))
         elif pinned[2] is not None:
-            database.execute(_SAME, (home.server, home.place, tool))
+            database.execute(_SAME, (owner.server, owner.place, tool))
     return differing
 
 
-def _waiting(database: sqlite3.Connection, *, server: str) -> dict[Home, list[ToolChanged]]:
-    found: dict[Home, list[ToolChanged]] = {}
+def _waiting(database: sqlite3.Connection, *, server: str) -> dict[PinOwner, list[ToolChanged]]:
+    found: dict[PinOwner, list[ToolChanged]] = {}
     for place, tool, pinned, offered in database.execute(_WAITING, (server,)):
         change = ToolChanged(tool=tool, pinned=json.loads(pinned), offered=json.loads(offered))
-        found.setdefault(Home(server=server, place=place), []).append(change)
+        found.setdefault(PinOwner(server=server, place=place), []).append(change)
     return found
 
 
-def _accept(database: sqlite3.Connection, *, home: Home, changes: Sequence[ToolChanged]) -> list[str]:
+def _accept(database: sqlite3.Connection, *, owner: PinOwner, changes: Sequence[ToolChanged]) -> list[str]:
     accepted = []
     for change in changes:
-        row = database.execute(_OFFERED, (home.server, home.place, change.tool)).fetchone()
+        row = database.execute(_OFFERED, (owner.server, owner.place, change.tool)).fetchone()
         if row is not None and row[0] is not None and digest(json.loads(row[0])) == digest(change.offered):
-            where = (home.server, home.place, change.tool)
+            where = (owner.server, owner.place, change.tool)
             database.execute(_ACCEPT, (digest(change.offered), *where))
             accepted.append(change.tool)
     return accepted
 
 
-def _pinned(database: sqlite3.Connection, *, home: Home, tool: str) -> bytes | None:
-    row = database.execute(_DIGEST, (home.server, home.place, tool)).fetchone()
+def _pinned(database: sqlite3.Connection, *, owner: PinOwner, tool: str) -> bytes | None:
+    row = database.execute(_DIGEST, (owner.server, owner.place, tool)).fetchone()
     return None if row is None else bytes(row[0])
 
 

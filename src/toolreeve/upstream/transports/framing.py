@@ -1,7 +1,7 @@
-"""How do messages travel over pipes? One JSON object a line, both ways, without ever waiting for the other side.
+"""Newline-delimited JSON over pipes, non-blocking in both directions.
 
-A message and what waits to be written are bounded, so that no server can fill our memory; what is no JSON is a stray
-line, which is shown to people and otherwise ignored.
+A message and the write queue are bounded, so that no server can fill our memory. A line that is not JSON is passed to
+`on_stray`: it is shown to people and otherwise ignored.
 """
 
 import asyncio
@@ -11,22 +11,27 @@ from collections.abc import Callable
 
 import orjson
 
-from toolreeve.upstream.transports.transport import MAX_MESSAGE, Hear, Message, ServerUnavailable
+from toolreeve.upstream.transports.transport import MAX_MESSAGE, Message, OnMessage, ServerUnavailable
 
-_CHUNK = 1 << 16  # what a pipe holds; room for more would be made and thrown away at every read
+_CHUNK = 1 << 16  # the capacity of a pipe; a larger buffer would be allocated for nothing at every read
 _MEGABYTE = 1 << 20
 
-Stray = Callable[[bytes], None]
-Closed = Callable[[str | None], None]
+OnStray = Callable[[bytes], None]
+OnEnd = Callable[[str | None], None]
 
 
 class FrameReader:
-    """What comes out of a pipe. `closed` is called once, with what was wrong if anything was, unless we close first."""
+    """Reads messages from a pipe. `on_end` is called once, with the problem if there was one, unless we close first."""
 
-    def __init__(self, descriptor: int, hear: Hear, stray: Stray, closed: Closed, limit: int = MAX_MESSAGE) -> None:
-        self._descriptor, self._limit = descriptor, limit
-        self._hear, self._stray, self._closed = hear, stray, closed
-        self._begun: list[bytes] = []  # a line that has not ended yet
+    def __init__(
+        self, descriptor: int, on_message: OnMessage, on_stray: OnStray, on_end: OnEnd, limit: int = MAX_MESSAGE
+    ) -> None:
+        self._descriptor = descriptor
+        self._limit = limit
+        self._on_message = on_message
+        self._on_stray = on_stray
+        self._on_end = on_end
+        self._partial: list[bytes] = []  # a line that has not ended yet
         self._size = 0
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(descriptor, self._readable)
@@ -42,7 +47,7 @@ class FrameReader:
             self._end(None)
             return
         first, *more = chunk.split(b"\n")
-        self._begun.append(first)
+        self._partial.append(first)
         self._size += len(first)
         if self._size > self._limit:
             self._end(f"it sent a message of more than {self._limit // _MEGABYTE} MB")
@@ -50,131 +55,135 @@ class FrameReader:
             self._lines(more)
 
     def _lines(self, more: list[bytes]) -> None:
-        """The line that was begun has ended; the last of the others has not."""
-        line = self._begun[0] if len(self._begun) == 1 else b"".join(self._begun)
-        begun = more.pop()
-        self._begun, self._size = [begun], len(begun)
-        self._take(line)
+        """The partial line has ended; the last of the others is the next partial line."""
+        line = self._partial[0] if len(self._partial) == 1 else b"".join(self._partial)
+        partial = more.pop()
+        self._partial = [partial]
+        self._size = len(partial)
+        self._line(line)
         for line in more:
-            self._take(line)
+            self._line(line)
 
-    def _take(self, line: bytes) -> None:
+    def _line(self, line: bytes) -> None:
         if not line or self._descriptor < 0:
             return
         try:
             message = orjson.loads(line)
         except ValueError:
-            self._stray(line)
+            self._on_stray(line)
             return
         if type(message) is dict:
-            self._hear(message)
-        elif type(message) is list:  # a batch, as one revision of the protocol had it
+            self._on_message(message)
+        elif type(message) is list:  # a batch, as in revision 2025-03-26
             for each in message:
                 if type(each) is dict:
-                    self._hear(each)
+                    self._on_message(each)
         else:
-            self._stray(line)
+            self._on_stray(line)
 
-    def _end(self, reason: str | None) -> None:
+    def _end(self, problem: str | None) -> None:
         if self._descriptor >= 0:
-            rest = b"".join(self._begun)[:_CHUNK]
+            rest = b"".join(self._partial)[:_CHUNK]
             self.close()
             if rest:
-                self._stray(rest)
-            self._closed(reason)
+                self._on_stray(rest)
+            self._on_end(problem)
 
     def mute(self) -> None:
-        """Go on reading, so that the other side can go on writing, but pass nothing on."""
-        self._hear = self._stray = _ignore
+        """Keep reading, so that the other side can keep writing, but discard everything."""
+        self._on_message = self._on_stray = _discard
 
     def close(self) -> None:
         if self._descriptor >= 0:
             self._loop.remove_reader(self._descriptor)
             os.close(self._descriptor)
             self._descriptor = -1
-            self._begun = []
+            self._partial = []
 
 
 class FrameWriter:
-    """What goes into a pipe, gathered and written once per turn of the loop."""
+    """Writes messages to a pipe, batched into one write per turn of the loop."""
 
     def __init__(self, descriptor: int, limit: int = MAX_MESSAGE) -> None:
-        self._descriptor, self._limit = descriptor, limit
-        self._waiting: list[bytes | memoryview] = []
+        self._descriptor = descriptor
+        self._limit = limit
+        self._queue: list[bytes | memoryview] = []
         self._size = 0
-        self._scheduled = False
-        self._blocked = False
+        self._is_scheduled = False
+        self._is_blocked = False
         self._loop = asyncio.get_running_loop()
 
     def send(self, message: Message) -> None:
-        """Raises ServerAway, and ValueError for what cannot be written as JSON or is too long."""
-        data = _spelled(message)
+        """Raises ServerUnavailable, and ValueError for what is not JSON or too long."""
+        data = _encode(message)
         if self._descriptor < 0:
             raise ServerUnavailable("its input is closed")
         if len(data) > self._limit:
             raise ValueError(f"it is longer than {self._limit // _MEGABYTE} MB")
         if self._size + len(data) > self._limit:
-            raise ServerUnavailable(f"it does not read what is sent to it: {self._size // _MEGABYTE} MB are waiting")
-        self._waiting.append(data)
+            raise ServerUnavailable(f"it does not read its input: {self._size // _MEGABYTE} MB are queued")
+        self._queue.append(data)
         self._size += len(data)
-        if not self._scheduled:
-            self._scheduled = True
+        if not self._is_scheduled:
+            self._is_scheduled = True
             self._loop.call_soon(self._flush)
 
     def _flush(self) -> None:
-        """What the pipe does not take is continued when there is room."""
-        self._scheduled = self._blocked
-        if self._descriptor < 0 or not self._waiting:
+        """What the pipe does not take is written when there is room again."""
+        self._is_scheduled = self._is_blocked
+        if self._descriptor < 0 or not self._queue:
             return
         try:
-            written = os.write(self._descriptor, self._gathered())
+            written = os.write(self._descriptor, self._next_block())
         except (BlockingIOError, InterruptedError):
             written = 0
         except OSError:
-            self.close()  # its end is heard of on its output
+            self.close()  # the reader sees the end of the output
             return
         self._advance(written)
         self._wait_for_room(wanted=self._size > 0)
 
-    def _gathered(self) -> bytes | memoryview:
-        """All that waits, but for what follows a long message: that would only be copied again and again."""
-        if len(self._waiting) > 1 and len(self._waiting[0]) < _CHUNK:
-            self._waiting = [b"".join(self._waiting)]
-        return self._waiting[0]
+    def _next_block(self) -> bytes | memoryview:
+        """The whole queue, or only its long first message: joining that would copy it again and again."""
+        if len(self._queue) > 1 and len(self._queue[0]) < _CHUNK:
+            self._queue = [b"".join(self._queue)]
+        return self._queue[0]
 
     def _advance(self, written: int) -> None:
         self._size -= written
-        if written == len(self._waiting[0]):
-            del self._waiting[0]
+        if written == len(self._queue[0]):
+            del self._queue[0]
         elif written:
-            self._waiting[0] = memoryview(self._waiting[0])[written:]
+            self._queue[0] = memoryview(self._queue[0])[written:]
 
     def _wait_for_room(self, *, wanted: bool) -> None:
-        if wanted and not self._blocked:
+        if wanted and not self._is_blocked:
             self._loop.add_writer(self._descriptor, self._flush)
-        elif self._blocked and not wanted:
+        elif self._is_blocked and not wanted:
             self._loop.remove_writer(self._descriptor)
-        self._blocked = self._scheduled = wanted
+        self._is_blocked = self._is_scheduled = wanted
 
     def close(self) -> None:
-        """What fits is still written."""
+        """What fits into the pipe is still written."""
         if self._descriptor < 0:
             return
-        descriptor, self._descriptor = self._descriptor, -1
-        if self._blocked:
+        descriptor = self._descriptor
+        self._descriptor = -1
+        if self._is_blocked:
             self._loop.remove_writer(descriptor)
-        elif self._waiting:
+        elif self._queue:
             with contextlib.suppress(OSError):
-                os.write(descriptor, self._gathered())
+                os.write(descriptor, self._next_block())
         os.close(descriptor)
-        self._waiting, self._size = [], 0
+        self._queue = []
+        self._size = 0
 
 
-def _ignore(_: object) -> None:
-    """Nobody listens any more."""
+def _discard(_: object) -> None:
+    """The callback of a muted reader."""
 
 
-def _spelled(message: Message) -> bytes:
+def _encode(message: Message) -> bytes:
     try:
         return orjson.dumps(message, option=orjson.OPT_APPEND_NEWLINE)
     except TypeError as problem:
