@@ -10,9 +10,9 @@ import pytest
 
 from tests.cli.conftest import Shell
 from tests.cli.terminal import on_terminal
-from tests.upstream.gatehouse import Gatehouse
-from tests.upstream.place import from_file, light, tool
-from tests.upstream.webs import served
+from tests.upstream.http_servers import served
+from tests.upstream.oauth_server import OAuthServer
+from tests.upstream.server_tables import from_file, light, tool
 
 
 @pytest.fixture
@@ -157,9 +157,9 @@ async def test_a_person_logs_in_with_a_browser_and_out_again(shell: Shell, tmp_p
     browser = tmp_path / "browser.py"
     browser.write_text("import sys, urllib.request\nurllib.request.urlopen(sys.argv[1]).read()\n")
     opens = {"BROWSER": f"{shlex.quote(sys.executable)} {browser} %s"}
-    gatehouse = Gatehouse()
-    async with served(gatehouse.application()) as origin:
-        gatehouse.metadata = {"revocation_endpoint": f"{origin}/revoke"}
+    oauth_server = OAuthServer()
+    async with served(oauth_server.application()) as origin:
+        oauth_server.metadata = {"revocation_endpoint": f"{origin}/revoke"}
         own = shell.home / ".config" / "toolreeve" / "toolreeve.toml"
         own.parent.mkdir(parents=True)
         own.write_text(f'[mcp_servers.web]\nurl = "{origin}/mcp"\n')
@@ -173,7 +173,7 @@ async def test_a_person_logs_in_with_a_browser_and_out_again(shell: Shell, tmp_p
     assert (came.out.strip(), left.out.strip()) == ("logged in to web", "logged out of web; its tokens are revoked")
     assert [each.status for each in (before, came, within, left, after)] == [6, 0, 0, 0, 6]
     assert "secret-" not in came.out + came.err + left.out + left.err
-    assert len(gatehouse.revoked) == 2
+    assert len(oauth_server.revoked) == 2
 
 
 def test_without_servers_the_way_to_some_is_shown(shell: Shell) -> None:

@@ -11,7 +11,7 @@ from toolreeve.upstream.scrubber import Scrubber
 SECRET = 'open"sesame/1234é'
 
 
-def test_a_secret_is_found_in_every_guise_and_nothing_else_is_touched() -> None:
+def test_a_secret_is_redacted_in_every_encoding_and_nothing_else_is() -> None:
     answer = {
         "content": [{"type": "text", "text": f"it is {SECRET}."}, {"data": base64.b64encode(SECRET.encode()).decode()}],
         SECRET: 1,
@@ -40,7 +40,7 @@ def test_what_is_learnt_later_is_found_from_then_on() -> None:
     assert veil.message({"a": "the later-secret"}) == {"a": "the [redacted]"}
 
 
-def test_of_what_is_renewed_again_and_again_the_latest_are_looked_for() -> None:
+def test_of_renewed_secrets_the_latest_are_redacted() -> None:
     veil = Scrubber([SECRET])
     for number in range(1000):
         veil.learn([f"token-{number:04}-x"])

@@ -89,7 +89,9 @@ def test_a_stdio_server_is_resolved_whole() -> None:
         ({"command": "x", "transport": "stdio"}, "stdio", None),
     ],
 )
-def test_the_transport_is_said_or_told_by_what_is_there(entry: dict[str, Any], kind: str, url: str | None) -> None:
+def test_the_transport_is_set_or_follows_from_command_and_url(
+    entry: dict[str, Any], kind: str, url: str | None
+) -> None:
     spec = one(entry)
 
     assert (spec.kind, spec.url) == (kind, url)
@@ -122,7 +124,7 @@ def test_large_timeouts_of_other_clients_are_milliseconds_and_ours_never(said: i
     assert one({"command": "c", "timeout": said}, own=own).timeout == seconds
 
 
-def test_the_words_of_codex_are_understood() -> None:
+def test_the_keys_of_codex_are_translated() -> None:
     entry = {
         "url": "https://a/mcp",
         "bearer_token_env_var": "TOKEN",
@@ -142,7 +144,7 @@ def test_the_words_of_codex_are_understood() -> None:
 
 @pytest.mark.parametrize("key", ["autoApprove", "alwaysAllow", "trust"])
 @pytest.mark.parametrize("own", [True, False])
-def test_what_skips_asking_elsewhere_allows_nothing_here_and_says_so(key: str, own: bool) -> None:
+def test_auto_approve_keys_of_other_clients_are_ignored_with_a_notice(key: str, own: bool) -> None:
     found = read({"mcpServers": {"x": {"command": "c", key: ["*"]}}}, own=own)
 
     assert found.notices == [f"f.json: {key} of the server 'x' is ignored: only the policy allows calls"]
@@ -220,7 +222,7 @@ def test_we_are_not_our_own_upstream(entry: dict[str, Any]) -> None:
     assert found == Servers()
 
 
-def test_a_projects_file_cannot_praise_its_own_servers() -> None:
+def test_a_projects_file_cannot_trust_its_own_servers() -> None:
     found = read(
         {"mcpServers": {"x": {"command": "c", "trusted": True, "danger": {"*": "safe"}, "deny": ["y"]}}}, project=True
     )
@@ -262,7 +264,7 @@ def test_nothing_secret_is_shown_of_a_server() -> None:
     assert not any(word in repr(spec) for word in ("pass", "k3y", "s3cret"))
 
 
-def test_two_names_that_come_to_the_same_are_told_apart_by_a_problem() -> None:
+def test_two_names_that_normalise_to_the_same_are_a_problem() -> None:
     found = read({"mcpServers": {"a b": {"command": "one"}, "a-b": {"command": "two"}}})
 
     assert [spec.command for spec in found.specs] == ["one"]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.upstream.place import light, tool
+from tests.upstream.server_tables import light, tool
 from tests.world import World
 from toolreeve.config.mcp_servers.secret_values import find_secrets, redact_arguments
 from toolreeve.record.audit import Filter
@@ -97,7 +97,7 @@ async def test_the_server_itself_is_given_what_was_written(world: World, tmp_pat
         {"url": "https://a/", "oauth": {"client_secret": ["1234567890"]}},
     ],
 )
-def test_what_is_wrong_with_an_entry_is_said_without_its_secrets(world: World, entry: dict[str, object]) -> None:
+def test_problems_of_an_entry_do_not_show_its_secrets(world: World, entry: dict[str, object]) -> None:
     with pytest.warns(UserWarning, match="mcp_servers.s") as told:
         problems = world.reeve(mcp_servers={"s": entry}).problems
 

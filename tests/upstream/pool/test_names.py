@@ -1,7 +1,7 @@
 """Under which names tools are there, and which are left out."""
 
-from tests.upstream.place import light, tool
 from tests.upstream.pool.status import of
+from tests.upstream.server_tables import light, tool
 from tests.world import World
 from toolreeve import ErrorCode
 
@@ -32,7 +32,7 @@ async def test_only_what_is_allowed_and_not_denied_is_there(world: World) -> Non
     assert denied.error.code is ErrorCode.TOOL_NOT_FOUND
 
 
-async def test_of_two_tools_with_one_name_the_first_stays_and_the_other_is_told_of(world: World) -> None:
+async def test_of_two_tools_with_one_name_the_first_stays_and_the_other_is_reported(world: World) -> None:
     twice = {"tools": [tool("a b"), tool("a_b", description="another")]}
     servers = {
         "s": light(twice),

@@ -29,7 +29,7 @@ def test_a_value_survives_as_the_official_library_reads_it(value: str) -> None:
     assert encode(value).isprintable()
 
 
-def test_arguments_are_repeated_where_the_schema_marks_them() -> None:
+def test_header_params_are_repeated_in_headers() -> None:
     arguments = {"region": " east", "count": 3, "deep": {"flag": True}, "other": 1}
     params = {"name": "work", "arguments": arguments}
 
@@ -66,7 +66,7 @@ def test_a_schema_that_changed_is_read_anew() -> None:
     assert "Mcp-Param-Two" in names("Two")
 
 
-def test_the_older_era_has_one_header() -> None:
+def test_the_legacy_era_has_one_header() -> None:
     assert RequestHeaders().build("2025-06-18", "tools/call", {"name": "x"}, {}) == {
         "mcp-protocol-version": "2025-06-18"
     }
@@ -89,7 +89,7 @@ def test_the_older_era_has_one_header() -> None:
         {"properties": {n: {"type": "string", "x-mcp-header": h} for n, h in {"a": "Same", "b": "same"}.items()}},
     ],
 )
-def test_a_mark_that_two_sides_could_read_differently_is_refused(schema: Any) -> None:
+def test_an_ambiguous_header_param_is_refused(schema: Any) -> None:
     assert header_params_problem(schema) is not None
     assert inbound.find_invalid_x_mcp_header(schema) is not None
     params = {"name": "work", "arguments": {"a": "x", "b": "x"}}
@@ -106,7 +106,7 @@ schemas = st.recursive(
 
 
 @given(schema=schemas)
-def test_marks_are_the_ones_that_the_official_library_finds(schema: Any) -> None:
+def test_header_params_are_the_ones_that_the_official_library_finds(schema: Any) -> None:
     if inbound.find_invalid_x_mcp_header(schema) is None:
         assert read_header_params(schema) == inbound.x_mcp_header_map(schema)
     else:

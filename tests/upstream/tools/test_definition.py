@@ -1,4 +1,4 @@
-"""Which definitions of tools can be used, and which only do harm?"""
+"""Valid and invalid tool definitions."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ def laughing(levels: int, reference: str = "#/$defs/d{}", mark: str = "") -> dic
         defined(description="x" * (1 << 20)),
     ],
 )
-def test_what_is_no_definition_is_refused(definition: Any) -> None:
+def test_an_invalid_definition_is_refused(definition: Any) -> None:
     with pytest.raises(InvalidDefinition):
         check(definition)
 

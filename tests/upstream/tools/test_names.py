@@ -1,4 +1,4 @@
-"""Which names do the tools of servers get, and which are refused?"""
+"""Names of upstream tools."""
 
 import pytest
 from hypothesis import given

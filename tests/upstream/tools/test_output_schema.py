@@ -1,10 +1,10 @@
-"""What a tool promised to answer, and what it answers."""
+"""Results checked against the tool's output schema."""
 
 from typing import Any
 
 import pytest
 
-from tests.upstream.place import light, tool
+from tests.upstream.server_tables import light, tool
 from tests.world import World
 from toolreeve.upstream.tools.output_schema import MAX_WORK, OutputSchema, weigh
 
@@ -19,7 +19,7 @@ def server(result: dict[str, Any]) -> dict[str, Any]:
     return light({"tools": [tool("t", outputSchema=DEGREES)], "answers": {"t": result}}, danger="safe")
 
 
-async def test_an_answer_that_is_not_what_was_promised_is_handed_on_and_noted(world: World) -> None:
+async def test_a_result_that_does_not_fit_its_schema_is_passed_on_and_reported(world: World) -> None:
     said = answer(degrees="warm\x1b[2J")
     async with world.reeve(mcp_servers={"s": server(said)}) as reeve, reeve.bus.subscribe() as events:
         result = await reeve.call("s__t")
@@ -34,14 +34,14 @@ async def test_an_answer_that_is_not_what_was_promised_is_handed_on_and_noted(wo
 
 
 @pytest.mark.parametrize("said", [answer(degrees=21), {"content": [], "isError": True}])
-async def test_what_was_promised_and_what_failed_need_no_note(world: World, said: dict[str, Any]) -> None:
+async def test_fitting_results_and_failures_are_not_reported(world: World, said: dict[str, Any]) -> None:
     async with world.reeve(mcp_servers={"s": server(said)}) as reeve:
         result = await reeve.call("s__t")
 
     assert "toolreeve_diagnostics" not in result.to_dict()["meta"]
 
 
-def test_nothing_at_all_is_not_what_was_promised() -> None:
+def test_a_missing_structured_result_does_not_fit() -> None:
     assert "no structuredContent" in OutputSchema(DEGREES).mismatch(None)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.upstream.place import from_file, tool
+from tests.upstream.server_tables import from_file, tool
 from tests.world import World
 from toolreeve import ErrorCode, Toolreeve
 from toolreeve.core.result import Failure
@@ -114,7 +114,7 @@ async def test_a_person_finds_the_difference_on_record_with_nothing_hidden_in_it
     ]
 
 
-async def test_those_who_run_the_program_are_told_where_to_look(
+async def test_a_change_is_logged_with_where_to_look(
     world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     place = Place(world, tmp_path / "offer.json")
@@ -311,7 +311,7 @@ def test_a_difference_is_short_however_much_differs() -> None:
     assert len(shown) < 13 * 400
 
 
-def test_homes_are_compared_by_name_and_place() -> None:
+def test_pin_owners_are_compared_by_name_and_place() -> None:
     assert PinOwner(server="s", place="a") != PinOwner(server="s", place="b")
 
 

@@ -1,4 +1,4 @@
-"""Lines over pipes: whatever the pieces in which they come, they are heard whole."""
+"""Newline framing over pipes, in any pieces."""
 
 import asyncio
 import contextlib
@@ -41,7 +41,7 @@ texts = st.lists(
 
 
 @given(lines=texts, cuts=st.lists(st.integers(1, 12), min_size=1, max_size=20))
-def test_lines_are_heard_whole_in_whatever_pieces_they_come(lines: list[bytes], cuts: list[int]) -> None:
+def test_lines_are_read_whole_in_any_pieces(lines: list[bytes], cuts: list[int]) -> None:
     async def hear() -> Heard:
         heard, data, turn = Heard(), b"".join(line + b"\n" for line in lines), 0
         while data:
@@ -58,7 +58,7 @@ def test_lines_are_heard_whole_in_whatever_pieces_they_come(lines: list[bytes], 
     assert heard.strays == [line for line in lines if line.startswith(b"!")]
 
 
-async def test_a_line_that_is_too_long_is_heard_by_nobody_even_if_it_ends() -> None:
+async def test_a_line_that_is_too_long_is_dropped_even_if_it_ends() -> None:
     heard = Heard(limit=2 << 20)
     long = orjson.dumps({"long": "x" * (3 << 20)}) + b"\n"
 
@@ -101,7 +101,7 @@ async def test_what_waits_when_the_writer_closes_is_still_written() -> None:
 
 
 @pytest.mark.parametrize("message", [{"a": "\ud800"}, {"a": {1, 2}}, {"a": 1 << 70}])
-async def test_what_cannot_be_spelled_as_json_is_refused_at_once(message: Any) -> None:
+async def test_what_is_not_json_is_refused_at_once(message: Any) -> None:
     reading, writing = os.pipe()
     writer = FrameWriter(writing)
 

@@ -1,4 +1,4 @@
-"""Which answer belongs to which request, whatever a server says."""
+"""Which response belongs to which request, whatever a server sends."""
 
 import asyncio
 from typing import Any
@@ -7,45 +7,45 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.upstream.people import Person
-from tests.upstream.scripted import Scripted, opened
-from tests.upstream.session.talking import ELICITS, accept, calling
+from tests.upstream.callers import ScriptedCaller
+from tests.upstream.scripted_transport import ScriptedTransport, opened
+from tests.upstream.session.messages import ELICITS, accept, start_call
 from toolreeve.upstream.transports.transport import RemoteError
 
 
-async def test_answers_find_their_requests_in_any_order() -> None:
-    line = Scripted()
-    session = await opened(line)
-    first, second = calling(session), calling(session)
-    one, two = await line.next(), await line.next()
+async def test_responses_find_their_requests_in_any_order() -> None:
+    transport = ScriptedTransport()
+    session = await opened(transport)
+    first, second = start_call(session), start_call(session)
+    one, two = await transport.next(), await transport.next()
 
-    line.say({"jsonrpc": "2.0", "id": two["id"], "result": {"of": 2}})
-    line.say({"jsonrpc": "2.0", "id": str(one["id"]), "result": {"of": 1}})
+    transport.say({"jsonrpc": "2.0", "id": two["id"], "result": {"of": 2}})
+    transport.say({"jsonrpc": "2.0", "id": str(one["id"]), "result": {"of": 1}})
 
     assert (await first, await second) == ({"of": 1}, {"of": 2})
 
 
-async def test_only_the_first_of_two_answers_counts() -> None:
-    line = Scripted()
-    session = await opened(line)
-    call = calling(session)
-    asked = await line.next()
+async def test_only_the_first_of_two_responses_counts() -> None:
+    transport = ScriptedTransport()
+    session = await opened(transport)
+    call = start_call(session)
+    asked = await transport.next()
 
     for answer in ("first", "second"):
-        line.say({"jsonrpc": "2.0", "id": asked["id"], "result": {"answer": answer}})
+        transport.say({"jsonrpc": "2.0", "id": asked["id"], "result": {"answer": answer}})
 
     assert await call == {"answer": "first"}
 
 
 @pytest.mark.parametrize("number", [True, 1.0, None, [1], {"a": 1}, "x", "1" * 5000, 10**30, -1, "\u0661"])
-async def test_answers_to_what_was_never_asked_are_passed_over(number: Any) -> None:
-    line = Scripted()
-    session = await opened(line)
-    call = calling(session)
-    asked = await line.next()
+async def test_responses_to_unknown_requests_are_ignored(number: Any) -> None:
+    transport = ScriptedTransport()
+    session = await opened(transport)
+    call = start_call(session)
+    asked = await transport.next()
 
-    line.say({"jsonrpc": "2.0", "id": number, "result": {"not": "yours"}})
-    line.say({"jsonrpc": "2.0", "id": asked["id"], "result": {"yours": True}})
+    transport.say({"jsonrpc": "2.0", "id": number, "result": {"not": "yours"}})
+    transport.say({"jsonrpc": "2.0", "id": asked["id"], "result": {"yours": True}})
 
     assert await call == {"yours": True}
 
@@ -61,13 +61,13 @@ async def test_answers_to_what_was_never_asked_are_passed_over(number: Any) -> N
         ({"result": None}, -32603, "the server's response has neither a result nor an error"),
     ],
 )
-async def test_what_is_no_result_is_an_error(answer: dict[str, Any], code: int, message: str) -> None:
-    line = Scripted()
-    session = await opened(line)
-    call = calling(session)
-    asked = await line.next()
+async def test_a_response_without_a_result_is_an_error(answer: dict[str, Any], code: int, message: str) -> None:
+    transport = ScriptedTransport()
+    session = await opened(transport)
+    call = start_call(session)
+    asked = await transport.next()
 
-    line.say({"jsonrpc": "2.0", "id": asked["id"], **answer})
+    transport.say({"jsonrpc": "2.0", "id": asked["id"], **answer})
 
     with pytest.raises(RemoteError) as failed:
         await call
@@ -108,13 +108,13 @@ messages = st.fixed_dictionaries(
 @given(said=st.lists(messages, max_size=8))
 def test_nothing_that_a_server_says_raises(said: list[dict[str, Any]]) -> None:
     async def survive() -> None:
-        line = Scripted()
-        session = await opened(line)
-        caller = Person(capabilities=ELICITS, log_level="debug", wants_progress=True, answer=accept)
-        call = calling(session, caller)
-        await line.next()
+        transport = ScriptedTransport()
+        session = await opened(transport)
+        caller = ScriptedCaller(capabilities=ELICITS, log_level="debug", wants_progress=True, answer=accept)
+        call = start_call(session, caller)
+        await transport.next()
         for message in said:
-            line.say(message)
+            transport.say(message)
         await session.close()
         await asyncio.wait({call}, timeout=5)
         assert call.done()

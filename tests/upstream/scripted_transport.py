@@ -1,4 +1,4 @@
-"""A line whose server is the test itself: what was sent is read, and what the server says is said."""
+"""A transport whose server is the test itself."""
 
 import asyncio
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from toolreeve.upstream.transports.transport import Kind, Message, OnLost, OnMes
 INFO = {"name": "toolreeve", "version": "0"}
 
 
-class Scripted:
+class ScriptedTransport:
     """`say` and `lose` are the server's doing; `sent` waits for what it gets, with the headers beside it."""
 
     def __init__(self, kind: Kind = "stdio") -> None:
@@ -60,14 +60,14 @@ def discovered(*versions: str) -> dict[str, Any]:
     return {"supportedVersions": list(versions or ["2026-07-28"]), "capabilities": {}, "resultType": "complete"}
 
 
-async def opened(line: Scripted, era: Era = Era.LEGACY, **options: Any) -> UpstreamSession:
+async def opened(transport: ScriptedTransport, era: Era = Era.LEGACY, **options: Any) -> UpstreamSession:
     """A session that has begun."""
-    session = UpstreamSession(line, client_info=INFO, **options)
+    session = UpstreamSession(transport, client_info=INFO, **options)
     opening = asyncio.ensure_future(session.open(era, 5))
     if era is Era.LEGACY:
-        await line.answer(initialized())
-        await line.next()
+        await transport.answer(initialized())
+        await transport.next()
     else:
-        await line.answer(discovered())
+        await transport.answer(discovered())
     await opening
     return session
