@@ -229,7 +229,7 @@ def test_the_policy_explains_calls_of_tools_elsewhere(shell: Shell, offer: Path)
     assert (changed["effect"], changed["layer"]) == ("deny", "tool")
     assert changed["reason"].startswith("E_TOOL_CHANGED: ")
     assert changed["change"] == "toolreeve servers accept good"
-    assert "the server 'bad' is not there" in away.err
+    assert "server 'bad' is unavailable" in away.err
 
 
 @pytest.mark.usefixtures("offer")

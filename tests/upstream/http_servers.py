@@ -15,10 +15,11 @@ from toolreeve.core import json
 from toolreeve.core.peer import Era
 from toolreeve.guard.network.client import GuardedHttp
 from toolreeve.guard.network.guard import NetworkGuard, NetworkSettings
+from toolreeve.rpc.messages import Message
 from toolreeve.upstream.server_spec import Kind, ServerSpec
 from toolreeve.upstream.session.session import UpstreamSession
 from toolreeve.upstream.transports.http_client import new_http_transport
-from toolreeve.upstream.transports.transport import Message, OnLost, OnMessage, Transport
+from toolreeve.upstream.transports.transport import OnLost, OnMessage, Transport
 
 PATIENCE = 20.0
 INFO = {"name": "toolreeve", "version": "0"}

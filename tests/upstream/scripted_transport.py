@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolreeve.core.peer import Era
+from toolreeve.rpc.messages import Message
 from toolreeve.upstream.session.session import UpstreamSession
-from toolreeve.upstream.transports.transport import Kind, Message, OnLost, OnMessage
+from toolreeve.upstream.transports.transport import Kind, OnLost, OnMessage
 
 INFO = {"name": "toolreeve", "version": "0"}
 

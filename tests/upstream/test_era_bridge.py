@@ -7,9 +7,10 @@ import pytest
 
 from tests.upstream.callers import ScriptedCaller
 from toolreeve.core.peer import Era, PeerError
+from toolreeve.rpc.messages import Message
 from toolreeve.upstream.era_bridge import MAX_ROUNDS, send_request
 from toolreeve.upstream.session.session import UpstreamSession
-from toolreeve.upstream.transports.transport import Message, RemoteError, Transport
+from toolreeve.upstream.transports.transport import RemoteError, Transport
 
 QUESTION = {"method": "elicitation/create", "params": {"message": "Which?", "requestedSchema": {"type": "object"}}}
 

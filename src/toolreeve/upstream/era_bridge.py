@@ -9,12 +9,12 @@ from typing import Any
 
 from toolreeve.core.deadline import Deadline, thought
 from toolreeve.core.peer import Era, Peer, PeerError
+from toolreeve.rpc.errors import INTERNAL_ERROR
 from toolreeve.upstream.session.session import UpstreamSession
 from toolreeve.upstream.transports.transport import RemoteError
 
 MAX_ROUNDS = 16
 MAX_QUESTIONS = 32
-_INTERNAL = -32603
 _KNOWN = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
 
 
@@ -43,7 +43,7 @@ async def _ask_legacy_caller(
             return result
         answers = await _answers(result.get("inputRequests"), peer, deadlines)
         sent = _with_answers(params, answers, result.get("requestState"))
-    raise RemoteError(_INTERNAL, f"the server still asks for input after {MAX_ROUNDS} rounds")
+    raise RemoteError(INTERNAL_ERROR, f"the server still asks for input after {MAX_ROUNDS} rounds")
 
 
 def _with_answers(params: Mapping[str, Any], responses: Mapping[str, Any] | None, state: Any) -> Mapping[str, Any]:
@@ -61,7 +61,7 @@ async def _answers(questions: Any, peer: Peer, deadlines: Collection[Deadline]) 
         return {}
     if not isinstance(questions, dict) or len(questions) > MAX_QUESTIONS:
         raise RemoteError(
-            _INTERNAL, f"the server's inputRequests are not an object of at most {MAX_QUESTIONS} requests"
+            INTERNAL_ERROR, f"the server's inputRequests are not an object of at most {MAX_QUESTIONS} requests"
         )
     return {name: await _answer(question, peer, deadlines) for name, question in questions.items()}
 
@@ -69,7 +69,7 @@ async def _answers(questions: Any, peer: Peer, deadlines: Collection[Deadline]) 
 async def _answer(question: Any, peer: Peer, deadlines: Collection[Deadline]) -> dict[str, Any]:
     method = question.get("method") if isinstance(question, dict) else None
     if not isinstance(method, str) or method not in _KNOWN:
-        raise RemoteError(_INTERNAL, f"the server asks for {ascii(method)[:100]}, which no client can answer")
+        raise RemoteError(INTERNAL_ERROR, f"the server asks for {ascii(method)[:100]}, which no client can answer")
     params = question.get("params")
     request = peer.request(method, params if isinstance(params, dict) else {})
     if method == "elicitation/create":

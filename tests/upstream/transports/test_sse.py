@@ -19,8 +19,9 @@ from tests.upstream.http_servers import by_hand, chunk, head, listening_on, open
 from tests.upstream.servers import official
 from tests.world import World
 from toolreeve.core.peer import Era
+from toolreeve.rpc.framing import MAX_MESSAGE
 from toolreeve.upstream.session.session import UpstreamSession
-from toolreeve.upstream.transports.transport import MAX_MESSAGE, ServerUnavailable
+from toolreeve.upstream.transports.transport import ServerUnavailable
 
 
 def application() -> Starlette:

@@ -266,20 +266,20 @@ async def test_all_that_a_server_started_is_gone_when_it_crashes() -> None:
 
 def test_all_that_a_server_started_is_gone_when_we_are_killed() -> None:
     holder = subprocess.Popen(
-        [sys.executable, "-m", "tests.upstream.holder", *HOSTILE, "family"],
+        [sys.executable, "-m", "tests.upstream.session_holder", *HOSTILE, "family"],
         cwd=HERE.parent.parent,
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(HERE.parent.parent / "src")},
     )
     assert holder.stdout is not None
     pids = json.loads(holder.stdout.readline())["pids"]
-    minders = [child.pid for child in psutil.Process(holder.pid).children()]
-    assert alive([*pids, *minders]) == [*pids, *minders]
+    reapers = [child.pid for child in psutil.Process(holder.pid).children()]
+    assert alive([*pids, *reapers]) == [*pids, *reapers]
 
     holder.kill()
     holder.communicate()
 
-    assert wait_until_gone([*pids, *minders]) == []
+    assert wait_until_gone([*pids, *reapers]) == []
 
 
 async def test_a_server_that_kills_its_reaper_is_killed() -> None:

@@ -28,8 +28,9 @@ from tests.upstream.http_servers import (
 from tests.upstream.servers import official
 from toolreeve.core import json
 from toolreeve.core.peer import Era
+from toolreeve.rpc.framing import MAX_MESSAGE
 from toolreeve.upstream.session.session import UpstreamSession
-from toolreeve.upstream.transports.transport import MAX_MESSAGE, RemoteError, ServerUnavailable
+from toolreeve.upstream.transports.transport import RemoteError, ServerUnavailable
 
 ERAS = [Era.LEGACY, Era.MODERN]
 SESSION = {"mcp-session-id": "a-session"}

@@ -1,1 +1,1 @@
-"""One MCP session with a server: requests, responses and server requests, in both eras."""
+"""One MCP session with a server, in either era."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from toolreeve.core.peer import Era
+from toolreeve.rpc.errors import UNSUPPORTED_VERSION
 from toolreeve.upstream.transports.transport import RemoteError, RequestRefused
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
 LEGACY_VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 METHODS = frozenset({"initialize", "server/discover"})
-_UNSUPPORTED_VERSION = -32022
 _SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 _PROBE_SECONDS = 3.0
 
@@ -47,7 +47,7 @@ async def _detect_era(session: "UpstreamSession") -> None:
     try:
         await _initialize(session)
     except RemoteError as problem:
-        if problem.code != _UNSUPPORTED_VERSION:  # a slow server, which took the probe for the handshake
+        if problem.code != UNSUPPORTED_VERSION:  # a slow server, which took the probe for the handshake
             raise
         await _discover(session)
 
@@ -86,7 +86,7 @@ async def _send_discover(session: "UpstreamSession", timeout: float | None) -> d
         return await session.request("server/discover", {}, timeout=timeout)
     except RemoteError as problem:
         supported = problem.data.get("supported") if isinstance(problem.data, dict) else None
-        if problem.code != _UNSUPPORTED_VERSION or not isinstance(supported, list) or Era.MODERN not in supported:
+        if problem.code != UNSUPPORTED_VERSION or not isinstance(supported, list) or Era.MODERN not in supported:
             raise
     return await session.request("server/discover", {}, timeout=timeout)
 

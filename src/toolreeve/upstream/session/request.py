@@ -1,4 +1,4 @@
-"""One pending request: answered, failed or timed out.
+"""One pending request to a server, with the notifications for its caller.
 
 Notifications reach the caller in order and before the response, and their queue is bounded.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 from toolreeve.core.deadline import Deadline
 from toolreeve.core.peer import Peer
-from toolreeve.upstream.transports.transport import Message
+from toolreeve.rpc.pending import OutstandingRequest
 
 _MAX_QUEUED = 256
 _FLUSH_SECONDS = 5.0
@@ -21,10 +21,10 @@ _LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "
 _SEVERITY = {level: number for number, level in enumerate(_LEVELS)}
 
 
-class PendingRequest:
-    """`response` gets the message that answers it; `deadline` is that of the call it is made for."""
+class PendingRequest(OutstandingRequest):
+    """`deadline` is that of the call it is made for."""
 
-    __slots__ = ("_forwarder", "_loop", "_queue", "_timer", "deadline", "peer", "response", "serves_caller")
+    __slots__ = ("_forwarder", "_loop", "_queue", "deadline", "peer", "serves_caller")
 
     def __init__(
         self,
@@ -34,22 +34,13 @@ class PendingRequest:
         loop: asyncio.AbstractEventLoop,
         deadline: Deadline | None = None,
     ) -> None:
-        self.response: asyncio.Future[Message] = loop.create_future()
+        super().__init__(loop, timeout)
         self.peer = peer
         self.deadline = deadline
         self.serves_caller = method in _CALLER_METHODS
         self._loop = loop
-        self._timer = None if timeout is None else loop.call_later(timeout, self._expire)
         self._queue: deque[tuple[str, Mapping[str, Any]]] | None = None
         self._forwarder: asyncio.Task[None] | None = None
-
-    def fail(self, problem: Exception) -> None:
-        if not self.response.done():
-            self.response.set_exception(problem)
-            self.response.exception()  # nobody may be waiting any more
-
-    def _expire(self) -> None:
-        self.fail(TimeoutError())
 
     def forward(self, method: str, params: Mapping[str, Any]) -> None:
         """Queue a notification for the caller. The oldest is dropped: a slow caller misses some, and delays none."""
@@ -82,7 +73,6 @@ class PendingRequest:
             await asyncio.wait({self._forwarder}, timeout=_FLUSH_SECONDS)
 
     def close(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
+        super().close()
         if self._forwarder is not None:
             self._forwarder.cancel()

@@ -4,25 +4,25 @@ A request goes to the caller for whom the server works and to no other: where tw
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from toolreeve.core.deadline import Deadline, thought
 from toolreeve.core.peer import Era, Peer, PeerError
+from toolreeve.rpc.errors import INTERNAL_ERROR, METHOD_NOT_FOUND
+from toolreeve.rpc.messages import Message, error_response, response
 from toolreeve.upstream.session.request import PendingRequest
 
-METHOD_NOT_FOUND = -32601
-INTERNAL_ERROR = -32603
 _MAX_OPEN = 32
 _CAPABILITY = {"elicitation/create": "elicitation", "sampling/createMessage": "sampling", "roots/list": "roots"}
 
-Send = Callable[[dict[str, Any]], None]
+Send = Callable[[Message], None]
 
 
 class ServerRequests:
     """Answers the requests of one session's server. `pending` are our requests that it works on."""
 
-    def __init__(self, pending: Mapping[int, PendingRequest], roots: Sequence[Mapping[str, Any]], send: Send) -> None:
+    def __init__(self, pending: Iterable[PendingRequest], roots: Sequence[Mapping[str, Any]], send: Send) -> None:
         self._pending = pending
         self._roots = roots
         self._send = send
@@ -53,7 +53,7 @@ class ServerRequests:
             self._open[request_id] = (task, peer.session)
 
     def _callers(self) -> list[Peer | None]:
-        return [request.peer for request in self._pending.values() if request.serves_caller]
+        return [request.peer for request in self._pending if request.serves_caller]
 
     def _respond_without_caller(self, request_id: str | int, method: str) -> None:
         if method == "elicitation/create":
@@ -81,7 +81,7 @@ class ServerRequests:
     def _deadlines(self, peer: Peer) -> list[Deadline]:
         """Of all requests for this caller: the question does not say which of them waits for the answer."""
         found = []
-        for request in self._pending.values():
+        for request in self._pending:
             is_for_peer = request.peer is not None and request.peer.session == peer.session
             if is_for_peer and request.deadline is not None:
                 found.append(request.deadline)
@@ -105,10 +105,10 @@ class ServerRequests:
             task.cancel()
 
     def _respond(self, request_id: str | int, result: Mapping[str, Any]) -> None:
-        self._send({"jsonrpc": "2.0", "id": request_id, "result": result})
+        self._send(response(request_id, result))
 
     def _respond_error(self, request_id: str | int, problem: PeerError) -> None:
-        self._send({"jsonrpc": "2.0", "id": request_id, "error": problem.to_dict()})
+        self._send(error_response(request_id, problem))
 
 
 def _can_be_asked(peer: Peer, method: str) -> bool:

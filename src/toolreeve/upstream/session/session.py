@@ -1,4 +1,4 @@
-"""MCP client session: numbers requests and pairs responses with them.
+"""MCP client session: requests, notifications and server requests over one transport.
 
 Nothing that a server sends raises here: messages that do not fit the protocol are ignored, and each waiting caller has
 a deadline.
@@ -12,23 +12,18 @@ from typing import Any
 from toolreeve.core.deadline import Deadline
 from toolreeve.core.peer import Era, Peer
 from toolreeve.core.visible import one_line
+from toolreeve.rpc import messages
+from toolreeve.rpc.errors import INTERNAL_ERROR, INVALID_PARAMS
+from toolreeve.rpc.messages import Message
+from toolreeve.rpc.pending import OutstandingRequests
 from toolreeve.upstream.scrubber import Scrubber
 from toolreeve.upstream.session import handshake, request_headers
 from toolreeve.upstream.session.request import PendingRequest
-from toolreeve.upstream.session.server_requests import INTERNAL_ERROR, ServerRequests
-from toolreeve.upstream.transports.transport import (
-    Message,
-    OnLost,
-    RemoteError,
-    RequestRefused,
-    ServerUnavailable,
-    Transport,
-)
+from toolreeve.upstream.session.server_requests import ServerRequests
+from toolreeve.upstream.transports.transport import OnLost, RemoteError, RequestRefused, ServerUnavailable, Transport
 
 OnNotification = Callable[[str, Mapping[str, Any]], None]
-INVALID_PARAMS = -32602
 _META_PREFIX = "io.modelcontextprotocol/"
-_MAX_ID_DIGITS = 18
 _MAX_SHOWN = 500
 
 
@@ -60,9 +55,8 @@ class UpstreamSession:
         self._scrubber = scrubber or Scrubber()
         self._headers = request_headers.RequestHeaders()
         self._uses_headers = transport.kind != "stdio"
-        self._pending: dict[int, PendingRequest] = {}
+        self._pending: OutstandingRequests[PendingRequest] = OutstandingRequests()
         self._server_requests = ServerRequests(self._pending, roots, self._send_response)
-        self._last_id = 0
         self._closed_reason: str | None = "it was not opened"
 
     @property
@@ -126,10 +120,11 @@ class UpstreamSession:
         TimeoutError."""
         if self._closed_reason is not None:
             raise ServerUnavailable(self._closed_reason)
-        self._last_id = request_id = self._last_id + 1
-        request = self._pending[request_id] = PendingRequest(method, peer, timeout, self._loop, deadline)
+        request = PendingRequest(method, peer, timeout, self._loop, deadline)
+        request_id = self._pending.add(request)
         try:
-            self._send(request_id, method, self._with_meta(request_id, params, peer))
+            params = self._with_meta(request_id, params, peer)
+            self._send(messages.request(request_id, method, params), method, params)
             message = await request.response
             if request.is_forwarding:
                 await request.flush()
@@ -141,22 +136,16 @@ class UpstreamSession:
             self._cancel(request_id, method, "timed out")
             raise
         finally:
-            request.close()
-            self._pending.pop(request_id, None)
+            self._pending.remove(request_id)
             self._server_requests.cancel_orphaned()
 
     def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
         """Raises ServerUnavailable."""
         if self._closed_reason is not None:
             raise ServerUnavailable(self._closed_reason)
-        self._send(None, method, params)
+        self._send(messages.notification(method, params), method, params)
 
-    def _send(self, request_id: int | None, method: str, params: Mapping[str, Any] | None) -> None:
-        message: Message = {"jsonrpc": "2.0", "method": method}
-        if request_id is not None:
-            message["id"] = request_id
-        if params is not None:
-            message["params"] = params
+    def _send(self, message: Message, method: str, params: Mapping[str, Any] | None) -> None:
         headers = None
         if self._uses_headers and self.handshake.version:
             headers = self._headers.build(self.handshake.version, method, params, self.tool_schemas)
@@ -196,7 +185,7 @@ class UpstreamSession:
         """Tell the server to stop working on a request. The handshake cannot be cancelled."""
         if self._closed_reason is None and method not in handshake.METHODS:
             with contextlib.suppress(ServerUnavailable):
-                self._send(None, "notifications/cancelled", {"requestId": request_id, "reason": reason})
+                self.notify("notifications/cancelled", {"requestId": request_id, "reason": reason})
 
     def _send_response(self, message: Message) -> None:
         if self._closed_reason is not None:
@@ -208,14 +197,14 @@ class UpstreamSession:
             try:
                 self._transport.send(message, headers)
             except ValueError:
-                error = {"code": INTERNAL_ERROR, "message": "the response cannot be sent as JSON"}
-                self._transport.send({"jsonrpc": "2.0", "id": message["id"], "error": error}, headers)
+                problem = RemoteError(INTERNAL_ERROR, "the response cannot be sent as JSON")
+                self._transport.send(messages.error_response(message["id"], problem), headers)
 
     def _on_message(self, message: Message) -> None:
         message = self._scrubber.message(message)
         method = message.get("method")
         if method is None:
-            self._on_response(message)
+            self._pending.settle(message)
             return
         params = message.get("params")
         if not isinstance(method, str):
@@ -228,18 +217,10 @@ class UpstreamSession:
         elif type(request_id) in (int, str):
             self._server_requests.handle(request_id, method, params)
 
-    def _on_response(self, message: Message) -> None:
-        request_id = message.get("id")
-        if type(request_id) is str and _is_number(request_id):
-            request_id = int(request_id)
-        request = self._pending.get(request_id) if type(request_id) is int else None
-        if request is not None and not request.response.done():
-            request.response.set_result(message)
-
     def _notified(self, method: str, params: dict[str, Any]) -> None:
         if method == "notifications/progress":
             token = params.pop("progressToken", None)
-            request = self._pending.get(token) if type(token) is int else None
+            request = self._pending.get(token)
             if request is not None and request.peer is not None and request.peer.wants_progress:
                 request.forward(method, params)
         elif method == "notifications/cancelled":
@@ -251,7 +232,7 @@ class UpstreamSession:
 
     def _forward_log(self, params: dict[str, Any]) -> None:
         """A log message does not say which request it belongs to: it is forwarded where only one caller is possible."""
-        requests = [request for request in self._pending.values() if request.serves_caller]
+        requests = [request for request in self._pending if request.serves_caller]
         callers = {None if request.peer is None else request.peer.session for request in requests}
         if len(callers) == 1:
             requests[-1].forward_log(params)
@@ -268,8 +249,7 @@ class UpstreamSession:
 
     def _end(self, reason: str) -> None:
         self._closed_reason = reason
-        for request in list(self._pending.values()):
-            request.fail(ServerUnavailable(reason))
+        self._pending.fail_all(lambda: ServerUnavailable(reason))
         self._server_requests.close()
 
     async def close(self) -> None:
@@ -278,26 +258,11 @@ class UpstreamSession:
         await self._transport.close()
 
 
-def _is_number(request_id: str) -> bool:
-    return request_id.isascii() and request_id.isdigit() and len(request_id) <= _MAX_ID_DIGITS
-
-
 def _result(message: Message) -> dict[str, Any]:
     error = message.get("error")
     if error is not None:
-        raise _remote_error(error)
+        raise RemoteError(*messages.read_error(error, "the server failed without giving a reason"))
     result = message.get("result")
     if not isinstance(result, dict):
         raise RemoteError(INTERNAL_ERROR, "the server's response has neither a result nor an error")
     return result
-
-
-def _remote_error(error: Any) -> RemoteError:
-    fields = error if isinstance(error, dict) else {}
-    code = fields.get("code")
-    message = fields.get("message")
-    return RemoteError(
-        code if type(code) is int else INTERNAL_ERROR,
-        message if isinstance(message, str) else "the server failed without giving a reason",
-        fields.get("data"),
-    )

@@ -1,4 +1,7 @@
-"""Lists what a server offers: all pages, up to bounds no honest server meets."""
+"""Lists what a server offers, over all pages.
+
+The bounds are beyond what any honest server lists.
+"""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal

@@ -1,6 +1,6 @@
-"""Registers a server's tools: those that it lists, valid and wanted by the user.
+"""Registers those listed tools that are valid and that the user wants.
 
-An invalid one stops no other: it is left out, and `problems` says why. Only differences are registered.
+An invalid tool stops no other: it is left out, and `problems` says why. Only differences are registered.
 """
 
 import asyncio

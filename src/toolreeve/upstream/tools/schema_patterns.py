@@ -1,4 +1,4 @@
-"""Drops the patterns of a server's schema that do not match in linear time.
+"""Drops patterns of a schema that do not match in linear time.
 
 A server may write a pattern that takes hours for a short text, and would block every call. A dropped pattern is not
 checked here; the server that wrote it checks it itself.

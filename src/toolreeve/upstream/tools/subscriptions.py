@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolreeve.core.peer import Era
+from toolreeve.rpc.errors import INVALID_PARAMS
 from toolreeve.upstream.session.session import UpstreamSession
 from toolreeve.upstream.transports.transport import RemoteError, ServerUnavailable
 
@@ -48,7 +49,7 @@ class Subscriptions:
         """Raises RemoteError, ServerUnavailable."""
         uri = _uri(params)
         if uri not in self._uris and len(self._uris) >= MAX_SUBSCRIPTIONS:
-            raise RemoteError(-32602, f"more than {MAX_SUBSCRIPTIONS} subscriptions")
+            raise RemoteError(INVALID_PARAMS, f"more than {MAX_SUBSCRIPTIONS} subscriptions")
         result = await self._send("resources/subscribe", params)
         if uri not in self._uris:
             self._uris[uri] = None
@@ -105,5 +106,5 @@ async def _keep_open(session: UpstreamSession, params: Mapping[str, Any]) -> Non
 def _uri(params: Mapping[str, Any]) -> str:
     uri = params.get("uri")
     if not isinstance(uri, str):
-        raise RemoteError(-32602, "a subscription needs the uri of a resource")
+        raise RemoteError(INVALID_PARAMS, "a subscription needs the uri of a resource")
     return uri

@@ -15,21 +15,12 @@ import httpx2
 from toolreeve.core import json
 from toolreeve.core.errors import ToolError
 from toolreeve.core.visible import one_line
+from toolreeve.rpc.errors import CONNECTION_CLOSED, INTERNAL_ERROR, PARSE_ERROR
+from toolreeve.rpc.framing import MAX_MESSAGE
+from toolreeve.rpc.messages import Message, encode, error_response
 from toolreeve.upstream.transports.http_client import MAX_SHOWN, HttpClient, explain, media_type, redirect_problem
-from toolreeve.upstream.transports.transport import (
-    MAX_MESSAGE,
-    Kind,
-    Message,
-    OnLost,
-    OnMessage,
-    RemoteError,
-    ServerUnavailable,
-)
+from toolreeve.upstream.transports.transport import Kind, OnLost, OnMessage, RemoteError, ServerUnavailable
 
-PARSE_ERROR = -32700
-METHOD_NOT_FOUND = -32601
-INTERNAL_ERROR = -32603
-CONNECTION_CLOSED = -32000
 VERSION = "io.modelcontextprotocol/protocolVersion"
 NOTIFICATION_SECONDS = 30.0
 MAX_EXCHANGES = 1000
@@ -39,20 +30,20 @@ JSON_BODY: Mapping[str, str] = {"content-type": "application/json"}
 EVENT_STREAM = "text/event-stream"
 
 
-class HttpExchange:
+class MessageExchange:
     """One message on its way. `id` is None where no response is due; `cancels` is another exchange that is over once
     this one was sent. `last_event_id` and `retry` say where and when a broken event stream may be resumed."""
 
     __slots__ = ("body", "cancels", "headers", "id", "last_event_id", "method", "retry", "task", "version")
 
     def __init__(self, message: Message, headers: Mapping[str, str] | None) -> None:
-        self.body = _encode(message)
+        self.body = encode(message)
         self.method = str(message.get("method", ""))
         self.id = message.get("id") if "method" in message else None
         self.headers = {name.lower(): value for name, value in (headers or {}).items()}
         self.version = _version(message)
         self.task: asyncio.Task[None] | None = None
-        self.cancels: HttpExchange | None = None
+        self.cancels: MessageExchange | None = None
         self.last_event_id = ""
         self.retry = 1.0
 
@@ -75,7 +66,7 @@ class HttpTransport(ABC):
 
     def __init__(self, client: HttpClient) -> None:
         self._client = client
-        self._exchanges: dict[Any, HttpExchange] = {}
+        self._exchanges: dict[Any, MessageExchange] = {}
         self._queued_bytes = 0
         self._closing = asyncio.Event()
         self._owner: asyncio.Task[None] | None = None
@@ -94,16 +85,16 @@ class HttpTransport(ABC):
         """What must happen before the first message. Raises ServerUnavailable and what the HTTP library raises."""
 
     @abstractmethod
-    async def _post(self, exchange: HttpExchange) -> None:
+    async def _post(self, exchange: MessageExchange) -> None:
         """Send one message and receive what comes back. Raises RemoteError where the response is an error of that
         message alone, ServerUnavailable where the connection is lost, and what the HTTP library raises."""
 
     @abstractmethod
-    def _handle_locally(self, exchange: HttpExchange, message: Message) -> bool:
+    def _handle_locally(self, exchange: MessageExchange, message: Message) -> bool:
         """Whether a message need not be sent, because its effect is achieved here."""
 
     @abstractmethod
-    def _on_response(self, message: Message, exchange: HttpExchange) -> None:
+    def _on_response(self, message: Message, exchange: MessageExchange) -> None:
         """Learn from a response what later exchanges need."""
 
     @abstractmethod
@@ -128,7 +119,7 @@ class HttpTransport(ABC):
     def send(self, message: Message, headers: Mapping[str, str] | None = None) -> None:
         if self._closed_reason is not None or self._owner is None:
             raise ServerUnavailable(self._closed_reason or "the connection is not open")
-        exchange = HttpExchange(message, headers)
+        exchange = MessageExchange(message, headers)
         if self._handle_locally(exchange, message):
             return
         if len(self._exchanges) >= MAX_EXCHANGES or self._queued_bytes + len(exchange.body) > MAX_MESSAGE:
@@ -179,7 +170,7 @@ class HttpTransport(ABC):
             if not ready.done():
                 ready.set_result(None)
 
-    async def _run_exchange(self, exchange: HttpExchange) -> None:
+    async def _run_exchange(self, exchange: MessageExchange) -> None:
         try:
             async with asyncio.timeout(NOTIFICATION_SECONDS if exchange.id is None else None):
                 await self._post(exchange)
@@ -190,20 +181,20 @@ class HttpTransport(ABC):
         except (httpx2.HTTPError, httpx2.StreamError, TimeoutError) as problem:
             self._fail(exchange, RemoteError(CONNECTION_CLOSED, explain(problem)))
 
-    def _done(self, exchange: HttpExchange) -> None:
+    def _done(self, exchange: MessageExchange) -> None:
         self._queued_bytes -= len(exchange.body)
         if self._exchanges.get(exchange.key) is exchange:
             del self._exchanges[exchange.key]
         if exchange.cancels is not None:
             exchange.cancels.cancel()
 
-    def _fail(self, exchange: HttpExchange, problem: RemoteError) -> None:
+    def _fail(self, exchange: MessageExchange, problem: RemoteError) -> None:
         if exchange.id is None:
             self._last_problem = f"{exchange.method or 'a response'} was refused: {problem.message}"
         else:
-            self._deliver({"jsonrpc": "2.0", "id": exchange.id, "error": problem.to_dict()})
+            self._deliver(error_response(exchange.id, problem))
 
-    def _receive(self, data: bytes | str, exchange: HttpExchange | None) -> bool:
+    def _receive(self, data: bytes | str, exchange: MessageExchange | None) -> bool:
         """Deliver the messages of one body or event; True where one of them answers the exchange."""
         try:
             found = json.loads(data)
@@ -213,7 +204,7 @@ class HttpTransport(ABC):
         answers = [self._receive_one(message, exchange) for message in messages if isinstance(message, dict)]
         return any(answers)
 
-    def _receive_one(self, message: Message, exchange: HttpExchange | None) -> bool:
+    def _receive_one(self, message: Message, exchange: MessageExchange | None) -> bool:
         if "method" in message:
             self._deliver(message)
             return False
@@ -251,13 +242,6 @@ class HttpTransport(ABC):
         self.not_mcp = status in NOT_MCP
         problem = redirect_problem(response) or f"the server responded with HTTP {status}{_excerpt(body)}"
         raise RemoteError(INTERNAL_ERROR, problem)
-
-
-def _encode(message: Message) -> bytes:
-    try:
-        return json.dumps(message)
-    except TypeError as problem:
-        raise ValueError(str(problem)) from None
 
 
 def _version(message: Message) -> str | None:

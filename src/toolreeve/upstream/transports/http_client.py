@@ -15,9 +15,10 @@ from toolreeve.core.errors import ToolError
 from toolreeve.core.urls import parse_url
 from toolreeve.core.visible import one_line
 from toolreeve.guard.network.client import GuardedHttp
+from toolreeve.rpc.framing import MAX_MESSAGE
 from toolreeve.upstream.scrubber import Scrubber
 from toolreeve.upstream.server_spec import ServerSpec
-from toolreeve.upstream.transports.transport import MAX_MESSAGE, Kind, ServerUnavailable, Transport
+from toolreeve.upstream.transports.transport import Kind, ServerUnavailable, Transport
 
 if TYPE_CHECKING:
     from toolreeve.upstream.oauth.authorization import Authorization

@@ -1,6 +1,7 @@
-"""Starts and ends a server's process, under a reaper that ends the whole process tree.
+"""Starts and ends a server's process, under a reaper.
 
-A server's environment holds what was declared for it and the few variables that programs cannot do without.
+The reaper ends the whole process tree, whatever happens. A server's environment holds what was declared for it and the
+few variables that programs cannot do without.
 """
 
 import asyncio

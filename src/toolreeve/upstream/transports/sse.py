@@ -9,9 +9,11 @@ import asyncio
 import httpx2
 
 from toolreeve.core.urls import join_url, parse_url
-from toolreeve.upstream.transports.http_base import EVENT_STREAM, JSON_BODY, HttpExchange, HttpTransport
+from toolreeve.rpc.framing import MAX_MESSAGE
+from toolreeve.rpc.messages import Message
+from toolreeve.upstream.transports.http_base import EVENT_STREAM, JSON_BODY, HttpTransport, MessageExchange
 from toolreeve.upstream.transports.http_client import HttpClient, explain, media_type, redirect_problem
-from toolreeve.upstream.transports.transport import MAX_MESSAGE, Kind, Message, RemoteError, ServerUnavailable
+from toolreeve.upstream.transports.transport import Kind, RemoteError, ServerUnavailable
 
 
 class SseTransport(HttpTransport):
@@ -32,10 +34,10 @@ class SseTransport(HttpTransport):
     async def _end_session(self) -> None:
         """The end of the stream says it."""
 
-    def _handle_locally(self, exchange: HttpExchange, message: Message) -> bool:  # noqa: ARG002  # all are sent
+    def _handle_locally(self, exchange: MessageExchange, message: Message) -> bool:  # noqa: ARG002  # all are sent
         return False
 
-    def _on_response(self, message: Message, exchange: HttpExchange) -> None:
+    def _on_response(self, message: Message, exchange: MessageExchange) -> None:
         """Responses come on the stream, not with an exchange."""
 
     def _cancel_streams(self) -> None:
@@ -72,7 +74,7 @@ class SseTransport(HttpTransport):
         except RemoteError as problem:
             self._last_problem = problem.message
 
-    async def _post(self, exchange: HttpExchange) -> None:
+    async def _post(self, exchange: MessageExchange) -> None:
         headers = {**JSON_BODY, **exchange.headers}
         async with self._client.exchange("POST", self._endpoint, headers, exchange.body) as response:
             if not response.is_success:

@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from toolreeve.core.visible import visible
+from toolreeve.rpc.framing import FrameReader, FrameWriter, NotWritable
+from toolreeve.rpc.messages import Message
 from toolreeve.upstream.transports import process, sandboxed
-from toolreeve.upstream.transports.framing import FrameReader, FrameWriter
 from toolreeve.upstream.transports.process import Streams
-from toolreeve.upstream.transports.transport import Message, OnLost, OnMessage, ServerUnavailable
+from toolreeve.upstream.transports.transport import OnLost, OnMessage, ServerUnavailable
 
 _KEPT_OUTPUT = 2000
 _EXIT_SECONDS = 1.0
@@ -76,7 +77,10 @@ class StdioTransport:
     def send(self, message: Message, headers: Mapping[str, str] | None = None) -> None:  # noqa: ARG002
         if self._writer is None:
             raise ServerUnavailable(self._lost_reason or "the connection is closed")
-        self._writer.send(message)
+        try:
+            self._writer.send(message)
+        except NotWritable as problem:
+            raise ServerUnavailable(str(problem)) from None
 
     def _read_stderr(self) -> None:
         """A server that floods its error stream is read all the same: it must not block on us."""

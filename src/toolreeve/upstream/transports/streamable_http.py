@@ -1,7 +1,8 @@
-"""Streamable HTTP transport: a message is a POST, answered by JSON or an event stream.
+"""Streamable HTTP transport: each message is a POST.
 
-In the legacy era a session id ties the messages together, and one more stream carries what belongs to none of them. A
-session that the server no longer knows is a lost connection: nothing that was said in it still holds.
+The response is JSON or an event stream. In the legacy era a session id ties the messages together, and one more stream
+carries what belongs to none of them. A session that the server no longer knows is a lost connection: none of its state
+still holds.
 """
 
 import asyncio
@@ -12,16 +13,17 @@ import httpx2
 
 from toolreeve.core.errors import ToolError
 from toolreeve.core.visible import one_line
+from toolreeve.rpc.errors import CONNECTION_CLOSED, METHOD_NOT_FOUND
+from toolreeve.rpc.framing import MAX_MESSAGE
+from toolreeve.rpc.messages import Message
 from toolreeve.upstream.transports.http_base import (
-    CONNECTION_CLOSED,
     EVENT_STREAM,
     JSON_BODY,
-    METHOD_NOT_FOUND,
-    HttpExchange,
     HttpTransport,
+    MessageExchange,
 )
 from toolreeve.upstream.transports.http_client import MAX_SHOWN, HttpClient, explain, media_type
-from toolreeve.upstream.transports.transport import MAX_MESSAGE, Kind, Message, RemoteError, ServerUnavailable
+from toolreeve.upstream.transports.transport import Kind, RemoteError, ServerUnavailable
 
 MAX_RESUMES = 5
 MIN_RETRY_SECONDS = 0.05
@@ -62,7 +64,7 @@ class StreamableHttpTransport(HttpTransport):
             ):
                 pass
 
-    def _handle_locally(self, exchange: HttpExchange, message: Message) -> bool:
+    def _handle_locally(self, exchange: MessageExchange, message: Message) -> bool:
         """In the modern era a request is cancelled by closing its stream."""
         match exchange.method:
             case "initialize":
@@ -79,7 +81,7 @@ class StreamableHttpTransport(HttpTransport):
                     return True
         return False
 
-    async def _post(self, exchange: HttpExchange) -> None:
+    async def _post(self, exchange: MessageExchange) -> None:
         if exchange.method == "notifications/initialized":
             await self._send_initialized(exchange)
             return
@@ -89,7 +91,7 @@ class StreamableHttpTransport(HttpTransport):
         elif not await self._send_request(exchange):
             await self._resume(exchange)
 
-    async def _send_initialized(self, exchange: HttpExchange) -> None:
+    async def _send_initialized(self, exchange: MessageExchange) -> None:
         """Later messages arrive after this one, when the server's own stream is already read."""
         try:
             await self._send_notification(exchange)
@@ -101,13 +103,13 @@ class StreamableHttpTransport(HttpTransport):
         finally:
             self._initialized.set()
 
-    async def _send_notification(self, exchange: HttpExchange) -> None:
+    async def _send_notification(self, exchange: MessageExchange) -> None:
         headers = self._headers(exchange)
         async with self._client.exchange("POST", self._client.url, headers, exchange.body) as response:
             if not response.is_success:
                 await self._check_refusal(response)
 
-    async def _send_request(self, exchange: HttpExchange) -> bool:
+    async def _send_request(self, exchange: MessageExchange) -> bool:
         """False where the stream broke off before the response and can be resumed."""
         headers = self._headers(exchange)
         async with self._client.exchange("POST", self._client.url, headers, exchange.body) as response:
@@ -123,7 +125,7 @@ class StreamableHttpTransport(HttpTransport):
                         return True
             raise RemoteError(CONNECTION_CLOSED, _no_response(response))
 
-    async def _read_events(self, response: httpx2.Response, exchange: HttpExchange) -> bool:
+    async def _read_events(self, response: httpx2.Response, exchange: MessageExchange) -> bool:
         """True once the exchange is answered, False where the stream ended before and can be resumed."""
         try:
             async for event in httpx2.EventSource(response, max_event_size=MAX_MESSAGE):
@@ -139,7 +141,7 @@ class StreamableHttpTransport(HttpTransport):
             raise RemoteError(CONNECTION_CLOSED, "the server ended its response before it was complete")
         return False
 
-    async def _resume(self, exchange: HttpExchange) -> None:
+    async def _resume(self, exchange: MessageExchange) -> None:
         """Resume a stream where it broke off, for as long as it makes progress."""
         failures = 0
         while failures < MAX_RESUMES:
@@ -161,14 +163,14 @@ class StreamableHttpTransport(HttpTransport):
 
     async def _listen(self) -> None:
         """Read the server's own stream, for as long as it offers one."""
-        stream = HttpExchange({}, None)
+        stream = MessageExchange({}, None)
         idle = 0
         while await self._listen_once(stream) and self._closed_reason is None:
             idle = idle + 1 if stream.last_event_id == "" else 0
             delay = max(stream.retry, MIN_RETRY_SECONDS) * 2 ** min(idle, 6)
             await asyncio.sleep(min(delay, MAX_RETRY_SECONDS))
 
-    async def _listen_once(self, stream: HttpExchange) -> bool:
+    async def _listen_once(self, stream: MessageExchange) -> bool:
         headers = self._headers(stream) | {"accept": EVENT_STREAM}
         if stream.last_event_id:
             headers["last-event-id"] = stream.last_event_id
@@ -213,13 +215,13 @@ class StreamableHttpTransport(HttpTransport):
             raise ServerUnavailable("the server sent an invalid Mcp-Session-Id")
         self._session_id = session_id
 
-    def _on_response(self, message: Message, exchange: HttpExchange) -> None:
+    def _on_response(self, message: Message, exchange: MessageExchange) -> None:
         result = message.get("result")
         if exchange.method == "initialize" and isinstance(result, dict):
             version = result.get("protocolVersion")
             self._version = version if isinstance(version, str) and _is_header_safe(version) else None
 
-    def _headers(self, exchange: HttpExchange | None) -> dict[str, str]:
+    def _headers(self, exchange: MessageExchange | None) -> dict[str, str]:
         headers: dict[str, str] = {"accept": f"application/json, {EVENT_STREAM}", **JSON_BODY}
         if self._session_id is not None:
             headers["mcp-session-id"] = self._session_id

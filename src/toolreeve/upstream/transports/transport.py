@@ -4,17 +4,14 @@ A transport does not interpret the messages. It bounds what it receives and what
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 from toolreeve.core.peer import RpcError
+from toolreeve.rpc.messages import Message
 
-Message = dict[str, Any]
 Kind = Literal["stdio", "http", "sse"]
 OnMessage = Callable[[Message], None]
 OnLost = Callable[[str], None]
-
-MAX_MESSAGE = 64 << 20
-"""Bytes of one message, and of all messages queued for a server that does not read them."""
 
 
 class ServerUnavailable(Exception):

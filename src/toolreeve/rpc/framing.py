@@ -1,6 +1,6 @@
 """Newline-delimited JSON over pipes, non-blocking in both directions.
 
-A message and the write queue are bounded, so that no server can fill our memory. A line that is not JSON is passed to
+A message and the write queue are bounded, so that no peer can fill our memory. A line that is not JSON is passed to
 `on_stray`: it is shown to people and otherwise ignored.
 """
 
@@ -11,13 +11,21 @@ from collections.abc import Callable
 
 import orjson
 
-from toolreeve.upstream.transports.transport import MAX_MESSAGE, Message, OnMessage, ServerUnavailable
+from toolreeve.rpc.messages import Message, encode_line
 
 _CHUNK = 1 << 16  # the capacity of a pipe; a larger buffer would be allocated for nothing at every read
 _MEGABYTE = 1 << 20
 
+MAX_MESSAGE = 64 << 20
+"""Bytes of one message, and of all messages queued for a peer that does not read them."""
+
+OnMessage = Callable[[Message], None]
 OnStray = Callable[[bytes], None]
 OnEnd = Callable[[str | None], None]
+
+
+class NotWritable(Exception):
+    """The pipe is closed, or the other side does not read. The message is for people."""
 
 
 class FrameReader:
@@ -114,14 +122,14 @@ class FrameWriter:
         self._loop = asyncio.get_running_loop()
 
     def send(self, message: Message) -> None:
-        """Raises ServerUnavailable, and ValueError for what is not JSON or too long."""
-        data = _encode(message)
+        """Raises NotWritable, and ValueError for what is not JSON or too long."""
+        data = encode_line(message)
         if self._descriptor < 0:
-            raise ServerUnavailable("its input is closed")
+            raise NotWritable("its input is closed")
         if len(data) > self._limit:
             raise ValueError(f"it is longer than {self._limit // _MEGABYTE} MB")
         if self._size + len(data) > self._limit:
-            raise ServerUnavailable(f"it does not read its input: {self._size // _MEGABYTE} MB are queued")
+            raise NotWritable(f"it does not read its input: {self._size // _MEGABYTE} MB are queued")
         self._queue.append(data)
         self._size += len(data)
         if not self._is_scheduled:
@@ -181,10 +189,3 @@ class FrameWriter:
 
 def _discard(_: object) -> None:
     """The callback of a muted reader."""
-
-
-def _encode(message: Message) -> bytes:
-    try:
-        return orjson.dumps(message, option=orjson.OPT_APPEND_NEWLINE)
-    except TypeError as problem:
-        raise ValueError(str(problem)) from None

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolreeve.upstream.transports.framing import FrameReader, FrameWriter
-from toolreeve.upstream.transports.transport import ServerUnavailable
+from toolreeve.rpc.framing import FrameReader, FrameWriter, NotWritable
 
 
 class Heard:
@@ -95,7 +94,7 @@ async def test_what_waits_when_the_writer_closes_is_still_written() -> None:
     writer.close()
 
     assert os.read(reading, 1000) == b'{"last":true}\n'
-    with pytest.raises(ServerUnavailable):
+    with pytest.raises(NotWritable):
         writer.send({"too": "late"})
     os.close(reading)
 
@@ -120,5 +119,5 @@ async def test_a_pipe_that_broke_is_no_error_of_the_writer() -> None:
     writer.send({"n": 1})
     await asyncio.sleep(0)
 
-    with pytest.raises(ServerUnavailable):
+    with pytest.raises(NotWritable):
         writer.send({"n": 2})
