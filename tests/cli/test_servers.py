@@ -10,9 +10,9 @@ import pytest
 
 from tests.cli.conftest import Shell
 from tests.cli.terminal import on_terminal
-from tests.upstream.gatehouse import Gatehouse
-from tests.upstream.place import from_file, light, tool
-from tests.upstream.webs import served
+from tests.upstream.http_servers import served
+from tests.upstream.oauth_server import OAuthServer
+from tests.upstream.server_tables import from_file, light, tool
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_servers_are_listed_with_what_is_wrong_with_them(shell: Shell, offer: Pa
     assert (listed["good"]["state"], listed["good"]["tools"]) == ("up", 1)
     assert listed["bad"]["state"] == "failed"
     assert "No such file" in listed["bad"]["problem"]
-    assert "cannot be seen" in table
+    assert "invisible" in table
     assert "good" in table
     assert offer.exists()
 
@@ -65,9 +65,7 @@ def test_a_server_that_cannot_be_used_as_it_is_written_down_is_listed_with_the_r
     assert (listed["web"]["state"], listed["web"]["source"]) == ("not configured", f"{own}:1")
     assert "the variable NOT_SET_HERE is not set (export NOT_SET_HERE" in listed["web"]["problem"]
     assert "not configured" in table
-    assert listed["lost"]["problem"] == (
-        f"the folder '/nonexistent/here' does not exist, where 'lost' is to start ({own}:5)"
-    )
+    assert listed["lost"]["problem"] == (f"its cwd '/nonexistent/here' does not exist ({own}:5)")
     assert shown.status == 2
     assert "web is not configured: mcp_servers.web.headers.Authorization: the variable NOT_SET_HERE" in shown.err
 
@@ -157,9 +155,9 @@ async def test_a_person_logs_in_with_a_browser_and_out_again(shell: Shell, tmp_p
     browser = tmp_path / "browser.py"
     browser.write_text("import sys, urllib.request\nurllib.request.urlopen(sys.argv[1]).read()\n")
     opens = {"BROWSER": f"{shlex.quote(sys.executable)} {browser} %s"}
-    gatehouse = Gatehouse()
-    async with served(gatehouse.application()) as origin:
-        gatehouse.metadata = {"revocation_endpoint": f"{origin}/revoke"}
+    oauth_server = OAuthServer()
+    async with served(oauth_server.application()) as origin:
+        oauth_server.metadata = {"revocation_endpoint": f"{origin}/revoke"}
         own = shell.home / ".config" / "toolreeve" / "toolreeve.toml"
         own.parent.mkdir(parents=True)
         own.write_text(f'[mcp_servers.web]\nurl = "{origin}/mcp"\n')
@@ -173,7 +171,7 @@ async def test_a_person_logs_in_with_a_browser_and_out_again(shell: Shell, tmp_p
     assert (came.out.strip(), left.out.strip()) == ("logged in to web", "logged out of web; its tokens are revoked")
     assert [each.status for each in (before, came, within, left, after)] == [6, 0, 0, 0, 6]
     assert "secret-" not in came.out + came.err + left.out + left.err
-    assert len(gatehouse.revoked) == 2
+    assert len(oauth_server.revoked) == 2
 
 
 def test_without_servers_the_way_to_some_is_shown(shell: Shell) -> None:
@@ -229,7 +227,7 @@ def test_the_policy_explains_calls_of_tools_elsewhere(shell: Shell, offer: Path)
     assert (changed["effect"], changed["layer"]) == ("deny", "tool")
     assert changed["reason"].startswith("E_TOOL_CHANGED: ")
     assert changed["change"] == "toolreeve servers accept good"
-    assert "the server 'bad' is not there" in away.err
+    assert "server 'bad' is unavailable" in away.err
 
 
 @pytest.mark.usefixtures("offer")

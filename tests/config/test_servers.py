@@ -133,7 +133,7 @@ def test_the_users_own_server_keeps_its_name(user: User) -> None:
     found = user.load()
 
     assert [spec.command for spec in found.mcp_servers] == ["mine"]
-    assert f"the server 'git' is ignored: {user.user_file}:1 has one already" in found.notices[0]
+    assert f"the server 'git' is ignored: {user.user_file}:1 defines it already" in found.notices[0]
 
 
 def test_a_project_says_nothing_about_its_own_trustworthiness(user: User) -> None:
@@ -246,7 +246,7 @@ def test_tokens_are_tables_and_what_they_refer_to_is_revealed_on_demand(user: Us
         {"user": "bob", "sha256": digest, "tools": ["git__*"]},
     )
     assert found.reveal("${secret:ADA}", key="serve.tokens") == "ada-token"
-    with pytest.raises(ConfigError, match="there is no secret BOB"):
+    with pytest.raises(ConfigError, match="the secret BOB is not set"):
         found.reveal("${secret:BOB}", key="serve.tokens")
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx2
 
-from tests.upstream.people import Person
+from tests.upstream.callers import ScriptedCaller
 from toolreeve import Toolreeve
 from toolreeve.config import Network, Settings, State, Workspace
 from toolreeve.core.call import ToolCall, new_id
@@ -49,7 +49,7 @@ async def accept(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
 async def call(reeve: Toolreeve, tool: str, args: Mapping[str, Any]) -> ToolResult:
     """Call as a client of the era that is tested, which answers what the server asks back."""
     modern = os.environ.get("MCP_CONFORMANCE_PROTOCOL_VERSION") == Era.MODERN
-    person = Person(era=Era.MODERN if modern else Era.LEGACY, capabilities=CAPABILITIES, answer=accept)
+    person = ScriptedCaller(era=Era.MODERN if modern else Era.LEGACY, capabilities=CAPABILITIES, answer=accept)
     request = ToolCall(tool=tool, args=dict(args), principal=reeve.principal, session=reeve.session, peer=person)
     result = await reeve.run(request)
     while (asked := result.to_mcp()).get("resultType") == "input_required":

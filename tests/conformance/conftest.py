@@ -1,4 +1,4 @@
-"""The programs of others that these tests need are fetched once for a machine."""
+"""Fetches the programs of other projects that these tests need, once per machine."""
 
 from pathlib import Path
 

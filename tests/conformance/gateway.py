@@ -1,4 +1,4 @@
-"""A gateway as somebody starts it: `toolreeve serve --mcp` in front of one server, whose tools keep their names."""
+"""A gateway as a user starts it: `toolreeve serve --mcp` in front of one server, whose tools keep their names."""
 
 import json
 import os

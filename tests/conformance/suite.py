@@ -1,4 +1,4 @@
-"""What does the public conformance suite say? Runs it and reads its summary.
+"""Runs the public conformance suite and reads its summary.
 
 Nothing is excused here: there is no list of failures to expect. What the suite itself does not score for a revision
 (extensions, scenarios that its own reference cannot pass) is left out of the counts.

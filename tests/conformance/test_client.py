@@ -11,7 +11,7 @@ import pytest
 
 from tests.conformance.suite import ROOT, check_client
 
-KNOCK = ROOT / "tests/conformance/knock.py"
+CLIENT = ROOT / "tests/conformance/scenario_client.py"
 
 
 @pytest.fixture(scope="module")
@@ -19,12 +19,12 @@ def command() -> Iterator[str]:
     """What the suite is told to start; behind it one process has loaded the runtime for all of them."""
     with tempfile.TemporaryDirectory() as place:
         path = f"{place}/socket"
-        serve = [sys.executable, "-m", "tests.conformance.warm", path]
-        with subprocess.Popen(serve, cwd=ROOT, stdout=subprocess.PIPE) as warm:
-            assert warm.stdout is not None
-            assert warm.stdout.readline() == b"ready\n"
-            yield shlex.join([sys.executable, "-I", "-S", str(KNOCK), path])
-            warm.kill()
+        serve = [sys.executable, "-m", "tests.conformance.fork_server", path]
+        with subprocess.Popen(serve, cwd=ROOT, stdout=subprocess.PIPE) as server:
+            assert server.stdout is not None
+            assert server.stdout.readline() == b"ready\n"
+            yield shlex.join([sys.executable, "-I", "-S", str(CLIENT), path])
+            server.kill()
 
 
 @pytest.mark.parametrize(("revision", "required"), [("2025-11-25", 18), ("2026-07-28", 32)])

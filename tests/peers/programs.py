@@ -1,4 +1,4 @@
-"""Where are the programs of others, and how are they started?"""
+"""Programs of other projects, and how they are started."""
 
 import socket
 import sys

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from toolreeve.record.chain import GENESIS, ROWS_AT_ONCE, Head, Tail, insert, link, read_head, stored_head, write_head
+from toolreeve.record.chain import GENESIS, ChainError, Head, Tail, link
+from toolreeve.record.sqlite.chain import ROWS_AT_ONCE, SqliteChain
 from toolreeve.record.sqlite.database import open_writer
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+def connection(tmp_path: Path) -> Iterator[sqlite3.Connection]:
     connection = open_writer(tmp_path / "db")
     yield connection
     connection.close()
@@ -46,56 +47,61 @@ def test_the_first_record_is_number_one_and_each_is_linked_to_the_one_before() -
 
 
 @pytest.mark.parametrize("number", [0, 1, ROWS_AT_ONCE, ROWS_AT_ONCE + 1, 2 * ROWS_AT_ONCE + 1])
-def test_any_number_of_rows_is_inserted_whole_and_in_order(database: sqlite3.Connection, number: int) -> None:
+def test_any_number_of_rows_is_inserted_whole_and_in_order(connection: sqlite3.Connection, number: int) -> None:
     tail = Tail(Head(0, GENESIS))
     rows = [tail.add(f"call {index}", "outcome", b"body") for index in range(number)]
 
-    insert(database, rows)
+    SqliteChain(connection).append(rows, tail.head)
 
-    assert database.execute("SELECT seq, call_id, kind, body, hash FROM audit ORDER BY seq").fetchall() == rows
+    assert connection.execute("SELECT seq, call_id, kind, body, hash FROM audit ORDER BY seq").fetchall() == rows
 
 
-def test_many_rows_take_few_statements(database: sqlite3.Connection) -> None:
+def test_many_rows_take_few_statements(connection: sqlite3.Connection) -> None:
     tail = Tail(Head(0, GENESIS))
     statements: list[str] = []
-    database.set_trace_callback(statements.append)
+    connection.set_trace_callback(statements.append)
 
-    insert(database, [tail.add("call", "outcome", b"") for _ in range(2 * ROWS_AT_ONCE)])
+    SqliteChain(connection).append([tail.add("call", "outcome", b"") for _ in range(2 * ROWS_AT_ONCE)], tail.head)
 
     assert len([statement for statement in statements if statement.startswith("INSERT INTO audit")]) == 2
 
 
-def test_a_new_database_starts_at_the_genesis(database: sqlite3.Connection) -> None:
-    assert stored_head(database) == read_head(database) == Head(0, GENESIS)
+def test_a_new_database_starts_at_the_genesis(connection: sqlite3.Connection) -> None:
+    chain = SqliteChain(connection)
+
+    assert chain.stored_head() == chain.next_head() == Head(0, GENESIS)
     assert len(GENESIS) == 32
     assert not any(GENESIS)
 
 
-def test_the_chain_goes_on_from_the_checkpoint_and_not_from_the_last_row(database: sqlite3.Connection) -> None:
+def test_the_chain_goes_on_from_the_checkpoint_and_not_from_the_last_row(connection: sqlite3.Connection) -> None:
     """What was removed from the end stays visible as a gap."""
     tail = Tail(Head(0, GENESIS))
-    insert(database, [tail.add("call", "outcome", b"") for _ in range(3)])
-    write_head(database, tail.head)
+    rows = [tail.add("call", "outcome", b"") for _ in range(3)]
+    chain = SqliteChain(connection)
+    chain.append(rows, tail.head)
 
-    database.execute("DELETE FROM audit WHERE seq > 1")
+    connection.execute("DELETE FROM audit WHERE seq > 1")
 
-    assert read_head(database) == tail.head
+    assert chain.next_head() == tail.head
 
 
-def test_a_row_beyond_the_checkpoint_keeps_its_number(database: sqlite3.Connection) -> None:
+def test_a_row_beyond_the_checkpoint_keeps_its_number(connection: sqlite3.Connection) -> None:
     tail = Tail(Head(0, GENESIS))
-    insert(database, [tail.add("call", "outcome", b"")])
-    write_head(database, tail.head)
+    chain = SqliteChain(connection)
+    rows = [tail.add("call", "outcome", b"")]
     saved = tail.head
-    insert(database, [tail.add("planted", "outcome", b"")])
+    chain.append(rows, saved)
+    chain.append([tail.add("planted", "outcome", b"")], saved)
 
-    assert read_head(database) == Head(2, saved.hash)
-    assert stored_head(database) == saved
+    assert chain.next_head() == Head(2, saved.hash)
+    assert chain.stored_head() == saved
 
 
-def test_without_its_checkpoint_the_chain_is_not_continued(database: sqlite3.Connection) -> None:
-    database.execute("DELETE FROM checkpoint")
+def test_without_its_checkpoint_the_chain_is_not_continued(connection: sqlite3.Connection) -> None:
+    connection.execute("DELETE FROM checkpoint")
+    chain = SqliteChain(connection)
 
-    assert stored_head(database) is None
-    with pytest.raises(sqlite3.DatabaseError, match="checkpoint has been removed"):
-        read_head(database)
+    assert chain.stored_head() is None
+    with pytest.raises(ChainError, match="checkpoint has been removed"):
+        chain.next_head()

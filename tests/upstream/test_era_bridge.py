@@ -5,20 +5,21 @@ from typing import Any
 
 import pytest
 
-from tests.upstream.people import Person
+from tests.upstream.callers import ScriptedCaller
 from toolreeve.core.peer import Era, PeerError
-from toolreeve.upstream.era_bridge import MOST_ROUNDS, ask
+from toolreeve.rpc.messages import Message
+from toolreeve.upstream.era_bridge import MAX_ROUNDS, send_request
 from toolreeve.upstream.session.session import UpstreamSession
-from toolreeve.upstream.transports.transport import Message, RemoteError, Transport
+from toolreeve.upstream.transports.transport import RemoteError, Transport
 
 QUESTION = {"method": "elicitation/create", "params": {"message": "Which?", "requestedSchema": {"type": "object"}}}
 
 
-class Scripted:
+class QuestioningServer:
     """A line to a server of the modern era that answers each call of a tool with the next of `answers`."""
 
     kind = "stdio"
-    unspoken = False
+    not_mcp = False
 
     def __init__(self, answers: list[dict[str, Any]]) -> None:
         self.answers, self.heard = answers, list[Mapping[str, Any]]()
@@ -37,16 +38,18 @@ class Scripted:
     async def close(self) -> None:
         return None
 
-    def last_words(self) -> str:
+    def last_output(self) -> str:
         return ""
 
 
-async def asked(answers: list[dict[str, Any]], peer: Person | None) -> tuple[dict[str, Any], list[Mapping[str, Any]]]:
-    line = Scripted(answers)
-    checked: Transport = line  # type: ignore[assignment]
+async def asked(
+    answers: list[dict[str, Any]], peer: ScriptedCaller | None
+) -> tuple[dict[str, Any], list[Mapping[str, Any]]]:
+    transport = QuestioningServer(answers)
+    checked: Transport = transport  # type: ignore[assignment]
     session = UpstreamSession(checked, client_info={"name": "t", "version": "1"})
     await session.open(Era.MODERN)
-    return await ask(session, "tools/call", {"name": "t", "arguments": {"a": 1}}, peer), line.heard
+    return await send_request(session, "tools/call", {"name": "t", "arguments": {"a": 1}}, peer), transport.heard
 
 
 def required(**questions: Any) -> dict[str, Any]:
@@ -58,7 +61,7 @@ async def yes(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 async def test_the_person_is_asked_and_the_call_is_made_again_with_the_answer() -> None:
-    result, heard = await asked([required(q=QUESTION), {"content": []}], Person(answer=yes))
+    result, heard = await asked([required(q=QUESTION), {"content": []}], ScriptedCaller(answer=yes))
 
     assert result == {"content": []}
     assert heard[1]["requestState"] == "s1"
@@ -68,15 +71,15 @@ async def test_the_person_is_asked_and_the_call_is_made_again_with_the_answer() 
     assert (heard[1]["name"], heard[1]["arguments"]) == ("t", {"a": 1})
 
 
-async def test_who_cannot_be_asked_has_cancelled() -> None:
-    _, heard = await asked([required(q=QUESTION), {"content": []}], Person())
+async def test_a_caller_that_cannot_be_asked_counts_as_a_cancel() -> None:
+    _, heard = await asked([required(q=QUESTION), {"content": []}], ScriptedCaller())
 
     assert heard[1]["inputResponses"] == {"q": {"action": "cancel"}}
 
 
 async def test_a_server_that_never_stops_asking_is_given_up() -> None:
-    with pytest.raises(RemoteError, match=f"after {MOST_ROUNDS} rounds"):
-        await asked([required(q=QUESTION)], Person(answer=yes))
+    with pytest.raises(RemoteError, match=f"after {MAX_ROUNDS} rounds"):
+        await asked([required(q=QUESTION)], ScriptedCaller(answer=yes))
 
 
 @pytest.mark.parametrize(
@@ -88,8 +91,8 @@ async def test_a_server_that_never_stops_asking_is_given_up() -> None:
         {str(number): QUESTION for number in range(33)},
     ],
 )
-async def test_what_no_person_can_be_asked_is_refused_and_asked_of_nobody(questions: dict[str, Any]) -> None:
-    person = Person(answer=yes)
+async def test_an_unknown_question_is_refused_without_asking_the_caller(questions: dict[str, Any]) -> None:
+    person = ScriptedCaller(answer=yes)
 
     with pytest.raises(RemoteError):
         await asked([required(**questions)], person)
@@ -102,7 +105,7 @@ async def test_an_error_of_the_callers_model_ends_the_call() -> None:
         raise PeerError(-7, "no model", {"why": 1})
 
     with pytest.raises(RemoteError) as told:
-        await asked([required(q={"method": "sampling/createMessage", "params": {}})], Person(answer=broken))
+        await asked([required(q={"method": "sampling/createMessage", "params": {}})], ScriptedCaller(answer=broken))
 
     assert told.value.to_dict() == {"code": -7, "message": "no model", "data": {"why": 1}}
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from tests.upstream.people import Person
+from tests.upstream.callers import ScriptedCaller
 from tests.world import World
 from toolreeve import Toolreeve, ToolResult
 from toolreeve.core.call import ToolCall
@@ -27,7 +27,7 @@ async def reeve(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Toolr
         yield reeve
 
 
-async def call(reeve: Toolreeve, tool: str, peer: Person | None = None, **args: Any) -> ToolResult:
+async def call(reeve: Toolreeve, tool: str, peer: ScriptedCaller | None = None, **args: Any) -> ToolResult:
     return await reeve.run(ToolCall(tool=f"s__{tool}", args=args, peer=peer, timeout=30.0))
 
 
@@ -36,7 +36,7 @@ async def blue(_: str, __: Mapping[str, Any]) -> dict[str, Any]:
 
 
 async def test_a_caller_of_the_legacy_era_is_asked_in_the_middle_of_the_call(reeve: Toolreeve) -> None:
-    person = Person(capabilities=FORM, answer=blue)
+    person = ScriptedCaller(capabilities=FORM, answer=blue)
 
     result = await call(reeve, "ask", person, text="x")
 
@@ -45,7 +45,7 @@ async def test_a_caller_of_the_legacy_era_is_asked_in_the_middle_of_the_call(ree
 
 
 async def test_a_caller_of_the_modern_era_is_answered_with_the_question_and_calls_again(reeve: Toolreeve) -> None:
-    person = Person(era=Era.MODERN, capabilities=FORM)
+    person = ScriptedCaller(era=Era.MODERN, capabilities=FORM)
 
     first = await call(reeve, "ask", person, text="x")
     asked = first.to_mcp()
@@ -59,13 +59,13 @@ async def test_a_caller_of_the_modern_era_is_answered_with_the_question_and_call
     assert second.output == "halfway {'colour': 'red'}"
 
 
-async def test_a_caller_without_a_line_back_answers_nothing(reeve: Toolreeve) -> None:
+async def test_a_call_without_a_peer_cancels_the_question(reeve: Toolreeve) -> None:
     assert (await call(reeve, "ask", text="x")).output == "cancel None"
 
 
 @pytest.mark.parametrize("era", list(Era))
 async def test_progress_and_pictures_reach_callers_of_both_eras(reeve: Toolreeve, era: Era) -> None:
-    person = Person(era=era, wants_progress=True)
+    person = ScriptedCaller(era=era, wants_progress=True)
 
     await call(reeve, "steps", person, text="x")
     picture = (await call(reeve, "picture", person, text="x")).to_mcp()
@@ -75,7 +75,7 @@ async def test_progress_and_pictures_reach_callers_of_both_eras(reeve: Toolreeve
     assert picture["structuredContent"] == {"deep": {"er": [1, None, "é"]}}
 
 
-async def test_our_own_roots_are_told_where_nobody_else_has_some(reeve: Toolreeve) -> None:
+async def test_our_own_roots_are_sent_where_the_caller_has_none(reeve: Toolreeve) -> None:
     assert (await call(reeve, "roots", text="x")).output.startswith("file:///")
 
 

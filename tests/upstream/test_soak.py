@@ -7,7 +7,7 @@ import signal
 from collections import Counter
 from pathlib import Path
 
-from tests.upstream.place import descendants, light, tool
+from tests.upstream.server_tables import descendants, light, tool
 from tests.world import World
 from toolreeve import ErrorCode, Toolreeve, ToolResult
 from toolreeve.core.call import ToolCall

@@ -176,7 +176,7 @@ def _adoptable(client: KnownClient, place: ConfigLocation, section: KeyPath, key
     entry = _anchored(entry, _root(place, section))
     _require_unicode([*section, key, entry])
     _require_usable(key, entry)
-    return Adoptable(section=section, key=key, entry=entry, lost=words.unknown, unasked=words.unasked)
+    return Adoptable(section=section, key=key, entry=entry, lost=words.unknown, unasked=words.auto_approve)
 
 
 def _in_common_words(client: KnownClient, raw: Mapping[str, Any]) -> Mapping[str, Any]:

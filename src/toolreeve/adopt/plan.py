@@ -19,7 +19,7 @@ from toolreeve.adopt.undo_facts import Added, Reversal
 from toolreeve.config.mcp_servers.dialects import plain as in_our_words
 from toolreeve.config.mcp_servers.names import server_name
 from toolreeve.config.mcp_servers.reader import entries, sections
-from toolreeve.config.mcp_servers.secret_values import concealed_in
+from toolreeve.config.mcp_servers.secret_values import find_entry_secrets
 from toolreeve.core.documents import Document
 from toolreeve.core.errors import ConfigError
 
@@ -128,7 +128,7 @@ def _draft(
 
 def _secrets(found: ClientFile) -> Iterator[str]:
     for each in found.adoptable:
-        yield from concealed_in(each.entry)
+        yield from find_entry_secrets(each.entry)
 
 
 def _own_change(

@@ -214,11 +214,11 @@ def _difference(change: "FileChange") -> Iterator[str]:
 
 def _veiled(difference: str, secrets: Collection[str]) -> str:
     """Without the secrets of what is taken over, and without what looks like one in the lines around it."""
-    from toolreeve.config.mcp_servers.secret_values import concealed, without
+    from toolreeve.config.mcp_servers.secret_values import find_secrets, redact
     from toolreeve.core.secrets.scrubber import Scrubber
 
     lines = Scrubber(secrets).text(difference).splitlines(keepends=True)
-    return "".join(without(line, concealed([line[1:].strip()])) for line in lines)
+    return "".join(redact(line, find_secrets([line[1:].strip()])) for line in lines)
 
 
 def _became(row: "Row", failures: Mapping[Path, str], *, dry_run: bool) -> str:

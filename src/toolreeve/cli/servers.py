@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from toolreeve.runtime.toolreeve import Toolreeve
     from toolreeve.upstream.server_spec import ServerSpec
     from toolreeve.upstream.status import ServerStatus
-    from toolreeve.upstream.tools.pins import Home, ToolChanged
+    from toolreeve.upstream.tools.pins import PinOwner, ToolChanged
 
 LEFT_OUT = "not configured"
 COLUMNS = ("server", "kind", "state", "tools", "era", "problems")
@@ -246,10 +246,10 @@ async def _changes(invocation: Options, spec: "ServerSpec") -> "Sequence[ToolCha
         return (await runtime.pins.changed(spec.name)).get(_home(spec), ())
 
 
-def _home(spec: "ServerSpec") -> "Home":
-    from toolreeve.upstream.tools.pins import Home
+def _home(spec: "ServerSpec") -> "PinOwner":
+    from toolreeve.upstream.tools.pins import PinOwner
 
-    return Home(server=spec.name, place=spec.place)
+    return PinOwner(server=spec.name, place=spec.place)
 
 
 def _show_changes(changes: "Sequence[ToolChanged]") -> None:
@@ -263,7 +263,7 @@ def _difference(change: "ToolChanged") -> str:
     return difference(change, lines=1000)
 
 
-def _accepted(home: "Home", asked: "Sequence[ToolChanged]", accepted: Sequence[str]) -> int:
+def _accepted(home: "PinOwner", asked: "Sequence[ToolChanged]", accepted: Sequence[str]) -> int:
     left = [change.tool for change in asked if change.tool not in accepted]
     if current().json:
         say_json({"server": home.server, "accepted": list(accepted), "changed_again": left})

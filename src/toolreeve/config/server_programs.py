@@ -13,7 +13,7 @@ from toolreeve.config import xdg
 from toolreeve.config.mcp_servers.dialects import plain
 from toolreeve.config.mcp_servers.expansion import Expander, Surroundings, Unresolved, references
 from toolreeve.config.mcp_servers.reader import entries, is_ourselves, place, sections
-from toolreeve.config.mcp_servers.secret_values import veiled
+from toolreeve.config.mcp_servers.secret_values import redact_arguments
 from toolreeve.core.documents import Document
 
 Said = Mapping[str, Any]
@@ -31,7 +31,7 @@ def _variables(said: Said) -> list[str]:
     """What steers a program as much as its arguments do, without what looks like a secret."""
     environment = said.get("env")
     named = environment.items() if isinstance(environment, Mapping) else ()
-    return veiled([f"{name}={value}" for name, value in named])
+    return redact_arguments([f"{name}={value}" for name, value in named])
 
 
 def programs_within(document: Document, folder: Path, environ: Mapping[str, str]) -> Iterator[str]:

@@ -170,18 +170,18 @@ class Assembly:
             servers,
             registry,
             self.pins,
-            dial=TransportFactory(
+            connect=TransportFactory(
                 http=self.http,
                 environ=configuration.known.environ,
                 state=state,
                 workspace=settings.workspace.dir,
-                enclosure=self.processes if isinstance(self.processes, Sandbox) else None,
+                sandbox=self.processes if isinstance(self.processes, Sandbox) else None,
                 authorize=authorize,
             ),
             identity=Identity(info=_client_info() if servers else {}, roots=(_root(settings.workspace.dir),)),
             timeout=settings.limits.timeout,
-            draw=random.random,
-            tell=self.teller.server,
+            jitter=random.random,
+            emit=self.teller.server,
             forget=self.gate.forget,
         )
         self.pipeline = Pipeline(

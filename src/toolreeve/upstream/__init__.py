@@ -1,1 +1,1 @@
-"""Tools elsewhere: MCP servers that are spoken to as a client, and what they offer."""
+"""MCP client: connections to upstream servers, and the tools they offer."""

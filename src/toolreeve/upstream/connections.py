@@ -1,8 +1,8 @@
-"""Over which connection is a server spoken to? One session for each era that is wanted and that the server speaks.
+"""The sessions of one server, at most one per protocol era.
 
-The first is the main one: it lists, and serves whoever has no era of their own. Another is opened when a caller of the
-other era comes; a server that refuses that era is not asked again, and is spoken to in its own. One that merely could
-not be reached in it is asked again after the next reconnect.
+The first is the main session: it lists, and serves callers without an era of their own. Another is opened when a caller
+of the other era needs it. A server that refuses that era is not asked again, and is called in its own era instead; one
+that could merely not be reached in it is asked again after the next reconnect.
 """
 
 import asyncio
@@ -18,186 +18,198 @@ from toolreeve.upstream.session.session import UpstreamSession
 from toolreeve.upstream.tools.subscriptions import Subscriptions
 from toolreeve.upstream.transports.transport import RemoteError, RequestRefused, ServerUnavailable, Transport
 
-Dial = Callable[[ServerSpec, Scrubber], Transport]
-"""What is learnt on the way and must not come back is told to the veil."""
+Connect = Callable[[ServerSpec, Scrubber], Transport]
+"""Makes the transport to a server. The scrubber learns the secrets that come up while connecting."""
 CAPABILITIES: Mapping[str, Any] = {
     "roots": {"listChanged": True},
     "sampling": {},
     "elicitation": {"form": {}, "url": {}},
 }
-"""What a server of the legacy era may ask of whoever called; who cannot be asked answers so when it comes to it."""
+"""What a legacy server may request from its caller; a caller without the capability is answered for."""
 
+SSE_SECONDS = 10.0
+"""Timeout of the SSE handshake with a server that does not know streamable HTTP."""
 
-OLDER_SECONDS = 10.0
-"""How long a server that knows nothing of streamable HTTP may take to begin in the older way."""
+LOG_LEVEL_SECONDS = 5.0
+"""Timeout of `logging/setLevel`."""
 
-WISH_SECONDS = 5.0
-"""How long a server may take to note how much it is to log; it is not waited for any longer."""
+_MIN_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Who we are to servers."""
+    """How we introduce ourselves to servers."""
 
     info: Mapping[str, Any]
     roots: Sequence[Mapping[str, Any]] = ()
 
 
 class Connections:
-    """The sessions of one server. `hear` gets its notices, `lost` is called when the main session ends; `veil` lies
-    over everything that it says."""
+    """Opens and closes the sessions. `on_notification` gets the server's notifications, `on_lost` is called when the
+    main session ends; `scrubber` redacts everything that the server sends."""
 
     def __init__(
         self,
         spec: ServerSpec,
-        dial: Dial,
+        connect: Connect,
         identity: Identity,
-        hear: Callable[[str, Mapping[str, Any]], None],
-        lost: Callable[[str], None],
-        veil: Scrubber,
+        on_notification: Callable[[str, Mapping[str, Any]], None],
+        on_lost: Callable[[str], None],
+        scrubber: Scrubber,
     ) -> None:
-        self._spec, self._dial, self._identity, self._hear, self._lost = spec, dial, identity, hear, lost
-        self._veil = veil
+        self._spec = spec
+        self._connect = connect
+        self._identity = identity
+        self._on_notification = on_notification
+        self._on_lost = on_lost
+        self._scrubber = scrubber
         self._kind = spec.kind
         self._sessions: dict[Era, UpstreamSession] = {}
         self._refused: set[Era] = set()
-        self._unmet: set[Era] = set()
-        self._opening = asyncio.Lock()
-        self._ending: set[asyncio.Task[None]] = set()
-        self._changes = Subscriptions()
+        self._unreachable: set[Era] = set()
+        self._open_lock = asyncio.Lock()
+        self._closing: set[asyncio.Task[None]] = set()
+        self._subscriptions = Subscriptions()
         self._log_level: str | None = None
         self.main: UpstreamSession | None = None
 
     def find(self, era: Era | None) -> UpstreamSession | None:
-        """The session that a caller of this era is served on, if nothing has to be opened for it."""
+        """The session for a caller of this era, if none has to be opened."""
         main = self.main
         if main is None or not main.alive:
             return None
-        if era is None or era is main.era or era in self._refused or era in self._unmet:
+        if era is None or era is main.era or era in self._refused or era in self._unreachable:
             return main
         session = self._sessions.get(era)
         return session if session is not None and session.alive else None
 
     async def open_main(self, timeout: float) -> UpstreamSession:
-        """Raises ServerAway. Servers behind a pipe are met in the legacy era first: not all survive another."""
+        """Raises ServerUnavailable. A stdio server gets the legacy handshake first: not all survive the other."""
         await self.drop_main()
-        self._unmet.clear()
+        self._unreachable.clear()
         if self._spec.kind == "http":
-            self.main = await self._open_newer_first(timeout)
+            self.main = await self._open_http_or_sse(timeout)
         elif self._spec.kind == "sse":
-            self.main = await self._open_older(timeout)
+            self.main = await self._open_sse(timeout)
         else:
-            self.main = await self._open_older_first(timeout)
-        other, self._sessions[self.main.era] = self._sessions.get(self.main.era), self.main
-        if other is not None:
-            await self._end(other)
+            self.main = await self._open_legacy_or_modern(timeout)
+        replaced = self._sessions.get(self.main.era)
+        self._sessions[self.main.era] = self.main
+        if replaced is not None:
+            await self._end(replaced)
         return self.main
 
     async def drop_main(self) -> None:
-        session, self.main = self.main, None
+        session = self.main
+        self.main = None
         if session is not None:
             if self._sessions.get(session.era) is session:
                 del self._sessions[session.era]
             await self._end(session)
 
     async def _end(self, session: UpstreamSession) -> None:
-        """Goes on when whoever waits for it is cancelled; `close` waits for it again."""
-        ending = asyncio.create_task(session.close())
-        self._ending.add(ending)
-        ending.add_done_callback(self._ending.discard)
-        await asyncio.shield(ending)
+        """Closing goes on when the caller is cancelled; `close` waits for it again."""
+        closing = asyncio.create_task(session.close())
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
+        await asyncio.shield(closing)
 
-    async def _open_newer_first(self, timeout: float) -> UpstreamSession:
-        """A URL alone does not say which of the two kinds on the web it leads to, and most clients' files do not."""
+    async def _open_http_or_sse(self, timeout: float) -> UpstreamSession:
+        """A URL alone does not say which of the two transports it serves, and most clients' files do not either."""
         loop = asyncio.get_running_loop()
         end = loop.time() + timeout
         self._kind = "http"
         try:
-            return await self._open(None, timeout, self._lost)
+            return await self._open(None, timeout, self._on_lost)
         except RequestRefused as refusal:
-            if not refusal.unspoken:
+            if not refusal.not_mcp:
                 raise
+            left = max(end - loop.time(), _MIN_SECONDS)
             try:
-                return await self._open_older(min(max(end - loop.time(), 0.1), OLDER_SECONDS))
+                return await self._open_sse(min(left, SSE_SECONDS))
             except ServerUnavailable:
                 raise refusal from None
 
-    async def _open_older(self, timeout: float) -> UpstreamSession:
+    async def _open_sse(self, timeout: float) -> UpstreamSession:
         self._kind = "sse"
-        return await self._open(Era.LEGACY, timeout, self._lost)
+        return await self._open(Era.LEGACY, timeout, self._on_lost)
 
-    async def _open_older_first(self, timeout: float) -> UpstreamSession:
+    async def _open_legacy_or_modern(self, timeout: float) -> UpstreamSession:
         loop = asyncio.get_running_loop()
         end = loop.time() + timeout
         if Era.LEGACY not in self._refused:
             try:
-                return await self._open(Era.LEGACY, timeout, self._lost)
+                return await self._open(Era.LEGACY, timeout, self._on_lost)
             except RequestRefused:
                 self._refused.add(Era.LEGACY)
-        return await self._open(Era.MODERN, max(end - loop.time(), 0.1), self._lost)
+        return await self._open(Era.MODERN, max(end - loop.time(), _MIN_SECONDS), self._on_lost)
 
     async def open_other(self, era: Era, timeout: float) -> UpstreamSession:
-        """For a caller of another era than the main session's. Raises ServerAway when there is none at all."""
-        async with self._opening:
+        """For a caller of another era than the main session's. Raises ServerUnavailable without a main session."""
+        async with self._open_lock:
             if (found := self.find(era)) is not None:
                 return found
             main = self.main
             if main is None or not main.alive:
                 raise ServerUnavailable("the connection was lost")
-            session = await self._try(era, timeout)
+            session = await self._try_era(era, timeout)
             if session is None:
                 return main
             session.tool_schemas = main.tool_schemas
             if (old := self._sessions.pop(era, None)) is not None:
                 await self._end(old)
             self._sessions[era] = session
-            await self._changes.attach(session)  # a server behind a pipe runs twice: either may have news
+            await self._subscriptions.attach(session)  # a stdio server runs twice: either process may notify
             return session
 
-    async def _try(self, era: Era, timeout: float) -> UpstreamSession | None:
+    async def _try_era(self, era: Era, timeout: float) -> UpstreamSession | None:
+        if self._kind == "sse":
+            return None
         try:
-            return None if self._kind == "sse" else await self._open(era, timeout, None)
+            return await self._open(era, timeout, None)
         except RequestRefused:
             self._refused.add(era)
         except ServerUnavailable:
-            self._unmet.add(era)
+            self._unreachable.add(era)
         return None
 
-    async def _open(self, era: Era | None, timeout: float, lost: Callable[[str], None] | None) -> UpstreamSession:
+    async def _open(self, era: Era | None, timeout: float, on_lost: Callable[[str], None] | None) -> UpstreamSession:
         session = UpstreamSession(
-            self._dial(replace(self._spec, kind=self._kind), self._veil),
+            self._connect(replace(self._spec, kind=self._kind), self._scrubber),
             client_info=self._identity.info,
             capabilities=CAPABILITIES,
-            on_notice=self._hear,
-            on_lost=lost,
+            on_notification=self._on_notification,
+            on_lost=on_lost,
             roots=self._identity.roots,
-            veil=self._veil,
+            scrubber=self._scrubber,
         )
         await session.open(era, timeout)
-        await self._tell_log_level(session)
+        await self._send_log_level(session)
         return session
 
     async def set_log_level(self, level: str) -> None:
-        """How much the server is to log from now on, where the protocol lets it be told outside of a request."""
+        """The level from now on, where the protocol allows to set it outside of a request."""
         self._log_level = level
-        await asyncio.gather(*map(self._tell_log_level, list(self._sessions.values())))
+        await asyncio.gather(*map(self._send_log_level, list(self._sessions.values())))
 
-    async def _tell_log_level(self, session: UpstreamSession) -> None:
+    async def _send_log_level(self, session: UpstreamSession) -> None:
         if self._log_level is None or session.era is not Era.LEGACY or "logging" not in session.server_capabilities:
             return
-        with suppress(RemoteError, ServerUnavailable, TimeoutError):  # what it logs is filtered here all the same
-            await session.request("logging/setLevel", {"level": self._log_level}, timeout=WISH_SECONDS)
+        with suppress(RemoteError, ServerUnavailable, TimeoutError):  # log messages are filtered here as well
+            await session.request("logging/setLevel", {"level": self._log_level}, timeout=LOG_LEVEL_SECONDS)
 
-    def tell(self, method: str) -> None:
-        """A notification, to whoever is spoken to in the era that has such."""
+    def notify(self, method: str) -> None:
+        """Send a notification that only the legacy era has."""
         for session in self._sessions.values():
             if session.era is Era.LEGACY:
                 with suppress(ServerUnavailable):
                     session.notify(method)
 
     async def close(self) -> None:
-        """End all sessions, at once; when it returns, nothing of the server runs."""
-        await self._changes.detach()
-        sessions, self._sessions, self.main = list(self._sessions.values()), {}, None
-        endings = (*self._ending, *(session.close() for session in sessions))
-        await asyncio.gather(*endings, return_exceptions=True)
+        """End all sessions concurrently; when it returns, nothing of the server runs."""
+        await self._subscriptions.detach()
+        sessions = list(self._sessions.values())
+        self._sessions = {}
+        self.main = None
+        closing = (*self._closing, *(session.close() for session in sessions))
+        await asyncio.gather(*closing, return_exceptions=True)

@@ -1,7 +1,7 @@
-"""How does a caller of one era use a server of the other? What the server wants to know is asked in the caller's way.
+"""Requests across protocol eras: translates a server's questions for its caller.
 
-In the modern era a server answers with questions and is called again with their answers; a caller of the legacy era
-is asked them one by one, in the middle of the call.
+A modern server answers with questions and is called again with the answers; a legacy caller gets them one by one, as
+requests in the middle of the call.
 """
 
 from collections.abc import Awaitable, Collection, Mapping
@@ -9,77 +9,80 @@ from typing import Any
 
 from toolreeve.core.deadline import Deadline, await_answer
 from toolreeve.core.peer import Era, Peer, PeerError
+from toolreeve.rpc.errors import INTERNAL_ERROR
 from toolreeve.upstream.session.session import UpstreamSession
 from toolreeve.upstream.transports.transport import RemoteError
 
-MOST_ROUNDS = 16
-MOST_QUESTIONS = 32
-_INTERNAL = -32603
+MAX_ROUNDS = 16
+MAX_QUESTIONS = 32
 _KNOWN = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
 
 
-async def ask(
+async def send_request(
     session: UpstreamSession,
     method: str,
     params: Mapping[str, Any],
     peer: Peer | None,
     deadline: Deadline | None = None,
 ) -> dict[str, Any]:
-    """The server's last word on a request; `deadline` is the call's. Raises RemoteError, ServerAway."""
+    """The server's final result; `deadline` is the call's. Raises RemoteError, ServerUnavailable."""
     if session.era is Era.LEGACY or peer is None:
         return await session.request(method, params, peer=peer, deadline=deadline)
     if peer.era is Era.MODERN:
-        return await session.request(method, _repeated(params, peer.responses, peer.state), peer=peer)
-    return await _drive(session, method, params, peer, () if deadline is None else (deadline,))
+        return await session.request(method, _with_answers(params, peer.responses, peer.state), peer=peer)
+    return await _ask_legacy_caller(session, method, params, peer, () if deadline is None else (deadline,))
 
 
-async def _drive(
+async def _ask_legacy_caller(
     session: UpstreamSession, method: str, params: Mapping[str, Any], peer: Peer, deadlines: Collection[Deadline]
 ) -> dict[str, Any]:
     sent = params
-    for _ in range(MOST_ROUNDS):
+    for _ in range(MAX_ROUNDS):
         result = await session.request(method, sent, peer=peer)
         if result.get("resultType") != "input_required":
             return result
-        sent = _repeated(
-            params, await _answers(result.get("inputRequests"), peer, deadlines), result.get("requestState")
-        )
-    raise RemoteError(_INTERNAL, f"the server still asks back after {MOST_ROUNDS} rounds")
+        answers = await _answers(result.get("inputRequests"), peer, deadlines)
+        sent = _with_answers(params, answers, result.get("requestState"))
+    raise RemoteError(INTERNAL_ERROR, f"the server still asks for input after {MAX_ROUNDS} rounds")
 
 
-def _repeated(params: Mapping[str, Any], responses: Mapping[str, Any] | None, state: Any) -> Mapping[str, Any]:
-    """The same request with what the server wants to see again."""
-    if responses is None and state is None:
-        return params
-    added: dict[str, Any] = {} if responses is None else {"inputResponses": responses}
-    return {**params, **added} if state is None else {**params, **added, "requestState": state}
+def _with_answers(params: Mapping[str, Any], responses: Mapping[str, Any] | None, state: Any) -> Mapping[str, Any]:
+    """The same request with the answers and the state that the server expects back."""
+    added: dict[str, Any] = {}
+    if responses is not None:
+        added["inputResponses"] = responses
+    if state is not None:
+        added["requestState"] = state
+    return {**params, **added} if added else params
 
 
 async def _answers(questions: Any, peer: Peer, deadlines: Collection[Deadline]) -> dict[str, Any]:
     if questions is None:
         return {}
-    if not isinstance(questions, dict) or len(questions) > MOST_QUESTIONS:
-        raise RemoteError(_INTERNAL, f"the server asks back what is no list of at most {MOST_QUESTIONS} questions")
+    if not isinstance(questions, dict) or len(questions) > MAX_QUESTIONS:
+        raise RemoteError(
+            INTERNAL_ERROR, f"the server's inputRequests are not an object of at most {MAX_QUESTIONS} requests"
+        )
     return {name: await _answer(question, peer, deadlines) for name, question in questions.items()}
 
 
 async def _answer(question: Any, peer: Peer, deadlines: Collection[Deadline]) -> dict[str, Any]:
     method = question.get("method") if isinstance(question, dict) else None
     if not isinstance(method, str) or method not in _KNOWN:
-        raise RemoteError(_INTERNAL, f"the server asks back {ascii(method)[:100]}, which nobody can answer")
+        raise RemoteError(INTERNAL_ERROR, f"the server asks for {ascii(method)[:100]}, which no client can answer")
     params = question.get("params")
-    asking = peer.request(method, params if isinstance(params, dict) else {})
+    request = peer.request(method, params if isinstance(params, dict) else {})
     if method == "elicitation/create":
-        return await _chosen(asking, deadlines)
+        return await _elicit(request, deadlines)
     try:
-        return await asking
+        return await request
     except PeerError as problem:
         raise RemoteError(problem.code, problem.message, problem.data) from None
 
 
-async def _chosen(asking: Awaitable[dict[str, Any]], deadlines: Collection[Deadline]) -> dict[str, Any]:
-    """Who cannot be asked and who does not answer has cancelled."""
+async def _elicit(request: Awaitable[dict[str, Any]], deadlines: Collection[Deadline]) -> dict[str, Any]:
+    """A caller that cannot be asked or does not answer counts as a cancel."""
     try:
-        return await await_answer(asking, deadlines)
+        return await await_answer(request, deadlines)
     except (PeerError, TimeoutError):
         return {"action": "cancel"}

@@ -1,4 +1,4 @@
-"""All servers together: connected at the same time, each on its own. One that fails stops no other."""
+"""The pool of all upstream servers. One that fails stops no other."""
 
 import asyncio
 import contextlib
@@ -7,27 +7,27 @@ from functools import partial
 from typing import Any
 
 from toolreeve.core.call import ToolCall
-from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.errors import ToolError
 from toolreeve.registry import ToolRegistry
-from toolreeve.upstream.connections import Dial, Identity
+from toolreeve.upstream.connections import Connect, Identity
 from toolreeve.upstream.server_spec import ServerSpec
 from toolreeve.upstream.status import ServerStatus
-from toolreeve.upstream.supervisor import ServerState, Tell
+from toolreeve.upstream.supervisor import Emit, ServerState
 from toolreeve.upstream.tools.listing import Listed
 from toolreeve.upstream.tools.names import SEPARATOR, NameRefused, check_server
 from toolreeve.upstream.tools.pins import Pins
-from toolreeve.upstream.tools.registration import MOST_PROBLEMS, ToolRegistration
+from toolreeve.upstream.tools.registration import MAX_PROBLEMS, ToolRegistration
 from toolreeve.upstream.transports.transport import RemoteError, ServerUnavailable
-from toolreeve.upstream.upstream import Upstream
+from toolreeve.upstream.upstream import Upstream, unavailable
 
-LOOK_EVERY = 1.0
+PIN_CHECK_SECONDS = 1.0
 
-Heard = Callable[[str, str, Mapping[str, Any]], None]
-"""What a server said unasked: the server, the method, the params."""
+Listener = Callable[[str, str, Mapping[str, Any]], None]
+"""Gets a server's notifications: the server, the method, the params."""
 
 
 class ServerPool:
-    """`dial` reaches a server, `timeout` is what a call gets that says nothing, `draw` gives chance in [0, 1)."""
+    """`connect` makes the transport to a server, `timeout` is for calls that set none, `jitter` draws from [0, 1)."""
 
     def __init__(
         self,
@@ -35,36 +35,45 @@ class ServerPool:
         registry: ToolRegistry,
         pins: Pins,
         *,
-        dial: Dial,
+        connect: Connect,
         identity: Identity,
         timeout: float,
-        draw: Callable[[], float],
-        tell: Tell,
+        jitter: Callable[[], float],
+        emit: Emit,
         forget: Callable[[str], None],
     ) -> None:
-        self._registry, self._timeout = registry, timeout
-        self._listeners: list[Heard] = []
+        self._registry = registry
+        self._timeout = timeout
+        self._listeners: list[Listener] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._upstreams: dict[str, Upstream] = {}
-        self._shelves: dict[str, ToolRegistration] = {}
+        self._registrations: dict[str, ToolRegistration] = {}
         for spec in servers:
             upstream = Upstream(
-                spec, dial, identity, timeout=timeout, draw=draw, notice=partial(self._hear, spec.name), tell=tell
+                spec,
+                connect,
+                identity,
+                timeout=timeout,
+                jitter=jitter,
+                on_notification=partial(self._notified, spec.name),
+                emit=emit,
             )
-            shelf = upstream.keeper.shelf = ToolRegistration(
-                upstream, registry, pins, forget=forget, owner=partial(self._owner, spec), tell=tell
+            registration = ToolRegistration(
+                upstream, registry, pins, forget=forget, owner=partial(self._owner, spec), emit=emit
             )
-            self._upstreams[spec.name], self._shelves[spec.name] = upstream, shelf
+            upstream.supervisor.tools = registration
+            self._upstreams[spec.name] = upstream
+            self._registrations[spec.name] = registration
             _refuse_name(upstream)
             if upstream.state is not ServerState.OFF:
-                shelf.put_relays()
+                registration.add_relays()
 
     def start(self) -> None:
-        """Begin to connect to all of them; returns at once."""
-        kept = [each for each in self._upstreams.values() if each.state is not ServerState.OFF]
-        self._tasks = [asyncio.create_task(each.keeper.keep()) for each in kept]
-        if kept:
-            self._tasks.append(asyncio.create_task(self._watch()))
+        """Begin to connect to all servers; returns at once."""
+        used = [each for each in self._upstreams.values() if each.state is not ServerState.OFF]
+        self._tasks = [asyncio.create_task(each.supervisor.run()) for each in used]
+        if used:
+            self._tasks.append(asyncio.create_task(self._watch_pins()))
 
     async def settled(self, timeout: float | None = None) -> bool:
         """Whether, within this time, every server is connected or has failed once."""
@@ -78,7 +87,7 @@ class ServerPool:
         try:
             async with asyncio.timeout(timeout):
                 for each in upstreams:
-                    await each.keeper.settled()
+                    await each.supervisor.wait_settled()
         except TimeoutError:
             return False
         return True
@@ -107,10 +116,11 @@ class ServerPool:
 
     def status(self) -> list[ServerStatus]:
         owners: dict[str, str] = {}
-        return [self._status(each, self._shelves[each.name], owners) for each in self._upstreams.values()]
+        return [self._status(each, self._registrations[each.name], owners) for each in self._upstreams.values()]
 
-    def _status(self, upstream: Upstream, shelf: ToolRegistration, owners: dict[str, str]) -> ServerStatus:
-        spec, main = upstream.spec, upstream.keeper.main
+    def _status(self, upstream: Upstream, registration: ToolRegistration, owners: dict[str, str]) -> ServerStatus:
+        spec = upstream.spec
+        main = upstream.supervisor.main
         return ServerStatus(
             name=spec.name,
             kind=spec.kind,
@@ -119,96 +129,92 @@ class ServerPool:
             state=str(upstream.state),
             trusted=spec.trusted,
             era=upstream.era,
-            tools=len(shelf.names),
-            changed=tuple(shelf.changed),
+            tools=len(registration.names),
+            changed=tuple(registration.changed),
             problem=upstream.problem,
-            problems=(*shelf.problems, *_shadowed(upstream, owners)),
+            problems=(*registration.problems, *_shadowed(upstream, owners)),
             info={} if main is None else main.server_info,
         )
 
     def named_by(self, tool: str) -> Upstream | None:
-        """The server that a tool's name speaks of, whether or not it has such a tool: that of the longest prefix."""
+        """The server that a tool's name refers to, whether or not it has such a tool: that of the longest prefix."""
         bare = tool.removeprefix(f"mcp{SEPARATOR}")
-        return max(
-            (each for each in self._upstreams.values() if prefix_of(each.spec) and may_have(each.spec, bare)),
-            key=lambda each: len(prefix_of(each.spec)),
-            default=None,
-        )
+        named = [each for each in self._upstreams.values() if prefix_of(each.spec) and may_have(each.spec, bare)]
+        return max(named, key=lambda each: len(prefix_of(each.spec)), default=None)
 
     def _owner(self, spec: ServerSpec, tool: str) -> str | None:
         """The other server that a tool of this one would be taken for, by its name."""
-        speaking = self.named_by(tool)
-        return None if speaking is None or prefix_of(speaking.spec) == prefix_of(spec) else speaking.name
+        named = self.named_by(tool)
+        if named is None or prefix_of(named.spec) == prefix_of(spec):
+            return None
+        return named.name
 
     async def expected(self, tool: str, timeout: float) -> bool:
         """As `settled`, for the servers that could have a tool of this name."""
         return await self._wait([each for each in self._upstreams.values() if may_have(each.spec, tool)], timeout)
 
     async def expect(self, call: ToolCall) -> None:
-        """Wait, within the call's time, for a tool that is not there yet. Raises ToolError where its server is away."""
+        """Wait, within the call's timeout, for a tool that is not registered yet. Raises ToolError where its server is
+        unavailable."""
         if not isinstance(call.tool, str):
             return
-        speaking = self.named_by(call.tool)
-        possible = (each for each in self._upstreams.values() if may_have(each.spec, call.tool))
-        if waited := [each for each in possible if not each.is_settled]:
-            await self._wait(waited, call.timeout or self._timeout)
-        if speaking is not None and speaking.state is not ServerState.UP and call.tool not in self._registry:
-            raise ToolError(
-                ErrorCode.UPSTREAM,
-                f"the server {speaking.name!r} is not there: {speaking.problem or 'it has not answered yet'}",
-                suggestions=(f"toolreeve servers test {speaking.name}",),
-            )
+        named = self.named_by(call.tool)
+        possible = [each for each in self._upstreams.values() if may_have(each.spec, call.tool)]
+        connecting = [each for each in possible if not each.is_settled]
+        if connecting:
+            await self._wait(connecting, call.timeout or self._timeout)
+        if named is not None and named.state is not ServerState.UP and call.tool not in self._registry:
+            raise unavailable(named.name, named.problem or "it has not responded yet")
 
     async def resources(self) -> list[tuple[str, Any]]:
-        """Of all servers that are there, as they list them, each with its server's name."""
-        return await self._offers("resources")
+        """Of all connected servers, each with its server's name."""
+        return await self._list_items("resources")
 
     async def templates(self) -> list[tuple[str, Any]]:
-        return await self._offers("resourceTemplates")
+        return await self._list_items("resourceTemplates")
 
     async def prompts(self) -> list[tuple[str, Any]]:
-        return await self._offers("prompts")
+        return await self._list_items("prompts")
 
-    async def _offers(self, listed: Listed) -> list[tuple[str, Any]]:
-        asked = [each for each in self._upstreams.values() if each.state is ServerState.UP]
-        found = await asyncio.gather(*(_offers(each, listed) for each in asked))
-        return [(each.name, item) for each, items in zip(asked, found, strict=True) for item in items]
+    async def _list_items(self, listed: Listed) -> list[tuple[str, Any]]:
+        connected = [each for each in self._upstreams.values() if each.state is ServerState.UP]
+        found = await asyncio.gather(*(_list_items(each, listed) for each in connected))
+        return [(each.name, item) for each, items in zip(connected, found, strict=True) for item in items]
 
     def prefixes(self) -> Mapping[str, str]:
-        """What stands before the names of each server's tools."""
-        return {
-            each.name: prefix_of(each.spec) for each in self._upstreams.values() if each.state is not ServerState.OFF
-        }
+        """What precedes the names of each server's tools."""
+        used = [each for each in self._upstreams.values() if each.state is not ServerState.OFF]
+        return {each.name: prefix_of(each.spec) for each in used}
 
     def capabilities(self) -> Sequence[Mapping[str, Any]]:
-        """What each server that is there can do."""
+        """Of each connected server."""
         return [each.capabilities for each in self._upstreams.values() if each.state is ServerState.UP]
 
     async def set_log_level(self, level: str) -> None:
-        """How much all servers are to log from now on, also those that come later."""
-        await asyncio.gather(*(each.keeper.set_log_level(level) for each in self._upstreams.values()))
+        """The log level of all servers from now on, including those that connect later."""
+        await asyncio.gather(*(each.supervisor.set_log_level(level) for each in self._upstreams.values()))
 
     def roots_changed(self) -> None:
-        """The folders that a client works in are others now."""
+        """Notify the servers that a client's roots have changed."""
         for each in self._upstreams.values():
-            each.keeper.tell("notifications/roots/list_changed")
+            each.supervisor.notify("notifications/roots/list_changed")
 
-    def watch(self, heard: Heard) -> Callable[[], None]:
-        """Have a function called with what servers say unasked; what is returned ends that."""
-        self._listeners.append(heard)
-        return lambda: self._listeners.remove(heard)
+    def watch(self, listener: Listener) -> Callable[[], None]:
+        """Call `listener` with the servers' notifications; the returned function ends that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
 
-    def _hear(self, server: str, method: str, params: Mapping[str, Any]) -> None:
-        for heard in tuple(self._listeners):
-            heard(server, method, params)
+    def _notified(self, server: str, method: str, params: Mapping[str, Any]) -> None:
+        for listener in tuple(self._listeners):
+            listener(server, method, params)
 
-    async def _watch(self) -> None:
-        """Take up what a person accepts while we run."""
+    async def _watch_pins(self) -> None:
+        """Apply the changes that a person accepts while we run."""
         while True:
-            await asyncio.sleep(LOOK_EVERY)
-            for shelf in self._shelves.values():
+            await asyncio.sleep(PIN_CHECK_SECONDS)
+            for registration in self._registrations.values():
                 with contextlib.suppress(ToolError):  # the store cannot be read just now
-                    await shelf.look()
+                    await registration.apply_accepted()
 
     async def close(self) -> None:
         """End every session; when it returns, no server that we started runs any more."""
@@ -216,7 +222,7 @@ class ServerPool:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
-        await asyncio.gather(*(each.keeper.close() for each in self._upstreams.values()))
+        await asyncio.gather(*(each.supervisor.close() for each in self._upstreams.values()))
 
 
 def _refuse_name(upstream: Upstream) -> None:
@@ -225,18 +231,19 @@ def _refuse_name(upstream: Upstream) -> None:
         if upstream.spec.prefix:
             check_server(upstream.spec.prefix)
     except NameRefused as problem:
-        upstream.keeper.turn_off(str(problem))
+        upstream.supervisor.turn_off(str(problem))
 
 
 def _shadowed(upstream: Upstream, owners: dict[str, str]) -> Sequence[str]:
-    """Its resources that another server has as well: `owners` are those that were configured before, and answer."""
+    """Problems for its resources that a server configured earlier has as well; `owners` are those that answer."""
     if upstream.state is not ServerState.UP:
         return ()
-    told = []
-    for uri in upstream.uris():
-        if (owner := owners.setdefault(uri, upstream.name)) != upstream.name:
-            told.append(f"the resource {uri[:200]!a} is left out: that of {owner!r}, configured before it, is used")
-    return told[:MOST_PROBLEMS]
+    problems = []
+    for uri in upstream.resource_uris():
+        owner = owners.setdefault(uri, upstream.name)
+        if owner != upstream.name:
+            problems.append(f"the resource {uri[:200]!a} is left out: server {owner!r}, configured earlier, has it too")
+    return problems[:MAX_PROBLEMS]
 
 
 def prefix_of(spec: ServerSpec) -> str:
@@ -244,14 +251,14 @@ def prefix_of(spec: ServerSpec) -> str:
 
 
 def may_have(spec: ServerSpec, tool: str) -> bool:
-    """Whether a tool of this name, however it is spelled, could be one of this server."""
+    """Whether a tool of this name, in any spelling, could be one of this server."""
     prefix = prefix_of(spec)
     return not prefix or tool.removeprefix(f"mcp{SEPARATOR}").startswith(prefix + SEPARATOR)
 
 
-async def _offers(upstream: Upstream, listed: Listed) -> Sequence[Any]:
-    """A server that fails to list leaves the others' lists alone."""
+async def _list_items(upstream: Upstream, listed: Listed) -> Sequence[Any]:
+    """A server that fails to list does not affect the lists of the others."""
     try:
-        return [item for item in await upstream.offers(listed) if isinstance(item, dict)]
+        return [item for item in await upstream.list_items(listed) if isinstance(item, dict)]
     except (RemoteError, ServerUnavailable, TimeoutError):
         return ()

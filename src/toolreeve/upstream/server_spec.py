@@ -1,6 +1,6 @@
-"""Which servers are there, and what may each do? One `ServerSpec` per server, whoever configured it.
+"""`ServerSpec`: the configuration of one upstream server, from any source.
 
-A server is not trusted unless the user says so: what it tells about its own tools then lowers no danger.
+A server is not trusted unless the user says so: the hints of an untrusted server never lower the danger of its tools.
 """
 
 from collections.abc import Mapping
@@ -13,18 +13,17 @@ from toolreeve.core.danger import DangerLevel
 Kind = Literal["stdio", "http", "sse"]
 CONNECT_TIMEOUT = 30.0
 BEHIND = "BEHIND_TOOLREEVE"
-"""Set for every server that runs freely. One of our own programs that finds it starts no servers in its turn: behind
-whatever wrapper it was started, it might be one of them itself, and they would go on without end."""
+"""Environment variable of every server outside the sandbox. A `toolreeve mcp` that finds it starts no servers: it may
+be an upstream server itself, behind any wrapper, and would start itself without end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSpec:
     """One configured server, with every reference in its values resolved.
 
-    `place` is the command line or URL as it was written, without the values of variables and without what looks like a
-    secret: fit to be shown. `env` is what a stdio server is given besides the plain base, `secret_values` what must not
-    come back from it.
-    `allow` is None where every tool is offered. `prefix` stands before the names of its tools; "" for none.
+    `place` is the command line or URL as written, without the values of variables and without what looks like a secret:
+    safe to show. `env` is added to the base environment of a stdio server; `secret_values` are redacted from its
+    output. `allow` is None where every tool is offered. `prefix` precedes the names of its tools; "" for none.
     """
 
     name: str
@@ -51,16 +50,16 @@ class ServerSpec:
     secret_values: tuple[str, ...] = field(default=(), repr=False)
 
     def offers(self, tool: str) -> bool:
-        """Whether a tool, by the server's own name for it, is to be had at all; a deny wins."""
-        named = self.allow is None or _any(tool, self.allow)
-        return named and not _any(tool, self.deny)
+        """Whether a tool, by the server's own name for it, is offered; deny wins over allow."""
+        allowed = self.allow is None or _matches_any(tool, self.allow)
+        return allowed and not _matches_any(tool, self.deny)
 
     def danger_of(self, tool: str) -> DangerLevel | None:
-        """What the user says about a tool: its very name first, else the first pattern that fits."""
+        """The user's own level for a tool: by its exact name, else by the first pattern that matches."""
         if tool in self.danger:
             return self.danger[tool]
         return next((level for pattern, level in self.danger.items() if fnmatchcase(tool, pattern)), None)
 
 
-def _any(tool: str, patterns: tuple[str, ...]) -> bool:
+def _matches_any(tool: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatchcase(tool, pattern) for pattern in patterns)

@@ -1,4 +1,4 @@
-"""How is a server? What people and programs are told of it."""
+"""`ServerStatus`: the state of one server, for people and programs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerStatus:
-    """How a server is. `place` is where it leads, without secrets; `problem` is why it is not there."""
+    """`place` is its command line or URL, without secrets; `problem` is why it is not connected."""
 
     name: str
     source: str

@@ -45,7 +45,7 @@ def test_a_client_without_servers_is_left_as_it_is(shell: Shell, content: str) -
     [
         ({"command": "./here"}, "relative to wherever the client starts"),
         ({"command": "x", "sandboxEnabled": True}, "confined in the client's own way"),
-        ({"command": "x", "env": {"A": "${command:pick}"}}, "nothing that can be looked up"),
+        ({"command": "x", "env": {"A": "${command:pick}"}}, "not a valid reference"),
         ("x", "it is not a table"),
     ],
 )

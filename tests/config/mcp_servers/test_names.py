@@ -25,12 +25,12 @@ def test_names_are_made_fit_by_one_rule(given_name: str, name: str) -> None:
 @pytest.mark.parametrize(
     ("given_name", "problem"),
     [
-        ("g\u0456t", "look like others"),
-        ("git\u200b", "cannot be seen"),
-        ("\u202etig", "cannot be seen"),
-        ("ｇｉｔ", "look like others"),
-        ("git\n", "cannot be seen"),
-        ("a__b", "parts a server from its tools"),
+        ("g\u0456t", "lookalike"),
+        ("git\u200b", "invisible"),
+        ("\u202etig", "invisible"),
+        ("ｇｉｔ", "lookalike"),
+        ("git\n", "invisible"),
+        ("a__b", "separates servers from tools"),
         ("toolreeve_builtin", "reserved"),
         ("mcp", "reserved"),
         ("-mcp-", "reserved"),

@@ -89,7 +89,9 @@ def test_a_stdio_server_is_resolved_whole() -> None:
         ({"command": "x", "transport": "stdio"}, "stdio", None),
     ],
 )
-def test_the_transport_is_said_or_told_by_what_is_there(entry: dict[str, Any], kind: str, url: str | None) -> None:
+def test_the_transport_is_set_or_follows_from_command_and_url(
+    entry: dict[str, Any], kind: str, url: str | None
+) -> None:
     spec = one(entry)
 
     assert (spec.kind, spec.url) == (kind, url)
@@ -122,7 +124,7 @@ def test_large_timeouts_of_other_clients_are_milliseconds_and_ours_never(said: i
     assert one({"command": "c", "timeout": said}, own=own).timeout == seconds
 
 
-def test_the_words_of_codex_are_understood() -> None:
+def test_the_keys_of_codex_are_translated() -> None:
     entry = {
         "url": "https://a/mcp",
         "bearer_token_env_var": "TOKEN",
@@ -142,10 +144,10 @@ def test_the_words_of_codex_are_understood() -> None:
 
 @pytest.mark.parametrize("key", ["autoApprove", "alwaysAllow", "trust"])
 @pytest.mark.parametrize("own", [True, False])
-def test_what_skips_asking_elsewhere_allows_nothing_here_and_says_so(key: str, own: bool) -> None:
+def test_auto_approve_keys_of_other_clients_are_ignored_with_a_notice(key: str, own: bool) -> None:
     found = read({"mcpServers": {"x": {"command": "c", key: ["*"]}}}, own=own)
 
-    assert found.notices == [f"f.json: {key} of the server 'x' allows nothing here: only the policy does"]
+    assert found.notices == [f"f.json: {key} of the server 'x' is ignored: only the policy allows calls"]
     assert found.specs[0].trusted is False
     assert found.specs[0].danger == {}
 
@@ -156,7 +158,7 @@ def test_unknown_keys_are_noted_in_foreign_files_and_refused_in_ours() -> None:
     foreign = read({"mcpServers": {"x": entry}})
 
     assert len(foreign.specs) == 1
-    assert foreign.notices == ["f.json: comand of the server 'x' means nothing here"]
+    assert foreign.notices == ["f.json: comand of the server 'x' is not supported"]
     assert "mcpServers.x.comand: unknown key (did you mean 'command'?)" in refused(entry, own=True)
 
 
@@ -167,8 +169,8 @@ def test_unknown_keys_are_noted_in_foreign_files_and_refused_in_ours() -> None:
         ({"command": "c", "args": ["${NOT_SET}"]}, "mcpServers.x.args: the variable NOT_SET is not set"),
         ({"command": "c", "env": {"A": "${NOT_SET}"}}, "mcpServers.x.env.A: the variable NOT_SET is not set"),
         ({"url": "https://a/${NOT_SET}"}, "mcpServers.x.url: the variable NOT_SET is not set"),
-        ({"url": "https://a/", "headers": {"K": "${secret:NO}"}}, "mcpServers.x.headers.K: there is no secret NO"),
-        ({"command": "${input:key}"}, "mcpServers.x.command: ${input:key} would have to be typed in"),
+        ({"url": "https://a/", "headers": {"K": "${secret:NO}"}}, "mcpServers.x.headers.K: the secret NO is not set"),
+        ({"command": "${input:key}"}, "mcpServers.x.command: ${input:key} asks for input"),
         ({}, "has neither a command nor a url"),
         ({"command": "c", "url": "https://a/"}, "has both a command and a url"),
         ({"command": "c", "type": "http"}, "is 'http', which does not go with a command"),
@@ -177,19 +179,19 @@ def test_unknown_keys_are_noted_in_foreign_files_and_refused_in_ours() -> None:
         ({"command": ""}, "mcpServers.x.command"),
         ({"command": "c", "args": "--x"}, "expected array"),
         ({"command": "c", "env": {"A": 1}}, "expected string"),
-        ({"command": "c", "env": {"A=B": "1"}}, "cannot be the name of a variable"),
-        ({"command": "c\0d"}, "no program or server can be given"),
-        ({"command": "c", "args": ["\ud800"]}, "no program or server can be given"),
+        ({"command": "c", "env": {"A=B": "1"}}, "not a valid variable name"),
+        ({"command": "c\0d"}, "cannot be passed to a program or server"),
+        ({"command": "c", "args": ["\ud800"]}, "cannot be passed to a program or server"),
         ({"command": "c", "timeout": 0}, "mcpServers.x.timeout"),
         ({"command": "c", "timeout": float("nan")}, "mcpServers.x"),
-        ({"command": "c", "prefix": "a__b"}, "parts a server from its tools"),
+        ({"command": "c", "prefix": "a__b"}, "separates servers from tools"),
         ({"command": "c", "prefix": "mcp"}, "reserved"),
         ({"command": "c", "danger": "harmless"}, "mcpServers.x.danger"),
         ({"url": "ftp://a/"}, "is not an http or https URL"),
         ({"url": "https:///x"}, "is not an http or https URL"),
         ({"url": "http://[::1"}, "is not an http or https URL"),
-        ({"url": "https://a/", "headers": {"A": "b\r\nX: y"}}, "no header that can be sent"),
-        ({"url": "https://a/", "headers": {"A:": "b"}}, "no header that can be sent"),
+        ({"url": "https://a/", "headers": {"A": "b\r\nX: y"}}, "not a valid header"),
+        ({"url": "https://a/", "headers": {"A:": "b"}}, "not a valid header"),
         (None, "is not a table"),
         ("npx server", "is not a table"),
     ],
@@ -220,7 +222,7 @@ def test_we_are_not_our_own_upstream(entry: dict[str, Any]) -> None:
     assert found == Servers()
 
 
-def test_a_projects_file_cannot_praise_its_own_servers() -> None:
+def test_a_projects_file_cannot_trust_its_own_servers() -> None:
     found = read(
         {"mcpServers": {"x": {"command": "c", "trusted": True, "danger": {"*": "safe"}, "deny": ["y"]}}}, project=True
     )
@@ -262,11 +264,11 @@ def test_nothing_secret_is_shown_of_a_server() -> None:
     assert not any(word in repr(spec) for word in ("pass", "k3y", "s3cret"))
 
 
-def test_two_names_that_come_to_the_same_are_told_apart_by_a_problem() -> None:
+def test_two_names_that_normalise_to_the_same_are_a_problem() -> None:
     found = read({"mcpServers": {"a b": {"command": "one"}, "a-b": {"command": "two"}}})
 
     assert [spec.command for spec in found.specs] == ["one"]
-    assert "is called 'a-b' like the server of f.json" in str(found.problems[0])
+    assert "has the name 'a-b' of the server in f.json" in str(found.problems[0])
 
 
 def test_an_env_file_is_read_and_the_entry_wins_over_it(tmp_path: Path) -> None:

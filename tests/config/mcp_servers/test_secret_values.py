@@ -7,9 +7,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.upstream.place import light, tool
+from tests.upstream.server_tables import light, tool
 from tests.world import World
-from toolreeve.config.mcp_servers.secret_values import concealed, veiled
+from toolreeve.config.mcp_servers.secret_values import find_secrets, redact_arguments
 from toolreeve.record.audit import Filter
 
 KEY = "ghp_" + "a1B2" * 6
@@ -32,14 +32,16 @@ KEY = "ghp_" + "a1B2" * 6
     ],
 )
 def test_arguments_are_shown_without_what_looks_like_a_secret(args: list[str], shown: list[str]) -> None:
-    assert veiled(args) == shown
+    assert redact_arguments(args) == shown
 
 
 def test_secrets_are_found_in_every_part_of_an_entry_and_short_ones_are_left() -> None:
     env = {"API_TOKEN": "first-secret", "TOKEN_FILE": "/run/secret-file", "PASSWORD": "short", "PLAIN": f"is {KEY}"}
     headers = {"Authorization": "Bearer second-secret", "X-Trace": "harmless-value"}
 
-    found = concealed(["--password", "third-secret", "https://u:fourth-secret@a/"], env, headers, {"redirect_port": 1})
+    found = find_secrets(
+        ["--password", "third-secret", "https://u:fourth-secret@a/"], env, headers, {"redirect_port": 1}
+    )
 
     assert found == ("third-secret", "fourth-secret", "first-secret", KEY, "second-secret")
 
@@ -47,8 +49,8 @@ def test_secrets_are_found_in_every_part_of_an_entry_and_short_ones_are_left() -
 @given(st.lists(st.text(st.characters(), max_size=30), max_size=6))
 @example(["\ud800"])
 def test_any_arguments_can_be_shown(args: list[str]) -> None:
-    assert len(veiled(args)) == len(args)
-    assert all(isinstance(each, str) for each in concealed(args))
+    assert len(redact_arguments(args)) == len(args)
+    assert all(isinstance(each, str) for each in find_secrets(args))
 
 
 async def test_a_secret_that_was_written_into_an_entry_is_nowhere_to_be_read(
@@ -95,7 +97,7 @@ async def test_the_server_itself_is_given_what_was_written(world: World, tmp_pat
         {"url": "https://a/", "oauth": {"client_secret": ["1234567890"]}},
     ],
 )
-def test_what_is_wrong_with_an_entry_is_said_without_its_secrets(world: World, entry: dict[str, object]) -> None:
+def test_problems_of_an_entry_do_not_show_its_secrets(world: World, entry: dict[str, object]) -> None:
     with pytest.warns(UserWarning, match="mcp_servers.s") as told:
         problems = world.reeve(mcp_servers={"s": entry}).problems
 

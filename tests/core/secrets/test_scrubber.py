@@ -11,14 +11,14 @@ from toolreeve.core.secrets.scrubber import Scrubber
 SECRET = 'open"sesame/1234é'
 
 
-def test_a_secret_is_found_in_every_guise_and_nothing_else_is_touched() -> None:
+def test_a_secret_is_redacted_in_every_encoding_and_nothing_else_is() -> None:
     answer = {
         "content": [{"type": "text", "text": f"it is {SECRET}."}, {"data": base64.b64encode(SECRET.encode()).decode()}],
         SECRET: 1,
         "kept": ["sk-abcdefghijklmnopqrstuvwxyz0123456789", 3, None, {"password": "mine"}],
     }
 
-    cleaned = Scrubber([SECRET]).over(answer)
+    cleaned = Scrubber([SECRET]).message(answer)
 
     assert SECRET not in repr(cleaned)
     assert base64.b64encode(SECRET.encode()).decode() not in repr(cleaned)
@@ -29,18 +29,18 @@ def test_a_secret_is_found_in_every_guise_and_nothing_else_is_touched() -> None:
 def test_an_answer_without_secrets_is_the_same_object() -> None:
     answer = {"content": [{"type": "text", "text": "nothing"}]}
 
-    assert Scrubber([SECRET]).over(answer) is answer
-    assert Scrubber().over(answer) is answer
+    assert Scrubber([SECRET]).message(answer) is answer
+    assert Scrubber().message(answer) is answer
 
 
 def test_what_is_learnt_later_is_found_from_then_on() -> None:
     veil = Scrubber()
     veil.learn(["later-secret"])
 
-    assert veil.over({"a": "the later-secret"}) == {"a": "the [redacted]"}
+    assert veil.message({"a": "the later-secret"}) == {"a": "the [redacted]"}
 
 
-def test_of_what_is_renewed_again_and_again_the_latest_are_looked_for() -> None:
+def test_of_renewed_secrets_the_latest_are_redacted() -> None:
     veil = Scrubber([SECRET])
     for number in range(1000):
         veil.learn([f"token-{number:04}-x"])
@@ -53,7 +53,7 @@ def test_nothing_is_nested_so_deeply_that_a_secret_hides_in_it() -> None:
     for _ in range(900):
         said = {"more": [said]}
 
-    cleaned = Scrubber([SECRET]).over(said)
+    cleaned = Scrubber([SECRET]).message(said)
 
     found: Any = cleaned
     while isinstance(found, dict):

@@ -60,7 +60,7 @@ async def test_a_resource_that_two_servers_have_is_said_in_the_status_of_the_sec
         one, two = reeve.fleet.status()
 
     assert one.problems == ()
-    assert two.problems == ("the resource 'shared://book' is left out: that of 'one', configured before it, is used",)
+    assert two.problems == ("the resource 'shared://book' is left out: server 'one', configured earlier, has it too",)
 
 
 async def test_the_only_server_is_asked_for_what_it_did_not_list(world: World) -> None:

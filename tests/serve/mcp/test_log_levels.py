@@ -8,7 +8,7 @@ from mcp.client.client import Client
 
 from tests.serve.mcp.house import serving
 from tests.serve.mcp.room import Room, room
-from tests.upstream.place import light
+from tests.upstream.server_tables import light
 from tests.world import World
 from toolreeve.core.call import new_id
 from toolreeve.serve.mcp.connection import McpConnection

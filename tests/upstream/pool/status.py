@@ -1,4 +1,4 @@
-"""How one server of a runtime is doing."""
+"""The status of one server of a runtime."""
 
 from toolreeve import Toolreeve
 from toolreeve.upstream.status import ServerStatus

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.upstream.place import descendants, light
+from tests.upstream.server_tables import descendants, light
 from tests.world import World
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.upstream.place import light, tool
+from tests.upstream.server_tables import light, tool
 from tests.world import World
 from toolreeve import ErrorCode
 from toolreeve.core.danger import DangerLevel

@@ -4,8 +4,8 @@ import asyncio
 import json
 from pathlib import Path
 
-from tests.upstream.place import from_file, light, tool
 from tests.upstream.pool.status import of
+from tests.upstream.server_tables import from_file, light, tool
 from tests.world import World
 
 
@@ -16,10 +16,10 @@ async def test_a_list_in_pages_is_read_to_its_end(world: World) -> None:
         assert of(reeve, "s").tools == 25
 
 
-async def test_a_list_that_goes_round_in_circles_is_given_up(world: World) -> None:
+async def test_a_list_that_repeats_a_cursor_is_given_up(world: World) -> None:
     async with world.reeve(mcp_servers={"s": light({"circle": True}), "ok": light()}) as reeve:
         assert (of(reeve, "s").state, of(reeve, "ok").state) == ("failed", "up")
-        assert "circles" in of(reeve, "s").problem
+        assert "repeats a cursor" in of(reeve, "s").problem
 
 
 async def test_more_tools_than_anyone_needs_are_refused(world: World, tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ async def test_a_changed_list_changes_the_registry_by_its_differences(world: Wor
         assert reeve.tools.get("s__kept") is kept
 
 
-async def test_a_server_that_always_has_news_holds_up_nobody(world: World) -> None:
+async def test_a_server_whose_list_always_changes_blocks_no_call(world: World) -> None:
     noisy = light(
         {"noisy": True, "tools": [tool("echo"), *(tool(f"t{number}") for number in range(200))]}, danger="safe"
     )

@@ -1,7 +1,7 @@
 """Under which names tools are there, and which are left out."""
 
-from tests.upstream.place import light, tool
 from tests.upstream.pool.status import of
+from tests.upstream.server_tables import light, tool
 from tests.world import World
 from toolreeve import ErrorCode
 
@@ -17,7 +17,7 @@ async def test_a_server_without_a_prefix_cannot_offer_a_tool_under_another_serve
             "git__status": "git",
             "own__one": "bare",
         }
-        assert "would be a name of the server 'git'" in of(reeve, "bare").problems[0]
+        assert "would refer to the server 'git'" in of(reeve, "bare").problems[0]
 
 
 async def test_only_what_is_allowed_and_not_denied_is_there(world: World) -> None:
@@ -32,7 +32,7 @@ async def test_only_what_is_allowed_and_not_denied_is_there(world: World) -> Non
     assert denied.error.code is ErrorCode.TOOL_NOT_FOUND
 
 
-async def test_of_two_tools_with_one_name_the_first_stays_and_the_other_is_told_of(world: World) -> None:
+async def test_of_two_tools_with_one_name_the_first_stays_and_the_other_is_reported(world: World) -> None:
     twice = {"tools": [tool("a b"), tool("a_b", description="another")]}
     servers = {
         "s": light(twice),
@@ -45,7 +45,7 @@ async def test_of_two_tools_with_one_name_the_first_stays_and_the_other_is_told_
         assert any("two tools are called 'read_file'" in problem for problem in both)
         assert any("another spelling of 'bash'" in problem for problem in both)
         assert reeve.tools.resolve("read_file").spec.server is None
-        assert any("'s__a_b' would be a name of the server 's'" in problem for problem in both)
+        assert any("'s__a_b' would refer to the server 's'" in problem for problem in both)
 
 
 async def test_names_that_look_alike_are_left_out(world: World) -> None:

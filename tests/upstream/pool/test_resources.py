@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from tests.upstream.people import Person
-from tests.upstream.place import light
+from tests.upstream.callers import ScriptedCaller
+from tests.upstream.server_tables import light
 from tests.world import World
 from toolreeve import ErrorCode, PermissionMode, PermissionRule
 from toolreeve.config import Policy
@@ -11,7 +11,7 @@ from toolreeve.core.call import ToolCall
 
 
 def reading(uri: str) -> ToolCall:
-    return ToolCall(tool="s__resources/read", args={"uri": uri}, peer=Person())
+    return ToolCall(tool="s__resources/read", args={"uri": uri}, peer=ScriptedCaller())
 
 
 def library(**more: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import os
 import sys
 from pathlib import Path
 
-from tests.upstream.place import light
+from tests.upstream.server_tables import light
 from tests.world import World
 from toolreeve import ErrorCode
 from toolreeve.core.call import ToolCall

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from tests.upstream.place import light, tool
 from tests.upstream.pool.status import of
+from tests.upstream.server_tables import light, tool
 from tests.world import World
 from toolreeve import ErrorCode, ToolreeveError
 from toolreeve.core.events import Event
@@ -31,7 +31,7 @@ async def test_one_bad_server_and_one_bad_tool_stop_nothing_else(world: World) -
         assert "No such file" in of(reeve, "three").problem
 
 
-async def test_a_server_that_never_answers_fails_within_its_time_and_says_its_last_words(world: World) -> None:
+async def test_a_server_that_never_responds_fails_within_its_timeout_with_its_last_output(world: World) -> None:
     script = "import sys, time; print('thinking hard', file=sys.stderr, flush=True); time.sleep(60)"
     server = {"command": sys.executable, "args": ["-c", script], "connect_timeout": 0.7}
 
@@ -45,7 +45,7 @@ async def test_a_server_that_never_answers_fails_within_its_time_and_says_its_la
     assert "thinking hard" in result.error.message
 
 
-async def test_a_bad_table_in_code_is_told_of_and_the_others_work(world: World) -> None:
+async def test_a_bad_table_in_code_is_reported_and_the_others_work(world: World) -> None:
     async with world.reeve(mcp_servers={"good": light(), "bad": {"comand": "x"}}) as reeve:
         assert reeve.fleet.names == ("good",)
         assert "bad" in str(reeve.problems[0])
@@ -62,7 +62,7 @@ async def test_without_servers_nothing_is_different(world: World) -> None:
         assert (await reeve.call("nobody__knows")).error is not None
 
 
-async def test_servers_that_come_and_go_are_told_of(world: World) -> None:
+async def test_servers_that_come_and_go_emit_events(world: World) -> None:
     told: list[tuple[str, str]] = []
 
     def listen(event: Event) -> None:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp.shared import inbound
 
-from toolreeve.upstream.session.header_params import WrongMark, read_marks
-from toolreeve.upstream.session.request_headers import Router, encode, wrong_mark
+from toolreeve.upstream.session.header_params import InvalidHeaderParam, read_header_params
+from toolreeve.upstream.session.request_headers import RequestHeaders, encode, header_params_problem
 
 SCHEMA = {
     "type": "object",
@@ -29,11 +29,11 @@ def test_a_value_survives_as_the_official_library_reads_it(value: str) -> None:
     assert encode(value).isprintable()
 
 
-def test_arguments_are_repeated_where_the_schema_marks_them() -> None:
+def test_header_params_are_repeated_in_headers() -> None:
     arguments = {"region": " east", "count": 3, "deep": {"flag": True}, "other": 1}
     params = {"name": "work", "arguments": arguments}
 
-    headers = Router().headers("2026-07-28", "tools/call", params, {"work": SCHEMA})
+    headers = RequestHeaders().build("2026-07-28", "tools/call", params, {"work": SCHEMA})
 
     assert headers == {
         "mcp-protocol-version": "2026-07-28",
@@ -50,24 +50,26 @@ def test_arguments_are_repeated_where_the_schema_marks_them() -> None:
 def test_what_is_not_there_or_no_plain_value_has_no_header(arguments: Any) -> None:
     params = {"name": "work", "arguments": arguments}
 
-    headers = Router().headers("2026-07-28", "tools/call", params, {"work": SCHEMA})
+    headers = RequestHeaders().build("2026-07-28", "tools/call", params, {"work": SCHEMA})
 
     assert not [name for name in headers if name.startswith("Mcp-Param-")]
 
 
 def test_a_schema_that_changed_is_read_anew() -> None:
-    router, params = Router(), {"name": "work", "arguments": {"a": "1"}}
+    headers_of, params = RequestHeaders(), {"name": "work", "arguments": {"a": "1"}}
 
     def names(mark: str) -> set[str]:
         schema = {"properties": {"a": {"type": "string", "x-mcp-header": mark}}}
-        return set(router.headers("2026-07-28", "tools/call", params, {"work": schema}))
+        return set(headers_of.build("2026-07-28", "tools/call", params, {"work": schema}))
 
     assert "Mcp-Param-One" in names("One")
     assert "Mcp-Param-Two" in names("Two")
 
 
-def test_the_older_era_has_one_header() -> None:
-    assert Router().headers("2025-06-18", "tools/call", {"name": "x"}, {}) == {"mcp-protocol-version": "2025-06-18"}
+def test_the_legacy_era_has_one_header() -> None:
+    assert RequestHeaders().build("2025-06-18", "tools/call", {"name": "x"}, {}) == {
+        "mcp-protocol-version": "2025-06-18"
+    }
 
 
 @pytest.mark.parametrize(
@@ -87,11 +89,11 @@ def test_the_older_era_has_one_header() -> None:
         {"properties": {n: {"type": "string", "x-mcp-header": h} for n, h in {"a": "Same", "b": "same"}.items()}},
     ],
 )
-def test_a_mark_that_two_sides_could_read_differently_is_refused(schema: Any) -> None:
-    assert wrong_mark(schema) is not None
+def test_an_ambiguous_header_param_is_refused(schema: Any) -> None:
+    assert header_params_problem(schema) is not None
     assert inbound.find_invalid_x_mcp_header(schema) is not None
     params = {"name": "work", "arguments": {"a": "x", "b": "x"}}
-    headers = Router().headers("2026-07-28", "tools/call", params, {"work": schema})
+    headers = RequestHeaders().build("2026-07-28", "tools/call", params, {"work": schema})
     assert not [name for name in headers if name.startswith("Mcp-Param-")]
 
 
@@ -104,12 +106,12 @@ schemas = st.recursive(
 
 
 @given(schema=schemas)
-def test_marks_are_the_ones_that_the_official_library_finds(schema: Any) -> None:
+def test_header_params_are_the_ones_that_the_official_library_finds(schema: Any) -> None:
     if inbound.find_invalid_x_mcp_header(schema) is None:
-        assert read_marks(schema) == inbound.x_mcp_header_map(schema)
+        assert read_header_params(schema) == inbound.x_mcp_header_map(schema)
     else:
-        with pytest.raises(WrongMark):
-            read_marks(schema)
+        with pytest.raises(InvalidHeaderParam):
+            read_header_params(schema)
 
 
 def test_a_schema_of_any_depth_is_read() -> None:
@@ -117,4 +119,4 @@ def test_a_schema_of_any_depth_is_read() -> None:
     for _ in range(20_000):
         schema = {"items": schema}
 
-    assert read_marks(schema) == {}
+    assert read_header_params(schema) == {}

@@ -1,26 +1,26 @@
-"""Whom a server's question is put to, and that it is never put to somebody else."""
+"""Which caller gets a server's request, and that no other does."""
 
 import asyncio
 
 import pytest
 
-from tests.upstream.people import Person
-from tests.upstream.scripted import Scripted, opened
-from tests.upstream.session.talking import ELICITS, accept, asking, calling
+from tests.upstream.callers import ScriptedCaller
+from tests.upstream.scripted_transport import ScriptedTransport, opened
+from tests.upstream.session.messages import ELICITS, accept, server_request, start_call
 from toolreeve.core.peer import Era
 
 
-async def test_a_question_is_never_put_to_somebody_else() -> None:
-    line = Scripted()
-    session = await opened(line)
-    one = Person("one", capabilities=ELICITS, answer=accept)
-    two = Person("two", capabilities=ELICITS, answer=accept)
-    calls = [calling(session, one), calling(session, two)]
-    await line.next()
-    await line.next()
+async def test_a_question_never_goes_to_another_caller() -> None:
+    transport = ScriptedTransport()
+    session = await opened(transport)
+    one = ScriptedCaller("one", capabilities=ELICITS, answer=accept)
+    two = ScriptedCaller("two", capabilities=ELICITS, answer=accept)
+    calls = [start_call(session, one), start_call(session, two)]
+    await transport.next()
+    await transport.next()
 
-    line.say(asking())
-    answer = await line.next()
+    transport.say(server_request())
+    answer = await transport.next()
 
     assert answer["error"]["code"] == -32603
     assert "several callers" in answer["error"]["message"]
@@ -29,62 +29,62 @@ async def test_a_question_is_never_put_to_somebody_else() -> None:
     await asyncio.wait(calls)
 
 
-async def test_a_question_while_a_call_without_a_caller_runs_is_put_to_nobody() -> None:
-    line = Scripted()
-    session = await opened(line)
-    one = Person("one", capabilities=ELICITS, answer=accept)
-    calls = [calling(session, one), calling(session)]
-    await line.next()
-    await line.next()
+async def test_a_question_during_a_call_without_a_peer_is_answered_here() -> None:
+    transport = ScriptedTransport()
+    session = await opened(transport)
+    one = ScriptedCaller("one", capabilities=ELICITS, answer=accept)
+    calls = [start_call(session, one), start_call(session)]
+    await transport.next()
+    await transport.next()
 
-    line.say(asking())
+    transport.say(server_request())
 
-    assert "error" in await line.next()
+    assert "error" in await transport.next()
     assert one.asked == []
     await session.close()
     await asyncio.wait(calls)
 
 
 async def test_two_calls_of_one_client_have_one_person_behind_them() -> None:
-    line = Scripted()
-    session = await opened(line)
-    person = Person("one", capabilities=ELICITS, answer=accept)
-    calls = [calling(session, person), calling(session, person)]
-    await line.next()
-    await line.next()
+    transport = ScriptedTransport()
+    session = await opened(transport)
+    person = ScriptedCaller("one", capabilities=ELICITS, answer=accept)
+    calls = [start_call(session, person), start_call(session, person)]
+    await transport.next()
+    await transport.next()
 
-    line.say(asking("q-1"))
+    transport.say(server_request("q-1"))
 
-    assert await line.next() == {"jsonrpc": "2.0", "id": "q-1", "result": {"action": "accept", "content": {}}}
+    assert await transport.next() == {"jsonrpc": "2.0", "id": "q-1", "result": {"action": "accept", "content": {}}}
     await session.close()
     await asyncio.wait(calls)
 
 
 async def test_a_request_that_only_lists_does_not_make_a_question_ambiguous() -> None:
-    line = Scripted()
-    session = await opened(line)
-    person = Person("one", capabilities=ELICITS, answer=accept)
-    call = calling(session, person)
+    transport = ScriptedTransport()
+    session = await opened(transport)
+    person = ScriptedCaller("one", capabilities=ELICITS, answer=accept)
+    call = start_call(session, person)
     listing = asyncio.ensure_future(session.request("tools/list", {}))
-    await line.next()
-    await line.next()
+    await transport.next()
+    await transport.next()
 
-    line.say(asking())
+    transport.say(server_request())
 
-    assert (await line.next())["result"]["action"] == "accept"
+    assert (await transport.next())["result"]["action"] == "accept"
     await session.close()
     await asyncio.wait({call, listing})
 
 
-async def test_a_question_out_of_the_blue_is_answered_for_nobody() -> None:
-    line = Scripted()
-    await opened(line, roots=({"uri": "file:///ours"},))
+async def test_a_question_without_a_pending_call_is_answered_here() -> None:
+    transport = ScriptedTransport()
+    await opened(transport, roots=({"uri": "file:///ours"},))
 
     for number, method in enumerate(
         ("elicitation/create", "roots/list", "sampling/createMessage", "ping", "odd/thing")
     ):
-        line.say(asking(number, method))
-    answers = [await line.next() for _ in range(5)]
+        transport.say(server_request(number, method))
+    answers = [await transport.next() for _ in range(5)]
 
     assert [answer.get("result") for answer in answers] == [
         {"action": "cancel"},
@@ -98,31 +98,34 @@ async def test_a_question_out_of_the_blue_is_answered_for_nobody() -> None:
 
 @pytest.mark.parametrize(
     "caller",
-    [Person(era=Era.MODERN, capabilities=ELICITS, answer=accept), Person(capabilities={"sampling": {}}, answer=accept)],
+    [
+        ScriptedCaller(era=Era.MODERN, capabilities=ELICITS, answer=accept),
+        ScriptedCaller(capabilities={"sampling": {}}, answer=accept),
+    ],
     ids=["of the newer era", "without the capability"],
 )
-async def test_a_caller_that_cannot_be_asked_is_not(caller: Person) -> None:
-    line = Scripted()
-    session = await opened(line)
-    call = calling(session, caller)
-    await line.next()
+async def test_a_caller_that_cannot_be_asked_is_not(caller: ScriptedCaller) -> None:
+    transport = ScriptedTransport()
+    session = await opened(transport)
+    call = start_call(session, caller)
+    await transport.next()
 
-    line.say(asking())
+    transport.say(server_request())
 
-    assert (await line.next())["result"] == {"action": "cancel"}
+    assert (await transport.next())["result"] == {"action": "cancel"}
     assert caller.asked == []
     await session.close()
     await asyncio.wait({call})
 
 
 async def test_an_error_of_the_caller_is_handed_on() -> None:
-    line = Scripted()
-    session = await opened(line)
-    call = calling(session, Person(capabilities=ELICITS))
-    await line.next()
+    transport = ScriptedTransport()
+    session = await opened(transport)
+    call = start_call(session, ScriptedCaller(capabilities=ELICITS))
+    await transport.next()
 
-    line.say(asking())
+    transport.say(server_request())
 
-    assert (await line.next())["error"] == {"code": -1, "message": "nobody answers"}
+    assert (await transport.next())["error"] == {"code": -1, "message": "nobody answers"}
     await session.close()
     await asyncio.wait({call})

@@ -1,4 +1,4 @@
-"""Which definitions of tools can be used, and which only do harm?"""
+"""Valid and invalid tool definitions."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolreeve.core.errors import ToolError
-from toolreeve.upstream.tools.definition import Unusable, check, input_of, output_of
+from toolreeve.upstream.tools.definition import InvalidDefinition, check, input_of, output_of
 
 
 def defined(**fields: Any) -> dict[str, Any]:
@@ -38,8 +38,8 @@ def laughing(levels: int, reference: str = "#/$defs/d{}", mark: str = "") -> dic
         defined(description="x" * (1 << 20)),
     ],
 )
-def test_what_is_no_definition_is_refused(definition: Any) -> None:
-    with pytest.raises(Unusable):
+def test_an_invalid_definition_is_refused(definition: Any) -> None:
+    with pytest.raises(InvalidDefinition):
         check(definition)
 
 
@@ -58,7 +58,7 @@ def test_what_is_no_definition_is_refused(definition: Any) -> None:
     ],
 )
 def test_a_schema_that_cannot_be_checked_here_is_refused(schema: Any) -> None:
-    with pytest.raises(Unusable):
+    with pytest.raises(InvalidDefinition):
         input_of(defined(inputSchema=schema))
 
 
@@ -73,7 +73,7 @@ def test_a_schema_that_cannot_be_checked_here_is_refused(schema: Any) -> None:
     ],
 )
 def test_a_schema_that_grows_without_bound_when_it_is_checked_is_refused(schema: Any) -> None:
-    with pytest.raises(Unusable, match=r"costly|complete|usable"):
+    with pytest.raises(InvalidDefinition, match=r"costly|complete|usable"):
         input_of(defined(inputSchema=schema))
 
 
@@ -82,7 +82,7 @@ def test_a_schema_nested_without_end_is_refused() -> None:
     for _ in range(3000):
         schema = {"type": "object", "properties": {"x": schema}}
 
-    with pytest.raises(Unusable):
+    with pytest.raises(InvalidDefinition):
         check(defined(inputSchema=schema))
 
 
@@ -136,5 +136,5 @@ def test_whatever_a_server_lists_is_usable_or_refused(candidate: Any) -> None:
     try:
         input_of(check(candidate))
         input_of({"inputSchema": candidate})
-    except Unusable:
+    except InvalidDefinition:
         return

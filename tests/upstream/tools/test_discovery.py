@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.upstream.place import light, tool
+from tests.upstream.server_tables import light, tool
 from tests.upstream.servers.light import OWN
 from tests.world import World
 from toolreeve import Toolreeve

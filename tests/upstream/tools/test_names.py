@@ -1,10 +1,10 @@
-"""Which names do the tools of servers get, and which are refused?"""
+"""Names of upstream tools."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolreeve.upstream.tools.names import LONGEST, NameRefused, check_server, relay_name, tool_name
+from toolreeve.upstream.tools.names import MAX_LENGTH, NameRefused, check_server, relay_name, tool_name
 
 
 def test_a_tool_is_called_after_its_server() -> None:
@@ -24,7 +24,7 @@ def test_a_long_name_is_cut_and_ends_in_a_hash_of_the_whole() -> None:
 
     assert one != other
     assert one.startswith("git__aaa")
-    assert len(one) == len(other) == LONGEST
+    assert len(one) == len(other) == MAX_LENGTH
 
 
 @pytest.mark.parametrize(
@@ -52,6 +52,6 @@ def test_every_name_is_refused_or_short_and_plain(prefix: str, tool: str) -> Non
         name = tool_name(prefix, tool)
     except NameRefused:
         return
-    assert 0 < len(name) <= LONGEST
+    assert 0 < len(name) <= MAX_LENGTH
     assert name == tool_name(prefix, tool)
     assert all(character.isascii() and (character.isalnum() or character in "_.-") for character in name)

@@ -18,7 +18,7 @@ from toolreeve.sandbox.layout import Layout
 from toolreeve.sandbox.sandbox import Sandbox
 from toolreeve.sandbox.tiers import Strictness
 from toolreeve.upstream.session.session import UpstreamSession
-from toolreeve.upstream.transports.sandboxed import SandboxPlace, read_grant
+from toolreeve.upstream.transports.sandboxed import SandboxPlacement, read_grant
 from toolreeve.upstream.transports.stdio import StdioTransport
 from toolreeve.upstream.transports.transport import ServerUnavailable
 
@@ -38,7 +38,7 @@ for line in sys.stdin:
     asked = json.loads(line)
     if "id" not in asked:
         continue
-    result = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "enclosed"}}
+    result = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "sandboxed_session"}}
     if asked["method"] == "tools/call":
         subprocess.Popen(["sleep", sys.argv[1]], start_new_session=True)
         result = {
@@ -66,10 +66,12 @@ async def sandbox(workspace: Path) -> AsyncIterator[Sandbox]:
     await sandbox.close()
 
 
-def enclosed(sandbox: Sandbox | None, workspace: Path, *argv: str, **table: Any) -> UpstreamSession:
-    place = SandboxPlace(grant=read_grant(table), workspace=str(workspace), enclosure=sandbox)
-    line = StdioTransport(argv or [sys.executable, "-S", "-c", SERVER, LONG], environment={"TOKEN": "x"}, place=place)
-    return UpstreamSession(line, client_info={})
+def sandboxed_session(sandbox: Sandbox | None, workspace: Path, *argv: str, **table: Any) -> UpstreamSession:
+    placement = SandboxPlacement(grant=read_grant(table), workspace=str(workspace), sandbox=sandbox)
+    transport = StdioTransport(
+        argv or [sys.executable, "-S", "-c", SERVER, LONG], environment={"TOKEN": "x"}, placement=placement
+    )
+    return UpstreamSession(transport, client_info={})
 
 
 def sleepers() -> list[int]:
@@ -96,7 +98,7 @@ async def test_a_server_in_the_sandbox_answers_and_reaches_nothing_else(sandbox:
     (workspace.parent / "secret").write_text("ours")
     listener = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
     port = listener.sockets[0].getsockname()[1]
-    session = enclosed(sandbox, workspace)
+    session = sandboxed_session(sandbox, workspace)
     await session.open(Era.LEGACY, PATIENCE)
 
     found = await session.request("tools/call", {"home": str(workspace.parent), "port": port}, timeout=PATIENCE)
@@ -114,7 +116,7 @@ async def test_a_server_in_the_sandbox_answers_and_reaches_nothing_else(sandbox:
 
 
 async def test_a_server_does_not_take_the_place_of_a_command(sandbox: Sandbox, workspace: Path) -> None:
-    sessions = [enclosed(sandbox, workspace) for _ in range(3)]
+    sessions = [sandboxed_session(sandbox, workspace) for _ in range(3)]
     await asyncio.gather(*(session.open(Era.LEGACY, PATIENCE) for session in sessions))
 
     ended = await sandbox.run(ProcessRequest(argv=("echo", "hello"), directory=str(workspace)))
@@ -126,7 +128,7 @@ async def test_a_server_does_not_take_the_place_of_a_command(sandbox: Sandbox, w
 async def test_a_server_in_the_sandbox_that_does_not_end_is_ended(sandbox: Sandbox, workspace: Path) -> None:
     greeting = json.dumps({"id": 1, "result": {"protocolVersion": "2025-11-25"}})
     stubborn = "trap '' TERM; read x; echo \"$1\"; while :; do sleep $2; done"
-    session = enclosed(sandbox, workspace, "sh", "-c", stubborn, "sh", greeting, LONG)
+    session = sandboxed_session(sandbox, workspace, "sh", "-c", stubborn, "sh", greeting, LONG)
     await session.open(Era.LEGACY, PATIENCE)
 
     await session.close()
@@ -135,7 +137,7 @@ async def test_a_server_in_the_sandbox_that_does_not_end_is_ended(sandbox: Sandb
 
 
 async def test_a_server_that_outlives_its_sandbox_is_lost(sandbox: Sandbox, workspace: Path) -> None:
-    session = enclosed(sandbox, workspace)
+    session = sandboxed_session(sandbox, workspace)
     await session.open(Era.LEGACY, PATIENCE)
 
     await sandbox.close()
@@ -146,7 +148,7 @@ async def test_a_server_that_outlives_its_sandbox_is_lost(sandbox: Sandbox, work
 
 async def test_a_server_that_uses_too_much_memory_is_ended(sandbox: Sandbox, workspace: Path) -> None:
     greedy = "import time\ninput()\nx = bytearray(400 << 20)\ntime.sleep(60)"
-    session = enclosed(sandbox, workspace, sys.executable, "-S", "-c", greedy, max_memory_mb=100)
+    session = sandboxed_session(sandbox, workspace, sys.executable, "-S", "-c", greedy, max_memory_mb=100)
 
     with pytest.raises(ServerUnavailable, match=r"it was stopped|it was ended|it ended|MemoryError"):
         await session.open(Era.LEGACY, PATIENCE)
@@ -154,19 +156,19 @@ async def test_a_server_that_uses_too_much_memory_is_ended(sandbox: Sandbox, wor
 
 async def test_a_program_that_is_not_there_says_so(sandbox: Sandbox, workspace: Path) -> None:
     with pytest.raises(ServerUnavailable, match="it cannot be started: No such file or directory"):
-        await enclosed(sandbox, workspace, "no-such-program").open(Era.LEGACY, PATIENCE)
+        await sandboxed_session(sandbox, workspace, "no-such-program").open(Era.LEGACY, PATIENCE)
 
 
-async def test_a_server_never_starts_in_the_open_where_it_cannot_be_enclosed(workspace: Path) -> None:
-    with pytest.raises(ServerUnavailable, match="cannot hold a server"):
-        await enclosed(None, workspace, "sh", "-c", f"touch {workspace}/started").open(Era.LEGACY, PATIENCE)
+async def test_a_server_never_starts_outside_where_it_cannot_be_sandboxed(workspace: Path) -> None:
+    with pytest.raises(ServerUnavailable, match="cannot run servers"):
+        await sandboxed_session(None, workspace, "sh", "-c", f"touch {workspace}/started").open(Era.LEGACY, PATIENCE)
 
     assert list(workspace.iterdir()) == []
 
 
 async def test_descriptors_are_let_go_of_with_the_server(sandbox: Sandbox, workspace: Path) -> None:
     async def once() -> None:
-        session = enclosed(sandbox, workspace)
+        session = sandboxed_session(sandbox, workspace)
         await session.open(Era.LEGACY, PATIENCE)
         await session.close()
 
@@ -181,7 +183,7 @@ async def test_descriptors_are_let_go_of_with_the_server(sandbox: Sandbox, works
 @pytest.mark.parametrize(
     ("table", "problem"),
     [
-        ({"netwrok": "none"}, "sandbox.netwrok is not known"),
+        ({"netwrok": "none"}, "sandbox.netwrok is unknown"),
         ({"network": "all"}, "sandbox.network is 'all'"),
         ({"allowed_paths": "/etc"}, "sandbox.allowed_paths must be a list"),
         ({"allowed_paths": [1]}, "sandbox.allowed_paths must be a list"),

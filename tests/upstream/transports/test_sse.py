@@ -14,13 +14,14 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 
 from tests.network import Answer, Received, listening, web_server
-from tests.upstream.people import Person
+from tests.upstream.callers import ScriptedCaller
+from tests.upstream.http_servers import by_hand, chunk, head, listening_on, open_session, request, served, transport_to
 from tests.upstream.servers import official
-from tests.upstream.webs import by_hand, chunk, conversation, head, line_to, listening_on, request, served
 from tests.world import World
 from toolreeve.core.peer import Era
+from toolreeve.rpc.framing import MAX_MESSAGE
 from toolreeve.upstream.session.session import UpstreamSession
-from toolreeve.upstream.transports.transport import MAX_MESSAGE, ServerUnavailable
+from toolreeve.upstream.transports.transport import ServerUnavailable
 
 
 def application() -> Starlette:
@@ -45,8 +46,8 @@ async def test_a_server_is_called_and_asks_back(origin: str, tmp_path: Path) -> 
     async def blue(_: str, __: Any) -> dict[str, Any]:
         return {"action": "accept", "content": {"colour": "blue"}}
 
-    person = Person(capabilities={"elicitation": {"form": {}}}, answer=blue, wants_progress=True)
-    async with conversation(line_to(f"{origin}/sse", tmp_path, "sse"), Era.LEGACY) as session:
+    person = ScriptedCaller(capabilities={"elicitation": {"form": {}}}, answer=blue, wants_progress=True)
+    async with open_session(transport_to(f"{origin}/sse", tmp_path, "sse"), Era.LEGACY) as session:
         picture = await session.request("tools/call", {"name": "picture", "arguments": {}})
         await session.request("tools/call", {"name": "steps", "arguments": {}}, peer=person)
         asked = await session.request("tools/call", {"name": "ask", "arguments": {}}, peer=person)
@@ -57,14 +58,14 @@ async def test_a_server_is_called_and_asks_back(origin: str, tmp_path: Path) -> 
 
 
 async def test_many_calls_at_once_each_get_their_own_answer(origin: str, tmp_path: Path) -> None:
-    async with conversation(line_to(f"{origin}/sse", tmp_path, "sse"), Era.LEGACY) as session:
+    async with open_session(transport_to(f"{origin}/sse", tmp_path, "sse"), Era.LEGACY) as session:
         calls = [session.request("tools/call", {"name": "echo", "arguments": {"text": str(n)}}) for n in range(30)]
         answers = await asyncio.gather(*calls)
 
     assert [answer["content"][0]["text"] for answer in answers] == [str(n) for n in range(30)]
 
 
-async def test_a_url_that_does_not_say_so_is_spoken_to_in_the_older_way(origin: str, world: World) -> None:
+async def test_a_url_that_is_not_streamable_http_falls_back_to_sse(origin: str, world: World) -> None:
     async with world.reeve(mcp_servers={"old": {"url": f"{origin}/sse", "danger": "safe"}}) as reeve:
         answer = await reeve.call("old__echo", text="hello")
         [status] = reeve.fleet.status()
@@ -72,7 +73,7 @@ async def test_a_url_that_does_not_say_so_is_spoken_to_in_the_older_way(origin: 
     assert (status.state, answer.output) == ("up", "hello")
 
 
-async def test_what_speaks_in_neither_way_is_told_of_once(world: World) -> None:
+async def test_a_url_with_neither_transport_reports_one_problem(world: World) -> None:
     nothing = Answer(status=404, body=b"nothing here", headers={"content-type": "text/plain"})
     async with (
         web_server(lambda _: nothing) as server,
@@ -80,20 +81,20 @@ async def test_what_speaks_in_neither_way_is_told_of_once(world: World) -> None:
     ):
         [status] = reeve.fleet.status()
 
-    assert status.problem == "the server refused to begin: the server answered with HTTP 404: nothing here"
+    assert status.problem == "the server refused the handshake: the server responded with HTTP 404: nothing here"
 
 
-async def test_an_error_of_the_protocol_is_no_reason_to_try_the_older_way(world: World) -> None:
+async def test_an_error_of_the_protocol_is_no_reason_to_try_sse(world: World) -> None:
     body = b'{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"not today"}}'
     refusal = Answer(status=400, body=body, headers={"content-type": "application/json"})
     async with web_server(lambda _: refusal) as server, world.reeve(mcp_servers={"no": {"url": server.url()}}) as reeve:
         [status] = reeve.fleet.status()
 
-    assert status.problem == "the server refused to begin: not today"
+    assert status.problem == "the server refused the handshake: not today"
     assert {got.method for got in server.received} == {"POST"}
 
 
-async def test_a_stream_that_ends_loses_the_line(tmp_path: Path) -> None:
+async def test_a_stream_that_ends_loses_the_connection(tmp_path: Path) -> None:
     finish = asyncio.Event()
 
     async def answer(got: Received, writer: asyncio.StreamWriter) -> None:
@@ -105,13 +106,13 @@ async def test_a_stream_that_ends_loses_the_line(tmp_path: Path) -> None:
             writer.write(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n")
 
     async with listening(by_hand(answer)) as port:
-        line = line_to(f"http://127.0.0.1:{port}/sse", tmp_path, "sse")
-        async with listening_on(line) as ear:
-            line.send(request(1))
+        transport = transport_to(f"http://127.0.0.1:{port}/sse", tmp_path, "sse")
+        async with listening_on(transport) as log:
+            transport.send(request(1))
             finish.set()
-            assert await ear.reason()
+            assert await log.reason()
             with pytest.raises(ServerUnavailable):
-                line.send(request(2))
+                transport.send(request(2))
 
 
 @pytest.mark.parametrize("place", ["other", "http://169.254.169.254/", "//evil.example/x", "ftp://127.0.0.1/"])
@@ -121,9 +122,9 @@ async def test_messages_are_sent_to_no_other_origin_than_the_streams(place: str,
         event = f"event: endpoint\ndata: {named}\n\n".encode()
         answer = Answer(body=event, headers={"content-type": "text/event-stream"})
         async with web_server(lambda _: answer) as server:
-            line = line_to(server.url(), tmp_path, "sse", headers={"Authorization": "Bearer key"})
-            with pytest.raises(ServerUnavailable, match=r"not its own place|only http"):
-                async with listening_on(line):
+            transport = transport_to(server.url(), tmp_path, "sse", headers={"Authorization": "Bearer key"})
+            with pytest.raises(ServerUnavailable, match=r"another origin|only http"):
+                async with listening_on(transport):
                     pass
         assert other.connections == 0
 
@@ -137,10 +138,10 @@ async def test_messages_are_sent_to_no_other_origin_than_the_streams(place: str,
         Answer(body=b": nothing\n\n", headers={"content-type": "text/event-stream"}),
     ],
 )
-async def test_a_server_without_a_stream_is_away(answer: Answer, tmp_path: Path) -> None:
+async def test_a_server_without_a_stream_is_unavailable(answer: Answer, tmp_path: Path) -> None:
     async with web_server(lambda _: answer) as server:
         with pytest.raises(ServerUnavailable):
-            async with listening_on(line_to(server.url(), tmp_path, "sse")):
+            async with listening_on(transport_to(server.url(), tmp_path, "sse")):
                 pass
 
 
@@ -156,9 +157,9 @@ async def test_a_stream_that_never_says_where_to_send_is_given_up_at_the_deadlin
             let_go.set()
 
     async with listening(handle) as port:
-        line = line_to(f"http://127.0.0.1:{port}/sse", tmp_path, "sse")
-        with pytest.raises(ServerUnavailable, match="did not answer within"):
-            await UpstreamSession(line, client_info={}).open(Era.LEGACY, 0.3)
+        transport = transport_to(f"http://127.0.0.1:{port}/sse", tmp_path, "sse")
+        with pytest.raises(ServerUnavailable, match="did not respond within"):
+            await UpstreamSession(transport, client_info={}).open(Era.LEGACY, 0.3)
         await asyncio.wait_for(let_go.wait(), 10)
 
 
@@ -170,15 +171,15 @@ async def test_a_message_that_is_refused_is_an_error_of_that_message(tmp_path: P
             writer.write(b"HTTP/1.1 400 No\r\ncontent-length: 4\r\n\r\nnope")
 
     async with listening(by_hand(answer)) as port:
-        line = line_to(f"http://127.0.0.1:{port}/sse", tmp_path, "sse")
-        async with listening_on(line) as ear:
-            line.send(request(1))
-            message = await ear.next()
-            assert (message["id"], message["error"]["message"]) == (1, "the server answered with HTTP 400: nope")
-            assert not ear.lost.done()
+        transport = transport_to(f"http://127.0.0.1:{port}/sse", tmp_path, "sse")
+        async with listening_on(transport) as log:
+            transport.send(request(1))
+            message = await log.next()
+            assert (message["id"], message["error"]["message"]) == (1, "the server responded with HTTP 400: nope")
+            assert not log.lost.done()
 
 
-async def test_an_event_without_end_loses_the_line(tmp_path: Path) -> None:
+async def test_an_event_without_end_loses_the_connection(tmp_path: Path) -> None:
     sent = 0
 
     async def answer(_: Received, writer: asyncio.StreamWriter) -> None:
@@ -191,7 +192,7 @@ async def test_an_event_without_end_loses_the_line(tmp_path: Path) -> None:
 
     async with (
         listening(by_hand(answer)) as port,
-        listening_on(line_to(f"http://127.0.0.1:{port}/sse", tmp_path, "sse")) as ear,
+        listening_on(transport_to(f"http://127.0.0.1:{port}/sse", tmp_path, "sse")) as log,
     ):
-        assert str(MAX_MESSAGE) in await ear.reason()
+        assert str(MAX_MESSAGE) in await log.reason()
     assert sent < 2 * MAX_MESSAGE

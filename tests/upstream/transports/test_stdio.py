@@ -15,7 +15,7 @@ import psutil
 import pytest
 import uvloop
 
-from tests.upstream.people import Person
+from tests.upstream.callers import ScriptedCaller
 from toolreeve.core.peer import Era
 from toolreeve.upstream.session.session import UpstreamSession
 from toolreeve.upstream.transports.process import GroupedProcess, Streams, inherited
@@ -30,8 +30,8 @@ PATIENCE = 20.0
 @asynccontextmanager
 async def server(*words: str, **options: Any) -> AsyncIterator[UpstreamSession]:
     environment = inherited(os.environ) | options.pop("environment", {})
-    line = StdioTransport([*HOSTILE, *words], environment=environment, directory=options.pop("directory", None))
-    session = UpstreamSession(line, client_info={"name": "test", "version": "0"}, **options)
+    transport = StdioTransport([*HOSTILE, *words], environment=environment, directory=options.pop("directory", None))
+    session = UpstreamSession(transport, client_info={"name": "test", "version": "0"}, **options)
     await session.open(Era.LEGACY, PATIENCE)
     try:
         yield session
@@ -61,23 +61,25 @@ def wait_until_gone(pids: list[int]) -> list[int]:
     return alive([process.pid for process in left])
 
 
-async def test_what_is_no_protocol_on_its_output_is_passed_over() -> None:
+async def test_output_that_is_not_json_rpc_is_ignored() -> None:
     async with server("garbage") as session:
         assert await call(session) == {"fine": True}
 
 
-async def test_what_a_server_says_beside_the_protocol_is_kept_for_whoever_asks() -> None:
-    line = StdioTransport(["/bin/sh", "-c", "echo 'usage: server PATH'; echo 'no PATH' >&2; exit 64"], environment={})
+async def test_output_outside_of_the_protocol_is_kept_for_the_error() -> None:
+    transport = StdioTransport(
+        ["/bin/sh", "-c", "echo 'usage: server PATH'; echo 'no PATH' >&2; exit 64"], environment={}
+    )
 
     with pytest.raises(ServerUnavailable) as away:
-        await UpstreamSession(line, client_info={}).open(Era.LEGACY, PATIENCE)
+        await UpstreamSession(transport, client_info={}).open(Era.LEGACY, PATIENCE)
 
     assert "it ended with exit code 64" in str(away.value)
     assert "usage: server PATH" in str(away.value)
     assert "no PATH" in str(away.value)
 
 
-async def test_a_batch_is_heard_as_its_parts() -> None:
+async def test_a_batch_is_read_as_its_messages() -> None:
     async with server("batch") as session:
         one, two = await asyncio.gather(call(session), call(session))
 
@@ -115,7 +117,7 @@ async def test_a_server_that_closes_its_output_is_lost_even_if_it_lives_on() -> 
 async def test_a_server_that_never_answers_is_given_up() -> None:
     session = UpstreamSession(StdioTransport([*HOSTILE, "silent"], environment=inherited(os.environ)), client_info={})
 
-    with pytest.raises(ServerUnavailable, match=r"did not answer within 0\.3 s"):
+    with pytest.raises(ServerUnavailable, match=r"did not respond within 0\.3 s"):
         await session.open(Era.LEGACY, 0.3)
 
 
@@ -125,7 +127,7 @@ async def test_a_second_answer_is_taken_for_nothing_else() -> None:
 
 
 async def test_a_flood_of_notifications_drowns_nobody() -> None:
-    caller = Person(log_level="debug")
+    caller = ScriptedCaller(log_level="debug")
 
     async with server("notifications") as session:
         assert await call(session, peer=caller) == {"fine": True}
@@ -149,7 +151,7 @@ async def test_a_server_that_does_not_read_does_not_hold_us_up() -> None:
     async with server("deaf") as session:
         for _ in range(3):
             session.notify("notifications/x", {"filling": "x" * (20 << 20)})
-        with pytest.raises(ServerUnavailable, match="it does not read what is sent to it: 60 MB are waiting"):
+        with pytest.raises(ServerUnavailable, match="it does not read its input: 60 MB are queued"):
             session.notify("notifications/x", {"filling": "x" * (20 << 20)})
         with pytest.raises(RemoteError, match="longer than 64 MB"):
             await call(session, {"filling": "x" * (65 << 20)})
@@ -217,7 +219,7 @@ async def test_what_cannot_be_started_says_why(argv: list[str], problem: str) ->
     assert str(away.value) == f"{argv[0]!r}: it cannot be started: {problem}"
 
 
-async def test_without_a_minder_the_group_is_ended_with_the_server() -> None:
+async def test_without_a_reaper_the_group_is_ended_with_the_server() -> None:
     streams = Streams()
     script = "trap '' TERM; sleep 61 & echo $! $$; wait"
     server = GroupedProcess(["sh", "-c", script], inherited(os.environ), None, streams)
@@ -227,16 +229,16 @@ async def test_without_a_minder_the_group_is_ended_with_the_server() -> None:
 
     server.end()
 
-    assert await asyncio.wait_for(server.ended, PATIENCE) == "it was ended by signal 9"
+    assert await asyncio.wait_for(server.ended, PATIENCE) == "it was ended by signal 9 (Killed)"
     assert await asyncio.to_thread(wait_until_gone, pids) == []
     streams.close()
 
 
 async def test_a_folder_that_is_not_there_is_named_as_the_problem(tmp_path: Path) -> None:
-    line = StdioTransport(["true"], environment=inherited(os.environ), directory=str(tmp_path / "gone"))
+    transport = StdioTransport(["true"], environment=inherited(os.environ), directory=str(tmp_path / "gone"))
 
     with pytest.raises(ServerUnavailable, match="No such file or directory"):
-        await UpstreamSession(line, client_info={}).open(Era.LEGACY, PATIENCE)
+        await UpstreamSession(transport, client_info={}).open(Era.LEGACY, PATIENCE)
 
 
 async def test_a_server_that_refuses_to_end_is_ended() -> None:
@@ -246,7 +248,7 @@ async def test_a_server_that_refuses_to_end_is_ended() -> None:
     assert alive(pids) == []
 
 
-async def test_all_that_a_server_started_is_gone_when_the_line_is_closed() -> None:
+async def test_all_that_a_server_started_is_gone_when_the_transport_is_closed() -> None:
     async with server("family") as session:
         pids = (await call(session))["pids"]
         assert alive(pids) == pids
@@ -264,34 +266,34 @@ async def test_all_that_a_server_started_is_gone_when_it_crashes() -> None:
 
 def test_all_that_a_server_started_is_gone_when_we_are_killed() -> None:
     holder = subprocess.Popen(
-        [sys.executable, "-m", "tests.upstream.holder", *HOSTILE, "family"],
+        [sys.executable, "-m", "tests.upstream.session_holder", *HOSTILE, "family"],
         cwd=HERE.parent.parent,
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(HERE.parent.parent / "src")},
     )
     assert holder.stdout is not None
     pids = json.loads(holder.stdout.readline())["pids"]
-    minders = [child.pid for child in psutil.Process(holder.pid).children()]
-    assert alive([*pids, *minders]) == [*pids, *minders]
+    reapers = [child.pid for child in psutil.Process(holder.pid).children()]
+    assert alive([*pids, *reapers]) == [*pids, *reapers]
 
     holder.kill()
     holder.communicate()
 
-    assert wait_until_gone([*pids, *minders]) == []
+    assert wait_until_gone([*pids, *reapers]) == []
 
 
-async def test_a_server_that_kills_its_minder_does_not_get_away() -> None:
+async def test_a_server_that_kills_its_reaper_is_killed() -> None:
     async with server("parricide") as session:
         pids = (await call(session))["pids"]
-        with pytest.raises(ServerUnavailable, match="its minder was killed"):
+        with pytest.raises(ServerUnavailable, match="its reaper was killed"):
             await call(session)
 
     assert await asyncio.to_thread(wait_until_gone, pids) == []
 
 
-async def test_closing_goes_on_though_whoever_closes_is_cancelled() -> None:
-    line = StdioTransport([*HOSTILE, "stubborn"], environment=inherited(os.environ))
-    session = UpstreamSession(line, client_info={})
+async def test_closing_goes_on_though_its_caller_is_cancelled() -> None:
+    transport = StdioTransport([*HOSTILE, "stubborn"], environment=inherited(os.environ))
+    session = UpstreamSession(transport, client_info={})
     await session.open(Era.LEGACY, PATIENCE)
     pids = (await call(session))["pids"]
 
@@ -337,7 +339,7 @@ async def _die() -> None:
 
 
 @pytest.mark.parametrize("way", [_open_and_close, _fail_to_start, _die])
-async def test_fifty_lines_leave_no_process_and_no_descriptor(way: Way) -> None:
+async def test_fifty_transports_leave_no_process_and_no_descriptor(way: Way) -> None:
     await way()
     us = psutil.Process()
     descriptors, children = us.num_fds(), len(us.children())

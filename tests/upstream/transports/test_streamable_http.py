@@ -10,26 +10,27 @@ import pytest
 from mcp.server.lowlevel import Server
 
 from tests.network import Answer, Received, listening, web_server
-from tests.upstream.people import Person
-from tests.upstream.servers import official
-from tests.upstream.webs import (
+from tests.upstream.callers import ScriptedCaller
+from tests.upstream.http_servers import (
     END,
     GREETING,
     as_json,
     by_hand,
     chunk,
-    conversation,
     head,
-    line_to,
     listening_on,
+    open_session,
     request,
     result,
     served,
+    transport_to,
 )
+from tests.upstream.servers import official
 from toolreeve.core import json
 from toolreeve.core.peer import Era
+from toolreeve.rpc.framing import MAX_MESSAGE
 from toolreeve.upstream.session.session import UpstreamSession
-from toolreeve.upstream.transports.transport import MAX_MESSAGE, RemoteError, ServerUnavailable
+from toolreeve.upstream.transports.transport import RemoteError, ServerUnavailable
 
 ERAS = [Era.LEGACY, Era.MODERN]
 SESSION = {"mcp-session-id": "a-session"}
@@ -57,16 +58,16 @@ def raw(got: Received) -> Answer:
 
 
 async def test_a_server_finds_out_who_speaks_which_era(origin: str, tmp_path: Path) -> None:
-    async with conversation(line_to(f"{origin}/mcp", tmp_path)) as modern:
+    async with open_session(transport_to(f"{origin}/mcp", tmp_path)) as modern:
         assert modern.era is Era.MODERN
-    async with conversation(line_to(f"{origin}/mcp", tmp_path), Era.LEGACY) as legacy:
+    async with open_session(transport_to(f"{origin}/mcp", tmp_path), Era.LEGACY) as legacy:
         assert legacy.era is Era.LEGACY
         assert legacy.server_info == {"name": "official", "version": "1.2.3"}
 
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_answers_come_back_as_they_were_sent(origin: str, era: Era, tmp_path: Path) -> None:
-    async with conversation(line_to(f"{origin}/mcp", tmp_path), era) as session:
+    async with open_session(transport_to(f"{origin}/mcp", tmp_path), era) as session:
         listed = await session.request("tools/list", {})
         picture = await session.request("tools/call", {"name": "picture", "arguments": {}})
 
@@ -77,7 +78,7 @@ async def test_answers_come_back_as_they_were_sent(origin: str, era: Era, tmp_pa
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_many_calls_at_once_each_get_their_own_answer(origin: str, era: Era, tmp_path: Path) -> None:
-    async with conversation(line_to(f"{origin}/mcp", tmp_path), era) as session:
+    async with open_session(transport_to(f"{origin}/mcp", tmp_path), era) as session:
         calls = [session.request("tools/call", {"name": "echo", "arguments": {"text": str(n)}}) for n in range(40)]
         answers = await asyncio.gather(*calls)
 
@@ -86,10 +87,10 @@ async def test_many_calls_at_once_each_get_their_own_answer(origin: str, era: Er
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_progress_comes_while_the_call_runs(era: Era, tmp_path: Path) -> None:
-    person = Person(era=era, wants_progress=True)
+    person = ScriptedCaller(era=era, wants_progress=True)
     async with (
         served(official_server().streamable_http_app()) as origin,
-        conversation(line_to(f"{origin}/mcp", tmp_path), era) as session,
+        open_session(transport_to(f"{origin}/mcp", tmp_path), era) as session,
     ):
         await session.request("tools/call", {"name": "steps", "arguments": {}}, peer=person)
 
@@ -100,10 +101,10 @@ async def test_a_server_of_the_legacy_era_asks_back_in_the_middle_of_a_call(tmp_
     async def blue(_: str, __: Any) -> dict[str, Any]:
         return {"action": "accept", "content": {"colour": "blue"}}
 
-    person = Person(capabilities={"elicitation": {"form": {}}}, answer=blue)
+    person = ScriptedCaller(capabilities={"elicitation": {"form": {}}}, answer=blue)
     async with (
         served(official_server().streamable_http_app()) as origin,
-        conversation(line_to(f"{origin}/mcp", tmp_path), Era.LEGACY) as session,
+        open_session(transport_to(f"{origin}/mcp", tmp_path), Era.LEGACY) as session,
     ):
         answer = await session.request("tools/call", {"name": "ask", "arguments": {}}, peer=person)
 
@@ -115,7 +116,7 @@ async def test_a_call_that_nobody_waits_for_is_ended_at_the_server(era: Era, tmp
     official.stopped.clear()
     async with (
         served(official_server().streamable_http_app()) as origin,
-        conversation(line_to(f"{origin}/mcp", tmp_path), era) as session,
+        open_session(transport_to(f"{origin}/mcp", tmp_path), era) as session,
     ):
         with pytest.raises(TimeoutError):
             await session.request("tools/call", {"name": "wait", "arguments": {}}, timeout=0.3)
@@ -126,8 +127,8 @@ async def test_a_call_that_nobody_waits_for_is_ended_at_the_server(era: Era, tmp
 
 async def test_a_session_is_named_with_every_message_and_ended_at_the_end(tmp_path: Path) -> None:
     async with web_server(raw) as server:
-        line = line_to(server.url("/mcp"), tmp_path, headers={"X-Key": "mine"})
-        async with conversation(line, Era.LEGACY) as session:
+        transport = transport_to(server.url("/mcp"), tmp_path, headers={"X-Key": "mine"})
+        async with open_session(transport, Era.LEGACY) as session:
             await session.request("tools/list", {})
 
     first, *rest = server.received
@@ -142,8 +143,11 @@ async def test_a_session_that_the_server_no_longer_knows_is_lost(tmp_path: Path)
     def forgetful(got: Received) -> Answer:
         return Answer(status=404) if b"tools/call" in got.body else raw(got)
 
-    async with web_server(forgetful) as server, conversation(line_to(server.url(), tmp_path), Era.LEGACY) as session:
-        with pytest.raises(ServerUnavailable, match="the server has ended the session"):
+    async with (
+        web_server(forgetful) as server,
+        open_session(transport_to(server.url(), tmp_path), Era.LEGACY) as session,
+    ):
+        with pytest.raises(ServerUnavailable, match="the server ended the session"):
             await session.request("tools/call", {"name": "x"})
         assert not session.alive
 
@@ -160,10 +164,10 @@ async def test_a_stream_that_breaks_off_is_taken_up_where_it_ended(tmp_path: Pat
             writer.write(head() + chunk(b"id: 1\nretry: 1\ndata: \n\n") + END)
 
     async with listening(by_hand(answer)) as port:
-        line = line_to(f"http://127.0.0.1:{port}/", tmp_path)
-        async with listening_on(line) as ear:
-            line.send(request(7))
-            assert await ear.next() == {"jsonrpc": "2.0", "id": 7, "result": {"late": True}}
+        transport = transport_to(f"http://127.0.0.1:{port}/", tmp_path)
+        async with listening_on(transport) as log:
+            transport.send(request(7))
+            assert await log.next() == {"jsonrpc": "2.0", "id": 7, "result": {"late": True}}
     assert [got.headers["last-event-id"] for got in resumed] == ["1"]
 
 
@@ -173,10 +177,10 @@ async def test_a_stream_that_always_breaks_off_is_given_up(tmp_path: Path) -> No
         writer.write(head() + event + END)
 
     async with listening(by_hand(answer)) as port:
-        line = line_to(f"http://127.0.0.1:{port}/", tmp_path)
-        async with listening_on(line) as ear:
-            line.send(request(7))
-            assert "does not continue" in (await ear.next())["error"]["message"]
+        transport = transport_to(f"http://127.0.0.1:{port}/", tmp_path)
+        async with listening_on(transport) as log:
+            transport.send(request(7))
+            assert "does not resume" in (await log.next())["error"]["message"]
 
 
 async def test_what_goes_wrong_with_one_message_does_not_concern_the_others(tmp_path: Path) -> None:
@@ -192,21 +196,21 @@ async def test_what_goes_wrong_with_one_message_does_not_concern_the_others(tmp_
         writer.write(head("application/json") + chunk(body) + END)
 
     async with listening(by_hand(answer)) as port:
-        line = line_to(f"http://127.0.0.1:{port}/", tmp_path)
-        async with listening_on(line) as ear:
-            line.send(request(1, "keep"))
-            line.send(request(2, "break"))
-            by_id = {message["id"]: message for message in (await ear.next(), await ear.next())}
+        transport = transport_to(f"http://127.0.0.1:{port}/", tmp_path)
+        async with listening_on(transport) as log:
+            transport.send(request(1, "keep"))
+            transport.send(request(2, "break"))
+            by_id = {message["id"]: message for message in (await log.next(), await log.next())}
             assert by_id[1]["result"] == {"fine": True}
             assert by_id[2]["error"]["code"] == -32000
-            assert not ear.lost.done()
+            assert not log.lost.done()
 
 
-async def test_a_server_that_is_not_there_is_away(tmp_path: Path) -> None:
+async def test_a_server_that_does_not_listen_is_unavailable(tmp_path: Path) -> None:
     async with web_server() as gone:
         url = gone.url()
     with pytest.raises(ServerUnavailable, match="ConnectError"):
-        async with conversation(line_to(url, tmp_path)):
+        async with open_session(transport_to(url, tmp_path)):
             pass
 
 
@@ -216,7 +220,7 @@ async def test_a_redirect_within_the_origin_is_followed_with_the_message(tmp_pat
 
     async with (
         web_server(moved) as server,
-        conversation(line_to(server.url("/mcp"), tmp_path), Era.LEGACY) as session,
+        open_session(transport_to(server.url("/mcp"), tmp_path), Era.LEGACY) as session,
     ):
         assert await session.request("tools/list", {}) == {"tools": []}
 
@@ -229,68 +233,70 @@ async def test_a_redirect_elsewhere_is_not_followed(status: int, place: str, tmp
     async with web_server() as other:
         location = other.url() if place == "other" else place
         async with web_server(lambda _: Answer(status=status, headers={"location": location})) as server:
-            line = line_to(server.url(), tmp_path, headers={"Authorization": "Bearer secret-key"})
-            async with listening_on(line) as ear:
-                line.send(request(1))
-                message = (await ear.next())["error"]["message"]
-        assert "which is not followed" in message
+            transport = transport_to(server.url(), tmp_path, headers={"Authorization": "Bearer secret-key"})
+            async with listening_on(transport) as log:
+                transport.send(request(1))
+                message = (await log.next())["error"]["message"]
+        assert "another origin" in message
         assert "secret" not in message
         assert other.connections == 0
 
 
 async def test_redirects_in_a_circle_end(tmp_path: Path) -> None:
     async with web_server(lambda _: Answer(status=307, headers={"location": "/again"})) as server:
-        line = line_to(server.url(), tmp_path)
-        async with listening_on(line) as ear:
-            line.send(request(1))
-            assert "redirects more than" in await ear.reason()
+        transport = transport_to(server.url(), tmp_path)
+        async with listening_on(transport) as log:
+            transport.send(request(1))
+            assert "redirects more than" in await log.reason()
 
 
 async def test_a_metadata_address_is_refused_also_where_it_is_configured(tmp_path: Path) -> None:
-    line = line_to("http://169.254.169.254/mcp", tmp_path)
-    async with listening_on(line) as ear:
-        line.send(request(1))
-        assert "cloud metadata" in await ear.reason()
+    transport = transport_to("http://169.254.169.254/mcp", tmp_path)
+    async with listening_on(transport) as log:
+        transport.send(request(1))
+        assert "cloud metadata" in await log.reason()
 
 
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
         (Answer(body=b"hello", headers={"content-type": "text/html"}), "HTTP 200 and 'text/html'"),
-        (Answer(status=202, body=b""), "HTTP 202 and 'nothing'"),
-        (as_json(b"{"), "not JSON"),
-        (as_json(b"[" * 5000), "not JSON"),
+        (Answer(status=202, body=b""), "HTTP 202 and 'no content type'"),
+        (as_json(b"{"), "invalid JSON"),
+        (as_json(b"[" * 5000), "invalid JSON"),
         (as_json(b'"text"'), "HTTP 200"),
         (as_json(b'{"jsonrpc":"2.0","id":99,"result":{}}'), "HTTP 200"),
         (Answer(status=500, body=b"\x1b[2Jgone", headers={"content-type": "text/html"}), "HTTP 500: ‹U+001B›[2Jgone"),
         (as_json(b'{"error":"no"}', status=503), "HTTP 503"),
         (as_json(gzip.compress(b"{}"), headers={"content-encoding": "gzip"}), "compressed"),
-        (Answer(headers={"content-type": "text/event-stream"}, body=b"data: {\n\n"), "not JSON"),
+        (Answer(headers={"content-type": "text/event-stream"}, body=b"data: {\n\n"), "invalid JSON"),
         (Answer(headers={"content-type": "text/event-stream"}, body=b": nothing\n\n"), "before it was complete"),
     ],
 )
-async def test_what_is_no_answer_is_an_error_of_that_message(answer: Answer, said: str, tmp_path: Path) -> None:
+async def test_a_response_that_is_none_of_the_protocol_is_an_error_of_that_message(
+    answer: Answer, said: str, tmp_path: Path
+) -> None:
     async with web_server(lambda _: answer) as server:
-        line = line_to(server.url(), tmp_path)
-        async with listening_on(line) as ear:
-            line.send(request(1))
-            messages = [await ear.next()]
+        transport = transport_to(server.url(), tmp_path)
+        async with listening_on(transport) as log:
+            transport.send(request(1))
+            messages = [await log.next()]
             while "error" not in messages[-1]:
-                messages.append(await ear.next())
+                messages.append(await log.next())
             assert said in messages[-1]["error"]["message"]
             assert messages[-1]["id"] == 1
-            assert not ear.lost.done()
+            assert not log.lost.done()
 
 
 @pytest.mark.parametrize("status", [400, 404])
 async def test_an_error_of_the_protocol_is_passed_on_whatever_the_status(status: int, tmp_path: Path) -> None:
     body = b'{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"no such method","data":[1]}}'
     async with web_server(lambda _: as_json(body, status=status)) as server:
-        line = line_to(server.url(), tmp_path)
-        async with listening_on(line) as ear:
-            line.send(request(3))
+        transport = transport_to(server.url(), tmp_path)
+        async with listening_on(transport) as log:
+            transport.send(request(3))
             error = {"code": -32601, "message": "no such method", "data": [1]}
-            assert await ear.next() == {"jsonrpc": "2.0", "id": 3, "error": error}
+            assert await log.next() == {"jsonrpc": "2.0", "id": 3, "error": error}
 
 
 @pytest.mark.parametrize("content_type", ["application/json", "text/event-stream"])
@@ -306,10 +312,10 @@ async def test_an_answer_without_end_is_cut_off(content_type: str, tmp_path: Pat
             sent += 1 << 20
 
     async with listening(by_hand(answer)) as port:
-        line = line_to(f"http://127.0.0.1:{port}/", tmp_path)
-        async with listening_on(line) as ear:
-            line.send(request(1))
-            assert str(MAX_MESSAGE) in (await ear.next())["error"]["message"]
+        transport = transport_to(f"http://127.0.0.1:{port}/", tmp_path)
+        async with listening_on(transport) as log:
+            transport.send(request(1))
+            assert str(MAX_MESSAGE) in (await log.next())["error"]["message"]
     assert sent < 2 * MAX_MESSAGE
 
 
@@ -322,20 +328,20 @@ async def test_a_server_that_never_answers_meets_the_deadline_and_is_let_go(tmp_
         let_go.set()
 
     async with listening(handle) as port:
-        line = line_to(f"http://127.0.0.1:{port}/", tmp_path)
-        with pytest.raises(ServerUnavailable, match="did not answer within"):
-            await UpstreamSession(line, client_info={}).open(None, 0.3)
+        transport = transport_to(f"http://127.0.0.1:{port}/", tmp_path)
+        with pytest.raises(ServerUnavailable, match="did not respond within"):
+            await UpstreamSession(transport, client_info={}).open(None, 0.3)
         await asyncio.wait_for(let_go.wait(), 10)
 
 
 @pytest.mark.parametrize("session_id", ["", "a b", "x" * 5000, "caf\u00e9"])
-async def test_a_session_id_that_is_none_is_not_repeated(session_id: str, tmp_path: Path) -> None:
+async def test_an_invalid_session_id_is_not_repeated(session_id: str, tmp_path: Path) -> None:
     def answer(got: Received) -> Answer:
         return as_json(result(got.body, **GREETING), headers={"mcp-session-id": session_id or " "})
 
     async with web_server(answer) as server:
-        with pytest.raises(ServerUnavailable, match="session id that is none"):
-            async with conversation(line_to(server.url(), tmp_path), Era.LEGACY):
+        with pytest.raises(ServerUnavailable, match="invalid Mcp-Session-Id"):
+            async with open_session(transport_to(server.url(), tmp_path), Era.LEGACY):
                 pass
 
 
@@ -349,14 +355,14 @@ async def test_cookies_do_not_pile_up(tmp_path: Path) -> None:
         answer.cookies = [f"c{count}-{number}=x" for number in range(20)]
         return answer
 
-    async with web_server(baker) as server, conversation(line_to(server.url(), tmp_path), Era.LEGACY) as session:
+    async with web_server(baker) as server, open_session(transport_to(server.url(), tmp_path), Era.LEGACY) as session:
         for _ in range(20):
             await session.request("tools/list", {})
 
     assert max(got.headers.get("cookie", "").count("=") for got in server.received) <= 50
 
 
-async def test_a_line_that_is_closed_leaves_no_connection_behind(tmp_path: Path) -> None:
+async def test_a_closed_transport_leaves_no_connection_behind(tmp_path: Path) -> None:
     open_now = 0
     all_there, all_gone = asyncio.Event(), asyncio.Event()
 
@@ -376,23 +382,23 @@ async def test_a_line_that_is_closed_leaves_no_connection_behind(tmp_path: Path)
 
     async with listening(handle) as port:
         before = len(asyncio.all_tasks())
-        line = line_to(f"http://127.0.0.1:{port}/", tmp_path)
-        async with listening_on(line) as ear:
+        transport = transport_to(f"http://127.0.0.1:{port}/", tmp_path)
+        async with listening_on(transport) as log:
             for number in range(5):
-                line.send(request(number))
+                transport.send(request(number))
             await asyncio.wait_for(all_there.wait(), 10)
         await asyncio.wait_for(all_gone.wait(), 10)
-        assert not ear.lost.done()
+        assert not log.lost.done()
         assert len(asyncio.all_tasks()) <= before
         with pytest.raises(ServerUnavailable):
-            line.send(request(9))
+            transport.send(request(9))
 
 
-async def test_many_lines_opened_and_closed_leave_no_descriptor(tmp_path: Path) -> None:
+async def test_many_transports_opened_and_closed_leave_no_descriptor(tmp_path: Path) -> None:
     async with web_server(raw) as server:
         counts = []
         for _ in range(30):
-            async with conversation(line_to(server.url(), tmp_path), Era.LEGACY) as session:
+            async with open_session(transport_to(server.url(), tmp_path), Era.LEGACY) as session:
                 await session.request("tools/list", {})
             counts.append(len(list(Path("/proc/self/fd").iterdir())))
 
@@ -405,32 +411,34 @@ async def test_what_a_server_does_not_take_is_bounded(tmp_path: Path) -> None:
         await asyncio.Event().wait()
 
     async with listening(handle) as port:
-        line = line_to(f"http://127.0.0.1:{port}/", tmp_path)
-        async with listening_on(line):
+        transport = transport_to(f"http://127.0.0.1:{port}/", tmp_path)
+        async with listening_on(transport):
             for number in range(63):
-                line.send(request(number, text="x" * (1 << 20)))
-            with pytest.raises(ServerUnavailable, match="too many messages wait"):
-                line.send(request(99, text="x" * (1 << 20)))
+                transport.send(request(number, text="x" * (1 << 20)))
+            with pytest.raises(ServerUnavailable, match="too many are queued"):
+                transport.send(request(99, text="x" * (1 << 20)))
 
 
-async def test_what_is_no_json_is_told_to_the_sender(tmp_path: Path) -> None:
+async def test_a_message_that_is_not_json_is_refused(tmp_path: Path) -> None:
     async with web_server() as server:
-        line = line_to(server.url(), tmp_path)
-        async with listening_on(line):
+        transport = transport_to(server.url(), tmp_path)
+        async with listening_on(transport):
             with pytest.raises(ValueError, match="JSON"):
-                line.send(request(1, what=object()))
+                transport.send(request(1, what=object()))
         assert server.connections == 0
 
 
 @pytest.mark.parametrize("url", ["", "ftp://x/", "http://user:pass@host/", "http://[::", "nonsense"])
-async def test_a_url_that_is_none_makes_a_server_away(url: str, tmp_path: Path) -> None:
+async def test_an_invalid_url_makes_a_server_unavailable(url: str, tmp_path: Path) -> None:
     with pytest.raises(ServerUnavailable):
-        line_to(url, tmp_path)
+        transport_to(url, tmp_path)
 
 
 async def test_a_header_that_cannot_be_sent_is_an_error_and_sends_nothing(tmp_path: Path) -> None:
     async with web_server(raw) as server:
         with pytest.raises((ServerUnavailable, RemoteError)):
-            async with conversation(line_to(server.url(), tmp_path, headers={"X-Key": "a\r\nEvil: yes"}), Era.LEGACY):
+            async with open_session(
+                transport_to(server.url(), tmp_path, headers={"X-Key": "a\r\nEvil: yes"}), Era.LEGACY
+            ):
                 pass
         assert server.received == []

@@ -1,1 +1,1 @@
-"""Which servers were written down, and where? Every client's format, read into one."""
+"""Reads MCP server entries, in the format of any client, into `ServerSpec`s."""

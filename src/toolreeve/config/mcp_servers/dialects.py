@@ -1,7 +1,7 @@
-"""What do other clients call it? The words of their files, turned into those of `toolreeve.toml`.
+"""Translates other clients' server entries into the keys of `toolreeve.toml`.
 
-Nothing is lost on the way without being named: what has no word here comes back as `unknown`. What means "run this
-unasked" elsewhere never does here; only the policy allows.
+Nothing is dropped silently: a key that has no counterpart is returned as `unknown`. An auto-approve setting of another
+client never allows anything here; only the policy does.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,10 +18,10 @@ SECTIONS: Sequence[tuple[str, ...]] = (
     ("context_servers",),
     ("mcp", "servers"),
 )
-"""Where in a document the servers stand: our own spellings, VS Code's, Zed's and VS Code's settings."""
+"""Where servers are in a document: our own spellings, VS Code's, Zed's and VS Code's settings."""
 
 OWN = frozenset(SERVER["properties"])
-_SAME: Mapping[str, str] = {
+_ALIASES: Mapping[str, str] = {
     "transport": "type",
     "transportType": "type",
     "transport_type": "type",
@@ -53,52 +53,55 @@ _OAUTH: Mapping[str, str] = {
     "scope": "scopes",
     "scopes": "scopes",
 }
-_UNASKED = frozenset(
+_AUTO_APPROVE = frozenset(
     {"autoApprove", "alwaysAllow", "autoApproveTools", "trust", "default_tools_approval_mode", "default_approval_mode"}
 )
-_IDLE = frozenset({"description", "name", "source", "gallery", "version", "$comment", "required"})
-"""Words that change nothing about how a server is reached or used."""
+_IGNORED = frozenset({"description", "name", "source", "gallery", "version", "$comment", "required"})
+"""Keys that change nothing about how a server is reached or used."""
 
 MILLISECONDS_FROM = 1000
-"""Clients disagree on the unit of `timeout` and their files do not say it: a number this large is milliseconds."""
+"""Clients disagree on the unit of `timeout` and their files do not name it: a number this large is milliseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlainEntry:
-    """An entry in our own words. `unknown` are keys that have no word here, `unasked` those that would skip asking."""
+    """An entry in our own keys. `unknown` are keys without a counterpart, `auto_approve` those that would skip
+    approval."""
 
     entry: Mapping[str, Any]
     unknown: tuple[str, ...]
-    unasked: tuple[str, ...]
+    auto_approve: tuple[str, ...]
 
 
 def plain(raw: Mapping[str, Any], *, own: bool) -> PlainEntry:
-    """`own`: the entry stands in a file of ours, where `timeout` is seconds."""
+    """`own`: the entry is in a file of ours, where `timeout` is seconds."""
     entry: dict[str, Any] = {}
     unknown: list[str] = []
-    unasked: list[str] = []
-    for key, value in _flat(raw).items():
-        if key in OWN or key in _SAME:
-            entry.setdefault(_SAME.get(key, key), value)
-        elif key in _UNASKED:
-            unasked += [key] if value not in (False, None, [], ()) else []
-        elif key not in _IDLE and key not in _TURNED:
+    auto_approve: list[str] = []
+    for key, value in _flatten(raw).items():
+        if key in OWN or key in _ALIASES:
+            entry.setdefault(_ALIASES.get(key, key), value)
+        elif key in _AUTO_APPROVE:
+            if value not in (False, None, [], ()):
+                auto_approve.append(key)
+        elif key not in _IGNORED and key not in _TRANSLATED:
             unknown.append(key)
-    for key in _TURNED.keys() & raw.keys():
-        _TURNED[key](entry, raw[key])
-    _settle_kind(entry)
-    _settle_timeout(entry, own=own)
-    _settle_passed(entry)
+    for key in _TRANSLATED.keys() & raw.keys():
+        _TRANSLATED[key](entry, raw[key])
+    _convert_kind(entry)
+    _convert_timeout(entry, own=own)
+    _convert_env_pass(entry)
     if not own:
-        _settle_oauth(entry)
+        _convert_oauth(entry)
     kept = {key: value for key, value in entry.items() if value is not None}
-    return PlainEntry(entry=kept, unknown=tuple(unknown), unasked=tuple(unasked))
+    return PlainEntry(entry=kept, unknown=tuple(unknown), auto_approve=tuple(auto_approve))
 
 
-def _flat(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """`transport` and `command` may be tables that hold what elsewhere stands beside them."""
+def _flatten(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """`transport` and `command` may be tables of what other clients put next to them."""
     flat = dict(raw)
-    transport, command = flat.get("transport"), flat.get("command")
+    transport = flat.get("transport")
+    command = flat.get("command")
     if isinstance(transport, Mapping):
         del flat["transport"]
         flat = {**transport, **flat}
@@ -109,29 +112,30 @@ def _flat(raw: Mapping[str, Any]) -> dict[str, Any]:
     return flat
 
 
-def _settle_kind(entry: dict[str, Any]) -> None:
+def _convert_kind(entry: dict[str, Any]) -> None:
     kind = entry.get("type")
     if isinstance(kind, str):
         entry["type"] = _KINDS.get(kind, kind)
 
 
-def _settle_timeout(entry: dict[str, Any], *, own: bool) -> None:
+def _convert_timeout(entry: dict[str, Any], *, own: bool) -> None:
     seconds = entry.get("timeout")
     if not own and isinstance(seconds, (int, float)) and seconds >= MILLISECONDS_FROM:
         entry["timeout"] = seconds / 1000
 
 
-def _settle_passed(entry: dict[str, Any]) -> None:
+def _convert_env_pass(entry: dict[str, Any]) -> None:
     names = entry.get("env_pass")
     if isinstance(names, list):
         entry["env_pass"] = [each.get("name") if isinstance(each, Mapping) else each for each in names]
 
 
-def _settle_oauth(entry: dict[str, Any]) -> None:
-    said = entry.get("oauth")
-    if isinstance(said, Mapping):
-        words = {_OAUTH.get(key, key): value for key, value in said.items()}
-        entry["oauth"] = {key: value for key, value in words.items() if key in _OAUTH.values()} or None
+def _convert_oauth(entry: dict[str, Any]) -> None:
+    given = entry.get("oauth")
+    if isinstance(given, Mapping):
+        translated = {_OAUTH.get(key, key): value for key, value in given.items()}
+        known = {key: value for key, value in translated.items() if key in _OAUTH.values()}
+        entry["oauth"] = known or None
 
 
 def _disabled(entry: dict[str, Any], value: Any) -> None:
@@ -152,11 +156,11 @@ def _headers_by_variable(entry: dict[str, Any], value: Any) -> None:
 
 
 def _add_headers(entry: dict[str, Any], headers: Mapping[str, str]) -> None:
-    before = entry.get("headers")
-    entry["headers"] = {**(before if isinstance(before, Mapping) else {}), **headers}
+    given = entry.get("headers")
+    entry["headers"] = {**given, **headers} if isinstance(given, Mapping) else dict(headers)
 
 
-_TURNED = {
+_TRANSLATED = {
     "disabled": _disabled,
     "startup_timeout_ms": _startup_ms,
     "bearer_token_env_var": _bearer,

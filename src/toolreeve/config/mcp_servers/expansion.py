@@ -1,7 +1,7 @@
-"""What does `${…}` in a server's configuration stand for? A variable, a secret, the workspace or the home.
+"""Expands `${…}` in a server's configuration: variables, secrets, workspace and home.
 
-One pass, and no guesses: what is looked up is never looked into again, and what is not there is an error. A default may
-be a reference itself, as in `${A:-${B}}`, but no further down.
+One pass, and no guesses: a looked-up value is never expanded again, and a missing one is an error. A default may be a
+reference itself, as in `${A:-${B}}`, but no deeper.
 """
 
 import re
@@ -15,7 +15,7 @@ _PLACES = ("workspaceFolder", "userHome")
 
 
 class Unresolved(ValueError):
-    """A reference that stands for nothing; `fix` says what would mend it."""
+    """A reference without a value; `fix` says how to give it one."""
 
     def __init__(self, problem: str, fix: str) -> None:
         super().__init__(problem)
@@ -24,8 +24,8 @@ class Unresolved(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What references can stand for. `secret` returns None for a name it does not know; `private` are values of
-    variables that are secret as well, whoever asks for them by which name."""
+    """The values of references. `secret` returns None for an unknown name; `private` are values of variables that are
+    secret as well, under any name."""
 
     environ: Mapping[str, str] = field(repr=False)
     secret: Callable[[str], str | None]
@@ -36,7 +36,7 @@ class Surroundings:
 
 @dataclass(slots=True)
 class Expander:
-    """Resolves the references of one server, and remembers which secrets it was given."""
+    """Expands the references of one server, and remembers which secrets it gets."""
 
     surroundings: Surroundings
     secrets: dict[str, str] = field(default_factory=dict, repr=False)
@@ -48,15 +48,18 @@ class Expander:
     def _resolve(self, found: re.Match[str]) -> str:
         inside = found[1]
         if found[2] is None:
-            raise Unresolved(_open(found[0], found.string[found.end() :]), "write ${NAME}, or ${NAME:-${OTHER}}")
-        if inside in _PLACES:
-            return self.surroundings.workspace if inside == "workspaceFolder" else self.surroundings.home
+            problem = _describe_unclosed(found[0], found.string[found.end() :])
+            raise Unresolved(problem, "write ${NAME}, or ${NAME:-${OTHER}}")
+        if inside == "workspaceFolder":
+            return self.surroundings.workspace
+        if inside == "userHome":
+            return self.surroundings.home
         kind, colon, name = inside.partition(":")
         if colon and kind == "secret":
             return self._secret(name)
         if colon and kind == "input":
             fix = f"put it into secrets.toml and write ${{secret:{name}}}, or export a variable and write ${{NAME}}"
-            raise Unresolved(f"${{input:{name}}} would have to be typed in, which nobody can here", fix)
+            raise Unresolved(f"${{input:{name}}} asks for input, which is not supported", fix)
         return self._variable(name if colon and kind == "env" else inside)
 
     def _variable(self, reference: str) -> str:
@@ -81,13 +84,13 @@ class Expander:
         value = self.surroundings.secret(name)
         if value is None:
             fix = f'add {name} = "…" to secrets.toml beside your toolreeve.toml, or export {name}'
-            raise Unresolved(f"there is no secret {name}", fix)
+            raise Unresolved(f"the secret {name} is not set", fix)
         self.secrets[name] = value
         return value
 
 
 def references(value: Any) -> Iterator[str]:
-    """The variables and secrets that a value asks for, as written, wherever in it they stand."""
+    """The variables and secrets that a value refers to, as written, at any depth."""
     if isinstance(value, str):
         yield from (found[0] for found in _REFERENCE.finditer(value) if found[1] not in _PLACES)
     elif isinstance(value, Mapping):
@@ -98,13 +101,13 @@ def references(value: Any) -> Iterator[str]:
             yield from references(each)
 
 
-def _open(reference: str, rest: str) -> str:
+def _describe_unclosed(reference: str, rest: str) -> str:
     if rest.startswith("${"):
-        return f"{reference[:60] + rest[:20]!r} holds a reference in a reference in a reference"
+        return f"{reference[:60] + rest[:20]!r} nests references too deep"
     return f"{reference[:60]!r} is not closed"
 
 
 def _require_name(name: str, reference: str) -> None:
     if not _NAME.fullmatch(name):
         known = "${NAME}, ${NAME:-default}, ${env:NAME}, ${secret:NAME}, ${workspaceFolder} and ${userHome}"
-        raise Unresolved(f"${{{reference}}} is nothing that can be looked up", f"known are {known}")
+        raise Unresolved(f"${{{reference}}} is not a valid reference", f"known are {known}")

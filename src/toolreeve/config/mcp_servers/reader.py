@@ -1,6 +1,6 @@
-"""Which servers does a document name? Each entry becomes a `ServerSpec` or a problem, and stops no other.
+"""Reads the servers of a document; an invalid entry stops no other.
 
-Values are resolved here, once; what a project's own file says about trust and danger counts only towards more care.
+Values are resolved here, once; what a project's own file says about trust and danger can only make us more careful.
 """
 
 import re
@@ -15,7 +15,7 @@ from toolreeve.config.mcp_servers.expansion import Expander, Surroundings
 from toolreeve.config.mcp_servers.names import server_name
 from toolreeve.config.mcp_servers.resolver import Rejected, resolve
 from toolreeve.config.mcp_servers.schema import SERVER
-from toolreeve.config.mcp_servers.secret_values import veiled
+from toolreeve.config.mcp_servers.secret_values import redact_arguments
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.errors import ConfigError
 from toolreeve.core.schema import Schema, SchemaProblem
@@ -28,18 +28,18 @@ _OURSELVES = re.compile(r"toolreeve(?:\[[^\]]*\])?(?:(?:@|==).*)?")
 MAX_SERVERS = 500
 UNTRUSTED = DangerLevel.HIGH
 _SCHEMA = Schema(SERVER)
-# An `@` behind the host is no end of a user's name: what is shown as the host must be the host.
+# An `@` after the host does not end a user name: what is shown as the host must be the host.
 _AUTHORITY = re.compile(r"([^/?#\\]*)(.*)", re.DOTALL)
 _QUERY = re.compile(r"[?#]")
 _QUOTED = frozenset({"args", "env", "headers", "oauth", "url"})
-"""Where secrets may stand: what is wrong there is said without the value."""
+"""Keys that may hold secrets: their problems are reported without the value."""
 _QUOTE = re.compile(r"(, got [a-z]+) .*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Where entries stand. `own`: in a file of ours or in code, where every key must be known. `project`: in a file
-    that came with the workspace. Relative paths start at `base`."""
+    """Where entries come from. `own`: a file of ours or code, where every key must be known. `project`: a file of the
+    workspace. Relative paths start at `base`."""
 
     source: str
     base: Path
@@ -57,28 +57,29 @@ class Origin:
 
 
 class LeftOut(ConfigError):
-    """A server that is written down and cannot be used as it stands there. `place` is where that is."""
+    """A configured server that is invalid. `place` is where it is configured."""
 
     def __init__(self, server: str, place: str, problem: ConfigError) -> None:
         where = {"source": problem.source, "line": problem.line, "key": problem.key}
         super().__init__(problem.problem, fix=problem.fix, **where)  # type: ignore[arg-type]
-        self.server, self.place = server, place
+        self.server = server
+        self.place = place
 
 
 @dataclass(slots=True)
 class Servers:
-    """What was found: specs in their order, what is wrong with the others, and what a person should be told."""
+    """The servers found: specs in order, the problems of the others, and notices for the user."""
 
     specs: list[ServerSpec] = field(default_factory=list)
     problems: list[ConfigError] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
 
     def add(self, spec: ServerSpec) -> None:
-        """The first of a name stays; the other is told about."""
+        """The first server of a name wins; a notice names the other."""
         for kept in self.specs:
             if kept.name == spec.name:
                 self.notices.append(
-                    f"{spec.source}: the server {spec.name!r} is ignored: {kept.source} has one already"
+                    f"{spec.source}: the server {spec.name!r} is ignored: {kept.source} defines it already"
                 )
                 return
         self.specs.append(spec)
@@ -98,7 +99,7 @@ class ServerEntry:
 
 
 def parse_servers(document: Any, origin: Origin, surroundings: Surroundings) -> Servers:
-    """The servers of a whole document, wherever in it they stand."""
+    """The servers of a whole document, in any of its sections."""
     found = Servers()
     for path, section in sections(document):
         found_here = list(entries(section, path))
@@ -122,7 +123,7 @@ def sections(document: Any) -> Iterator[tuple[KeyPath, Any]]:
 
 
 def entries(section: Any, path: KeyPath) -> Iterator[ServerEntry]:
-    """A table by name, or a list of tables that say their names."""
+    """A table by name, or a list of tables with names."""
     if isinstance(section, Mapping):
         for name, raw in section.items():
             yield ServerEntry(name=name, raw=raw, path=(*path, name))
@@ -145,38 +146,37 @@ def _read(entry: ServerEntry, origin: Origin, surroundings: Surroundings, found:
     if spec is None:
         return
     if spec.name in before:
-        text = f"is called {spec.name!r} like the server of {before[spec.name]}"
+        text = f"has the name {spec.name!r} of the server in {before[spec.name]}"
         found.problems.append(origin.error(text, path=entry.path, fix="rename one of them"))
     else:
         found.specs.append(spec)
 
 
 def _parse(entry: ServerEntry, origin: Origin, surroundings: Surroundings, notices: list[str]) -> ServerSpec | None:
-    """None for an entry that means ourselves."""
+    """None for an entry that is Toolreeve itself."""
     if not isinstance(entry.name, str):
         raise Rejected("has no name" if isinstance(entry.raw, Mapping) else "is not a table", "name each server")
     if not isinstance(entry.raw, Mapping):
         raise Rejected("is not a table", 'write its command and args, or its url, such as { command = "…" }')
     here = origin.place(entry.path)
-    told = [f"{here}: {text}" for text in _remarks(entry, origin)]
+    remarks = [f"{here}: {text}" for text in _remarks(entry, origin)]
     if is_ourselves(entry.raw):
         return None
     name = _name(entry.name)
     own = _checked(entry.raw, origin)
     if origin.project:
-        own, withheld = _without_self_praise(own)
-        told += [
-            f"{here}: {key} of a project's own server is ignored: only your own file may say it" for key in withheld
-        ]
+        own, ignored = _without_privileges(own)
+        for key in ignored:
+            remarks.append(f"{here}: {key} of a project's own server is ignored: only your own file may set it")
     spec = resolve(name, own, Expander(surroundings), base=origin.base, source=here, place=shown(own))
     _check_login(spec)
-    notices += told
-    return _placed(spec, origin, surroundings)
+    notices += remarks
+    return _with_directory(spec, origin, surroundings)
 
 
-def _placed(spec: ServerSpec, origin: Origin, surroundings: Surroundings) -> ServerSpec:
-    """Interpreters run what lies where they are started, so only a project's own server is started in the workspace;
-    one in the sandbox sees nothing else."""
+def _with_directory(spec: ServerSpec, origin: Origin, surroundings: Surroundings) -> ServerSpec:
+    """Interpreters may run files of their working directory, so only a project's own server starts in the workspace;
+    a sandboxed one sees nothing else."""
     if spec.cwd is not None or spec.sandbox is not None or origin.project:
         return spec
     return replace(spec, cwd=str(origin.base) if origin.source == "code" else surroundings.home)
@@ -191,15 +191,15 @@ def _check_login(spec: ServerSpec) -> None:
 
 def _remarks(entry: ServerEntry, origin: Origin) -> Iterator[str]:
     found = plain(entry.raw, own=origin.own)
-    for key in found.unasked:
-        yield f"{key} of the server {entry.name!r} allows nothing here: only the policy does"
+    for key in found.auto_approve:
+        yield f"{key} of the server {entry.name!r} is ignored: only the policy allows calls"
     if found.unknown and not origin.own:
-        yield f"{', '.join(found.unknown)} of the server {entry.name!r} means nothing here"
+        yield f"{', '.join(found.unknown)} of the server {entry.name!r} is not supported"
 
 
 def is_ourselves(raw: Mapping[str, Any]) -> bool:
-    """Whether the entry would start us, by itself or with `uvx`, `python -m` and the like, or asks for the builtin
-    tools, which are here."""
+    """Whether the entry would start Toolreeve, directly or with `uvx`, `python -m` and the like, or is for the builtin
+    tools, which we have."""
     entry = plain(raw, own=True).entry
     if entry.get("type") == "builtin":
         return True
@@ -213,7 +213,7 @@ def is_ourselves(raw: Mapping[str, Any]) -> bool:
 
 
 def _command(words: Sequence[str]) -> str | None:
-    """Which of our commands is meant, past the options that stand before it."""
+    """Our subcommand, after the global options."""
     rest = iter(words[1:])
     for word in rest:
         if not word.startswith("-"):
@@ -249,43 +249,49 @@ def _problems(entry: Mapping[str, Any]) -> list[SchemaProblem]:
     try:
         return _SCHEMA.problems(dict(entry))
     except ValueError as problem:
-        raise Rejected(f"holds a value that no server takes: {problem}", "write texts and numbers") from None
+        raise Rejected(f"contains an invalid value: {problem}", "use strings and numbers") from None
 
 
 def _described(key: str) -> str:
-    about = SERVER["properties"].get(key, {})
-    return str(about.get("description", ""))
+    schema = SERVER["properties"].get(key, {})
+    return str(schema.get("description", ""))
 
 
-def _without_self_praise(entry: dict[str, Any]) -> tuple[dict[str, Any], Sequence[str]]:
-    """The entry without what would make it look safer than an unknown server is, and the keys that went.
+def _without_privileges(entry: dict[str, Any]) -> tuple[dict[str, Any], Sequence[str]]:
+    """The entry without what would make it look safer than an unknown server, and the keys that were removed.
 
     A prefix of its choice would give its tools the names of another server's, to which the policy may allow more.
     """
-    praise = [key for key in ("trusted",) if entry.get(key)]
+    removed = []
+    if entry.get("trusted"):
+        removed.append("trusted")
     if "prefix" in entry:
-        praise.append("prefix")
+        removed.append("prefix")
     levels = entry.get("danger", {})
     named = levels.values() if isinstance(levels, Mapping) else (levels,)
     if any(DangerLevel(level) < UNTRUSTED for level in named):
-        praise.append("danger")
+        removed.append("danger")
     if "env_file" in entry:
-        praise.append("env_file")
-    return {key: value for key, value in entry.items() if key not in praise}, praise
+        removed.append("env_file")
+    return {key: value for key, value in entry.items() if key not in removed}, removed
 
 
 def shown(entry: Mapping[str, Any]) -> str:
-    """Where it leads, without what looks like a secret."""
+    """Its command line or URL, without what looks like a secret."""
     args = entry.get("args")
-    return place({**entry, "args": veiled([*map(str, args)])} if isinstance(args, list) else entry)
+    if not isinstance(args, list):
+        return place(entry)
+    return place({**entry, "args": redact_arguments([*map(str, args)])})
 
 
 def place(entry: Mapping[str, Any]) -> str:
-    """The command line, or the URL without what may be a credential, as written: whoever decides whether it may run
-    sees all of it."""
+    """The command line, or the URL without credentials, as written: a person who decides whether it may run sees all of
+    it."""
     if "command" in entry:
         args = entry.get("args")
         return shlex.join(map(str, [entry["command"], *(args if isinstance(args, list) else ())]))
     scheme, _, rest = str(entry.get("url", "")).partition("://")
     host, path = _AUTHORITY.fullmatch(rest).groups()  # type: ignore[union-attr]
-    return f"{scheme}://{host.rpartition('@')[2]}{_QUERY.split(path, maxsplit=1)[0]}" if rest else scheme
+    if not rest:
+        return scheme
+    return f"{scheme}://{host.rpartition('@')[2]}{_QUERY.split(path, maxsplit=1)[0]}"

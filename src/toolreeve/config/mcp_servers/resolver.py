@@ -1,4 +1,4 @@
-"""What does an entry come to, once every reference in it is resolved? A whole `ServerSpec`, or the reason why not."""
+"""Resolves an entry, with all references expanded, into a `ServerSpec`."""
 
 import re
 import shlex
@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from toolreeve.config.mcp_servers.expansion import Expander, Unresolved
 from toolreeve.config.mcp_servers.names import server_name
-from toolreeve.config.mcp_servers.secret_values import concealed, without
+from toolreeve.config.mcp_servers.secret_values import find_secrets, redact
 from toolreeve.core.danger import DangerLevel
 from toolreeve.upstream.server_spec import CONNECT_TIMEOUT, Kind, ServerSpec
 
@@ -21,27 +21,30 @@ _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
 class Rejected(Exception):
-    """Why an entry is no server; `key` is where in it."""
+    """Why an entry is invalid; `key` is where in it."""
 
     def __init__(self, problem: str, fix: str = "", key: Sequence[str] = ()) -> None:
         super().__init__(problem)
-        self.fix, self.key = fix, tuple(key)
+        self.fix = fix
+        self.key = tuple(key)
 
 
 def resolve(
     name: str, entry: Mapping[str, Any], expander: Expander, *, base: Path, source: str, place: str
 ) -> ServerSpec:
-    """`entry` fits the schema. One that is turned off is resolved as far as it can be. Raises Rejected."""
+    """`entry` fits the schema. A disabled one is resolved as far as possible. Raises Rejected."""
     kind = _kind(entry)
     values = _Values(entry, expander, base, lenient=entry.get("enabled") is False)
-    args, oauth, headers = values.texts("args"), values.oauth(), values.headers()
+    args = values.texts("args")
+    oauth = values.oauth()
+    headers = values.headers()
     env = values.env() if kind == "stdio" else {}
     url = values.url() if kind != "stdio" else None
-    unsaid = concealed((*args, url or ""), env, headers, oauth or {})
+    undeclared = find_secrets((*args, url or ""), env, headers, oauth or {})
     return ServerSpec(
         name=name,
         kind=kind,
-        place=without(place, unsaid),
+        place=redact(place, undeclared),
         source=source,
         command=values.command() if kind == "stdio" else None,
         args=args,
@@ -60,20 +63,22 @@ def resolve(
         oauth=oauth,
         enabled=entry.get("enabled", True),
         secrets=tuple(expander.secrets),
-        secret_values=tuple(dict.fromkeys((*expander.secrets.values(), *unsaid))),
+        secret_values=tuple(dict.fromkeys((*expander.secrets.values(), *undeclared))),
     )
 
 
 def _kind(entry: Mapping[str, Any]) -> Kind:
-    command, url, kind = "command" in entry, "url" in entry, entry.get("type")
-    if command and url:
+    has_command = "command" in entry
+    has_url = "url" in entry
+    kind = entry.get("type")
+    if has_command and has_url:
         raise Rejected("has both a command and a url", "keep one of them")
-    if not command and not url:
-        raise Rejected("has neither a command nor a url", "say how to start it or where it is")
-    if (kind == "stdio" and url) or (kind in ("http", "sse") and command):
-        raise Rejected(f"is {kind!r}, which does not go with a {'url' if url else 'command'}", "drop it", ("type",))
+    if not has_command and not has_url:
+        raise Rejected("has neither a command nor a url", "add one of them")
+    if (kind == "stdio" and has_url) or (kind in ("http", "sse") and has_command):
+        raise Rejected(f"is {kind!r}, which does not go with a {'url' if has_url else 'command'}", "drop it", ("type",))
     if kind is None:
-        return "stdio" if command else "http"
+        return "stdio" if has_command else "http"
     return kind  # type: ignore[no-any-return]
 
 
@@ -88,7 +93,7 @@ def _levels(danger: str | Mapping[str, str]) -> dict[str, DangerLevel]:
 
 
 def _prefix(prefix: str | None) -> str | None:
-    """What stands before the names of tools keeps to the rule for servers' names, or there is nothing before them."""
+    """A prefix is empty or follows the rule for server names."""
     if not prefix:
         return prefix
     try:
@@ -96,13 +101,13 @@ def _prefix(prefix: str | None) -> str | None:
     except ValueError as problem:
         raise Rejected(f"{prefix!a} {problem}", "choose another", ("prefix",)) from None
     if named != prefix:
-        raise Rejected(f"{prefix!a} cannot stand before a name", f"write {named!r}", ("prefix",))
+        raise Rejected(f"{prefix!a} is not a valid prefix", f"write {named!r}", ("prefix",))
     return prefix
 
 
 @dataclass(frozen=True, slots=True)
 class _Values:
-    """The values of one entry, resolved. `lenient` leaves references alone that stand for nothing."""
+    """The values of one entry, resolved. `lenient` keeps references without a value as written."""
 
     entry: Mapping[str, Any]
     expander: Expander
@@ -116,34 +121,36 @@ class _Values:
             if self.lenient:
                 return value
             raise Rejected(str(problem), problem.fix, key) from None
-        if not _sayable(resolved):
-            raise Rejected("holds a character that no program or server can be given", "remove it", key)
+        if not _is_passable(resolved):
+            raise Rejected("contains a character that cannot be passed to a program or server", "remove it", key)
         return resolved
 
     def texts(self, key: str) -> tuple[str, ...]:
         return tuple(self.text(each, key) for each in self.entry.get(key, ()))
 
     def command(self) -> str:
-        command = self._at_home(self.text(self.entry["command"], "command"))
+        command = self._expand_home(self.text(self.entry["command"], "command"))
         relative = command.startswith(("./", "../"))
         return str(self.base / command) if relative else command
 
     def path(self, key: str) -> str | None:
         if key not in self.entry:
             return None
-        return str((self.base / self._at_home(self.text(self.entry[key], key))).resolve())
+        return str((self.base / self._expand_home(self.text(self.entry[key], key))).resolve())
 
-    def _at_home(self, path: str) -> str:
-        return self.expander.surroundings.home + path[1:] if path.startswith("~/") or path == "~" else path
+    def _expand_home(self, path: str) -> str:
+        if path == "~" or path.startswith("~/"):
+            return self.expander.surroundings.home + path[1:]
+        return path
 
     def env(self) -> dict[str, str]:
         environ = self.expander.surroundings.environ
         passed = {name: self.expander.pass_on(name) for name in self.entry.get("env_pass", ()) if name in environ}
-        said = {name: self.text(value, "env", name) for name, value in self.entry.get("env", {}).items()}
-        for name in said:
-            if not name or "=" in name or not _sayable(name):
-                raise Rejected(f"{name!a} cannot be the name of a variable", "rename it", ("env",))
-        return passed | self._env_file() | said
+        given = {name: self.text(value, "env", name) for name, value in self.entry.get("env", {}).items()}
+        for name in given:
+            if not name or "=" in name or not _is_passable(name):
+                raise Rejected(f"{name!a} is not a valid variable name", "rename it", ("env",))
+        return passed | self._env_file() | given
 
     def _env_file(self) -> dict[str, str]:
         path = self.path("env_file")
@@ -174,22 +181,26 @@ class _Values:
         headers = {name: self.text(value, "headers", name) for name, value in self.entry.get("headers", {}).items()}
         for name, value in headers.items():
             if not _TOKEN.fullmatch(name) or _CONTROL.search(value):
-                raise Rejected(f"{name!a} is no header that can be sent", "remove it", ("headers",))
+                raise Rejected(f"{name!a} is not a valid header", "remove it", ("headers",))
         return headers
 
     def oauth(self) -> Mapping[str, Any] | None:
-        said = self.entry.get("oauth")
-        if said is None:
+        given = self.entry.get("oauth")
+        if given is None:
             return None
-        return {key: self.text(value, "oauth", key) if isinstance(value, str) else value for key, value in said.items()}
+        resolved = dict(given)
+        for key, value in given.items():
+            if isinstance(value, str):
+                resolved[key] = self.text(value, "oauth", key)
+        return resolved
 
 
-def _sayable(text: str) -> bool:
+def _is_passable(text: str) -> bool:
     return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _assignments(text: str) -> dict[str, str]:
-    """The lines of an env file. Quotes are taken off, nothing is looked up."""
+    """The variables of an env file. Quotes are removed, nothing is expanded."""
     found: dict[str, str] = {}
     for line in text.splitlines():
         stripped = line.strip().removeprefix("export ")

@@ -1,4 +1,4 @@
-"""How is a server written down in `toolreeve.toml`? One JSON Schema, for editors and for checking entries alike."""
+"""JSON Schema of a server entry in `toolreeve.toml`, for editors and for checking."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -31,33 +31,33 @@ _LEVEL = {"enum": [level.value for level in DangerLevel]}
 SERVER: Mapping[str, Any] = {
     "type": "object",
     "description": "One MCP server. ${NAME}, ${NAME:-default}, ${env:NAME}, ${secret:NAME}, ${workspaceFolder} and "
-    "${userHome} stand for values in command, args, env, cwd, url, headers and oauth.",
+    "${userHome} are expanded in command, args, env, cwd, url, headers and oauth.",
     "additionalProperties": False,
     "properties": {
         "type": {
             "enum": ["stdio", "http", "sse"],
-            "description": "How it is spoken to; told by command and url if not said.",
+            "description": "Transport; by default stdio with a command, http with a url.",
         },
-        "command": _text("The program that is the server."),
+        "command": _text("The program that runs the server."),
         "args": _texts("Its arguments."),
-        "env": _named_texts("Variables it is given. Nothing else of your environment but the plain base reaches it."),
-        "env_pass": _texts("Names of variables that it is given as they are, where they are set."),
-        "env_file": _text("A file of NAME=value lines that it is given as well."),
-        "cwd": _text("Where it is started; if not said, in your home, a project's own server in the workspace."),
-        "url": _text("Where the server is."),
-        "headers": _named_texts("Headers of every request to it."),
-        "timeout": _seconds("Seconds that a call may take."),
-        "connect_timeout": _seconds("Seconds that starting, greeting and listing its tools may take."),
-        "allow": _texts("The only tools of it that are offered; patterns are fine."),
-        "deny": _texts("Tools of it that are not offered."),
+        "env": _named_texts("Its environment variables. Of your own environment it gets only PATH, HOME and the like."),
+        "env_pass": _texts("Variables of your environment that are passed on, where they are set."),
+        "env_file": _text("A file of NAME=value lines with more variables."),
+        "cwd": _text("Working directory; by default your home, for a project's own server the workspace."),
+        "url": _text("URL of the server."),
+        "headers": _named_texts("HTTP headers of every request to it."),
+        "timeout": _seconds("Timeout of a call, in seconds."),
+        "connect_timeout": _seconds("Timeout for starting it, the handshake and listing its tools, in seconds."),
+        "allow": _texts("Offer only these of its tools; names or patterns."),
+        "deny": _texts("Do not offer these of its tools; names or patterns."),
         "danger": {
-            "description": "How dangerous its tools are: one level, or a level by name or pattern.",
+            "description": "Danger of its tools: one level, or a level by name or pattern.",
             "anyOf": [_LEVEL, {"type": "object", "additionalProperties": _LEVEL}],
         },
-        "trusted": _switch("Whether what it says about the danger of its tools is believed."),
-        "prefix": {"type": "string", "description": "What stands before the names of its tools; its name if not said."},
-        "sandbox": {"type": "object", "description": "Start it inside the sandbox, with these limits."},
-        "oauth": {"type": "object", "description": "How to sign in where it asks for it."},
-        "enabled": _switch("Whether it is used."),
+        "trusted": _switch("Believe its own hints about the danger of its tools."),
+        "prefix": {"type": "string", "description": "Prefix of the names of its tools; by default its own name."},
+        "sandbox": {"type": "object", "description": "Run it inside the sandbox, with these limits."},
+        "oauth": {"type": "object", "description": "How to log in, if it requires OAuth."},
+        "enabled": _switch("Use it."),
     },
 }

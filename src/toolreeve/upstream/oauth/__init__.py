@@ -1,1 +1,1 @@
-"""May we use a server that asks who we are? Logging in, and keeping what was granted."""
+"""OAuth for MCP servers: logging in, and storing the tokens."""

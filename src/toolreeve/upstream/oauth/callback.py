@@ -1,7 +1,7 @@
-"""How does a browser hand the outcome of a login back to us? By a request to a port of this machine, opened for it.
+"""Receives the redirect of a login from the browser, on a loopback port.
 
-The port listens on loopback only and for one login. What comes with another state than the one that was sent out is
-somebody else's, and is not taken for the outcome.
+The port listens on loopback only and for one login. A request with another state than the one that was sent out belongs
+to another login, and is refused.
 """
 
 import asyncio
@@ -14,11 +14,11 @@ from urllib.parse import parse_qs, urlsplit
 PATH = "/callback"
 MAX_REQUEST = 16 * 1024
 READ_SECONDS = 10.0
-MAX_GUESTS = 32
+MAX_CONNECTIONS = 32
 
 
 class LoginFailed(Exception):
-    """A login did not lead to a grant. The message is for people."""
+    """A login failed. The message is for people."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,13 +29,13 @@ class CallbackOutcome:
 
 
 class LoginCallback:
-    """The place where the browser is sent. `expect` must be told the state before anything is believed."""
+    """The redirect URI of one login. Without `expect`, every request is refused."""
 
     def __init__(self) -> None:
         self.port = 0
         self._state: str | None = None
         self._outcome: asyncio.Future[CallbackOutcome] = asyncio.get_running_loop().create_future()
-        self._guests = 0
+        self._connections = 0
 
     @property
     def uri(self) -> str:
@@ -50,47 +50,47 @@ class LoginCallback:
         return await asyncio.shield(self._outcome)
 
     async def receive(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._guests += 1
+        self._connections += 1
         try:
             with suppress(OSError, TimeoutError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-                if self._guests <= MAX_GUESTS:
+                if self._connections <= MAX_CONNECTIONS:
                     async with asyncio.timeout(READ_SECONDS):
                         head = await reader.readuntil(b"\r\n\r\n")
                         writer.write(self._respond(head.decode("latin-1")))
                         await writer.drain()
         finally:
-            self._guests -= 1
+            self._connections -= 1
             writer.close()
 
     def _respond(self, head: str) -> bytes:
         method, _, rest = head.partition(" ")
         target = urlsplit(rest.partition(" ")[0])
         if method != "GET" or target.path != PATH:
-            return _page(404, "Nothing is here.")
-        told = {name: values[0] for name, values in parse_qs(target.query).items()}
-        if not self._state or not secrets.compare_digest(told.get("state", "").encode(), self._state.encode()):
-            return _page(400, "This is not the login that was begun. Begin again.")
+            return _page(404, "Not found.")
+        params = {name: values[0] for name, values in parse_qs(target.query).items()}
+        if not self._state or not secrets.compare_digest(params.get("state", "").encode(), self._state.encode()):
+            return _page(400, "This is not the login that was started. Start again.")
         if not self._outcome.done():
-            self._settle(told)
-        return _page(200, "Done. You can close this window." if told.get("code") else "The login was refused.")
+            self._set_outcome(params)
+        return _page(200, "Done. You can close this window." if params.get("code") else "The login was refused.")
 
-    def _settle(self, told: dict[str, str]) -> None:
-        if code := told.get("code"):
-            self._outcome.set_result(CallbackOutcome(code=code, state=told["state"], issuer=told.get("iss")))
+    def _set_outcome(self, params: dict[str, str]) -> None:
+        if code := params.get("code"):
+            self._outcome.set_result(CallbackOutcome(code=code, state=params["state"], issuer=params.get("iss")))
             return
-        why = told.get("error_description") or told.get("error") or "no code came back"
+        why = params.get("error_description") or params.get("error") or "no code came back"
         self._outcome.set_exception(LoginFailed(f"the login was refused: {why[:300]}"))
         self._outcome.exception()
 
 
 @asynccontextmanager
-async def redirect_place(port: int | None = None) -> AsyncIterator[LoginCallback]:
+async def listen_for_callback(port: int | None = None) -> AsyncIterator[LoginCallback]:
     """Listen for one login, on the given port or on any. Raises OSError where the port is taken."""
-    place = LoginCallback()
-    server = await asyncio.start_server(place.receive, "127.0.0.1", port or 0, limit=MAX_REQUEST)
-    place.port = server.sockets[0].getsockname()[1]
+    callback = LoginCallback()
+    server = await asyncio.start_server(callback.receive, "127.0.0.1", port or 0, limit=MAX_REQUEST)
+    callback.port = server.sockets[0].getsockname()[1]
     try:
-        yield place
+        yield callback
     finally:
         server.close()
 

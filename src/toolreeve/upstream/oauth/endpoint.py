@@ -1,4 +1,4 @@
-"""What is said to an authorization server? Only what may go there, encrypted wherever it leaves the machine."""
+"""Requests to an authorization server, encrypted wherever they leave the machine."""
 
 import asyncio
 from typing import TYPE_CHECKING
@@ -17,15 +17,15 @@ REQUEST_SECONDS = 30.0
 
 
 class OAuthEndpoint:
-    """With a client that reaches what the server's own does, and carries none of its headers."""
+    """Uses a client with the network access of the server's own, without its headers."""
 
-    def __init__(self, web: HttpClient) -> None:
-        self._url = web.url
-        self._client = web.new_client()
+    def __init__(self, client: HttpClient) -> None:
+        self._url = client.url
+        self._client = client.new_client()
 
     async def drive(self, provider: "OAuthClientProvider", challenge: httpx2.Response | None) -> None:
-        """Go through the SDK's steps, with the answer that the server has already given. They are about a request that
-        is never sent: whoever waits for the outcome sends its own. Raises LoginFailed and what `send` raises."""
+        """Run the SDK's flow, with the response that the server has already given. The flow is about a request that is
+        never sent: the waiting requests are sent by their own callers. Raises LoginFailed and what `send` raises."""
         from mcp.client.auth import OAuthFlowError
 
         subject = httpx2.Request("POST", self._url)
@@ -36,10 +36,11 @@ class OAuthEndpoint:
             step = await anext(steps)
             while step is not subject or challenge is not None:
                 if step is subject and challenge is not None:
-                    answer, challenge = challenge, None
+                    response = challenge
+                    challenge = None
                 else:
-                    answer = await self.send(step)
-                step = await steps.asend(answer)
+                    response = await self.send(step)
+                step = await steps.asend(response)
         except OAuthFlowError as problem:
             raise LoginFailed(str(problem)) from None
         finally:
@@ -55,12 +56,12 @@ class OAuthEndpoint:
             return await self._client.send(request)
 
     def check(self, url: str) -> None:
-        """Codes and secrets travel unencrypted only where they do not leave the machine, or where the user said so by
-        the server's own URL. Raises LoginFailed, ToolError."""
+        """Codes and secrets travel unencrypted only within this machine, or to the origin that the user configured
+        without TLS. Raises LoginFailed, ToolError."""
         target = parse_url(url)
-        stays = target.host == "localhost" or (target.address and zone(target.address) is Zone.LOOPBACK)
-        if target.scheme != "https" and not stays and target.origin != parse_url(self._url).origin:
-            raise LoginFailed(f"the server wants the login sent to {target.origin}, which is not encrypted")
+        is_local = target.host == "localhost" or (target.address and zone(target.address) is Zone.LOOPBACK)
+        if target.scheme != "https" and not is_local and target.origin != parse_url(self._url).origin:
+            raise LoginFailed(f"the server wants the login sent unencrypted, to {target.origin}")
 
     async def close(self) -> None:
         await self._client.aclose()

@@ -1,7 +1,7 @@
-"""How is a login carried out? By the SDK's steps, from discovery and registration to PKCE and exchange.
+"""The SDK's OAuth flow, with our storage, scopes and issuer binding.
 
-A client that the user registered beforehand is shown to its own authorization server and to no other. This module loads
-the SDK: import it only when a server asks for a login.
+A client that the user registered beforehand is used with its own authorization server and with no other. This module
+loads the SDK: import it only when a server requires a login.
 """
 
 import asyncio
@@ -30,22 +30,24 @@ from toolreeve.upstream.oauth.token_file import TokenFile
 NAME = "Toolreeve"
 Model = TypeVar("Model", bound=BaseModel)
 
-# What the SDK logs of a failed login holds what the authorization server answered. It reaches the user in the error.
+# The SDK logs the response of the authorization server to a failed login. The user gets it in the error.
 logging.getLogger("mcp.client.auth").addHandler(logging.NullHandler())
 logging.getLogger("mcp.client.auth").propagate = False
 
 
 class StoredGrant:
-    """The SDK's view of the token file. With `fresh`, tokens of before this login are as if they were not there."""
+    """The SDK's view of the token file. With `fresh`, tokens from before this login are ignored."""
 
     def __init__(self, file: TokenFile, settings: OAuthSettings, *, fresh: bool) -> None:
-        self._file, self._settings, self._fresh = file, settings, fresh
+        self._file = file
+        self._settings = settings
+        self._is_fresh = fresh
 
     async def get_tokens(self) -> OAuthToken | None:
-        return None if self._fresh else parsed(OAuthToken, self._file.read().get("tokens"))
+        return None if self._is_fresh else parsed(OAuthToken, self._file.read().get("tokens"))
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
-        self._fresh = False
+        self._is_fresh = False
         expires_at = None if tokens.expires_in is None else time.time() + tokens.expires_in
         await self._update(tokens=dumped(tokens), expires_at=expires_at)
 
@@ -56,7 +58,9 @@ class StoredGrant:
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
         if self._settings.client_id is not None:
-            raise LoginFailed("the server names another authorization server than the configured client belongs to")
+            raise LoginFailed(
+                "the configured client (oauth.client_id) belongs to another authorization server than the server's"
+            )
         await self._update(client=dumped(client_info))
 
     def bound_issuer(self) -> str | None:
@@ -67,7 +71,7 @@ class StoredGrant:
         await asyncio.to_thread(self._file.update, **changes)
 
     async def learn(self, provider: OAuthClientProvider) -> None:
-        """Keep what a later renewal needs: where it is to be asked for."""
+        """Store the metadata that a later renewal needs."""
         context = provider.context
         if context.oauth_metadata is not None:
             resource = context.protected_resource_metadata
@@ -78,12 +82,12 @@ class StoredGrant:
             )
 
     def _registered(self, client_id: str) -> OAuthClientInformationFull:
-        given = self._settings
-        method = given.token_endpoint_auth_method or ("client_secret_basic" if given.client_secret else "none")
+        settings = self._settings
+        default_method = "client_secret_basic" if settings.client_secret else "none"
         return OAuthClientInformationFull(
             client_id=client_id,
-            client_secret=given.client_secret,
-            token_endpoint_auth_method=method,
+            client_secret=settings.client_secret,
+            token_endpoint_auth_method=settings.token_endpoint_auth_method or default_method,
             issuer=self.bound_issuer(),
         )
 
@@ -92,20 +96,23 @@ class OAuthProvider(OAuthClientProvider):
     """The SDK's flow with the user's own scopes, and bound to the issuer of the user's own client."""
 
     def __init__(
-        self, url: str, settings: OAuthSettings, kept: StoredGrant, redirect_uri: str, **handlers: Any
+        self, url: str, settings: OAuthSettings, storage: StoredGrant, redirect_uri: str, **handlers: Any
     ) -> None:
         metadata = OAuthClientMetadata(client_name=NAME, redirect_uris=[AnyUrl(redirect_uri)], scope=settings.scopes)
-        super().__init__(url, metadata, kept, client_metadata_url=settings.client_metadata_url, **handlers)
-        self._settings, self._kept = settings, kept
+        super().__init__(url, metadata, storage, client_metadata_url=settings.client_metadata_url, **handlers)
+        self._settings = settings
+        self._storage = storage
 
     def _select_authorization_server(self, advertised: list[str]) -> str:
-        bound = self._kept.bound_issuer()
+        bound = self._storage.bound_issuer()
         if bound is None:
             return advertised[0]
         for each in advertised:
             if each.rstrip("/") == bound.rstrip("/"):
                 return each
-        raise LoginFailed(f"the server names {advertised[0]!r} to log in at, and the configured client is of {bound!r}")
+        raise LoginFailed(
+            f"the server's login is at {advertised[0]!r}, but the configured client belongs to {bound!r} (oauth.issuer)"
+        )
 
     async def _perform_authorization(self) -> httpx2.Request:
         context = self.context
@@ -114,24 +121,24 @@ class OAuthProvider(OAuthClientProvider):
 
 
 def new_provider(
-    url: str, settings: OAuthSettings, kept: StoredGrant, redirect_uri: str, **handlers: Any
+    url: str, settings: OAuthSettings, storage: StoredGrant, redirect_uri: str, **handlers: Any
 ) -> OAuthClientProvider:
     if settings.grant == "client_credentials" and settings.client_id and settings.client_secret:
         method = settings.token_endpoint_auth_method
         return ClientCredentialsOAuthProvider(
             url,
-            kept,
+            storage,
             settings.client_id,
             settings.client_secret,
             "client_secret_post" if method == "client_secret_post" else "client_secret_basic",
             settings.scopes,
             settings.issuer,
         )
-    return OAuthProvider(url, settings, kept, redirect_uri, **handlers)
+    return OAuthProvider(url, settings, storage, redirect_uri, **handlers)
 
 
 def recall(provider: OAuthClientProvider, grant: dict[str, Any], *, expired: bool) -> None:
-    """Give a provider what was learnt before, so that it can renew a token without asking anybody."""
+    """Give a provider the stored metadata, so that it can renew a token without a login."""
     context = provider.context
     context.oauth_metadata = parsed(OAuthMetadata, grant.get("metadata"))
     context.protected_resource_metadata = parsed(ProtectedResourceMetadata, grant.get("resource"))
@@ -140,8 +147,10 @@ def recall(provider: OAuthClientProvider, grant: dict[str, Any], *, expired: boo
 
 
 def parsed(model: type[Model], value: Any) -> Model | None:
+    if value is None:
+        return None
     try:
-        return None if value is None else model.model_validate(value)
+        return model.model_validate(value)
     except ValidationError:
         return None
 

@@ -1,4 +1,4 @@
-"""What does the user say about logging in to a server? The table `oauth` of its configuration, checked word by word."""
+"""The `oauth` table of a server's configuration, checked key by key."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -12,10 +12,10 @@ AUTH_METHODS = ("none", "client_secret_basic", "client_secret_post")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OAuthSettings:
-    """A client that was registered beforehand has a `client_id`; without one a client is registered when it is needed.
+    """A client that was registered beforehand has a `client_id`; without one a client is registered when needed.
 
-    `issuer` is the authorization server that the id and secret belong to: they are shown to no other. Without it they
-    belong to the first one that a login succeeds at.
+    `issuer` is the authorization server that the id and secret belong to: no other gets them. Without it they belong to
+    the first one at which a login succeeds.
     """
 
     client_id: str | None = None
@@ -29,11 +29,13 @@ class OAuthSettings:
 
     @classmethod
     def parse(cls, given: Mapping[str, Any] | None, *, source: str, server: str) -> "OAuthSettings":
-        """Raises ConfigError naming the key that is wrong."""
+        """Raises ConfigError, which names the key."""
         known = {each.name for each in fields(cls)}
         checked: dict[str, Any] = {}
         for key, value in (given or {}).items():
-            problem = _problem(key, value) if key in known else f"is unknown; known are {', '.join(sorted(known))}"
+            problem = _problem(key, value)
+            if key not in known:
+                problem = f"is unknown; known are {', '.join(sorted(known))}"
             if problem:
                 raise ConfigError(problem, source=source, key=f"{server}.oauth.{key}")
             checked[key] = " ".join(value) if isinstance(value, list | tuple) else value
@@ -48,7 +50,7 @@ def _problem(key: str, value: Any) -> str | None:
     match key:
         case "redirect_port":
             is_port = isinstance(value, int) and not isinstance(value, bool) and 0 < value < 65536
-            return None if is_port else "must be a port, from 1 to 65535"
+            return None if is_port else "must be a port from 1 to 65535"
         case "scopes":
             return None if isinstance(value, str) or _is_texts(value) else "must be a text or a list of texts"
         case "grant":
@@ -56,8 +58,8 @@ def _problem(key: str, value: Any) -> str | None:
         case "token_endpoint_auth_method":
             return None if value in AUTH_METHODS else f"must be one of {', '.join(AUTH_METHODS)}"
         case "client_metadata_url":
-            is_place = isinstance(value, str) and value.startswith("https://") and value.count("/") > 2
-            return None if is_place else "must be an https URL with a path"
+            is_url = isinstance(value, str) and value.startswith("https://") and value.count("/") > 2
+            return None if is_url else "must be an https URL with a path"
     return None if isinstance(value, str) and value else "must be a text that is not empty"
 
 

@@ -1,6 +1,6 @@
-"""What was granted for a server, and where is it kept? One file for each server, for the user's eyes alone.
+"""Stores the OAuth grant of a server, in one private file per server.
 
-A token belongs to the place it was granted for: a server of the same name at another URL is given none of it.
+A token belongs to the URL it was granted for: a server of the same name at another URL gets none of it.
 """
 
 import hashlib
@@ -22,14 +22,14 @@ SECRETS: Mapping[str, tuple[str, ...]] = {
 
 
 class TokenFile:
-    """What is known of one server: `tokens`, `client`, `issuer`, `metadata`, `resource`, `expires_at`."""
+    """Holds `tokens`, `client`, `issuer`, `metadata`, `resource` and `expires_at` of one server."""
 
     def __init__(self, state: Path, *, server: str, url: str) -> None:
         self._url = url
         self.path = state / FOLDER / f"{_file_name(server)}.json"
 
     def read(self) -> Grant:
-        """Empty where nothing was granted, and where what is there is not ours to use."""
+        """Empty where there is no grant, and where it belongs to another URL."""
         try:
             if self.path.stat().st_size > MAX_FILE:
                 return {}
@@ -46,20 +46,21 @@ class TokenFile:
         self.path.unlink(missing_ok=True)
 
     def update(self, **changes: Any) -> None:
-        """Write atomically, so that who reads meanwhile sees the whole old or the whole new. Raises OSError."""
+        """Written atomically: a reader sees the whole old or the whole new. Raises OSError."""
         write_private(self.path, json.dumps(self.read() | changes | {"url": self._url}))
 
 
 def secrets_of(grant: Grant) -> Iterator[str]:
-    """What nobody but us and those who granted it may see."""
+    """The values to redact."""
     for part, names in SECRETS.items():
-        held = grant.get(part)
-        found = map(held.get, names) if isinstance(held, dict) else ()
-        yield from (value for value in found if isinstance(value, str) and value)
+        fields = grant.get(part)
+        if isinstance(fields, dict):
+            values = [fields.get(name) for name in names]
+            yield from (value for value in values if isinstance(value, str) and value)
 
 
 def _file_name(server: str) -> str:
-    """A name that no other server has, whatever stands in it."""
+    """Unique for every server name, and safe as a file name."""
     if re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,63}", server):
         return server
     plain = re.sub(r"[^a-z0-9_-]", "-", server.lower())[:40]

@@ -1,1 +1,1 @@
-"""What is said on a line? Requests, answers and questions back, in both eras of the protocol."""
+"""One MCP session with a server, in either era."""

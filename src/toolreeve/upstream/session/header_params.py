@@ -1,7 +1,7 @@
-"""Which arguments of a tool are repeated in headers? Those that its schema marks with `x-mcp-header`.
+"""Finds the tool arguments that a schema mirrors in headers (`x-mcp-header`).
 
-Only what is reached from the top through `properties` alone can be marked, for only that has one place in the
-arguments. A schema with a wrong mark has no marks at all: the two sides would not agree on them.
+Only a schema that is reached from the top through `properties` alone can be marked, for only that has one place in the
+arguments. A schema with an invalid mark has no header params at all: the two sides would not agree on them.
 """
 
 import re
@@ -10,11 +10,11 @@ from typing import Any
 
 Path = tuple[str, ...]
 
-_MARK = "x-mcp-header"
+_KEYWORD = "x-mcp-header"
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_KINDS = ("string", "integer", "boolean")
-# Where a schema holds further ones: as such, in a list, by name.
-_ONE = frozenset(
+_TYPES = ("string", "integer", "boolean")
+# Keywords that hold subschemas: directly, in a list, by name.
+_DIRECT = frozenset(
     "items contains additionalProperties propertyNames unevaluatedItems unevaluatedProperties "
     "not if then else contentSchema".split()
 )
@@ -22,32 +22,33 @@ _LISTED = frozenset("allOf anyOf oneOf prefixItems".split())
 _NAMED = frozenset("patternProperties dependentSchemas $defs definitions".split())
 
 
-class WrongMark(Exception):
+class InvalidHeaderParam(Exception):
     """Says what is wrong, and where."""
 
 
-def read_marks(schema: Any) -> dict[Path, str]:
-    """The header's name for each argument that is marked. Raises WrongMark."""
-    marks: dict[Path, str] = {}
+def read_header_params(schema: Any) -> dict[Path, str]:
+    """The header's name for each marked argument. Raises InvalidHeaderParam."""
+    found: dict[Path, str] = {}
     taken: dict[str, Path] = {}
-    for path, part in _parts(schema):
-        if _MARK not in part:
+    for path, part in _subschemas(schema):
+        if _KEYWORD not in part:
             continue
         if not path:
-            raise WrongMark(f"{_MARK} stands where no single argument is meant")
-        name = _checked(path, part)
-        if (other := taken.setdefault(name.lower(), path)) != path:
-            raise WrongMark(f"{_MARK} {name!r} is on {_shown(path)} and on {_shown(other)}")
-        marks[path] = name
-    return marks
+            raise InvalidHeaderParam(f"{_KEYWORD} is not on a single argument")
+        name = _checked_name(path, part)
+        other = taken.setdefault(name.lower(), path)
+        if other != path:
+            raise InvalidHeaderParam(f"{_KEYWORD} {name!r} is on both {_shown(path)} and {_shown(other)}")
+        found[path] = name
+    return found
 
 
-def _checked(path: Path, part: Mapping[str, Any]) -> str:
-    name, kind = part[_MARK], part.get("type")
+def _checked_name(path: Path, part: Mapping[str, Any]) -> str:
+    name = part[_KEYWORD]
     if not isinstance(name, str) or not _TOKEN.fullmatch(name):
-        raise WrongMark(f"{_MARK} on {_shown(path)} is no name that a header can have")
-    if kind not in _KINDS:
-        raise WrongMark(f"{_MARK} is on {_shown(path)}, which is not a {', '.join(_KINDS)}")
+        raise InvalidHeaderParam(f"{_KEYWORD} on {_shown(path)} is not a valid header name")
+    if part.get("type") not in _TYPES:
+        raise InvalidHeaderParam(f"{_KEYWORD} is on {_shown(path)}, whose type is not one of {', '.join(_TYPES)}")
     return name
 
 
@@ -55,7 +56,7 @@ def _shown(path: Path) -> str:
     return repr(".".join(path))[:200]
 
 
-def _parts(schema: Any) -> Iterator[tuple[Path | None, Mapping[str, Any]]]:
+def _subschemas(schema: Any) -> Iterator[tuple[Path | None, Mapping[str, Any]]]:
     """Every schema within a schema, with its path of arguments; None where it has none. References are not followed."""
     waiting: list[tuple[Path | None, Any]] = [((), schema)]
     while waiting:
@@ -66,7 +67,7 @@ def _parts(schema: Any) -> Iterator[tuple[Path | None, Mapping[str, Any]]]:
         for keyword, value in part.items():
             if keyword == "properties" and isinstance(value, Mapping):
                 waiting += [(None if path is None else (*path, name), each) for name, each in value.items()]
-            elif keyword in _ONE:
+            elif keyword in _DIRECT:
                 waiting.append((None, value))
             elif keyword in _LISTED and isinstance(value, list):
                 waiting += [(None, each) for each in value]

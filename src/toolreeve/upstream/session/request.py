@@ -1,6 +1,6 @@
-"""What becomes of one request that is on its way? It is answered, fails, or runs out of time.
+"""One pending request to a server, with the notifications for its caller.
 
-What the caller is told comes in order and before the answer, and how much waits to be told is bounded.
+Notifications reach the caller in order and before the response, and their queue is bounded.
 """
 
 import asyncio
@@ -11,24 +11,20 @@ from typing import Any
 
 from toolreeve.core.deadline import Deadline
 from toolreeve.core.peer import Peer
-from toolreeve.upstream.transports.transport import Message
+from toolreeve.rpc.pending import OutstandingRequest
 
-_BACKLOG = 256
-_LAST_WORDS = 5.0
-# Requests that make a server work for somebody: only for these does it have reason to ask back.
-_WORK = frozenset({"tools/call", "prompts/get", "resources/read", "completion/complete"})
-_SEVERITY = {
-    name: number
-    for number, name in enumerate(
-        ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"),
-    )
-}
+_MAX_QUEUED = 256
+_FLUSH_SECONDS = 5.0
+# Requests that make a server work for a caller: only for these may it ask the caller something.
+_CALLER_METHODS = frozenset({"tools/call", "prompts/get", "resources/read", "completion/complete"})
+_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+_SEVERITY = {level: number for number, level in enumerate(_LEVELS)}
 
 
-class PendingRequest:
-    """One request. `answer` gets the message that answers it; `deadline` is that of the call it is made for."""
+class PendingRequest(OutstandingRequest):
+    """`deadline` is that of the call it is made for."""
 
-    __slots__ = ("_loop", "_teller", "_timer", "_words", "answer", "deadline", "peer", "works")
+    __slots__ = ("_forwarder", "_loop", "_queue", "deadline", "peer", "serves_caller")
 
     def __init__(
         self,
@@ -38,55 +34,45 @@ class PendingRequest:
         loop: asyncio.AbstractEventLoop,
         deadline: Deadline | None = None,
     ) -> None:
-        self.answer: asyncio.Future[Message] = loop.create_future()
-        self.peer, self.deadline = peer, deadline
-        self.works = method in _WORK
+        super().__init__(loop, timeout)
+        self.peer = peer
+        self.deadline = deadline
+        self.serves_caller = method in _CALLER_METHODS
         self._loop = loop
-        self._timer = None if timeout is None else loop.call_later(timeout, self._expire)
-        self._words: deque[tuple[str, Mapping[str, Any]]] | None = None
-        self._teller: asyncio.Task[None] | None = None
+        self._queue: deque[tuple[str, Mapping[str, Any]]] | None = None
+        self._forwarder: asyncio.Task[None] | None = None
 
-    def fail(self, problem: Exception) -> None:
-        if not self.answer.done():
-            self.answer.set_exception(problem)
-            self.answer.exception()  # whoever waited may have gone
+    def forward(self, method: str, params: Mapping[str, Any]) -> None:
+        """Queue a notification for the caller. The oldest is dropped: a slow caller misses some, and delays none."""
+        if self._queue is None:
+            self._queue = deque(maxlen=_MAX_QUEUED)
+        self._queue.append((method, params))
+        if self._forwarder is None:
+            self._forwarder = self._loop.create_task(self._forward_queued())
 
-    def _expire(self) -> None:
-        self.fail(TimeoutError())
+    async def _forward_queued(self) -> None:
+        while self.peer is not None and self._queue:
+            with contextlib.suppress(Exception):  # a caller that cannot be notified still gets the response
+                await self.peer.notify(*self._queue.popleft())
+        self._forwarder = None
 
-    def tell(self, method: str, params: Mapping[str, Any]) -> None:
-        """The oldest of what waits gives way: a caller that does not listen misses something, and holds up nothing."""
-        if self._words is None:
-            self._words = deque(maxlen=_BACKLOG)
-        self._words.append((method, params))
-        if self._teller is None:
-            self._teller = self._loop.create_task(self._tell())
-
-    async def _tell(self) -> None:
-        while self.peer is not None and self._words:
-            with contextlib.suppress(Exception):  # whoever cannot be told still gets the answer
-                await self.peer.notify(*self._words.popleft())
-        self._teller = None
-
-    def log(self, params: Mapping[str, Any]) -> None:
-        """A log line, if the caller wants such."""
-        if self.peer is None or (least := self.peer.log_level) is None:
+    def forward_log(self, params: Mapping[str, Any]) -> None:
+        """Forward a log message, if the caller wants its level."""
+        if self.peer is None or self.peer.log_level is None:
             return
         level = params.get("level")
-        if isinstance(level, str) and _SEVERITY.get(level, -1) >= _SEVERITY.get(least, 0):
-            self.tell("notifications/message", params)
+        if isinstance(level, str) and _SEVERITY.get(level, -1) >= _SEVERITY.get(self.peer.log_level, 0):
+            self.forward("notifications/message", params)
 
     @property
-    def is_secret_name(self) -> bool:
-        return self._teller is not None
+    def is_forwarding(self) -> bool:
+        return self._forwarder is not None
 
-    async def told(self) -> None:
-        if self._teller is not None:
-            await asyncio.wait({self._teller}, timeout=_LAST_WORDS)
+    async def flush(self) -> None:
+        if self._forwarder is not None:
+            await asyncio.wait({self._forwarder}, timeout=_FLUSH_SECONDS)
 
-    def land(self) -> None:
-        """Nothing of it goes on."""
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._teller is not None:
-            self._teller.cancel()
+    def close(self) -> None:
+        super().close()
+        if self._forwarder is not None:
+            self._forwarder.cancel()

@@ -1,6 +1,6 @@
-"""What must stand in the headers of a request? What intermediaries route by, copied from its body.
+"""Headers of a request: what intermediaries route by, copied from its body.
 
-Headers and body always say the same: both are made of one request, and a value that a header cannot hold is encoded.
+Headers and body always agree: both are made from one request, and a value that a header cannot hold is encoded.
 """
 
 import base64
@@ -9,27 +9,27 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolreeve.core.peer import Era
-from toolreeve.upstream.session.header_params import Path, WrongMark, read_marks, value_at
+from toolreeve.upstream.session.header_params import InvalidHeaderParam, Path, read_header_params, value_at
 
 VERSION = "mcp-protocol-version"
 _METHOD = "mcp-method"
 _NAME = "mcp-name"
-_ARGUMENT = "Mcp-Param-"
+_PARAM = "Mcp-Param-"
 _NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _PLAIN = re.compile(r"(?:[!-~](?:[ -~]*[!-~])?)?")
 _ENCODED = re.compile(r"=\?base64\?.*\?=")
 
 
-class Router:
-    """What the marks of each tool's schema are is found out once."""
+class RequestHeaders:
+    """Builds the headers of requests; the header params of each tool's schema are read once."""
 
     def __init__(self) -> None:
-        self._marks: dict[str, tuple[Any, Mapping[Path, str]]] = {}
+        self._header_params: dict[str, tuple[Any, Mapping[Path, str]]] = {}
 
-    def headers(
+    def build(
         self, version: str, method: str, params: Mapping[str, Any] | None, schemas: Mapping[str, Any]
     ) -> dict[str, str]:
-        """Those of a request or notification. `schemas` are the input schemas of the tools that were listed."""
+        """For a request or notification. `schemas` are the input schemas of the listed tools."""
         if version != Era.MODERN:
             return {VERSION: version}
         found = {VERSION: version, _METHOD: method}
@@ -41,36 +41,42 @@ class Router:
         return found
 
     def _of_arguments(self, name: str, schema: Any, arguments: Any) -> dict[str, str]:
-        held, marks = self._marks.get(name, (None, {}))
-        if held is not schema:
-            marks = {} if wrong_mark(schema) else read_marks(schema)
-            self._marks[name] = (schema, marks)
-        if not marks or not isinstance(arguments, Mapping):
+        known, header_params = self._header_params.get(name, (None, {}))
+        if known is not schema:
+            header_params = {} if header_params_problem(schema) else read_header_params(schema)
+            self._header_params[name] = (schema, header_params)
+        if not header_params or not isinstance(arguments, Mapping):
             return {}
-        spelled = ((header, _spelled(value_at(arguments, path))) for path, header in marks.items())
-        return {_ARGUMENT + header: encode(value) for header, value in spelled if value is not None}
+        headers: dict[str, str] = {}
+        for path, header in header_params.items():
+            value = _header_text(value_at(arguments, path))
+            if value is not None:
+                headers[_PARAM + header] = encode(value)
+        return headers
 
 
-def wrong_mark(schema: Any) -> str | None:
-    """What is wrong with the arguments that a schema marks to stand in headers. Such a tool is not to be called."""
+def header_params_problem(schema: Any) -> str | None:
+    """What is wrong with the header params of a schema. A tool with such a schema must not be called."""
     try:
-        read_marks(schema)
-    except WrongMark as problem:
+        read_header_params(schema)
+    except InvalidHeaderParam as problem:
         return str(problem)
     return None
 
 
-def _spelled(value: Any) -> str | None:
-    """None where there is nothing that a header could say."""
+def _header_text(value: Any) -> str | None:
+    """None for a value that no header can hold."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (str, float)):
         return str(value)
-    return str(value) if isinstance(value, int) and value.bit_length() <= 64 else None
+    if isinstance(value, int) and value.bit_length() <= 64:
+        return str(value)
+    return None
 
 
 def encode(value: str) -> str:
-    """As it is where a header can hold it and nobody could take it for encoded; else in base64."""
+    """The value itself where a header can hold it and it does not look encoded; else base64."""
     if _PLAIN.fullmatch(value) and not _ENCODED.fullmatch(value):
         return value
     return f"=?base64?{base64.b64encode(value.encode('utf-8', 'surrogatepass')).decode()}?="

@@ -1,92 +1,99 @@
-"""What does a server want from whoever called it? It may ask the person, the model or the roots behind a call.
+"""Requests from a server to its caller: elicitation, sampling and roots.
 
-A question goes to the caller for whom the server works and to nobody else: where two callers could be meant, to none.
+A request goes to the caller for whom the server works and to no other: where two callers could be meant, to none.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from toolreeve.core.deadline import Deadline, await_answer
 from toolreeve.core.peer import Era, Peer, PeerError
+from toolreeve.rpc.errors import INTERNAL_ERROR, METHOD_NOT_FOUND
+from toolreeve.rpc.messages import Message, error_response, response
 from toolreeve.upstream.session.request import PendingRequest
 
-METHOD_NOT_FOUND = -32601
-INTERNAL_ERROR = -32603
-_MOST_AT_ONCE = 32
-_NEEDED = {"elicitation/create": "elicitation", "sampling/createMessage": "sampling", "roots/list": "roots"}
+_MAX_OPEN = 32
+_CAPABILITY = {"elicitation/create": "elicitation", "sampling/createMessage": "sampling", "roots/list": "roots"}
 
-Reply = Callable[[dict[str, Any]], None]
+Send = Callable[[Message], None]
 
 
 class ServerRequests:
-    """The questions of one session's server. `flights` are the requests that it works on at the moment."""
+    """Answers the requests of one session's server. `pending` are our requests that it works on."""
 
-    def __init__(self, flights: Mapping[int, PendingRequest], roots: Sequence[Mapping[str, Any]], reply: Reply) -> None:
-        self._flights, self._roots, self._reply = flights, roots, reply
+    def __init__(self, pending: Iterable[PendingRequest], roots: Sequence[Mapping[str, Any]], send: Send) -> None:
+        self._pending = pending
+        self._roots = roots
+        self._send = send
         self._open: dict[str | int, tuple[asyncio.Task[None], str]] = {}
 
-    def ask(self, number: str | int, method: str, params: Mapping[str, Any]) -> None:
-        """Answered at once where no one has to be asked."""
+    def handle(self, request_id: str | int, method: str, params: Mapping[str, Any]) -> None:
+        """Answered at once where no caller has to be asked."""
         if method == "ping":
-            self._answer(number, {})
-        elif method not in _NEEDED:
-            self._refuse(number, PeerError(METHOD_NOT_FOUND, f"this client does not know {method!r}"))
+            self._respond(request_id, {})
+        elif method not in _CAPABILITY:
+            self._respond_error(request_id, PeerError(METHOD_NOT_FOUND, f"this client does not know {method!r}"))
         else:
-            self._pass_on(number, method, params)
+            self._forward(request_id, method, params)
 
-    def _pass_on(self, number: str | int, method: str, params: Mapping[str, Any]) -> None:
+    def _forward(self, request_id: str | int, method: str, params: Mapping[str, Any]) -> None:
         callers = self._callers()
         if len({None if peer is None else peer.session for peer in callers}) > 1:
-            problem = (
-                "several callers are being served on this connection, and the question does not say whom it is for"
-            )
-            self._refuse(number, PeerError(INTERNAL_ERROR, problem))
+            problem = "several callers share this connection, and the request does not say which one it is for"
+            self._respond_error(request_id, PeerError(INTERNAL_ERROR, problem))
             return
         peer = callers[-1] if callers else None
         if peer is None or not _can_be_asked(peer, method):
-            self._answer_for_nobody(number, method)
-        elif len(self._open) >= _MOST_AT_ONCE or number in self._open:
-            self._refuse(number, PeerError(INTERNAL_ERROR, "too many questions are open"))
+            self._respond_without_caller(request_id, method)
+        elif len(self._open) >= _MAX_OPEN or request_id in self._open:
+            self._respond_error(request_id, PeerError(INTERNAL_ERROR, "too many requests are open"))
         else:
-            self._open[number] = (asyncio.create_task(self._carry(number, method, params, peer)), peer.session)
+            task = asyncio.create_task(self._ask_caller(request_id, method, params, peer))
+            self._open[request_id] = (task, peer.session)
 
     def _callers(self) -> list[Peer | None]:
-        return [flight.peer for flight in self._flights.values() if flight.works]
+        return [request.peer for request in self._pending if request.serves_caller]
 
-    def _answer_for_nobody(self, number: str | int, method: str) -> None:
+    def _respond_without_caller(self, request_id: str | int, method: str) -> None:
         if method == "elicitation/create":
-            self._answer(number, {"action": "cancel"})
+            self._respond(request_id, {"action": "cancel"})
         elif method == "roots/list":
-            self._answer(number, {"roots": [dict(root) for root in self._roots]})
+            self._respond(request_id, {"roots": [dict(root) for root in self._roots]})
         else:
-            self._refuse(number, PeerError(METHOD_NOT_FOUND, "the caller has no model that could be asked"))
+            self._respond_error(request_id, PeerError(METHOD_NOT_FOUND, "the caller does not support sampling"))
 
-    async def _carry(self, number: str | int, method: str, params: Mapping[str, Any], peer: Peer) -> None:
-        asking = peer.request(method, params)
+    async def _ask_caller(self, request_id: str | int, method: str, params: Mapping[str, Any], peer: Peer) -> None:
+        request = peer.request(method, params)
         try:
-            person = method == "elicitation/create"
-            answer = await (await_answer(asking, self._deadlines(peer)) if person else asking)
-            self._answer(number, answer)
+            if method == "elicitation/create":
+                result = await await_answer(request, self._deadlines(peer))
+            else:
+                result = await request
+            self._respond(request_id, result)
         except PeerError as problem:
-            self._refuse(number, problem)
+            self._respond_error(request_id, problem)
         except TimeoutError:
-            self._answer_for_nobody(number, method)
+            self._respond_without_caller(request_id, method)
         finally:
-            self._open.pop(number, None)
+            self._open.pop(request_id, None)
 
     def _deadlines(self, peer: Peer) -> list[Deadline]:
-        """Of all that is done for whoever is asked: the question does not say which of it waits for the answer."""
-        served = [flight for flight in self._flights.values() if flight.peer and flight.peer.session == peer.session]
-        return [flight.deadline for flight in served if flight.deadline is not None]
+        """Of all requests for this caller: the question does not say which of them waits for the answer."""
+        found = []
+        for request in self._pending:
+            is_for_peer = request.peer is not None and request.peer.session == peer.session
+            if is_for_peer and request.deadline is not None:
+                found.append(request.deadline)
+        return found
 
-    def withdraw(self, number: Any) -> None:
-        """The server no longer wants to know."""
-        if isinstance(number, (str, int)) and number in self._open:
-            self._open[number][0].cancel()
+    def cancel(self, request_id: Any) -> None:
+        """The server has cancelled its request."""
+        if isinstance(request_id, (str, int)) and request_id in self._open:
+            self._open[request_id][0].cancel()
 
-    def landed(self) -> None:
-        """Whoever is no longer worked for is no longer asked either."""
+    def cancel_orphaned(self) -> None:
+        """Cancel the requests to callers that the server no longer works for."""
         if self._open:
             served = {peer.session for peer in self._callers() if peer is not None}
             for task, session in self._open.values():
@@ -97,12 +104,12 @@ class ServerRequests:
         for task, _ in self._open.values():
             task.cancel()
 
-    def _answer(self, number: str | int, result: Mapping[str, Any]) -> None:
-        self._reply({"jsonrpc": "2.0", "id": number, "result": result})
+    def _respond(self, request_id: str | int, result: Mapping[str, Any]) -> None:
+        self._send(response(request_id, result))
 
-    def _refuse(self, number: str | int, problem: PeerError) -> None:
-        self._reply({"jsonrpc": "2.0", "id": number, "error": problem.to_dict()})
+    def _respond_error(self, request_id: str | int, problem: PeerError) -> None:
+        self._send(error_response(request_id, problem))
 
 
 def _can_be_asked(peer: Peer, method: str) -> bool:
-    return peer.era is Era.LEGACY and _NEEDED[method] in peer.capabilities
+    return peer.era is Era.LEGACY and _CAPABILITY[method] in peer.capabilities

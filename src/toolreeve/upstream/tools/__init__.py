@@ -1,1 +1,1 @@
-"""What does a server offer, and how does it stand on our road? Its tools, pinned, named and judged."""
+"""The tools of a server: checked, pinned, named and registered."""

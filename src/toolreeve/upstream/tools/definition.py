@@ -1,6 +1,6 @@
-"""Can this definition of a tool be used? What a server lists is taken one by one; a bad one is left out, with a reason.
+"""Checks the tool definitions that a server lists, one by one.
 
-A schema from elsewhere is never allowed to fetch anything, and to cost more than a bounded amount to check.
+A server's schema can never make us fetch anything, nor cost more than a bounded amount of work to check.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,130 +11,132 @@ import orjson
 
 from toolreeve.core.errors import ToolreeveError
 from toolreeve.core.schema import Schema
-from toolreeve.upstream.tools.schema_patterns import checkable
+from toolreeve.upstream.tools.schema_patterns import without_costly_patterns
 
 MAX_BYTES = 256 << 10
 MAX_COST = 100_000
 """Schemas that a value may have to be checked against, with every reference written out."""
 
 
-class Unusable(ValueError):
+class InvalidDefinition(ValueError):
     """Says what is wrong with a definition."""
 
 
 def check(definition: Any) -> dict[str, Any]:
-    """The definition, if it is one. Raises Unusable."""
+    """The definition itself. Raises InvalidDefinition."""
     if not isinstance(definition, dict):
-        raise Unusable("it is not an object")
+        raise InvalidDefinition("it is not an object")
     if not isinstance(definition.get("name"), str) or not definition["name"]:
-        raise Unusable("it has no name")
+        raise InvalidDefinition("it has no name")
     if _size(definition) > MAX_BYTES:
-        raise Unusable(f"it is larger than {MAX_BYTES >> 10} KB, or nested too deep")
+        raise InvalidDefinition(f"it is larger than {MAX_BYTES >> 10} KB, or nested too deep")
     for field in ("title", "description"):
         if not isinstance(definition.get(field), str | None):
-            raise Unusable(f"its {field} is not a text")
+            raise InvalidDefinition(f"its {field} is not a text")
     if not isinstance(definition.get("annotations"), dict | None):
-        raise Unusable("its annotations are not an object")
+        raise InvalidDefinition("its annotations are not an object")
     return definition
 
 
 def _size(definition: Mapping[str, Any]) -> int:
     try:
         return len(orjson.dumps(definition))
-    except TypeError:  # more nested than it writes
+    except TypeError:  # nested too deep to be encoded
         return MAX_BYTES + 1
 
 
 def input_of(definition: Mapping[str, Any]) -> Schema:
-    """What checks the arguments: they are handed on as given, without defaults filled in. Raises Unusable.
+    """The schema that checks the arguments, which are passed on as given, without defaults. Raises InvalidDefinition.
 
-    It checks no more than can be checked in reasonable time: what the server declared is in its definition.
+    It checks only what can be checked in reasonable time; the definition keeps the schema that the server declared.
     """
-    schema = _compiled(definition.get("inputSchema"), "inputSchema")
+    schema = _compile(definition.get("inputSchema"), "inputSchema")
     if schema.document.get("type", "object") != "object":
-        raise Unusable("its inputSchema does not describe an object")
+        raise InvalidDefinition("its inputSchema does not describe an object")
     return schema
 
 
 def output_of(definition: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Raises Unusable."""
+    """Raises InvalidDefinition."""
     declared = definition.get("outputSchema")
     if declared is not None:
-        _compiled(declared, "outputSchema")
+        _compile(declared, "outputSchema")
     return declared
 
 
-def _compiled(document: Any, field: str) -> Schema:
+def _compile(document: Any, field: str) -> Schema:
+    if document is None:
+        raise InvalidDefinition(f"its {field} is missing")
     if not isinstance(document, dict):
-        raise Unusable(f"its {field} is missing" if document is None else f"its {field} is not an object")
+        raise InvalidDefinition(f"its {field} is not an object")
     try:
-        costly = Weighing(document).cost(document) > MAX_COST
-        schema = Schema(checkable(document), fills_defaults=False, linear=True)
+        too_costly = SchemaCost(document).of(document) > MAX_COST
+        schema = Schema(without_costly_patterns(document), fills_defaults=False, linear=True)
         schema.check()
     except RecursionError:
-        costly = True
-    except (ToolreeveError, Unusable) as problem:
-        raise Unusable(f"its {field} is {problem}") from None
-    if costly:
-        raise Unusable(f"its {field} is too costly to check")
+        too_costly = True
+    except (ToolreeveError, InvalidDefinition) as problem:
+        raise InvalidDefinition(f"its {field} is {problem}") from None
+    if too_costly:
+        raise InvalidDefinition(f"its {field} is too costly to check")
     return schema
 
 
-class Weighing:
-    """How many schemas are there to check, with each reference replaced by what it refers to?
+class SchemaCost:
+    """Counts the schemas to check, with each reference replaced by its target.
 
-    A few lines can say a number with thirty digits: two references to what has itself two references, and so on.
-    Circles count once: the validator remembers what it has seen.
+    A few lines can amount to a number of thirty digits: two references to what has itself two references, and so on.
+    Cycles count once: the validator remembers what it has seen.
     """
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._document = document
-        self._known: dict[int, int] = {}
+        self._costs: dict[int, int] = {}
         self._anchors: dict[str, Any] = {}
-        self._collect(document)
+        self._collect_anchors(document)
 
-    def _collect(self, node: Any) -> None:
+    def _collect_anchors(self, node: Any) -> None:
         if isinstance(node, dict):
             for key in ("$anchor", "$dynamicAnchor"):
                 if isinstance(node.get(key), str):
                     self._anchors[f"#{node[key]}"] = node
             if isinstance(node.get("$id"), str) and node is not self._document:
-                raise Unusable("not one document: a part of it has an $id of its own")
-        for inner in _parts(node):
-            self._collect(inner)
+                raise InvalidDefinition("not one document: a part of it has an $id of its own")
+        for inner in _children(node):
+            self._collect_anchors(inner)
 
-    def cost(self, node: Any) -> int:
+    def of(self, node: Any) -> int:
         if not isinstance(node, dict | list):
             return 0
-        if (cost := self._known.get(id(node))) is not None:
+        if (cost := self._costs.get(id(node))) is not None:
             return cost
-        self._known[id(node)] = cost = 1
-        for inner in self._within(node):
-            cost += self.cost(inner)
+        self._costs[id(node)] = cost = 1
+        for inner in self._checked_children(node):
+            cost += self.of(inner)
             if cost > MAX_COST:
                 break
-        self._known[id(node)] = cost
+        self._costs[id(node)] = cost
         return cost
 
-    def _within(self, node: Any) -> Iterator[Any]:
+    def _checked_children(self, node: Any) -> Iterator[Any]:
         if isinstance(node, list):
             yield from node
             return
         yield from (value for key, value in node.items() if key not in _NOT_CHECKED)
-        yield from (self._referred(node[key]) for key in _REFERENCES if isinstance(node.get(key), str))
+        yield from (self._target(node[key]) for key in _REFERENCES if isinstance(node.get(key), str))
 
-    def _referred(self, reference: str) -> Any:
-        """Within the document, by place or by anchor; what is elsewhere the validator refuses."""
+    def _target(self, reference: str) -> Any:
+        """Within the document, by pointer or by anchor; the validator refuses any other."""
         whole = self._document.get("$id")
         if isinstance(whole, str) and whole and reference.startswith(whole.rstrip("#")):
             reference = reference[len(whole.rstrip("#")) :] or "#"
         if reference in self._anchors:
             return self._anchors[reference]
-        if not reference.startswith("#"):
-            if not reference.startswith(_STANDARD):
-                raise Unusable(f"not complete: it refers to {reference[:100]!a}, and nothing is fetched")
-            return None
-        return _at(self._document, unquote(reference[1:]))
+        if reference.startswith("#"):
+            return _at(self._document, unquote(reference[1:]))
+        if not reference.startswith(_STANDARD):
+            raise InvalidDefinition(f"not complete: it refers to {reference[:100]!a}, and nothing is fetched")
+        return None
 
 
 def _at(node: Any, pointer: str) -> Any:
@@ -147,7 +149,7 @@ def _at(node: Any, pointer: str) -> Any:
     return node
 
 
-def _parts(node: Any) -> Iterator[Any]:
+def _children(node: Any) -> Iterator[Any]:
     if isinstance(node, dict):
         yield from (value for key, value in node.items() if key not in _VALUES)
     elif isinstance(node, list):

@@ -1,4 +1,4 @@
-"""Which tools are there, as agents that speak of servers see them? Each with its server, under its spelled-out name."""
+"""Lists tools by server, each under its full `mcp__server__tool` name."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -20,35 +20,35 @@ DOCUMENTED = (
     "fetch_url",
     "extract_links",
 )
-"""What the builtin server offers; `bash_command` is the name that it gives to `bash`."""
-_OWN_NAMES = {"bash_command": "bash"}
+"""What the builtin server offers; `bash_command` is its name for `bash`."""
+_BUILTIN_NAMES = {"bash_command": "bash"}
 
 
 def discover(tools: Sequence[BoundTool], *, server: str | None, category: str | None) -> list[dict[str, Any]]:
     """Of one server, or of all; of one category, or of all."""
-    found = [*_builtin(tools), *_remote(tools)]
-    return [
-        each
-        for each in found
-        if server in (None, each["server"]) and (category is None or category == each["category"])
-    ]
+    found = [*_builtin(tools), *_upstream(tools)]
+    if server is not None:
+        found = [each for each in found if each["server"] == server]
+    if category is not None:
+        found = [each for each in found if each["category"] == category]
+    return found
 
 
 def _builtin(tools: Sequence[BoundTool]) -> Iterator[dict[str, Any]]:
     known = {bound.spec.name: bound.spec for bound in tools if bound.spec.server is None}
     for name in DOCUMENTED:
-        spec = known.get(_OWN_NAMES.get(name, name))
+        spec = known.get(_BUILTIN_NAMES.get(name, name))
         if spec is not None:
-            yield _shown(spec, BUILTIN_SERVER, f"{BUILTIN_SERVER}__{name}")
+            yield _describe(spec, BUILTIN_SERVER, f"{BUILTIN_SERVER}__{name}")
 
 
-def _remote(tools: Sequence[BoundTool]) -> Iterator[dict[str, Any]]:
+def _upstream(tools: Sequence[BoundTool]) -> Iterator[dict[str, Any]]:
     for bound in tools:
         if bound.spec.server is not None:
-            yield _shown(bound.spec, bound.spec.server, bound.spec.name)
+            yield _describe(bound.spec, bound.spec.server, bound.spec.name)
 
 
-def _shown(spec: ToolSpec, server: str, name: str) -> dict[str, Any]:
+def _describe(spec: ToolSpec, server: str, name: str) -> dict[str, Any]:
     return {
         "name": f"mcp__{name}",
         "description": spec.description,

@@ -1,7 +1,7 @@
-"""Is a tool's answer what it promised? What is not is handed on all the same, and noted.
+"""Checks a tool's structured result against its output schema.
 
-Both the promise and the answer are the server's words: checking one against the other never takes long, whatever they
-are. What would is not checked, and that is noted too.
+A result that does not fit is passed on all the same, with a remark. Both the schema and the result come from the
+server: a check that would take too long is not made, which is remarked too.
 """
 
 from collections.abc import Mapping
@@ -10,48 +10,49 @@ from typing import Any
 from toolreeve.core.errors import ToolreeveError
 from toolreeve.core.schema import Schema
 from toolreeve.core.visible import one_line
-from toolreeve.upstream.tools.definition import Weighing
+from toolreeve.upstream.tools.definition import SchemaCost
 
-MOST_WORK = 5_000_000
-MOST_PROBLEMS = 3
-LONGEST_REMARK = 1_000
+MAX_WORK = 5_000_000
+MAX_PROBLEMS = 3
+MAX_REMARK = 1_000
 LETTERS = 16
-"""So many letters of a text weigh as much as one value."""
+"""Letters of a text that cost as much as one value."""
 
 
 class OutputSchema:
-    """`document` is the outputSchema of a tool, one that was found to be usable."""
+    """`document` is the outputSchema of a tool, already checked."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._schema = Schema(document, linear=True)
         try:
             self._schema.check()
-            self._most = MOST_WORK // max(Weighing(document).cost(document), 1)
-        except ToolreeveError:  # only an engine that may take for ever understands its patterns
-            self._most = -1
+            self._max_weight = MAX_WORK // max(SchemaCost(document).of(document), 1)
+        except ToolreeveError:  # its patterns need an engine without a time bound
+            self._max_weight = -1
 
-    def broken_by(self, structured: Any) -> str:
-        """How an answer's structuredContent is not what was promised; nothing where it is."""
+    def mismatch(self, structured: Any) -> str:
+        """How a result's structuredContent does not fit the schema; empty where it fits."""
         if structured is None:
-            return "the answer has no structuredContent, and the tool's outputSchema promises one"
-        if weigh(structured, self._most) > self._most:
-            return "the answer's structuredContent cannot be checked against the tool's outputSchema in reasonable time"
+            return "the result has no structuredContent, which the tool's outputSchema requires"
+        if weigh(structured, self._max_weight) > self._max_weight:
+            return "the result's structuredContent is too costly to check against the tool's outputSchema"
         if self._schema.accepts(structured):
             return ""
-        remark = f"the answer's structuredContent does not fit the tool's outputSchema: {self._problems(structured)}"
-        return one_line(remark)[:LONGEST_REMARK]
+        remark = f"the result's structuredContent does not fit the tool's outputSchema: {self._problems(structured)}"
+        return one_line(remark)[:MAX_REMARK]
 
     def _problems(self, structured: Any) -> str:
         try:
-            return "; ".join(map(str, self._schema.problems(structured, MOST_PROBLEMS)))
+            return "; ".join(map(str, self._schema.problems(structured, MAX_PROBLEMS)))
         except ValueError:
             return "it is nested too deeply"
 
 
-def weigh(value: Any, most: int) -> int:
-    """How much there is to look at; more than `most` need not be counted."""
-    weight, left = 0, [value]
-    while left and weight <= most:
+def weigh(value: Any, enough: int) -> int:
+    """How much there is to check; more than `enough` is not counted."""
+    weight = 0
+    left = [value]
+    while left and weight <= enough:
         each = left.pop()
         weight += 1
         if isinstance(each, str):

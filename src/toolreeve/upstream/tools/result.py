@@ -1,4 +1,7 @@
-"""What does a server's answer mean on our road? The answer itself is kept as it came, beside what is read from it."""
+"""Turns a server's results and errors into `Output` and `ToolError`.
+
+The raw result is kept as it came, next to what is read from it.
+"""
 
 from typing import Any
 
@@ -8,43 +11,45 @@ from toolreeve.upstream.tools.output_schema import OutputSchema
 from toolreeve.upstream.transports.transport import RemoteError
 
 UNTRUSTED = ("untrusted",)
-LONGEST_MESSAGE = 16_000
-BROKEN = "output_schema"
+MAX_MESSAGE_TEXT = 16_000
+MISMATCH = "output_schema"
 
 
-def read_call(result: dict[str, Any], labels: tuple[str, ...], promised: OutputSchema | None = None) -> Output:
-    """The answer to `tools/call`; `promised` is what the tool said it would answer. Raises ToolError for a failure that
-    the tool reports."""
+def read_call(result: dict[str, Any], labels: tuple[str, ...], schema: OutputSchema | None = None) -> Output:
+    """The result of `tools/call`; `schema` is the tool's output schema. Raises ToolError for a failure that the tool
+    reports."""
     content = result.get("content")
     if result.get("isError") is True:
         raise ToolError(
             ErrorCode.TOOL_EXEC,
-            _cut(text_of(content)) or "the tool failed without saying why",
+            _cut(text_of(content)) or "the tool failed without giving a reason",
             meta={"raw": result, "labels": labels},
         )
     if result.get("resultType") == "input_required":
-        return asked_back(result, labels)
+        return _input_required(result, labels)
     structured = result.get("structuredContent")
-    data = structured if isinstance(structured, dict) else {"content": content if isinstance(content, list) else []}
+    data = structured
+    if not isinstance(data, dict):
+        data = {"content": content if isinstance(content, list) else []}
     output = Output(data=data, main=text_of(content) or None, raw=result, labels=labels)
-    if promised is not None and (remark := promised.broken_by(structured)):
-        output.diagnostics = {BROKEN: remark}
+    if schema is not None and (remark := schema.mismatch(structured)):
+        output.diagnostics = {MISMATCH: remark}
     return output
 
 
 def read_other(result: dict[str, Any], labels: tuple[str, ...]) -> Output:
-    """The answer to any other request."""
+    """The result of any other request."""
     if result.get("resultType") == "input_required":
-        return asked_back(result, labels)
+        return _input_required(result, labels)
     return Output(data=result, raw=result, labels=labels)
 
 
-def asked_back(result: dict[str, Any], labels: tuple[str, ...]) -> Output:
+def _input_required(result: dict[str, Any], labels: tuple[str, ...]) -> Output:
     return Output(data={"status": "input_required"}, raw=result, labels=labels)
 
 
 def failure_of(problem: RemoteError, server: str) -> ToolError:
-    """The server's own error, for whoever can pass it on as it is."""
+    """Carries the server's own error, so that an MCP client can get it unchanged."""
     message = f"{server}: {_cut(problem.message)}"
     return ToolError(ErrorCode.UPSTREAM, message, detail={"jsonrpc": problem.to_dict()}, retryable=False)
 
@@ -65,4 +70,4 @@ def _text(block: Any) -> str:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST_MESSAGE else f"{text[:LONGEST_MESSAGE]}… ({len(text)} characters)"
+    return text if len(text) <= MAX_MESSAGE_TEXT else f"{text[:MAX_MESSAGE_TEXT]}… ({len(text)} characters)"

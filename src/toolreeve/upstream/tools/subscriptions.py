@@ -1,6 +1,7 @@
-"""Which resources of a server does somebody want to hear about? Doors count who; here each is known once.
+"""Resource subscriptions of one server, across reconnects.
 
-In the legacy era each is a request of its own; in the modern era one long request names them all.
+Each resource counts once; the doors count its subscribers. In the legacy era each is a request of its own; in the
+modern era one long-lived request names them all.
 """
 
 import asyncio
@@ -9,93 +10,101 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolreeve.core.peer import Era
+from toolreeve.rpc.errors import INVALID_PARAMS
 from toolreeve.upstream.session.session import UpstreamSession
 from toolreeve.upstream.transports.transport import RemoteError, ServerUnavailable
 
-MOST = 10_000
-AGAIN = 1.0
+MAX_SUBSCRIPTIONS = 10_000
+REOPEN_SECONDS = 1.0
 _OPTIONS = {"tools": "toolsListChanged", "prompts": "promptsListChanged", "resources": "resourcesListChanged"}
 
 
 class Subscriptions:
-    """What is wanted outlives a connection: `attach` says it all to the next one."""
+    """Subscriptions outlive a connection: `attach` renews them on the next one."""
 
     def __init__(self) -> None:
-        self._wanted: dict[str, None] = {}
+        self._uris: dict[str, None] = {}
         self._session: UpstreamSession | None = None
-        self._listening: asyncio.Task[None] | None = None
+        self._listener: asyncio.Task[None] | None = None
 
     async def attach(self, session: UpstreamSession) -> None:
-        """Raises ServerAway."""
+        """Raises ServerUnavailable."""
         await self.detach()
         self._session = session
         if session.era is Era.MODERN:
             await self._listen()
             return
-        for uri in list(self._wanted):
-            with contextlib.suppress(RemoteError):  # it is not there any more: nothing will be heard of it
+        for uri in list(self._uris):
+            with contextlib.suppress(RemoteError):  # the resource no longer exists: it will not change
                 await session.request("resources/subscribe", {"uri": uri})
 
     async def detach(self) -> None:
         self._session = None
-        if self._listening is not None:
-            self._listening.cancel()
-            await asyncio.wait({self._listening})
-            self._listening = None
+        if self._listener is not None:
+            self._listener.cancel()
+            await asyncio.wait({self._listener})
+            self._listener = None
 
     async def add(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Raises RemoteError, ServerAway."""
+        """Raises RemoteError, ServerUnavailable."""
         uri = _uri(params)
-        if uri not in self._wanted and len(self._wanted) >= MOST:
-            raise RemoteError(-32602, f"more than {MOST} subscriptions")
-        answer = await self._say("resources/subscribe", params)
-        if uri not in self._wanted:
-            self._wanted[uri] = None
+        if uri not in self._uris and len(self._uris) >= MAX_SUBSCRIPTIONS:
+            raise RemoteError(INVALID_PARAMS, f"more than {MAX_SUBSCRIPTIONS} subscriptions")
+        result = await self._send("resources/subscribe", params)
+        if uri not in self._uris:
+            self._uris[uri] = None
             await self._listen()
-        return answer
+        return result
 
     async def remove(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Raises RemoteError, ServerAway."""
-        if self._wanted.pop(_uri(params), MOST) is None:
+        """Raises RemoteError, ServerUnavailable."""
+        uri = _uri(params)
+        if uri in self._uris:
+            del self._uris[uri]
             await self._listen()
-        return await self._say("resources/unsubscribe", params)
+        return await self._send("resources/unsubscribe", params)
 
-    async def _say(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    async def _send(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         if self._session is None:
             raise ServerUnavailable("the connection was lost")
-        return {} if self._session.era is Era.MODERN else await self._session.request(method, params)
+        if self._session.era is Era.MODERN:
+            return {}
+        return await self._session.request(method, params)
 
     async def _listen(self) -> None:
-        """Say anew what is wanted. Only the modern era has the long request."""
+        """Replace the long-lived request, which only the modern era has."""
         session = self._session
         if session is None or session.era is Era.LEGACY:
             return
         await self.detach()
         self._session = session
-        if wanted := self._filter(session.server_capabilities):
-            self._listening = asyncio.create_task(_hold(session, {"notifications": wanted}))
+        wanted = self._filter(session.server_capabilities)
+        if wanted:
+            self._listener = asyncio.create_task(_keep_open(session, {"notifications": wanted}))
 
     def _filter(self, capabilities: Mapping[str, Any]) -> dict[str, Any]:
-        offered = {
-            option: True
-            for name, option in _OPTIONS.items()
-            if isinstance(known := capabilities.get(name), dict) and known.get("listChanged")
-        }
-        return offered | ({"resourceSubscriptions": sorted(self._wanted)} if self._wanted else {})
+        wanted: dict[str, Any] = {}
+        for name, option in _OPTIONS.items():
+            capability = capabilities.get(name)
+            if isinstance(capability, dict) and capability.get("listChanged"):
+                wanted[option] = True
+        if self._uris:
+            wanted["resourceSubscriptions"] = sorted(self._uris)
+        return wanted
 
 
-async def _hold(session: UpstreamSession, params: Mapping[str, Any]) -> None:
-    """Keep the long request open; a server that has none of it is left alone."""
+async def _keep_open(session: UpstreamSession, params: Mapping[str, Any]) -> None:
+    """Send the long-lived request again whenever it ends; a server that refuses it is left alone."""
     while session.alive:
         try:
             await session.request("subscriptions/listen", params)
         except (RemoteError, ServerUnavailable):
             return
-        await asyncio.sleep(AGAIN)
+        await asyncio.sleep(REOPEN_SECONDS)
 
 
 def _uri(params: Mapping[str, Any]) -> str:
     uri = params.get("uri")
     if not isinstance(uri, str):
-        raise RemoteError(-32602, "a subscription names the uri of a resource")
+        raise RemoteError(INVALID_PARAMS, "a subscription needs the uri of a resource")
     return uri

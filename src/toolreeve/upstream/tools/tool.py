@@ -1,7 +1,7 @@
-"""How does a tool of a server stand on our road? As a `BoundTool` whose `run` asks the server.
+"""Upstream tools as `BoundTool`s whose `run` calls the server.
 
-What a server says about its tools lowers no danger unless the user trusts the server; what the user says about a tool
-always counts. A tool that is not what it was pinned as is shown as it was, and refused.
+A server's hints lower no danger unless the user trusts the server; what the user says about a tool always counts. A
+tool that differs from its pin is shown as pinned, and refused.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ from toolreeve.core.schema import Schema
 from toolreeve.core.tool import Arguments, BoundTool, Run, Screen, ToolSpec
 from toolreeve.upstream.server_spec import ServerSpec
 from toolreeve.upstream.tools.definition import input_of, output_of
-from toolreeve.upstream.tools.diff import parts
+from toolreeve.upstream.tools.diff import changed_places
 from toolreeve.upstream.tools.names import relay_name
 from toolreeve.upstream.tools.output_schema import OutputSchema
 from toolreeve.upstream.tools.pins import Definition, ToolChanged
@@ -24,19 +24,19 @@ from toolreeve.upstream.tools.result import UNTRUSTED, read_call, read_other
 from toolreeve.upstream.upstream import Upstream
 
 CATEGORY = "mcp"
-LONGEST_DESCRIPTION = 16_000
+MAX_DESCRIPTION = 16_000
 _OBJECT: Mapping[str, Any] = {"type": "object"}
 
 
 def new_tool(name: str, definition: Definition, upstream: Upstream, screen: Screen | None = None) -> BoundTool:
-    """Raises Unusable for a definition that cannot be one."""
+    """Raises InvalidDefinition."""
     server = upstream.spec
     schema = input_of(definition)
-    said = server.danger_of(definition["name"])
-    read_only, idempotent, danger = _judge(definition, trusted=server.trusted, said=said)
+    user_danger = server.danger_of(definition["name"])
+    read_only, idempotent, danger = _assess(definition, trusted=server.trusted, user_danger=user_danger)
     spec = ToolSpec(
         name=name,
-        description=(definition.get("description") or definition.get("title") or name)[:LONGEST_DESCRIPTION],
+        description=(definition.get("description") or definition.get("title") or name)[:MAX_DESCRIPTION],
         input=definition["inputSchema"],
         output=output_of(definition),
         danger=danger,
@@ -46,37 +46,41 @@ def new_tool(name: str, definition: Definition, upstream: Upstream, screen: Scre
         limits=UNLIMITED if server.timeout is None else Limits(timeout=server.timeout),
         source=f"server {server.name} ({server.source})",
         server=server.name,
-        trusted=server.trusted or said is not None,
+        trusted=server.trusted or user_danger is not None,
         declared=definition,
     )
-    promised = None if spec.output is None else OutputSchema(spec.output)
-    run = _caller(definition["name"], upstream, promised, repeatable=read_only or idempotent)
-    return BoundTool(spec=spec, run=run, input=schema, inline=True, screen=screen, blocking=screen is not None)
+    output_schema = None if spec.output is None else OutputSchema(spec.output)
+    run = _new_run(definition["name"], upstream, output_schema, repeatable=read_only or idempotent)
+    return BoundTool(spec=spec, run=run, input=schema, inline=True, screen=screen)
 
 
-def _judge(definition: Definition, *, trusted: bool, said: DangerLevel | None) -> tuple[bool, bool, DangerLevel]:
-    """Whether it only reads, whether doing it twice does no more than once, and how dangerous it is."""
+def _assess(
+    definition: Definition, *, trusted: bool, user_danger: DangerLevel | None
+) -> tuple[bool, bool, DangerLevel]:
+    """Whether it is read-only, whether it is idempotent, and its danger."""
     hints = (definition.get("annotations") or {}) if trusted else {}
-    reads = hints.get("readOnlyHint") is True
+    read_only = hints.get("readOnlyHint") is True
     danger = DangerLevel.HIGH
-    if reads:
+    if read_only:
         danger = DangerLevel.LOW
     elif hints.get("destructiveHint") is False:
         danger = DangerLevel.MEDIUM
-    if said is not None:
-        danger, reads = said, reads or said is DangerLevel.SAFE
-    return reads, reads or hints.get("idempotentHint") is True, danger
+    if user_danger is not None:
+        danger = user_danger
+        read_only = read_only or user_danger is DangerLevel.SAFE
+    idempotent = read_only or hints.get("idempotentHint") is True
+    return read_only, idempotent, danger
 
 
-def _caller(tool: str, upstream: Upstream, promised: OutputSchema | None, *, repeatable: bool) -> Run:
+def _new_run(tool: str, upstream: Upstream, output_schema: OutputSchema | None, *, repeatable: bool) -> Run:
     labels = labels_of(upstream.spec)
 
     async def run(args: dict[str, Any], context: Context) -> Output:
         params = {"name": tool, "arguments": args}
-        answer = await upstream.carry("tools/call", params, context, repeatable=repeatable)
-        output = read_call(answer, labels, promised)
+        result = await upstream.request("tools/call", params, context, repeatable=repeatable)
+        output = read_call(result, labels, output_schema)
         if output.diagnostics is not None:
-            upstream.note_odd(tool, output.diagnostics)
+            upstream.report_mismatch(tool, output.diagnostics)
         return output
 
     return run
@@ -89,9 +93,9 @@ def labels_of(server: ServerSpec) -> tuple[str, ...]:
 def refuse_changed(change: ToolChanged, server: str, is_accepted: Callable[[], bool]) -> Screen:
     """Refuses every call until a person has accepted the change, here or in another process.
 
-    A model reads the refusal, so it tells where the change is and nothing of what is said there now.
+    A model reads the refusal, so it names the changed places and nothing of what is offered there now.
     """
-    changed = parts(change)
+    changed = changed_places(change)
 
     def screen(_: Arguments, __: Context) -> None:
         if is_accepted():
@@ -99,7 +103,7 @@ def refuse_changed(change: ToolChanged, server: str, is_accepted: Callable[[], b
         raise ToolError(
             ErrorCode.TOOL_CHANGED,
             f"the definition of the tool {change.tool!r} changed since it was first seen ({', '.join(changed)});"
-            " a person must look at the change and accept it",
+            " a person must review and accept the change",
             suggestions=(f"toolreeve servers accept {server}",),
             detail={"server": server, "tool": change.tool, "changed": list(changed)},
         )
@@ -108,14 +112,15 @@ def refuse_changed(change: ToolChanged, server: str, is_accepted: Callable[[], b
 
 
 def new_relay(method: str, upstream: Upstream) -> BoundTool:
-    """The hidden tool that takes a request other than a call of a tool down the road.
+    """The hidden tool that takes a request other than a tool call down the road.
 
-    A place that a server does not list could carry anything out to it, so where it is not trusted that is asked about.
+    The URI of a resource that the server does not list could carry data out to it, so with an untrusted server that is
+    HIGH danger.
     """
     server = upstream.spec
 
     def assess(args: Arguments) -> DangerLevel:
-        return DangerLevel.LOW if upstream.lists(args.get("uri")) else DangerLevel.HIGH
+        return DangerLevel.LOW if upstream.lists_resource(args.get("uri")) else DangerLevel.HIGH
 
     spec = ToolSpec(
         name=relay_name(server.name, method),
@@ -130,15 +135,21 @@ def new_relay(method: str, upstream: Upstream) -> BoundTool:
         server=server.name,
         hidden=True,
     )
-    judged = None if server.trusted or not method.startswith("resources/") else assess
-    return BoundTool(spec=spec, run=_relayer(method, upstream), input=Schema(_OBJECT), inline=True, assess=judged)
+    is_assessed = method.startswith("resources/") and not server.trusted
+    return BoundTool(
+        spec=spec,
+        run=_new_relay_run(method, upstream),
+        input=Schema(_OBJECT),
+        inline=True,
+        assess=assess if is_assessed else None,
+    )
 
 
-def _relayer(method: str, upstream: Upstream) -> Run:
+def _new_relay_run(method: str, upstream: Upstream) -> Run:
     labels = labels_of(upstream.spec)
 
     async def run(args: dict[str, Any], context: Context) -> Output:
-        return read_other(await upstream.carry(method, args, context, repeatable=True), labels)
+        return read_other(await upstream.request(method, args, context, repeatable=True), labels)
 
     async def subscribe(args: dict[str, Any], context: Context) -> Output:
         ends = method == "resources/unsubscribe"

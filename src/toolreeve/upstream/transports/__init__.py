@@ -1,1 +1,1 @@
-"""How is a server reached? Over the pipes of a process, over HTTP, or over a stream of events."""
+"""Transports to MCP servers: stdio, streamable HTTP and SSE."""

@@ -1,6 +1,7 @@
-"""How are messages sent that each travel as a request of their own? As errands of one owner, which ends them all.
+"""Base of the HTTP transports: each message is an exchange of its own.
 
-What goes wrong with one errand is the answer to that message alone; only what concerns every message loses the line.
+One task owns every exchange and ends them all. A failure of one exchange is the response to that message alone; only
+what concerns every message loses the connection.
 """
 
 import asyncio
@@ -14,99 +15,101 @@ import httpx2
 from toolreeve.core import json
 from toolreeve.core.errors import ToolError
 from toolreeve.core.visible import one_line
-from toolreeve.upstream.transports.http_client import MAX_SHOWN, HttpClient, explain, media_type, unfollowed
-from toolreeve.upstream.transports.transport import (
-    MAX_MESSAGE,
-    Hear,
-    Kind,
-    Lost,
-    Message,
-    RemoteError,
-    ServerUnavailable,
-)
+from toolreeve.rpc.errors import CONNECTION_CLOSED, INTERNAL_ERROR, PARSE_ERROR
+from toolreeve.rpc.framing import MAX_MESSAGE
+from toolreeve.rpc.messages import Message, encode, error_response
+from toolreeve.upstream.transports.http_client import MAX_SHOWN, HttpClient, explain, media_type, redirect_problem
+from toolreeve.upstream.transports.transport import Kind, OnLost, OnMessage, RemoteError, ServerUnavailable
 
-PARSE_ERROR, METHOD_NOT_FOUND, INTERNAL_ERROR, CONNECTION_CLOSED = -32700, -32601, -32603, -32000
 VERSION = "io.modelcontextprotocol/protocolVersion"
-NOTICE_SECONDS = 30.0
-MAX_ERRANDS = 1000
-UNKNOWN_HERE = frozenset({httpx2.codes.BAD_REQUEST, httpx2.codes.NOT_FOUND, httpx2.codes.METHOD_NOT_ALLOWED})
+NOTIFICATION_SECONDS = 30.0
+MAX_EXCHANGES = 1000
+NOT_MCP = frozenset({httpx2.codes.BAD_REQUEST, httpx2.codes.NOT_FOUND, httpx2.codes.METHOD_NOT_ALLOWED})
+"""The statuses with which a URL that is not an MCP endpoint responds."""
 JSON_BODY: Mapping[str, str] = {"content-type": "application/json"}
+EVENT_STREAM = "text/event-stream"
 
 
-class Errand:
-    """One message on its way. `id` is None where no answer is due; `ends` is another that is over once this has gone
-    out. `cursor` and `retry` say where and when a broken stream of events may be taken up again."""
+class MessageExchange:
+    """One message on its way. `id` is None where no response is due; `cancels` is another exchange that is over once
+    this one was sent. `last_event_id` and `retry` say where and when a broken event stream may be resumed."""
 
-    __slots__ = ("body", "cursor", "ends", "headers", "id", "method", "retry", "task", "version")
+    __slots__ = ("body", "cancels", "headers", "id", "last_event_id", "method", "retry", "task", "version")
 
     def __init__(self, message: Message, headers: Mapping[str, str] | None) -> None:
-        self.body = _encode(message)
+        self.body = encode(message)
         self.method = str(message.get("method", ""))
         self.id = message.get("id") if "method" in message else None
         self.headers = {name.lower(): value for name, value in (headers or {}).items()}
         self.version = _version(message)
         self.task: asyncio.Task[None] | None = None
-        self.ends: Errand | None = None
-        self.cursor, self.retry = "", 1.0
+        self.cancels: MessageExchange | None = None
+        self.last_event_id = ""
+        self.retry = 1.0
 
-    def follow(self, event: httpx2.ServerSentEvent) -> None:
-        self.cursor = event.id or self.cursor
+    @property
+    def key(self) -> Any:
+        return self if self.id is None else self.id
+
+    def note(self, event: httpx2.ServerSentEvent) -> None:
+        self.last_event_id = event.id or self.last_event_id
         if event.retry is not None:
             self.retry = min(max(event.retry, 0), 3_600_000) / 1000
 
-    def give_up(self) -> None:
+    def cancel(self) -> None:
         if self.task is not None:
             self.task.cancel()
 
 
 class HttpTransport(ABC):
-    """What the lines over HTTP have in common. One task owns the client and every errand."""
+    """What the HTTP transports have in common. One task owns the client and every exchange."""
 
-    def __init__(self, web: HttpClient) -> None:
-        self._web = web
-        self._errands: dict[Any, Errand] = {}
-        self._held = 0
-        self._over = asyncio.Event()
-        self._home: asyncio.Task[None] | None = None
-        self._has_arrived = False
-        self._gone: str | None = None
+    def __init__(self, client: HttpClient) -> None:
+        self._client = client
+        self._exchanges: dict[Any, MessageExchange] = {}
+        self._queued_bytes = 0
+        self._closing = asyncio.Event()
+        self._owner: asyncio.Task[None] | None = None
+        self._is_connected = False
+        self._closed_reason: str | None = None
         self._is_lost = False
-        self._words = ""
-        self.unspoken = False
+        self._last_problem = ""
+        self.not_mcp = False
 
     @property
     @abstractmethod
     def kind(self) -> Kind: ...
 
     @abstractmethod
-    async def _arrive(self) -> None:
-        """What must have happened before the first message. Raises ServerAway and what the HTTP library raises."""
+    async def _connect(self) -> None:
+        """What must happen before the first message. Raises ServerUnavailable and what the HTTP library raises."""
 
     @abstractmethod
-    async def _post(self, errand: Errand) -> None:
-        """Carry one message and hear what comes back. Raises RemoteError where the answer is an error of that message
-        alone, ServerAway where the line is of no more use, and what the HTTP library raises."""
+    async def _post(self, exchange: MessageExchange) -> None:
+        """Send one message and receive what comes back. Raises RemoteError where the response is an error of that
+        message alone, ServerUnavailable where the connection is lost, and what the HTTP library raises."""
 
     @abstractmethod
-    def _forgo(self, errand: Errand, message: Message) -> bool:
-        """Whether a message need not be sent, because what it asks for can be done here."""
+    def _handle_locally(self, exchange: MessageExchange, message: Message) -> bool:
+        """Whether a message need not be sent, because its effect is achieved here."""
 
     @abstractmethod
-    def _answered(self, message: Message, errand: Errand) -> None:
-        """Learn from the answer to an errand what later ones need."""
+    def _on_response(self, message: Message, exchange: MessageExchange) -> None:
+        """Learn from a response what later exchanges need."""
 
     @abstractmethod
-    def _end_streams(self) -> None:
-        """End what listens without having been sent."""
+    def _cancel_streams(self) -> None:
+        """Cancel the streams that belong to no exchange."""
 
     @abstractmethod
-    async def _leave(self) -> None:
-        """Say goodbye, where there is somebody who waits for it."""
+    async def _end_session(self) -> None:
+        """Tell the server that the session is over, where the protocol has a message for it."""
 
-    async def open(self, hear: Hear, lost: Lost) -> None:
-        self._hear, self._lost = hear, lost
+    async def open(self, on_message: OnMessage, on_lost: OnLost) -> None:
+        self._on_message = on_message
+        self._on_lost = on_lost
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._home = asyncio.create_task(self._live(ready))
+        self._owner = asyncio.create_task(self._run(ready))
         try:
             await ready
         except BaseException:
@@ -114,141 +117,131 @@ class HttpTransport(ABC):
             raise
 
     def send(self, message: Message, headers: Mapping[str, str] | None = None) -> None:
-        if self._gone is not None or self._home is None:
-            raise ServerUnavailable(self._gone or "the line is not open")
-        errand = Errand(message, headers)
-        if self._forgo(errand, message):
+        if self._closed_reason is not None or self._owner is None:
+            raise ServerUnavailable(self._closed_reason or "the connection is not open")
+        exchange = MessageExchange(message, headers)
+        if self._handle_locally(exchange, message):
             return
-        if len(self._errands) >= MAX_ERRANDS or self._held + len(errand.body) > MAX_MESSAGE:
-            raise ServerUnavailable("the server does not take what is sent to it: too many messages wait")
-        self._held += len(errand.body)
-        self._errands[errand if errand.id is None else errand.id] = errand
-        errand.task = self._group.create_task(self._run(errand))
-        errand.task.add_done_callback(lambda _: self._done(errand))
+        if len(self._exchanges) >= MAX_EXCHANGES or self._queued_bytes + len(exchange.body) > MAX_MESSAGE:
+            raise ServerUnavailable("the server does not read its requests: too many are queued")
+        self._queued_bytes += len(exchange.body)
+        self._exchanges[exchange.key] = exchange
+        exchange.task = self._group.create_task(self._run_exchange(exchange))
+        exchange.task.add_done_callback(lambda _: self._done(exchange))
 
     async def close(self) -> None:
-        self._gone = self._gone or "the line is closed"
-        self._over.set()
-        if self._home is not None:
-            if not self._has_arrived:
-                self._home.cancel()
-            await asyncio.wait([self._home])
+        self._closed_reason = self._closed_reason or "the connection is closed"
+        self._closing.set()
+        if self._owner is not None:
+            if not self._is_connected:
+                self._owner.cancel()
+            await asyncio.wait([self._owner])
 
-    def last_words(self) -> str:
-        return self._words
+    def last_output(self) -> str:
+        return self._last_problem
 
-    async def _live(self, ready: "asyncio.Future[None]") -> None:
+    async def _run(self, ready: "asyncio.Future[None]") -> None:
         try:
             async with asyncio.TaskGroup() as self._group:
-                await self._begin(ready)
-                await self._over.wait()
-                for errand in self._errands.values():
-                    errand.give_up()
-                self._end_streams()
+                await self._start(ready)
+                await self._closing.wait()
+                for exchange in self._exchanges.values():
+                    exchange.cancel()
+                self._cancel_streams()
             if not self._is_lost:
                 with suppress(httpx2.HTTPError, ToolError, ServerUnavailable):
-                    await self._leave()
+                    await self._end_session()
         except* Exception as problems:
-            self._lose(f"the line broke: {explain(problems.exceptions[0])}")
+            self._lose(f"the connection failed: {explain(problems.exceptions[0])}")
         finally:
             if not ready.done():
-                ready.set_exception(ServerUnavailable(self._gone or "the line broke"))
-            await self._web.close()
+                ready.set_exception(ServerUnavailable(self._closed_reason or "the connection failed"))
+            await self._client.close()
 
-    async def _begin(self, ready: "asyncio.Future[None]") -> None:
+    async def _start(self, ready: "asyncio.Future[None]") -> None:
         try:
-            await self._arrive()
+            await self._connect()
         except (httpx2.HTTPError, ToolError, ServerUnavailable) as problem:
-            self._over.set()
+            self._closing.set()
             if not ready.done():
                 ready.set_exception(ServerUnavailable(explain(problem)))
         else:
-            self._has_arrived = True
+            self._is_connected = True
             if not ready.done():
                 ready.set_result(None)
 
-    async def _run(self, errand: Errand) -> None:
+    async def _run_exchange(self, exchange: MessageExchange) -> None:
         try:
-            async with asyncio.timeout(NOTICE_SECONDS if errand.id is None else None):
-                await self._post(errand)
+            async with asyncio.timeout(NOTIFICATION_SECONDS if exchange.id is None else None):
+                await self._post(exchange)
         except (httpx2.ConnectError, httpx2.ConnectTimeout, ToolError, ServerUnavailable) as problem:
             self._lose(explain(problem))
         except RemoteError as problem:
-            self._answer_for(errand, problem)
+            self._fail(exchange, problem)
         except (httpx2.HTTPError, httpx2.StreamError, TimeoutError) as problem:
-            self._answer_for(errand, RemoteError(CONNECTION_CLOSED, explain(problem)))
+            self._fail(exchange, RemoteError(CONNECTION_CLOSED, explain(problem)))
 
-    def _done(self, errand: Errand) -> None:
-        self._held -= len(errand.body)
-        key = errand if errand.id is None else errand.id
-        if self._errands.get(key) is errand:
-            del self._errands[key]
-        if errand.ends is not None:
-            errand.ends.give_up()
+    def _done(self, exchange: MessageExchange) -> None:
+        self._queued_bytes -= len(exchange.body)
+        if self._exchanges.get(exchange.key) is exchange:
+            del self._exchanges[exchange.key]
+        if exchange.cancels is not None:
+            exchange.cancels.cancel()
 
-    def _answer_for(self, errand: Errand, problem: RemoteError) -> None:
-        if errand.id is None:
-            self._words = f"{errand.method or 'an answer'} was not taken: {problem.message}"
+    def _fail(self, exchange: MessageExchange, problem: RemoteError) -> None:
+        if exchange.id is None:
+            self._last_problem = f"{exchange.method or 'a response'} was refused: {problem.message}"
         else:
-            self._pass_on({"jsonrpc": "2.0", "id": errand.id, "error": problem.to_dict()})
+            self._deliver(error_response(exchange.id, problem))
 
-    def _take(self, data: bytes | str, errand: Errand | None) -> bool:
-        """Hear what one body or event holds; True where it answers the errand."""
+    def _receive(self, data: bytes | str, exchange: MessageExchange | None) -> bool:
+        """Deliver the messages of one body or event; True where one of them answers the exchange."""
         try:
             found = json.loads(data)
         except ValueError as problem:
-            raise RemoteError(PARSE_ERROR, f"the server sent what is not JSON: {explain(problem)}") from None
+            raise RemoteError(PARSE_ERROR, f"the server sent invalid JSON: {explain(problem)}") from None
         messages = found if isinstance(found, list) else [found]
-        answers = [self._take_one(message, errand) for message in messages if isinstance(message, dict)]
+        answers = [self._receive_one(message, exchange) for message in messages if isinstance(message, dict)]
         return any(answers)
 
-    def _take_one(self, message: Message, errand: Errand | None) -> bool:
+    def _receive_one(self, message: Message, exchange: MessageExchange | None) -> bool:
         if "method" in message:
-            self._pass_on(message)
+            self._deliver(message)
             return False
-        if errand is not None and message.get("id") is None and "error" in message:
-            message["id"] = errand.id
-        answers = errand is not None and errand.id is not None and str(message.get("id")) == str(errand.id)
-        if answers and errand is not None:
-            message["id"] = errand.id
-            self._answered(message, errand)
-        elif other := self._errands.get(_key(message.get("id"))):
-            other.give_up()
-        self._pass_on(message)
+        if exchange is not None and message.get("id") is None and "error" in message:
+            message["id"] = exchange.id
+        answers = exchange is not None and exchange.id is not None and str(message.get("id")) == str(exchange.id)
+        if answers and exchange is not None:
+            message["id"] = exchange.id
+            self._on_response(message, exchange)
+        elif other := self._exchanges.get(_key(message.get("id"))):
+            other.cancel()
+        self._deliver(message)
         return answers
 
-    def _pass_on(self, message: Message) -> None:
-        if self._gone is None:
-            self._hear(message)
+    def _deliver(self, message: Message) -> None:
+        if self._closed_reason is None:
+            self._on_message(message)
 
     def _lose(self, reason: str) -> None:
-        if self._gone is None:
-            self._gone, self._is_lost = reason, True
-            self._over.set()
-            self._lost(reason)
+        if self._closed_reason is None:
+            self._closed_reason = reason
+            self._is_lost = True
+            self._closing.set()
+            self._on_lost(reason)
 
-    async def _refuse(self, response: httpx2.Response) -> None:
-        """Make the error of a status that is none of success. Raises RemoteError, ServerAway."""
+    async def _raise_for_status(self, response: httpx2.Response) -> None:
+        """For a response without success. Raises RemoteError, ServerUnavailable."""
         status = response.status_code
         body = await response.aread()
         if status == httpx2.codes.UNAUTHORIZED:
-            raise ServerUnavailable(
-                f"the server refuses what it was given to authorize us (HTTP {status}){_said(body)}"
-            )
-        self.unspoken = False
+            raise ServerUnavailable(f"the server rejects our authorization (HTTP {status}){_excerpt(body)}")
+        self.not_mcp = False
         if media_type(response) == "application/json" and (error := _error(body)):
             raise RemoteError(*error)
-        self.unspoken = status in UNKNOWN_HERE
-        raise RemoteError(
-            INTERNAL_ERROR, unfollowed(response) or f"the server answered with HTTP {status}{_said(body)}"
-        )
-
-
-def _encode(message: Message) -> bytes:
-    try:
-        return json.dumps(message)
-    except TypeError as problem:
-        raise ValueError(str(problem)) from None
+        self.not_mcp = status in NOT_MCP
+        problem = redirect_problem(response) or f"the server responded with HTTP {status}{_excerpt(body)}"
+        raise RemoteError(INTERNAL_ERROR, problem)
 
 
 def _version(message: Message) -> str | None:
@@ -264,7 +257,7 @@ def _key(id_: Any) -> Any:
 
 
 def _error(body: bytes) -> tuple[int, str, Any] | None:
-    """The JSON-RPC error that a body holds, if it does."""
+    """The JSON-RPC error in a body, if there is one."""
     with suppress(ValueError):
         found = json.loads(body)
         error = found.get("error") if isinstance(found, dict) else None
@@ -273,6 +266,6 @@ def _error(body: bytes) -> tuple[int, str, Any] | None:
     return None
 
 
-def _said(body: bytes) -> str:
+def _excerpt(body: bytes) -> str:
     text = one_line(body[: 4 * MAX_SHOWN].decode("utf-8", "replace")).strip()[:MAX_SHOWN]
     return f": {text}" if text else ""

@@ -1,6 +1,7 @@
-"""How is a server's process started and ended? Under a minder, which takes the whole tree along whatever happens.
+"""Starts and ends a server's process, under a reaper.
 
-What a server finds in its environment is what was declared for it and the few names that programs cannot do without.
+The reaper ends the whole process tree, whatever happens. A server's environment holds what was declared for it and the
+few variables that programs cannot do without.
 """
 
 import asyncio
@@ -21,7 +22,7 @@ from toolreeve.sandbox.messages import REAPER_REPORT, STDIN_CLOSED, TERMINATED
 from toolreeve.upstream.transports.transport import ServerUnavailable
 
 T = TypeVar("T")
-_PATIENCE = 10.0
+_KILL_SECONDS = 10.0
 _INHERITED = frozenset(
     "PATH HOME USER LOGNAME SHELL TERM LANG LANGUAGE TZ TMPDIR "
     "XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME "
@@ -30,12 +31,12 @@ _INHERITED = frozenset(
 
 
 def inherited(environment: Mapping[str, str]) -> dict[str, str]:
-    """Of our own environment, what every program needs to find its tools and its caches; none of it is secret."""
+    """The part of our environment that programs need to find their tools and caches; none of it is secret."""
     return {name: value for name, value in environment.items() if name in _INHERITED or name.startswith("LC_")}
 
 
 class Streams:
-    """The three pipes to a server: ours, which do not block, and the server's, which are closed once it has them."""
+    """The three pipes to a server: our ends do not block, the server's are closed here once it has them."""
 
     def __init__(self) -> None:
         made: list[int] = []
@@ -52,7 +53,7 @@ class Streams:
             os.set_blocking(descriptor, False)
 
     def close(self) -> None:
-        """Ours; the server's are handed over whether it starts or not."""
+        """Close our ends; the server's are handed over whether it starts or not."""
         for descriptor in (self.stdin, self.stdout, self.stderr):
             os.close(descriptor)
 
@@ -62,92 +63,96 @@ class Streams:
 
 
 class ServerProcess(Protocol):
-    """A server's process that runs. `ended` says in words how it ended, once nothing of it is left."""
+    """A running server. `ended` describes how it ended, once nothing of it is left."""
 
     @property
     def ended(self) -> "asyncio.Future[str]": ...
 
     def end(self) -> None:
-        """Begin to end it: politely at first, surely in the end. Its input is closed already."""
+        """Begin to end it, with SIGTERM first and SIGKILL last. Its input is closed already."""
         ...
 
 
 class ReapedProcess:
-    """A server under a minder. It has ended when the minder has told so, or is gone itself."""
+    """A server under a reaper. It has ended when the reaper has reported so, or has ended itself."""
 
-    def __init__(self, line: socket.socket, minder: subprocess.Popen[bytes]) -> None:
-        self._line, self._minder = line, minder
+    def __init__(self, channel: socket.socket, reaper: subprocess.Popen[bytes]) -> None:
+        self._channel = channel
+        self._reaper = reaper
         self._loop = asyncio.get_running_loop()
         self.started: asyncio.Future[None] = self._loop.create_future()
         self.ended: asyncio.Future[str] = self._loop.create_future()
-        self._pid, self._pidfd = 0, -1
-        self._last_resort: asyncio.TimerHandle | None = None
-        self._how = "its minder was killed"
-        line.setblocking(False)  # noqa: FBT003
-        self._loop.add_reader(line, self._heard)
+        self._pid = 0
+        self._pidfd = -1
+        self._kill_timer: asyncio.TimerHandle | None = None
+        self._outcome = "its reaper was killed"
+        channel.setblocking(False)  # noqa: FBT003
+        self._loop.add_reader(channel, self._read_report)
 
-    def _heard(self) -> None:
+    def _read_report(self) -> None:
         try:
-            message, descriptors, _, _ = socket.recv_fds(self._line, REAPER_REPORT.size, 1)
+            message, descriptors, _, _ = socket.recv_fds(self._channel, REAPER_REPORT.size, 1)
         except BlockingIOError:
             return
         except OSError:
-            message, descriptors = b"", []
+            self._reaper_ended()
+            return
         if not message:
-            self._gone()
+            self._reaper_ended()
             return
         kind, number = REAPER_REPORT.unpack(message)
         if kind == b"S":
-            self._pid, self._pidfd = number, descriptors[0]
+            self._pid = number
+            self._pidfd = descriptors[0]
             _settle(self.started, None)
         elif kind == b"F":
-            self._how = f"it cannot be started: {os.strerror(number)}"
+            self._outcome = f"it cannot be started: {os.strerror(number)}"
         else:
-            self._how = ending(number)
+            self._outcome = describe_exit(number)
 
     @property
     def ran(self) -> bool:
         return self._pid != 0
 
-    def _gone(self) -> None:
-        """The minder ends last. Where it was killed, the server is not left to itself."""
-        self._loop.remove_reader(self._line)
-        self._line.close()
-        if self._last_resort is not None:
-            self._last_resort.cancel()
+    def _reaper_ended(self) -> None:
+        """The reaper ends last. Where it was killed, we kill the server."""
+        self._loop.remove_reader(self._channel)
+        self._channel.close()
+        if self._kill_timer is not None:
+            self._kill_timer.cancel()
         if self._pidfd >= 0:
             _kill_group(self._pid, self._pidfd)
             os.close(self._pidfd)
-        self._minder.wait()
-        _settle(self.ended, self._how)
+        self._reaper.wait()
+        _settle(self.ended, self._outcome)
         _settle(self.started, None)
 
     def end(self) -> None:
-        if self._last_resort is None and not self.ended.done():
+        if self._kill_timer is None and not self.ended.done():
             with contextlib.suppress(OSError):
-                self._line.shutdown(socket.SHUT_WR)
-            self._last_resort = self._loop.call_later(STDIN_CLOSED + TERMINATED + _PATIENCE, self._minder.kill)
+                self._channel.shutdown(socket.SHUT_WR)
+            self._kill_timer = self._loop.call_later(STDIN_CLOSED + TERMINATED + _KILL_SECONDS, self._reaper.kill)
 
 
 async def start(
     argv: Sequence[str], environment: Mapping[str, str], directory: str | None, streams: Streams
 ) -> ServerProcess:
-    """Raises ServerAway where the program cannot be started."""
+    """Raises ServerUnavailable where the program cannot be started."""
     if sys.platform != "linux":
         return GroupedProcess(argv, environment, directory, streams)
-    child = _minded(argv, environment, directory, streams)
+    process = _start_reaped(argv, environment, directory, streams)
     try:
-        await child.started
-    except BaseException:  # whoever no longer wants it is not told so before it is gone
-        child.end()
-        await asyncio.shield(child.ended)
+        await process.started
+    except BaseException:  # a cancelled caller gets control back only after the process has ended
+        process.end()
+        await asyncio.shield(process.ended)
         raise
-    if not child.ran:
-        raise ServerUnavailable(child.ended.result())
-    return child
+    if not process.ran:
+        raise ServerUnavailable(process.ended.result())
+    return process
 
 
-def _minded(
+def _start_reaped(
     argv: Sequence[str], environment: Mapping[str, str], directory: str | None, streams: Streams
 ) -> ReapedProcess:
     order = json.dumps({"argv": list(argv), "environment": dict(environment), "directory": directory})
@@ -156,7 +161,7 @@ def _minded(
         with theirs, tempfile.TemporaryFile() as file:
             file.write(order.encode())
             file.seek(0)
-            minder = subprocess.Popen(
+            reaper = subprocess.Popen(
                 small_python("reaper", theirs.fileno(), file.fileno()),
                 pass_fds=[theirs.fileno(), file.fileno()],
                 stdin=streams.theirs[0],
@@ -171,11 +176,11 @@ def _minded(
         raise
     finally:
         streams.hand_over()
-    return ReapedProcess(ours, minder)
+    return ReapedProcess(ours, reaper)
 
 
 class GroupedProcess:
-    """A server where no minder can be: its process group is ended with it."""
+    """A server on a platform without the reaper: its process group is ended with it."""
 
     def __init__(
         self, argv: Sequence[str], environment: Mapping[str, str], directory: str | None, streams: Streams
@@ -203,12 +208,12 @@ class GroupedProcess:
         code = self._process.wait()
         self._signal(signal.SIGKILL)
         with contextlib.suppress(RuntimeError):  # the loop may have ended before
-            self._loop.call_soon_threadsafe(self._over, code)
+            self._loop.call_soon_threadsafe(self._exited, code)
 
-    def _over(self, code: int) -> None:
+    def _exited(self, code: int) -> None:
         for timer in self._timers:
             timer.cancel()
-        _settle(self.ended, f"it ended with exit code {code}" if code >= 0 else f"it was ended by signal {-code}")
+        _settle(self.ended, _describe_code(code))
 
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(OSError):
@@ -216,13 +221,16 @@ class GroupedProcess:
 
     def end(self) -> None:
         if not self._timers and not self.ended.done():
-            for patience, number in ((STDIN_CLOSED, signal.SIGTERM), (STDIN_CLOSED + TERMINATED, signal.SIGKILL)):
-                self._timers.append(self._loop.call_later(patience, self._signal, number))
+            for delay, number in ((STDIN_CLOSED, signal.SIGTERM), (STDIN_CLOSED + TERMINATED, signal.SIGKILL)):
+                self._timers.append(self._loop.call_later(delay, self._signal, number))
 
 
-def ending(status: int) -> str:
-    """In words, from what the kernel says when it is waited for."""
-    code = os.waitstatus_to_exitcode(status)
+def describe_exit(status: int) -> str:
+    """`status` is a wait status."""
+    return _describe_code(os.waitstatus_to_exitcode(status))
+
+
+def _describe_code(code: int) -> str:
     if code >= 0:
         return f"it ended with exit code {code}"
     return f"it was ended by signal {-code} ({signal.strsignal(-code)})"
@@ -235,5 +243,5 @@ def _settle(future: "asyncio.Future[T]", value: T) -> None:
 
 def _kill_group(pid: int, pidfd: int) -> None:
     with contextlib.suppress(OSError):
-        signal.pidfd_send_signal(pidfd, signal.SIGKILL)  # only while the pid is still its own
+        signal.pidfd_send_signal(pidfd, signal.SIGKILL)  # fails unless the pid is still its own
         os.killpg(pid, signal.SIGKILL)

@@ -1,6 +1,6 @@
-"""How does a server run inside the sandbox? In a slot of its own, with what its `sandbox` table grants and no more.
+"""Starts a server inside the sandbox, with what its `sandbox` table grants.
 
-A server that is to be enclosed never starts in the open: where the machine cannot enclose it, it does not start.
+A server with a `sandbox` table never starts outside of it: where this machine cannot sandbox it, it does not start.
 """
 
 import asyncio
@@ -24,13 +24,13 @@ _LIMITS = {
 }
 _LISTS = ("allowed_paths", "readable_paths")
 KEYS = ("network", *_LISTS, *_LIMITS)
-# A server lives long: what bounds a single command does not fit it.
-_GENEROUS = ProcessLimits(memory_mb=2048, cpu_seconds=100_000_000, file_size_mb=1024, open_files=1024, processes=256)
-_POLITE = 1.0
+# A server is long-lived: the limits of a single command do not fit it.
+_DEFAULTS = ProcessLimits(memory_mb=2048, cpu_seconds=100_000_000, file_size_mb=1024, open_files=1024, processes=256)
+_KILL_SECONDS = 1.0
 
 
 class ConfinedService(Protocol):
-    """A program in the sandbox that stays until it ends or is killed."""
+    """A long-running program in the sandbox."""
 
     @property
     def ended(self) -> "asyncio.Future[str]": ...
@@ -38,50 +38,50 @@ class ConfinedService(Protocol):
     def kill(self) -> None: ...
 
 
-class Enclosure(Protocol):
-    """What starts programs that stay inside the sandbox."""
+class ServiceSandbox(Protocol):
+    """Starts long-running programs inside the sandbox."""
 
     def start(self, request: ProcessRequest, streams: Sequence[int]) -> Awaitable[ConfinedService]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grant:
-    """What a server's `sandbox` table says."""
+class SandboxGrant:
+    """A server's `sandbox` table."""
 
     network: Network = "none"
     writable: tuple[str, ...] = ()
     readable: tuple[str, ...] = ()
-    limits: ProcessLimits = _GENEROUS
+    limits: ProcessLimits = _DEFAULTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SandboxPlace:
-    """Where a server is to run. `enclosure` is None where this machine's sandbox holds no program that stays."""
+class SandboxPlacement:
+    """Where a server runs. `sandbox` is None where this machine's sandbox cannot run long-lived programs."""
 
-    grant: Grant
+    grant: SandboxGrant
     workspace: str
-    enclosure: Enclosure | None
+    sandbox: ServiceSandbox | None
 
 
-def read_grant(table: Mapping[str, Any]) -> Grant:
-    """Raises ValueError, which names the key and what would do."""
+def read_grant(table: Mapping[str, Any]) -> SandboxGrant:
+    """Raises ValueError, which names the key and the valid values."""
     for key, value in table.items():
         _check(key, value)
-    limits = {ours: table[key] for key, ours in _LIMITS.items() if key in table}
-    given = {name: getattr(_GENEROUS, name) for name in _LIMITS.values()}
-    return Grant(
+    given = {name: table[key] for key, name in _LIMITS.items() if key in table}
+    defaults = {name: getattr(_DEFAULTS, name) for name in _LIMITS.values()}
+    return SandboxGrant(
         network=table.get("network", "none"),
         writable=tuple(table.get("allowed_paths", ())),
         readable=tuple(table.get("readable_paths", ())),
-        limits=ProcessLimits(**(given | limits)),
+        limits=ProcessLimits(**(defaults | given)),
     )
 
 
 def _check(key: str, value: object) -> None:
     if key not in KEYS:
-        raise ValueError(f"sandbox.{key} is not known; there are {', '.join(KEYS)}")
+        raise ValueError(f"sandbox.{key} is unknown; known are {', '.join(KEYS)}")
     if key == "network" and value not in NETWORKS:
-        raise ValueError(f"sandbox.network is {value!r}; it can be {', '.join(NETWORKS)}")
+        raise ValueError(f"sandbox.network is {value!r}; it must be one of {', '.join(NETWORKS)}")
     if key in _LISTS and not (isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value)):
         raise ValueError(f"sandbox.{key} must be a list of paths")
     if key in _LIMITS and (type(value) is not int or value < 1):
@@ -89,42 +89,49 @@ def _check(key: str, value: object) -> None:
 
 
 class SandboxedProcess:
-    """A server in its slot, as a child that can be ended."""
+    """A server in its slot."""
 
-    def __init__(self, running: ConfinedService) -> None:
-        self._running, self.ended = running, running.ended
-        self._ending: asyncio.TimerHandle | None = None
-        self.ended.add_done_callback(self._over)
+    def __init__(self, service: ConfinedService) -> None:
+        self._service = service
+        self.ended = service.ended
+        self._kill_timer: asyncio.TimerHandle | None = None
+        self.ended.add_done_callback(self._exited)
 
     def end(self) -> None:
-        if self._ending is None and not self.ended.done():
-            self._ending = asyncio.get_running_loop().call_later(_POLITE, self._running.kill)
+        if self._kill_timer is None and not self.ended.done():
+            self._kill_timer = asyncio.get_running_loop().call_later(_KILL_SECONDS, self._service.kill)
 
-    def _over(self, _: object) -> None:
-        if self._ending is not None:
-            self._ending.cancel()
+    def _exited(self, _: object) -> None:
+        if self._kill_timer is not None:
+            self._kill_timer.cancel()
 
 
 async def start(
-    argv: Sequence[str], environment: Mapping[str, str], directory: str | None, place: SandboxPlace, streams: Streams
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    directory: str | None,
+    placement: SandboxPlacement,
+    streams: Streams,
 ) -> SandboxedProcess:
-    """Raises ServerAway where it cannot be enclosed."""
-    grant = place.grant
+    """Raises ServerUnavailable where it cannot be sandboxed."""
+    grant = placement.grant
     request = ProcessRequest(
         argv=tuple(argv),
-        directory=_within(place.workspace, directory or "."),
+        directory=_within(placement.workspace, directory or "."),
         environment=environment,
-        writable=tuple(_within(place.workspace, path) for path in grant.writable),
-        readable=tuple(_within(place.workspace, path) for path in grant.readable),
+        writable=tuple(_within(placement.workspace, path) for path in grant.writable),
+        readable=tuple(_within(placement.workspace, path) for path in grant.readable),
         network=grant.network,
         limits=grant.limits,
     )
     try:
-        if place.enclosure is None:
-            raise ServerUnavailable("it is to run in the sandbox, and this kind of sandbox cannot hold a server")
-        return SandboxedProcess(await place.enclosure.start(request, streams.theirs))
+        if placement.sandbox is None:
+            raise ServerUnavailable(
+                "it must run in the sandbox (sandbox), and this machine's kind of sandbox cannot run servers"
+            )
+        return SandboxedProcess(await placement.sandbox.start(request, streams.theirs))
     except ToolError as refusal:
-        raise ServerUnavailable(f"the sandbox does not take it: {refusal.message}") from None
+        raise ServerUnavailable(f"the sandbox refused to start it: {refusal.message}") from None
     finally:
         streams.hand_over()
 

@@ -1,6 +1,7 @@
-"""How is a server on this machine spoken to? Over the pipes of its process, which ends with the line.
+"""Stdio transport: a local server, reached over the pipes of its process.
 
-All it writes is read, also beside the protocol, and only the last of that is kept: for whoever asks why it failed.
+The process ends with the transport. Everything the server writes is read, also outside of the protocol; only the last
+of that is kept, to explain a failure.
 """
 
 import asyncio
@@ -9,20 +10,22 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from toolreeve.core.visible import visible
+from toolreeve.rpc.framing import FrameReader, FrameWriter, NotWritable
+from toolreeve.rpc.messages import Message
 from toolreeve.upstream.transports import process, sandboxed
-from toolreeve.upstream.transports.framing import FrameReader, FrameWriter
 from toolreeve.upstream.transports.process import Streams
-from toolreeve.upstream.transports.transport import Hear, Lost, Message, ServerUnavailable
+from toolreeve.upstream.transports.transport import OnLost, OnMessage, ServerUnavailable
 
-_WORDS = 2000
-_LAST_MOMENT = 1.0
+_KEPT_OUTPUT = 2000
+_EXIT_SECONDS = 1.0
+"""Between the end of the output and the exit status, either of which may come first."""
 
 
 class StdioTransport:
-    """`environment` is all that the server finds in its own; `place` is where it runs, if not freely."""
+    """`environment` is the server's whole environment; `placement` is where it runs, if sandboxed."""
 
     kind: Literal["stdio"] = "stdio"
-    unspoken: Literal[False] = False
+    not_mcp: Literal[False] = False
 
     def __init__(
         self,
@@ -30,37 +33,39 @@ class StdioTransport:
         *,
         environment: Mapping[str, str],
         directory: str | None = None,
-        place: "sandboxed.SandboxPlace | None" = None,
+        placement: "sandboxed.SandboxPlacement | None" = None,
     ) -> None:
-        self._argv, self._environment, self._directory, self._place = argv, environment, directory, place
-        self._words = bytearray()
-        self._child: process.ServerProcess | None = None
+        self._argv = argv
+        self._environment = environment
+        self._directory = directory
+        self._placement = placement
+        self._output = bytearray()
+        self._process: process.ServerProcess | None = None
         self._reader: FrameReader | None = None
         self._writer: FrameWriter | None = None
         self._stderr: int = -1
-        self._lost: Lost | None = None
-        self._reason: str | None = None
-        self._silent = False
+        self._on_lost: OnLost | None = None
+        self._lost_reason: str | None = None
+        self._has_closed_output = False
 
-    async def open(self, hear: Hear, lost: Lost) -> None:
-        self._loop, self._lost = asyncio.get_running_loop(), lost
+    async def open(self, on_message: OnMessage, on_lost: OnLost) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._on_lost = on_lost
         try:
             streams = Streams()
-            self._child = await self._start(streams)
+            self._process = await self._start(streams)
         except OSError as problem:
-            raise ServerUnavailable(
-                f"{self._argv[0]!r}: this machine cannot start it now: {problem.strerror}"
-            ) from None
+            raise ServerUnavailable(f"{self._argv[0]!r}: it cannot be started now: {problem.strerror}") from None
         self._stderr = streams.stderr
-        self._loop.add_reader(self._stderr, self._overhear)
+        self._loop.add_reader(self._stderr, self._read_stderr)
         self._writer = FrameWriter(streams.stdin)
-        self._reader = FrameReader(streams.stdout, hear, self._keep_line, self._output_closed)
-        self._child.ended.add_done_callback(self._ended)
+        self._reader = FrameReader(streams.stdout, on_message, self._keep_line, self._output_closed)
+        self._process.ended.add_done_callback(self._exited)
 
     async def _start(self, streams: Streams) -> process.ServerProcess:
         try:
-            if self._place is not None:
-                return await sandboxed.start(self._argv, self._environment, self._directory, self._place, streams)
+            if self._placement is not None:
+                return await sandboxed.start(self._argv, self._environment, self._directory, self._placement, streams)
             return await process.start(self._argv, self._environment, self._directory, streams)
         except ServerUnavailable as problem:
             streams.close()
@@ -71,19 +76,22 @@ class StdioTransport:
 
     def send(self, message: Message, headers: Mapping[str, str] | None = None) -> None:  # noqa: ARG002
         if self._writer is None:
-            raise ServerUnavailable(self._reason or "the line is closed")
-        self._writer.send(message)
-
-    def _overhear(self) -> None:
-        """A server that floods its error stream is read all the same: it must not stop for us."""
+            raise ServerUnavailable(self._lost_reason or "the connection is closed")
         try:
-            said = os.read(self._stderr, 1 << 16)
+            self._writer.send(message)
+        except NotWritable as problem:
+            raise ServerUnavailable(str(problem)) from None
+
+    def _read_stderr(self) -> None:
+        """A server that floods its error stream is read all the same: it must not block on us."""
+        try:
+            data = os.read(self._stderr, 1 << 16)
         except BlockingIOError:
             return
         except OSError:
-            said = b""
-        if said:
-            self._keep(said)
+            data = b""
+        if data:
+            self._keep(data)
         else:
             self._close_stderr()
 
@@ -94,63 +102,64 @@ class StdioTransport:
             self._stderr = -1
 
     def _keep_line(self, line: bytes) -> None:
-        self._keep(line[-_WORDS:] + b"\n")
+        self._keep(line[-_KEPT_OUTPUT:] + b"\n")
 
-    def _keep(self, said: bytes) -> None:
-        self._words += said
-        if len(self._words) > 2 * _WORDS:
-            del self._words[:-_WORDS]
+    def _keep(self, data: bytes) -> None:
+        self._output += data
+        if len(self._output) > 2 * _KEPT_OUTPUT:
+            del self._output[:-_KEPT_OUTPUT]
 
-    def last_words(self) -> str:
-        return visible(self._words[-_WORDS:].decode(errors="replace").strip())
+    def last_output(self) -> str:
+        return visible(self._output[-_KEPT_OUTPUT:].decode(errors="replace").strip())
 
     def _output_closed(self, problem: str | None) -> None:
-        """How it ended says more than that it closed its output; it is known a moment later."""
-        self._silent = True
+        """The exit status says more than the closed output; it is known a moment later."""
+        self._has_closed_output = True
         if problem is not None:
             self._lose(problem)
-        elif self._child is not None and self._child.ended.done():
-            self._lose(self._child.ended.result())
+        elif self._process is not None and self._process.ended.done():
+            self._lose(self._process.ended.result())
         else:
-            self._loop.call_later(_LAST_MOMENT, self._lose, "it closed its output")
+            self._loop.call_later(_EXIT_SECONDS, self._lose, "it closed its output")
 
-    def _ended(self, ended: "asyncio.Future[str]") -> None:
-        """What it said before its end is still in the pipe, and ends there a moment later."""
-        if self._lost is None:
+    def _exited(self, ended: "asyncio.Future[str]") -> None:
+        """What it wrote before it ended is still in the pipe, which ends a moment later."""
+        if self._on_lost is None:
             self._release()
-        elif self._silent:
+        elif self._has_closed_output:
             self._lose(ended.result())
         else:
-            self._loop.call_later(_LAST_MOMENT, self._lose, ended.result())
+            self._loop.call_later(_EXIT_SECONDS, self._lose, ended.result())
 
     def _lose(self, reason: str) -> None:
-        lost, self._lost = self._lost, None
-        if lost is not None:
-            self._reason = reason
+        on_lost = self._on_lost
+        self._on_lost = None
+        if on_lost is not None:
+            self._lost_reason = reason
             if self._stderr >= 0:
-                self._overhear()
-            self._hang_up()
-            lost(reason)
+                self._read_stderr()
+            self._end_process()
+            on_lost(reason)
 
-    def _hang_up(self) -> None:
+    def _end_process(self) -> None:
         if self._writer is not None:
             self._writer.close()
             self._writer = None
         if self._reader is not None:
             self._reader.mute()
-        if self._child is not None:
-            self._child.end()
-            if self._child.ended.done():
+        if self._process is not None:
+            self._process.end()
+            if self._process.ended.done():
                 self._release()
 
     def _release(self) -> None:
-        """When nothing of it is left, nothing will be read any more."""
+        """Once the process tree has ended, nothing more can be read."""
         if self._reader is not None:
             self._reader.close()
         self._close_stderr()
 
     async def close(self) -> None:
-        self._lost = None
-        self._hang_up()
-        if self._child is not None:
-            await asyncio.shield(self._child.ended)
+        self._on_lost = None
+        self._end_process()
+        if self._process is not None:
+            await asyncio.shield(self._process.ended)

@@ -1,7 +1,8 @@
-"""How is a server reached over streamable HTTP? A message is a POST; back comes one answer, or a stream of events.
+"""Streamable HTTP transport: each message is a POST.
 
-In the legacy era a session id ties the messages together, and one more stream brings what belongs to none of them. A
-session that the server no longer knows is a lost line: nothing that was said in it still holds.
+The response is JSON or an event stream. In the legacy era a session id ties the messages together, and one more stream
+carries what belongs to none of them. A session that the server no longer knows is a lost connection: none of its state
+still holds.
 """
 
 import asyncio
@@ -12,219 +13,237 @@ import httpx2
 
 from toolreeve.core.errors import ToolError
 from toolreeve.core.visible import one_line
+from toolreeve.rpc.errors import CONNECTION_CLOSED, METHOD_NOT_FOUND
+from toolreeve.rpc.framing import MAX_MESSAGE
+from toolreeve.rpc.messages import Message
 from toolreeve.upstream.transports.http_base import (
-    CONNECTION_CLOSED,
+    EVENT_STREAM,
     JSON_BODY,
-    METHOD_NOT_FOUND,
-    Errand,
     HttpTransport,
+    MessageExchange,
 )
 from toolreeve.upstream.transports.http_client import MAX_SHOWN, HttpClient, explain, media_type
-from toolreeve.upstream.transports.transport import MAX_MESSAGE, Kind, Message, RemoteError, ServerUnavailable
+from toolreeve.upstream.transports.transport import Kind, RemoteError, ServerUnavailable
 
-RESUMES = 5
-SLOWEST_RETRY = 60.0
-LEAVE_SECONDS = 3.0
+MAX_RESUMES = 5
+MIN_RETRY_SECONDS = 0.05
+MAX_RETRY_SECONDS = 60.0
+DELETE_SECONDS = 3.0
 ATTACH_SECONDS = 2.0
-MAX_SESSION_ID = 1024
-EVENTS = "text/event-stream"
+MAX_HEADER_VALUE = 1024
 
 
 class StreamableHttpTransport(HttpTransport):
-    """The session's id and revision are kept here, so that also what no message asks for carries them."""
+    """Holds the session id and the protocol revision, because requests that carry no message need them too."""
 
-    def __init__(self, web: HttpClient) -> None:
-        super().__init__(web)
-        self._session: str | None = None
+    def __init__(self, client: HttpClient) -> None:
+        super().__init__(client)
+        self._session_id: str | None = None
         self._version: str | None = None
         self._is_legacy = False
-        self._greeted = asyncio.Event()
-        self._greeted.set()
+        self._initialized = asyncio.Event()
+        self._initialized.set()
         self._attached = asyncio.Event()
         self._was_attached = False
-        self._overhearing: asyncio.Task[None] | None = None
+        self._listener: asyncio.Task[None] | None = None
 
     @property
     def kind(self) -> Kind:
         return "http"
 
-    async def _arrive(self) -> None:
+    async def _connect(self) -> None:
         """Nothing is sent before the first message."""
 
-    async def _leave(self) -> None:
-        if self._session is None:
+    async def _end_session(self) -> None:
+        if self._session_id is None:
             return
         with suppress(TimeoutError):
-            async with asyncio.timeout(LEAVE_SECONDS), self._web.exchange("DELETE", self._web.url, self._headers(None)):
+            async with (
+                asyncio.timeout(DELETE_SECONDS),
+                self._client.exchange("DELETE", self._client.url, self._headers(None)),
+            ):
                 pass
 
-    def _forgo(self, errand: Errand, message: Message) -> bool:
-        """In the modern era closing a request's stream is what cancels it."""
-        match errand.method:
+    def _handle_locally(self, exchange: MessageExchange, message: Message) -> bool:
+        """In the modern era a request is cancelled by closing its stream."""
+        match exchange.method:
             case "initialize":
-                self._is_legacy, self._session, self._version = True, None, None
+                self._is_legacy = True
+                self._session_id = None
+                self._version = None
             case "notifications/initialized":
-                self._greeted.clear()
+                self._initialized.clear()
             case "notifications/cancelled":
-                errand.ends = self._errands.get(_cancelled(message))
+                exchange.cancels = self._exchanges.get(_cancelled_id(message))
                 if not self._is_legacy:
-                    if errand.ends is not None:
-                        errand.ends.give_up()
+                    if exchange.cancels is not None:
+                        exchange.cancels.cancel()
                     return True
         return False
 
-    async def _post(self, errand: Errand) -> None:
-        if errand.method == "notifications/initialized":
-            await self._greet(errand)
+    async def _post(self, exchange: MessageExchange) -> None:
+        if exchange.method == "notifications/initialized":
+            await self._send_initialized(exchange)
             return
-        await self._greeted.wait()
-        if errand.id is None:
-            await self._tell(errand)
-        elif not await self._ask(errand):
-            await self._resume(errand)
+        await self._initialized.wait()
+        if exchange.id is None:
+            await self._send_notification(exchange)
+        elif not await self._send_request(exchange):
+            await self._resume(exchange)
 
-    async def _greet(self, errand: Errand) -> None:
-        """What is sent after the greeting arrives after it, and finds the server's own stream already heard."""
+    async def _send_initialized(self, exchange: MessageExchange) -> None:
+        """Later messages arrive after this one, when the server's own stream is already read."""
         try:
-            await self._tell(errand)
-            if self._session is not None:
-                self._overhearing = self._group.create_task(self._overhear())
+            await self._send_notification(exchange)
+            if self._session_id is not None:
+                self._listener = self._group.create_task(self._listen())
                 await asyncio.wait_for(self._attached.wait(), ATTACH_SECONDS)
         except TimeoutError:
             pass
         finally:
-            self._greeted.set()
+            self._initialized.set()
 
-    async def _tell(self, errand: Errand) -> None:
-        headers = self._headers(errand)
-        async with self._web.exchange("POST", self._web.url, headers, errand.body) as response:
+    async def _send_notification(self, exchange: MessageExchange) -> None:
+        headers = self._headers(exchange)
+        async with self._client.exchange("POST", self._client.url, headers, exchange.body) as response:
             if not response.is_success:
-                await self._judge(response)
+                await self._check_refusal(response)
 
-    async def _ask(self, errand: Errand) -> bool:
-        """Send a request; False where the stream broke off before its answer and can be taken up again."""
-        async with self._web.exchange("POST", self._web.url, self._headers(errand), errand.body) as response:
+    async def _send_request(self, exchange: MessageExchange) -> bool:
+        """False where the stream broke off before the response and can be resumed."""
+        headers = self._headers(exchange)
+        async with self._client.exchange("POST", self._client.url, headers, exchange.body) as response:
             if not response.is_success:
-                await self._judge(response)
-            if errand.method == "initialize":
-                self._join(response)
+                await self._check_refusal(response)
+            if exchange.method == "initialize":
+                self._keep_session_id(response)
             match media_type(response):
                 case "text/event-stream":
-                    return await self._hear_out(response, errand)
+                    return await self._read_events(response, exchange)
                 case "application/json":
-                    if self._take(await response.aread(), errand):
+                    if self._receive(await response.aread(), exchange):
                         return True
-            raise RemoteError(CONNECTION_CLOSED, _no_answer(response))
+            raise RemoteError(CONNECTION_CLOSED, _no_response(response))
 
-    async def _hear_out(self, response: httpx2.Response, errand: Errand) -> bool:
+    async def _read_events(self, response: httpx2.Response, exchange: MessageExchange) -> bool:
+        """True once the exchange is answered, False where the stream ended before and can be resumed."""
         try:
             async for event in httpx2.EventSource(response, max_event_size=MAX_MESSAGE):
-                errand.follow(event)
-                if event.event == "message" and event.data and self._take(event.data, errand):
+                exchange.note(event)
+                if event.event == "message" and event.data and self._receive(event.data, exchange):
                     return True
         except httpx2.SSEError:
             raise
         except httpx2.TransportError:
-            if not errand.cursor:
+            if not exchange.last_event_id:
                 raise
-        if errand.id is not None and not errand.cursor:
-            raise RemoteError(CONNECTION_CLOSED, "the server ended its answer before it was complete")
+        if exchange.id is not None and not exchange.last_event_id:
+            raise RemoteError(CONNECTION_CLOSED, "the server ended its response before it was complete")
         return False
 
-    async def _resume(self, errand: Errand) -> None:
-        """Take up a stream where it broke off, as often as it gets any further."""
+    async def _resume(self, exchange: MessageExchange) -> None:
+        """Resume a stream where it broke off, for as long as it makes progress."""
         failures = 0
-        while failures < RESUMES:
-            await asyncio.sleep(max(errand.retry, 0.05))
-            reached, failures = errand.cursor, failures + 1
-            headers = self._headers(errand) | {"accept": EVENTS, "last-event-id": errand.cursor}
+        while failures < MAX_RESUMES:
+            await asyncio.sleep(max(exchange.retry, MIN_RETRY_SECONDS))
+            reached = exchange.last_event_id
+            failures += 1
+            headers = self._headers(exchange) | {"accept": EVENT_STREAM, "last-event-id": reached}
             try:
-                async with self._web.exchange("GET", self._web.url, headers) as response:
+                async with self._client.exchange("GET", self._client.url, headers) as response:
                     if not response.is_success:
-                        await self._judge(response)
-                    if await self._hear_out(response, errand):
+                        await self._check_refusal(response)
+                    if await self._read_events(response, exchange):
                         return
             except (httpx2.ReadError, httpx2.RemoteProtocolError):
                 continue
-            failures = failures if errand.cursor == reached else 0
-        raise RemoteError(CONNECTION_CLOSED, "the server broke off its answer and does not continue it")
+            if exchange.last_event_id != reached:
+                failures = 0
+        raise RemoteError(CONNECTION_CLOSED, "the server broke off its response and does not resume it")
 
-    async def _overhear(self) -> None:
-        """Listen to what the server says of its own accord, for as long as it has such a stream."""
-        errand = Errand({}, None)
+    async def _listen(self) -> None:
+        """Read the server's own stream, for as long as it offers one."""
+        stream = MessageExchange({}, None)
         idle = 0
-        while await self._overhear_once(errand) and self._gone is None:
-            idle = idle + 1 if errand.cursor == "" else 0
-            await asyncio.sleep(min(max(errand.retry, 0.05) * 2 ** min(idle, 6), SLOWEST_RETRY))
+        while await self._listen_once(stream) and self._closed_reason is None:
+            idle = idle + 1 if stream.last_event_id == "" else 0
+            delay = max(stream.retry, MIN_RETRY_SECONDS) * 2 ** min(idle, 6)
+            await asyncio.sleep(min(delay, MAX_RETRY_SECONDS))
 
-    async def _overhear_once(self, errand: Errand) -> bool:
-        cursor = {"last-event-id": errand.cursor} if errand.cursor else {}
-        headers = self._headers(errand) | {"accept": EVENTS} | cursor
-        errand.cursor = ""
+    async def _listen_once(self, stream: MessageExchange) -> bool:
+        headers = self._headers(stream) | {"accept": EVENT_STREAM}
+        if stream.last_event_id:
+            headers["last-event-id"] = stream.last_event_id
+        stream.last_event_id = ""
         try:
-            async with self._web.exchange("GET", self._web.url, headers) as response:
+            async with self._client.exchange("GET", self._client.url, headers) as response:
                 self._attached.set()
-                if not response.is_success or media_type(response) != EVENTS:
+                if not response.is_success or media_type(response) != EVENT_STREAM:
                     if self._was_attached and response.status_code == httpx2.codes.NOT_FOUND:
-                        self._lose("the server has ended the session")
+                        self._lose("the server ended the session")
                     return False
                 self._was_attached = True
-                await self._hear_out(response, errand)
+                await self._read_events(response, stream)
         except (httpx2.ConnectError, httpx2.ConnectTimeout, ToolError, ServerUnavailable) as problem:
             self._lose(explain(problem))
             return False
         except (httpx2.HTTPError, RemoteError) as problem:
-            self._words = explain(problem)
+            self._last_problem = explain(problem)
         finally:
             self._attached.set()
         return True
 
-    def _end_streams(self) -> None:
-        if self._overhearing is not None:
-            self._overhearing.cancel()
+    def _cancel_streams(self) -> None:
+        if self._listener is not None:
+            self._listener.cancel()
 
-    async def _judge(self, response: httpx2.Response) -> None:
-        lost = response.status_code == httpx2.codes.NOT_FOUND and self._session is not None
+    async def _check_refusal(self, response: httpx2.Response) -> None:
+        """Raises RemoteError, and ServerUnavailable where the server no longer knows the session."""
+        may_be_unknown = response.status_code == httpx2.codes.NOT_FOUND and self._session_id is not None
         try:
-            await self._refuse(response)
+            await self._raise_for_status(response)
         except RemoteError as problem:
-            if lost and problem.code != METHOD_NOT_FOUND:
-                raise ServerUnavailable("the server has ended the session") from None
+            if may_be_unknown and problem.code != METHOD_NOT_FOUND:
+                raise ServerUnavailable("the server ended the session") from None
             raise
 
-    def _join(self, response: httpx2.Response) -> None:
-        session = response.headers.get("mcp-session-id")
-        if session is None:
+    def _keep_session_id(self, response: httpx2.Response) -> None:
+        session_id = response.headers.get("mcp-session-id")
+        if session_id is None:
             return
-        if not _is_plain(session):
-            raise ServerUnavailable("the server gave a session id that is none")
-        self._session = session
+        if not _is_header_safe(session_id):
+            raise ServerUnavailable("the server sent an invalid Mcp-Session-Id")
+        self._session_id = session_id
 
-    def _answered(self, message: Message, errand: Errand) -> None:
-        if errand.method == "initialize" and isinstance(result := message.get("result"), dict):
+    def _on_response(self, message: Message, exchange: MessageExchange) -> None:
+        result = message.get("result")
+        if exchange.method == "initialize" and isinstance(result, dict):
             version = result.get("protocolVersion")
-            self._version = version if isinstance(version, str) and _is_plain(version) else None
+            self._version = version if isinstance(version, str) and _is_header_safe(version) else None
 
-    def _headers(self, errand: Errand | None) -> dict[str, str]:
-        headers: dict[str, str] = {"accept": f"application/json, {EVENTS}", **JSON_BODY}
-        if self._session is not None:
-            headers["mcp-session-id"] = self._session
-        if version := (errand.version if errand is not None else None) or self._version:
+    def _headers(self, exchange: MessageExchange | None) -> dict[str, str]:
+        headers: dict[str, str] = {"accept": f"application/json, {EVENT_STREAM}", **JSON_BODY}
+        if self._session_id is not None:
+            headers["mcp-session-id"] = self._session_id
+        version = self._version
+        if exchange is not None and exchange.version:
+            version = exchange.version
+        if version:
             headers["mcp-protocol-version"] = version
-        return headers | errand.headers if errand is not None else headers
+        return headers | exchange.headers if exchange is not None else headers
 
 
-def _cancelled(message: Message) -> int | str | None:
+def _cancelled_id(message: Message) -> int | str | None:
     params = message.get("params")
     id_ = params.get("requestId") if isinstance(params, Mapping) else None
     return id_ if isinstance(id_, int | str) else None
 
 
-def _no_answer(response: httpx2.Response) -> str:
-    content = one_line(media_type(response))[:MAX_SHOWN] or "nothing"
-    return f"the server answered a request with HTTP {response.status_code} and {content!r}"
+def _no_response(response: httpx2.Response) -> str:
+    content = one_line(media_type(response))[:MAX_SHOWN] or "no content type"
+    return f"the server answered a request with HTTP {response.status_code} and {content!r}, not with a response"
 
 
-def _is_plain(value: str) -> bool:
-    """Whether a value of the server's may stand in a header of ours."""
-    return 0 < len(value) <= MAX_SESSION_ID and all("!" <= character <= "~" for character in value)
+def _is_header_safe(value: str) -> bool:
+    """Whether a value from the server may be sent back in a header."""
+    return 0 < len(value) <= MAX_HEADER_VALUE and all("!" <= character <= "~" for character in value)

@@ -1,33 +1,29 @@
-"""How is a server reached? Over a `Transport`: messages go out and come in as plain JSON objects, until it is lost.
+"""The `Transport` protocol: JSON messages to and from one server.
 
-A line knows nothing of what is said over it. It bounds what it takes in and what it holds back, and never blocks.
+A transport does not interpret the messages. It bounds what it receives and what it queues, and never blocks.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 from toolreeve.core.peer import RpcError
+from toolreeve.rpc.messages import Message
 
-Message = dict[str, Any]
 Kind = Literal["stdio", "http", "sse"]
-Hear = Callable[[Message], None]
-Lost = Callable[[str], None]
-
-MAX_MESSAGE = 64 << 20
-"""Bytes of one message, and of all that a server does not take from us."""
+OnMessage = Callable[[Message], None]
+OnLost = Callable[[str], None]
 
 
 class ServerUnavailable(Exception):
-    """The server cannot be reached, has ended, or does not speak as it should. The message is for people."""
+    """The server cannot be reached, has exited, or violates the protocol. The message is for people."""
 
 
 class RequestRefused(ServerUnavailable):
-    """The server answers, and does not begin to speak in the way it was asked to. `unspoken`: what it answers is none
-    of the protocol's words."""
+    """The server responds but refuses the handshake. `not_mcp`: the response is not one of the protocol."""
 
-    def __init__(self, message: str, *, unspoken: bool = False) -> None:
+    def __init__(self, message: str, *, not_mcp: bool = False) -> None:
         super().__init__(message)
-        self.unspoken = unspoken
+        self.not_mcp = not_mcp
 
 
 class RemoteError(RpcError):
@@ -40,26 +36,27 @@ class Transport(Protocol):
     @property
     def kind(self) -> Kind: ...
 
-    async def open(self, hear: Hear, lost: Lost) -> None:
-        """`hear` is called for every message; `lost` once, with the reason, when nothing will come any more.
+    async def open(self, on_message: OnMessage, on_lost: OnLost) -> None:
+        """`on_message` is called for every message; `on_lost` once, with the reason, when no more will come.
 
-        Neither is called after `close`. Raises ServerAway.
+        Neither is called after `close`. Raises ServerUnavailable.
         """
         ...
 
     def send(self, message: Message, headers: Mapping[str, str] | None = None) -> None:
-        """Returns at once. Headers are for lines that have such. Raises ServerAway, and ValueError for no JSON."""
+        """Returns at once. Only HTTP transports use the headers. Raises ServerUnavailable, and ValueError for what is
+        not JSON."""
         ...
 
     async def close(self) -> None:
-        """When it returns, nothing of the server is left that was ours to end. Once more does nothing."""
+        """When it returns, nothing is left of the server that was ours to end. Calling it again does nothing."""
         ...
 
     @property
-    def unspoken(self) -> bool:
-        """Whether what was answered last is none of the protocol's words: nobody there may know it."""
+    def not_mcp(self) -> bool:
+        """Whether the last refusal was no message of the protocol: the URL may not be an MCP endpoint."""
         ...
 
-    def last_words(self) -> str:
-        """What the server said beside the protocol last, made visible; empty where it said nothing."""
+    def last_output(self) -> str:
+        """The last that the server said outside of the protocol, made visible; empty if nothing."""
         ...

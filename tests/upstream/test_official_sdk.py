@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from tests.upstream.people import Person
+from tests.upstream.callers import ScriptedCaller
 from toolreeve.core.peer import Era
 from toolreeve.upstream.session.session import UpstreamSession
 from toolreeve.upstream.transports.process import inherited
@@ -24,9 +24,9 @@ PATIENCE = 20.0
 
 
 async def opened(era: Era | None) -> UpstreamSession:
-    line = StdioTransport([sys.executable, str(SERVER)], environment=inherited(os.environ))
+    transport = StdioTransport([sys.executable, str(SERVER)], environment=inherited(os.environ))
     roots = ({"uri": "file:///ours", "name": "ours"},)
-    session = UpstreamSession(line, client_info=INFO, capabilities=CAPABILITIES, roots=roots)
+    session = UpstreamSession(transport, client_info=INFO, capabilities=CAPABILITIES, roots=roots)
     await session.open(era, PATIENCE)
     return session
 
@@ -50,7 +50,9 @@ def session(request: pytest.FixtureRequest, legacy: UpstreamSession, modern: Ups
     return {"legacy": legacy, "modern": modern}[request.param]
 
 
-async def call(session: UpstreamSession, tool: str, peer: Person | None = None, **arguments: Any) -> dict[str, Any]:
+async def call(
+    session: UpstreamSession, tool: str, peer: ScriptedCaller | None = None, **arguments: Any
+) -> dict[str, Any]:
     params = {"name": tool, "arguments": arguments}
     return await session.request("tools/call", params, peer=peer, timeout=PATIENCE)
 
@@ -89,7 +91,7 @@ async def test_many_calls_at_once_each_get_their_own_answer(session: UpstreamSes
 
 
 async def test_progress_reaches_the_caller_in_order_and_before_the_answer(session: UpstreamSession) -> None:
-    caller = Person(wants_progress=True, era=session.era)
+    caller = ScriptedCaller(wants_progress=True, era=session.era)
 
     await call(session, "steps", caller)
 
@@ -98,7 +100,7 @@ async def test_progress_reaches_the_caller_in_order_and_before_the_answer(sessio
 
 
 async def test_no_progress_is_asked_for_that_nobody_wants(session: UpstreamSession) -> None:
-    caller = Person(era=session.era)
+    caller = ScriptedCaller(era=session.era)
 
     await call(session, "steps", caller)
 
@@ -106,7 +108,7 @@ async def test_no_progress_is_asked_for_that_nobody_wants(session: UpstreamSessi
 
 
 async def test_log_lines_reach_a_caller_that_wants_such(session: UpstreamSession) -> None:
-    caller = Person(log_level="info", era=session.era)
+    caller = ScriptedCaller(log_level="info", era=session.era)
 
     await call(session, "log", caller)
 
@@ -132,7 +134,7 @@ async def test_a_question_of_the_older_era_is_put_to_the_caller(legacy: Upstream
     async def answer(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         return {"action": "accept", "content": {"colour": "green"}}
 
-    caller = Person(capabilities=CAPABILITIES, answer=answer)
+    caller = ScriptedCaller(capabilities=CAPABILITIES, answer=answer)
 
     assert text(await call(legacy, "ask", caller)) == "accept {'colour': 'green'}"
     assert [params["message"] for _, params in caller.asked] == ["Which colour?"]
@@ -143,7 +145,7 @@ async def test_a_question_without_anybody_to_answer_it_is_cancelled(legacy: Upst
 
 
 async def test_a_question_of_the_newer_era_is_part_of_the_answer(modern: UpstreamSession) -> None:
-    caller = Person(era=Era.MODERN, capabilities=CAPABILITIES)
+    caller = ScriptedCaller(era=Era.MODERN, capabilities=CAPABILITIES)
     first = await call(modern, "ask", caller)
     answers = {"colour": {"action": "accept", "content": {"colour": "red"}}}
     params = {"name": "ask", "arguments": {}, "inputResponses": answers, "requestState": first["requestState"]}
@@ -159,7 +161,7 @@ async def test_roots_are_the_callers_or_else_our_own(legacy: UpstreamSession) ->
     async def answer(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         return {"roots": [{"uri": "file:///theirs"}]}
 
-    caller = Person(capabilities={"roots": {}}, answer=answer)
+    caller = ScriptedCaller(capabilities={"roots": {}}, answer=answer)
 
     assert text(await call(legacy, "roots", caller)) == "file:///theirs"
     assert text(await call(legacy, "roots")) == "file:///ours"

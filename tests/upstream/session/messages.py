@@ -1,20 +1,22 @@
-"""What the two ends of a session say in these tests: a call, a question, and a yes."""
+"""Messages of the session tests: a call, a server request, and its answer."""
 
 import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from tests.upstream.people import Person
+from tests.upstream.callers import ScriptedCaller
 from toolreeve.upstream.session.session import UpstreamSession
 
 ELICITS: Mapping[str, Any] = {"elicitation": {}}
 
 
-def calling(session: UpstreamSession, peer: Person | None = None, **more: Any) -> "asyncio.Task[dict[str, Any]]":
+def start_call(
+    session: UpstreamSession, peer: ScriptedCaller | None = None, **more: Any
+) -> "asyncio.Task[dict[str, Any]]":
     return asyncio.ensure_future(session.request("tools/call", {"name": "work", **more}, peer=peer, timeout=5))
 
 
-def asking(number: int | str = 900, method: str = "elicitation/create") -> dict[str, Any]:
+def server_request(number: int | str = 900, method: str = "elicitation/create") -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": number, "method": method, "params": {"message": "why"}}
 
 

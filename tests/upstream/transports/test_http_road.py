@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.network import Answer, Received, web_server
-from tests.upstream.gatehouse import Browser, Gatehouse
-from tests.upstream.webs import GREETING, as_json, result, served
+from tests.upstream.http_servers import GREETING, as_json, result, served
+from tests.upstream.oauth_server import Browser, OAuthServer
 from tests.world import World
 from toolreeve.core import json
 from toolreeve.core.errors import ErrorCode
@@ -67,9 +67,11 @@ async def test_a_call_that_may_do_harm_is_not_repeated_but_the_next_one_succeeds
 
 
 @pytest.mark.parametrize("is_there", [True, False])
-async def test_a_server_that_asks_for_a_login_is_away_until_somebody_logs_in(world: World, is_there: bool) -> None:
+async def test_a_server_that_requires_a_login_is_unavailable_until_the_user_logs_in(
+    world: World, is_there: bool
+) -> None:
     browser = Browser()
-    async with served(Gatehouse().application()) as origin:
+    async with served(OAuthServer().application()) as origin:
         table = {"url": f"{origin}/mcp"}
         authorize = browser if is_there else None
         async with world.reeve(mcp_servers={"web": table}, mcp_authorize=authorize) as reeve:

@@ -1,19 +1,19 @@
-"""What a request of the newer era says beside itself: who asks, for whom, and by which way."""
+"""The `_meta` and headers of a request of the modern era."""
 
-from tests.upstream.people import Person
-from tests.upstream.scripted import INFO, Scripted, opened
-from tests.upstream.session.talking import ELICITS, calling
+from tests.upstream.callers import ScriptedCaller
+from tests.upstream.scripted_transport import INFO, ScriptedTransport, opened
+from tests.upstream.session.messages import ELICITS, start_call
 from toolreeve.core.peer import Era
 
 
 async def test_each_request_of_the_newer_era_says_who_asks_for_whom() -> None:
-    line = Scripted()
-    session = await opened(line, Era.MODERN, capabilities={"roots": {}})
-    caller = Person(era=Era.MODERN, capabilities=ELICITS, log_level="error", wants_progress=True)
+    transport = ScriptedTransport()
+    session = await opened(transport, Era.MODERN, capabilities={"roots": {}})
+    caller = ScriptedCaller(era=Era.MODERN, capabilities=ELICITS, log_level="error", wants_progress=True)
 
-    calling(session, caller, _meta={"mine": 1, "progressToken": "of another wire"})
-    calling(session)
-    first, second = await line.next(), await line.next()
+    start_call(session, caller, _meta={"mine": 1, "progressToken": "of another wire"})
+    start_call(session)
+    first, second = await transport.next(), await transport.next()
 
     prefix = "io.modelcontextprotocol/"
     assert first["params"]["_meta"] == {
@@ -33,15 +33,15 @@ async def test_each_request_of_the_newer_era_says_who_asks_for_whom() -> None:
 
 
 async def test_headers_repeat_what_intermediaries_route_by() -> None:
-    line = Scripted("http")
-    session = await opened(line, Era.MODERN)
+    transport = ScriptedTransport("http")
+    session = await opened(transport, Era.MODERN)
     session.tool_schemas["work"] = {
         "type": "object",
         "properties": {"region": {"type": "string", "x-mcp-header": "Region"}},
     }
 
-    calling(session, arguments={"region": "süd"})
-    _, headers = await line.sent.get()
+    start_call(session, arguments={"region": "süd"})
+    _, headers = await transport.sent.get()
 
     assert headers == {
         "mcp-protocol-version": "2026-07-28",

@@ -1,4 +1,4 @@
-"""Servers on loopback that are reached over HTTP: by the official library, and ones that do as they are told."""
+"""HTTP servers on loopback: made with the official library, or written by hand."""
 
 import asyncio
 import socket
@@ -15,10 +15,11 @@ from toolreeve.core import json
 from toolreeve.core.peer import Era
 from toolreeve.guard.network.client import GuardedHttp
 from toolreeve.guard.network.guard import NetworkGuard, NetworkSettings
+from toolreeve.rpc.messages import Message
 from toolreeve.upstream.server_spec import Kind, ServerSpec
 from toolreeve.upstream.session.session import UpstreamSession
-from toolreeve.upstream.transports.http_client import new_line
-from toolreeve.upstream.transports.transport import Hear, Lost, Message, Transport
+from toolreeve.upstream.transports.http_client import new_http_transport
+from toolreeve.upstream.transports.transport import OnLost, OnMessage, Transport
 
 PATIENCE = 20.0
 INFO = {"name": "toolreeve", "version": "0"}
@@ -56,15 +57,15 @@ def spec_of(url: str, kind: Kind = "http", **more: Any) -> ServerSpec:
     return ServerSpec(name=more.pop("name", "web"), kind=kind, place=url, source="test", url=url, **more)
 
 
-def line_to(url: str, state: Path, kind: Kind = "http", **more: Any) -> Transport:
+def transport_to(url: str, state: Path, kind: Kind = "http", **more: Any) -> Transport:
     authorize = more.pop("authorize", None)
     http = more.pop("http", None) or guarded()
-    return new_line(spec_of(url, kind, **more), http=http, state=state, authorize=authorize)
+    return new_http_transport(spec_of(url, kind, **more), http=http, state=state, authorize=authorize)
 
 
 @asynccontextmanager
-async def conversation(line: Transport, era: Era | None = None) -> AsyncIterator[UpstreamSession]:
-    session = UpstreamSession(line, client_info=INFO, capabilities=CAPABILITIES)
+async def open_session(transport: Transport, era: Era | None = None) -> AsyncIterator[UpstreamSession]:
+    session = UpstreamSession(transport, client_info=INFO, capabilities=CAPABILITIES)
     await session.open(era, PATIENCE)
     try:
         yield session
@@ -72,15 +73,15 @@ async def conversation(line: Transport, era: Era | None = None) -> AsyncIterator
         await session.close()
 
 
-class Ear:
-    """Whoever listens on a line."""
+class MessageLog:
+    """Records what comes over a transport."""
 
     def __init__(self) -> None:
         self.heard: asyncio.Queue[Message] = asyncio.Queue()
         self.lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     @property
-    def ends(self) -> tuple[Hear, Lost]:
+    def ends(self) -> tuple[OnMessage, OnLost]:
         return self.heard.put_nowait, self.lost.set_result
 
     async def next(self) -> Message:
@@ -91,13 +92,13 @@ class Ear:
 
 
 @asynccontextmanager
-async def listening_on(line: Transport) -> AsyncIterator[Ear]:
-    ear = Ear()
-    await line.open(*ear.ends)
+async def listening_on(transport: Transport) -> AsyncIterator[MessageLog]:
+    log = MessageLog()
+    await transport.open(*log.ends)
     try:
-        yield ear
+        yield log
     finally:
-        await line.close()
+        await transport.close()
 
 
 def request(number: int, method: str = "tools/list", **params: Any) -> Message:

@@ -1,17 +1,18 @@
-"""A line whose server is the test itself: what was sent is read, and what the server says is said."""
+"""A transport whose server is the test itself."""
 
 import asyncio
 from collections.abc import Mapping
 from typing import Any
 
 from toolreeve.core.peer import Era
+from toolreeve.rpc.messages import Message
 from toolreeve.upstream.session.session import UpstreamSession
-from toolreeve.upstream.transports.transport import Hear, Kind, Lost, Message
+from toolreeve.upstream.transports.transport import Kind, OnLost, OnMessage
 
 INFO = {"name": "toolreeve", "version": "0"}
 
 
-class Scripted:
+class ScriptedTransport:
     """`say` and `lose` are the server's doing; `sent` waits for what it gets, with the headers beside it."""
 
     def __init__(self, kind: Kind = "stdio") -> None:
@@ -19,13 +20,13 @@ class Scripted:
         self.sent: asyncio.Queue[tuple[Message, Mapping[str, str] | None]] = asyncio.Queue()
         self.closed = False
         self.words = ""
-        self.unspoken = False
+        self.not_mcp = False
 
     @property
     def kind(self) -> Kind:
         return self._kind
 
-    async def open(self, hear: Hear, lost: Lost) -> None:
+    async def open(self, hear: OnMessage, lost: OnLost) -> None:
         self.say, self.lose = hear, lost
 
     def send(self, message: Message, headers: Mapping[str, str] | None = None) -> None:
@@ -34,7 +35,7 @@ class Scripted:
     async def close(self) -> None:
         self.closed = True
 
-    def last_words(self) -> str:
+    def last_output(self) -> str:
         return self.words
 
     async def next(self) -> Message:
@@ -60,14 +61,14 @@ def discovered(*versions: str) -> dict[str, Any]:
     return {"supportedVersions": list(versions or ["2026-07-28"]), "capabilities": {}, "resultType": "complete"}
 
 
-async def opened(line: Scripted, era: Era = Era.LEGACY, **options: Any) -> UpstreamSession:
+async def opened(transport: ScriptedTransport, era: Era = Era.LEGACY, **options: Any) -> UpstreamSession:
     """A session that has begun."""
-    session = UpstreamSession(line, client_info=INFO, **options)
+    session = UpstreamSession(transport, client_info=INFO, **options)
     opening = asyncio.ensure_future(session.open(era, 5))
     if era is Era.LEGACY:
-        await line.answer(initialized())
-        await line.next()
+        await transport.answer(initialized())
+        await transport.next()
     else:
-        await line.answer(discovered())
+        await transport.answer(discovered())
     await opening
     return session

@@ -1,4 +1,4 @@
-"""Servers to configure, and runtimes that use them: the light one in the tests' folder, told what to offer."""
+"""Configuration tables of the light test server."""
 
 import json
 import os

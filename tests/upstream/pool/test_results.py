@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from tests.upstream.people import Person
-from tests.upstream.place import light, tool
+from tests.upstream.callers import ScriptedCaller
 from tests.upstream.pool.status import of
+from tests.upstream.server_tables import light, tool
 from tests.world import World
 from toolreeve import ErrorCode
 from toolreeve.core.call import ToolCall
@@ -104,7 +104,7 @@ async def test_a_secret_that_a_server_was_given_does_not_come_back(
 
 async def test_a_caller_of_the_modern_era_is_served_by_a_server_that_knows_only_the_legacy_one(world: World) -> None:
     async with world.reeve(mcp_servers={"s": light(danger="safe")}) as reeve:
-        calls = [ToolCall(tool="s__pid", args={}, peer=Person(era=Era.MODERN)) for _ in range(2)]
+        calls = [ToolCall(tool="s__pid", args={}, peer=ScriptedCaller(era=Era.MODERN)) for _ in range(2)]
         first, second = [await reeve.run(call) for call in calls]
         alone = await reeve.call("s__pid")
 
@@ -113,7 +113,7 @@ async def test_a_caller_of_the_modern_era_is_served_by_a_server_that_knows_only_
 
 async def test_a_server_that_knows_only_the_modern_era_serves_everybody(world: World) -> None:
     async with world.reeve(mcp_servers={"s": light({"modern": True}, danger="safe")}) as reeve:
-        peers = [None, Person(), Person(era=Era.MODERN)]
+        peers = [None, ScriptedCaller(), ScriptedCaller(era=Era.MODERN)]
         calls = [ToolCall(tool="s__echo", args={"a": 1}, peer=peer) for peer in peers]
         results = [await reeve.run(call) for call in calls]
 

@@ -1,4 +1,4 @@
-"""A process that holds a line to a server, tells who belongs to it, and waits to be killed."""
+"""A process that holds a session to a server, prints its process ids, and waits to be killed."""
 
 import asyncio
 import json

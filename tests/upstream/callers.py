@@ -1,4 +1,4 @@
-"""Somebody at the other end of a call, who remembers what they were told and asked, and answers as they were made."""
+"""A scripted caller: records its notifications and requests, and answers as scripted."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -8,8 +8,8 @@ from toolreeve.core.peer import Decided, Era, PeerError
 Answer = Callable[[str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
 
 
-class Person:
-    """A client that called. `told` and `asked` are what came to it, in order."""
+class ScriptedCaller:
+    """The `Peer` of a call. `told` and `asked` are the notifications and requests that it got, in order."""
 
     credential = ""
 

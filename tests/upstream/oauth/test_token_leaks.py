@@ -1,12 +1,12 @@
-"""A server that shows around what we were let in with."""
+"""A server that repeats our tokens: they are redacted."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from tests.upstream.gatehouse import Browser, Gatehouse
-from tests.upstream.people import Person
-from tests.upstream.place import tool
-from tests.upstream.webs import served
+from tests.upstream.callers import ScriptedCaller
+from tests.upstream.http_servers import served
+from tests.upstream.oauth_server import Browser, OAuthServer
+from tests.upstream.server_tables import tool
 from tests.world import World
 from toolreeve import Toolreeve
 from toolreeve.core.call import ToolCall
@@ -15,17 +15,17 @@ SECRET = "secret-"
 
 
 @asynccontextmanager
-async def telling(world: World, gatehouse: Gatehouse) -> AsyncIterator[Toolreeve]:
-    async with served(gatehouse.application()) as origin:
+async def telling(world: World, oauth_server: OAuthServer) -> AsyncIterator[Toolreeve]:
+    async with served(oauth_server.application()) as origin:
         servers = {"web": {"url": f"{origin}/mcp", "danger": "safe"}}
         async with world.reeve(mcp_servers=servers, mcp_authorize=Browser()) as reeve:
             yield reeve
 
 
 async def test_a_token_does_not_come_back_in_answers_errors_or_progress(world: World) -> None:
-    person = Person(wants_progress=True)
-    gatehouse = Gatehouse(tools=[tool("tell"), tool("fail")])
-    async with telling(world, gatehouse) as reeve:
+    person = ScriptedCaller(wants_progress=True)
+    oauth_server = OAuthServer(tools=[tool("tell"), tool("fail")])
+    async with telling(world, oauth_server) as reeve:
         told = await reeve.run(ToolCall(tool="web__tell", args={}, peer=person))
         failed = await reeve.run(ToolCall(tool="web__fail", args={}, peer=person))
 
@@ -41,18 +41,18 @@ async def test_a_token_does_not_come_back_in_answers_errors_or_progress(world: W
 
 
 async def test_a_token_that_was_renewed_meanwhile_does_not_come_back_either(world: World) -> None:
-    gatehouse = Gatehouse(tools=[tool("tell")])
-    async with telling(world, gatehouse) as reeve:
-        gatehouse.valid.clear()
+    oauth_server = OAuthServer(tools=[tool("tell")])
+    async with telling(world, oauth_server) as reeve:
+        oauth_server.valid.clear()
         told = await reeve.call("web__tell")
 
-    assert len(gatehouse.exchanged) == 2
+    assert len(oauth_server.exchanged) == 2
     assert SECRET not in repr(told)
 
 
 async def test_what_a_server_says_of_its_tools_holds_no_token(world: World) -> None:
-    gatehouse = Gatehouse(tools=[tool("t", description="use RENEWAL")])
-    async with telling(world, gatehouse) as reeve:
+    oauth_server = OAuthServer(tools=[tool("t", description="use RENEWAL")])
+    async with telling(world, oauth_server) as reeve:
         shown = reeve.tools.resolve("web__t").spec
 
     assert shown.description == "use [redacted]"

@@ -1,4 +1,4 @@
-"""What the suite starts for each scenario: hands its environment, URL and streams to the warm process, and waits.
+"""The client process of one scenario: hands its environment, URL and streams to the fork server, and waits.
 
 Nothing but the standard library is loaded, so that dozens at once cost next to nothing.
 """

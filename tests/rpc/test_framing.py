@@ -1,4 +1,4 @@
-"""Lines over pipes: whatever the pieces in which they come, they are heard whole."""
+"""Newline framing over pipes, in any pieces."""
 
 import asyncio
 import contextlib
@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolreeve.upstream.transports.framing import FrameReader, FrameWriter
-from toolreeve.upstream.transports.transport import ServerUnavailable
+from toolreeve.rpc.framing import FrameReader, FrameWriter, NotWritable
 
 
 class Heard:
@@ -41,7 +40,7 @@ texts = st.lists(
 
 
 @given(lines=texts, cuts=st.lists(st.integers(1, 12), min_size=1, max_size=20))
-def test_lines_are_heard_whole_in_whatever_pieces_they_come(lines: list[bytes], cuts: list[int]) -> None:
+def test_lines_are_read_whole_in_any_pieces(lines: list[bytes], cuts: list[int]) -> None:
     async def hear() -> Heard:
         heard, data, turn = Heard(), b"".join(line + b"\n" for line in lines), 0
         while data:
@@ -58,7 +57,7 @@ def test_lines_are_heard_whole_in_whatever_pieces_they_come(lines: list[bytes], 
     assert heard.strays == [line for line in lines if line.startswith(b"!")]
 
 
-async def test_a_line_that_is_too_long_is_heard_by_nobody_even_if_it_ends() -> None:
+async def test_a_line_that_is_too_long_is_dropped_even_if_it_ends() -> None:
     heard = Heard(limit=2 << 20)
     long = orjson.dumps({"long": "x" * (3 << 20)}) + b"\n"
 
@@ -95,13 +94,13 @@ async def test_what_waits_when_the_writer_closes_is_still_written() -> None:
     writer.close()
 
     assert os.read(reading, 1000) == b'{"last":true}\n'
-    with pytest.raises(ServerUnavailable):
+    with pytest.raises(NotWritable):
         writer.send({"too": "late"})
     os.close(reading)
 
 
 @pytest.mark.parametrize("message", [{"a": "\ud800"}, {"a": {1, 2}}, {"a": 1 << 70}])
-async def test_what_cannot_be_spelled_as_json_is_refused_at_once(message: Any) -> None:
+async def test_what_is_not_json_is_refused_at_once(message: Any) -> None:
     reading, writing = os.pipe()
     writer = FrameWriter(writing)
 
@@ -120,5 +119,5 @@ async def test_a_pipe_that_broke_is_no_error_of_the_writer() -> None:
     writer.send({"n": 1})
     await asyncio.sleep(0)
 
-    with pytest.raises(ServerUnavailable):
+    with pytest.raises(NotWritable):
         writer.send({"n": 2})

@@ -1,4 +1,4 @@
-"""The table `oauth` of a server: checked word by word."""
+"""The table `oauth` of a server: checked key by key."""
 
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,7 @@ def test_what_is_wrong_is_named_with_its_place(given: dict[str, Any], said: str)
     assert "toolreeve.toml:3" in str(caught.value)
 
 
-def test_a_wrong_word_leaves_that_server_out_and_is_named_where_it_stands() -> None:
+def test_an_invalid_key_leaves_that_server_out_and_is_named_with_its_line() -> None:
     known = Surroundings(environ={}, secret=lambda _: None, workspace="/work", home="/home/ada")
     document = {
         "mcp_servers": {

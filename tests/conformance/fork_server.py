@@ -1,4 +1,4 @@
-"""A process that has loaded everything once and forks for each scenario: what the suite's clients have in common.
+"""Fork server of the conformance clients: loads everything once, and forks for each scenario.
 
 Each client is a process of its own, with the environment and the streams that the suite gave it.
 """

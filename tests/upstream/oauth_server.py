@@ -1,4 +1,4 @@
-"""A server that asks for a login, and the authorization server where one logs in: on one origin, or on two."""
+"""An MCP server that requires a login, with its authorization server, on one origin or two."""
 
 import base64
 import hashlib
@@ -14,11 +14,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from tests.upstream.webs import GREETING
+from tests.upstream.http_servers import GREETING
 
 
 @dataclass
-class Gatehouse:
+class OAuthServer:
     """What it was asked is remembered; what it says can be set. `authority` is where the login is, "" for here."""
 
     authority: str = ""
@@ -153,7 +153,7 @@ class Gatehouse:
 
 
 class Browser:
-    """Somebody who follows the link they are shown. `urls` are those that were shown to them."""
+    """Follows the login links that it gets. `urls` are those links."""
 
     def __init__(self) -> None:
         self.urls: list[str] = []

@@ -1,0 +1,16 @@
+"""JSON-RPC error codes: the one table.
+
+The first five are JSON-RPC's own, the others are MCP's and ours. The codes of `core.errors` are among them.
+"""
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+
+CONNECTION_CLOSED = -32000
+PERMISSION_DENIED = -32001
+RESOURCE_NOT_FOUND = -32002
+UNSUPPORTED_VERSION = -32022
+REQUEST_CANCELLED = -32800
