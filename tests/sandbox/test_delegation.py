@@ -90,8 +90,8 @@ group = Path(sys.argv[1])
 (group / "cgroup.procs").write_text("0")
 drop_root()
 found = cgroup.find_delegated(Path(sys.argv[2]), group, frozenset({sys.argv[3]}))
-place = Path("/proc/self/cgroup").read_text().rpartition("0::")[2].strip()
-print(json.dumps([found if isinstance(found, str) else str(found.memory), place]))
+own = Path("/proc/self/cgroup").read_text().rpartition("0::")[2].strip()
+print(json.dumps([found if isinstance(found, str) else str(found.memory), own]))
 """
 
 
