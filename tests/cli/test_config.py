@@ -40,7 +40,7 @@ def test_a_bad_file_exits_with_2_and_names_file_line_key_and_fix(shell: Shell) -
 
     assert (printed.status, printed.out) == (2, "")
     assert f"{path}:2: workspace.allow_wrte: unknown key (did you mean 'allow_write'?)" in printed.err
-    assert "fix: known here are dir, allow_write" in printed.err
+    assert "fix: known keys here: dir, allow_write" in printed.err
     assert as_json["error"]["detail"][0]["line"] == 2
 
 

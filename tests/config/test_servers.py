@@ -172,7 +172,7 @@ def test_a_shared_file_that_would_hold_us_up_is_not_read(user: User) -> None:
 
     os.mkfifo(user.workspace / ".mcp.json")
 
-    assert "is not an ordinary small file" in str(user.load().mcp_problems[0])
+    assert "is not a regular file" in str(user.load().mcp_problems[0])
 
 
 def test_files_of_other_clients_are_read_when_the_user_names_them(user: User) -> None:
@@ -216,7 +216,7 @@ def test_secrets_come_from_the_users_private_file_and_are_shown_nowhere(user: Us
     assert "s3cret-value" not in repr(found)
 
     secrets.chmod(0o644)
-    assert "open to other users" in str(user.load().mcp_problems[0])
+    assert "accessible to other users" in str(user.load().mcp_problems[0])
 
 
 def test_credentials_are_referred_to_and_never_written_into_settings(user: User) -> None:

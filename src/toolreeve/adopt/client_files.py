@@ -12,7 +12,7 @@ from toolreeve.config.jsonc import BOM, json_document
 from toolreeve.config.mcp_servers.dialects import plain
 from toolreeve.config.mcp_servers.expansion import Surroundings
 from toolreeve.config.mcp_servers.reader import MAX_SERVERS, Origin, is_ourselves, parse_servers
-from toolreeve.config.readable_files import present
+from toolreeve.config.readable_files import is_readable_file
 from toolreeve.core.documents import Document, parse_toml
 from toolreeve.core.errors import ConfigError
 
@@ -65,7 +65,7 @@ class ClientFile:
 
 def read_client_file(client: KnownClient, place: ConfigLocation) -> ClientFile | None:
     """None where there is no such file. Raises ConfigError for one that cannot be read or is malformed."""
-    if not present(place.path, most=MAX_BYTES):
+    if not is_readable_file(place.path, max_bytes=MAX_BYTES):
         return None
     try:
         content = place.path.read_bytes()

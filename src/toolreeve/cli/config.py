@@ -15,10 +15,10 @@ def config() -> None:
 @config.command()
 def show() -> None:
     """Show the effective settings, and where each comes from."""
-    from toolreeve.config.fields import leaves, value_at
+    from toolreeve.config.fields import setting_fields, value_at
 
     found = current().configuration()
-    values = {leaf.key: leaf.shown(value_at(found.settings, path)) for path, leaf in leaves().items()}
+    values = {setting.key: setting.shown(value_at(found.settings, path)) for path, setting in setting_fields().items()}
     if current().json:
         say_json({key: {"value": value, "origin": found.origins[key]} for key, value in values.items()})
         return

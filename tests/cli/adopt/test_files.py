@@ -105,7 +105,7 @@ def test_a_file_that_would_hold_us_up_is_left_alone(shell: Shell) -> None:
     (shell.workspace / ".vscode").mkdir()
     os.mkfifo(shell.workspace / ".vscode/mcp.json")
 
-    assert "left alone: is not an ordinary small file" in shell.run("adopt", "--no-count").out
+    assert "left alone: is not a regular file" in shell.run("adopt", "--no-count").out
 
 
 def test_credentials_that_come_along_are_for_their_owner_only(installed: Shell) -> None:
