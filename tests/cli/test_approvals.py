@@ -127,7 +127,7 @@ def test_without_a_terminal_nobody_answers_unless_they_say_yes(shell: Shell, com
     state = shell.run("approvals", "show", number, "--json").json["state"]
 
     assert (refused.status, refused.out, state) == (2, "", "pending")
-    assert "there is no terminal here, and only a person may answer this" in refused.err
+    assert "this needs confirmation by a person" in refused.err
     assert "--yes" not in refused.err
 
 
@@ -209,7 +209,7 @@ def test_watching_needs_a_terminal(shell: Shell) -> None:
 @pytest.fixture
 def screen(shell: Shell) -> Iterator[Terminal]:
     with on_terminal(shell, "approvals", "watch") as terminal:
-        terminal.shows("questions are asked here")
+        terminal.shows("waiting for approval requests")
         yield terminal
         terminal.interrupt()
 

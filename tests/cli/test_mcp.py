@@ -35,10 +35,10 @@ def test_a_file_of_tools_that_breaks_while_they_are_served_is_told_once_and_they
         server.greet()
         before = {each["name"] for each in server.ask("tools/list")["result"]["tools"]}
         file.write_text("tools:\n  hail: [\n")
-        said = hear(server, "the tools stay")
+        said = hear(server, "its previous tools stay")
         after = {each["name"] for each in server.ask("tools/list")["result"]["tools"]}
         file.write_text("tools: 3\n")
-        said += hear(server, "the tools stay")
+        said += hear(server, "its previous tools stay")
         _, rest = server.leave()
 
     assert "hail" in before

@@ -115,7 +115,7 @@ def test_a_changed_tool_is_refused_even_in_bypass_until_it_is_shown_and_accepted
     assert listed[0]["changed"] == ["echo"]
     assert "+now ‹U+001B›[2Jelse" in looked.err
     assert shown.status == 2
-    assert "only a person may answer this" in shown.err
+    assert "this needs confirmation by a person" in shown.err
     assert "‹U+001B›" in shown.err
     assert "\x1b" not in shown.err
     assert accepted.out.strip() == "accepted: echo"

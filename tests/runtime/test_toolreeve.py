@@ -428,11 +428,11 @@ async def test_a_tool_that_closes_the_runtime_ends_with_it(world: World) -> None
 async def test_a_runtime_is_started_once(world: World) -> None:
     reeve = await world.reeve().start()
 
-    with pytest.raises(ToolreeveError, match="started once"):
+    with pytest.raises(ToolreeveError, match="started only once"):
         await reeve.start()
     await reeve.close()
     await reeve.close()
-    with pytest.raises(ToolreeveError, match="started once"):
+    with pytest.raises(ToolreeveError, match="started only once"):
         await reeve.start()
 
 

@@ -86,7 +86,7 @@ def test_half_a_character_is_not_taken_over(shell: Shell) -> None:
 
     done = shell.run("adopt", "--no-count")
 
-    assert "it holds text that is not Unicode" in done.err
+    assert "it contains text that is not valid Unicode" in done.err
     assert path.read_bytes() == before
 
 

@@ -30,7 +30,7 @@ for line in sys.stdin:
 def test_nothing_is_claimed_about_tokens_that_was_not_measured(installed: Shell) -> None:
     done = installed.run("adopt", "--no-count")
 
-    assert "was not measured" in done.err
+    assert "were not measured" in done.err
     assert "→" not in done.out
 
 
@@ -49,8 +49,8 @@ def test_tokens_are_measured_on_the_lists_of_servers_that_answer(shell: Shell) -
     assert f" {before} → {after}, 1 not counted " in told["Cursor"]
     assert " not counted " in told["Gemini CLI"]
     assert "→" not in told["Gemini CLI"]
-    assert f" {2 * before} → {2 * after}" in told["all that was counted"]
-    assert "'away' could not be listed and is not counted" in done.err
+    assert f" {2 * before} → {2 * after}" in told["total counted"]
+    assert "'away' is not counted, its tools could not be listed" in done.err
 
 
 def test_servers_of_the_workspace_are_not_started_to_count_them(shell: Shell) -> None:

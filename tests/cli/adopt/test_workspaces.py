@@ -24,7 +24,7 @@ def test_a_client_that_starts_servers_in_no_folder_is_given_one_of_its_own(shell
     folder = shell.home / "toolreeve"
     assert desktop(shell)[-4:] == ["mcp", "--search", "--workspace", str(folder)]
     assert folder.stat().st_mode & 0o777 == 0o700
-    assert all(f"a folder of their own: {folder}" in printed.err for printed in (dry, adopted))
+    assert all(f"get their own workspace: {folder}" in printed.err for printed in (dry, adopted))
 
 
 def test_a_folder_that_is_named_is_taken_instead(shell: Shell, tmp_path: Path) -> None:

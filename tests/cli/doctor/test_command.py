@@ -103,7 +103,7 @@ def test_writing_turned_off_is_shown_as_refused(shell: Shell) -> None:
     (writing,) = [check for check in shell.run("doctor", "--json").json["checks"] if check["name"] == "writing"]
 
     assert [path.name for path in shell.workspace.iterdir()] == ["toolreeve.toml"]
-    assert (writing["status"], writing["found"]) == ("ok", "off; a write was tried and refused")
+    assert (writing["status"], writing["found"]) == ("ok", "off; a test write was refused")
 
 
 def test_the_file_system_is_that_of_the_nearest_mount(tmp_path: Path) -> None:
