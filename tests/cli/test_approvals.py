@@ -40,7 +40,7 @@ def test_nothing_waits_where_nothing_was_asked(shell: Shell) -> None:
     printed = shell.run("approvals")
 
     assert (printed.status, printed.out) == (0, "")
-    assert "nothing waits" in printed.err
+    assert "no pending approvals" in printed.err
     assert shell.run("approvals", "--json").json == []
 
 
@@ -116,7 +116,7 @@ def test_an_unknown_id_is_not_found(shell: Shell) -> None:
     for command in ("show", "allow", "deny"):
         printed = shell.run("approvals", command, "0123456789")
         assert printed.status == 5
-        assert "no question has the id '0123456789'" in printed.err
+        assert "no approval has the id '0123456789'" in printed.err
 
 
 @pytest.mark.parametrize("command", ["allow", "deny"])

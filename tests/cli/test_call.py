@@ -116,7 +116,7 @@ def test_plan_mode_and_the_projects_deny_list_hold(shell: Shell) -> None:
         (["call", "read_file", "path"], "'path' is not key=value"),
         (["call", "read_file", "path=a", "--args", "{}"], "pass the arguments once"),
         (["call", "read_file", "path=@missing"], "'missing' cannot be read: No such file"),
-        (["call", "read_file", "path=@/dev/zero"], "'/dev/zero' holds more than 64 MB"),
+        (["call", "read_file", "path=@/dev/zero"], "'/dev/zero' is larger than 64 MB"),
         (["call", "read_file", "--timeout", "0", "path=a"], "0"),
         (["call"], "Missing argument 'TOOL'"),
     ],

@@ -116,7 +116,7 @@ def _print_rationale(explanation: "Explanation") -> None:
     if explanation.grounds.reason:
         print_text(f"  {explanation.danger.value}: {explanation.grounds.reason}")
     for part, why in explanation.grounds.parts:
-        print_text(f"    {part}: " + (f"unknown: {why}" if why else "known"))
+        print_text(f"    {part}: " + (f"not known: {why}" if why else "known"))
 
 
 def _reason(verdict: Any) -> str:

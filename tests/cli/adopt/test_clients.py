@@ -81,7 +81,7 @@ def test_a_client_that_would_not_start_us_keeps_its_servers(shell: Shell) -> Non
 
     assert done.status == 1
     assert done.json["clients"][0]["problem"] == (
-        "would not start 'toolreeve': mcp.allowed does not name it; change that and run it again"
+        "would not start 'toolreeve': mcp.allowed does not name it; change that and run this again"
     )
     assert path.read_text() == text
     assert not (shell.home / ".config/toolreeve/toolreeve.toml").exists()

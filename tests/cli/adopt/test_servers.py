@@ -29,10 +29,12 @@ def test_the_servers_of_all_clients_come_into_the_users_file(installed: Shell) -
         "z": {"command": "zc"},
     }
     rows = {row["client"]: row for row in done.json["clients"]}
-    assert rows["Claude Code"]["lost"] == ["local: it was for /p/one alone, and is for every folder here"]
+    assert rows["Claude Code"]["lost"] == [
+        "local: it was configured for /p/one only, and is now available in every folder"
+    ]
     assert rows["Cursor"]["adopted"] == {"files": "fs", "github": "github-cursor"}
-    assert rows["Cursor"]["lost"] == ["github: autoApprove allows nothing here: only the policy does"]
-    assert rows["VS Code"]["lost"] == ["play: dev means nothing here and did not come along"]
+    assert rows["Cursor"]["lost"] == ["github: autoApprove has no effect here: the policy decides what needs approval"]
+    assert rows["VS Code"]["lost"] == ["play: dev has no meaning here and is not carried over"]
     assert list(rows["VS Code"]["kept"]) == ["asks"]
     assert list(rows["Zed"]["kept"]) == ["ext"]
     assert done.json["tokens"] is None

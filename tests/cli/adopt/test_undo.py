@@ -34,7 +34,7 @@ def test_undo_keeps_what_was_changed_since(installed: Shell) -> None:
 
     assert done.status == 0
     assert f"{changed}: restored, later changes kept" in done.out
-    assert f"{user_file}: 'z' was changed since and stays as it is now" in done.err
+    assert f"{user_file}: 'z' was changed since and is kept as it is now" in done.err
     files = json.loads(changed.read_text(encoding="utf-8-sig").replace("// mine", ""))["mcpServers"]
     assert list(files) == ["files", "github", "new"]
     assert "// mine" in changed.read_text()

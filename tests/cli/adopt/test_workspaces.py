@@ -52,7 +52,7 @@ def test_a_folder_that_cannot_be_made_is_told_and_changes_nothing(shell: Shell) 
     done = shell.run("adopt", "--no-count")
 
     assert done.status == 2
-    assert "Claude Desktop needs a folder to work in, and it cannot be made: File exists" in done.err
+    assert "the workspace of Claude Desktop cannot be created: File exists" in done.err
     assert "toolreeve.toml" not in str(everything(shell))
 
 

@@ -57,8 +57,8 @@ def test_every_limit_is_said_to_hold_or_not(shell: Shell) -> None:
 
     said = {check["name"]: check["found"] for check in printed.json["checks"] if check["area"] == "limits"}
     assert {"memory", "processes", "inotify", "temporary files"} <= set(said)
-    assert all(found.startswith(("holds: ", "does not hold: ")) for found in said.values())
-    assert said["writes to the workspace"].startswith("does not hold")
+    assert all(found.startswith(("enforced: ", "not enforced: ")) for found in said.values())
+    assert said["writes to the workspace"].startswith("not enforced")
 
 
 def test_a_state_directory_open_to_others_fails_and_can_be_mended(shell: Shell) -> None:
