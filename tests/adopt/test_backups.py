@@ -47,7 +47,7 @@ def test_files_are_backed_up_replaced_and_restored(tmp_path: Path, backups: Back
     assert backups.undo(force=False) is None
 
 
-def test_adoptions_are_taken_back_one_after_the_other(tmp_path: Path, backups: Backups) -> None:
+def test_adoptions_are_undone_one_after_the_other(tmp_path: Path, backups: Backups) -> None:
     path = tmp_path / "a"
     for text in ("one", "two"):
         backups.apply([change(path, text)])
@@ -118,7 +118,7 @@ def test_by_force_a_file_is_as_it_was_and_what_it_held_is_kept(tmp_path: Path, b
     assert [path.stat().st_mode & 0o777 for path in kept] == [0o600]
 
 
-def test_a_file_that_is_gone_is_not_brought_back_unasked(tmp_path: Path, backups: Backups) -> None:
+def test_a_deleted_file_is_restored_only_with_force(tmp_path: Path, backups: Backups) -> None:
     own, one, _ = adopted(tmp_path, backups)
     one.unlink()
 
@@ -128,7 +128,7 @@ def test_a_file_that_is_gone_is_not_brought_back_unasked(tmp_path: Path, backups
     assert own.read_text() == BLOCK
 
 
-def test_what_nobody_wrote_down_is_not_guessed(tmp_path: Path, backups: Backups) -> None:
+def test_a_change_missing_from_the_manifest_is_not_guessed(tmp_path: Path, backups: Backups) -> None:
     path = tmp_path / "a"
     path.write_text("before")
     backups.apply([change(path, "after")])
@@ -191,7 +191,7 @@ def test_without_the_users_own_file_no_client_is_changed(tmp_path: Path, backups
     assert client.read_text() == "before"
 
 
-def test_what_could_not_be_changed_is_no_adoption_to_take_back(tmp_path: Path, backups: Backups) -> None:
+def test_a_failed_change_leaves_nothing_to_undo(tmp_path: Path, backups: Backups) -> None:
     own, client = tmp_path / "toolreeve.toml", tmp_path / "client"
     backups.apply([change(own, "first")], private=[own])
     planned = [change(own, "second"), FileChange(path=client, before=None, after="x")]
@@ -206,7 +206,7 @@ def test_what_could_not_be_changed_is_no_adoption_to_take_back(tmp_path: Path, b
     assert not own.exists()
 
 
-def test_only_what_was_changed_is_taken_back(tmp_path: Path, backups: Backups) -> None:
+def test_only_what_was_changed_is_undone(tmp_path: Path, backups: Backups) -> None:
     own, one, other = tmp_path / "toolreeve.toml", tmp_path / "one", tmp_path / "other"
     for client in (one, other):
         client.write_text(BEFORE)
@@ -247,7 +247,7 @@ def test_a_link_that_led_nowhere_leads_nowhere_again(tmp_path: Path, backups: Ba
     assert not target.exists()
 
 
-def test_whoever_adopts_is_alone_and_keeps_the_state_private(tmp_path: Path, backups: Backups) -> None:
+def test_adoptions_exclude_each_other_and_keep_the_state_private(tmp_path: Path, backups: Backups) -> None:
     with backups.locked():
         other = (tmp_path / "state/adopted/lock").open("w")
         with other, pytest.raises(BlockingIOError):

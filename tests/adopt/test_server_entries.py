@@ -60,7 +60,7 @@ def test_what_was_taken_can_be_put_back_with_its_comments(doc: Doc) -> None:
 
 
 @given(documents(), st.data())
-def test_what_somebody_changed_since_is_still_there_afterwards(doc: Doc, data: st.DataObject) -> None:
+def test_later_edits_are_kept(doc: Doc, data: st.DataObject) -> None:
     left = take(doc.text)
     end = left.text.index('"/bin/toolreeve"')
     change = data.draw(st.sampled_from(['// c900c\n"n1": 1, ', '/* c900c */"n1": 1,', '"n1": 1 // c900c\n,']))
@@ -142,7 +142,7 @@ def test_a_server_of_our_name_goes_before_we_come() -> None:
     assert value(restore_servers(left.text, before, left.reversal)[0]) == value(before)
 
 
-def test_a_server_of_our_name_that_must_stay_is_told() -> None:
+def test_a_server_of_our_name_that_must_stay_is_reported() -> None:
     with pytest.raises(ConfigError, match="another server named 'toolreeve'"):
         take('{"mcpServers": {"z": {"command": "z"}, "toolreeve": {"command": "./other"}}}')
 

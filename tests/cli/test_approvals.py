@@ -36,7 +36,7 @@ def pending(shell: Shell, content: str = "x") -> str:
     return str(data["approval_id"])
 
 
-def test_nothing_waits_where_nothing_was_asked(shell: Shell) -> None:
+def test_nothing_is_pending_if_nothing_was_asked(shell: Shell) -> None:
     printed = shell.run("approvals")
 
     assert (printed.status, printed.out) == (0, "")
@@ -50,8 +50,8 @@ def test_what_waits_is_listed_and_shown_whole(shell: Shell) -> None:
     listed = shell.run("approvals").out.splitlines()
     assert listed[0].split() == ["id", "state", "tool", "danger", "user", "asked", "reason"]
     assert listed[1].split()[:4] == [number, "pending", "write_file", "medium"]
-    told = shell.run("approvals", "--json").json
-    assert [(each["id"], each["args"]["content"]) for each in told] == [(number, "one\ntwo \u202e three")]
+    output = shell.run("approvals", "--json").json
+    assert [(each["id"], each["args"]["content"]) for each in output] == [(number, "one\ntwo \u202e three")]
     shown = shell.run("approvals", "show", number[:6])
     assert "Tool 'write_file' (danger=medium) requests approval" in shown.out
     assert "two ‹U+202E› three" in shown.out
@@ -248,7 +248,7 @@ def test_a_question_that_is_answered_elsewhere_is_taken_back(shell: Shell, scree
 def wait_for_state(shell: Shell, number: str, state: str) -> dict[str, object]:
     end = time.monotonic() + DEADLINE
     while True:
-        told: dict[str, object] = shell.run("approvals", "show", number, "--json").json
-        if told["state"] == state:
-            return told
-        assert time.monotonic() < end, told
+        output: dict[str, object] = shell.run("approvals", "show", number, "--json").json
+        if output["state"] == state:
+            return output
+        assert time.monotonic() < end, output

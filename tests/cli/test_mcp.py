@@ -1,4 +1,4 @@
-"""What `toolreeve mcp` says on stderr, to whoever runs it."""
+"""What `toolreeve mcp` prints on stderr."""
 
 import os
 import select
@@ -51,9 +51,9 @@ def test_a_file_of_tools_that_breaks_while_they_are_served_is_told_once_and_they
 def test_a_toolset_of_separators_is_refused_and_does_not_show_everything(tmp_path: Path, words: str) -> None:
     (tmp_path / "tools.yaml").write_text(TOOLS)
     with served(tmp_path, "--tools", words) as server:
-        told = server.ask("tools/list", {"_meta": {}})
+        answer = server.ask("tools/list", {"_meta": {}})
         status, said = server.leave()
 
-    assert "result" not in told
+    assert "result" not in answer
     assert status == 2
     assert "names nothing" in said

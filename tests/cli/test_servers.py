@@ -83,9 +83,9 @@ def test_a_secret_in_an_entry_is_veiled_wherever_a_server_is_shown(shell: Shell)
 
     printed = [shell.run("servers", *words) for words in ((), ("--json",), ("show", "s"), ("test", "s"))]
 
-    told = "".join(each.out + each.err for each in printed)
-    assert "--token=[redacted]" in told
-    assert "hunter" not in told
+    answer = "".join(each.out + each.err for each in printed)
+    assert "--token=[redacted]" in answer
+    assert "hunter" not in answer
 
 
 @pytest.mark.usefixtures("offer")

@@ -46,7 +46,7 @@ def test_a_file_may_hold_nothing(text: str) -> None:
         ("[" * 5000, "nested deeper"),
     ],
 )
-def test_what_is_not_json_is_told_with_its_line(text: str, problem: str) -> None:
+def test_invalid_json_is_reported_with_its_line(text: str, problem: str) -> None:
     with pytest.raises(ConfigError) as caught:
         parse_jsonc(text, "f.json")
 

@@ -94,7 +94,7 @@ def test_an_empty_variable_counts_as_not_set(user: User) -> None:
     assert user.load(TOOLREEVE_POLICY_MODE="", WORKSPACE_DIR="").settings == user.load().settings
 
 
-def test_every_problem_is_told_at_once_with_its_place_and_fix(user: User) -> None:
+def test_all_problems_are_reported_at_once_with_location_and_fix(user: User) -> None:
     user.says('[workspace]\nallow_wrte = true\n\n[limits]\ntimeout = "soon"\nconcurrency = 0\n[polcy]\nmode = "plan"\n')
 
     with pytest.raises(ConfigErrors) as caught:
@@ -128,7 +128,7 @@ def test_every_problem_is_told_at_once_with_its_place_and_fix(user: User) -> Non
         ("a = " + "[" * 5000, "is not valid TOML"),
     ],
 )
-def test_a_bad_file_says_what_is_wrong_and_how_to_mend_it(user: User, text: str, says: str) -> None:
+def test_a_bad_file_is_reported_with_a_fix(user: User, text: str, says: str) -> None:
     user.says(text)
 
     with pytest.raises(ConfigErrors) as caught:

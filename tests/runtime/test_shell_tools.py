@@ -169,7 +169,7 @@ def test_long_commands_are_not_kept_for_later() -> None:
         "# rm -rf /",
     ],
 )
-def test_everybody_who_asks_hears_the_same_of_a_command(command: str) -> None:
+def test_every_layer_sees_the_same_analysis_of_a_command(command: str) -> None:
     (knows,) = with_analysis([bash], root="/project", home="/home/me")
 
     explained = explain(command, cwd="/project", root="/project", home="/home/me")

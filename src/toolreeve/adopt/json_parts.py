@@ -1,4 +1,4 @@
-"""Locates the members of a JSON object and the comments that belong to them.
+"""Locates the members of a JSON object and their comments.
 
 A comment belongs to the member directly below it, the one whose line it ends, or the one it is inside of. A comment
 that a blank line sets apart, or that ends the line of the opening bracket, belongs to none.

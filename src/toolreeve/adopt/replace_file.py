@@ -1,4 +1,4 @@
-"""Replaces a file atomically, and only if it is unchanged since it was read.
+"""Replaces a file atomically, if it is unchanged since it was read.
 
 It keeps its mode, and a link keeps pointing to it. A file that its owner made read-only is not changed.
 """

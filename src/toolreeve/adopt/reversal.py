@@ -1,4 +1,4 @@
-"""Reversal data: how to undo a change in a file that was edited since.
+"""Reversal data: how to undo a change in a later edited file.
 
 Stored on disk in the manifest of an adoption.
 """

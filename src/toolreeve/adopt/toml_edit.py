@@ -191,7 +191,8 @@ def _continues(text: str) -> bool:
 def _without_lines(text: str, start: int, end: int) -> str:
     """The text without these lines, and with one blank line where they had one on either side."""
     gap = _line_end(text)
-    before, behind = text[:start], text[end:]
+    before = text[:start]
+    behind = text[end:]
     if behind.startswith(gap) and (not before or before.endswith("\n" + gap)):
         return before + behind.removeprefix(gap)
     return before.removesuffix(gap) if not behind and before.endswith("\n" + gap) else before + behind

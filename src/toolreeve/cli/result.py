@@ -1,4 +1,4 @@
-"""Prints a tool result: data on stdout, failures on stderr, and an exit code."""
+"""Prints a tool result: data on stdout, failures on stderr."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Programs of a folder's MCP servers: the files they run, and what they receive.
+"""Describes a folder's MCP servers: the files they run, what they receive.
 
 Trusting the folder trusts these files in their current state: a way to name a file that is missed here is a way to
 change it unnoticed. What a program loads by itself is out of scope.

@@ -90,7 +90,7 @@ def test_half_a_character_is_not_taken_over(shell: Shell) -> None:
     assert path.read_bytes() == before
 
 
-def test_a_malformed_file_is_told_with_its_line_and_stops_no_other(installed: Shell) -> None:
+def test_a_malformed_file_is_reported_with_its_line_and_stops_no_other(installed: Shell) -> None:
     bad = put(installed.home / ".config/Claude/claude_desktop_config.json", '{\n  "mcpServers": {\n    oops\n  }\n}\n')
 
     done = installed.run("adopt", "--no-count")

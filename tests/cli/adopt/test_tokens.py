@@ -43,13 +43,13 @@ def test_tokens_are_measured_on_the_lists_of_servers_that_answer(shell: Shell) -
 
     done = shell.spawn("adopt")
 
-    told = {line.split("  ")[0]: line for line in done.out.splitlines()}
-    before, after = (int(number) for number in re.search(r"(\d+) → (\d+)", told["Claude Code"]).groups())  # type: ignore[union-attr]
+    rows = {line.split("  ")[0]: line for line in done.out.splitlines()}
+    before, after = (int(number) for number in re.search(r"(\d+) → (\d+)", rows["Claude Code"]).groups())  # type: ignore[union-attr]
     assert before > 1000 > after
-    assert f" {before} → {after}, 1 not counted " in told["Cursor"]
-    assert " not counted " in told["Gemini CLI"]
-    assert "→" not in told["Gemini CLI"]
-    assert f" {2 * before} → {2 * after}" in told["total counted"]
+    assert f" {before} → {after}, 1 not counted " in rows["Cursor"]
+    assert " not counted " in rows["Gemini CLI"]
+    assert "→" not in rows["Gemini CLI"]
+    assert f" {2 * before} → {2 * after}" in rows["total counted"]
     assert "'away' is not counted, its tools could not be listed" in done.err
 
 

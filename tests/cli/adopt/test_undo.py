@@ -1,4 +1,4 @@
-"""The way back: every byte, except what somebody changed since."""
+"""Undo restores every byte, except later edits."""
 
 import json
 

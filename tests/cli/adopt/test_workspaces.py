@@ -45,7 +45,7 @@ def test_a_workspace_that_the_user_set_for_all_needs_no_word(shell: Shell) -> No
     assert desktop(shell)[-1] == "--search"
 
 
-def test_a_folder_that_cannot_be_made_is_told_and_changes_nothing(shell: Shell) -> None:
+def test_a_folder_that_cannot_be_created_is_reported_and_changes_nothing(shell: Shell) -> None:
     put(shell.home / ".config/Claude/claude_desktop_config.json", '{"mcpServers": {"a": {"command": "a"}}}')
     put(shell.home / "toolreeve", "in the way")
 

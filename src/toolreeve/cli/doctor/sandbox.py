@@ -1,4 +1,4 @@
-"""Checks of `doctor` on the sandbox: each kernel mechanism, each limit, and one real command."""
+"""Checks of `doctor` on the sandbox: kernel mechanisms, limits, one real command."""
 
 import asyncio
 import os
