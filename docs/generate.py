@@ -18,7 +18,7 @@ import click
 from toolreeve.cli.main import COMMANDS, toolreeve
 from toolreeve.cli.options import common_options
 from toolreeve.config.field import ProjectScope
-from toolreeve.config.fields import SettingField, leaves
+from toolreeve.config.fields import SettingField, setting_fields
 from toolreeve.config.layers import ALIASES
 from toolreeve.config.mcp_servers.schema import SERVER
 from toolreeve.config.table_schemas import TOKENS
@@ -113,13 +113,13 @@ def configuration() -> str:
     )
     rows = [
         (
-            code(leaf.key),
-            _kind(leaf),
-            code(json.dumps(leaf.document["default"])),
-            leaf.about.description,
-            PROJECT[leaf.about.project],
+            code(setting.key),
+            _kind(setting),
+            code(json.dumps(setting.document["default"])),
+            setting.field.description,
+            PROJECT[setting.field.project],
         )
-        for leaf in leaves().values()
+        for setting in setting_fields().values()
     ]
     head = ("key", "type", "default", "meaning", "a project's file may")
     return page("Settings", intro, table(head, rows), _server(), _token(), _variables())
@@ -139,8 +139,8 @@ def _token() -> Iterator[str]:
     yield from table(("key", "value", "meaning"), _keys(TOKENS["items"]))
 
 
-def _kind(leaf: SettingField) -> str:
-    schema = leaf.document
+def _kind(setting: SettingField) -> str:
+    schema = setting.document
     if "enum" in schema:
         return " or ".join(code(json.dumps(value)) for value in schema["enum"])
     kind = schema["type"]
@@ -160,11 +160,11 @@ def _variables() -> Iterator[str]:
         "A list of paths is separated by `:`, another list by commas; a JSON array is accepted as well. An empty "
         "variable counts as not set.",
     )
-    others = {path: [name for name, other in ALIASES.items() if other == path] for path in leaves()}
+    others = {path: [name for name, other in ALIASES.items() if other == path] for path in setting_fields()}
     rows = [
-        (code(leaf.variable), code(leaf.key), ", ".join(map(code, others[path])))
-        for path, leaf in leaves().items()
-        if leaf.variable is not None
+        (code(setting.variable), code(setting.key), ", ".join(map(code, others[path])))
+        for path, setting in setting_fields().items()
+        if setting.variable is not None
     ]
     yield from table(("variable", "setting", "also as"), rows)
 

@@ -1,4 +1,4 @@
-"""A workspace and a state directory for each test, and runtimes in it."""
+"""A workspace and a state directory per test, and runtimes for them."""
 
 import sqlite3
 from collections.abc import AsyncIterator
@@ -31,7 +31,7 @@ class World:
 
     @asynccontextmanager
     async def database_locked(self) -> AsyncIterator[None]:
-        """Another process that holds the database and does not let go."""
+        """Another process that holds the database lock."""
         other = sqlite3.connect(self.state / "toolreeve.db", isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         try:
@@ -42,7 +42,7 @@ class World:
 
     @asynccontextmanager
     async def database_broken(self) -> AsyncIterator[None]:
-        """A database that refuses every record at once, and is mended afterwards."""
+        """A database that rejects every record, and is repaired afterwards."""
         other = sqlite3.connect(self.state / "toolreeve.db", isolation_level=None, timeout=30)
         other.execute("ALTER TABLE audit RENAME TO away")
         try:

@@ -5,16 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolreeve.adopt.json_edit import Swap, swapped
-from toolreeve.adopt.json_layout import Fresh
+from toolreeve.adopt.json_edit import Swap, apply_swaps
+from toolreeve.adopt.json_style import NewMember
 from toolreeve.config.jsonc import parse_jsonc, plain
 
 ENTRY = {"command": "/bin/toolreeve", "args": ["mcp"]}
-OURS = (Fresh(key="toolreeve", value=ENTRY),)
+OURS = (NewMember(key="toolreeve", value=ENTRY),)
 
 
 def exchanged(text: str, *gone: str) -> str:
-    return swapped(text, [Swap(section=("mcpServers",), out=gone, new=OURS)])[0]
+    return apply_swaps(text, [Swap(section=("mcpServers",), removed=gone, new=OURS)])[0]
 
 
 def test_only_what_goes_is_touched_and_what_comes_is_laid_out_like_the_rest() -> None:
@@ -39,7 +39,7 @@ def test_only_what_goes_is_touched_and_what_comes_is_laid_out_like_the_rest() ->
     /* the end */ "z": [1,2,],
 }
 """
-    changed, comments = swapped(text, [Swap(section=("mcpServers",), out=("a", "c"), new=OURS)])
+    changed, comments = apply_swaps(text, [Swap(section=("mcpServers",), removed=("a", "c"), new=OURS)])
 
     assert (
         changed
@@ -74,7 +74,7 @@ def test_only_what_goes_is_touched_and_what_comes_is_laid_out_like_the_rest() ->
 def test_on_a_line_with_others_a_comment_is_about_what_follows_it() -> None:
     text = '{"mcpServers": {/* a */ "a": 1 /* a, too */, /* b */ "b": 2, /* c */ "c": 3 /* c, too */}}'
 
-    changed, comments = swapped(text, [Swap(section=("mcpServers",), out=("b",))])
+    changed, comments = apply_swaps(text, [Swap(section=("mcpServers",), removed=("b",))])
 
     assert changed == '{"mcpServers": {/* a */ "a": 1 /* a, too */, /* c */ "c": 3 /* c, too */}}'
     assert comments == {(("mcpServers",), "b"): ("/* b */",)}
@@ -83,7 +83,9 @@ def test_on_a_line_with_others_a_comment_is_about_what_follows_it() -> None:
 def test_commas_that_lead_are_understood() -> None:
     text = '{"mcpServers": {\n  "a": 1\n  // stays\n, "b": 2\n}}'
 
-    assert swapped(text, [Swap(section=("mcpServers",), out=("a",))])[0] == ('{"mcpServers": {\n  // stays\n"b": 2\n}}')
+    changed, _ = apply_swaps(text, [Swap(section=("mcpServers",), removed=("a",))])
+
+    assert changed == '{"mcpServers": {\n  // stays\n"b": 2\n}}'
 
 
 @pytest.mark.parametrize(
@@ -122,7 +124,7 @@ def test_an_entry_finds_its_place_in_any_file(text: str, changed: str) -> None:
 def test_a_section_deep_in_the_file_can_be_emptied() -> None:
     text = '{"projects": {"/p": {"x": 1, "mcpServers": {"a": {}}}}}'
 
-    after, _ = swapped(text, [Swap(section=("projects", "/p", "mcpServers"), out=("a",))])
+    after, _ = apply_swaps(text, [Swap(section=("projects", "/p", "mcpServers"), removed=("a",))])
 
     assert after == '{"projects": {"/p": {"x": 1, "mcpServers": {}}}}'
 

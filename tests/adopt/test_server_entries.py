@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.adopt.jsonc import MARK, Doc, documents
 from toolreeve.adopt.client_files import ClientFile, parse_client_file
 from toolreeve.adopt.clients import CLIENTS, ConfigLocation
-from toolreeve.adopt.server_entries import Left, put_servers_back, take_servers
+from toolreeve.adopt.server_entries import Remainder, restore_servers, take_servers
 from toolreeve.config.jsonc import parse_jsonc, plain
 from toolreeve.core.errors import ConfigError
 
@@ -22,7 +22,7 @@ def client_file(text: str, client: str = "cursor") -> ClientFile:
     return parse_client_file(CLIENTS[client], ConfigLocation(path=Path("/file")), text)
 
 
-def take(text: str, client: str = "cursor") -> Left:
+def take(text: str, client: str = "cursor") -> Remainder:
     return take_servers(client_file(text, client), COMMAND)
 
 
@@ -51,16 +51,16 @@ def test_no_comment_is_lost_and_all_else_stays(doc: Doc) -> None:
 def test_what_was_taken_can_be_put_back_with_its_comments(doc: Doc) -> None:
     left = take(doc.text)
 
-    back, theirs = put_servers_back(left.text, doc.text, left.reversal)
+    back, theirs = restore_servers(left.text, doc.text, left.reversal)
 
     assert value(back) == value(doc.text)
     assert sorted(MARK.findall(back)) == doc.marks
     assert theirs == []
-    assert put_servers_back(back, doc.text, left.reversal) == (back, [])
+    assert restore_servers(back, doc.text, left.reversal) == (back, [])
 
 
 @given(documents(), st.data())
-def test_what_somebody_changed_since_is_still_there_afterwards(doc: Doc, data: st.DataObject) -> None:
+def test_later_edits_are_kept(doc: Doc, data: st.DataObject) -> None:
     left = take(doc.text)
     end = left.text.index('"/bin/toolreeve"')
     change = data.draw(st.sampled_from(['// c900c\n"n1": 1, ', '/* c900c */"n1": 1,', '"n1": 1 // c900c\n,']))
@@ -68,7 +68,7 @@ def test_what_somebody_changed_since_is_still_there_afterwards(doc: Doc, data: s
     outer = doc.section[0] + 1
     now = now[:outer] + ' "new": {"command": "n"}, // c901c\n' + now[outer:]
 
-    back, _ = put_servers_back(now, doc.text, left.reversal)
+    back, _ = restore_servers(now, doc.text, left.reversal)
 
     was = value(doc.text)
     assert value(back) == {**was, "mcpServers": {"new": {"command": "n"}, **was["mcpServers"]}}
@@ -80,14 +80,14 @@ def test_plain_json_stays_plain(doc: Doc) -> None:
     left = take(doc.text)
 
     assert json.loads(left.text.removeprefix("\ufeff"))
-    assert json.loads(put_servers_back(left.text, doc.text, left.reversal)[0].removeprefix("\ufeff"))
+    assert json.loads(restore_servers(left.text, doc.text, left.reversal)[0].removeprefix("\ufeff"))
 
 
 @given(documents(), st.sampled_from([None, 2, "\t"]))
 def test_servers_return_to_a_file_that_its_client_wrote_anew(doc: Doc, indent: int | str | None) -> None:
     left = take(doc.text)
 
-    back, _ = put_servers_back(json.dumps(value(left.text), indent=indent), doc.text, left.reversal)
+    back, _ = restore_servers(json.dumps(value(left.text), indent=indent), doc.text, left.reversal)
 
     assert value(back) == value(doc.text)
 
@@ -98,7 +98,7 @@ def test_servers_return_to_a_file_that_its_client_wrote_anew(doc: Doc, indent: i
 def test_servers_return_where_nothing_of_ours_is_left(now: str) -> None:
     before = '{"mcpServers": {"a": {"command": "a"} /* mine */, "b": {"command": "b"}}}'
 
-    back, theirs = put_servers_back(now, before, take(before).reversal)
+    back, theirs = restore_servers(now, before, take(before).reversal)
 
     assert value(back) == value(before)
     assert ("/* mine */" in back, theirs) == (True, [])
@@ -108,7 +108,7 @@ def test_a_server_that_was_given_anew_stays_as_it_is_now() -> None:
     before = '{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}}'
     now = '{"mcpServers": {"toolreeve": {"command": "toolreeve", "args": ["mcp"]}, "a": {"command": "mine"}}}'
 
-    back, theirs = put_servers_back(now, before, take(before).reversal)
+    back, theirs = restore_servers(now, before, take(before).reversal)
 
     assert back == '{"mcpServers": {"b": {"command": "b"}, "a": {"command": "mine"}}}'
     assert theirs == ["a"]
@@ -118,7 +118,7 @@ def test_what_took_our_name_since_is_not_taken_for_ours() -> None:
     before = '{"mcpServers": {"a": {"command": "a"}}}'
     now = '{"mcpServers": {"toolreeve": {"command": "mine"}}}'
 
-    back, _ = put_servers_back(now, before, take(before).reversal)
+    back, _ = restore_servers(now, before, take(before).reversal)
 
     assert value(back)["mcpServers"] == {"a": {"command": "a"}, "toolreeve": {"command": "mine"}}
 
@@ -130,7 +130,7 @@ def test_servers_are_not_put_where_there_is_no_place_for_them(now: str) -> None:
     before = '{"mcpServers": {"a": {"command": "a"}}}'
 
     with pytest.raises(ConfigError):
-        put_servers_back(now, before, take(before).reversal)
+        restore_servers(now, before, take(before).reversal)
 
 
 def test_a_server_of_our_name_goes_before_we_come() -> None:
@@ -139,11 +139,11 @@ def test_a_server_of_our_name_goes_before_we_come() -> None:
     left = take(before)
 
     assert value(left.text) == {"mcpServers": {"toolreeve": ENTRY}}
-    assert value(put_servers_back(left.text, before, left.reversal)[0]) == value(before)
+    assert value(restore_servers(left.text, before, left.reversal)[0]) == value(before)
 
 
-def test_a_server_of_our_name_that_must_stay_is_told() -> None:
-    with pytest.raises(ConfigError, match="another server called 'toolreeve'"):
+def test_a_server_of_our_name_that_must_stay_is_reported() -> None:
+    with pytest.raises(ConfigError, match="another server named 'toolreeve'"):
         take('{"mcpServers": {"z": {"command": "z"}, "toolreeve": {"command": "./other"}}}')
 
 
@@ -161,7 +161,7 @@ def test_servers_of_projects_return_to_them_even_if_the_client_forgot_the_projec
     left = take(before, "claude-code")
     now = json.dumps({key: each for key, each in json.loads(left.text).items() if key != "projects"})
 
-    back, _ = put_servers_back(now, before, left.reversal)
+    back, _ = restore_servers(now, before, left.reversal)
 
     assert value(back) == {"projects": {"/p": {"mcpServers": {"a": {"command": "./a"}}}}, "mcpServers": {}}
 
@@ -203,7 +203,7 @@ def test_tables_return_to_a_file_that_was_changed_since() -> None:
     left = take(CODEX, "codex")
     now = left.text.replace("[mcp_servers.toolreeve]", "# mine\n[mcp_servers.toolreeve] # all\n") + "\n[tui]\nx = 1\n"
 
-    back, _ = put_servers_back(now, CODEX, left.reversal)
+    back, _ = restore_servers(now, CODEX, left.reversal)
 
     assert tomllib.loads(back) == {**tomllib.loads(CODEX), "tui": {"x": 1}}
     lines = ["# Codex", "one", "two", "three", "four", "five", "six", "seven", "# mine", "# all"]

@@ -36,11 +36,11 @@ def pending(shell: Shell, content: str = "x") -> str:
     return str(data["approval_id"])
 
 
-def test_nothing_waits_where_nothing_was_asked(shell: Shell) -> None:
+def test_nothing_is_pending_if_nothing_was_asked(shell: Shell) -> None:
     printed = shell.run("approvals")
 
     assert (printed.status, printed.out) == (0, "")
-    assert "nothing waits" in printed.err
+    assert "no pending approvals" in printed.err
     assert shell.run("approvals", "--json").json == []
 
 
@@ -50,8 +50,8 @@ def test_what_waits_is_listed_and_shown_whole(shell: Shell) -> None:
     listed = shell.run("approvals").out.splitlines()
     assert listed[0].split() == ["id", "state", "tool", "danger", "user", "asked", "reason"]
     assert listed[1].split()[:4] == [number, "pending", "write_file", "medium"]
-    told = shell.run("approvals", "--json").json
-    assert [(each["id"], each["args"]["content"]) for each in told] == [(number, "one\ntwo \u202e three")]
+    output = shell.run("approvals", "--json").json
+    assert [(each["id"], each["args"]["content"]) for each in output] == [(number, "one\ntwo \u202e three")]
     shown = shell.run("approvals", "show", number[:6])
     assert "Tool 'write_file' (danger=medium) requests approval" in shown.out
     assert "two ‹U+202E› three" in shown.out
@@ -116,7 +116,7 @@ def test_an_unknown_id_is_not_found(shell: Shell) -> None:
     for command in ("show", "allow", "deny"):
         printed = shell.run("approvals", command, "0123456789")
         assert printed.status == 5
-        assert "no question has the id '0123456789'" in printed.err
+        assert "no approval has the id '0123456789'" in printed.err
 
 
 @pytest.mark.parametrize("command", ["allow", "deny"])
@@ -127,7 +127,7 @@ def test_without_a_terminal_nobody_answers_unless_they_say_yes(shell: Shell, com
     state = shell.run("approvals", "show", number, "--json").json["state"]
 
     assert (refused.status, refused.out, state) == (2, "", "pending")
-    assert "there is no terminal here, and only a person may answer this" in refused.err
+    assert "this needs confirmation by a person" in refused.err
     assert "--yes" not in refused.err
 
 
@@ -209,7 +209,7 @@ def test_watching_needs_a_terminal(shell: Shell) -> None:
 @pytest.fixture
 def screen(shell: Shell) -> Iterator[Terminal]:
     with on_terminal(shell, "approvals", "watch") as terminal:
-        terminal.shows("questions are asked here")
+        terminal.shows("waiting for approval requests")
         yield terminal
         terminal.interrupt()
 
@@ -248,7 +248,7 @@ def test_a_question_that_is_answered_elsewhere_is_taken_back(shell: Shell, scree
 def wait_for_state(shell: Shell, number: str, state: str) -> dict[str, object]:
     end = time.monotonic() + DEADLINE
     while True:
-        told: dict[str, object] = shell.run("approvals", "show", number, "--json").json
-        if told["state"] == state:
-            return told
-        assert time.monotonic() < end, told
+        output: dict[str, object] = shell.run("approvals", "show", number, "--json").json
+        if output["state"] == state:
+            return output
+        assert time.monotonic() < end, output

@@ -40,7 +40,7 @@ def test_a_bad_file_exits_with_2_and_names_file_line_key_and_fix(shell: Shell) -
 
     assert (printed.status, printed.out) == (2, "")
     assert f"{path}:2: workspace.allow_wrte: unknown key (did you mean 'allow_write'?)" in printed.err
-    assert "fix: known here are dir, allow_write" in printed.err
+    assert "fix: known keys here: dir, allow_write" in printed.err
     assert as_json["error"]["detail"][0]["line"] == 2
 
 
@@ -59,7 +59,7 @@ def test_init_writes_files_that_validate_and_never_overwrites(shell: Shell) -> N
     second = shell.run("init", "--policy")
 
     assert set(first.json.values()) == {"written"}
-    assert "exists already" in second.out
+    assert "already exists" in second.out
     assert shell.run("config", "show", "--json").json["policy.mode"]["value"] == "plan"
     assert shell.run("policy", "check").status == 0
 
@@ -95,7 +95,7 @@ def test_trust_lets_the_projects_code_run_until_it_changes(shell: Shell) -> None
 
     assert tool_files() == []
     trusted = shell.run("trust", "--yes")
-    assert (trusted.status, trusted.out) == (0, f"{shell.workspace}: trusted as it is now\n")
+    assert (trusted.status, trusted.out) == (0, f"{shell.workspace}: trusted in its current state\n")
     assert f"will run as code: {code}" in trusted.err
     assert tool_files() == [str(code)]
     code.write_text("import os\n")

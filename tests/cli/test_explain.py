@@ -60,7 +60,7 @@ def test_urls_are_read_from_standard_input_whatever_bytes_they_are(shell: Shell)
     assert [line["decision"] for line in lines] == ["deny"] * 4
 
 
-def test_a_hosts_file_that_is_none_is_told(shell: Shell) -> None:
+def test_an_invalid_hosts_file_is_reported(shell: Shell) -> None:
     (shell.workspace / "hosts").write_text("127.0.0.1 a\nnonsense\n")
 
     printed = shell.run("explain", "url", "http://a.example/", "--resolver", "hosts")

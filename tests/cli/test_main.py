@@ -68,7 +68,7 @@ def test_the_version_is_the_packages(shell: Shell) -> None:
     [
         (["cal"], "no such command 'cal'; did you mean 'call'?"),
         (["config", "shw"], "no such command 'shw'; did you mean 'show'?"),
-        (["zzz"], "no such command 'zzz'; known are init, doctor"),
+        (["zzz"], "no such command 'zzz'; known commands: init, doctor"),
         (["--nonsense"], "No such option"),
         (["--mode", "yolo", "tools"], "'yolo' is not one of"),
         (["undo"], "name a CALL"),

@@ -1,4 +1,4 @@
-"""What `toolreeve mcp` says on stderr, to whoever runs it."""
+"""What `toolreeve mcp` prints on stderr."""
 
 import os
 import select
@@ -35,25 +35,25 @@ def test_a_file_of_tools_that_breaks_while_they_are_served_is_told_once_and_they
         server.greet()
         before = {each["name"] for each in server.ask("tools/list")["result"]["tools"]}
         file.write_text("tools:\n  hail: [\n")
-        said = hear(server, "the tools stay")
+        said = hear(server, "its previous tools stay")
         after = {each["name"] for each in server.ask("tools/list")["result"]["tools"]}
         file.write_text("tools: 3\n")
-        said += hear(server, "the tools stay")
+        said += hear(server, "its previous tools stay")
         _, rest = server.leave()
 
     assert "hail" in before
     assert before == after
     assert str(file) in said
-    assert (said + rest).count("the tools stay as they were") == 2, "once for each change"
+    assert (said + rest).count("its previous tools stay") == 2, "once for each change"
 
 
 @pytest.mark.parametrize("words", [",", "", " , "])
 def test_a_toolset_of_separators_is_refused_and_does_not_show_everything(tmp_path: Path, words: str) -> None:
     (tmp_path / "tools.yaml").write_text(TOOLS)
     with served(tmp_path, "--tools", words) as server:
-        told = server.ask("tools/list", {"_meta": {}})
+        answer = server.ask("tools/list", {"_meta": {}})
         status, said = server.leave()
 
-    assert "result" not in told
+    assert "result" not in answer
     assert status == 2
     assert "names nothing" in said

@@ -36,7 +36,7 @@ def test_it_is_told_in_the_result_listed_and_shown(shell: Shell, held: str) -> N
 @pytest.mark.parametrize(("typed", "status"), [("y", 0), ("n", 3), ("", 3)])
 def test_a_person_releases_it_on_a_terminal(shell: Shell, held: str, typed: str, status: int) -> None:
     with on_terminal(shell, "quarantine", "release", held) as terminal:
-        shown = terminal.shows("Bring it back, for the host to obey? [y/n]: ")
+        shown = terminal.shows("Restore it, for the host to obey? [y/n]: ")
         terminal.types(f"{typed}\n")
 
         assert terminal.ends() == status

@@ -47,7 +47,7 @@ def test_a_server_is_shown_and_tested(shell: Shell) -> None:
 
     assert "good__echo" in shown.out
     assert (tested.status, failed.status) == (0, 6)
-    assert "says it is: light 1" in tested.out
+    assert "reports:    light 1" in tested.out
 
 
 def test_a_server_that_cannot_be_used_as_it_is_written_down_is_listed_with_the_reason(shell: Shell) -> None:
@@ -81,9 +81,9 @@ def test_a_secret_in_an_entry_is_veiled_wherever_a_server_is_shown(shell: Shell)
 
     printed = [shell.run("servers", *words) for words in ((), ("--json",), ("show", "s"), ("test", "s"))]
 
-    told = "".join(each.out + each.err for each in printed)
-    assert "--token=[redacted]" in told
-    assert "hunter" not in told
+    answer = "".join(each.out + each.err for each in printed)
+    assert "--token=[redacted]" in answer
+    assert "hunter" not in answer
 
 
 @pytest.mark.usefixtures("offer")
@@ -113,11 +113,11 @@ def test_a_changed_tool_is_refused_even_in_bypass_until_it_is_shown_and_accepted
     assert listed[0]["changed"] == ["echo"]
     assert "+now ‹U+001B›[2Jelse" in looked.err
     assert shown.status == 2
-    assert "only a person may answer this" in shown.err
+    assert "this needs confirmation by a person" in shown.err
     assert "‹U+001B›" in shown.err
     assert "\x1b" not in shown.err
     assert accepted.out.strip() == "accepted: echo"
-    assert "nothing waits" in again.err
+    assert "no changes to accept" in again.err
     assert taken.status == 0
 
 
@@ -131,7 +131,7 @@ def test_only_the_named_tools_are_accepted(shell: Shell, offer: Path) -> None:
     accepted = shell.run("servers", "accept", "good", "good__two", "--yes", "--json").json
 
     assert unknown.status == 5
-    assert "no change of 'three' waits to be accepted; what waits: one, two" in unknown.err
+    assert "no change of 'three' to accept; changed tools: one, two" in unknown.err
     assert accepted == {"server": "good", "accepted": ["two"], "changed_again": []}
     assert shell.run("servers", "--json").json[0]["changed"] == ["one"]
 
@@ -143,7 +143,7 @@ def test_on_a_terminal_a_person_is_asked(shell: Shell, offer: Path, said: str, s
     shell.run("servers", "test", "good")
 
     with on_terminal(shell, "servers", "accept", "good", typed="y\n") as terminal:
-        shown = terminal.shows("Use the tool 'echo' of good as offered now? [y/n]: ")
+        shown = terminal.shows("Accept the change of 'echo' by good? [y/n]: ")
         terminal.types(f"{said}\n")
 
         assert terminal.ends() == status
@@ -203,7 +203,7 @@ def test_a_call_of_a_local_tool_starts_no_server(shell: Shell, tmp_path: Path) -
 def test_the_doctor_looks_at_every_server(shell: Shell) -> None:
     found = {each["name"]: each for each in shell.run("doctor", "--json").json["checks"] if each["area"] == "server"}
 
-    assert (found["good"]["status"], found["good"]["found"]) == ("warn", "1 tools, 1 left out")
+    assert (found["good"]["status"], found["good"]["found"]) == ("warn", "1 tool, 1 left out")
     assert found["bad"]["status"] == "warn"
     assert found["bad"]["fix"] == "run `toolreeve servers test bad`"
 

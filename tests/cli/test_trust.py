@@ -8,7 +8,7 @@ import pytest
 from tests.cli.conftest import Shell
 from tests.cli.terminal import on_terminal
 
-QUESTION = " now? [y/n]: "
+QUESTION = " current state? [y/n]: "
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_without_a_terminal_nobody_trusts_unless_they_say_yes(shell: Shell, mark
     refused = shell.spawn("trust", stdin=b"y\ny\n")
 
     assert (refused.status, refused.out) == (2, "")
-    assert "there is no terminal here, and only a person may answer this" in refused.err
+    assert "this needs confirmation by a person" in refused.err
     assert "--yes" not in refused.err
     assert "not trusted" in use(shell)
     assert not marker.exists()
@@ -82,11 +82,11 @@ def test_on_a_terminal_it_is_shown_what_would_run_and_the_person_asked(
     wants(shell, marker)
 
     with on_terminal(shell, "trust") as terminal:
-        shown = terminal.shows(f"Let this run as it is{QUESTION}")
+        shown = terminal.shows(f"Trust this in its{QUESTION}")
         terminal.types(f"{typed}\n")
 
         assert terminal.ends() == status
-    assert f"{shell.workspace}, once it is trusted:" in shown
+    assert f"{shell.workspace}, once trusted:" in shown
     assert f"will be used as a server: evil: /bin/sh -c 'touch {marker}; exit 1'" in shown
     use(shell)
     assert marker.exists() is (status == 0)
@@ -111,7 +111,7 @@ def test_what_changes_while_the_person_is_asked_is_not_trusted(shell: Shell, mar
         terminal.shows(QUESTION)
         wants(shell, marker, also="true; ")
         terminal.types("y\n")
-        terminal.shows("nothing was trusted: the files changed while you were asked")
+        terminal.shows("nothing was trusted: the files changed during the confirmation")
 
         assert terminal.ends() == 3
     wants(shell, marker)
@@ -127,11 +127,11 @@ def test_no_entry_can_hide_itself_or_another_from_the_person(shell: Shell) -> No
     (shell.workspace / ".mcp.json").write_text(json.dumps({"mcpServers": entries}))
 
     with on_terminal(shell, "trust") as terminal:
-        shown = terminal.shows(f"Let these 2 run as they are{QUESTION}")
+        shown = terminal.shows(f"Trust these 2 in their{QUESTION}")
         terminal.types("n\n")
 
         assert terminal.ends() == 3
-    _, _, listed = shown.partition(", once it is trusted:")
+    _, _, listed = shown.partition(", once trusted:")
     assert listed.splitlines()[1:] == [
         "  will be used as a server: a: rm -r '‹U+001B›[2K‹U+000D›nothing' 'x⏎will run as code: harmless.py'",
         "  will be used as a server: b‹U+001B›[8m: true (in else‹U+202E›where) (with LD_PRELOAD=./evil.so)",

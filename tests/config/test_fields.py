@@ -3,7 +3,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolreeve.config.fields import json_schema, leaves
+from toolreeve.config.fields import json_schema, setting_fields
 from toolreeve.config.layers import ALIASES
 from toolreeve.core.documents import parse_toml
 from toolreeve.core.errors import ConfigErrors
@@ -11,12 +11,15 @@ from toolreeve.core.schema import Schema
 
 
 def test_every_setting_is_described_and_has_a_variable_of_its_own_unless_it_is_made_of_tables() -> None:
-    variables = [leaf.variable for leaf in leaves().values() if not leaf.tables]
+    variables = [setting.variable for setting in setting_fields().values() if not setting.has_tables]
 
-    assert all(leaf.about.description.endswith(".") for leaf in leaves().values())
+    assert all(setting.field.description.endswith(".") for setting in setting_fields().values())
     assert len(set(variables)) == len(variables)
     assert None not in variables
-    assert [leaf.key for leaf in leaves().values() if leaf.tables] == ["serve.tokens", "mcp_servers"]
+    assert [setting.key for setting in setting_fields().values() if setting.has_tables] == [
+        "serve.tokens",
+        "mcp_servers",
+    ]
     assert not set(variables) & set(ALIASES)
 
 
@@ -24,12 +27,12 @@ def test_the_schema_refuses_unknown_keys_and_accepts_every_default() -> None:
     schema = Schema(json_schema())
     schema.check()
     defaults: dict[str, Any] = {}
-    for path, leaf in leaves().items():
+    for path, setting in setting_fields().items():
         *sections, name = path
         node = defaults
         for each in sections:
             node = node.setdefault(each, {})
-        node[name] = leaf.document["default"]
+        node[name] = setting.document["default"]
 
     assert schema.problems(defaults) == []
     assert [str(problem) for problem in schema.problems({"workspce": {}})] == [
@@ -44,7 +47,9 @@ _VALUES = st.recursive(
 )
 
 
-@given(st.dictionaries(st.sampled_from([path[0] for path in leaves()]) | st.text(max_size=5), _VALUES, max_size=3))
+@given(
+    st.dictionaries(st.sampled_from([path[0] for path in setting_fields()]) | st.text(max_size=5), _VALUES, max_size=3)
+)
 def test_whatever_a_file_holds_is_either_fit_or_complained_about(value: dict[str, Any]) -> None:
     from toolreeve.config.layers import read_file_layer
     from toolreeve.core.documents import Document

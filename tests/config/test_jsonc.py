@@ -26,27 +26,27 @@ def test_a_file_may_hold_nothing(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ('{\n"a": 1,\n"a": 2}', "f.json:3: is not valid JSON: the key 'a' stands there twice (first on line 2)"),
-        ('{"a" 1}', "':' is missing after 'a'"),
-        ('{"a": 1 "b": 2}', "',' or '}' is missing"),
-        ("[1,,2]", "a value is missing"),
-        ("[,]", "a value is missing"),
-        ("{,}", "a key in double quotes is missing"),
-        ("{a: 1}", "a key in double quotes is missing"),
-        ("['a']", "a value is missing"),
-        ("[01]", "a value is missing"),
-        ("[1.]", "a value is missing"),
-        ("[NaN]", "a value is missing"),
-        ("[tru]", "a value is missing"),
-        ('["\\x"]', "a value cannot be read"),
-        ('["a\nb"]', "a value is missing"),
-        ('{"a": 1} x', "something stands after its end"),
-        ("/* open", "a value is missing"),
-        ('{"a": 1', "',' or '}' is missing"),
+        ('{\n"a": 1,\n"a": 2}', "f.json:3: is not valid JSON: duplicate key 'a' (first on line 2)"),
+        ('{"a" 1}', "expected ':' after 'a'"),
+        ('{"a": 1 "b": 2}', "expected ',' or '}'"),
+        ("[1,,2]", "expected a value"),
+        ("[,]", "expected a value"),
+        ("{,}", "expected a key in double quotes"),
+        ("{a: 1}", "expected a key in double quotes"),
+        ("['a']", "expected a value"),
+        ("[01]", "expected a value"),
+        ("[1.]", "expected a value"),
+        ("[NaN]", "expected a value"),
+        ("[tru]", "expected a value"),
+        ('["\\x"]', "invalid value"),
+        ('["a\nb"]', "expected a value"),
+        ('{"a": 1} x', "unexpected text after the end"),
+        ("/* open", "expected a value"),
+        ('{"a": 1', "expected ',' or '}'"),
         ("[" * 5000, "nested deeper"),
     ],
 )
-def test_what_is_not_json_is_told_with_its_line(text: str, problem: str) -> None:
+def test_invalid_json_is_reported_with_its_line(text: str, problem: str) -> None:
     with pytest.raises(ConfigError) as caught:
         parse_jsonc(text, "f.json")
 

@@ -157,7 +157,7 @@ def test_the_shared_file_can_be_left_unread(user: User) -> None:
 
 
 @pytest.mark.parametrize("content", ["{", '{"mcpServers": {"a": 1, "a": 2}}', "\xff\xfe"])
-def test_a_malformed_shared_file_is_told_and_stops_nothing(user: User, content: str) -> None:
+def test_a_malformed_shared_file_is_reported_and_stops_nothing(user: User, content: str) -> None:
     (user.workspace / ".mcp.json").write_text(content, encoding="latin-1")
     user.says('[mcp_servers.mine]\ncommand = "mine"\n')
 
@@ -172,7 +172,7 @@ def test_a_shared_file_that_would_hold_us_up_is_not_read(user: User) -> None:
 
     os.mkfifo(user.workspace / ".mcp.json")
 
-    assert "is not an ordinary small file" in str(user.load().mcp_problems[0])
+    assert "is not a regular file" in str(user.load().mcp_problems[0])
 
 
 def test_files_of_other_clients_are_read_when_the_user_names_them(user: User) -> None:
@@ -216,7 +216,7 @@ def test_secrets_come_from_the_users_private_file_and_are_shown_nowhere(user: Us
     assert "s3cret-value" not in repr(found)
 
     secrets.chmod(0o644)
-    assert "open to other users" in str(user.load().mcp_problems[0])
+    assert "accessible to other users" in str(user.load().mcp_problems[0])
 
 
 def test_credentials_are_referred_to_and_never_written_into_settings(user: User) -> None:
@@ -331,7 +331,7 @@ def test_a_program_of_the_workspace_ends_the_trust_when_it_changes_however_it_is
     assert str(path) in user.load().governing
 
 
-def test_whoever_trusts_a_folder_is_told_what_its_servers_are_given(user: User) -> None:
+def test_trusting_a_folder_shows_what_its_servers_receive(user: User) -> None:
     entry = {
         "url": "https://a.example/mcp?key=${secret:PROD}",
         "headers": {"Authorization": "Bearer ${GITHUB_TOKEN}", "X-Folder": "${workspaceFolder}"},

@@ -13,7 +13,7 @@ from toolreeve.policy.layers import decide
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.rules import PermissionRule
 from toolreeve.policy.state import Budget, PolicyState
-from toolreeve.runtime.shell_tools import knowing
+from toolreeve.runtime.shell_tools import with_analysis
 from toolreeve.tools.shell import bash
 
 RULE = PermissionRule(
@@ -59,7 +59,7 @@ def test_the_named_change_really_alters_the_verdict() -> None:
 
 
 def informed(command: str, **args: Any) -> Action:
-    (knows,) = knowing([bash], root="/project", home="/home/me")
+    (knows,) = with_analysis([bash], root="/project", home="/home/me")
     call = ToolCall(tool="bash", args={"command": command, **args})
     return Action(call, bind(knows), call.args, None)  # type: ignore[arg-type]
 

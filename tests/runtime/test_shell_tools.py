@@ -10,7 +10,7 @@ from toolreeve import ErrorCode, ExecutionContext, PermissionMode, PermissionPol
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.tool import bind
 from toolreeve.policy.shell.explanation import explain
-from toolreeve.runtime.shell_tools import knowing
+from toolreeve.runtime.shell_tools import with_analysis
 from toolreeve.tools.shell import bash
 
 NO_SECRETS = PermissionRule(effect="read", target={"glob": ["**/secret.txt"]}, decision="deny", reason="secrets stay")
@@ -143,7 +143,7 @@ async def test_plan_mode_lets_a_command_look_and_not_touch(world: World) -> None
 
 
 def test_long_commands_are_not_kept_for_later() -> None:
-    (knows,) = knowing([bash], root="/project", home="/home/me")
+    (knows,) = with_analysis([bash], root="/project", home="/home/me")
     names = " ".join(f"{'folder/' * 8}file{number}" for number in range(700))
     tracemalloc.start()
 
@@ -169,8 +169,8 @@ def test_long_commands_are_not_kept_for_later() -> None:
         "# rm -rf /",
     ],
 )
-def test_everybody_who_asks_hears_the_same_of_a_command(command: str) -> None:
-    (knows,) = knowing([bash], root="/project", home="/home/me")
+def test_every_layer_sees_the_same_analysis_of_a_command(command: str) -> None:
+    (knows,) = with_analysis([bash], root="/project", home="/home/me")
 
     explained = explain(command, cwd="/project", root="/project", home="/home/me")
 

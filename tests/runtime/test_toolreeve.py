@@ -170,7 +170,7 @@ def test_what_policy_knows_of_the_builtin_tools_is_what_they_say_themselves(worl
             assert get_tool_danger_level(bound.spec.name) is bound.spec.danger, bound.spec.name
 
 
-def test_the_sync_face_is_the_same_road(world: World) -> None:
+def test_the_sync_runtime_takes_the_same_road(world: World) -> None:
     (world.workspace / "a.txt").write_text("hello")
 
     with Toolreeve.sync(settings=world.settings()) as reeve:
@@ -188,7 +188,7 @@ def test_the_sync_face_is_the_same_road(world: World) -> None:
     assert chained[-1].output == 10
 
 
-async def test_the_sync_face_works_inside_a_running_loop_and_from_many_threads(world: World) -> None:
+async def test_the_sync_runtime_works_inside_a_running_loop_and_from_many_threads(world: World) -> None:
     with Toolreeve.sync(settings=world.settings()) as reeve:
         outputs: list[Any] = []
 
@@ -256,7 +256,7 @@ async def test_the_documented_flat_call_works_and_raises_as_documented(world: Wo
     assert not (world.workspace / "b.txt").exists()
 
 
-async def test_tools_are_told_in_the_format_of_each_provider(world: World) -> None:
+async def test_tools_are_listed_in_the_format_of_each_provider(world: World) -> None:
     async with world.reeve() as reeve:
         for provider in ("openai", "anthropic", "ollama", "gemini", "mcp"):
             assert "read_file" in str(reeve.tools_for(provider))
@@ -428,11 +428,11 @@ async def test_a_tool_that_closes_the_runtime_ends_with_it(world: World) -> None
 async def test_a_runtime_is_started_once(world: World) -> None:
     reeve = await world.reeve().start()
 
-    with pytest.raises(ToolreeveError, match="started once"):
+    with pytest.raises(ToolreeveError, match="started only once"):
         await reeve.start()
     await reeve.close()
     await reeve.close()
-    with pytest.raises(ToolreeveError, match="started once"):
+    with pytest.raises(ToolreeveError, match="started only once"):
         await reeve.start()
 
 

@@ -14,7 +14,7 @@ from toolreeve.config import Quality
 from toolreeve.core.effects import Effect, EffectKind, Reach
 from toolreeve.core.tool import bind
 from toolreeve.runtime.builtin import TOOLS
-from toolreeve.runtime.shell_tools import knowing
+from toolreeve.runtime.shell_tools import with_analysis
 
 PATH = {"path": "a.txt"}
 URL = {"url": "https://e.example/x"}
@@ -58,7 +58,7 @@ EFFECTS: Mapping[str, tuple[Mapping[str, Any], set[str]]] = {
 def test_every_builtin_tool_declares_its_effects(file_tools: FileTools) -> None:
     file_tools.write("a.txt")
     found = {}
-    for each in knowing(TOOLS, root=str(file_tools.root), home="/home/me"):
+    for each in with_analysis(TOOLS, root=str(file_tools.root), home="/home/me"):
         assert each.list_effects is not None, f"{each.name} does not say what it would do"
         args = EFFECTS[each.name][0] if each.name in EFFECTS else {}
         found[each.name] = {f"{effect.kind} {effect.reach}" for effect in bind(each).effects(args, file_tools.files)}
@@ -69,7 +69,7 @@ def test_every_builtin_tool_declares_its_effects(file_tools: FileTools) -> None:
 def effects(
     file_tools: FileTools, tool: str, quality: Mapping[str, tuple[str, ...]] | None = None, /, **args: Any
 ) -> list[Effect]:
-    (bound,) = knowing([each for each in TOOLS if each.name == tool], root="/", home="/", quality=quality or {})
+    (bound,) = with_analysis([each for each in TOOLS if each.name == tool], root="/", home="/", quality=quality or {})
     return list(bind(bound).effects(args, file_tools.files))
 
 

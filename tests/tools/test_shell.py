@@ -12,7 +12,7 @@ from toolreeve.core.danger import DangerLevel
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.events import Event
 from toolreeve.core.tool import bind
-from toolreeve.runtime.shell_tools import knowing
+from toolreeve.runtime.shell_tools import with_analysis
 from toolreeve.tools.shell import SHELL_TOOLS, execute_command, lower_role
 
 
@@ -37,7 +37,7 @@ def test_bash_is_high_and_execute_command_medium() -> None:
     ],
 )
 def test_starting_programs_is_as_dangerous_as_what_they_do(command: str, danger: DangerLevel) -> None:
-    (knows,) = knowing([execute_command], root="/project", home="/home/me")
+    (knows,) = with_analysis([execute_command], root="/project", home="/home/me")
 
     assert bind(knows).danger({"command": command}) is danger
 

@@ -1,1 +1,1 @@
-"""Which agent clients are installed here, and how are the servers in their files taken over?"""
+"""Adopts the MCP servers of other agent clients."""

@@ -1,4 +1,4 @@
-"""Which servers does a client's file name, and in which words of ours? Read only; nothing here changes a file."""
+"""Reads the servers of a client's file into our own terms. Changes nothing."""
 
 import json
 import re
@@ -12,27 +12,27 @@ from toolreeve.config.jsonc import BOM, json_document
 from toolreeve.config.mcp_servers.dialects import plain
 from toolreeve.config.mcp_servers.expansion import Surroundings
 from toolreeve.config.mcp_servers.reader import MAX_SERVERS, Origin, is_ourselves, parse_servers
-from toolreeve.config.readable_files import present
+from toolreeve.config.readable_files import is_readable_file
 from toolreeve.core.documents import Document, parse_toml
 from toolreeve.core.errors import ConfigError
 
 MAX_BYTES = 64 * 1024 * 1024
 _BARE = re.compile(r"\$(?=[A-Za-z_])([A-Za-z0-9_]+)")
-_OUR_OWN_WORD = frozenset({"trusted", "danger", "prefix"})
-"""What only the user's own file says; in a client's file these words mean something else, or nothing."""
+_OWN_KEYS = frozenset({"trusted", "danger", "prefix"})
+"""Keys of the user's own file; in a client's file they mean something else, or nothing."""
 
-_MAY_GO = frozenset({"args", "env", "headers", "deny", "env_pass"})
-"""What says nothing when it is empty; an empty `allow` lets nothing through."""
+_DROPPED_IF_EMPTY = frozenset({"args", "env", "headers", "deny", "env_pass"})
+"""Keys that mean nothing if empty; an empty `allow`, in contrast, allows nothing."""
 
 
 class Unfit(Exception):
-    """Why a server cannot be taken over."""
+    """Why a server cannot be adopted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adoptable:
-    """A server of a client, in our words. `section` and `key` are where it stands in the file, `lost` are words of it
-    that mean nothing here, `unasked` those that would have skipped asking."""
+    """A server of a client, in our terms. `section` and `key` locate it in the file, `lost` are its keys without a
+    meaning here, `unasked` those that would skip approval."""
 
     section: KeyPath
     key: str
@@ -52,7 +52,7 @@ class KeptEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientFile:
-    """A client's file as it is. `ours` are the sections that already have an entry for us."""
+    """A client's file. `ours` are the sections that already have our entry."""
 
     client: KnownClient
     place: ConfigLocation
@@ -64,8 +64,8 @@ class ClientFile:
 
 
 def read_client_file(client: KnownClient, place: ConfigLocation) -> ClientFile | None:
-    """None where there is no such file. Raises ConfigError for one that cannot be read or is malformed."""
-    if not present(place.path, most=MAX_BYTES):
+    """None if there is no such file. Raises ConfigError for one that is unreadable or malformed."""
+    if not is_readable_file(place.path, max_bytes=MAX_BYTES):
         return None
     try:
         content = place.path.read_bytes()
@@ -80,19 +80,19 @@ def read_client_file(client: KnownClient, place: ConfigLocation) -> ClientFile |
 
 
 def parse_client_file(client: KnownClient, place: ConfigLocation, text: str) -> ClientFile:
-    """Raises ConfigError for a text that is malformed."""
-    return _sorted(client, place, text, _parsed(client, place, text))
+    """Raises ConfigError for malformed text."""
+    return _classify(client, place, text, _parse(client, place, text))
 
 
-def _parsed(client: KnownClient, place: ConfigLocation, text: str) -> Document:
+def _parse(client: KnownClient, place: ConfigLocation, text: str) -> Document:
     parse = parse_toml if client.format == "toml" else json_document
     document = parse(text.removeprefix(BOM), str(place.path))
     if not isinstance(document.value, Mapping | None):
-        raise ConfigError("does not hold an object", source=place.path, line=1)
+        raise ConfigError("is not a JSON object", source=place.path, line=1)
     return document
 
 
-def _sorted(client: KnownClient, place: ConfigLocation, text: str, document: Document) -> ClientFile:
+def _classify(client: KnownClient, place: ConfigLocation, text: str, document: Document) -> ClientFile:
     adoptable: list[Adoptable] = []
     kept: list[KeptEntry] = []
     ours: list[KeyPath] = []
@@ -122,10 +122,11 @@ def _sorted(client: KnownClient, place: ConfigLocation, text: str, document: Doc
     )
 
 
-def starts(client: KnownClient, value: Mapping[str, Any], key: str) -> str:
-    """Empty if the client starts a server of this name; else which list of its file is against it."""
+def why_not_started(client: KnownClient, value: Mapping[str, Any], key: str) -> str:
+    """The list of the client's file that keeps it from starting a server; empty if it starts it."""
     for path in client.allowed:
-        if (names := _listed(value, path)) and key.casefold() not in names:
+        names = _listed(value, path)
+        if names and key.casefold() not in names:
             return f"{'.'.join(path)} does not name it"
     for path in client.excluded:
         if key.casefold() in _listed(value, path):
@@ -134,14 +135,15 @@ def starts(client: KnownClient, value: Mapping[str, Any], key: str) -> str:
 
 
 def _listed(value: Mapping[str, Any], path: KeyPath) -> frozenset[str]:
-    """The names in a list, whose case counts for nothing; an empty list is none."""
+    """The names in a list, case-insensitively."""
     found = next((found for _, found in _below(value, path, ())), None)
     return frozenset(str(name).casefold() for name in found) if isinstance(found, list) else frozenset()
 
 
 def _require_started(client: KnownClient, value: Mapping[str, Any], key: str) -> None:
-    """What its user turned off there is not turned on here."""
-    if why := starts(client, value, key):
+    """A server that the user disabled there is not enabled here."""
+    why = why_not_started(client, value, key)
+    if why:
         raise Unfit(f"{client.title} does not start it: {why}")
 
 
@@ -160,17 +162,14 @@ def _below(value: Any, pattern: KeyPath, path: KeyPath) -> Iterator[tuple[KeyPat
 
 
 def _adoptable(client: KnownClient, place: ConfigLocation, section: KeyPath, key: str, raw: Any) -> Adoptable:
-    """Raises Unfit for what could not work here as it does there."""
+    """Raises Unfit for a server that would not work here as it does there."""
     if not isinstance(raw, Mapping):
         raise Unfit("it is not a table")
     if "sandbox" in raw or raw.get("sandboxEnabled"):
-        raise Unfit("it is confined in the client's own way")
-    words = plain(_in_common_words(client, raw), own=False)
-    entry = {
-        name: value
-        for name, value in words.entry.items()
-        if name not in _OUR_OWN_WORD and (value or name not in _MAY_GO)
-    }
+        raise Unfit("it uses the client's own sandbox")
+    words = plain(_with_braces(raw) if client.bare_variables else raw, own=False)
+    dropped = {name for name in _DROPPED_IF_EMPTY if not words.entry.get(name)} | _OWN_KEYS
+    entry = {name: value for name, value in words.entry.items() if name not in dropped}
     if "url" in entry and "type" not in entry and "httpUrl" not in raw and client.url_kind != "http":
         entry["type"] = client.url_kind
     entry = _anchored(entry, _root(place, section))
@@ -179,11 +178,8 @@ def _adoptable(client: KnownClient, place: ConfigLocation, section: KeyPath, key
     return Adoptable(section=section, key=key, entry=entry, lost=words.unknown, unasked=words.auto_approve)
 
 
-def _in_common_words(client: KnownClient, raw: Mapping[str, Any]) -> Mapping[str, Any]:
-    return _with_braces(raw) if client.bare_variables else raw
-
-
 def _with_braces(value: Any) -> Any:
+    """`$NAME` as `${NAME}`."""
     if isinstance(value, str):
         return _BARE.sub(r"${\1}", value)
     if isinstance(value, Mapping):
@@ -192,7 +188,7 @@ def _with_braces(value: Any) -> Any:
 
 
 def _root(place: ConfigLocation, section: KeyPath) -> Path | None:
-    """The folder that a server belongs to, where it belongs to one."""
+    """The folder that a server belongs to, if any."""
     if section[0] == "projects":
         return Path(section[1])
     if not place.shared:
@@ -201,32 +197,39 @@ def _root(place: ConfigLocation, section: KeyPath) -> Path | None:
 
 
 def _anchored(entry: Mapping[str, Any], root: Path | None) -> dict[str, Any]:
-    """The entry as it must be written in another place: paths that started at its folder still do."""
+    """The entry with paths that work from another file: those relative to its folder become absolute."""
     if root is None:
         for key in ("command", "cwd", "env_file"):
             if str(entry.get(key, "")).startswith("."):
                 raise Unfit(f"its {key} is a path relative to wherever the client starts")
         return dict(entry)
-    anchored: dict[str, Any] = _replaced(entry, "${workspaceFolder}", str(root))
+    anchored: dict[str, Any] = _substitute(entry, "${workspaceFolder}", str(root))
     for key in ("command", "cwd", "env_file"):
         value = anchored.get(key)
-        if isinstance(value, str) and (key != "command" or value.startswith(".")) and not value.startswith(("~", "$")):
+        if isinstance(value, str) and _is_relative_path(key, value):
             anchored[key] = str(root / value)
     if "command" in anchored:
         anchored.setdefault("cwd", str(root))
     return anchored
 
 
-def _replaced(value: Any, what: str, by: str) -> Any:
+def _is_relative_path(key: str, value: str) -> bool:
+    """A command is a path only if it starts with a dot; otherwise PATH is searched."""
+    if key == "command" and not value.startswith("."):
+        return False
+    return not value.startswith(("~", "$"))
+
+
+def _substitute(value: Any, old: str, new: str) -> Any:
     if isinstance(value, str):
-        return value.replace(what, by)
+        return value.replace(old, new)
     if isinstance(value, Mapping):
-        return {key: _replaced(inner, what, by) for key, inner in value.items()}
-    return [_replaced(inner, what, by) for inner in value] if isinstance(value, list) else value
+        return {key: _substitute(inner, old, new) for key, inner in value.items()}
+    return [_substitute(inner, old, new) for inner in value] if isinstance(value, list) else value
 
 
 class _Anything(dict[str, str]):
-    """An environment in which everything is set: whether a variable is there shows only when a server is started."""
+    """An environment in which every variable is set: whether one exists matters only when a server starts."""
 
     def get(self, *_: Any) -> Any:
         return "x"
@@ -236,11 +239,11 @@ class _Anything(dict[str, str]):
 
 
 def _require_unicode(values: Any) -> None:
-    """JSON can name half a character, which no file of ours can hold."""
+    """JSON can contain lone surrogates, which no UTF-8 file can."""
     try:
         json.dumps(values, ensure_ascii=False, default=str).encode()
     except UnicodeEncodeError:
-        raise Unfit("it holds text that is not Unicode") from None
+        raise Unfit("it contains text that is not valid Unicode") from None
 
 
 def _require_usable(key: str, entry: Mapping[str, Any]) -> None:

@@ -1,6 +1,6 @@
-"""Which clients do we know, and where do they keep their servers? Facts about other programs, and nothing else.
+"""Known MCP clients: where their configuration files are, and their format.
 
-A file that came with a workspace is not its user's word: such places are marked, and adopted only when asked for.
+A file that came with a workspace was not written by the user: such files are marked, and adopted only on request.
 """
 
 import os
@@ -13,12 +13,12 @@ from toolreeve.config.xdg import home
 
 KeyPath = tuple[str, ...]
 EACH = "*"
-"""Stands for every key at its place in a section's path."""
+"""Matches every key at its position in a section's path."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigLocation:
-    """A file that a client reads. `shared`: it lies in the workspace, whose authors may be others."""
+    """A file that a client reads. `shared`: it is in the workspace, which others may have written."""
 
     path: Path
     shared: bool = False
@@ -29,10 +29,10 @@ Paths = Callable[[Path, Path, str], tuple[ConfigLocation, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownClient:
-    """`sections` are where in its files servers stand, the first being where ours goes. `url_kind` is what a bare
-    `url` means to it, `bare_variables` whether `$NAME` is a variable, `entry` what it wants beside command and args.
-    `has_folder` is off where it starts its servers in `/`, having no folder of its own to work in. `allowed` and
-    `excluded` are where its files list the only servers that it starts, and those that it does not."""
+    """`sections` are the paths of its servers within its files; ours goes into the first. `url_kind` is what a plain
+    `url` means, `bare_variables` whether `$NAME` is a variable, `entry` what an entry needs besides command and args.
+    `has_folder` is False if it starts its servers in `/`. `allowed` and `excluded` are the paths of the lists of the
+    only servers it starts, and of those it does not."""
 
     name: str
     title: str
@@ -119,11 +119,11 @@ CLIENTS: Mapping[str, KnownClient] = {
 }
 
 
-def places_of(
+def locate_files(
     clients: Mapping[str, KnownClient], environ: Mapping[str, str], workspace: Path, platform: str
 ) -> Iterator[tuple[KnownClient, ConfigLocation]]:
-    """Every file once, whichever links lead to it. One that is its user's own is that and nothing else, also where the
-    workspace is the home or links to it."""
+    """Every file once, whichever links lead to it. A file of the user never counts as shared, even if the workspace is
+    the home or links to it."""
     found = [(client, place) for client in clients.values() for place in client.places(environ, workspace, platform)]
     own = {_target(place.path) for _, place in found if not place.shared}
     seen: set[str] = set()
@@ -135,5 +135,5 @@ def places_of(
 
 
 def _target(path: Path) -> str:
-    """Where links lead, and no error where they lead round in a circle: whoever reads the file tells that."""
+    """The link target; a link loop is no error here, but when the file is read."""
     return os.path.realpath(path)

@@ -1,6 +1,6 @@
-"""How does a comment of a client's file read in ours? As lines of TOML comment that say the same.
+"""Converts the comments of a client's file into TOML comments.
 
-A comment is somebody else's text: whatever it holds, it stays a comment, and shows what it holds.
+A comment is untrusted text: whatever it contains, it stays a comment, and hidden characters are made visible.
 """
 
 import re
@@ -8,25 +8,26 @@ from collections.abc import Iterator, Sequence
 
 _BLANKS = " \t\r"
 _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-"""What TOML allows in no comment, and what would show a line as another than it is."""
+"""Characters that TOML forbids in comments, and those that would disguise a line."""
 
 
 def toml_lines(comments: Sequence[str]) -> tuple[str, ...]:
-    """The lines that say what these comments say, which may be written as in JSON or in TOML."""
+    """The TOML lines of these comments, which may be JSON or TOML comments."""
     return tuple(line for comment in comments for line in _lines(comment))
 
 
 def _lines(comment: str) -> Iterator[str]:
     if comment.startswith("#"):
-        yield _seen(comment)
+        yield _visible(comment)
         return
     inner = comment[2:-2] if comment.startswith("/*") else comment[2:]
     lines = [line.strip(_BLANKS) for line in inner.split("\n")]
-    lines = lines if len(lines) > 1 else [inner.removeprefix(" ").rstrip(_BLANKS)]
-    said = [index for index, line in enumerate(lines) if line]
-    for line in lines[said[0] : said[-1] + 1] if said else [""]:
-        yield f"# {_seen(line)}" if line else "#"
+    if len(lines) == 1:
+        lines = [inner.removeprefix(" ").rstrip(_BLANKS)]
+    filled = [index for index, line in enumerate(lines) if line]
+    for line in lines[filled[0] : filled[-1] + 1] if filled else [""]:
+        yield f"# {_visible(line)}" if line else "#"
 
 
-def _seen(text: str) -> str:
+def _visible(text: str) -> str:
     return _HIDDEN.sub(lambda found: f"‹U+{ord(found[0]):04X}›", text)

@@ -1,7 +1,7 @@
-"""Where in a JSON object's text is each of its parts, and which comments belong to it? Read only.
+"""Locates the members of a JSON object and their comments.
 
-A comment belongs to the part that it stands directly above, whose line it ends or inside which it stands. One that a
-blank line sets apart, or that ends the line of the opening bracket, belongs to no part.
+A comment belongs to the member directly below it, the one whose line it ends, or the one it is inside of. A comment
+that a blank line sets apart, or that ends the line of the opening bracket, belongs to none.
 """
 
 import re
@@ -21,8 +21,8 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectPart:
-    """A key with its value and what belongs to it. `lead` is where the comments directly above begin, the key itself if
-    there are none; `tail` are those that end its line, `comma` is where the one behind it stands."""
+    """A member with its comments. `lead` is the start of the comments directly above, or of the key; `tail` are the
+    comments that end its line; `comma` is the position of the comma after it."""
 
     member: Member
     lead: int
@@ -51,17 +51,18 @@ def comments(text: str, start: int, end: int) -> tuple[Span, ...]:
 
 
 def _words(text: str, start: int, end: int) -> Iterator[Span]:
-    """The strings, comments and commas; a comment goes to the end of its line and no further."""
+    """Strings, comments and commas; a line comment ends before its line end."""
     for found in _WORD.finditer(text, start, end):
         is_line = found[0].startswith("//") and found[0].endswith("\r")
         yield Span(found.start(), found.end() - is_line)
 
 
 class _Gap:
-    """What stands between two parts, or a part and a bracket: blanks, comments and at most one comma."""
+    """The text between two members, or a member and a bracket: blanks, comments and at most one comma."""
 
     def __init__(self, text: str, start: int, end: int) -> None:
-        self._text, self._end = text, end
+        self._text = text
+        self._end = end
         words = list(_words(text, start, end))
         self.comma = next((word.start for word in words if text[word.start] == ","), None)
         self._comments = [word for word in words if text[word.start] == "/"]
@@ -71,15 +72,15 @@ class _Gap:
         self._first_line = [word for word in self._comments if not self._ends_line or word.start < line_end]
 
     def tail(self, *, is_last: bool) -> tuple[Span, ...]:
-        """The comments that end the line of the part before. On a line with the next part, what stands behind the comma
-        is about that one."""
+        """The comments that end the line of the member before. On a line with the next member, a comment after the
+        comma belongs to that one."""
         if self._ends_line or is_last:
             return tuple(self._first_line)
         return tuple(word for word in self._first_line if word.start < self._behind)
 
     @property
     def lead(self) -> int:
-        """Where the comments directly above the part behind begin."""
+        """The start of the comments directly above the next member."""
         lead = self._end
         taken = set(self._first_line) if self._ends_line else set()
         for word in reversed(self._comments):

@@ -1,6 +1,6 @@
-"""What would adopting change? A list of files as they are and as they would be; nothing is written here.
+"""Plans an adoption: each file before and after. Writes nothing.
 
-A file is changed only if every other thing it says stays the same, which is checked on the new text itself.
+A file is changed only if everything else in it stays the same, which is verified on the new text itself.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,10 +12,10 @@ from typing import Any
 from toolreeve.adopt.client_files import Adoptable, ClientFile, read_client_file
 from toolreeve.adopt.clients import ConfigLocation, KnownClient
 from toolreeve.adopt.replace_file import require_writable
-from toolreeve.adopt.server_entries import Left, take_servers
-from toolreeve.adopt.server_names import Names, ServerNames
+from toolreeve.adopt.reversal import BlocksAdded, Reversal
+from toolreeve.adopt.server_entries import Remainder, take_servers
+from toolreeve.adopt.server_names import AssignedName, ServerNames
 from toolreeve.adopt.toml_edit import with_tables
-from toolreeve.adopt.undo_facts import Added, Reversal
 from toolreeve.config.mcp_servers.dialects import plain as in_our_words
 from toolreeve.config.mcp_servers.names import server_name
 from toolreeve.config.mcp_servers.reader import entries, sections
@@ -28,8 +28,8 @@ SECTION = "mcp_servers"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileChange:
-    """One file, before and after; `before` is None where there was none. `reversal` takes it back out of a file that
-    somebody changed since."""
+    """One file, before and after; `before` is None for a new file. `reversal` undoes the change in a file that was
+    edited since."""
 
     path: Path
     before: str | None = field(repr=False)
@@ -39,12 +39,12 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """What becomes of one client's file, for a person. `lost` tells by server what did not come along, `kept` why one
-    stays where it is. `workspace` is the folder that a client without one is given to work in."""
+    """The result for one client's file, to be shown. `lost` tells by server what is not carried over, `kept` why one
+    stays. `workspace` is the folder assigned to a client that has none."""
 
     client: str
     path: Path
-    adopted: tuple[tuple[str, ServerNames], ...] = ()
+    adopted: tuple[tuple[str, AssignedName], ...] = ()
     lost: tuple[tuple[str, str], ...] = ()
     kept: tuple[tuple[str, str], ...] = ()
     workspace: Path | None = None
@@ -53,8 +53,8 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdoptionPlan:
-    """`added` are the servers that are new to the user's file, `servers` all that we took over of the user's own files:
-    those of a workspace may not be started before somebody trusts it. `secrets` are what must not be shown of them."""
+    """`added` are the servers that are new in the user's file, `servers` all adopted from the user's own files: those
+    of a workspace must not be started before it is trusted. `secrets` must not be shown."""
 
     rows: tuple[Row, ...]
     changes: tuple[FileChange, ...]
@@ -72,73 +72,88 @@ def new_plan(
     shared: bool,
     workspace: Path | None = None,
 ) -> AdoptionPlan:
-    """`own` is the user's toolreeve.toml, `command` starts us; `shared` takes the workspace's own files as well.
-    `workspace` is for clients that start us nowhere in particular; None where the user's file says it for all."""
+    """`own` is the user's toolreeve.toml, `command` starts us; `shared` includes the workspace's files. `workspace` is
+    for clients without a folder; None if the user's file sets one for all."""
     drafts = [_draft(client, place, command, workspace, shared=shared) for client, place in places]
-    names = Names(_known(own))
+    names = ServerNames(_known(own))
     comments: dict[str, list[Sequence[str]]] = {}
     rows: list[Row] = []
     changes: list[FileChange] = []
     personal: list[str] = []
+    secrets: set[str] = set()
     for draft in drafts:
         if isinstance(draft, Row):
             rows.append(draft)
         elif draft is not None:
-            rows.append(_row(draft, names, comments))
+            row = _row(draft, names, comments)
+            rows.append(row)
             changes.append(draft.change)
-            personal += [] if draft.found.place.shared else [settled.name for _, settled in rows[-1].adopted]
-    if own_change := _own_change(own, own_text, names, comments):
+            secrets |= _secrets(draft.found)
+            if not draft.found.place.shared:
+                personal += [assigned.name for _, assigned in row.adopted]
+    own_change = _own_change(own, own_text, names, comments)
+    if own_change is not None:
         changes.insert(0, own_change)
-    taken = {name: names.entries[name] for name in personal}
-    secrets = frozenset(secret for draft in drafts if isinstance(draft, _Draft) for secret in _secrets(draft.found))
-    return AdoptionPlan(rows=tuple(rows), changes=tuple(changes), added=names.added, servers=taken, secrets=secrets)
+    return AdoptionPlan(
+        rows=tuple(rows),
+        changes=tuple(changes),
+        added=names.added,
+        servers={name: names.entries[name] for name in personal},
+        secrets=frozenset(secrets),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Draft:
-    """A client's file that servers can be taken out of, and the text without them."""
+class _ClientDraft:
+    """A client's file with adoptable servers, and its text without them."""
 
     found: ClientFile
-    left: Left
+    remainder: Remainder
     workspace: Path | None
 
     @property
     def change(self) -> FileChange:
-        path, before = self.found.place.path, self.found.text
-        return FileChange(path=path, before=before, after=self.left.text, reversal=self.left.reversal)
+        return FileChange(
+            path=self.found.place.path,
+            before=self.found.text,
+            after=self.remainder.text,
+            reversal=self.remainder.reversal,
+        )
 
 
 def _draft(
     client: KnownClient, place: ConfigLocation, command: Sequence[str], workspace: Path | None, *, shared: bool
-) -> Row | _Draft | None:
-    """None where there is no file, a row where it stays as it is. That a file can be changed is known before any of its
-    servers is given a name: what cannot leave there does not come here."""
+) -> Row | _ClientDraft | None:
+    """None if there is no file, a row if it stays unchanged. Whether a file can be changed is known before any of its
+    servers gets a name: a server that cannot be removed there is not added here."""
     try:
         found = read_client_file(client, place)
         if found is None:
             return None
         if not found.adoptable or (place.shared and not shared):
-            return _row_left(found)
+            return _unchanged_row(found)
         require_writable(place.path)
-        given = None if client.has_folder or found.ours else workspace
-        return _Draft(found=found, left=take_servers(found, [*command, *_in(given)]), workspace=given)
+        if client.has_folder or found.ours:
+            return _ClientDraft(found=found, remainder=take_servers(found, command), workspace=None)
+        if workspace is not None:
+            command = [*command, "--workspace", str(workspace)]
+        return _ClientDraft(found=found, remainder=take_servers(found, command), workspace=workspace)
     except ConfigError as problem:
-        return Row(client=client.title, path=place.path, problem=_told(problem))
+        return Row(client=client.title, path=place.path, problem=_describe(problem))
 
 
-def _secrets(found: ClientFile) -> Iterator[str]:
-    for each in found.adoptable:
-        yield from find_entry_secrets(each.entry)
+def _secrets(found: ClientFile) -> set[str]:
+    return {secret for each in found.adoptable for secret in find_entry_secrets(each.entry)}
 
 
 def _own_change(
-    own: Document, text: str | None, names: Names, comments: Mapping[str, Sequence[Sequence[str]]]
+    own: Document, text: str | None, names: ServerNames, comments: Mapping[str, Sequence[Sequence[str]]]
 ) -> FileChange | None:
     extended = with_tables(text or "", SECTION, names.added, comments)
     if not extended.blocks:
         return None
-    added = Added(blocks=extended.blocks)
-    return FileChange(path=Path(own.source), before=text, after=extended.text, reversal=added)
+    reversal = BlocksAdded(blocks=extended.blocks)
+    return FileChange(path=Path(own.source), before=text, after=extended.text, reversal=reversal)
 
 
 def _known(own: Document) -> dict[str, Mapping[str, Any]]:
@@ -151,29 +166,27 @@ def _known(own: Document) -> dict[str, Mapping[str, Any]]:
     return known
 
 
-def _told(problem: ConfigError) -> str:
+def _describe(problem: ConfigError) -> str:
     line = "" if problem.line is None else f"line {problem.line}: "
     what = f"{problem.key} {problem.problem}".strip()
     return f"{line}{what}" + (f"; {problem.fix}" if problem.fix else "")
 
 
-def _in(workspace: Path | None) -> tuple[str, ...]:
-    return () if workspace is None else ("--workspace", str(workspace))
-
-
-def _row_left(found: ClientFile) -> Row:
+def _unchanged_row(found: ClientFile) -> Row:
     others = tuple((each.key, "it came with the workspace; --project adopts it") for each in found.adoptable)
     return Row(client=found.client.title, path=found.place.path, kept=(*others, *_kept(found)))
 
 
-def _row(draft: _Draft, names: Names, comments: dict[str, list[Sequence[str]]]) -> Row:
-    """What becomes of a file whose servers are given their names here, and whose comments go with them."""
-    found, adopted = draft.found, []
+def _row(draft: _ClientDraft, names: ServerNames, comments: dict[str, list[Sequence[str]]]) -> Row:
+    """Names the servers of a file and collects their comments."""
+    found = draft.found
+    adopted = []
     for each in found.adoptable:
-        settled = names.settle(each.key, each.entry, found.client.name)
-        adopted.append((each.key, settled))
-        if said := draft.left.comments.get((each.section, each.key)):
-            comments.setdefault(settled.name, []).append(said)
+        assigned = names.assign(each.key, each.entry, found.client.name)
+        adopted.append((each.key, assigned))
+        lines = draft.remainder.comments.get((each.section, each.key))
+        if lines:
+            comments.setdefault(assigned.name, []).append(lines)
     return Row(
         client=found.client.title,
         path=found.place.path,
@@ -191,8 +204,8 @@ def _kept(found: ClientFile) -> tuple[tuple[str, str], ...]:
 def _lost(adopted: Sequence[Adoptable]) -> Iterator[tuple[str, str]]:
     for each in adopted:
         if each.section[0] == "projects":
-            yield each.key, f"it was for {each.section[1]} alone, and is for every folder here"
+            yield each.key, f"it was configured for {each.section[1]} only, and is now available in every folder"
         if each.lost:
-            yield each.key, f"{', '.join(each.lost)} means nothing here and did not come along"
+            yield each.key, f"{', '.join(each.lost)} has no meaning here and is not carried over"
         for word in each.unasked:
-            yield each.key, f"{word} allows nothing here: only the policy does"
+            yield each.key, f"{word} has no effect here: the policy decides what needs approval"

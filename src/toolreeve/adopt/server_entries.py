@@ -1,20 +1,20 @@
-"""How do servers leave a client's file, and how do they come back? One entry of ours stands there in between.
+"""Replaces the servers in a client's file by our entry, and restores them.
 
-A text is handed out only if it says exactly what was meant, which is checked on the text itself: what was taken or put
-back, our entry, and everything else as it was.
+A text is returned only if it says exactly what is intended, which is verified on the text itself: what was removed or
+restored, our entry, and everything else unchanged.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from toolreeve.adopt.client_files import Adoptable, ClientFile, starts
+from toolreeve.adopt.client_files import Adoptable, ClientFile, why_not_started
 from toolreeve.adopt.clients import KeyPath
 from toolreeve.adopt.comments import toml_lines
-from toolreeve.adopt.json_edit import Swap, swapped, written_parts
-from toolreeve.adopt.json_layout import Fresh
+from toolreeve.adopt.json_edit import Swap, apply_swaps, member_texts
+from toolreeve.adopt.json_style import NewMember
+from toolreeve.adopt.reversal import ServersTaken
 from toolreeve.adopt.toml_edit import with_tables_back, without_tables
-from toolreeve.adopt.undo_facts import Taken
 from toolreeve.config.jsonc import BOM, json_document, parse_jsonc, plain
 from toolreeve.config.mcp_servers.reader import is_ourselves
 from toolreeve.core.documents import parse_toml
@@ -25,148 +25,165 @@ Comments = Mapping[tuple[KeyPath, str], tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Left:
-    """A client's file without its servers. `comments` are those that belonged to them, as lines of TOML."""
+class Remainder:
+    """A client's file without its servers. `comments` are those of the servers, as TOML lines."""
 
     text: str
     comments: Comments
-    reversal: Taken
+    reversal: ServersTaken
 
 
-def take_servers(found: ClientFile, command: Sequence[str]) -> Left:
-    """One entry of ours in the text, and none of the servers that can be taken over. Raises ConfigError where it cannot
-    be changed so that everything else stays."""
-    gone = _gone(found.adoptable)
+def take_servers(found: ClientFile, command: Sequence[str]) -> Remainder:
+    """The text with our entry and without the adoptable servers. Raises ConfigError if that is not possible with
+    everything else unchanged."""
+    removed = _keys_by_section(found.adoptable)
     home = found.client.sections[0]
     entry = None if home in found.ours else _entry(found, home, command)
     if entry is not None and any(kept.section == home and kept.key == OURS for kept in found.kept):
-        raise ConfigError(f"has another server called {OURS!r} that cannot be taken over", source=found.place.path)
-    if why := starts(found.client, found.value, OURS):
+        raise ConfigError(f"has another server named {OURS!r} that cannot be adopted", source=found.place.path)
+    why = why_not_started(found.client, found.value, OURS)
+    if why:
         raise ConfigError(
-            f"would not start {OURS!r}: {why}", source=found.place.path, fix="change that and run it again"
+            f"would not start {OURS!r}: {why}", source=found.place.path, fix="change that and run this again"
         )
-    reversal = Taken(format=found.client.format, servers=tuple(gone.items()), entry=None if entry is None else home)
+    reversal = ServersTaken(
+        format=found.client.format,
+        servers=tuple(removed.items()),
+        entry=None if entry is None else home,
+    )
     try:
-        text, comments = _without(found, gone, home, entry)
+        text, comments = _replace_servers(found, removed, home, entry)
     except ConfigError as problem:
         raise ConfigError(problem.problem, source=found.place.path, fix=problem.fix) from None
-    told = {where: toml_lines(texts) for where, texts in comments.items() if texts}
-    return Left(text=text, comments=told, reversal=reversal)
+    lines = {where: toml_lines(texts) for where, texts in comments.items() if texts}
+    return Remainder(text=text, comments=lines, reversal=reversal)
 
 
-def _gone(adoptable: Sequence[Adoptable]) -> dict[KeyPath, tuple[str, ...]]:
-    gone: dict[KeyPath, tuple[str, ...]] = {}
+def _keys_by_section(adoptable: Sequence[Adoptable]) -> dict[KeyPath, tuple[str, ...]]:
+    keys: dict[KeyPath, tuple[str, ...]] = {}
     for each in adoptable:
-        gone[each.section] = (*gone.get(each.section, ()), each.key)
-    return gone
+        keys[each.section] = (*keys.get(each.section, ()), each.key)
+    return keys
 
 
 def _entry(found: ClientFile, section: KeyPath, command: Sequence[str]) -> dict[str, Any]:
     entry = {**found.client.entry, "command": command[0], "args": list(command[1:])}
     siblings = _at(found.value, section)
-    named = any("source" in each for each in siblings.values() if isinstance(each, Mapping))
-    return {key: value for key, value in entry.items() if key != "source" or named}
+    siblings_have_source = any("source" in each for each in siblings.values() if isinstance(each, Mapping))
+    if not siblings_have_source:
+        entry.pop("source", None)
+    return entry
 
 
-def _without(
-    found: ClientFile, gone: Mapping[KeyPath, tuple[str, ...]], home: KeyPath, entry: Mapping[str, Any] | None
+def _replace_servers(
+    found: ClientFile, removed: Mapping[KeyPath, tuple[str, ...]], home: KeyPath, entry: Mapping[str, Any] | None
 ) -> tuple[str, Comments]:
     if found.client.format == "toml":
-        text, told = without_tables(found.text, home[0], gone.get(home, ()), entry)
-        return text, {(home, name): texts for name, texts in told.items()}
-    new = () if entry is None else (Fresh(key=OURS, value=entry),)
+        text, removed_comments = without_tables(found.text, home[0], removed.get(home, ()), entry)
+        return text, {(home, name): texts for name, texts in removed_comments.items()}
+    new = () if entry is None else (NewMember(key=OURS, value=entry),)
     swaps = [
-        Swap(section=section, out=gone.get(section, ()), new=new if section == home else ())
-        for section in {home: None, **gone}
+        Swap(section=section, removed=removed.get(section, ()), new=new if section == home else ())
+        for section in {home: None, **removed}
     ]
-    changed, comments = swapped(found.text, swaps)
-    wanted: Mapping[str, Any] = found.value
+    changed, comments = apply_swaps(found.text, swaps)
+    expected: Mapping[str, Any] = found.value
     for swap in swaps:
-        left = {key: value for key, value in _at(found.value, swap.section).items() if key not in swap.out}
-        wanted = _put(wanted, swap.section, {**left, **{each.key: dict(each.value) for each in new if swap.new}})
-    _require(changed, wanted)
+        inner = {key: value for key, value in _at(found.value, swap.section).items() if key not in swap.removed}
+        if swap.new and entry is not None:
+            inner[OURS] = entry
+        expected = _put(expected, swap.section, inner)
+    _require(changed, expected)
     return changed, comments
 
 
-def put_servers_back(now: str, before: str, taken: Taken) -> tuple[str, list[str]]:
-    """The text as it is now with the servers as they were before and without our entry; and the keys that somebody
-    has given to others since, which stay as they are. Raises ConfigError where that cannot be done."""
-    was, value = _value(before, taken), _value(now, taken)
-    returns = [_return(was, value, taken, section, keys) for section, keys in _sections(taken).items()]
-    changed = (_tables_back if taken.format == "toml" else _parts_back)(now, before, value, returns)
-    return changed, [key for each in returns for key in each.theirs]
+def restore_servers(now: str, before: str, taken: ServersTaken) -> tuple[str, list[str]]:
+    """The current text with the former servers and without our entry; and the keys that were reassigned since, which
+    stay as they are. Raises ConfigError if that is not possible."""
+    old = _parse(before, taken)
+    value = _parse(now, taken)
+    restores = [_restore(old, value, taken, section, keys) for section, keys in _sections(taken).items()]
+    if taken.format == "toml":
+        changed = _restore_tables(now, before, restores)
+    else:
+        changed = _restore_members(now, before, value, restores)
+    return changed, [key for each in restores for key in each.reassigned]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Return:
-    """What happens in one section: `back` comes, ours goes if it is there, and `theirs` stays."""
+class _Restore:
+    """The change of one section: `back` is inserted, our entry is removed if present, and `reassigned` stays."""
 
     section: KeyPath
     back: Mapping[str, Any]
-    theirs: tuple[str, ...]
-    left: Mapping[str, Any]
+    reassigned: tuple[str, ...]
+    others: Mapping[str, Any]
     has_ours: bool
 
 
-def _return(
-    was: Mapping[str, Any], value: Mapping[str, Any], taken: Taken, section: KeyPath, keys: Sequence[str]
-) -> _Return:
-    old, there = _at(was, section), _at(value, section)
-    entry = there.get(OURS)
+def _restore(
+    old: Mapping[str, Any], value: Mapping[str, Any], taken: ServersTaken, section: KeyPath, keys: Sequence[str]
+) -> _Restore:
+    former = _at(old, section)
+    others = dict(_at(value, section))
+    entry = others.get(OURS)
     has_ours = section == taken.entry and isinstance(entry, Mapping) and is_ourselves(entry)
-    left = {key: each for key, each in there.items() if not (has_ours and key == OURS)}
-    back = {key: old[key] for key in keys if key in old and key not in left}
-    theirs = tuple(key for key in keys if key in left and left[key] != old.get(key))
-    return _Return(section=section, back=back, theirs=theirs, left=left, has_ours=has_ours)
+    if has_ours:
+        del others[OURS]
+    back = {key: former[key] for key in keys if key in former and key not in others}
+    reassigned = tuple(key for key in keys if key in others and others[key] != former.get(key))
+    return _Restore(section=section, back=back, reassigned=reassigned, others=others, has_ours=has_ours)
 
 
-def _tables_back(now: str, before: str, _value: Mapping[str, Any], returns: Sequence[_Return]) -> str:
-    for each in returns:
+def _restore_tables(now: str, before: str, restores: Sequence[_Restore]) -> str:
+    for each in restores:
         now = with_tables_back(now, before, each.section[0], list(each.back), gone=OURS if each.has_ours else None)
     return now
 
 
-def _parts_back(now: str, before: str, value: Mapping[str, Any], returns: Sequence[_Return]) -> str:
+def _restore_members(now: str, before: str, value: Mapping[str, Any], restores: Sequence[_Restore]) -> str:
     root = parse_jsonc(before, "")
-    changing = [each for each in returns if each.back or each.has_ours]
+    changing = [each for each in restores if each.back or each.has_ours]
     swaps = [
         Swap(
             section=each.section,
-            out=(OURS,) if each.has_ours else (),
-            new=tuple(written_parts(before, root, each.section, list(each.back))),
-            comments_stay=True,
+            removed=(OURS,) if each.has_ours else (),
+            new=tuple(member_texts(before, root, each.section, list(each.back))),
+            keep_comments=True,
         )
         for each in changing
     ]
-    changed, _ = swapped(now, swaps)
+    changed, _ = apply_swaps(now, swaps)
     for each in changing:
-        value = _put(value, each.section, {**each.left, **each.back})
+        value = _put(value, each.section, {**each.others, **each.back})
     _require(changed, value)
     return changed
 
 
-def _value(text: str, taken: Taken) -> Mapping[str, Any]:
-    document = (parse_toml if taken.format == "toml" else json_document)(text.removeprefix(BOM), "")
+def _parse(text: str, taken: ServersTaken) -> Mapping[str, Any]:
+    parse = parse_toml if taken.format == "toml" else json_document
+    document = parse(text.removeprefix(BOM), "")
     value = document.value or {}
     if not isinstance(value, Mapping):
-        raise ConfigError("does not hold an object", source="", line=1)
+        raise ConfigError("is not a JSON object", source="", line=1)
     for section in _sections(taken):
         if not isinstance(_at(value, section), Mapping):
             raise document.error("is not a table of servers", path=section)
     return value
 
 
-def _sections(taken: Taken) -> dict[KeyPath, tuple[str, ...]]:
-    """The keys that were taken, by section; ours may stand in one that none was taken from."""
-    return {**({} if taken.entry is None else {taken.entry: ()}), **dict(taken.servers)}
+def _sections(taken: ServersTaken) -> dict[KeyPath, tuple[str, ...]]:
+    """The removed keys by section; ours may be in a section that none was removed from."""
+    sections: dict[KeyPath, tuple[str, ...]] = {} if taken.entry is None else {taken.entry: ()}
+    return sections | dict(taken.servers)
 
 
-def _require(changed: str, wanted: Mapping[str, Any]) -> None:
+def _require(changed: str, expected: Mapping[str, Any]) -> None:
     try:
-        fits = plain(parse_jsonc(changed, "")) == wanted
+        is_expected = plain(parse_jsonc(changed, "")) == expected
     except ConfigError:
-        fits = False
-    if not fits:
+        is_expected = False
+    if not is_expected:
         raise ConfigError("is written in a way that cannot be changed safely", source="")
 
 

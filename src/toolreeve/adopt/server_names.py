@@ -1,6 +1,7 @@
-"""Under which names do the servers of several clients stand side by side? Pure: the same servers give the same names.
+"""Assigns unique names to the adopted servers of several clients.
 
-What the user already has keeps its name. A server that is there already, whatever it is called, is not added again.
+Pure: the same servers get the same names. Existing servers keep their names. A server that is already configured, under
+whatever name, is not added again.
 """
 
 import itertools
@@ -12,43 +13,43 @@ from toolreeve.config.mcp_servers.names import MAX_LENGTH, server_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServerNames:
-    """Where one server of a client went. `new` is False where the same server was there already."""
+class AssignedName:
+    """The name of an adopted server. `new` is False if the same server was already configured."""
 
     name: str
     new: bool
 
 
 @dataclass(slots=True)
-class Names:
+class ServerNames:
     """The servers by name, growing as clients are added."""
 
     entries: dict[str, Mapping[str, Any]]
     added: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def settle(self, given: str, entry: Mapping[str, Any], client: str) -> ServerNames:
+    def assign(self, given: str, entry: Mapping[str, Any], client: str) -> AssignedName:
         wanted = server_name(given)
         for name in (wanted, *self.entries):
-            if name in self.entries and _same(self.entries[name], entry):
-                return ServerNames(name=name, new=False)
+            if name in self.entries and _identity(self.entries[name]) == _identity(entry):
+                return AssignedName(name=name, new=False)
         name = self._free(wanted, client)
-        self.entries[name] = self.added[name] = entry
-        return ServerNames(name=name, new=True)
+        self.entries[name] = entry
+        self.added[name] = entry
+        return AssignedName(name=name, new=True)
 
     def _free(self, wanted: str, client: str) -> str:
-        """The name, or with the client's behind it, or with a number behind that."""
+        """`wanted`, else `wanted-client`, else `wanted-client-2` and so on."""
+        if wanted not in self.entries:
+            return wanted
         room = MAX_LENGTH - len(client) - len("--9999")
-        others = (
-            f"{wanted[:room].rstrip('._-')}-{client}" + (f"-{count}" if count > 1 else "")
-            for count in itertools.count(1)
-        )
-        return next(name for name in itertools.chain([wanted], others) if name not in self.entries)
+        longer = f"{wanted[:room].rstrip('._-')}-{client}"
+        numbered = (f"{longer}-{number}" for number in itertools.count(2))
+        return next(name for name in itertools.chain([longer], numbered) if name not in self.entries)
 
 
-def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two entries lead to the same server; that one is turned off, or says how it is reached, makes it no
-    other."""
-    ignored = {"enabled", "timeout", "connect_timeout", "type", "transport"}
-    kept = ({key: value for key, value in entry.items() if key not in ignored and value} for entry in (one, other))
-    first, second = kept
-    return first == second
+_NOT_IDENTITY = frozenset({"enabled", "timeout", "connect_timeout", "type", "transport"})
+
+
+def _identity(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """What makes two entries the same server: not whether it is enabled, nor its timeouts and transport."""
+    return {key: value for key, value in entry.items() if value and key not in _NOT_IDENTITY}

@@ -1,7 +1,7 @@
-"""What does a TOML file say, statement by statement, and which statements and comments belong to one of its tables?
+"""Splits TOML text into statements, and assigns comments to tables.
 
-Read only. A comment belongs to a table that it stands directly above, directly below or inside; one that touches what
-comes next belongs to that, and one between blank lines to nobody.
+A comment belongs to the table that it is directly above, directly below or inside of; one that touches the next
+statement belongs to that, and one between blank lines to none.
 """
 
 import itertools
@@ -25,13 +25,13 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 ITEM = "[]"
-"""Stands for whichever item of a list of tables, in the paths of what it holds."""
+"""Any item of an array of tables, in the paths of its contents."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """One line with its end, or several where a value spans them. `path` leads to what it says from the top of the
-    file; blank lines and lines of comment have none."""
+    """One line with its end, or several if a value spans them. `path` is the full path of its table or key; blank and
+    comment lines have none."""
 
     text: str
     kind: Literal["blank", "comment", "table", "pair"]
@@ -39,12 +39,12 @@ class Statement:
     comments: tuple[str, ...] = ()
 
     @property
-    def says_something(self) -> bool:
+    def has_content(self) -> bool:
         return self.kind in ("table", "pair")
 
 
 def statements(text: str) -> Iterator[Statement]:
-    """The text must be valid TOML. Put together again, the statements are the text, but for its byte order mark."""
+    """The text must be valid TOML. Joined, the statements are the text without its byte order mark."""
     at = len(text) - len(text.removeprefix(BOM))
     table: Path = ()
     while at < len(text):
@@ -56,7 +56,7 @@ def statements(text: str) -> Iterator[Statement]:
 
 
 def _end(text: str, at: int) -> tuple[int, tuple[str, ...]]:
-    """Where the statement ends that begins here, and its comments."""
+    """The end of the statement that begins here, and its comments."""
     depth = 0
     comments: list[str] = []
     for found in _TOKEN.finditer(text, at):
@@ -89,9 +89,9 @@ def _key(part: str) -> str:
 
 
 def owners(found: Sequence[Statement], section: str, names: Sequence[str]) -> list[str | None]:
-    """For each statement the table of the section that it belongs to, if it is one of these."""
+    """For each statement, which of these tables of the section it belongs to, if any."""
     owned: list[str | None] = [_owner(each, section, names) for each in found]
-    ends = [-1, *(index for index, each in enumerate(found) if each.says_something), len(found)]
+    ends = [-1, *(index for index, each in enumerate(found) if each.has_content), len(found)]
     for before, behind in itertools.pairwise(ends):
         first = owned[before] if before >= 0 else None
         last = owned[behind] if behind < len(found) else None
@@ -101,7 +101,7 @@ def owners(found: Sequence[Statement], section: str, names: Sequence[str]) -> li
         else:
             above = _touching(found, between) if first is not None else []
             below = _touching(found, between[::-1])
-            # Where a comment touches both, it is about what follows.
+            # A comment that touches both belongs to what follows.
             above = [] if below and set(above) & set(below) and behind < len(found) else above
             below = below if last is not None else []
         for index in above:
@@ -112,10 +112,10 @@ def owners(found: Sequence[Statement], section: str, names: Sequence[str]) -> li
 
 
 def _owner(each: Statement, section: str, names: Sequence[str]) -> str | None:
-    is_ours = each.says_something and len(each.path) > 1 and each.path[0] == section and each.path[1] in names
+    is_ours = each.has_content and len(each.path) > 1 and each.path[0] == section and each.path[1] in names
     return each.path[1] if is_ours else None
 
 
 def _touching(found: Sequence[Statement], indices: Sequence[int]) -> list[int]:
-    """The comments that follow one another from here on, up to the first blank line."""
+    """The consecutive comments from here on, up to the first blank line."""
     return list(itertools.takewhile(lambda index: found[index].kind == "comment", indices))

@@ -1,1 +1,1 @@
-"""The command line: one module a group of commands, imported when it is asked for."""
+"""The command line: one module per command, imported on use."""

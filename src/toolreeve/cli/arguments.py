@@ -1,8 +1,7 @@
-"""Which arguments do words on the command line stand for? The tool's schema says how each is read.
+"""Parses tool arguments from the command line, by the tool's schema.
 
-`key=text` is read by the type that the schema gives the key: a string stays exactly as it is typed. `key:=json` is
-JSON whatever the schema says, `key=@file` is a file's text (`@-` is standard input), and a key of an array may be
-repeated.
+`key=text` is converted to the type of the key in the schema: a string stays exactly as typed. `key:=json` is JSON
+regardless of the schema, `key=@file` is a file's text (`@-` is standard input), and a key of an array may be repeated.
 """
 
 import sys
@@ -16,21 +15,22 @@ MAX_INPUT = 64 * 1024 * 1024
 
 
 class BadArgument(ValueError):
-    """What is wrong with one word, for whoever typed it."""
+    """An argument that cannot be parsed, with a message for the user."""
 
 
 ReadText = Callable[[str], str]
 
 
 def parse_pairs(pairs: Sequence[str], schema: Mapping[str, Any], read_text: ReadText) -> dict[str, Any]:
-    """Raises BadArgument. A key that the schema does not know is kept as text, for the tool's own check to refuse."""
+    """Raises BadArgument. A key that is not in the schema is kept as text, for the tool's validation to reject."""
     args: dict[str, Any] = {}
     for pair in pairs:
         key, value = _parse(pair, schema, read_text)
         if key not in args:
             args[key] = value
         elif "array" in _types(schema, key) and isinstance(args[key], list):
-            args[key] = [*args[key], *value] if isinstance(value, list) else [*args[key], value]
+            more = value if isinstance(value, list) else [value]
+            args[key] = [*args[key], *more]
         else:
             raise BadArgument(f"{key!r} is given twice")
     return args
@@ -56,7 +56,7 @@ def _require_utf8(word: str) -> None:
 
 
 def _types(schema: Mapping[str, Any], key: str) -> frozenset[str]:
-    """The JSON types that the schema allows for a key; empty if it does not say."""
+    """The JSON types that the schema allows for a key; empty if it names none."""
     properties = schema.get("properties")
     node = properties.get(key) if isinstance(properties, Mapping) else None
     return _types_of(node) if isinstance(node, Mapping) else frozenset({"string"})
@@ -81,7 +81,7 @@ def _typed(text: str, types: frozenset[str]) -> Any:
     except ValueError:
         value = text
     if "array" in types and not isinstance(value, list):
-        return [text if not isinstance(value, dict) else value]
+        return [value] if isinstance(value, dict) else [text]
     return value
 
 
@@ -119,5 +119,5 @@ def read_text(name: str) -> str:
 def _bounded(stream: IO[bytes], name: str) -> bytes:
     content = stream.read(MAX_INPUT + 1)
     if len(content) > MAX_INPUT:
-        raise BadArgument(f"{name} holds more than {MAX_INPUT // 1024 // 1024} MB")
+        raise BadArgument(f"{name} is larger than {MAX_INPUT // 1024 // 1024} MB")
     return content

@@ -1,10 +1,9 @@
-"""Commands that read, export and verify the record of calls.
+"""`toolreeve audit`: read, export and verify the record of calls.
 
-All but `accept` open it so that nothing can be written.
+All commands but `accept` open it read-only.
 """
 
 import asyncio
-import getpass
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -14,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from toolreeve.cli.options import CliGroup, Options, current
-from toolreeve.cli.output import answering, note, say, say_json, say_table
+from toolreeve.cli.output import binary_stdout, count, note, print_json, print_table, print_text
 from toolreeve.core import json
 from toolreeve.core.errors import ExitStatus
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from toolreeve.record.verify import Verification
 
 FORMATS = ("jsonl", "csv", "parquet")
-Answer = Callable[..., Any]
+Function = Callable[..., Any]
 
 
 @click.group(cls=CliGroup)
@@ -31,37 +30,36 @@ def audit() -> None:
     """Read, export and verify the record of calls."""
 
 
-def _filters(command: Answer) -> Answer:
-    """The options that say which records."""
-    for name, meaning in (
-        ("--until", "Records before this time."),
-        ("--since", "Records from this time on: ISO 8601, or seconds since the epoch."),
-        ("--success", "true or false."),
-        ("--code", "Calls that failed with this code."),
-        ("--user", "Calls of this user."),
-        ("--session", "Calls of this session."),
-        ("--tool", "Calls of this tool."),
-        ("--kind", "Records of this kind: call, intent, …"),
+def _filter_options(command: Function) -> Function:
+    for name, description in (
+        ("--until", "Only records before this time."),
+        ("--since", "Only records from this time on: ISO 8601, or seconds since the epoch."),
+        ("--success", "Only successful calls (true) or failed ones (false)."),
+        ("--code", "Only calls that failed with this error code."),
+        ("--user", "Only calls of this user."),
+        ("--session", "Only calls of this session."),
+        ("--tool", "Only calls of this tool."),
+        ("--kind", "Only records of this kind: call, intent, …"),
     ):
-        command = click.option(name, help=meaning)(command)
+        command = click.option(name, help=description)(command)
     return command
 
 
-def _wanted(words: dict[str, str | None], **defaults: str) -> "Filter":
+def _parse_filter(values: dict[str, str | None], **defaults: str) -> "Filter":
     from toolreeve.record.audit import Filter
 
-    return Filter.parse(defaults | {name: word for name, word in words.items() if word is not None})
+    return Filter.parse(defaults | {name: value for name, value in values.items() if value is not None})
 
 
 @asynccontextmanager
-async def _open(invocation: Options) -> "AsyncIterator[Audit | None]":
-    """The record, opened so that nothing can be written; None where nothing was ever recorded."""
+async def _open(options: Options) -> "AsyncIterator[Audit | None]":
+    """The record, read-only; None if nothing was ever recorded."""
     from toolreeve.config.xdg import DATABASE
     from toolreeve.record.audit import Audit
     from toolreeve.record.store import Store
     from toolreeve.record.witness import Witness
 
-    path = Path(invocation.configuration().settings.state.dir) / DATABASE
+    path = Path(options.configuration().settings.state.dir) / DATABASE
     if not path.exists() and not Witness(path).path.exists():
         yield None
         return
@@ -74,117 +72,119 @@ async def _open(invocation: Options) -> "AsyncIterator[Audit | None]":
 
 
 @audit.command(name="list")
-@click.option("--last", type=click.IntRange(1, 10_000), default=20, show_default=True, help="How many, newest first.")
-@_filters
-def list_(last: int, **words: str | None) -> int:
-    """List records, newest first: how calls ended, unless another kind is asked for."""
-    records = asyncio.run(_list(current(), _wanted(words, kind="call"), last))
+@click.option("--last", type=click.IntRange(1, 10_000), default=20, show_default=True, help="The number of records.")
+@_filter_options
+def list_(last: int, **filters: str | None) -> int:
+    """List records, newest first: by default the results of calls."""
+    records = asyncio.run(_list(current(), _parse_filter(filters, kind="call"), last))
     if current().json:
-        say_json([record.to_dict() for record in records])
+        print_json([record.to_dict() for record in records])
     else:
-        say_table(current(), ("time", "call", "tool", "decision", "outcome", "ms"), list(map(_row, records)))
+        print_table(current(), ("time", "call", "tool", "decision", "outcome", "ms"), list(map(_row, records)))
     return ExitStatus.OK
 
 
-async def _list(invocation: Options, wanted: "Filter", last: int) -> "Sequence[AuditRecord]":
-    async with _open(invocation) as found:
+async def _list(options: Options, wanted: "Filter", last: int) -> "Sequence[AuditRecord]":
+    async with _open(options) as found:
         return [] if found is None else await found.list(wanted, limit=last)
 
 
 def _row(record: "AuditRecord") -> tuple[str, ...]:
-    told = record.to_dict()
-    decision = told.get("decision")
+    values = record.to_dict()
+    decision = values.get("decision")
     effect = decision.get("effect", "") if isinstance(decision, dict) else ""
-    outcome = told.get("code") or ("ok" if told.get("success") else record.kind)
-    cells = (told["timestamp"], record.call_id, told.get("tool"), effect, outcome, told.get("duration_ms"))
+    outcome = "ok" if values.get("success") else record.kind
+    if values.get("code"):
+        outcome = values["code"]
+    cells = (values["timestamp"], record.call_id, values.get("tool"), effect, outcome, values.get("duration_ms"))
     return tuple("" if cell is None else str(cell) for cell in cells)
 
 
 @audit.command()
 @click.argument("call_id", metavar="CALL")
 def show(call_id: str) -> int:
-    """Show all records of one call. The beginning of its id is enough, if no other begins so."""
-    records = asyncio.run(_show(current(), call_id))
+    """Show all records of a call. A unique prefix of its id is enough."""
+    records = [record.to_dict() for record in asyncio.run(_show(current(), call_id))]
     if not records:
-        note(f"no call is recorded as {call_id!r}, or several begin so")
+        note(f"no recorded call has the id {call_id!r}, or the prefix is ambiguous")
         return ExitStatus.NOT_FOUND
-    told = [record.to_dict() for record in records]
     if current().json:
-        say_json(told)
+        print_json(records)
     else:
-        for each in told:
-            say(json.pretty(each))
+        for record in records:
+            print_text(json.pretty(record))
     return ExitStatus.OK
 
 
-async def _show(invocation: Options, call_id: str) -> "Sequence[AuditRecord]":
-    async with _open(invocation) as found:
+async def _show(options: Options, call_id: str) -> "Sequence[AuditRecord]":
+    async with _open(options) as found:
         return [] if found is None else await found.show(call_id)
 
 
 @audit.command()
 @click.option("--format", "form", type=click.Choice(FORMATS), default="jsonl", show_default=True)
-@click.option("--output", type=click.Path(path_type=Path), help="A new file; standard output if not named.")
-@_filters
-def export(form: str, output: Path | None, **words: str | None) -> int:
-    """Write records, oldest first, as JSON Lines, CSV or Parquet."""
-    wanted = _wanted(words)
+@click.option("--output", type=click.Path(path_type=Path), help="A new file; standard output by default.")
+@_filter_options
+def export(form: str, output: Path | None, **filters: str | None) -> int:
+    """Export records, oldest first, as JSON Lines, CSV or Parquet."""
+    wanted = _parse_filter(filters)
     if output is None:
-        with answering() as stream:
+        with binary_stdout() as stream:
             asyncio.run(_export(current(), form, stream, wanted))
     else:
         with _new_file(output) as stream:
-            count = asyncio.run(_export(current(), form, stream, wanted))
+            written = asyncio.run(_export(current(), form, stream, wanted))
         if current().json:
-            say_json({"file": str(output), "format": form, "records": count})
+            print_json({"file": str(output), "format": form, "records": written})
         else:
-            note(f"{count} records written to {output}")
+            note(f"{count(written, 'record')} written to {output}")
     return ExitStatus.OK
 
 
 def _new_file(path: Path) -> IO[bytes]:
-    """Readable by its owner alone: arguments of calls are private."""
+    """Private to its owner: arguments of calls are confidential."""
     try:
         return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb")
     except OSError as problem:
         raise click.UsageError(f"{path} cannot be written: {problem.strerror}") from None
 
 
-async def _export(invocation: Options, form: str, stream: IO[bytes], wanted: "Filter") -> int:
-    async with _open(invocation) as found:
+async def _export(options: Options, form: str, stream: IO[bytes], wanted: "Filter") -> int:
+    async with _open(options) as found:
         return 0 if found is None else await found.export(form, stream, wanted)
 
 
 @audit.command()
-@click.option("--expect", metavar="HASH", help="A head hash that was kept elsewhere.")
+@click.option("--expect", metavar="HASH", help="The expected head hash, kept elsewhere.")
 def verify(expect: str | None) -> int:
-    """Check that no record was edited, removed, inserted, moved or lost.
+    """Verify that no record was edited, removed, inserted, moved or lost.
 
-    Exits with 7 if one was changed or the witness is not to be believed, and with 8 if acknowledged records are missing
-    from the end and nothing else is wrong.
+    Exits with 7 if a record was changed or the witness cannot be trusted, and with 8 if acknowledged records are
+    missing from the end and nothing else is wrong.
     """
     return asyncio.run(_verify(current(), expect))
 
 
-async def _verify(invocation: Options, expect: str | None) -> int:
+async def _verify(options: Options, expect: str | None) -> int:
     from toolreeve.record.verify import Verification
 
-    async with _open(invocation) as found:
+    async with _open(options) as found:
         if found is None and expect is None:
-            _tell_verified(invocation, Verification())
+            _print_verification(options, Verification())
             return ExitStatus.OK
         if found is None:
-            note("nothing is recorded, but a head was expected")
+            note("nothing is recorded, but a head hash was expected")
             return ExitStatus.TAMPERED
         verified = await found.verify(expect=expect)
-    _tell_verified(invocation, verified)
+    _print_verification(options, verified)
     return {"intact": ExitStatus.OK, "lost": ExitStatus.LOST}.get(verified.state, ExitStatus.TAMPERED)
 
 
-def _tell_verified(invocation: Options, verified: "Verification") -> None:
+def _print_verification(options: Options, verified: "Verification") -> None:
     head = verified.head.hash.hex()
-    if invocation.json:
-        say_json(
+    accepted_gaps = sorted(verified.accepted & set(verified.gaps))
+    if options.json:
+        print_json(
             {
                 "ok": verified.ok,
                 "state": verified.state,
@@ -194,44 +194,47 @@ def _tell_verified(invocation: Options, verified: "Verification") -> None:
                 "problems": [str(problem) for problem in verified.problems],
                 "findings": [problem.to_dict() for problem in verified.problems],
                 "unlisted": verified.unlisted,
-                "accepted_gaps": sorted(verified.accepted & set(verified.gaps)),
+                "accepted_gaps": accepted_gaps,
             }
         )
     elif verified.ok:
-        say(f"{verified.records} records, the chain is intact\nhead {head}")
-        for seq in sorted(verified.accepted & set(verified.gaps)):
-            say(f"accepted gap: record {seq}: {verified.gaps[seq].get('message')}")
+        print_text(f"{count(verified.records, 'record')}, hash chain intact\nhead {head}")
+        for seq in accepted_gaps:
+            print_text(f"accepted gap: record {seq}: {verified.gaps[seq].get('message')}")
         if verified.since:
-            say(f"no witness before record {verified.since}")
+            print_text(f"no witness before record {verified.since}")
     else:
-        say("\n".join(map(str, verified.problems)) + (f"\nand {verified.unlisted} more" if verified.unlisted else ""))
-        say(f"the record is {verified.state}")
+        for problem in verified.problems:
+            print_text(str(problem))
+        if verified.unlisted:
+            print_text(f"and {verified.unlisted} more")
+        print_text(f"the record is {verified.state}")
 
 
 @audit.command()
 @click.argument("record", type=click.IntRange(min=1), required=False)
-@click.option("--reason", default="", help="Why, in your words; it is recorded.")
+@click.option("--reason", default="", help="The reason, which is recorded.")
 def accept(record: int | None, reason: str) -> int:
-    """Accept a gap that `verify` tells of, by the number of its record. The gap stays recorded.
+    """Accept a gap that `verify` reports, by the number of its record. The gap stays recorded.
 
-    Without a number, record what the witness gives away now and list the gaps that are not accepted.
+    Without a number, record the gaps that the witness shows now, and list those that are not accepted.
     """
     return asyncio.run(_accept(current(), record, reason))
 
 
-async def _accept(invocation: Options, record: int | None, reason: str) -> int:
-    from toolreeve.cli.approvals import open_journal
+async def _accept(options: Options, record: int | None, reason: str) -> int:
+    from toolreeve.cli.record import open_journal, user_name
     from toolreeve.record.audit import Audit
 
-    async with open_journal(invocation) as (store, journal):
+    async with open_journal(options) as (store, journal):
         verified = await Audit(store).verify()
-        waiting = {problem.gap: problem for problem in verified.problems if problem.gap is not None}
-        if record in waiting:
-            await journal.accept(record, user=getpass.getuser(), reason=reason)
-            say(f"accepted: {waiting[record].text}")
+        open_gaps = {problem.gap: problem for problem in verified.problems if problem.gap is not None}
+        if record in open_gaps:
+            await journal.accept(record, user=user_name(), reason=reason)
+            print_text(f"accepted: {open_gaps[record].text}")
             return ExitStatus.OK
-    for problem in waiting.values():
-        say(str(problem))
-    if not waiting:
-        note("no gap waits to be accepted")
+    for problem in open_gaps.values():
+        print_text(str(problem))
+    if not open_gaps:
+        note("no gaps to accept")
     return ExitStatus.OK if record is None else ExitStatus.NOT_FOUND

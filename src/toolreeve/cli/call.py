@@ -1,7 +1,7 @@
-"""How is one tool called from a shell? Words become arguments, the road carries the call, the result becomes a status.
+"""`toolreeve call`: calls one tool and maps its result to an exit code.
 
-The data goes to stdout and nothing else does; a failure goes to stderr with its suggestions. There is no flag that
-says yes to everything: whoever wants that writes `--mode bypass`.
+Only the data goes to stdout; a failure goes to stderr with its suggestions. There is no flag that approves everything:
+that is `--mode bypass`.
 """
 
 import asyncio
@@ -38,11 +38,11 @@ class CallCommand(CliCommand):
     is_flag=False,
     flag_value=NO_ARGUMENTS,
     metavar="[OBJECT | -]",
-    help="Answer in JSON; with a JSON object, or - for stdin, take the arguments from it.",
+    help="Print JSON; with OBJECT, or - for stdin, also read the arguments from it.",
 )
-@click.option("--args", "arguments", metavar="OBJECT | -", help="The arguments as JSON, without the JSON answer.")
-@click.option("--session", help="The session that the call belongs to; a new one if not named.")
-@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), help="Seconds that the call may take.")
+@click.option("--args", "arguments", metavar="OBJECT | -", help="Arguments as JSON, with plain output.")
+@click.option("--session", help="The session of the call; a new one by default.")
+@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), help="Timeout of the call in seconds.")
 def call(
     tool: str,
     pairs: tuple[str, ...],
@@ -54,34 +54,36 @@ def call(
     """Call a tool.
 
     \b
-    KEY=text     read by the type that the tool's schema gives KEY; repeat it for lists
-    KEY:=json    JSON, whatever the schema says
+    KEY=text     converted to the type of KEY in the tool's schema; repeat for lists
+    KEY:=json    JSON, regardless of the schema
     KEY=@file    the text of a file; @- is stdin
     """
-    invocation = current()
-    pairs, given = _sort_out(pairs, document, arguments)
-    invocation.json = invocation.json or document is not None
+    options = current()
+    if document is not None:
+        options.json = True
+    pairs, document = _choose_arguments(pairs, document, arguments)
     try:
-        return asyncio.run(_call(invocation, tool, pairs, given, session=session, timeout=timeout))
+        return asyncio.run(_call(options, tool, pairs, document, session=session, timeout=timeout))
     except asyncio.CancelledError:
-        note("ended by SIGTERM; the call is recorded as E_CANCELLED")
+        note("terminated by SIGTERM; the call is recorded as E_CANCELLED")
         return TERMINATED
 
 
-def _sort_out(
+def _choose_arguments(
     pairs: tuple[str, ...], document: str | None, arguments: str | None
 ) -> tuple[tuple[str, ...], str | None]:
-    """`--json` may stand before a pair, which the option parser then takes for its value."""
+    """The pairs and the JSON document of a call. A pair that follows `--json` is parsed as the option's value."""
     if document is not None and document not in (NO_ARGUMENTS, "-") and not document.lstrip().startswith(("{", "[")):
-        pairs, document = (document, *pairs), NO_ARGUMENTS
-    given = [text for text in (document, arguments) if text not in (None, NO_ARGUMENTS)]
-    if len(given) + bool(pairs) > 1:
-        raise click.UsageError("give the arguments once: as KEY=VALUE, or as one JSON object")
-    return pairs, given[0] if given else None
+        pairs = (document, *pairs)
+        document = NO_ARGUMENTS
+    documents = [text for text in (document, arguments) if text not in (None, NO_ARGUMENTS)]
+    if len(documents) + bool(pairs) > 1:
+        raise click.UsageError("pass the arguments once: as KEY=VALUE, or as one JSON object")
+    return pairs, documents[0] if documents else None
 
 
 async def _call(
-    invocation: Options,
+    options: Options,
     tool: str,
     pairs: tuple[str, ...],
     document: str | None,
@@ -89,12 +91,13 @@ async def _call(
     session: str | None,
     timeout: float | None,
 ) -> int:
-    from toolreeve.cli.runtime import new_runtime, servers_of
+    from toolreeve.cli.runtime import new_runtime, servers_with
     from toolreeve.core.call import ToolCall
 
-    if (task := asyncio.current_task()) is not None:
+    task = asyncio.current_task()
+    if task is not None:
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    runtime = new_runtime(invocation, servers=servers_of(tool))
+    runtime = new_runtime(options, servers=servers_with(tool))
     args = _arguments(runtime, tool, pairs, document) if tool in runtime.tools else None
     async with runtime:
         if args is None:
@@ -109,9 +112,9 @@ async def _call(
             timeout=timeout,
         )
         result = await runtime.run(request)
-    status = show_result(invocation, result)
+    status = show_result(options, result)
     if result.success and (result.data or {}).get("undoable") and sys.stderr.isatty():
-        note(f"to take it back: toolreeve undo {request.id}")
+        note(f"to undo it: toolreeve undo {request.id}")
     return status
 
 
@@ -126,7 +129,7 @@ def _arguments(runtime: "Toolreeve", tool: str, pairs: tuple[str, ...], document
 
 
 def _from_document(document: str) -> Mapping[str, Any]:
-    """What is no JSON object takes the road as the text it is, so that the refusal is on record like any other."""
+    """Invalid JSON takes the road as plain text, so that the refusal is recorded like any other."""
     try:
         text: str | bytes = read_stdin() if document == "-" else document
     except BadArgument as problem:

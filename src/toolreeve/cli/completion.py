@@ -1,11 +1,11 @@
-"""How does a shell complete our commands? It sources a script that asks us back."""
+"""`toolreeve completion`: the completion script of a shell."""
 
 import click
 
 from toolreeve.cli.options import CliCommand, current
-from toolreeve.cli.output import say, say_json
+from toolreeve.cli.output import print_json, print_text
 
-_HOW = {
+_INSTALL = {
     "bash": 'add to ~/.bashrc: eval "$(toolreeve completion bash)"',
     "zsh": 'add to ~/.zshrc: eval "$(toolreeve completion zsh)"',
     "fish": "run: toolreeve completion fish > ~/.config/fish/completions/toolreeve.fish",
@@ -13,7 +13,7 @@ _HOW = {
 
 
 @click.command(cls=CliCommand)
-@click.argument("shell", type=click.Choice(list(_HOW)))
+@click.argument("shell", type=click.Choice(list(_INSTALL)))
 def completion(shell: str) -> None:
     """Print the completion script of a shell.
 
@@ -28,9 +28,9 @@ def completion(shell: str) -> None:
 
     kind = get_completion_class(shell)
     if kind is None:
-        raise click.UsageError(f"click cannot complete for {shell}")
+        raise click.UsageError(f"no completion for {shell}")
     script = kind(toolreeve, {}, "toolreeve", "_TOOLREEVE_COMPLETE").source()
     if current().json:
-        say_json({"shell": shell, "script": script, "install": _HOW[shell]})
+        print_json({"shell": shell, "script": script, "install": _INSTALL[shell]})
     else:
-        say(script)
+        print_text(script)

@@ -1,6 +1,7 @@
-"""Does the person at the terminal say yes? Nothing else is a yes: not what was typed before, not what is piped in.
+"""Confirmation on the terminal. Neither earlier nor piped input counts as a yes.
 
-A program that runs commands for a model has no terminal to answer on, so what only a person may decide is asked here.
+A program that runs commands for a model has no terminal to answer on, so decisions that only a person may make are
+confirmed here.
 """
 
 import click
@@ -8,13 +9,13 @@ import click
 from toolreeve.core.errors import ErrorCode, ToolError
 
 
-async def confirmed(question: str, *, shown: str = "") -> bool:
-    """Raises UsageError where nobody can be asked. Who reads that may be a model: it is not told how to do without."""
+async def confirm(question: str, *, shown: str = "") -> bool:
+    """Raises UsageError without a terminal. A model may read that message: it names no way to skip the question."""
     from toolreeve.approval.channels.tty import Hangup, find_terminal, open_console
 
     device = find_terminal(None)
     if device is None:
-        raise click.UsageError("there is no terminal here, and only a person may answer this: run it in one")
+        raise click.UsageError("this needs confirmation by a person: run it in a terminal")
     with open_console(device) as console:
         await console.say(f"\n{shown}\n" if shown else "")
         console.discard_typed()

@@ -1,4 +1,7 @@
-"""What would be decided about a value, and why? One line of JSON a value; nothing is touched."""
+"""`toolreeve explain`: decisions about paths, URLs and commands, as JSON lines.
+
+Nothing is opened, connected to or run.
+"""
 
 import dataclasses
 import sys
@@ -8,39 +11,39 @@ from pathlib import Path
 import click
 
 from toolreeve.cli.options import CliGroup, current, on_terminal
-from toolreeve.cli.output import say, show
+from toolreeve.cli.output import print_rich, print_text
 from toolreeve.core import json
 from toolreeve.core.errors import ExitStatus
 
 
 @click.group(cls=CliGroup)
 def explain() -> None:
-    """Say what would be decided, without doing it."""
+    """Explain what would be decided, without doing it."""
 
 
 @explain.command()
 @click.argument("values", nargs=-1, required=True, metavar="PATH... | -")
 def path(values: tuple[str, ...]) -> int:
-    """Whether tools may touch a path: a JSON line for each; - reads lines from stdin."""
+    """Whether tools may access a path. One JSON line per path; - reads them from stdin."""
     from toolreeve.cli.runtime import new_workspace
 
     with new_workspace(current()) as workspace:
         for value in _each(values):
             finding = workspace.explain(value)
-            say(json.dumps(dataclasses.asdict(finding)).decode())
+            print_text(json.dumps(dataclasses.asdict(finding)).decode())
     return ExitStatus.OK
 
 
 @explain.command()
 @click.argument("values", nargs=-1, required=True, metavar="URL... | -")
-@click.option("--method", default="GET", help="The HTTP method to ask about.", show_default=True)
+@click.option("--method", default="GET", help="The HTTP method.", show_default=True)
 @click.option(
     "--resolver",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="A hosts-style file to look names up in, instead of the network.",
+    help="Resolve names with this hosts file instead of DNS.",
 )
 def url(values: tuple[str, ...], method: str, resolver: Path | None) -> int:
-    """Whether tools may reach a URL: a JSON line for each; - reads lines from stdin."""
+    """Whether tools may reach a URL. One JSON line per URL; - reads them from stdin."""
     import asyncio
 
     asyncio.run(_explain_urls(values, method.upper(), resolver))
@@ -52,14 +55,14 @@ async def _explain_urls(values: tuple[str, ...], method: str, resolver: Path | N
 
     guard = new_network(current(), resolver)
     for value in _each(values):
-        say(json.dumps(await guard.explain(value, method=method)).decode())
+        print_text(json.dumps(await guard.explain(value, method=method)).decode())
 
 
 @explain.command()
 @click.argument("values", nargs=-1, required=True, metavar="CMD... | -")
-@click.option("--cwd", type=click.Path(path_type=Path, file_okay=False), help="Where the command would run.")
+@click.option("--cwd", type=click.Path(path_type=Path, file_okay=False), help="The command's working directory.")
 def command(values: tuple[str, ...], cwd: Path | None) -> int:
-    """What a shell command would do: a tree on a terminal, else a JSON line for each; - reads lines from stdin."""
+    """What a shell command would do. A tree on a terminal, else one JSON line per command; - reads them from stdin."""
     from toolreeve.policy.shell.explanation import explain, tree
 
     _refuse_mode(current().mode)
@@ -67,18 +70,18 @@ def command(values: tuple[str, ...], cwd: Path | None) -> int:
     place = {"cwd": str((cwd or Path(root)).absolute()), "home": str(Path.home()), "root": root}
     for value in _each(values):
         if current().json or not on_terminal():
-            say(json.dumps(explain(value, **place)).decode())
+            print_text(json.dumps(explain(value, **place)).decode())
         else:
-            show(current(), tree(value, **place))
+            print_rich(current(), tree(value, **place))
     return ExitStatus.OK
 
 
 def _refuse_mode(mode: str | None) -> None:
-    """The decision that is told is that of the shipped default, whatever is configured."""
+    """The decision shown is that of the default mode, regardless of the configuration."""
     if mode is not None:
         raise click.UsageError(
-            f"--mode {mode} has no say here: what is told is what a command does, and what default mode makes of it."
-            f" For the decision in another mode: toolreeve --mode {mode} policy explain bash command='…'"
+            f"--mode {mode} has no effect here: this shows what a command does, and the decision in default mode."
+            f" For the decision in {mode} mode: toolreeve --mode {mode} policy explain bash command='…'"
         )
 
 

@@ -1,41 +1,44 @@
-"""What does a workspace start with? A commented configuration that holds as it stands; nothing is ever overwritten."""
+"""`toolreeve init`: writes a commented configuration.
+
+The configuration is valid as written; existing files are never overwritten.
+"""
 
 from pathlib import Path
 
 import click
 
 from toolreeve.cli.options import CliCommand, current
-from toolreeve.cli.output import say, say_json
+from toolreeve.cli.output import print_json, print_text
 from toolreeve.core.errors import ExitStatus
 
 CONFIG = """\
-# Toolreeve's settings for this project. `toolreeve config schema` prints the JSON Schema for editors.
+# Toolreeve settings of this project. `toolreeve config schema` prints the JSON Schema for editors.
 #
-# A project's file may only tighten what the user's own file says (`toolreeve config path` shows where that is):
-# allow lists, further directories and the like belong there, not here.
+# A project's file may only tighten the user's own file (`toolreeve config path` shows where that is):
+# allow lists, additional directories and the like belong there, not here.
 
 [workspace]
-# false: no tool changes a file here.
+# false: no tool may change files.
 # allow_write = false
 
 [policy]
-# strict: whatever is not explicitly allowed asks. plan: only read-only calls run.
+# strict: whatever is not explicitly allowed needs approval. plan: only read-only calls run.
 # mode = "strict"
 
-# Tools that never run in this project; patterns such as "git__*" are fine.
+# Tools that never run in this project; patterns such as "git__*" are allowed.
 # denied_tools = ["delete_file"]
 
-# Dollars that all calls together may spend.
+# Total budget of all calls in dollars.
 # budget_limit = 5.0
 
 [limits]
-# Seconds that a call may take where its tool does not say.
+# Timeout of a call in seconds, unless its tool sets one.
 # timeout = 30.0
 """
 
 POLICY = """\
-# Rules of this project for calls that need more care; `toolreeve policy check` checks them, examples included.
-# A project's rules may only tighten: ask or deny. Allow rules belong into your own policy.yaml.
+# Policy rules of this project; `toolreeve policy check` checks them and their examples.
+# A project's rules may only tighten: ask or deny. Allow rules belong in your own policy.yaml.
 rules: []
 """
 
@@ -43,22 +46,27 @@ rules: []
 @click.command(cls=CliCommand)
 @click.option("--policy", is_flag=True, help="Write a policy.yaml as well.")
 def init(*, policy: bool) -> int:
-    """Write a commented toolreeve.toml into the workspace. What exists is left as it is."""
+    """Write a commented toolreeve.toml into the workspace. Existing files are not changed."""
     folder = Path(current().workspace or ".")
     if not folder.is_dir():
         raise click.UsageError(f"{folder} is not a directory")
-    wanted = {"toolreeve.toml": CONFIG} | ({"policy.yaml": POLICY} if policy else {})
-    written = {name: _write_new(folder / name, text) for name, text in wanted.items()}
+    wanted = {"toolreeve.toml": CONFIG}
+    if policy:
+        wanted["policy.yaml"] = POLICY
+    results = {
+        str(folder / name): "written" if _write_new(folder / name, text) else "already exists, not changed"
+        for name, text in wanted.items()
+    }
     if current().json:
-        say_json({str(folder / name): "written" if new else "left as it was" for name, new in written.items()})
+        print_json(results)
     else:
-        for name, new in written.items():
-            say(f"{folder / name}: {'written' if new else 'exists already, left as it is'}")
+        for path, result in results.items():
+            print_text(f"{path}: {result}")
     return ExitStatus.OK
 
 
 def _write_new(path: Path, text: str) -> bool:
-    """False if something is there already, a dangling link included."""
+    """False if the path exists, a dangling link included."""
     try:
         with path.open("x", encoding="utf-8") as stream:
             stream.write(text)

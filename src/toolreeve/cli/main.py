@@ -1,6 +1,6 @@
-"""Entry point of the command line: lazy commands, exit statuses.
+"""Command-line entry point: lazily imported commands and exit codes.
 
-Only the answer goes to stdout; what is said about it goes to stderr. `toolreeve --help` imports no command.
+Only results go to stdout; notes about them go to stderr. `toolreeve --help` imports no command.
 """
 
 import importlib
@@ -15,43 +15,43 @@ from toolreeve.cli.options import CliGroup, Options, ReaderGone
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "init": ("toolreeve.cli.init:init", "Write a commented toolreeve.toml into the workspace."),
-    "doctor": ("toolreeve.cli.doctor.command:doctor", "Show what is enforced here, what is not, and how to mend it."),
-    "tools": ("toolreeve.cli.tools:tools", "List the tools, or show one of them."),
+    "doctor": ("toolreeve.cli.doctor.command:doctor", "Check what is enforced here, what is not, and how to fix it."),
+    "tools": ("toolreeve.cli.tools:tools", "List the tools, or show one."),
     "call": ("toolreeve.cli.call:call", "Call a tool."),
-    "explain": ("toolreeve.cli.explain:explain", "Say what would be decided, without doing it."),
+    "explain": ("toolreeve.cli.explain:explain", "Explain what would be decided, without doing it."),
     "mcp": ("toolreeve.cli.mcp:mcp", "Serve the tools to an MCP client over stdin and stdout."),
-    "servers": ("toolreeve.cli.servers:servers", "List, show, test and accept the MCP servers behind us."),
+    "servers": ("toolreeve.cli.servers:servers", "List, show, test, accept and log in to MCP servers."),
     "audit": ("toolreeve.cli.audit:audit", "Read, export and verify the record of calls."),
-    "approvals": ("toolreeve.cli.approvals:approvals", "Answer what waits for a person."),
-    "quarantine": ("toolreeve.cli.quarantine:quarantine", "See and release what commands left for the host to obey."),
-    "undo": ("toolreeve.cli.undo:undo", "Take back the file changes of a call or a session."),
+    "approvals": ("toolreeve.cli.approvals:approvals", "List and answer pending approvals."),
+    "quarantine": ("toolreeve.cli.quarantine:quarantine", "List, show, release and delete quarantined files."),
+    "undo": ("toolreeve.cli.undo:undo", "Undo the file changes of a call or a session."),
     "policy": ("toolreeve.cli.policy:policy", "Check, explain and test policy files."),
     "config": ("toolreeve.cli.config:config", "Show the configuration, its schema and its files."),
-    "adopt": ("toolreeve.cli.adopt:adopt", "Take over the MCP servers of other clients."),
-    "trust": ("toolreeve.cli.trust:trust", "Let the workspace's own tools run."),
+    "adopt": ("toolreeve.cli.adopt:adopt", "Adopt the MCP servers of other clients."),
+    "trust": ("toolreeve.cli.trust:trust", "Trust the workspace, so that its tools and servers may run."),
     "serve": ("toolreeve.cli.serve:serve", "Serve the tools over HTTP."),
-    "completion": ("toolreeve.cli.completion:completion", "Print a shell's completion script."),
+    "completion": ("toolreeve.cli.completion:completion", "Print the completion script of a shell."),
 }
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 
 EXIT_CODES = """\b
 Exit codes:
-  0    done
-  1    the tool failed, or a check found something wrong
-  2    bad usage: arguments, configuration
-  3    denied by policy, guard or a person
-  4    took too long, or nobody answered in time
-  5    no such tool or record
-  6    a part that is needed is away or resting
-  7    the record was tampered with, or its witness is not to be believed
+  0    success
+  1    the tool failed, or a check found a problem
+  2    usage error: arguments or configuration
+  3    denied by the policy, a guard or a person
+  4    timeout: the call took too long, or approval came too late
+  5    not found: no such tool or record
+  6    unavailable: server down or circuit breaker open
+  7    the record was tampered with, or its witness cannot be trusted
   8    acknowledged records are missing from the end of the record
   130  interrupted
 """
 
 
 class LazyGroup(CliGroup):
-    """The commands of `COMMANDS`, each imported when it is asked for."""
+    """The commands of `COMMANDS`, each imported on use."""
 
     def list_commands(self, _: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -90,27 +90,27 @@ def _print_version(context: click.Context, _: click.Parameter, value: Any) -> No
     "--version", is_flag=True, expose_value=False, is_eager=True, help="Print the version.", callback=_print_version
 )
 def toolreeve() -> None:
-    """The tool runtime for AI agents: every call travels one road, confined, decided, approved and recorded."""
+    """The tool runtime for AI agents: every call is decided, approved, confined and recorded."""
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run a command line and return its exit status."""
-    invocation = Options()
+    """Run a command line and return its exit code."""
+    options = Options()
     try:
-        status = toolreeve.main(args, prog_name="toolreeve", standalone_mode=False, obj=invocation)
+        status = toolreeve.main(args, prog_name="toolreeve", standalone_mode=False, obj=options)
         sys.stdout.flush()
     except (BrokenPipeError, ReaderGone):
-        _forget_stdout()
+        _redirect_stdout()
         return BROKEN_PIPE
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
     except Exception as problem:
         from toolreeve.cli.output import report
 
-        return report(problem, invocation)
+        return report(problem, options)
     return status if isinstance(status, int) else 0
 
 
-def _forget_stdout() -> None:
-    """Whoever read stdout has gone; what is left in the buffer must not fail again at exit."""
+def _redirect_stdout() -> None:
+    """The reader of stdout is gone: flushing the rest of the buffer must not fail again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

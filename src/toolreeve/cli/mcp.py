@@ -1,7 +1,7 @@
-"""How do other programs use our tools over stdin and stdout? As an MCP server that they start.
+"""`toolreeve mcp`: the MCP server on stdin and stdout.
 
-Only the protocol goes to stdout; what is wrong is said on stderr. Nobody is asked on a terminal here, but the client,
-or whoever the configuration names. The client is greeted before the tools are there: they take longer to bring.
+Only the protocol goes to stdout; problems go to stderr. Approval is never asked for on a terminal, but through the
+client. `initialize` is answered before the tools are loaded, which takes longer.
 """
 
 import os
@@ -12,7 +12,7 @@ import click
 
 from toolreeve.cli.options import CliCommand, current
 from toolreeve.cli.output import note
-from toolreeve.cli.toolset_options import shows_tools
+from toolreeve.cli.toolset_options import toolset_options
 from toolreeve.core.errors import ToolreeveError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=CliCommand)
-@shows_tools
+@toolset_options
 def mcp(tools: str | None, search: bool | None) -> None:  # noqa: FBT001
     """Serve the tools to an MCP client over stdin and stdout."""
     from toolreeve.cli.runtime import check_workspace
@@ -31,21 +31,19 @@ def mcp(tools: str | None, search: bool | None) -> None:  # noqa: FBT001
     from toolreeve.serve.mcp.stdio import run
 
     pipes = claim()
-    configuration = _without_ourselves(current().configuration())
+    configuration = _without_own_servers(current().configuration())
     check_workspace(configuration)
     searches = configuration.settings.mcp.search if search is None else search
     run(_serve(configuration, pipes, tools=tools, search=searches))
 
 
-def _without_ourselves(configuration: "Configuration") -> "Configuration":
-    """Started as a server of our own, we serve our tools alone: our servers may be what started us."""
+def _without_own_servers(configuration: "Configuration") -> "Configuration":
+    """Behind another toolreeve, no MCP servers are used: they may include the one that started us."""
     from toolreeve.upstream.server_spec import BEHIND
 
     if not os.environ.get(BEHIND) or not configuration.mcp_servers:
         return configuration
-    note(
-        f"started behind another toolreeve, so no servers are started here; set {BEHIND} to nothing if they are others"
-    )
+    note(f"started by another toolreeve: MCP servers are not started here; unset {BEHIND} to start them")
     return replace(configuration, mcp_servers=())
 
 
@@ -53,17 +51,17 @@ async def _serve(configuration: "Configuration", pipes: "Pipes", *, tools: str |
     from toolreeve.serve.mcp.startup import StartupResponder
     from toolreeve.serve.mcp.stdio import serving
 
-    porter = StartupResponder(servers=any(server.enabled for server in configuration.mcp_servers), search=search)
-    async with serving(porter, pipes) as service:
+    startup = StartupResponder(servers=any(server.enabled for server in configuration.mcp_servers), search=search)
+    async with serving(startup, pipes) as service:
         try:
-            await _bring(configuration, porter, service, tools=tools, search=search)
+            await _load_and_serve(configuration, startup, service, tools=tools, search=search)
         except Exception as problem:
-            porter.give_up(str(problem))
+            startup.give_up(str(problem))
             raise
 
 
-async def _bring(
-    configuration: "Configuration", porter: "StartupResponder", service: "Service", *, tools: str | None, search: bool
+async def _load_and_serve(
+    configuration: "Configuration", startup: "StartupResponder", service: "Service", *, tools: str | None, search: bool
 ) -> None:
     from toolreeve.runtime.toolreeve import Toolreeve
     from toolreeve.serve.mcp.door import new_desk, new_view
@@ -78,7 +76,7 @@ async def _bring(
     async with reeve:
         desk = new_desk(reeve)
         service.conversation.hand_over(desk, view)
-        porter.open(desk, view)
+        startup.open(desk, view)
         await service.over.wait()
         desk.close()
         await service.end()

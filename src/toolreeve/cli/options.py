@@ -1,4 +1,4 @@
-"""How was the command line called? Options that every command takes, before or after its name.
+"""The common options, accepted before or after a command's name.
 
 Nothing heavy is imported here: `toolreeve --help` must stay light.
 """
@@ -17,27 +17,27 @@ MODES = ("default", "plan", "strict", "bypass")
 
 
 class ReaderGone(Exception):
-    """Whoever read our output closed it: no error, only the end. A BrokenPipeError would be taken by click."""
+    """The reader closed our output, which is no error. click would catch a BrokenPipeError itself."""
 
 
 @dataclass(slots=True)
 class Options:
-    """What the options that are common to all commands say."""
+    """The values of the common options."""
 
     workspace: str | None = None
     mode: str | None = None
     json: bool = False
     plain: bool = False
     verbose: bool = False
-    found: "Configuration | None" = None
+    loaded: "Configuration | None" = None
 
     def configuration(self) -> "Configuration":
-        """Look the configuration up once, and tell on stderr what was passed over."""
-        if self.found is None:
-            self.found = self._look_up()
-        return self.found
+        """Loads the configuration once, and prints its notices on stderr."""
+        if self.loaded is None:
+            self.loaded = self._load()
+        return self.loaded
 
-    def _look_up(self) -> "Configuration":
+    def _load(self) -> "Configuration":
         from toolreeve.cli.output import note
         from toolreeve.config import load
 
@@ -66,7 +66,7 @@ def _flag(*names: str, field: str, description: str) -> click.Option:
 
 
 def common_options(*, json: bool = True) -> list[click.Parameter]:
-    """Fresh option objects for one command. `call` brings a `--json` of its own."""
+    """New option objects for one command. `call` defines its own `--json`."""
     options: list[click.Parameter] = [
         click.Option(
             ("--workspace",),
@@ -79,19 +79,19 @@ def common_options(*, json: bool = True) -> list[click.Parameter]:
             ("--mode",),
             type=click.Choice(MODES),
             expose_value=False,
-            help="How much may run unasked.",
+            help="How much may run without approval.",
             callback=_remember("mode"),
         ),
-        _flag("--no-color", field="plain", description="No colours, even on a terminal."),
-        _flag("--verbose", "-v", field="verbose", description="Say more on stderr."),
+        _flag("--no-color", field="plain", description="No colors, even on a terminal."),
+        _flag("--verbose", "-v", field="verbose", description="Print more details on stderr."),
     ]
     if json:
-        options.insert(2, _flag("--json", field="json", description="Answer in JSON."))
+        options.insert(2, _flag("--json", field="json", description="Print JSON."))
     return options
 
 
 class CliCommand(click.Command):
-    """A command that takes the common options after its name, too."""
+    """A command that accepts the common options after its name."""
 
     own_json = False
 
@@ -101,7 +101,7 @@ class CliCommand(click.Command):
 
 
 class CliGroup(click.Group):
-    """A group whose unknown commands are answered with the nearest known one."""
+    """A group that suggests the nearest command for an unknown one."""
 
     command_class = CliCommand
 
@@ -121,7 +121,7 @@ class CliGroup(click.Group):
         from toolreeve.core.suggest import did_you_mean, find_similar
 
         known = self.list_commands(context)
-        hint = did_you_mean(find_similar(name, known, limit=1)) or f"known are {', '.join(known)}"
+        hint = did_you_mean(find_similar(name, known, limit=1)) or f"known commands: {', '.join(known)}"
         return f"no such command {name!r}; {hint}"
 
 

@@ -1,6 +1,7 @@
-"""How is an answer shown? JSON when asked for; else text, with colour only on a terminal that wants it.
+"""Output of commands: JSON on request, else text and tables.
 
-What tools return may hold anything: on a terminal, characters that would move its cursor or hide text are made visible.
+Tools may return anything: on a terminal, characters that would move the cursor or hide text are made visible. Color is
+for terminals that want it.
 """
 
 import os
@@ -19,23 +20,23 @@ from toolreeve.core.errors import TRAITS, ConfigError, ConfigErrors, ErrorCode, 
 from toolreeve.core.result import Failure
 
 
-def shown(text: str) -> str:
-    """The text as a terminal may have it: what would move its cursor or hide something is spelled out."""
+def _safe(text: str) -> str:
+    """The text as a terminal may show it: control characters are spelled out, except tabs."""
     return "\t".join(map(visible, text.split("\t")))
 
 
-def say(text: str) -> None:
-    """The answer, on stdout. On a pipe it is exact."""
-    exact = shown(text) if on_terminal() else text
-    with answering() as stream:
-        stream.write(exact.encode("utf-8", "surrogateescape"))
-        if not exact.endswith("\n"):
+def print_text(text: str) -> None:
+    """Prints a result on stdout; byte for byte on a pipe."""
+    shown = _safe(text) if on_terminal() else text
+    with binary_stdout() as stream:
+        stream.write(shown.encode("utf-8", "surrogateescape"))
+        if not shown.endswith("\n"):
             stream.write(b"\n")
 
 
 @contextmanager
-def answering() -> Iterator[IO[bytes]]:
-    """Standard output, for bytes. Raises ReaderGone when nobody reads them any more."""
+def binary_stdout() -> Iterator[IO[bytes]]:
+    """Raises ReaderGone when the reader has closed the pipe."""
     try:
         yield sys.stdout.buffer
         sys.stdout.flush()
@@ -43,37 +44,41 @@ def answering() -> Iterator[IO[bytes]]:
         raise ReaderGone from None
 
 
-def say_json(value: Any) -> None:
-    """Indented for a person on a terminal, one line for a program."""
-    say(json.pretty(value) if on_terminal() else json.dumps(value).decode())
+def print_json(value: Any) -> None:
+    """Indented on a terminal, one line on a pipe."""
+    print_text(json.pretty(value) if on_terminal() else json.dumps(value).decode())
 
 
 def note(text: str) -> None:
-    """Something about the answer, on stderr."""
-    click.echo(f"toolreeve: {shown(text)}", err=True)
+    """Prints a note about the result on stderr."""
+    click.echo(f"toolreeve: {_safe(text)}", err=True)
 
 
-def coloured(invocation: Options) -> bool:
-    return (
-        on_terminal() and not invocation.plain and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    )
+def count(number: int, noun: str) -> str:
+    """`1 rule`, `2 rules`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def say_table(invocation: Options, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def uses_color(options: Options) -> bool:
+    if options.plain or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return on_terminal()
+
+
+def print_table(options: Options, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     if on_terminal():
-        _rich_table(head, rows, colour=coloured(invocation))
+        _rich_table(head, rows, color=uses_color(options))
     else:
         _plain_table(head, rows)
 
 
-def show(invocation: Options, drawing: Any) -> None:
-    """Something that rich draws, on a terminal."""
+def print_rich(options: Options, renderable: Any) -> None:
     from rich.console import Console
 
-    Console(no_color=not coloured(invocation), highlight=False).print(drawing)
+    Console(no_color=not uses_color(options), highlight=False).print(renderable)
 
 
-def _rich_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, colour: bool) -> None:
+def _rich_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, color: bool) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
@@ -82,7 +87,7 @@ def _rich_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, colour: b
     table = Table(*head, box=SIMPLE_HEAD, header_style="bold", pad_edge=False)
     for row in rows:
         table.add_row(*(Text(visible(cell), style=_STYLES.get(cell, "")) for cell in row))
-    Console(no_color=not colour, highlight=False).print(table)
+    Console(no_color=not color, highlight=False).print(table)
 
 
 _STYLES = {
@@ -101,42 +106,43 @@ _STYLES = {
 
 
 def _plain_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Columns in line; the last is never cut, and each row stays one line."""
+    """Aligned columns; each row is one line, and the last column is never cut."""
     cells = [[re.sub(r"\s+", " ", cell).strip() for cell in row] for row in (head, *rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:
-        say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        print_text("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
-def report(problem: Exception, invocation: Options) -> int:
-    """Tell what went wrong with a command, and give the exit status for it. What nobody foresaw is a bug of ours."""
+def report(problem: Exception, options: Options) -> int:
+    """Prints the error of a command and returns its exit code. An unexpected exception is a bug of ours."""
     match problem:
         case click.exceptions.NoArgsIsHelpError():
             click.echo(problem.format_message(), err=True)
             return ExitStatus.USAGE
         case click.UsageError():
             usage = f"\ntry: {problem.ctx.command_path} --help" if problem.ctx else ""
-            return _fail(invocation, ErrorCode.INVALID_PARAMS, problem.format_message(), hint=usage)
+            return _fail(options, ErrorCode.INVALID_PARAMS, problem.format_message(), hint=usage)
         case click.ClickException():
-            return _fail(invocation, ErrorCode.TOOL_EXEC, problem.format_message())
+            return _fail(options, ErrorCode.TOOL_EXEC, problem.format_message())
         case click.exceptions.Exit():
             return problem.exit_code
         case ConfigErrors():
-            return _fail(invocation, ErrorCode.INVALID_PARAMS, str(problem), detail=list(map(_place, problem.problems)))
+            detail = list(map(_as_dict, problem.problems))
+            return _fail(options, ErrorCode.INVALID_PARAMS, str(problem), detail=detail)
         case ConfigError():
-            return _fail(invocation, ErrorCode.INVALID_PARAMS, str(problem), detail=[_place(problem)])
+            return _fail(options, ErrorCode.INVALID_PARAMS, str(problem), detail=[_as_dict(problem)])
         case ToolError():
-            return _fail(invocation, problem.code, problem.message, detail=problem.detail, coded=True)
+            return _fail(options, problem.code, problem.message, detail=problem.detail, coded=True)
         case ToolreeveError():
-            return _fail(invocation, ErrorCode.TOOL_EXEC, str(problem))
-        case _ if invocation.verbose:
+            return _fail(options, ErrorCode.TOOL_EXEC, str(problem))
+        case _ if options.verbose:
             raise problem
         case _:
-            unforeseen = f"unforeseen {type(problem).__name__}: {problem} (-v shows where)"
-            return _fail(invocation, ErrorCode.TOOL_EXEC, unforeseen)
+            internal = f"internal error: {type(problem).__name__}: {problem} (-v shows the traceback)"
+            return _fail(options, ErrorCode.TOOL_EXEC, internal)
 
 
-def _place(problem: ConfigError) -> dict[str, Any]:
+def _as_dict(problem: ConfigError) -> dict[str, Any]:
     return {
         "source": problem.source,
         "line": problem.line,
@@ -147,7 +153,7 @@ def _place(problem: ConfigError) -> dict[str, Any]:
 
 
 def _fail(
-    invocation: Options,
+    options: Options,
     code: ErrorCode,
     message: str,
     *,
@@ -155,8 +161,8 @@ def _fail(
     detail: Any = None,
     coded: bool = False,
 ) -> int:
-    if invocation.json:
+    if options.json:
         failure = Failure(code, message, detail=detail, retryable=TRAITS[code].retryable)
-        say_json({"success": False, "data": None, "error": failure.to_dict()})
+        print_json({"success": False, "data": None, "error": failure.to_dict()})
     note((f"[{code}] " if coded else "") + message + hint)
     return TRAITS[code].exit_status

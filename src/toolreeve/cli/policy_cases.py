@@ -1,4 +1,4 @@
-"""Does the policy decide as somebody expects? Cases from a file, each tried without running anything."""
+"""Policy test cases: expected decisions from a file, checked without running calls."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Case:
     args: Mapping[str, Any]
     expect: str
     cost: float
-    place: str
+    location: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,20 +41,26 @@ class CaseOutcome:
     reason: str
 
     @property
-    def right(self) -> bool:
+    def passed(self) -> bool:
         return self.answer == self.case.expect
 
     def to_dict(self) -> dict[str, Any]:
-        case = self.case
-        told = {"place": case.place, "tool": case.tool, "args": dict(case.args), "expect": case.expect}
-        return told | {"answer": self.answer, "reason": self.reason, "ok": self.right}
+        return {
+            "place": self.case.location,
+            "tool": self.case.tool,
+            "args": dict(self.case.args),
+            "expect": self.case.expect,
+            "answer": self.answer,
+            "reason": self.reason,
+            "ok": self.passed,
+        }
 
 
 def read_cases(path: Path) -> Sequence[Case]:
-    """Raises ConfigErrors with everything that is wrong with the file."""
+    """Raises ConfigErrors with all problems of the file."""
     document = read_document(path)
     if not isinstance(document.value, list):
-        raise ConfigErrors([document.error("is not a list of cases", fix="write - tool: …, expect: … for each")])
+        raise ConfigErrors([document.error("is not a list of cases", fix="write `- {tool: …, expect: …}` for each")])
     schema = Schema(_CASE)
     problems = [
         document.error(str(problem), path=(number,))
@@ -69,14 +75,14 @@ def read_cases(path: Path) -> Sequence[Case]:
             args=entry.get("args", {}),
             expect=entry["expect"],
             cost=entry.get("cost", 0.0),
-            place=f"{path}:{document.line((number,))}",
+            location=f"{path}:{document.line((number,))}",
         )
         for number, entry in enumerate(document.value)
     ]
 
 
 def try_case(runtime: "Toolreeve", case: Case) -> CaseOutcome:
-    """A call that the tool's schema refuses counts as neither answer, and says why."""
+    """A call that the tool's schema rejects answers with its error code."""
     try:
         verdict = runtime.explain(case.tool, case.args, estimated_cost=case.cost).verdict
     except ToolError as problem:
@@ -85,11 +91,11 @@ def try_case(runtime: "Toolreeve", case: Case) -> CaseOutcome:
 
 
 def count_examples(path: Path) -> int:
-    """How many calls the rules of a policy file are tried on when it is read."""
+    """The number of examples in the rules of a policy file."""
     try:
         value = read_document(path).value
     except ConfigError:
         return 0
-    rules = value.get("rules") if isinstance(value, Mapping) else None
-    written = [rule for rule in rules or () if isinstance(rule, Mapping)]
-    return sum(len(rule.get(key) or ()) for rule in written for key in ("matches", "not_matches"))
+    found = value.get("rules") if isinstance(value, Mapping) else None
+    rules = [rule for rule in found or () if isinstance(rule, Mapping)]
+    return sum(len(rule.get(key) or ()) for rule in rules for key in ("matches", "not_matches"))

@@ -1,28 +1,26 @@
-"""`toolreeve quarantine`: list, show, release and delete what commands left for the host to obey.
+"""`toolreeve quarantine`: list, show, release and delete quarantined files.
 
-Only a person releases: asked on a terminal, where it is shown what comes back, unless they say `--yes`. Nothing that
-runs in the sandbox can reach the quarantine.
+Only a person releases a file: after confirmation on a terminal, where its content is shown, or with `--yes`. Nothing
+that runs in the sandbox can reach the quarantine.
 """
 
 import asyncio
 import os
-import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from toolreeve.cli.options import CliGroup, current, on_terminal
-from toolreeve.cli.output import note, say, say_json, say_table
+from toolreeve.cli.output import note, print_json, print_table, print_text
 from toolreeve.core.errors import ExitStatus
 from toolreeve.core.visible import one_line
 
 if TYPE_CHECKING:
     from toolreeve.sandbox.integrity.quarantine import Quarantine, QuarantinedPath
 
-YES = "Do not ask; needed where there is no terminal to ask on."
+YES = "Skip the confirmation; required without a terminal."
 COLUMNS = ("id", "time", "kind", "path", "reason")
 _LINES_SHOWN = 60
 _BYTES_SHOWN = 8192
@@ -31,8 +29,8 @@ _BYTES_SHOWN = 8192
 @click.group(cls=CliGroup, invoke_without_command=True)
 @click.pass_context
 def quarantine(context: click.Context) -> int:
-    """List what commands left for git, an editor, another agent or this runtime to obey, and what was put aside for it;
-    show one, bring it back, or delete it."""
+    """List, show, release and delete quarantined files: what commands left for git, an editor, another agent or this
+    runtime to obey."""
     if context.invoked_subcommand is not None:
         return ExitStatus.OK
     return _list()
@@ -40,18 +38,18 @@ def quarantine(context: click.Context) -> int:
 
 @quarantine.command("list")
 def list_all() -> int:
-    """List what is quarantined, oldest first."""
+    """List the quarantined files, oldest first."""
     return _list()
 
 
 def _list() -> int:
     found = _open().list()
     if current().json:
-        say_json([_told(held) for held in found])
+        print_json([_as_dict(held) for held in found])
     elif found:
-        say_table(current(), COLUMNS, [tuple(str(_told(held)[column]) for column in COLUMNS) for held in found])
+        print_table(current(), COLUMNS, [tuple(_as_dict(held).values()) for held in found])
         if on_terminal():
-            note("look at one with `toolreeve quarantine show ID`; then `release ID` or `delete ID`")
+            note("show one with `toolreeve quarantine show ID`, then `release ID` or `delete ID`")
     else:
         note("nothing is quarantined")
     return ExitStatus.OK
@@ -60,15 +58,15 @@ def _list() -> int:
 @quarantine.command()
 @click.argument("name", metavar="ID")
 def show(name: str) -> int:
-    """Show what was put aside, why, and where it lies."""
+    """Show a quarantined file: why it was quarantined, and its content."""
     found = _open()
     held = found.find(name)
     if held is None:
         return _unknown(name)
     if current().json:
-        say_json(_told(held) | {"content": found.content(held), "sha256": dict(held.sha256), "call": held.call})
+        print_json(_as_dict(held) | {"content": found.content(held), "sha256": dict(held.sha256), "call": held.call})
     else:
-        say("\n".join(_facts(found, held)))
+        print_text("\n".join(_facts(found, held)))
     return ExitStatus.OK
 
 
@@ -76,7 +74,7 @@ def show(name: str) -> int:
 @click.argument("name", metavar="ID")
 @click.option("--yes", is_flag=True, help=YES)
 def release(name: str, *, yes: bool) -> int:
-    """Show what was put aside and, if you say yes, bring it back to where it was. What stands there now is kept."""
+    """Show a quarantined file and, after confirmation, restore it. A file that replaced it is kept."""
     found = _open()
     held = found.find(name)
     if held is None:
@@ -84,29 +82,29 @@ def release(name: str, *, yes: bool) -> int:
     shown = "\n".join(_facts(found, held))
     if yes:
         note(shown)
-    elif not asyncio.run(_agreed("Bring it back, for the host to obey?", shown)):
+    elif not asyncio.run(_confirm("Restore it, for the host to obey?", shown)):
         return ExitStatus.DENIED
     try:
         found.release(held)
     except OSError as problem:
-        note(f"{one_line(held.path)}: nothing was brought back: {problem.strerror}")
+        note(f"{one_line(held.path)}: not restored: {problem.strerror}")
         return ExitStatus.TOOL_ERROR
-    return _done(held, "released", "is back")
+    return _finish(held, "released")
 
 
 @quarantine.command()
 @click.argument("name", metavar="ID")
 @click.option("--yes", is_flag=True, help=YES)
 def delete(name: str, *, yes: bool) -> int:
-    """Show what was put aside and, if you say yes, delete it for good."""
+    """Show a quarantined file and, after confirmation, delete it permanently."""
     found = _open()
     held = found.find(name)
     if held is None:
         return _unknown(name)
-    if not yes and not asyncio.run(_agreed("Delete it for good?", "\n".join(_facts(found, held)))):
+    if not yes and not asyncio.run(_confirm("Delete it permanently?", "\n".join(_facts(found, held)))):
         return ExitStatus.DENIED
     found.delete(held)
-    return _done(held, "deleted", "is deleted")
+    return _finish(held, "deleted")
 
 
 def _open() -> "Quarantine":
@@ -117,62 +115,63 @@ def _open() -> "Quarantine":
     return Quarantine(str(Path(configuration.settings.state.dir) / "quarantine"), guard_table(configuration))
 
 
-async def _agreed(question: str, shown: str) -> bool:
-    from toolreeve.cli.confirm import confirmed
+async def _confirm(question: str, shown: str) -> bool:
+    from toolreeve.cli.confirm import confirm
 
-    if await confirmed(question, shown=shown):
+    if await confirm(question, shown=shown):
         return True
     note("nothing was changed")
     return False
 
 
-def _done(held: "QuarantinedPath", outcome: str, text: str) -> int:
+def _finish(held: "QuarantinedPath", outcome: str) -> int:
     asyncio.run(_record(held, outcome))
     if current().json:
-        say_json(_told(held) | {"outcome": outcome})
+        print_json(_as_dict(held) | {"outcome": outcome})
     else:
-        say(f"{one_line(held.path)} {text}")
+        print_text(f"{one_line(held.path)}: {outcome}")
     return ExitStatus.OK
 
 
 async def _record(held: "QuarantinedPath", outcome: str) -> None:
-    from toolreeve.cli.approvals import me
-    from toolreeve.config.xdg import DATABASE
-    from toolreeve.core.secrets.redactor import Redactor
-    from toolreeve.record.journal import Journal
-    from toolreeve.record.store import Store
+    from toolreeve.cli.record import open_journal, user_name
 
-    configuration = current().configuration()
-    store = Store(Path(configuration.settings.state.dir) / DATABASE)
-    journal = Journal(store, Redactor(configuration.secrets), time.time)
-    await store.start()
-    try:
-        await journal.start()
-        body = {"quarantine": held.id, "outcome": outcome, "path": held.path, "sha256": dict(held.sha256)}
-        await journal.note("quarantine", body | {"by": f"{me()} via command line"}, call_id=held.call)
-        await journal.stop()
-    finally:
-        await store.close()
+    async with open_journal(current()) as (_, journal):
+        body = {
+            "quarantine": held.id,
+            "outcome": outcome,
+            "path": held.path,
+            "sha256": dict(held.sha256),
+            "by": f"{user_name()} via command line",
+        }
+        await journal.note("quarantine", body, call_id=held.call)
 
 
 def _unknown(name: str) -> int:
-    note(f"nothing is quarantined under the id {name!r}; `toolreeve quarantine list` shows what is")
+    note(f"no quarantined file has the id {name!r}; `toolreeve quarantine list` shows all")
     return ExitStatus.NOT_FOUND
 
 
-def _told(held: "QuarantinedPath") -> dict[str, str]:
-    at = datetime.fromtimestamp(held.time, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    return {"id": held.id, "time": at, "kind": held.kind, "path": one_line(held.path), "reason": one_line(held.reason)}
+def _as_dict(held: "QuarantinedPath") -> dict[str, str]:
+    from toolreeve.cli.record import format_time
+
+    return {
+        "id": held.id,
+        "time": format_time(held.time),
+        "kind": held.kind,
+        "path": one_line(held.path),
+        "reason": one_line(held.reason),
+    }
 
 
 def _facts(found: "Quarantine", held: "QuarantinedPath") -> Iterator[str]:
-    told = _told(held)
-    yield f"{told['path']} ({told['kind']})"
-    yield f"  Why:   {told['reason']}"
-    yield f"  When:  {told['time']}" + (f", by call {held.call}" if held.call else "")
+    facts = _as_dict(held)
+    yield f"{facts['path']} ({facts['kind']})"
+    yield f"  Why:   {facts['reason']}"
+    yield f"  When:  {facts['time']}" + (f", by call {held.call}" if held.call else "")
     yield f"  Where: {one_line(found.content(held))}"
     if held.link is not None:
-        yield f"  Leads to: {one_line(held.link)}"
+        yield f"  Link to: {one_line(held.link)}"
     for name, digest in held.sha256.items():
         yield f"  sha256 {digest}  {one_line(name)}"
     if held.kind == "file":

@@ -1,24 +1,24 @@
-"""What does a result say to a shell? Data on stdout, a failure on stderr with its suggestions, and an exit status."""
+"""Prints a tool result: data on stdout, failures on stderr."""
 
 from typing import TYPE_CHECKING
 
 from toolreeve.cli.options import Options
-from toolreeve.cli.output import note, say, say_json
+from toolreeve.cli.output import note, print_json, print_text
 from toolreeve.core.errors import TRAITS, ExitStatus
 
 if TYPE_CHECKING:
     from toolreeve.core.result import ToolResult
 
 
-def show_result(invocation: Options, result: "ToolResult") -> int:
+def show_result(options: Options, result: "ToolResult") -> int:
     error = result.error
-    if invocation.json:
-        say_json(result.to_dict())
+    if options.json:
+        print_json(result.to_dict())
     elif error is None:
-        say(result.to_text())
+        print_text(result.to_text())
     else:
         note(result.to_text())
-    if invocation.verbose:
+    if options.verbose:
         meta = result.meta
         verdict = meta.verdict
         note(f"call {meta.call_id}, session {meta.session}, {meta.duration_ms} ms")

@@ -1,7 +1,5 @@
-"""What does a command work with? The runtime of the configuration, with the terminal as the way to ask."""
+"""The runtime of a command: as configured, with approval on the terminal."""
 
-import os
-import shlex
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
@@ -21,90 +19,89 @@ if TYPE_CHECKING:
 
 
 def new_runtime(
-    invocation: Options, *channels: "Channel", servers: "Callable[[ServerSpec], bool] | None" = None
+    options: Options, *channels: "Channel", servers: "Callable[[ServerSpec], bool] | None" = None
 ) -> "Toolreeve":
-    """Built, not started: its tools and its policy can be looked at without a database.
+    """Built, not started: its tools and policy can be inspected without a database.
 
-    `servers` chooses the MCP servers that it connects to; all of them, if nothing is said. None is waited for.
+    `servers` selects the MCP servers to connect to, by default all. None of them is awaited.
     """
     from toolreeve.cli.output import note
+    from toolreeve.runtime.channels import new_terminal_channel
     from toolreeve.runtime.toolreeve import Toolreeve
 
-    configuration = invocation.configuration()
+    configuration = options.configuration()
     if servers is not None:
         configuration = replace(configuration, mcp_servers=tuple(filter(servers, configuration.mcp_servers)))
-    runtime = Toolreeve(settings=configuration, approve=channels or (_terminal(),), await_servers=False, origin="cli")
+    approve = channels or (new_terminal_channel(),)
+    runtime = Toolreeve(settings=configuration, approve=approve, await_servers=False, origin="cli")
     for problem in runtime.problems:
         note(str(problem))
     return runtime
 
 
 def check_workspace(configuration: "Configuration") -> None:
-    """Raises ConfigError where nobody said where to work and we stand in `/`: some programs start theirs there, and
-    none means that their tools may read the whole machine."""
+    """Raises ConfigError if no workspace is set and the current directory is `/`: some clients start their servers
+    there, and none of them means that tools may read the whole machine."""
     folder = Path(configuration.settings.workspace.dir)
     if configuration.origins["workspace.dir"] == "default" and folder == folder.parent:
         raise ConfigError(
-            f"we were started in {str(folder)!r}, and the whole file system is no workspace",
+            f"started in {str(folder)!r}: the whole file system cannot be the workspace",
             source="current directory",
             key="workspace.dir",
-            fix=f"start it with --workspace DIR, or set workspace.dir in {configuration.user_file}",
+            fix=f"pass --workspace DIR, or set workspace.dir in {configuration.user_file}",
         )
 
 
 def no_servers(_: "ServerSpec") -> bool:
-    """For commands that need none."""
     return False
 
 
-def servers_of(tool: str) -> "Callable[[ServerSpec], bool]":
-    """For a call of one tool: those that could have it."""
+def servers_with(tool: str) -> "Callable[[ServerSpec], bool]":
+    """Selects the servers that may have a tool."""
     from toolreeve.upstream.pool import may_have
 
     return lambda spec: may_have(spec, tool)
 
 
 @asynccontextmanager
-async def knowing(invocation: Options, tools: "Iterable[str]") -> "AsyncIterator[Toolreeve]":
-    """A runtime that has these tools, if they can be had; it is started only where servers must be asked for them.
+async def runtime_with(options: Options, tools: "Iterable[str]") -> "AsyncIterator[Toolreeve]":
+    """A runtime that has these tools, if available; it is started only if servers must be asked for them.
 
-    Raises ToolError where a server that one of them names is away.
+    Raises ToolError if the server of one of them is unavailable.
     """
     from toolreeve.core.call import ToolCall
     from toolreeve.upstream.pool import may_have
 
-    local = new_runtime(invocation, servers=no_servers)
-    elsewhere = [tool for tool in tools if tool not in local.tools]
-    if not any(may_have(spec, tool) for spec in invocation.configuration().mcp_servers for tool in elsewhere):
+    local = new_runtime(options, servers=no_servers)
+    missing = [tool for tool in tools if tool not in local.tools]
+
+    def has_missing(spec: "ServerSpec") -> bool:
+        return any(may_have(spec, tool) for tool in missing)
+
+    if not any(map(has_missing, options.configuration().mcp_servers)):
         yield local
         return
-    async with new_runtime(invocation, servers=lambda spec: any(may_have(spec, each) for each in elsewhere)) as runtime:
-        for tool in elsewhere:
+    async with new_runtime(options, servers=has_missing) as runtime:
+        for tool in missing:
             await runtime.fleet.expect(ToolCall(tool=tool, args={}))
         yield runtime
 
 
-def _terminal() -> "Channel":
-    from toolreeve.approval.channels.terminal import TerminalChannel
-
-    return TerminalChannel(editor=shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""))
-
-
 @contextmanager
-def new_workspace(invocation: Options) -> "Iterator[WorkspaceFiles]":
-    workspace = new_runtime(invocation).files
+def new_workspace(options: Options) -> "Iterator[WorkspaceFiles]":
+    workspace = new_runtime(options).files
     try:
         yield workspace
     finally:
         workspace.close()
 
 
-def new_network(invocation: Options, hosts: Path | None) -> "NetworkGuard":
-    """The guard as configured; with a file of hosts, names are looked up there and nowhere else."""
+def new_network(options: Options, hosts: Path | None) -> "NetworkGuard":
+    """The configured guard; with a hosts file, names are resolved there and nowhere else."""
     from toolreeve.guard.network.resolver import HostsResolver, parse_hosts
     from toolreeve.runtime.build import new_network_guard
 
-    configuration = invocation.configuration()
+    configuration = options.configuration()
     if hosts is None:
         return new_network_guard(configuration)
     try:

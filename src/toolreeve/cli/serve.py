@@ -1,4 +1,4 @@
-"""`toolreeve serve`: the HTTP server, on loopback alone unless tokens are configured."""
+"""`toolreeve serve`: the HTTP server; without tokens, on loopback only."""
 
 from functools import partial
 from typing import TYPE_CHECKING
@@ -7,7 +7,7 @@ import click
 
 from toolreeve.cli.options import CliCommand, Options, current
 from toolreeve.cli.output import note
-from toolreeve.cli.toolset_options import shows_tools
+from toolreeve.cli.toolset_options import toolset_options
 
 if TYPE_CHECKING:
     import socket
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 @click.command(cls=CliCommand)
 @click.option("--mcp", is_flag=True, help="Serve MCP at /mcp (streamable HTTP).")
-@click.option("--host", metavar="ADDRESS", help="The address to listen on; others than this machine need a token.")
-@click.option("--port", type=click.IntRange(0, 65_535), help="The port to listen on; 0 takes one that is free.")
-@shows_tools
+@click.option("--host", metavar="ADDRESS", help="The address to listen on; any other than loopback needs a token.")
+@click.option("--port", type=click.IntRange(0, 65_535), help="The port to listen on; 0 picks a free one.")
+@toolset_options
 def serve(*, mcp: bool, host: str | None, port: int | None, tools: str | None, search: bool | None) -> int:
     """Serve the tools over HTTP until stopped."""
     if not mcp:
-        raise click.UsageError("say what to serve: --mcp")
+        raise click.UsageError("choose what to serve: --mcp")
     from toolreeve.cli.runtime import check_workspace
     from toolreeve.serve.app import bind, check_reach
     from toolreeve.serve.mcp.stdio import run
@@ -42,7 +42,7 @@ def serve(*, mcp: bool, host: str | None, port: int | None, tools: str | None, s
 
 
 async def _serve(
-    invocation: Options, place: "socket.socket", tokens: "Tokens", *, tools: str | None, search: bool | None
+    options: Options, place: "socket.socket", tokens: "Tokens", *, tools: str | None, search: bool | None
 ) -> None:
     from toolreeve.cli.runtime import new_runtime
     from toolreeve.serve.access import new_gate
@@ -51,10 +51,10 @@ async def _serve(
     from toolreeve.serve.mcp.door import new_view, prefixes
     from toolreeve.serve.mcp.http import Views
 
-    chosen = invocation.configuration().settings.serve
+    chosen = options.configuration().settings.serve
     host, port = place.getsockname()[:2]
     gate = new_gate(host, tokens, hosts=chosen.allowed_hosts, origins=chosen.allowed_origins)
-    runtime = new_runtime(invocation)
+    runtime = new_runtime(options)
     views = Views(new_view(runtime, tools=tools, search=search))
     views.check(tokens.credentials(), prefixes(runtime).values())
     limits = read_limits(chosen)

@@ -1,4 +1,4 @@
-"""What does a door show? The options that both MCP doors take."""
+"""The options `--tools` and `--search` of both MCP servers."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,14 +8,14 @@ import click
 Function = Callable[..., Any]
 
 
-def shows_tools(command: Function) -> Function:
-    """Adds `--tools` and `--search`; what is not said is as the settings have it."""
+def toolset_options(command: Function) -> Function:
+    """Without them, the settings apply."""
     search = click.option(
-        "--search/--no-search", default=None, help="List only search_tools, call_tool, and what --tools names outright."
+        "--search/--no-search", default=None, help="List only search_tools, call_tool, and tools that --tools names."
     )
     tools = click.option(
         "--tools",
         metavar="PATTERNS",
-        help="What to show: categories, servers, names, globs, separated by commas; -NAME takes away.",
+        help="The tools to show: categories, servers, names and globs, separated by commas; -NAME excludes.",
     )
     return tools(search(command))

@@ -1,7 +1,7 @@
-"""May the workspace's own tools run? Only a person says so, here, for the files as they are now.
+"""`toolreeve trust`: lets the workspace's own tools and servers run.
 
-What will run is shown where the answer is given, each thing in a line of its own whatever it holds, and counts only if
-it is still the same when the answer comes.
+Only a person may decide this, for the current state of the files. What will run is shown with the question, each item
+on one line whatever it contains, and the answer counts only if it is still the same afterwards.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from toolreeve.cli.options import CliCommand, Options, current
-from toolreeve.cli.output import note, say, say_json
+from toolreeve.cli.output import note, print_json, print_text
 from toolreeve.core.errors import ExitStatus
 from toolreeve.core.visible import one_line
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=CliCommand)
-@click.option("--revoke", is_flag=True, help="Stop trusting the folder; nobody is asked.")
-@click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal to ask on.")
+@click.option("--revoke", is_flag=True, help="Stop trusting the folder; needs no confirmation.")
+@click.option("--yes", is_flag=True, help="Skip the confirmation; required without a terminal.")
 def trust(*, revoke: bool, yes: bool) -> int:
-    """Show what the workspace would run and, if you say yes, trust it: what its toolreeve.toml names as tool files and
-    as commands of the quality tools will run, and so will the MCP servers of that file and of .mcp.json.
+    """Show what the workspace would run and, after confirmation, trust it: the tool files and quality commands of its
+    toolreeve.toml will run, and so will the MCP servers of that file and of .mcp.json.
 
-    A change of these files, or of a file of the workspace that they name to be run, ends the trust.
+    The trust ends when these files change, or a workspace file that they run.
     """
     from toolreeve.config.trust import TrustedFolders
 
@@ -34,56 +34,56 @@ def trust(*, revoke: bool, yes: bool) -> int:
     folders = TrustedFolders(Path(found.settings.state.dir))
     folder = found.project_file.parent
     if revoke:
-        known = folders.revoke(folder)
-        return _tell(folder, trusted=False, text="no longer trusted" if known else "was not trusted")
+        was_trusted = folders.revoke(folder)
+        return _report(folder, trusted=False, text="no longer trusted" if was_trusted else "was not trusted")
     if found.code is None:
         raise click.UsageError(
-            f"there is nothing to trust: {found.project_file} names no tool files, no commands and no servers, "
-            "and there is no .mcp.json beside it"
+            f"nothing to trust: {found.project_file} names no tool files, commands or servers, "
+            "and there is no .mcp.json next to it"
         )
-    if not _agreed(current(), found.code, yes=yes):
+    if not _confirm(current(), found.code, yes=yes):
         return ExitStatus.DENIED
     folders.add(folder, found.code.digest)
-    return _tell(folder, trusted=True, text="trusted as it is now")
+    return _report(folder, trusted=True, text="trusted in its current state")
 
 
-def _agreed(invocation: Options, code: "ProjectCode", *, yes: bool) -> bool:
-    from toolreeve.cli.confirm import confirmed
+def _confirm(options: Options, code: "ProjectCode", *, yes: bool) -> bool:
+    from toolreeve.cli.confirm import confirm
 
     would_run = _would_run(code)
     if yes:
         for line in would_run:
             note(line)
         return True
-    these = "this run as it is" if len(would_run) == 1 else f"these {len(would_run)} run as they are"
-    shown = "\n  ".join((f"{one_line(str(code.folder))}, once it is trusted:", *would_run))
-    if not asyncio.run(confirmed(f"Let {these} now?", shown=shown)):
+    items = "this in its" if len(would_run) == 1 else f"these {len(would_run)} in their"
+    shown = "\n  ".join((f"{one_line(str(code.folder))}, once trusted:", *would_run))
+    if not asyncio.run(confirm(f"Trust {items} current state?", shown=shown)):
         note("nothing was trusted")
         return False
-    if _found_again(invocation) != code:
-        note("nothing was trusted: the files changed while you were asked; look at them, and run this again")
+    if _reload(options) != code:
+        note("nothing was trusted: the files changed during the confirmation; review them and run this again")
         return False
     return True
 
 
 def _would_run(code: "ProjectCode") -> list[str]:
-    said = {
+    items = {
         "will run as code": code.files,
-        "will be run": code.commands,
+        "will run as a command": code.commands,
         "will be used as a server": code.servers,
     }
-    return [one_line(f"{what}: {each}") for what, those in said.items() for each in those]
+    return [one_line(f"{what}: {each}") for what, values in items.items() for each in values]
 
 
-def _found_again(invocation: Options) -> "ProjectCode | None":
+def _reload(options: Options) -> "ProjectCode | None":
     from toolreeve.config import load
 
-    return load({"workspace.dir": invocation.workspace, "policy.mode": invocation.mode}, origin="flag").code
+    return load({"workspace.dir": options.workspace, "policy.mode": options.mode}, origin="flag").code
 
 
-def _tell(folder: Path, *, trusted: bool, text: str) -> int:
+def _report(folder: Path, *, trusted: bool, text: str) -> int:
     if current().json:
-        say_json({"folder": str(folder), "trusted": trusted})
+        print_json({"folder": str(folder), "trusted": trusted})
     else:
-        say(f"{folder}: {text}")
+        print_text(f"{folder}: {text}")
     return ExitStatus.OK

@@ -1,10 +1,17 @@
-"""What is configured, and who said so? Files, environment and flags become one `Settings` tree here."""
+"""Configuration: files, environment and flags, merged into one `Settings` tree."""
 
-from toolreeve.config.sections.commands import Commands, Quality, Sandbox
-from toolreeve.config.sections.policy import Approval, Limits, Policy
-from toolreeve.config.sections.serve import Mcp, Serve
-from toolreeve.config.sections.state import Record, State
-from toolreeve.config.sections.workspace import Network, Workspace
+from toolreeve.config.sections.approval import Approval
+from toolreeve.config.sections.commands import Commands
+from toolreeve.config.sections.limits import Limits
+from toolreeve.config.sections.mcp import Mcp
+from toolreeve.config.sections.network import Network
+from toolreeve.config.sections.policy import Policy
+from toolreeve.config.sections.quality import Quality
+from toolreeve.config.sections.record import Record
+from toolreeve.config.sections.sandbox import Sandbox
+from toolreeve.config.sections.serve import Serve
+from toolreeve.config.sections.state import State
+from toolreeve.config.sections.workspace import Workspace
 from toolreeve.config.settings import Settings
 from toolreeve.config.sources import Configuration, from_settings, load
 

@@ -1,6 +1,6 @@
-"""What is known about a setting besides its value? What it means, its bounds, and how far a project may go.
+"""Metadata of a setting: description, bounds, and what a project may change.
 
-A project's own file (`toolreeve.toml` in the workspace) may only tighten: `ProjectScope` says, field by field, what
+A project's own file (`toolreeve.toml` in the workspace) may only tighten: `ProjectScope` defines, field by field, what
 that means.
 """
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class ProjectScope(StrEnum):
-    """What a project's file may do to a setting."""
+    """How a project's file may change a setting."""
 
     NEVER = "never"
     LOWER = "lower"
@@ -23,8 +23,8 @@ class ProjectScope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """`paths` marks values that are resolved against the file that names them. `shape` is the JSON Schema of a value
-    that is made of tables, or narrows a plain one; `also` are other spellings of the key in files."""
+    """`paths`: values are paths, resolved against the file that names them. `shape`: the JSON Schema of a value made of
+    tables, or a narrower one for a plain value. `also`: other spellings of the key in files."""
 
     description: str
     project: ProjectScope

@@ -1,6 +1,6 @@
-"""Which keys does the tree have, and what may each hold? Read from the dataclasses, so that nothing is said twice.
+"""Settings as fields: keys, types and JSON Schema, derived from the dataclasses.
 
-The JSON Schema that editors use is the very one that files, variables and flags are checked against.
+The JSON Schema that editors use is the one that files, variables and flags are checked against.
 """
 
 import dataclasses
@@ -24,11 +24,9 @@ ONLY_BY_HAND = "bypass"
 
 @dataclass(frozen=True, kw_only=True)
 class SettingField:
-    """One setting."""
-
     path: KeyPath
     hint: Any
-    about: Field
+    field: Field
     default: Any
 
     @property
@@ -37,61 +35,70 @@ class SettingField:
 
     @property
     def variable(self) -> str | None:
-        """None for what is made of tables: it has no place in a variable."""
-        return None if self.tables else "TOOLREEVE_" + "_".join(self.path).upper()
+        """None for settings made of tables: a variable cannot hold them."""
+        return None if self.has_tables else "TOOLREEVE_" + "_".join(self.path).upper()
 
     @property
-    def tables(self) -> bool:
+    def has_tables(self) -> bool:
         return Mapping in (get_origin(self.hint), *map(get_origin, get_args(self.hint)))
 
     @property
-    def several(self) -> bool:
+    def is_list(self) -> bool:
         return get_origin(self.hint) is tuple
 
     @cached_property
     def document(self) -> dict[str, Any]:
-        """The JSON Schema of the value, as files may give it."""
-        default = list(self.default) if self.several else self.default
-        bounds = {"minimum": self.about.at_least, "exclusiveMinimum": self.about.above}
+        """The JSON Schema of the value as written in files."""
+        default = list(self.default) if self.is_list else self.default
+        bounds = {"minimum": self.field.at_least, "exclusiveMinimum": self.field.above}
         narrowed = {word: bound for word, bound in bounds.items() if bound is not None}
-        shape = dict(self.about.shape) if self.about.shape is not None else _schema(self.hint)
-        return shape | narrowed | {"description": self.about.description, "default": default}
+        shape = dict(self.field.shape) if self.field.shape is not None else _schema(self.hint)
+        return shape | narrowed | {"description": self.field.description, "default": default}
 
     def problem(self, value: Any) -> str:
-        """What is wrong with a value; nothing if it fits."""
+        """The validation errors of a value; empty if it is valid."""
         return "; ".join(map(_discreet, self._problems(value)))
 
-    def place(self, value: Any) -> tuple[str | int, ...]:
-        """Where in the tables of a value the first thing wrong with it stands."""
-        if not self.tables:
+    def error_path(self, value: Any) -> tuple[str | int, ...]:
+        """The path of the first validation error within the tables of a value."""
+        if not self.has_tables:
             return ()
-        pointers = [problem.pointer.split("/")[2:] for problem in self._problems(value)]
-        return tuple(int(part) if part.isdigit() else part for part in pointers[0]) if pointers else ()
+        problems = self._problems(value)
+        if not problems:
+            return ()
+        parts = problems[0].pointer.split("/")[2:]
+        return tuple(int(part) if part.isdigit() else part for part in parts)
 
     def _problems(self, value: Any) -> list[SchemaProblem]:
-        """Tables by name are looked into one by one where they are read, so that a bad one spoils no other."""
-        document = {"type": "object"} if self.tables and not self.several else self.document
+        """Tables by name are validated one by one where they are read, so that an invalid one affects no other."""
+        document = {"type": "object"} if self.has_tables and not self.is_list else self.document
         return Schema({"type": "object", "properties": {"value": document}}).problems({"value": value})
 
     def shown(self, value: Any) -> Any:
-        """The value as it may be printed: of tables, which may hold credentials, only whom or what they are about."""
-        if not self.tables:
+        """The printable form of a value: tables may hold credentials, so only their names or users are shown."""
+        if not self.has_tables:
             return value
-        return [each.get("user") for each in value] if self.several else list(value)
+        if self.is_list:
+            return [each.get("user") for each in value]
+        return list(value)
 
-    def settle(self, value: Any, base: Path, environ: Mapping[str, str]) -> Any:
-        """The value as the tree holds it: tuples for lists, absolute paths, floats where a float is meant."""
+    def normalize(self, value: Any, base: Path, environ: Mapping[str, str]) -> Any:
+        """The value as `Settings` holds it: tuples for lists, absolute paths, floats for float fields."""
         if value is None:
             return None
-        if self.several:
-            return tuple(expand(each, base=base, environ=environ) if self.about.paths else each for each in value)
-        if self.about.paths:
+        if self.is_list and self.field.paths:
+            return tuple(expand(each, base=base, environ=environ) for each in value)
+        if self.is_list:
+            return tuple(value)
+        if self.field.paths:
             return expand(value, base=base, environ=environ)
-        return float(value) if type(value) is int and self.hint is not int else value
+        if type(value) is int and self.hint is not int:
+            return float(value)
+        return value
 
 
 def _discreet(problem: SchemaProblem) -> str:
-    """What was written where a reference to a secret belongs may be the secret itself."""
+    """A value in place of a secret reference may be the secret itself: it is never quoted."""
     return "must be written as ${secret:NAME}" if REFERENCE in problem.text else problem.text
 
 
@@ -104,14 +111,14 @@ def _schema(hint: Any) -> dict[str, Any]:
 
 
 @cache
-def leaves() -> Mapping[KeyPath, SettingField]:
-    return MappingProxyType({leaf.path: leaf for leaf in _walk(Settings, ())})
+def setting_fields() -> Mapping[KeyPath, SettingField]:
+    return MappingProxyType({setting.path: setting for setting in _walk(Settings, ())})
 
 
 @cache
 def spellings() -> Mapping[KeyPath, KeyPath]:
-    """Other keys that a file may use for a setting."""
-    return {(*path[:-1], name): path for path, leaf in leaves().items() for name in leaf.about.also}
+    """Other spellings of keys in files."""
+    return {(*path[:-1], name): path for path, setting in setting_fields().items() for name in setting.field.also}
 
 
 def _walk(kind: Any, path: KeyPath) -> Iterator[SettingField]:
@@ -120,9 +127,9 @@ def _walk(kind: Any, path: KeyPath) -> Iterator[SettingField]:
         if dataclasses.is_dataclass(each.type):
             yield from _walk(each.type, here)
         else:
-            hint, about = get_args(each.type)
+            hint, field = get_args(each.type)
             default = each.default if each.default_factory is dataclasses.MISSING else each.default_factory()
-            yield SettingField(path=here, hint=hint, about=about, default=default)
+            yield SettingField(path=here, hint=hint, field=field, default=default)
 
 
 def json_schema() -> dict[str, Any]:
@@ -138,8 +145,8 @@ def _section(kind: Any, path: KeyPath) -> dict[str, Any]:
         if dataclasses.is_dataclass(each.type):
             properties[each.name] = _section(each.type, here)
         else:
-            leaf = leaves()[here]
-            properties |= dict.fromkeys((each.name, *leaf.about.also), leaf.document)
+            setting = setting_fields()[here]
+            properties |= dict.fromkeys((each.name, *setting.field.also), setting.document)
     return {
         "description": kind.__doc__,
         "type": "object",
@@ -149,7 +156,7 @@ def _section(kind: Any, path: KeyPath) -> dict[str, Any]:
 
 
 def build(values: Mapping[KeyPath, Any]) -> Settings:
-    """The tree with these values; what is not named keeps its default."""
+    """Settings with these values; the others keep their defaults."""
     return cast(Settings, _build(Settings, (), values))
 
 

@@ -1,7 +1,7 @@
-"""What does this JSON file say, and where in its text? Comments and trailing commas are fine, as editors write them.
+"""JSON parser with comments, trailing commas and source positions.
 
-Every value knows the span of text it stands in, so that one can be replaced without touching the rest of the file.
-A key that stands twice is refused: two readers would see two different files.
+Every value knows its span in the text, so that it can be replaced without touching the rest of the file.
+A duplicate key is refused: two readers would see two different files.
 """
 
 import json
@@ -56,12 +56,11 @@ class Object(Node):
 
 
 def parse_jsonc(text: str, source: str) -> Node | None:
-    """None for a file with nothing but blanks and comments in it. Raises ConfigError with the line."""
-    return _Parser(text, source).document()
+    """None for a file of only blanks and comments. Raises ConfigError with the line."""
+    return _JsonParser(text, source).document()
 
 
 def plain(node: Node | None) -> Any:
-    """The value as Python has it."""
     match node:
         case Scalar():
             return node.value
@@ -82,31 +81,32 @@ def line_at(text: str, position: int) -> int:
 
 
 def _lines(root: Node | None, text: str) -> Iterator[tuple[KeyPath, int]]:
-    """Each key's line, found in one walk through the text."""
-    places = sorted(_places(root, ()), key=lambda place: place[1])
-    line, position = 1, 0
-    for path, start in places:
+    """Each key's line, found in one pass over the text."""
+    line = 1
+    position = 0
+    for path, start in sorted(_positions(root, ()), key=lambda found: found[1]):
         line += text.count("\n", position, start)
         position = start
         yield path, line
 
 
-def _places(node: Node | None, path: KeyPath) -> Iterator[tuple[KeyPath, int]]:
+def _positions(node: Node | None, path: KeyPath) -> Iterator[tuple[KeyPath, int]]:
     if node is not None and not path:
         yield (), node.start
     if isinstance(node, Object):
         for member in node.members:
             yield (*path, member.key), member.start
-            yield from _places(member.node, (*path, member.key))
+            yield from _positions(member.node, (*path, member.key))
     elif isinstance(node, Array):
         for index, item in enumerate(node.items):
             yield (*path, index), item.start
-            yield from _places(item, (*path, index))
+            yield from _positions(item, (*path, index))
 
 
-class _Parser:
+class _JsonParser:
     def __init__(self, text: str, source: str) -> None:
-        self._text, self._source = text, source
+        self._text = text
+        self._source = source
         self._at = 1 if text.startswith(BOM) else 0
 
     def document(self) -> Node | None:
@@ -116,7 +116,7 @@ class _Parser:
         root = self._value(0)
         self._skip()
         if self._at != len(self._text):
-            raise self._error("something stands after its end")
+            raise self._error("unexpected text after the end")
         return root
 
     def _skip(self) -> None:
@@ -129,7 +129,7 @@ class _Parser:
 
     def _value(self, depth: int) -> Node:
         if depth > MAX_DEPTH:
-            raise self._error(f"it is nested deeper than {MAX_DEPTH} levels")
+            raise self._error(f"nested deeper than {MAX_DEPTH} levels")
         here = self._text[self._at : self._at + 1]
         if here == "{":
             return self._object(depth)
@@ -141,11 +141,11 @@ class _Parser:
         start = self._at
         found = (_STRING if self._text.startswith('"', start) else _PLAIN).match(self._text, start)
         if found is None:
-            raise self._error("a value is missing or cannot be read")
+            raise self._error("expected a value")
         try:
             value = json.loads(found[0])
         except ValueError:
-            raise self._error("a value cannot be read") from None
+            raise self._error("invalid value") from None
         self._at = found.end()
         return Scalar(start, self._at, value)
 
@@ -164,29 +164,29 @@ class _Parser:
             if member.key in members:
                 first = line_at(self._text, members[member.key].start)
                 self._at = member.start
-                raise self._error(f"the key {member.key!r} stands there twice (first on line {first})")
+                raise self._error(f"duplicate key {member.key!r} (first on line {first})")
             members[member.key] = member
         return Object(start, self._at, tuple(members.values()))
 
     def _member(self, depth: int) -> Member:
         if not self._text.startswith('"', self._at):
-            raise self._error("a key in double quotes is missing")
+            raise self._error("expected a key in double quotes")
         key = self._scalar()
         self._skip()
         if not self._text.startswith(":", self._at):
-            raise self._error(f"':' is missing after {key.value!r}")
+            raise self._error(f"expected ':' after {key.value!r}")
         self._at += 1
         self._skip()
         return Member(key.value, key.start, self._value(depth + 1))
 
     def _next(self, closing: str, *, first: bool) -> bool:
-        """Step over the bracket or comma before the next part; False, behind the closing bracket, if there is none."""
+        """Step over the bracket or comma before the next item; False, past the closing bracket, if there is none."""
         if first:
             self._at += 1
         self._skip()
         if not first and not self._text.startswith(closing, self._at):
             if not self._text.startswith(",", self._at):
-                raise self._error(f"',' or {closing!r} is missing")
+                raise self._error(f"expected ',' or {closing!r}")
             self._at += 1
             self._skip()
         if self._text.startswith(closing, self._at):

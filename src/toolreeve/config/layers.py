@@ -1,6 +1,6 @@
-"""What does one source say? A file, the environment or a caller, each checked against the schema, each value traced.
+"""Configuration layers: a file, the environment or overrides, validated and traced.
 
-Nothing is taken over silently: unknown keys and wrong values are told with the place they stand in and how to mend it.
+Nothing is ignored silently: unknown keys and invalid values are reported with their location and a fix.
 """
 
 import math
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from toolreeve.config.fields import ONLY_BY_HAND, KeyPath, SettingField, leaves, spellings
+from toolreeve.config.fields import ONLY_BY_HAND, KeyPath, SettingField, setting_fields, spellings
 from toolreeve.core import json
 from toolreeve.core.documents import Document
 from toolreeve.core.errors import ConfigError
@@ -19,14 +19,14 @@ from toolreeve.core.suggest import hint_similar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
-    """A value and who gave it."""
+class SourcedValue:
+    """A value and its origin."""
 
     value: Any
     origin: str
 
 
-Layer = Mapping[KeyPath, Given]
+Layer = Mapping[KeyPath, SourcedValue]
 Complain = Callable[[ConfigError], None]
 
 ALIASES: Mapping[str, KeyPath] = {
@@ -42,44 +42,47 @@ ALIASES: Mapping[str, KeyPath] = {
     "COMMAND_BLOCKLIST": ("commands", "blocklist"),
     "TIMEOUT_COMMAND_DEFAULT": ("commands", "timeout"),
 }
-"""Other names that are honoured; the name derived from the key wins over them."""
+"""Alternative variable names; the name derived from the key takes precedence."""
 
 
 def read_file_layer(document: Document, *, complain: Complain, environ: Mapping[str, str]) -> Layer:
-    """The settings of a parsed `toolreeve.toml`. Relative paths in it start at its own directory."""
+    """The settings of a parsed `toolreeve.toml`. Relative paths start at its directory."""
     base = Path(document.source).parent
-    layer: dict[KeyPath, Given] = {}
+    layer: dict[KeyPath, SourcedValue] = {}
     for written, path, value in _entries(document, complain):
-        leaf = leaves()[path]
-        if problem := _problem(leaf, value):
-            place = leaf.place(value) if _is_json(value) else ()
-            complain(document.error(problem, path=(*written, *place), fix=_fix(leaf, value)))
+        setting = setting_fields()[path]
+        if problem := _problem(setting, value):
+            inner = setting.error_path(value) if _is_json(value) else ()
+            complain(document.error(problem, path=(*written, *inner), fix=_fix(setting, value)))
         else:
-            settled = leaf.settle(value, base, environ)
-            layer[path] = _beside(layer.get(path), Given(value=settled, origin=_place(document, written)))
+            normalized = setting.normalize(value, base, environ)
+            sourced = SourcedValue(value=normalized, origin=_location(document, written))
+            layer[path] = _merge_spellings(layer.get(path), sourced)
     return layer
 
 
-def _beside(before: Given | None, given: Given) -> Given:
-    """Tables that one file holds under two spellings of a key stand side by side."""
-    return given if before is None else Given(value={**given.value, **before.value}, origin=before.origin)
+def _merge_spellings(before: SourcedValue | None, given: SourcedValue) -> SourcedValue:
+    """Tables that one file holds under two spellings of a key are merged."""
+    if before is None:
+        return given
+    return SourcedValue(value={**given.value, **before.value}, origin=before.origin)
 
 
-def _place(document: Document, path: KeyPath) -> str:
+def _location(document: Document, path: KeyPath) -> str:
     line = document.line(path)
     return document.source if line is None else f"{document.source}:{line}"
 
 
 def _entries(document: Document, complain: Complain) -> Iterable[tuple[KeyPath, KeyPath, Any]]:
-    """The keys that the tree knows, as written and as meant, with their values; the others are complained about."""
+    """Known keys as (written, canonical, value); unknown ones are reported."""
     pending: list[tuple[KeyPath, Any]] = [((), document.value)]
     while pending:
         written, value = pending.pop()
         path = spellings().get(written, written)
-        if path in leaves():
+        if path in setting_fields():
             yield written, path, value
         elif not isinstance(value, Mapping):
-            complain(document.error("is a section, not a value", path=path, fix=f"write [{'.'.join(path)}] above it"))
+            complain(document.error("is a table, not a value", path=path, fix=f"use [{'.'.join(path)}]"))
         else:
             known = _known_below(path)
             for name, inner in value.items():
@@ -90,29 +93,32 @@ def _entries(document: Document, complain: Complain) -> Iterable[tuple[KeyPath, 
 
 
 def _known_below(path: KeyPath) -> list[str]:
-    return list(dict.fromkeys(leaf[len(path)] for leaf in leaves() if leaf[: len(path)] == path))
+    return list(dict.fromkeys(setting[len(path)] for setting in setting_fields() if setting[: len(path)] == path))
 
 
 def _unknown_key(document: Document, path: KeyPath, known: Sequence[str]) -> ConfigError:
-    elsewhere = [leaf.key for leaf in leaves().values() if leaf.path[-1] == path[-1]]
-    fix = f"it is spelled {elsewhere[0]}" if elsewhere else f"known here are {', '.join(known)}"
+    elsewhere = [setting.key for setting in setting_fields().values() if setting.path[-1] == path[-1]]
+    fix = f"use {elsewhere[0]}" if elsewhere else f"known keys here: {', '.join(known)}"
     return document.error(f"unknown key{hint_similar(path[-1], known)}", path=path, fix=fix)
 
 
 def read_environment(environ: Mapping[str, str], *, complain: Complain, cwd: Path) -> Layer:
-    """`TOOLREEVE_POLICY_MODE` is `policy.mode`. An empty variable counts as not set."""
-    names = dict(ALIASES) | {leaf.variable: leaf.path for leaf in leaves().values() if leaf.variable is not None}
-    layer: dict[KeyPath, Given] = {}
+    """`TOOLREEVE_POLICY_MODE` sets `policy.mode`. An empty variable counts as not set."""
+    names = dict(ALIASES) | {
+        setting.variable: setting.path for setting in setting_fields().values() if setting.variable is not None
+    }
+    layer: dict[KeyPath, SourcedValue] = {}
     for name, path in names.items():
         text = environ.get(name, "")
         if not text:
             continue
-        leaf = leaves()[path]
-        value = _from_text(leaf, text, foreign=name in ALIASES)
-        if problem := _problem(leaf, value):
-            complain(ConfigError(problem, source=f"environment variable {name}", fix=_fix(leaf, value)))
+        setting = setting_fields()[path]
+        value = _from_text(setting, text, foreign=name in ALIASES)
+        if problem := _problem(setting, value):
+            complain(ConfigError(problem, source=f"environment variable {name}", fix=_fix(setting, value)))
         else:
-            layer[path] = Given(value=leaf.settle(value, cwd, environ), origin=f"environment variable {name}")
+            normalized = setting.normalize(value, cwd, environ)
+            layer[path] = SourcedValue(value=normalized, origin=f"environment variable {name}")
     for name in environ:
         if name.startswith("TOOLREEVE_") and name not in names:
             fix = f"unset it{hint_similar(name, list(names))}; `toolreeve config schema` lists the keys"
@@ -120,23 +126,13 @@ def read_environment(environ: Mapping[str, str], *, complain: Complain, cwd: Pat
     return layer
 
 
-def _from_text(leaf: SettingField, text: str, *, foreign: bool) -> Any:
-    """The value that a variable's text stands for; what cannot be read stays text, and the schema complains."""
-    if leaf.several:
-        return _list_from_text(text, paths=leaf.about.paths, foreign=foreign)
-    if leaf.hint is bool:
-        words = {
-            "true": True,
-            "1": True,
-            "yes": True,
-            "on": True,
-            "false": False,
-            "0": False,
-            "no": False,
-            "off": False,
-        }
-        return words.get(text.strip().lower(), text)
-    if leaf.hint is str or "enum" in leaf.document:
+def _from_text(setting: SettingField, text: str, *, foreign: bool) -> Any:
+    """The value of a variable; text that cannot be parsed is kept for the schema to reject."""
+    if setting.is_list:
+        return _list_from_text(text, paths=setting.field.paths, foreign=foreign)
+    if setting.hint is bool:
+        return _BOOLEANS.get(text.strip().lower(), text)
+    if setting.hint is str or "enum" in setting.document:
         return text
     try:
         return json.loads(text)
@@ -144,45 +140,66 @@ def _from_text(leaf: SettingField, text: str, *, foreign: bool) -> Any:
         return text
 
 
+_BOOLEANS = {
+    "true": True,
+    "1": True,
+    "yes": True,
+    "on": True,
+    "false": False,
+    "0": False,
+    "no": False,
+    "off": False,
+}
+
+
 def _list_from_text(text: str, *, paths: bool, foreign: bool) -> Any:
-    """A JSON array, or parts: paths are parted as in PATH, names by commas, foreign lists by either."""
+    """A JSON array, or a separated list: paths as in PATH, names by commas, foreign lists by either."""
     if text.lstrip().startswith("["):
         try:
             return json.loads(text)
         except ValueError:
             return text
-    separators = f"[,{os.pathsep}]" if foreign else os.pathsep if paths else ","
-    return [part.strip() for part in re.split(separators, text) if part.strip()] or text
+    separators = os.pathsep if paths else ","
+    if foreign:
+        separators = f"[,{os.pathsep}]"
+    parts = [part.strip() for part in re.split(separators, text)]
+    return list(filter(None, parts)) or text
 
 
 def read_overrides(
     overrides: Mapping[str, Any], *, origin: str, complain: Complain, cwd: Path, environ: Mapping[str, str]
 ) -> Layer:
-    """What the caller says, by dotted key; None means not said. Only here may `policy.mode` be bypass."""
-    layer: dict[KeyPath, Given] = {}
+    """The caller's values by dotted key; None means not set. Only here may `policy.mode` be bypass."""
+    layer: dict[KeyPath, SourcedValue] = {}
     for key, raw in overrides.items():
         if raw is None:
             continue
-        value = list(raw) if isinstance(raw, (tuple, set, frozenset)) else str(raw) if isinstance(raw, Path) else raw
-        leaf = leaves().get(tuple(key.split(".")))
-        if leaf is None:
-            known = [each.key for each in leaves().values()]
+        value = _plain(raw)
+        setting = setting_fields().get(tuple(key.split(".")))
+        if setting is None:
+            known = [each.key for each in setting_fields().values()]
             complain(ConfigError(f"no such setting{hint_similar(key, known)}", source=origin, key=key))
-        elif value != ONLY_BY_HAND and (problem := _problem(leaf, value)):
-            complain(ConfigError(problem, source=origin, key=key, fix=_fix(leaf, value)))
+        elif value != ONLY_BY_HAND and (problem := _problem(setting, value)):
+            complain(ConfigError(problem, source=origin, key=key, fix=_fix(setting, value)))
         else:
-            layer[leaf.path] = Given(value=leaf.settle(value, cwd, environ), origin=origin)
+            layer[setting.path] = SourcedValue(value=setting.normalize(value, cwd, environ), origin=origin)
     return layer
 
 
-def _problem(leaf: SettingField, value: Any) -> str:
-    if isinstance(value, Mapping) and leaf.tables and not leaf.several:
+def _plain(value: Any) -> Any:
+    if isinstance(value, (tuple, set, frozenset)):
+        return list(value)
+    return str(value) if isinstance(value, Path) else value
+
+
+def _problem(setting: SettingField, value: Any) -> str:
+    if isinstance(value, Mapping) and setting.has_tables and not setting.is_list:
         return ""
     if not _is_json(value):
-        return f"is a {type(value).__name__}, which no setting takes"
-    if leaf.path == ("policy", "mode") and value == ONLY_BY_HAND:
-        return "bypass is never taken from a file or the environment"
-    return leaf.problem(value)
+        return f"is a {type(value).__name__}, which no setting accepts"
+    if setting.path == ("policy", "mode") and value == ONLY_BY_HAND:
+        return "bypass cannot be set in a file or in the environment"
+    return setting.problem(value)
 
 
 def _is_json(value: Any) -> bool:
@@ -195,16 +212,16 @@ def _is_json(value: Any) -> bool:
     return isinstance(value, (str, int, bool))
 
 
-def _fix(leaf: SettingField, value: Any) -> str:
-    if value == ONLY_BY_HAND and leaf.path == ("policy", "mode"):
+def _fix(setting: SettingField, value: Any) -> str:
+    if value == ONLY_BY_HAND and setting.path == ("policy", "mode"):
         return "pass --mode bypass for the one command that needs it, or Toolreeve(mode=...) in code"
-    if leaf.tables and leaf.several:
+    if setting.has_tables and setting.is_list:
         return (
-            'write [[serve.tokens]] with token = "${secret:NAME}" or sha256 = "…", user, and if need be role and tools'
+            'write [[serve.tokens]] with token = "${secret:NAME}" or sha256 = "…", user, and optionally role and tools'
         )
-    schema = leaf.document
+    schema = setting.document
     if "enum" in schema:
         return f"use one of {', '.join(map(str, schema['enum']))}"
-    if isinstance(value, str) and leaf.several:
-        return f"write a list: {leaf.path[-1]} = [{json.dumps(value).decode()}]"
-    return leaf.about.description
+    if isinstance(value, str) and setting.is_list:
+        return f"write a list: {setting.path[-1]} = [{json.dumps(value).decode()}]"
+    return setting.field.description

@@ -1,4 +1,4 @@
-"""What would the workspace's own files run, and does a person trust them as they are now?
+"""Project code: what a workspace's files would run, and whether it is trusted.
 
 The digest covers the project's file, its `.mcp.json`, and every file of the workspace that they name to be run.
 """
@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from toolreeve.config.field import ProjectScope
-from toolreeve.config.fields import leaves
+from toolreeve.config.fields import setting_fields
 from toolreeve.config.layers import Layer
-from toolreeve.config.server_programs import entries_shown, programs_within
+from toolreeve.config.server_programs import describe_entries, programs_within
 from toolreeve.config.trust import TrustedFolders, digest_of
 from toolreeve.core.documents import Document
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectCode:
-    """What a project's files would have run, and whether a person trusts it as it is now.
+    """What a project's files would run, and whether the user trusts it in its current state.
 
-    `servers` tells each of its MCP servers by name and what it is.
+    `servers` describes each of its MCP servers: name and command or URL.
     """
 
     folder: Path
@@ -38,15 +38,16 @@ def project_code(
     folders: TrustedFolders,
     environ: Mapping[str, str],
 ) -> ProjectCode | None:
-    """None where nothing needs trust. `document` is the project's file, `shared` its `.mcp.json`."""
-    named_in = document if ("mcp_servers",) in project else None
-    naming = [each for each in (shared, named_in) if each is not None]
-    servers = tuple(shown for each in naming for shown in entries_shown(each))
-    tools, commands = _words(project, paths=True), _words(project, paths=False)
+    """None if nothing needs trust. `document` is the project's file, `shared` its `.mcp.json`."""
+    own = document if ("mcp_servers",) in project else None
+    documents = [each for each in (shared, own) if each is not None]
+    servers = tuple(line for each in documents for line in describe_entries(each))
+    tools = _trusted_values(project, paths=True)
+    commands = _trusted_values(project, paths=False)
     if not (servers or tools or commands):
         return None
     folder = project_file.parent
-    programs = (name for each in naming for name in programs_within(each, folder, environ))
+    programs = (name for each in documents for name in programs_within(each, folder, environ))
     files = tuple(dict.fromkeys((*tools, *programs)))
     sources = [project_file] if shared is None else [project_file, Path(shared.source)]
     digest = digest_of([*sources, *map(Path, files)])
@@ -60,12 +61,12 @@ def project_code(
     )
 
 
-def _words(project: Layer, *, paths: bool) -> tuple[str, ...]:
-    """The files, or the commands, that a project's layer would have run."""
-    return tuple(
-        name
-        for path, given in project.items()
-        for leaf in (leaves()[path],)
-        if leaf.about.project is ProjectScope.WHEN_TRUSTED and leaf.about.paths is paths and not leaf.tables
-        for name in given.value
-    )
+def _trusted_values(project: Layer, *, paths: bool) -> tuple[str, ...]:
+    """The files, or the commands, that a project's layer would run."""
+    found: list[str] = []
+    for path, given in project.items():
+        setting = setting_fields()[path]
+        needs_trust = setting.field.project is ProjectScope.WHEN_TRUSTED and not setting.has_tables
+        if needs_trust and setting.field.paths is paths:
+            found += given.value
+    return tuple(found)

@@ -1,4 +1,7 @@
-"""Is there a file that can be read? A pipe or a device, which could hold us up for ever, is none."""
+"""Checks that a path is a small regular file before it is read.
+
+A pipe or a device could block for ever: both are refused.
+"""
 
 import stat
 from pathlib import Path
@@ -7,14 +10,16 @@ from toolreeve.core.documents import MAX_BYTES
 from toolreeve.core.errors import ConfigError
 
 
-def present(path: Path, *, most: int = MAX_BYTES) -> bool:
-    """Raises ConfigError for something that is there and is no ordinary file of at most so many bytes."""
+def is_readable_file(path: Path, *, max_bytes: int = MAX_BYTES) -> bool:
+    """False if there is none. Raises ConfigError for anything but a regular file of at most `max_bytes`."""
     try:
         found = path.stat()
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError as problem:
         raise ConfigError(f"cannot be read: {problem.strerror}", source=path) from None
-    if not stat.S_ISREG(found.st_mode) or found.st_size > most:
-        raise ConfigError("is not an ordinary small file", source=path, fix="replace or remove it")
+    if not stat.S_ISREG(found.st_mode):
+        raise ConfigError("is not a regular file", source=path, fix="replace or remove it")
+    if found.st_size > max_bytes:
+        raise ConfigError(f"is larger than {max_bytes} bytes", source=path, fix="replace or remove it")
     return True

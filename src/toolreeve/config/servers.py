@@ -1,4 +1,4 @@
-"""Which servers are configured, in which files? Ours, the workspace's once it is trusted, and those of other clients.
+"""Configured MCP servers: from the user, the trusted workspace and other clients.
 
 The first server of a name wins, and the user's own files come first: a project cannot take over a name that the user
 already gave to a server, and to which the policy may allow more.
@@ -13,9 +13,9 @@ from toolreeve.config import xdg
 from toolreeve.config.jsonc import json_document
 from toolreeve.config.mcp_servers.expansion import Surroundings, Unresolved
 from toolreeve.config.mcp_servers.reader import Origin, Servers, parse_servers, sections
-from toolreeve.config.readable_files import present
+from toolreeve.config.readable_files import is_readable_file
 from toolreeve.config.secrets import SecretSource
-from toolreeve.config.server_programs import entries_shown
+from toolreeve.config.server_programs import describe_entries
 from toolreeve.core.documents import Document, parse_toml
 from toolreeve.core.errors import ConfigError
 
@@ -35,9 +35,9 @@ def surroundings(
 
 
 def read_servers(path: Path) -> Document:
-    """A client's file: TOML by its name, else JSON with or without comments. Raises ConfigError."""
-    if not present(path):
-        raise ConfigError("does not exist", source=path, fix="name a file that is there")
+    """A client's file: TOML if it is named so, else JSON with or without comments. Raises ConfigError."""
+    if not is_readable_file(path):
+        raise ConfigError("does not exist", source=path, fix="name an existing file")
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as problem:
@@ -47,7 +47,7 @@ def read_servers(path: Path) -> Document:
     return parse_toml(text, str(path)) if path.suffix == ".toml" else json_document(text, str(path))
 
 
-def servers_of(document: Document, known: Surroundings, *, own: bool, project: bool = False) -> Servers:
+def parse_document(document: Document, known: Surroundings, *, own: bool, project: bool = False) -> Servers:
     origin = Origin(
         source=document.source,
         base=Path(document.source).parent,
@@ -67,35 +67,35 @@ class WorkspaceServers:
     trusted: bool
 
 
-def configured(
+def read_configured_servers(
     user: Document | None, workspace: WorkspaceServers, files: Sequence[str], known: Surroundings
 ) -> Servers:
-    """The user's own first, then the workspace's if it is trusted, then those of other clients' files."""
+    """The user's own first, then the workspace's if it is trusted, then those of other clients."""
     found = Servers()
     if user is not None:
-        found.take(servers_of(user, known, own=True))
+        found.take(parse_document(user, known, own=True))
     if workspace.trusted and workspace.own is not None:
-        found.take(servers_of(workspace.own, known, own=True, project=True))
+        found.take(parse_document(workspace.own, known, own=True, project=True))
     if workspace.trusted and workspace.shared is not None:
-        found.take(servers_of(workspace.shared, known, own=False, project=True))
-    elif workspace.shared is not None and next(entries_shown(workspace.shared), None):
+        found.take(parse_document(workspace.shared, known, own=False, project=True))
+    elif workspace.shared is not None and next(describe_entries(workspace.shared), None):
         ignored = "its servers are ignored: the folder is not trusted (run `toolreeve trust`)"
         found.notices.append(f"{workspace.shared.source}: {ignored}")
     for name in files:
         try:
-            found.take(servers_of(read_servers(Path(name)), known, own=False))
+            found.take(parse_document(read_servers(Path(name)), known, own=False))
         except ConfigError as problem:
             found.problems.append(problem)
     return found
 
 
 def servers_from_code(value: Any, known: Surroundings, *, base: Path) -> Servers:
-    """What a program passes: tables by name, a document with `mcpServers`, a list of tables, a file, or nothing."""
+    """Servers passed by a program: tables by name, a document with `mcpServers`, a list of tables, a file, or None."""
     if value is None:
         return Servers()
     if isinstance(value, (str, Path)):
         path = Path(xdg.expand(str(value), base=base, environ=known.environ))
-        return servers_of(read_servers(path), known, own=False)
+        return parse_document(read_servers(path), known, own=False)
     if not isinstance(value, (Mapping, list, tuple)):
         raise ConfigError(f"is a {type(value).__name__}", source="mcp_servers", fix="pass tables by name, or a path")
     document = value if _is_document(value) else {"mcp_servers": value}
@@ -103,7 +103,7 @@ def servers_from_code(value: Any, known: Surroundings, *, base: Path) -> Servers
 
 
 def _is_document(value: Any) -> bool:
-    """Whether it holds a section of servers, rather than a server that is called like one."""
+    """Whether the value has a section of servers, rather than a server named like one."""
     return isinstance(value, (list, tuple)) or any(
         not (isinstance(section, Mapping) and {"command", "url", "transport"} & section.keys())
         for _, section in sections(value)

@@ -1,6 +1,6 @@
-"""What can be configured? One tree of plain values; each field says what it means and how far a project may go.
+"""The settings tree: plain values, each with its description and project scope.
 
-Every field here is wired to something that obeys it.
+Every field here is wired to the code that obeys it.
 """
 
 from collections.abc import Mapping
@@ -8,11 +8,18 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from toolreeve.config.field import Field, ProjectScope
-from toolreeve.config.sections.commands import Commands, Quality, Sandbox
-from toolreeve.config.sections.policy import Approval, Limits, Policy
-from toolreeve.config.sections.serve import Mcp, Serve
-from toolreeve.config.sections.state import Record, State
-from toolreeve.config.sections.workspace import Network, Workspace
+from toolreeve.config.sections.approval import Approval
+from toolreeve.config.sections.commands import Commands
+from toolreeve.config.sections.limits import Limits
+from toolreeve.config.sections.mcp import Mcp
+from toolreeve.config.sections.network import Network
+from toolreeve.config.sections.policy import Policy
+from toolreeve.config.sections.quality import Quality
+from toolreeve.config.sections.record import Record
+from toolreeve.config.sections.sandbox import Sandbox
+from toolreeve.config.sections.serve import Serve
+from toolreeve.config.sections.state import State
+from toolreeve.config.sections.workspace import Workspace
 from toolreeve.config.table_schemas import SERVERS
 
 
@@ -35,8 +42,8 @@ class Settings:
     mcp_servers: Annotated[
         Mapping[str, Any],
         Field(
-            "MCP servers whose tools are offered, by name. They run as programs: a project's own are ignored until the "
-            "folder is trusted (`toolreeve trust`).",
+            "MCP servers by name. They run as programs: those of a project are ignored until the folder is trusted "
+            "(`toolreeve trust`).",
             ProjectScope.WHEN_TRUSTED,
             shape=SERVERS,
             also=("mcpServers", "McpServers"),
@@ -46,7 +53,7 @@ class Settings:
         tuple[str, ...],
         Field(
             "Python files whose @tool functions are registered, and YAML files that declare tools. They run as code: "
-            "a project's own are ignored until the folder is trusted (`toolreeve trust`).",
+            "those of a project are ignored until the folder is trusted (`toolreeve trust`).",
             ProjectScope.WHEN_TRUSTED,
             paths=True,
         ),
@@ -54,8 +61,8 @@ class Settings:
     error_profile: Annotated[
         Literal["acp-basic", "extended-json"],
         Field(
-            "How failures of tools in YAML are told: acp-basic gives a text as the detail of an error, extended-json a "
-            "structure.",
+            "How errors of YAML tools are reported: acp-basic puts a text into the detail of an error, extended-json a "
+            "JSON object.",
             ProjectScope.NEVER,
         ),
     ] = "acp-basic"

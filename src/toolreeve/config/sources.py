@@ -1,6 +1,6 @@
-"""Which settings hold? Defaults, the user's file, the project's file, the environment, the caller: later wins.
+"""Loads the configuration: defaults, user file, project file, environment, overrides.
 
-Except that a project's file may only tighten, and that lists of what is forbidden or secret add up.
+Later sources win, except that a project's file may only tighten, and that lists of what is forbidden or secret add up.
 """
 
 import os
@@ -11,15 +11,21 @@ from typing import Any
 
 from toolreeve.config import xdg
 from toolreeve.config.field import ProjectScope
-from toolreeve.config.fields import KeyPath, build, leaves, value_at
-from toolreeve.config.layers import Given, Layer, read_environment, read_file_layer, read_overrides
+from toolreeve.config.fields import KeyPath, build, setting_fields, value_at
+from toolreeve.config.layers import Layer, SourcedValue, read_environment, read_file_layer, read_overrides
 from toolreeve.config.mcp_servers.expansion import Expander, Surroundings, Unresolved
 from toolreeve.config.mcp_servers.reader import Servers
 from toolreeve.config.project import tighten
 from toolreeve.config.project_code import ProjectCode, project_code
-from toolreeve.config.readable_files import present
+from toolreeve.config.readable_files import is_readable_file
 from toolreeve.config.secrets import SecretSource, secret_values
-from toolreeve.config.servers import WorkspaceServers, configured, read_servers, servers_from_code, surroundings
+from toolreeve.config.servers import (
+    WorkspaceServers,
+    read_configured_servers,
+    read_servers,
+    servers_from_code,
+    surroundings,
+)
 from toolreeve.config.settings import Settings
 from toolreeve.config.trust import TrustedFolders
 from toolreeve.core.documents import Document, read_document
@@ -31,11 +37,10 @@ DEFAULT = "default"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
-    """The effective settings, where each came from by dotted key, and what a person should be told about them.
+    """The effective settings, their origins by dotted key, and notices for the user.
 
-    `code` is None where the project asks for nothing that needs trust. `docker` is what of the environment tells a
-    docker client where it is and whom to ask. `mcp_servers` are the servers to use, those that are turned off included;
-    `mcp_problems` is what is wrong with the ones that were left out.
+    `code` is None if the project has nothing that needs trust. `docker` holds the environment variables of the docker
+    client. `mcp_servers` are the servers to use, disabled ones included; `mcp_problems` tells why others are left out.
     """
 
     settings: Settings
@@ -61,7 +66,7 @@ class Configuration:
 
     @property
     def governing(self) -> tuple[str, ...]:
-        """The files that say what may run, or that run as code themselves: no tool may change them."""
+        """The files that decide what may run, or that run as code themselves: no tool may change them."""
         folder = Path(self.settings.workspace.dir)
         own = (
             self.user_file,
@@ -77,7 +82,7 @@ class Configuration:
 
     @property
     def project_policy(self) -> Path | None:
-        """The project's policy file, if it has one; it may only tighten."""
+        """The project's policy file, if any; it may only tighten."""
         path = Path(self.settings.workspace.dir) / xdg.POLICY_FILE
         return path if path.is_file() else None
 
@@ -89,7 +94,7 @@ def load(
     environ: Mapping[str, str] | None = None,
     cwd: Path | None = None,
 ) -> Configuration:
-    """Look the configuration up. Raises ConfigErrors with everything that is wrong, at once."""
+    """Load the configuration. Raises ConfigErrors with all problems at once."""
     environ = os.environ if environ is None else environ
     return _Lookup(environ=environ, cwd=cwd or Path.cwd(), overrides=overrides or {}, origin=origin).run()
 
@@ -97,10 +102,12 @@ def load(
 def from_settings(
     settings: Settings, *, environ: Mapping[str, str] | None = None, cwd: Path | None = None
 ) -> Configuration:
-    """The configuration of a program that says everything itself: no file and no variable is looked up."""
+    """The configuration of a program that passes all settings itself: no file and no variable is read."""
     environ = os.environ if environ is None else environ
     cwd = cwd or Path.cwd()
-    values = {path: leaf.settle(value_at(settings, path), cwd, environ) for path, leaf in leaves().items()}
+    values = {
+        path: setting.normalize(value_at(settings, path), cwd, environ) for path, setting in setting_fields().items()
+    }
     if not settings.state.dir:
         values[("state", "dir")] = str(xdg.state_home(environ))
     secrets = SecretSource(environ, xdg.config_home(environ) / xdg.SECRETS_FILE)
@@ -109,8 +116,8 @@ def from_settings(
     servers = servers_from_code(settings.mcp_servers, known, base=cwd)
     return Configuration(
         settings=build(values),
-        origins={leaf.key: "code" for leaf in leaves().values()},
-        notices=_told(servers),
+        origins={setting.key: "code" for setting in setting_fields().values()},
+        notices=_server_notices(servers),
         user_file=xdg.config_home(environ) / xdg.FILE,
         project_file=Path(values[("workspace", "dir")]) / xdg.FILE,
         code=None,
@@ -124,8 +131,7 @@ def from_settings(
     )
 
 
-def _told(servers: Servers) -> tuple[str, ...]:
-    """What a person should know about the servers, the ones that were left out included."""
+def _server_notices(servers: Servers) -> tuple[str, ...]:
     return (*servers.notices, *map(str, servers.problems))
 
 
@@ -141,19 +147,21 @@ class _Lookup:
 
     def run(self) -> Configuration:
         complain = self.problems.append
-        said = read_overrides(self.overrides, origin=self.origin, complain=complain, cwd=self.cwd, environ=self.environ)
+        overrides = read_overrides(
+            self.overrides, origin=self.origin, complain=complain, cwd=self.cwd, environ=self.environ
+        )
         variables = read_environment(self.environ, complain=complain, cwd=self.cwd)
         user_file = xdg.config_home(self.environ) / xdg.FILE
-        user = self._file(user_file)
-        own = _merge(self._defaults(user_file), user)
-        chosen = _merge(own, variables, said)
+        own = _merge(self._defaults(user_file), self._read_file(user_file))
+        chosen = _merge(own, variables, overrides)
         project_file = self._workspace(chosen) / xdg.FILE
-        project = {} if project_file == user_file else self._file(project_file)
-        shared = self._shared(chosen, project, project_file.parent)
-        code = self._code(chosen, project, project_file, shared)
-        tightened = tighten(own, project, trusted=code is not None and code.trusted)
+        project = {} if project_file == user_file else self._read_file(project_file)
+        shared = self._read_shared(chosen, project, project_file.parent)
+        code = self._project_code(chosen, project, project_file, shared)
+        is_trusted = code is not None and code.trusted
+        tightened = tighten(own, project, trusted=is_trusted)
         self.problems += tightened.problems
-        values = _merge(own, tightened.layer, variables, said)
+        values = _merge(own, tightened.layer, variables, overrides)
         self._check_tool_files(values)
         if self.problems:
             raise ConfigErrors(self.problems)
@@ -161,17 +169,21 @@ class _Lookup:
         secrets = SecretSource(self.environ, user_file.with_name(xdg.SECRETS_FILE))
         private = secret_values(settings.record.redact_env, self.environ)
         known = surroundings(self.environ, secrets, settings.workspace.dir, private)
-        own_document, project_document = self.documents.get(user_file), self.documents.get(project_file)
+        own_document = self.documents.get(user_file)
+        project_document = self.documents.get(project_file)
         workspace = WorkspaceServers(
             own=None if project_document is own_document else project_document,
             shared=shared,
-            trusted=code is not None and code.trusted,
+            trusted=is_trusted,
         )
-        self.servers.take(configured(own_document, workspace, settings.mcp.files, known))
+        self.servers.take(read_configured_servers(own_document, workspace, settings.mcp.files, known))
         return Configuration(
             settings=settings,
-            origins={leaf.key: values[path].origin if path in values else DEFAULT for path, leaf in leaves().items()},
-            notices=(*tightened.notices, *_told(self.servers)),
+            origins={
+                setting.key: values[path].origin if path in values else DEFAULT
+                for path, setting in setting_fields().items()
+            },
+            notices=(*tightened.notices, *_server_notices(self.servers)),
             user_file=user_file,
             project_file=project_file,
             code=code,
@@ -186,18 +198,18 @@ class _Lookup:
 
     def _defaults(self, user_file: Path) -> Layer:
         """The defaults that depend on the user and the current directory."""
-        layer: dict[KeyPath, Given] = {
-            ("workspace", "dir"): Given(value=str(self.cwd.resolve()), origin=DEFAULT),
-            ("state", "dir"): Given(value=str(xdg.state_home(self.environ)), origin=DEFAULT),
+        layer: dict[KeyPath, SourcedValue] = {
+            ("workspace", "dir"): SourcedValue(value=str(self.cwd.resolve()), origin=DEFAULT),
+            ("state", "dir"): SourcedValue(value=str(xdg.state_home(self.environ)), origin=DEFAULT),
         }
         policy = user_file.parent / xdg.POLICY_FILE
         if policy.is_file():
-            layer[("policy", "files")] = Given(value=(str(policy),), origin=DEFAULT)
+            layer[("policy", "files")] = SourcedValue(value=(str(policy),), origin=DEFAULT)
         return layer
 
-    def _file(self, path: Path) -> Layer:
+    def _read_file(self, path: Path) -> Layer:
         try:
-            if not present(path):
+            if not is_readable_file(path):
                 return {}
             document = self.documents[path] = read_document(path)
         except ConfigError as problem:
@@ -209,27 +221,26 @@ class _Lookup:
         given = chosen[("workspace", "dir")]
         path = Path(given.value)
         if not path.is_dir():
-            what = "is not a directory" if path.exists() else "does not exist"
-            self.problems.append(
-                ConfigError(
-                    f"{given.value!r} {what}", source=given.origin, key="workspace.dir", fix="name a directory you have"
-                )
-            )
+            problem = f"{given.value!r} is not a directory" if path.exists() else f"{given.value!r} does not exist"
+            fix = "name an existing directory"
+            self.problems.append(ConfigError(problem, source=given.origin, key="workspace.dir", fix=fix))
         return path
 
-    def _shared(self, chosen: Layer, project: Layer, folder: Path) -> Document | None:
-        """The workspace's `.mcp.json`, if it has one that is wanted. What is wrong with it stops nothing else."""
+    def _read_shared(self, chosen: Layer, project: Layer, folder: Path) -> Document | None:
+        """The workspace's `.mcp.json`, unless `mcp.project_file` is off. Its errors affect nothing else."""
         setting = ("mcp", "project_file")
         if any(setting in layer and not layer[setting].value for layer in (chosen, project)):
             return None
         path = folder / xdg.SHARED_FILE
         try:
-            return read_servers(path) if present(path) else None
+            return read_servers(path) if is_readable_file(path) else None
         except ConfigError as problem:
             self.servers.problems.append(problem)
             return None
 
-    def _code(self, chosen: Layer, project: Layer, project_file: Path, shared: Document | None) -> ProjectCode | None:
+    def _project_code(
+        self, chosen: Layer, project: Layer, project_file: Path, shared: Document | None
+    ) -> ProjectCode | None:
         try:
             folders = TrustedFolders(Path(chosen[("state", "dir")].value))
             document = self.documents.get(project_file)
@@ -240,16 +251,13 @@ class _Lookup:
 
     def _check_tool_files(self, values: Layer) -> None:
         given = values.get(("tool_files",))
-        for name in given.value if given else ():
+        if given is None:
+            return
+        for name in given.value:
             if not name.endswith((".py", ".yaml", ".yml")):
-                self.problems.append(
-                    ConfigError(
-                        f"{name!r} is neither a Python nor a YAML file",
-                        source=given.origin if given else "",
-                        key="tool_files",
-                        fix="name .py, .yaml or .yml files",
-                    )
-                )
+                problem = f"{name!r} is neither a Python nor a YAML file"
+                fix = "name .py, .yaml or .yml files"
+                self.problems.append(ConfigError(problem, source=given.origin, key="tool_files", fix=fix))
 
 
 def _for_docker(environ: Mapping[str, str]) -> dict[str, str]:
@@ -257,14 +265,14 @@ def _for_docker(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _merge(*layers: Layer) -> Layer:
-    merged: dict[KeyPath, Given] = {}
+    merged: dict[KeyPath, SourcedValue] = {}
     for layer in layers:
         for path, given in layer.items():
             before = merged.get(path)
-            if before is not None and leaves()[path].about.project is ProjectScope.ADD:
-                together = tuple(dict.fromkeys((*before.value, *given.value)))
+            if before is not None and setting_fields()[path].field.project is ProjectScope.ADD:
+                combined = tuple(dict.fromkeys((*before.value, *given.value)))
                 origin = given.origin if before.value == () else f"{before.origin}, {given.origin}"
-                merged[path] = Given(value=together, origin=origin)
+                merged[path] = SourcedValue(value=combined, origin=origin)
             else:
                 merged[path] = given
     return merged

@@ -1,4 +1,4 @@
-"""What may stand in the settings that are made of tables? Their JSON Schemas."""
+"""JSON Schemas of the settings that are made of tables."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from toolreeve.config.mcp_servers.schema import SERVER
 from toolreeve.core.call import Role
 
 REFERENCE = r"^\$\{secret:[A-Za-z_][A-Za-z0-9_]*\}$"
-"""A credential is never written into a file of settings, only where it is kept."""
+"""A settings file never holds a credential, only a reference to it."""
 
 SERVERS: Mapping[str, Any] = {"type": "object", "additionalProperties": SERVER}
 
@@ -22,12 +22,12 @@ TOKENS: Mapping[str, Any] = {
             "token": {
                 "type": "string",
                 "pattern": REFERENCE,
-                "description": "Where the token is kept: ${secret:NAME}.",
+                "description": "A reference to the token: ${secret:NAME}.",
             },
             "sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$", "description": "The token's SHA-256, in hex."},
-            "user": {"type": "string", "minLength": 1, "maxLength": 200, "description": "Whom it stands for."},
-            "role": {"enum": [role.value for role in Role], "description": "What they may do; viewer if not said."},
-            "tools": {"type": "array", "items": {"type": "string"}, "description": "What they see, as for mcp.tools."},
+            "user": {"type": "string", "minLength": 1, "maxLength": 200, "description": "The user it authenticates."},
+            "role": {"enum": [role.value for role in Role], "description": "The user's role; viewer if not set."},
+            "tools": {"type": "array", "items": {"type": "string"}, "description": "Visible tools, as in mcp.tools."},
         },
     },
 }

@@ -1,7 +1,8 @@
-"""Whose code may run? A project's own tools run only after a person trusted the folder, in the state it is in now.
+"""Trusted folders: whose tools and servers may run, kept by digest.
 
-The digest covers the project's file and every tool file it names: whoever changes one must be trusted again. What a
-tool file imports is beyond the digest; trust is a word about the folder's authors, not a seal on every byte.
+A project's tools run only after the user trusted the folder in its current state. The digest covers the project's file
+and every tool file it names: a change ends the trust. What a tool file imports is outside the digest; trust is about
+the folder's authors, not a seal on every byte.
 """
 
 import hashlib
@@ -16,7 +17,7 @@ FILE = "trust.json"
 
 
 class TrustedFolders:
-    """The folders a person trusted, kept in the state directory."""
+    """The folders that the user trusts, stored in the state directory."""
 
     def __init__(self, state: Path) -> None:
         self.path = state / FILE
@@ -31,7 +32,7 @@ class TrustedFolders:
         self._write(self._read() | {str(folder): digest})
 
     def revoke(self, folder: Path) -> bool:
-        """False if the folder was not trusted in the first place."""
+        """False if the folder was not trusted."""
         kept = self._read()
         if kept.pop(str(folder), None) is None:
             return False
@@ -59,7 +60,7 @@ class TrustedFolders:
 
 
 def digest_of(files: Sequence[Path]) -> str:
-    """One digest over names and contents. A file that is missing or unreadable counts as such."""
+    """One digest over names and contents; missing and unreadable files are hashed as such."""
     total = hashlib.sha256()
     for path in files:
         content = _digest(path) if path.is_file() else "missing"

@@ -1,4 +1,4 @@
-"""Where do configuration and state live? The XDG directories of the user, and the workspace."""
+"""File names and XDG directories of configuration and state."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,7 +8,7 @@ POLICY_FILE = "policy.yaml"
 SECRETS_FILE = "secrets.toml"
 DATABASE = "toolreeve.db"
 SHARED_FILE = ".mcp.json"
-"""Where a project keeps servers for every client."""
+"""A project's MCP servers, shared by all clients."""
 
 CLIENT_FILES = (
     SHARED_FILE,
@@ -19,7 +19,7 @@ CLIENT_FILES = (
     ".vscode/mcp.json",
     ".zed/settings.json",
 )
-"""Files of a folder that tell some client which programs to start."""
+"""Files of a folder that make some client start programs."""
 
 
 def config_home(environ: Mapping[str, str]) -> Path:
@@ -36,13 +36,13 @@ def home(environ: Mapping[str, str]) -> str:
 
 
 def _base(environ: Mapping[str, str], variable: str, below_home: str) -> Path:
-    """A relative XDG directory is to be ignored, says their specification."""
+    """Relative XDG directories are ignored, as their specification demands."""
     named = environ.get(variable, "")
     return Path(named) if named.startswith("/") else Path(home(environ)) / below_home
 
 
 def expand(path: str, *, base: Path, environ: Mapping[str, str]) -> str:
-    """The absolute path that a person meant, `~` included and links followed."""
+    """The absolute path, with `~` expanded and links resolved."""
     if path == "~" or path.startswith("~/"):
         path = home(environ) + path[1:]
     return str((base / path).resolve())

@@ -1,1 +1,1 @@
-"""Composition root: builds the runtime from its settings."""
+"""The runtime and its composition root."""

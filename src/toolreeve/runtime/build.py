@@ -1,18 +1,22 @@
-"""Composition root: builds the parts from a configuration, starts and stops them in order.
+"""Composition root: builds the parts of a runtime, starts and stops them.
 
-The only place where real time, chance and the database come in.
+The only place where the clock, randomness and the database come in. What the program does not pass is read from the
+configuration; a configuration that is passed whole is mixed with nothing else.
 """
 
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from toolreeve.approval.broker import Broker
 from toolreeve.approval.channel import Channel
 from toolreeve.approval.preview import previewer
-from toolreeve.config import Configuration
+from toolreeve.config import Configuration, Settings, from_settings, load
 from toolreeve.config.guard_table import guard_table
+from toolreeve.config.servers import servers_from_code
 from toolreeve.config.xdg import DATABASE
 from toolreeve.core.action import Action
 from toolreeve.core.context import Services
@@ -25,7 +29,10 @@ from toolreeve.guard.files.workspace import WorkspaceFiles
 from toolreeve.guard.network.client import GuardedHttp
 from toolreeve.guard.network.guard import NetworkGuard, NetworkSettings
 from toolreeve.guard.network.resolver import Resolver
+from toolreeve.permissions import PermissionPolicy
 from toolreeve.pipeline import Pipeline
+from toolreeve.policy.mode import PermissionMode
+from toolreeve.policy.rules import PermissionRule
 from toolreeve.record.audit import Audit
 from toolreeve.record.blobs import Blobs
 from toolreeve.record.budget import BudgetStore
@@ -37,55 +44,119 @@ from toolreeve.record.pending import PendingStore
 from toolreeve.record.store import Store
 from toolreeve.record.undo import Undo
 from toolreeve.registry import ToolRegistry
+from toolreeve.runtime.builtin import TOOLS
 from toolreeve.runtime.policy_source import PolicySource
 from toolreeve.runtime.processes import command_rules, new_processes
+from toolreeve.runtime.shell_tools import with_analysis
 from toolreeve.sandbox.proxy.server import Proxy
 from toolreeve.sandbox.sandbox import Sandbox
+from toolreeve.scripted.catalogue import Catalogue
+from toolreeve.scripted.python_files import load_tools
 from toolreeve.upstream.connections import Identity
 from toolreeve.upstream.pool import ServerPool
 from toolreeve.upstream.server_spec import ServerSpec
 from toolreeve.upstream.tools.pins import Pins
 from toolreeve.upstream.transports.connect import Authorize, TransportFactory
 
+McpServers = Mapping[str, Any] | Sequence[Mapping[str, Any]] | str | Path
+Policy = PermissionPolicy | Sequence[PermissionRule]
+
+
+def new_configuration(
+    settings: Settings | Configuration | None,
+    workspace: str | Path | None,
+    mode: PermissionMode | str | None,
+    tool_files: Iterable[str | Path],
+) -> Configuration:
+    if isinstance(settings, Configuration):
+        return settings
+    overrides = {
+        "workspace.dir": None if workspace is None else str(workspace),
+        "policy.mode": mode.value if isinstance(mode, PermissionMode) else mode,
+        "tool_files": tuple(map(str, tool_files)) or None,
+    }
+    if settings is None:
+        return load(overrides)
+    if any(value is not None for value in overrides.values()):
+        raise ToolreeveError("pass either `settings`, or workspace, mode and tool_files; not both")
+    return from_settings(settings)
+
+
+def new_registry(configuration: Configuration, tools: Iterable[Any]) -> ToolRegistry:
+    """The builtin tools, those of the configured Python files, and those that the program passed."""
+    builtin = with_analysis(
+        TOOLS,
+        root=configuration.settings.workspace.dir,
+        home=configuration.home,
+        quality=command_rules(configuration).quality,
+    )
+    files = [Path(name) for name in configuration.settings.tool_files if name.endswith(".py")]
+    found = [tool for path in files for tool in load_tools(path)]
+    return ToolRegistry([*builtin, *found, *tools])
+
+
+def new_catalogue(configuration: Configuration, registry: ToolRegistry) -> Catalogue:
+    return Catalogue(
+        configuration.settings.tool_files,
+        registry,
+        profile=configuration.settings.error_profile,
+        secret=configuration.secret_source.find,
+        trusted=configuration.code.files if configuration.code is not None else (),
+    )
+
+
+def new_servers(
+    configuration: Configuration, mcp_servers: McpServers | None
+) -> tuple[Sequence[ServerSpec], Sequence[ConfigError]]:
+    """The servers, and the errors of those that are left out, which are also issued as warnings."""
+    if mcp_servers is None:
+        return configuration.mcp_servers, ()
+    found = servers_from_code(mcp_servers, configuration.known, base=Path.cwd())
+    for problem in found.problems:
+        warnings.warn(f"an MCP server is left out: {problem}", stacklevel=3)
+    return tuple(found.specs), tuple(found.problems)
+
+
+def new_network_guard(configuration: Configuration, resolver: Resolver | None = None) -> NetworkGuard:
+    """Raises ConfigError with the origin of an invalid rule."""
+    network = configuration.settings.network
+    settings = NetworkSettings(
+        allow=network.allow,
+        deny=network.deny,
+        timeout=network.timeout,
+        proxy=network.proxy,
+        ca_file=network.ca_file,
+    )
+    try:
+        return NetworkGuard(settings, resolver)
+    except ConfigError as problem:
+        origin = configuration.origins.get(problem.key, problem.source)
+        raise ConfigError(problem.problem, source=origin, key=problem.key, fix=problem.fix) from None
+
 
 class NoModels:
-    """No provider of language models can be configured yet."""
+    """No model provider can be configured yet."""
 
     async def list(self) -> Mapping[str, Sequence[str]]:
         return {}
 
 
-def new_network_guard(configuration: Configuration, resolver: Resolver | None = None) -> NetworkGuard:
-    """Raises ConfigError naming the place of a rule that is none."""
-    given = configuration.settings.network
-    bounds = NetworkSettings(
-        allow=given.allow,
-        deny=given.deny,
-        timeout=given.timeout,
-        proxy=given.proxy,
-        ca_file=given.ca_file,
-    )
-    try:
-        return NetworkGuard(bounds, resolver)
-    except ConfigError as problem:
-        place = configuration.origins.get(problem.key, problem.source)
-        raise ConfigError(problem.problem, source=place, key=problem.key, fix=problem.fix) from None
-
-
 def _client_info() -> Mapping[str, str]:
-    """Who we are to MCP servers."""
+    """The clientInfo sent to MCP servers."""
     from importlib.metadata import version
 
     return {"name": "toolreeve", "version": version("toolreeve")}
 
 
 def _root(workspace: str) -> Mapping[str, str]:
-    """What MCP servers are told of where we work."""
+    """The root offered to MCP servers."""
     path = Path(workspace).absolute()
     return {"uri": path.as_uri(), "name": path.name}
 
 
 class Assembly:
+    """The parts of one runtime."""
+
     def __init__(
         self,
         configuration: Configuration,
@@ -101,13 +172,13 @@ class Assembly:
         self.redactor = Redactor(configuration.secrets)
         self.bus = Bus()
         self.metrics = Metrics(self._breakers)
-        self.teller = EventPublisher(self.bus, self.metrics, self.redactor, time.time)
+        self.events = EventPublisher(self.bus, self.metrics, self.redactor, time.time)
         self.store = Store(state / DATABASE)
-        self.journal = Journal(self.store, self.redactor, time.time, on_gap=self.teller.gap)
+        self.journal = Journal(self.store, self.redactor, time.time, on_gap=self.events.gap)
         self.metrics.watch("toolreeve_audit_backlog", "Records that wait to be written.", lambda: self.store.backlog)
         self.metrics.watch("toolreeve_audit_failures_total", "Writes that failed.", lambda: self.store.failures)
         self.audit = Audit(self.store)
-        self.ledger = BudgetStore(self.store)
+        self.budget = BudgetStore(self.store)
         self.approvals = PendingStore(
             self.store, time.time, journal=self.journal, lifetime=settings.approval.pending_hours * 3600
         )
@@ -129,7 +200,7 @@ class Assembly:
         )
         self.network = new_network_guard(configuration)
         self.http = GuardedHttp(self.network)
-        proxy = Proxy(self.network, emit=self.teller.pass_on, now=time.time)
+        proxy = Proxy(self.network, emit=self.events.pass_on, now=time.time)
         self.processes = new_processes(configuration, proxy.serve)
         services = Services(
             files=self.files,
@@ -141,8 +212,8 @@ class Assembly:
             now=time.time,
             http=self.http,
         )
-        self.gate = Admission(
-            self.ledger,
+        self.admission = Admission(
+            self.budget,
             lambda: policy.budget,
             now=time.monotonic,
             today=time.time,
@@ -159,14 +230,14 @@ class Assembly:
             channels,
             now=time.time,
             timeout=settings.approval.timeout,
-            emit=self.teller.pass_on,
+            emit=self.events.pass_on,
             remember=policy.remember,
             preview=previewer(self.files),
             docket=self.approvals,
         )
         self.redactor.learn(value for server in servers for value in server.secret_values)
         self.pins = Pins(self.store, note=self.journal.note)
-        self.fleet = ServerPool(
+        self.pool = ServerPool(
             servers,
             registry,
             self.pins,
@@ -181,53 +252,54 @@ class Assembly:
             identity=Identity(info=_client_info() if servers else {}, roots=(_root(settings.workspace.dir),)),
             timeout=settings.limits.timeout,
             jitter=random.random,
-            emit=self.teller.server,
-            forget=self.gate.forget,
+            emit=self.events.server,
+            forget=self.admission.forget,
         )
         self.pipeline = Pipeline(
             registry=registry,
             policy=policy,
             broker=self.broker,
-            admission=self.gate,
+            admission=self.admission,
             executor=self.executor,
             journal=self.journal,
-            events=self.teller,
+            events=self.events,
             services=services,
             clock=time.perf_counter,
-            expect=self.fleet.expect if servers else None,
+            expect=self.pool.expect if servers else None,
         )
 
     def _progress(self, action: Action) -> Callable[[str], None] | None:
-        """Where a tool's progress goes, if anybody listens: to the one who called, and to those who watch."""
+        """Where a tool's progress goes: to its caller if they asked for it, and to the subscribers of the bus."""
         peer = action.call.peer
-        told = to_peer(peer, self.redactor.text) if peer is not None and peer.wants_progress else None
+        notify = to_peer(peer, self.redactor.text) if peer is not None and peer.wants_progress else None
         if not self.bus.listened:
-            return told
+            return notify
 
         def report(text: str) -> None:
-            self.teller.progress(action.call, action.spec.name, text)
-            if told is not None:
-                told(text)
+            self.events.progress(action.call, action.spec.name, text)
+            if notify is not None:
+                notify(text)
 
         return report
 
     def _breakers(self) -> Mapping[str, str]:
         now = time.monotonic()
-        return {name: str(breaker.state(now)) for name, breaker in self.gate.breakers.items()}
+        return {name: str(breaker.state(now)) for name, breaker in self.admission.breakers.items()}
 
     async def start(self) -> None:
         await self.store.start()
         await self.journal.start()
         await self.undo.sweep(self.files)
-        if (budget := self.policy.budget) is not None:
-            await self.ledger.reserve(budget.scope, budget.spent, None)
-            budget.spent = await self.ledger.spent(budget.scope)
-        self.fleet.start()
+        budget = self.policy.budget
+        if budget is not None:
+            await self.budget.reserve(budget.scope, budget.spent, None)
+            budget.spent = await self.budget.spent(budget.scope)
+        self.pool.start()
 
     async def close(self) -> None:
-        """Everything is closed even if closing one part fails; the first failure is then told."""
+        """Closes every part even if one fails, then raises the first failure."""
         failures: list[Exception] = []
-        parts = (self.executor, self.fleet, self.processes, self.http)
+        parts = (self.executor, self.pool, self.processes, self.http)
         for step in (*(part.close for part in parts), self.journal.stop, self.store.close, self.bus.close):
             try:
                 await step()

@@ -1,7 +1,7 @@
-"""Which tools come with Toolreeve? The builtin set, and its documented face `BUILTIN_TOOLS`.
+"""The builtin tools, and the documented registry class of `BUILTIN_TOOLS`.
 
-`BUILTIN_TOOLS.get("read_file")["func"](…)` takes the same road as every other call, through a runtime that is started
-at its first use, for the current directory.
+`BUILTIN_TOOLS.get("read_file")["func"](…)` takes the same road as every other call, through a runtime for the current
+directory that starts on first use.
 """
 
 from collections.abc import Callable, Generator
@@ -40,7 +40,7 @@ TOOLS: tuple[FunctionTool, ...] = tuple(
 
 
 class ResultDict(dict[str, Any]):
-    """A result as a dictionary. It may be awaited as well, as the documents do with tools that take time."""
+    """A result as a dictionary. It can also be awaited, as the documentation does with slow tools."""
 
     def __await__(self) -> Generator[Any, Any, "ResultDict"]:
         return self
@@ -48,7 +48,7 @@ class ResultDict(dict[str, Any]):
 
 
 class DocumentedTool(dict[str, Any]):
-    """What is known about a tool, and `func` to call it with positional or named arguments."""
+    """A tool's metadata, and `func` to call it with positional or keyword arguments."""
 
     def __init__(self, bound: BoundTool, call: Callable[[str, dict[str, Any]], ToolResult]) -> None:
         spec = bound.spec
@@ -73,7 +73,7 @@ class DocumentedTool(dict[str, Any]):
 
 
 class BuiltinTools(ToolRegistry):
-    """The registry of the builtin set. `entry` gives a tool as the documents show it."""
+    """The registry of the builtin tools. `get` returns a tool in its documented form."""
 
     def __init__(self, call: Callable[[str, dict[str, Any]], ToolResult]) -> None:
         super().__init__(TOOLS)

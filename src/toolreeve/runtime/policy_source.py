@@ -1,4 +1,4 @@
-"""Which policy stands at this moment? What is configured, and what the program says on top of it.
+"""The current policy state: the configuration, plus what the program passed.
 
 The program may choose mode, allowed tools and budget; what the configuration denies stays denied. The state changes
 when a person answers "always", or when the program changes the PermissionPolicy it passed.
@@ -24,13 +24,18 @@ from toolreeve.policy.state import Budget, PolicyState
 
 
 class PolicySource:
-    """`said` is what the program passed: a PermissionPolicy whose context may change at any time, or rules."""
+    """`policy` is what the program passed: a PermissionPolicy whose context may change at any time, or rules."""
 
-    def __init__(self, configuration: Configuration, said: PermissionPolicy | Sequence[PermissionRule] | None) -> None:
+    def __init__(
+        self, configuration: Configuration, policy: PermissionPolicy | Sequence[PermissionRule] | None
+    ) -> None:
         self._configuration = configuration
         self._configured = list(read_configured(configuration))
-        self._may_change = isinstance(said, PermissionPolicy)
-        self._context = said.context if isinstance(said, PermissionPolicy) else _context(configuration, said or ())
+        self._may_change = isinstance(policy, PermissionPolicy)
+        if isinstance(policy, PermissionPolicy):
+            self._context = policy.context
+        else:
+            self._context = _context(configuration, policy or ())
         self._budget = _budget(self._context, configuration, own=self._may_change)
         self._snapshot: tuple[object, ...] = ()
         self._state = self._compile()
@@ -45,7 +50,8 @@ class PolicySource:
         return self().budget
 
     def _compile(self) -> PolicyState:
-        context, settings = self._context, self._configuration.settings
+        context = self._context
+        settings = self._configuration.settings
         self._snapshot = context.snapshot()
         if context.budget_limit is not None and self._budget is not None:
             self._budget.limit = context.budget_limit
@@ -61,7 +67,7 @@ class PolicySource:
         )
 
     async def remember(self, rule: Lasting) -> str:
-        """Write the rule of an "always" into the user's own policy file; from now on it holds. Says where."""
+        """Append the rule of an "always" answer to the user's policy file, and apply it. Returns its location."""
         files = self._configuration.settings.policy.files
         path = Path(files[0]) if files else self._configuration.user_file.with_name("policy.yaml")
         written = append_rule(path, rule, root=self._configuration.settings.workspace.dir)
@@ -71,7 +77,7 @@ class PolicySource:
 
 
 def read_configured(configuration: Configuration) -> Sequence[PermissionRule]:
-    """The rules of the user's files, and those of the project, which may only tighten."""
+    """The rules of the user's files, then those of the project, which may only tighten."""
     root = configuration.settings.workspace.dir
     rules = [rule for path in configuration.settings.policy.files for rule in read_rules(Path(path), root=root)]
     if (project := configuration.project_policy) is not None:
@@ -80,10 +86,10 @@ def read_configured(configuration: Configuration) -> Sequence[PermissionRule]:
 
 
 def append_rule(path: Path, rule: Lasting, *, root: str) -> PermissionRule:
-    """Add a rule at the end of a policy file, which stays valid or stays as it was. Raises ConfigErrors."""
+    """Append a rule to a policy file; if the result is not valid, the file stays as it was. Raises ConfigErrors."""
     path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with _alone_with(path):
+    with _locked(path):
         text = _EMPTY.sub("rules:", path.read_text() if path.exists() else "")
         if "rules" not in (parse_yaml(text, str(path)).value or {}):
             text = f"{text.rstrip()}\nrules:\n".lstrip()
@@ -97,22 +103,25 @@ _EMPTY = re.compile(r"^rules:[ \t]*\[[ \t]*\]", re.MULTILINE)
 
 
 @contextmanager
-def _alone_with(path: Path) -> Iterator[None]:
-    """Nobody else adds a rule meanwhile: what two processes read and write back would lose one of the rules."""
+def _locked(path: Path) -> Iterator[None]:
+    """Against a lost update: two processes that read and write back would lose one of the rules."""
     with path.with_name(f".{path.name}.lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def _indent(document: Document, text: str) -> str:
-    """How far the rules of the file are indented."""
-    first = document.line(("rules", 0)) if document.value and document.value.get("rules") else None
-    line = text.splitlines()[first - 1] if first else "  -"
+    """The indentation of the file's rules."""
+    has_rules = bool(document.value and document.value.get("rules"))
+    first = document.line(("rules", 0)) if has_rules else None
+    if not first:
+        return "  "
+    line = text.splitlines()[first - 1]
     return line[: len(line) - len(line.lstrip())]
 
 
 def _replace(path: Path, text: str) -> None:
-    """The whole new text or the old one, also after a crash. The file keeps its mode; a new one is its owner's."""
+    """Atomic, also across a crash. The file keeps its mode; a new one is private to its owner."""
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
     write_private(path, text.encode(), mode=mode)
 
@@ -128,7 +137,7 @@ def _context(configuration: Configuration, rules: Sequence[PermissionRule]) -> E
 
 
 def _budget(context: ExecutionContext, configuration: Configuration, *, own: bool) -> Budget | None:
-    """A configured budget is one account for all runs; one that the program sets is an account of this run alone."""
+    """A configured budget is shared by all runs; one set by the program belongs to this run alone."""
     if own and context.budget_limit is not None:
         return Budget(limit=context.budget_limit, spent=context.budget_used, scope=f"run:{new_id()}")
     limit = configuration.settings.policy.budget_limit

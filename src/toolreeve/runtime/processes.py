@@ -1,4 +1,4 @@
-"""Where do programs run? In the kind of sandbox that the settings choose, around the configured workspace."""
+"""Builds the sandbox that the settings choose, for the configured workspace."""
 
 import dataclasses
 import os
@@ -19,26 +19,27 @@ from toolreeve.sandbox.tiers import Strictness
 from toolreeve.sandbox.unconfined import Unconfined
 
 
-class Confinement(Processes, Protocol):
-    """What runs programs, and ends with the runtime."""
+class ClosableProcesses(Processes, Protocol):
+    """Runs programs until the runtime closes it."""
 
     async def close(self) -> None: ...
 
 
-def new_processes(configuration: Configuration, serve: Serve | None = None) -> Confinement:
-    """Nothing is started before the first program is. `serve` carries the connections of guarded networks."""
-    sandbox, around = configuration.settings.sandbox, grounds(configuration)
+def new_processes(configuration: Configuration, serve: Serve | None = None) -> ClosableProcesses:
+    """Starts nothing before the first program. `serve` carries the connections of guarded networks."""
+    sandbox = configuration.settings.sandbox
+    layout = new_layout(configuration)
     if sandbox.mode == "docker":
-        return Docker(around, sandbox.image, configuration.docker)
+        return Docker(layout, sandbox.image, configuration.docker)
     unconfined = sandbox.mode == "none"
     if sys.platform != "linux" and (unconfined or sandbox.require == "limits"):
-        return Unconfined(around, tier="none" if unconfined else "limits")
+        return Unconfined(layout, tier="none" if unconfined else "limits")
     strictness = Strictness(require=sandbox.require, concurrency=sandbox.concurrency, confined=not unconfined)
-    quarantine = Quarantine(str(Path(configuration.settings.state.dir) / "quarantine"), around.table())
-    return Sandbox(around, strictness, serve, quarantine)
+    quarantine = Quarantine(str(Path(configuration.settings.state.dir) / "quarantine"), layout.table())
+    return Sandbox(layout, strictness, serve, quarantine)
 
 
-def grounds(configuration: Configuration) -> Layout:
+def new_layout(configuration: Configuration) -> Layout:
     settings = configuration.settings
     workspace = os.path.realpath(settings.workspace.dir)
     return Layout(
@@ -54,7 +55,7 @@ def grounds(configuration: Configuration) -> Layout:
 
 
 def _git_identity(home: str) -> str:
-    """Who commits, from the user's own settings of git: commands see nothing else of them."""
+    """The committer from the user's git configuration: commands see nothing else of it."""
     found = ""
     for path in (Path(home, ".config/git/config"), Path(home, ".gitconfig")):
         try:
@@ -65,8 +66,9 @@ def _git_identity(home: str) -> str:
 
 
 def command_rules(configuration: Configuration) -> CommandRules:
-    """What the shell and quality tools are told of the settings."""
-    commands, quality = configuration.settings.commands, configuration.settings.quality
+    """The settings of the shell and quality tools."""
+    commands = configuration.settings.commands
+    quality = configuration.settings.quality
     named = {each.name: getattr(quality, each.name) for each in dataclasses.fields(Quality) if each.name != "timeout"}
     folders = (f"{path}/bin" for path in (sys.prefix, sys.base_prefix, *configuration.settings.sandbox.readable))
     return CommandRules(
@@ -83,5 +85,5 @@ def command_rules(configuration: Configuration) -> CommandRules:
 
 
 def _own_python() -> tuple[str, ...]:
-    """The interpreter we run in and its packages: a toolchain that is there for certain."""
+    """Our own interpreter and its packages: a toolchain that certainly exists."""
     return tuple(dict.fromkeys((sys.base_prefix, sys.prefix)))

@@ -1,8 +1,8 @@
-"""How do the shell tools know what a command would do? They are shown the analysis of the policy, for one workspace.
+"""Connects the shell tools to the policy's command analysis.
 
-Tools see only capabilities, and policy knows nothing of tools: here the two meet. A command that is known to read
-only is SAFE and runs unasked; its reads, writes and hosts are effects that rules see. What `execute_command` may start
-is what the analysis knows, for the role that the call has.
+Tools see only capabilities, and policy knows nothing of tools: here the two meet. A command that is known to only read
+is SAFE and runs without approval; its reads, writes and hosts are effects that rules see. `execute_command` may start
+only what the analysis knows, for the role of the call.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,47 +26,46 @@ if TYPE_CHECKING:
     from toolreeve.policy.shell.analysis import Analysis
 
 
-class Looked(NamedTuple):
-    """What was found of a command, and how it is told."""
-
+class Inspection(NamedTuple):
     analysis: "Analysis"
-    grounds: Rationale
+    rationale: Rationale
 
 
-Look = Callable[[Arguments], Looked]
+Inspect = Callable[[Arguments], Inspection]
 NO_COMMANDS: Mapping[str, Sequence[str]] = {}
-REMEMBERED, REMEMBERED_LONG = 256, 4
+CACHED = 256
+CACHED_LONG = 4
 LONG = 4096
-"""A longer command's analysis is large, and is remembered only while its call is on the way."""
+"""The analysis of a longer command is large: it is cached only while its call is under way."""
 OWN_SCRATCH = Effect(EffectKind.WRITE, "/tmp", Reach.BELOW)  # noqa: S108 - a name to compare with
-"""Programs that keep files of their own there: in the sandbox, /tmp is private to the command."""
+"""Scratch files of programs: in the sandbox, /tmp is private to the command."""
 
 
-def knowing(
+def with_analysis(
     tools: Iterable[FunctionTool], *, root: str, home: str, quality: Mapping[str, Sequence[str]] = NO_COMMANDS
 ) -> list[FunctionTool]:
-    """The tools, with those that run commands knowing what each would do in the workspace at `root`, and those that
-    check a project knowing the commands that a person set for it."""
+    """The tools, where those that run commands know what each would do in the workspace at `root`, and those that
+    check a project know the configured quality commands."""
 
-    @_remembering
+    @_cached
     def script(command: str, directory: str) -> "Analysis":
         from toolreeve.policy.shell.analysis import analyse
 
         return analyse(command, cwd=normpath(join(root, directory)), home=home, root=root)
 
-    @_remembering
+    @_cached
     def programs(command: str, directory: str) -> "Analysis":
         from toolreeve.policy.shell.analysis import analyse_programs
 
         return analyse_programs(split(command), cwd=normpath(join(root, directory)), home=home, root=root)
 
-    def look_at_script(args: Arguments) -> Looked:
+    def inspect_script(args: Arguments) -> Inspection:
         return script(str(args["command"]), str(args.get("working_dir") or "."))
 
-    def look_at_programs(args: Arguments) -> Looked:
+    def inspect_programs(args: Arguments) -> Inspection:
         try:
             return programs(str(args["command"]), ".")
-        except ToolError:  # it is not a list of programs, and will be refused as that
+        except ToolError:  # not a list of programs: the tool itself will refuse it
             return script(str(args["command"]), ".")
 
     def screen(args: Arguments, ctx: Context) -> None:
@@ -79,35 +78,39 @@ def knowing(
 
     informed: dict[str, Callable[[FunctionTool], FunctionTool]] = {
         **{each.name: lambda tool: with_commands(tool, quality) for each in QUALITY_TOOLS},
-        bash.name: lambda tool: _informed(tool, look_at_script),
-        execute_command.name: lambda tool: replace(_informed(tool, look_at_programs), screen=screen),
+        bash.name: lambda tool: _inform(tool, inspect_script),
+        execute_command.name: lambda tool: replace(_inform(tool, inspect_programs), screen=screen),
     }
     return [informed[each.name](each) if each.name in informed else each for each in tools]
 
 
-def _remembering(analyse: Callable[[str, str], "Analysis"]) -> Callable[[str, str], Looked]:
-    """Each call asks several times what its command would do."""
+def _cached(analyse: Callable[[str, str], "Analysis"]) -> Callable[[str, str], Inspection]:
+    """Each call needs the analysis of its command several times."""
 
-    def look(command: str, directory: str) -> Looked:
+    def inspect(command: str, directory: str) -> Inspection:
         found = analyse(command, directory)
-        return Looked(found, Rationale(found.reason, tuple((" ".join(part.argv), part.why) for part in found.parts)))
+        parts = tuple((" ".join(part.argv), part.why) for part in found.parts)
+        return Inspection(found, Rationale(found.reason, parts))
 
-    brief = lru_cache(maxsize=REMEMBERED)(look)
-    lengthy = lru_cache(maxsize=REMEMBERED_LONG)(look)
+    short = lru_cache(maxsize=CACHED)(inspect)
+    long = lru_cache(maxsize=CACHED_LONG)(inspect)
 
-    def remembered(command: str, directory: str) -> Looked:
-        return (brief if len(command) <= LONG else lengthy)(command, directory)
+    def lookup(command: str, directory: str) -> Inspection:
+        if len(command) <= LONG:
+            return short(command, directory)
+        return long(command, directory)
 
-    return remembered
+    return lookup
 
 
-def _informed(tool: FunctionTool, look: Look) -> FunctionTool:
+def _inform(tool: FunctionTool, inspect: Inspect) -> FunctionTool:
     def assess(args: Arguments) -> DangerLevel:
-        """The analysis alone says how dangerous a command is, so that all who ask hear the same."""
-        return look(args).analysis.danger
+        """The analysis alone decides how dangerous a command is, so that every layer sees the same level."""
+        return inspect(args).analysis.danger
 
     def list_effects(args: Arguments, files: Files) -> Sequence[Effect]:
         own = tool.list_effects(args, files) if tool.list_effects else ()
-        return tuple(dict.fromkeys((*own, *(each for each in look(args).analysis.effects if each != OWN_SCRATCH))))
+        found = (each for each in inspect(args).analysis.effects if each != OWN_SCRATCH)
+        return tuple(dict.fromkeys((*own, *found)))
 
-    return replace(tool, assess=assess, list_effects=list_effects, grounds=lambda args: look(args).grounds)
+    return replace(tool, assess=assess, list_effects=list_effects, grounds=lambda args: inspect(args).rationale)

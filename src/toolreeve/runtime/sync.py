@@ -1,4 +1,4 @@
-"""How is the runtime used without `async`? One event loop in a thread of its own; every call is handed to it."""
+"""The synchronous runtime: one event loop in its own thread runs every call."""
 
 import asyncio
 import threading
@@ -25,10 +25,10 @@ class Portal:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """The value of the coroutine. An interrupt of the waiting thread cancels it there."""
+        """The result of the coroutine. An interrupt of the waiting thread cancels it."""
         if threading.current_thread() is self._thread:
             work.close()
-            raise ToolreeveError("the sync face was called from inside its own calls; use the async one there")
+            raise ToolreeveError("SyncToolreeve cannot be called from inside its own calls: use Toolreeve there")
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
@@ -115,9 +115,9 @@ class SyncToolreeve:
         return self._reeve.tools
 
 
-class _Shared:
-    """One runtime for `BUILTIN_TOOLS`, started by the first call through it. When Python ends, its store writes what
-    still waits."""
+class _SharedRuntime:
+    """One runtime for `BUILTIN_TOOLS`, started by the first call. When Python exits, its store writes what is
+    queued."""
 
     def __init__(self) -> None:
         self._reeve: SyncToolreeve | None = None
@@ -130,4 +130,4 @@ class _Shared:
         return self._reeve.call(tool, args)
 
 
-BUILTIN_TOOLS = BuiltinTools(_Shared().call)
+BUILTIN_TOOLS = BuiltinTools(_SharedRuntime().call)

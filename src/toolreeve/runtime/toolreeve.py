@@ -1,4 +1,4 @@
-"""The runtime: everything a program does with Toolreeve starts here, and every call it makes takes the road."""
+"""The runtime: the public class `Toolreeve`. Every call takes the road."""
 
 import asyncio
 import logging
@@ -21,17 +21,16 @@ from toolreeve.record.bus import Bus
 from toolreeve.record.metrics import Metrics
 from toolreeve.record.pending import PendingStore
 from toolreeve.registry import ToolRegistry
-from toolreeve.runtime.build import Assembly
-from toolreeve.runtime.given import (
-    Approve,
+from toolreeve.runtime.build import (
+    Assembly,
     McpServers,
     Policy,
-    channels_of,
     new_catalogue,
     new_configuration,
     new_registry,
-    servers_of,
+    new_servers,
 )
+from toolreeve.runtime.channels import Approve, new_channels
 from toolreeve.runtime.policy_source import PolicySource
 from toolreeve.scripted.catalogue import CatalogueChange
 from toolreeve.upstream.pool import ServerPool
@@ -44,9 +43,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-PATIENCE = 5.0
-"""How many seconds the calls under way get to end when the runtime is closed."""
-LOOK_EVERY = 1.0
+CLOSE_TIMEOUT = 5.0
+"""Seconds that running calls have to end when the runtime closes."""
+RELOAD_INTERVAL = 1.0
 REFUSALS = frozenset(
     {
         ErrorCode.PERMISSION,
@@ -59,13 +58,13 @@ REFUSALS = frozenset(
 
 
 class Toolreeve:
-    """Tools behind one call. Use it as `async with Toolreeve() as reeve`.
+    """The tool runtime. Use it as `async with Toolreeve() as reeve`.
 
-    What is not given is looked up in the configuration; `settings` says everything and looks up nothing. `policy` is a
-    PermissionPolicy, or rules on top of the configured ones. `approve` answers what must be asked: an async function of
-    the request, or one or more channels. `mcp_servers` are tables by name as in a configuration file, or a path to one;
-    an empty one means none. The runtime starts when all of them are connected or have failed, unless `await_servers` is
-    off; `mcp_authorize` is given the URL at which a person logs in to one.
+    Whatever is not passed is read from the configuration; `settings` replaces the configuration as a whole. `policy` is
+    a PermissionPolicy, or rules in addition to the configured ones. `approve` answers approval requests: an async
+    function of the request, or one or more channels. `mcp_servers` are tables by name as in a configuration file, or
+    the path of one; empty means none. The runtime starts once all of them are connected or have failed, unless
+    `await_servers` is off; `mcp_authorize` receives the URL at which the user logs in to a server.
     """
 
     def __init__(
@@ -87,40 +86,46 @@ class Toolreeve:
         self.configuration = new_configuration(settings, workspace, mode, tool_files)
         self.tools = new_registry(self.configuration, tools)
         self._catalogue = new_catalogue(self.configuration, self.tools)
-        standing = PolicySource(self.configuration, policy)
-        servers, self._server_problems = servers_of(self.configuration, mcp_servers)
+        servers, self._server_problems = new_servers(self.configuration, mcp_servers)
         self._parts = Assembly(
-            self.configuration, self.tools, standing, channels_of(approve), servers, authorize=mcp_authorize
+            self.configuration,
+            self.tools,
+            PolicySource(self.configuration, policy),
+            new_channels(approve),
+            servers,
+            authorize=mcp_authorize,
         )
         self._await_servers = await_servers
         self._running: dict[str, asyncio.Task[Any]] = {}
-        self._quiet: asyncio.Future[None] | None = None
+        self._idle: asyncio.Future[None] | None = None
         self._closing: asyncio.Task[None] | None = None
         self._started = False
-        self._watching: asyncio.Task[None] | None = None
+        self._reloading: asyncio.Task[None] | None = None
         self._learn_secrets()
-        self.principal, self.origin, self.session = principal, origin, new_id()
+        self.principal = principal
+        self.origin = origin
+        self.session = new_id()
 
     @staticmethod
     def sync(**options: Any) -> "SyncToolreeve":
-        """The same without `async`: use it as `with Toolreeve.sync() as reeve`."""
+        """The synchronous runtime. Use it as `with Toolreeve.sync() as reeve`."""
         from toolreeve.runtime.sync import SyncToolreeve
 
         return SyncToolreeve(lambda: Toolreeve(**options))
 
     async def start(self) -> Self:
         if self._started or self._closing is not None:
-            raise ToolreeveError("a runtime is started once; make another one")
+            raise ToolreeveError("a runtime can be started only once: create a new one")
         await self._parts.start()
         self._started = True
         if not self._catalogue.is_empty:
-            self._watching = asyncio.create_task(self._watch())
+            self._reloading = asyncio.create_task(self._reload_changes())
         if self._await_servers:
-            await self._settle()
+            await self._connect_servers()
         return self
 
-    async def _settle(self) -> None:
-        """Each server is given its own time to connect. Whoever gives up waiting leaves nothing running."""
+    async def _connect_servers(self) -> None:
+        """Each server has its own connect timeout. If the wait is cancelled, nothing is left running."""
         try:
             await self.fleet.settled()
         except BaseException:
@@ -128,47 +133,47 @@ class Toolreeve:
             raise
 
     async def close(self) -> None:
-        """End the calls that are under way, each with its record, and let go of everything."""
+        """Cancel running calls, each with its record, and release everything."""
         if self._started:
             self._started = False
-            # A task of its own: a tool that closes the runtime is itself one of the calls that end.
-            self._closing = asyncio.create_task(self._shut())
+            # A separate task: a tool that closes the runtime is itself one of the calls that are cancelled.
+            self._closing = asyncio.create_task(self._shut_down())
         if self._closing is not None:
             await asyncio.shield(self._closing)
 
-    async def _shut(self) -> None:
+    async def _shut_down(self) -> None:
         if self._running:
-            self._quiet = asyncio.get_running_loop().create_future()
+            self._idle = asyncio.get_running_loop().create_future()
             for call_id in list(self._running):
                 self.cancel(call_id)
-            await asyncio.wait([self._quiet], timeout=PATIENCE)
-        if self._watching is not None:
-            self._watching.cancel()
-            await asyncio.wait({self._watching})
+            await asyncio.wait([self._idle], timeout=CLOSE_TIMEOUT)
+        if self._reloading is not None:
+            self._reloading.cancel()
+            await asyncio.wait({self._reloading})
         await self._parts.close()
 
     @property
     def problems(self) -> Sequence[ConfigError]:
-        """What is wrong with files of tools in YAML and with `mcp_servers`; the others are there."""
+        """The errors of YAML tool files and of `mcp_servers`; tools and servers without errors are available."""
         return (*self._catalogue.problems, *self._server_problems)
 
     def reload(self) -> Sequence[CatalogueChange]:
-        """Read files of tools again that have changed. Done by itself every second while the runtime runs; whoever runs
-        the program is told what is wrong with them, once for each change."""
+        """Reload tool files that have changed. Runs every second while the runtime is up; errors are logged once per
+        change."""
         changes = self._catalogue.refresh()
         for change in changes:
             for problem in change.problems:
-                logger.warning("the tools stay as they were: %s", problem)
+                logger.warning("tool file not reloaded, its previous tools stay: %s", problem)
             for name in (*change.changed, *change.removed):
-                self._parts.gate.forget(name)
-            self._parts.teller.tools_changed(change.to_dict())
+                self._parts.admission.forget(name)
+            self._parts.events.tools_changed(change.to_dict())
         if changes:
             self._learn_secrets()
         return changes
 
-    async def _watch(self) -> None:
+    async def _reload_changes(self) -> None:
         while True:
-            await asyncio.sleep(LOOK_EVERY)
+            await asyncio.sleep(RELOAD_INTERVAL)
             self.reload()
 
     def _learn_secrets(self) -> None:
@@ -186,13 +191,16 @@ class Toolreeve:
 
     async def call(self, tool: str, args: Mapping[str, Any] | None = None, /, **kwargs: Any) -> ToolResult:
         """Run a tool with arguments as a mapping, by keyword, or both."""
-        given = kwargs if args is None else {**args, **kwargs} if kwargs else args
+        if args is None:
+            args = kwargs
+        elif kwargs:
+            args = {**args, **kwargs}
         return await self.run(
-            ToolCall(tool=tool, args=given, session=self.session, principal=self.principal, origin=self.origin)
+            ToolCall(tool=tool, args=args, session=self.session, principal=self.principal, origin=self.origin)
         )
 
     async def run(self, call: ToolCall) -> ToolResult:
-        """Take a call, spelled out with its session, principal and time limit, down the road."""
+        """Run a call with its own session, principal and timeout."""
         if not self._started:
             raise ToolreeveError("the runtime is not started: use `async with Toolreeve() as reeve`")
         task = self._running[call.id] = _this_task()
@@ -200,14 +208,14 @@ class Toolreeve:
             return await self._parts.pipeline.run(call)
         finally:
             self._running.pop(call.id, None)
-            if self._quiet is not None and not self._running and not self._quiet.done():
-                self._quiet.set_result(None)
+            if self._idle is not None and not self._running and not self._idle.done():
+                self._idle.set_result(None)
             if call.id in self._parts.pipeline.revoked:
                 self._parts.pipeline.revoked.discard(call.id)
                 task.uncancel()
 
     def cancel(self, call_id: str) -> bool:
-        """End a call that is under way: its caller gets E_CANCELLED. False if no such call is."""
+        """Cancel a running call: its caller gets E_CANCELLED. False if there is no such call."""
         task = self._running.get(call_id)
         if task is None or call_id in self._parts.pipeline.revoked:
             return False
@@ -215,7 +223,7 @@ class Toolreeve:
         return task.cancel()
 
     async def batch(self, requests: Sequence[flows.Request], *, concurrency: int = 8) -> list[ToolResult]:
-        """Run calls at the same time; the results are in the order of the requests."""
+        """Run calls concurrently; results come in the order of the requests."""
         return await flows.batch(self.call, requests, run=self.run, concurrency=concurrency)
 
     async def chain(self, steps: Sequence[flows.Request], *, stop_on_error: bool = True) -> list[ToolResult]:
@@ -231,10 +239,10 @@ class Toolreeve:
     async def execute_mcp_tool(
         self, tool_name: str, params: Mapping[str, Any], timeout: float | None = None
     ) -> dict[str, Any]:
-        """The flat result of a tool named plainly or as `mcp__server__tool`, of any server that is configured.
+        """The flat result of a tool, named plainly or as `mcp__server__tool`, of any configured server.
 
-        Raises ValueError for a malformed name or an unknown server, PermissionError when approval is needed and there
-        is no way to ask, or the answer is no.
+        Raises ValueError for a malformed name or an unknown server, PermissionError if approval is needed and nobody
+        can be asked, or the answer is no.
         """
         _check_server(tool_name, self.tools, self.fleet)
         call = ToolCall(
@@ -268,17 +276,23 @@ class Toolreeve:
         return formats.tools_for(provider, [bound.spec for bound in self.tools.list()])
 
     async def undo(self, call_id: str | None = None, *, session: str | None = None, force: bool = False) -> ToolResult:
-        """Put back what a call, or all calls of a session, changed in files. Itself a call in the record."""
-        named = {"call_id": call_id, "session": session}
-        return await self.call("undo", {key: value for key, value in named.items() if value} | {"force": force})
+        """Revert the file changes of a call, or of all calls of a session. This is itself a recorded call."""
+        args: dict[str, Any] = {"force": force}
+        if call_id:
+            args["call_id"] = call_id
+        if session:
+            args["session"] = session
+        return await self.call("undo", args)
 
     def explain(self, tool: str, args: Mapping[str, Any] | None = None, *, estimated_cost: float = 0.0) -> Explanation:
-        """What the policy says about a call, and why, without making it; of a tool elsewhere, its pin as well."""
+        """The decision about a call, and why, without running it; for a tool of an MCP server, its pin as well."""
         bound = self.tools.resolve(tool)
         call = ToolCall(tool=tool, args=args or {}, principal=self.principal, estimated_cost=estimated_cost)
         action = Action(call, bound, bound.input.parse(call.args), self._parts.files)
         explanation = explain(action, self._parts.policy())
-        refusal = None if bound.spec.server is None else self._parts.pipeline.refusal(action)
+        if bound.spec.server is None:
+            return explanation
+        refusal = self._parts.pipeline.refusal(action)
         return explanation if refusal is None else refused(explanation, refusal)
 
     @property
@@ -287,17 +301,17 @@ class Toolreeve:
 
     @property
     def approvals(self) -> PendingStore:
-        """What waits for a person's answer."""
+        """The pending approvals."""
         return self._parts.approvals
 
     @property
     def fleet(self) -> ServerPool:
-        """The MCP servers behind this runtime."""
-        return self._parts.fleet
+        """The MCP servers of this runtime."""
+        return self._parts.pool
 
     @property
     def pins(self) -> Pins:
-        """What the tools of MCP servers were when they were first seen, and what of that has changed."""
+        """The tools of MCP servers as first seen, and which have changed since."""
         return self._parts.pins
 
     @property
@@ -316,7 +330,7 @@ class Toolreeve:
 def _this_task() -> asyncio.Task[Any]:
     task = asyncio.current_task()
     if task is None:
-        raise ToolreeveError("calls are made from inside a task of an asyncio event loop")
+        raise ToolreeveError("calls must be made inside an asyncio task")
     return task
 
 

@@ -25,7 +25,7 @@ def test_one_client_can_be_chosen(installed: Shell) -> None:
 def test_no_client_at_all_is_said(shell: Shell) -> None:
     done = shell.run("adopt", "--no-count")
 
-    assert (done.status, done.out) == (0, "no client's file was found\n")
+    assert (done.status, done.out) == (0, "no client configuration found\n")
 
 
 @pytest.mark.parametrize("content", ["", "\ufeff", "// nothing\n", "{}", '{"mcpServers": {}}', "null"])
@@ -44,7 +44,7 @@ def test_a_client_without_servers_is_left_as_it_is(shell: Shell, content: str) -
     ("entry", "why"),
     [
         ({"command": "./here"}, "relative to wherever the client starts"),
-        ({"command": "x", "sandboxEnabled": True}, "confined in the client's own way"),
+        ({"command": "x", "sandboxEnabled": True}, "it uses the client's own sandbox"),
         ({"command": "x", "env": {"A": "${command:pick}"}}, "not a valid reference"),
         ("x", "it is not a table"),
     ],
@@ -81,7 +81,7 @@ def test_a_client_that_would_not_start_us_keeps_its_servers(shell: Shell) -> Non
 
     assert done.status == 1
     assert done.json["clients"][0]["problem"] == (
-        "would not start 'toolreeve': mcp.allowed does not name it; change that and run it again"
+        "would not start 'toolreeve': mcp.allowed does not name it; change that and run this again"
     )
     assert path.read_text() == text
     assert not (shell.home / ".config/toolreeve/toolreeve.toml").exists()

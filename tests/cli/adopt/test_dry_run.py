@@ -37,7 +37,7 @@ def test_a_dry_run_shows_no_secret_and_takes_nothing_else_out(shell: Shell) -> N
         assert secret not in done.out + done.err
     assert '+args = ["--dsn", "postgres://u:[redacted]@h/db"]' in done.out
     assert '+headers = { Authorization = "Bearer [redacted]", X = "${KEY}" }' in done.out
-    assert "it would be taken over as it is" in done.err
+    assert "they would be moved unchanged" in done.err
     shell.run("adopt", "--no-count")
     assert own(shell)["mcp_servers"]["db"]["env"] == {"API_TOKEN": 'quo"te-hunter'}
 

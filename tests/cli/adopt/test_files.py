@@ -15,7 +15,7 @@ def test_a_file_that_is_read_only_stays_and_so_do_its_servers(installed: Shell) 
     done = installed.run("adopt", "--no-count")
 
     assert done.status == 1
-    assert "left alone: is read-only; chmod u+w" in done.out
+    assert "not changed: is read-only; chmod u+w" in done.out
     assert path.read_bytes().decode() == CURSOR
     assert "github-cursor" not in own(installed)["mcp_servers"]
 
@@ -86,17 +86,17 @@ def test_half_a_character_is_not_taken_over(shell: Shell) -> None:
 
     done = shell.run("adopt", "--no-count")
 
-    assert "it holds text that is not Unicode" in done.err
+    assert "it contains text that is not valid Unicode" in done.err
     assert path.read_bytes() == before
 
 
-def test_a_malformed_file_is_told_with_its_line_and_stops_no_other(installed: Shell) -> None:
+def test_a_malformed_file_is_reported_with_its_line_and_stops_no_other(installed: Shell) -> None:
     bad = put(installed.home / ".config/Claude/claude_desktop_config.json", '{\n  "mcpServers": {\n    oops\n  }\n}\n')
 
     done = installed.run("adopt", "--no-count")
 
     assert done.status == 1
-    assert "left alone: line 3: is not valid JSON" in done.out
+    assert "not changed: line 3: is not valid JSON" in done.out
     assert "oops" in bad.read_text()
     assert "docs" in own(installed)["mcp_servers"]
 
@@ -105,7 +105,7 @@ def test_a_file_that_would_hold_us_up_is_left_alone(shell: Shell) -> None:
     (shell.workspace / ".vscode").mkdir()
     os.mkfifo(shell.workspace / ".vscode/mcp.json")
 
-    assert "left alone: is not an ordinary small file" in shell.run("adopt", "--no-count").out
+    assert "not changed: is not a regular file" in shell.run("adopt", "--no-count").out
 
 
 def test_credentials_that_come_along_are_for_their_owner_only(installed: Shell) -> None:

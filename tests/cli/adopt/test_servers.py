@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.cli.adopt.homes import everything, own, put
 from tests.cli.conftest import Shell
-from toolreeve.cli.adopt import ourselves
+from toolreeve.cli.adopt import own_command
 
 
 def test_the_servers_of_all_clients_come_into_the_users_file(installed: Shell) -> None:
@@ -29,10 +29,12 @@ def test_the_servers_of_all_clients_come_into_the_users_file(installed: Shell) -
         "z": {"command": "zc"},
     }
     rows = {row["client"]: row for row in done.json["clients"]}
-    assert rows["Claude Code"]["lost"] == ["local: it was for /p/one alone, and is for every folder here"]
+    assert rows["Claude Code"]["lost"] == [
+        "local: it was configured for /p/one only, and is now available in every folder"
+    ]
     assert rows["Cursor"]["adopted"] == {"files": "fs", "github": "github-cursor"}
-    assert rows["Cursor"]["lost"] == ["github: autoApprove allows nothing here: only the policy does"]
-    assert rows["VS Code"]["lost"] == ["play: dev means nothing here and did not come along"]
+    assert rows["Cursor"]["lost"] == ["github: autoApprove has no effect here: the policy decides what needs approval"]
+    assert rows["VS Code"]["lost"] == ["play: dev has no meaning here and is not carried over"]
     assert list(rows["VS Code"]["kept"]) == ["asks"]
     assert list(rows["Zed"]["kept"]) == ["ext"]
     assert done.json["tokens"] is None
@@ -40,7 +42,7 @@ def test_the_servers_of_all_clients_come_into_the_users_file(installed: Shell) -
 
 def test_each_client_is_left_with_one_entry_of_ours_and_what_could_not_come(installed: Shell) -> None:
     installed.run("adopt", "--no-count")
-    entry = {"command": ourselves()[0], "args": ["mcp", "--search"]}
+    entry = {"command": own_command()[0], "args": ["mcp", "--search"]}
 
     claude = json.loads((installed.home / ".claude.json").read_text())
     assert claude["mcpServers"] == {"toolreeve": {"type": "stdio", **entry}}
@@ -62,7 +64,7 @@ def test_each_client_is_left_with_one_entry_of_ours_and_what_could_not_come(inst
 
 
 def test_the_entry_leads_to_us_by_its_whole_path() -> None:
-    program, *rest = ourselves()
+    program, *rest = own_command()
 
     assert Path(program).is_absolute()
     assert Path(program).is_file()

@@ -30,7 +30,7 @@ for line in sys.stdin:
 def test_nothing_is_claimed_about_tokens_that_was_not_measured(installed: Shell) -> None:
     done = installed.run("adopt", "--no-count")
 
-    assert "was not measured" in done.err
+    assert "were not measured" in done.err
     assert "→" not in done.out
 
 
@@ -43,14 +43,14 @@ def test_tokens_are_measured_on_the_lists_of_servers_that_answer(shell: Shell) -
 
     done = shell.spawn("adopt")
 
-    told = {line.split("  ")[0]: line for line in done.out.splitlines()}
-    before, after = (int(number) for number in re.search(r"(\d+) → (\d+)", told["Claude Code"]).groups())  # type: ignore[union-attr]
+    rows = {line.split("  ")[0]: line for line in done.out.splitlines()}
+    before, after = (int(number) for number in re.search(r"(\d+) → (\d+)", rows["Claude Code"]).groups())  # type: ignore[union-attr]
     assert before > 1000 > after
-    assert f" {before} → {after}, 1 not counted " in told["Cursor"]
-    assert " not counted " in told["Gemini CLI"]
-    assert "→" not in told["Gemini CLI"]
-    assert f" {2 * before} → {2 * after}" in told["all that was counted"]
-    assert "'away' could not be listed and is not counted" in done.err
+    assert f" {before} → {after}, 1 not counted " in rows["Cursor"]
+    assert " not counted " in rows["Gemini CLI"]
+    assert "→" not in rows["Gemini CLI"]
+    assert f" {2 * before} → {2 * after}" in rows["total counted"]
+    assert "'away' is not counted, its tools could not be listed" in done.err
 
 
 def test_servers_of_the_workspace_are_not_started_to_count_them(shell: Shell) -> None:

@@ -1,4 +1,4 @@
-"""The way back: every byte, except what somebody changed since."""
+"""Undo restores every byte, except later edits."""
 
 import json
 
@@ -33,8 +33,8 @@ def test_undo_keeps_what_was_changed_since(installed: Shell) -> None:
     done = installed.run("adopt", "--undo")
 
     assert done.status == 0
-    assert f"{changed}: taken back, and what was changed since is still there" in done.out
-    assert f"{user_file}: 'z' was changed since and stays as it is now" in done.err
+    assert f"{changed}: restored, later changes kept" in done.out
+    assert f"{user_file}: 'z' was changed since and is kept as it is now" in done.err
     files = json.loads(changed.read_text(encoding="utf-8-sig").replace("// mine", ""))["mcpServers"]
     assert list(files) == ["files", "github", "new"]
     assert "// mine" in changed.read_text()
@@ -53,8 +53,8 @@ def test_undo_leaves_no_client_without_its_servers(installed: Shell) -> None:
     refused = installed.run("adopt", "--undo")
 
     assert refused.status == 1
-    assert "was changed since, and is not valid JSON" in refused.out
-    assert f"stays as it is, for {changed} still needs it" in refused.out
+    assert "edited since, and is not valid JSON" in refused.out
+    assert f"not changed: {changed} still needs it" in refused.out
     assert changed.read_bytes() == broken
     assert own(installed) == servers
     assert (installed.home / ".claude.json").read_text() == CLAUDE

@@ -24,7 +24,7 @@ def test_a_client_that_starts_servers_in_no_folder_is_given_one_of_its_own(shell
     folder = shell.home / "toolreeve"
     assert desktop(shell)[-4:] == ["mcp", "--search", "--workspace", str(folder)]
     assert folder.stat().st_mode & 0o777 == 0o700
-    assert all(f"a folder of their own: {folder}" in printed.err for printed in (dry, adopted))
+    assert all(f"get their own workspace: {folder}" in printed.err for printed in (dry, adopted))
 
 
 def test_a_folder_that_is_named_is_taken_instead(shell: Shell, tmp_path: Path) -> None:
@@ -45,14 +45,14 @@ def test_a_workspace_that_the_user_set_for_all_needs_no_word(shell: Shell) -> No
     assert desktop(shell)[-1] == "--search"
 
 
-def test_a_folder_that_cannot_be_made_is_told_and_changes_nothing(shell: Shell) -> None:
+def test_a_folder_that_cannot_be_created_is_reported_and_changes_nothing(shell: Shell) -> None:
     put(shell.home / ".config/Claude/claude_desktop_config.json", '{"mcpServers": {"a": {"command": "a"}}}')
     put(shell.home / "toolreeve", "in the way")
 
     done = shell.run("adopt", "--no-count")
 
     assert done.status == 2
-    assert "Claude Desktop needs a folder to work in, and it cannot be made: File exists" in done.err
+    assert "the workspace of Claude Desktop cannot be created: File exists" in done.err
     assert "toolreeve.toml" not in str(everything(shell))
 
 

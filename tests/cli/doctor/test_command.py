@@ -52,16 +52,16 @@ def test_doctor_and_calls_agree_on_the_tier_whatever_links_there_are(shell: Shel
     assert called.json["data"]["stdout"] != "0\n"
 
 
-def test_every_limit_is_said_to_hold_or_not(shell: Shell) -> None:
+def test_every_limit_is_reported_as_enforced_or_not(shell: Shell) -> None:
     printed = shell.run("doctor", "--json")
 
     said = {check["name"]: check["found"] for check in printed.json["checks"] if check["area"] == "limits"}
     assert {"memory", "processes", "inotify", "temporary files"} <= set(said)
-    assert all(found.startswith(("holds: ", "does not hold: ")) for found in said.values())
-    assert said["writes to the workspace"].startswith("does not hold")
+    assert all(found.startswith(("enforced: ", "not enforced: ")) for found in said.values())
+    assert said["writes to the workspace"].startswith("not enforced")
 
 
-def test_a_state_directory_open_to_others_fails_and_can_be_mended(shell: Shell) -> None:
+def test_a_state_directory_open_to_others_fails_and_can_be_fixed(shell: Shell) -> None:
     state = shell.home / ".local/state/toolreeve"
     state.mkdir(parents=True, mode=0o755)
     state.chmod(0o755)
@@ -81,7 +81,7 @@ def test_a_bad_configuration_is_a_failed_check_not_a_crash(shell: Shell) -> None
     assert "toolreeve.toml:1: nonsense: unknown key" in printed.out
 
 
-def test_untrusted_code_is_told(shell: Shell) -> None:
+def test_untrusted_code_is_reported(shell: Shell) -> None:
     (shell.workspace / "toolreeve.toml").write_text('tool_files = ["mine.py"]\n')
 
     out = shell.run("doctor").out
@@ -103,7 +103,7 @@ def test_writing_turned_off_is_shown_as_refused(shell: Shell) -> None:
     (writing,) = [check for check in shell.run("doctor", "--json").json["checks"] if check["name"] == "writing"]
 
     assert [path.name for path in shell.workspace.iterdir()] == ["toolreeve.toml"]
-    assert (writing["status"], writing["found"]) == ("ok", "off; a write was tried and refused")
+    assert (writing["status"], writing["found"]) == ("ok", "off; a test write was refused")
 
 
 def test_the_file_system_is_that_of_the_nearest_mount(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What does this machine offer, what is configured, and are the places we need in order?"""
+"""Checks of `doctor` on the machine, the configuration and the directories."""
 
 import os
 import platform
@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from toolreeve.config import Configuration
 
-NETWORKED = frozenset({"nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "ceph", "glusterfs", "afs", "lustre"})
-FORGETFUL = frozenset({"tmpfs", "ramfs"})
+NETWORK_FILESYSTEMS = frozenset(
+    {"nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "ceph", "glusterfs", "afs", "lustre"}
+)
+MEMORY_FILESYSTEMS = frozenset({"tmpfs", "ramfs"})
 
 
 class Status(Enum):
@@ -25,7 +27,7 @@ class Status(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """`fix` says what to do; empty where nothing is to be done."""
+    """`fix` is empty if there is nothing to do."""
 
     area: str
     name: str
@@ -43,109 +45,115 @@ class Check:
         }
 
 
-def machine() -> Iterator[Check]:
+def check_machine() -> Iterator[Check]:
     from toolreeve.guard.files.openat2 import has_openat2
 
     yield Check("machine", "python", Status.OK, f"{platform.python_version()} at {sys.executable}")
     yield Check("machine", "kernel", Status.OK, f"{platform.system()} {platform.release()}")
     if has_openat2():
-        yield Check("machine", "openat2", Status.OK, "paths are resolved beneath the workspace by the kernel")
+        yield Check("machine", "openat2", Status.OK, "available: the kernel resolves paths beneath the workspace")
     else:
-        slower = "not offered: paths are walked directory by directory, as safe and slower"
-        yield Check("machine", "openat2", Status.WARN, slower, fix="use Linux 5.6 or later, and let openat2 through")
-    yield _terminal()
+        slower = "not available: paths are resolved directory by directory, as safe but slower"
+        yield Check("machine", "openat2", Status.WARN, slower, fix="use Linux 5.6 or later, and permit openat2")
+    yield _check_terminal()
 
 
-def _terminal() -> Check:
+def _check_terminal() -> Check:
     try:
         os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
     except OSError:
-        absent = "none: calls that must be asked about are refused"
-        return Check("machine", "terminal", Status.WARN, absent, fix="run in a terminal, or allow by a rule")
-    return Check("machine", "terminal", Status.OK, "people can be asked")
+        absent = "none: calls that need approval are refused"
+        return Check("machine", "terminal", Status.WARN, absent, fix="run in a terminal, or allow calls with a rule")
+    return Check("machine", "terminal", Status.OK, "available for approval requests")
 
 
-def configuration(found: "Configuration") -> Iterator[Check]:
+def check_configuration(found: "Configuration") -> Iterator[Check]:
     for name, path in (("user file", found.user_file), ("project file", found.project_file)):
-        text = f"{path}" if path.exists() else f"none at {path}; defaults hold"
+        text = f"{path}" if path.exists() else f"none at {path}; defaults apply"
         yield Check("configuration", name, Status.OK, text)
     for notice in found.notices:
-        yield Check("configuration", "passed over", Status.WARN, notice)
+        yield Check("configuration", "ignored", Status.WARN, notice)
     if found.code is not None and found.code.trusted:
-        yield Check(
-            "configuration", "trust", Status.OK, f"runs: {', '.join((*found.code.files, *found.code.commands))}"
-        )
+        runs = ", ".join((*found.code.files, *found.code.commands))
+        yield Check("configuration", "trust", Status.OK, f"trusted to run: {runs}")
 
 
-def places(found: "Configuration", *, fix: bool) -> Iterator[Check]:
-    yield _workspace(found)
+def check_directories(found: "Configuration", *, fix: bool) -> Iterator[Check]:
+    yield _check_workspace(found)
     state = Path(found.settings.state.dir)
     if fix:
-        _mend(state)
-    yield _state(state)
-    yield _filesystem(state)
+        _repair(state)
+    yield _check_state(state)
+    yield _check_filesystem(state)
 
 
-def _workspace(found: "Configuration") -> Check:
-    path, wants_write = Path(found.settings.workspace.dir), found.settings.workspace.allow_write
+def _check_workspace(found: "Configuration") -> Check:
+    area = "directories"
+    name = "workspace"
+    path = Path(found.settings.workspace.dir)
     if not os.access(path, os.R_OK | os.X_OK):
-        return Check("places", "workspace", Status.FAIL, f"{path} cannot be read", fix=f"chmod u+rx {path}")
-    if wants_write and not os.access(path, os.W_OK):
-        return Check("places", "workspace", Status.WARN, f"{path} cannot be written", fix=f"chmod u+w {path}")
+        return Check(area, name, Status.FAIL, f"{path} is not readable", fix=f"chmod u+rx {path}")
+    if found.settings.workspace.allow_write and not os.access(path, os.W_OK):
+        return Check(area, name, Status.WARN, f"{path} is not writable", fix=f"chmod u+w {path}")
     if path == Path(path.anchor) or str(path) == found.home:
-        wide = f"{path} is very wide for a workspace"
-        return Check("places", "workspace", Status.WARN, wide, fix="start in a project's directory, or use --workspace")
-    return Check("places", "workspace", Status.OK, str(path))
+        broad = f"{path} is very broad for a workspace"
+        return Check(area, name, Status.WARN, broad, fix="start in a project directory, or pass --workspace")
+    return Check(area, name, Status.OK, str(path))
 
 
-def _mend(state: Path) -> None:
+def _repair(state: Path) -> None:
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
     if stat.S_IMODE(state.stat().st_mode) & 0o077:
         state.chmod(0o700)
 
 
-def _state(path: Path) -> Check:
-    name, mend = "state", "run `toolreeve doctor --fix`"
+def _check_state(path: Path) -> Check:
+    area = "directories"
+    name = "state"
     if not path.exists():
         above = next(parent for parent in path.parents if parent.exists())
         if os.access(above, os.W_OK | os.X_OK):
-            return Check("places", name, Status.OK, f"{path} will be created at the first call")
-        return Check("places", name, Status.FAIL, f"{path} cannot be created", fix=f"make {above} writable for you")
+            return Check(area, name, Status.OK, f"{path} will be created by the first call")
+        return Check(area, name, Status.FAIL, f"{path} cannot be created", fix=f"make {above} writable")
     found = path.stat()
     if not stat.S_ISDIR(found.st_mode):
-        return Check("places", name, Status.FAIL, f"{path} is not a directory", fix="move it away, or set state.dir")
+        return Check(area, name, Status.FAIL, f"{path} is not a directory", fix="move it away, or set state.dir")
     if found.st_uid != os.geteuid():
-        return Check("places", name, Status.FAIL, f"{path} belongs to another user", fix="set state.dir to your own")
+        return Check(area, name, Status.FAIL, f"{path} is owned by another user", fix="set state.dir to one you own")
     if stat.S_IMODE(found.st_mode) & 0o077:
-        return Check("places", name, Status.FAIL, f"{path} is open to other users", fix=mend)
+        return Check(
+            area, name, Status.FAIL, f"{path} is accessible to other users", fix="run `toolreeve doctor --fix`"
+        )
     if not os.access(path, os.W_OK | os.X_OK):
-        return Check("places", name, Status.FAIL, f"{path} cannot be written", fix=f"chmod u+rwx {path}")
-    return Check("places", name, Status.OK, f"{path}, closed to other users")
+        return Check(area, name, Status.FAIL, f"{path} is not writable", fix=f"chmod u+rwx {path}")
+    return Check(area, name, Status.OK, f"{path}, private to you")
 
 
-def _filesystem(path: Path) -> Check:
+def _check_filesystem(path: Path) -> Check:
+    area = "directories"
+    name = "filesystem"
     kind = filesystem_of(path)
-    if kind in NETWORKED:
-        shared = f"{kind}: locks and shared memory of the database are not reliable there"
-        return Check("places", "filesystem", Status.FAIL, shared, fix="set state.dir to a local disk")
-    if kind in FORGETFUL:
-        lost = f"{kind}: the record is lost when the machine restarts"
-        return Check("places", "filesystem", Status.WARN, lost, fix="set state.dir to a disk")
-    return Check("places", "filesystem", Status.OK, f"{kind or 'unknown'} under the state directory")
+    if kind in NETWORK_FILESYSTEMS:
+        shared = f"{kind}: database locks and shared memory are unreliable there"
+        return Check(area, name, Status.FAIL, shared, fix="set state.dir to a local disk")
+    if kind in MEMORY_FILESYSTEMS:
+        lost = f"{kind}: the record is lost on restart"
+        return Check(area, name, Status.WARN, lost, fix="set state.dir to a disk")
+    return Check(area, name, Status.OK, f"{kind or 'unknown'} holds the state directory")
 
 
 def filesystem_of(path: Path, mounts: str = "/proc/self/mounts") -> str:
-    """The type of the file system that a path is, or would be, on; empty where the system does not tell."""
+    """The type of the file system that holds, or would hold, a path; empty if unknown."""
     try:
         lines = Path(mounts).read_text(errors="replace").splitlines()
     except OSError:
         return ""
-    fields = [line.split() for line in lines]
-    held = {_unescaped(field[1]): field[2] for field in fields if len(field) > 2}
+    rows = [line.split() for line in lines]
+    types = {_unescape(row[1]): row[2] for row in rows if len(row) > 2}
     resolved = path.resolve()
-    return next((held[str(place)] for place in (resolved, *resolved.parents) if str(place) in held), "")
+    return next((types[str(each)] for each in (resolved, *resolved.parents) if str(each) in types), "")
 
 
-def _unescaped(text: str) -> str:
-    """Spaces and the like stand as octal numbers in the table of mounts."""
+def _unescape(text: str) -> str:
+    """The mount table escapes blanks as octal numbers."""
     return text.encode().decode("unicode_escape") if "\\" in text else text

@@ -1,62 +1,49 @@
-"""Does this installation do what it says? What the machine offers, what is configured, and every control, tried out.
+"""The `doctor` command: checks the machine, the configuration and every control.
 
-A control counts as active only when a probe against the real part was refused as it should be.
+A control counts as active only if a probe of the real component was refused.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import click
 
 from toolreeve.cli.doctor.checks import Check, Status
 from toolreeve.cli.options import CliCommand, Options, current
-from toolreeve.cli.output import say, say_json, say_table
+from toolreeve.cli.output import print_json, print_table, print_text
 from toolreeve.core.errors import ExitStatus, ToolError, ToolreeveError
-
-if TYPE_CHECKING:
-    from toolreeve.config import Configuration
 
 
 @click.command(cls=CliCommand)
 @click.option("--fix", is_flag=True, help="Create missing directories and set their permissions.")
 def doctor(*, fix: bool) -> int:
-    """Show what is enforced here, what is not, and how to mend it."""
-    checks = list(_examine(current(), fix=fix))
+    """Check what is enforced here, what is not, and how to fix it."""
+    checks = list(_run_checks(current(), fix=fix))
     failed = [check for check in checks if check.status is Status.FAIL]
     if current().json:
-        say_json({"ok": not failed, "checks": [check.to_dict() for check in checks]})
+        print_json({"ok": not failed, "checks": [check.to_dict() for check in checks]})
     else:
         rows = [(check.area, check.name, check.status.value, check.found) for check in checks]
-        say_table(current(), ("area", "what", "state", "found"), rows)
+        print_table(current(), ("area", "check", "status", "found"), rows)
         for check in checks:
             if check.fix:
-                say(f"{check.name}: {check.fix}")
-        say("all required is in place" if not failed else f"{len(failed)} of {len(checks)} checks failed")
+                print_text(f"fix {check.name}: {check.fix}")
+        print_text(f"{len(failed)} of {len(checks)} checks failed" if failed else "no check failed")
     return ExitStatus.TOOL_ERROR if failed else ExitStatus.OK
 
 
-def _examine(invocation: Options, *, fix: bool) -> Iterator[Check]:
+def _run_checks(options: Options, *, fix: bool) -> Iterator[Check]:
     from toolreeve.cli.doctor import checks, controls
 
-    yield from checks.machine()
+    yield from checks.check_machine()
     try:
-        found = invocation.configuration()
+        found = options.configuration()
     except ToolreeveError as problem:
-        yield Check("configuration", "files", Status.FAIL, str(problem), fix="mend what is named, then run this again")
+        yield Check("configuration", "files", Status.FAIL, str(problem), fix="correct the file, then run this again")
         return
-    yield from checks.configuration(found)
-    yield from checks.places(found, fix=fix)
-    yield from _guarded(controls.EXAMINATIONS, invocation, found)
-
-
-def _guarded(
-    examinations: "Sequence[Callable[[Options, Configuration], Iterator[Check]]]",
-    invocation: Options,
-    found: "Configuration",
-) -> Iterator[Check]:
-    """A probe that fails says so; the others are made all the same."""
-    for examine in examinations:
+    yield from checks.check_configuration(found)
+    yield from checks.check_directories(found, fix=fix)
+    for name, check_control in controls.CONTROLS.items():
         try:
-            yield from examine(invocation, found)
+            yield from check_control(options, found)
         except (ToolreeveError, ToolError, OSError) as problem:
-            yield Check("control", examine.__name__, Status.FAIL, f"{type(problem).__name__}: {problem}")
+            yield Check("control", name, Status.FAIL, f"{type(problem).__name__}: {problem}")

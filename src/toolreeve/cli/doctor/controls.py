@@ -1,4 +1,4 @@
-"""Checks of `doctor` that every control is active, by trying what it must refuse.
+"""Checks of `doctor` on every control: it must refuse a probe.
 
 No file is opened for a probe, and only the state directory is changed.
 """
@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolreeve.cli.doctor.checks import Check, Status
-from toolreeve.cli.doctor.sandbox import sandbox
+from toolreeve.cli.doctor.sandbox import check_sandbox
 from toolreeve.cli.options import Options
+from toolreeve.cli.output import count
 from toolreeve.core.call import ToolCall
 from toolreeve.core.errors import ErrorCode, ToolError
 
@@ -28,70 +29,71 @@ SENSITIVE = (".env", ".ssh/id_rsa")
 TOKEN = "ghp_" + "x" * 36
 
 
-def files(invocation: Options, found: "Configuration") -> Iterator[Check]:
+def check_files(options: Options, found: "Configuration") -> Iterator[Check]:
     from toolreeve.cli.runtime import new_workspace
 
-    with new_workspace(invocation) as workspace:
-        yield _refused("paths outside", workspace, OUTSIDE)
-        named = found.settings.workspace.sensitive_allow
-        yield _refused("sensitive files", workspace, SENSITIVE, allowed=named)
+    with new_workspace(options) as workspace:
+        yield _check_refused("paths outside", workspace, OUTSIDE)
+        allowed = found.settings.workspace.sensitive_allow
+        yield _check_refused("sensitive files", workspace, SENSITIVE, allowed=allowed)
         state = Path(found.settings.state.dir)
-        yield _refused("own state", workspace, [str(state / "toolreeve.db")])
-        yield _refused("own settings", workspace, [str(found.project_file)], change=True)
+        yield _check_refused("own state", workspace, [str(state / "toolreeve.db")])
+        yield _check_refused("own settings", workspace, [str(found.project_file)], change=True)
         if found.settings.workspace.allow_write:
-            yield Check("control", "writing", Status.OK, "on; every change keeps what it replaced, for undo")
+            yield Check("control", "writing", Status.OK, "on; every change can be undone")
         else:
-            yield asyncio.run(_write_refused(workspace))
+            yield asyncio.run(_check_write_refused(workspace))
 
 
-async def _write_refused(workspace: "WorkspaceFiles") -> Check:
-    """A write that is not refused is taken back at once."""
+async def _check_write_refused(workspace: "WorkspaceFiles") -> Check:
+    """A write that is not refused is undone at once."""
     probe = ToolCall(tool="write_file", args={}, origin="doctor")
     name = f".toolreeve-probe-{probe.id}"
     try:
         await workspace.write(probe, name, b"")
     except ToolError as refusal:
         if refusal.code is ErrorCode.WRITE_DISABLED:
-            return Check("control", "writing", Status.OK, "off; a write was tried and refused")
+            return Check("control", "writing", Status.OK, "off; a test write was refused")
         raise
     await workspace.delete(probe, name)
     return Check("control", "writing", Status.FAIL, "workspace.allow_write is false, but a write was not refused")
 
 
-def _refused(
+def _check_refused(
     name: str, workspace: "WorkspaceFiles", paths: Sequence[str], *, change: bool = False, allowed: Sequence[str] = ()
 ) -> Check:
-    open_ones = [path for path in paths if workspace.explain(path, change=change).decision != "deny"]
-    if not open_ones:
-        return Check("control", name, Status.OK, "refused, as they should be")
+    not_refused = [path for path in paths if workspace.explain(path, change=change).decision != "deny"]
+    if not not_refused:
+        return Check("control", name, Status.OK, "refused")
     if allowed:
         return Check("control", name, Status.WARN, f"allowed by workspace.sensitive_allow: {', '.join(allowed)}")
-    return Check("control", name, Status.FAIL, f"not refused: {', '.join(map(repr, open_ones))}")
+    return Check("control", name, Status.FAIL, f"not refused: {', '.join(map(repr, not_refused))}")
 
 
-def policy(invocation: Options, found: "Configuration") -> Iterator[Check]:
+def check_policy(options: Options, found: "Configuration") -> Iterator[Check]:
     from toolreeve.cli.runtime import new_runtime
 
-    runtime = new_runtime(invocation)
+    runtime = new_runtime(options)
     try:
-        yield _mode(found)
-        yield _decisions(runtime)
+        yield _check_mode(found)
+        yield _check_decisions(runtime)
         limit = found.settings.policy.budget_limit
-        text = "no limit set" if limit is None else f"${limit:.2f} for all calls together"
+        text = "no limit (policy.budget_limit)" if limit is None else f"${limit:.2f} for all calls together"
         yield Check("control", "budget", Status.OK, text)
     finally:
         runtime.files.close()
 
 
-def _mode(found: "Configuration") -> Check:
-    mode, origin = found.settings.policy.mode, found.origins["policy.mode"]
+def _check_mode(found: "Configuration") -> Check:
+    mode = found.settings.policy.mode
+    origin = found.origins["policy.mode"]
     if mode == "bypass":
         return Check("control", "mode", Status.WARN, f"bypass ({origin}): only the floor refuses anything")
     return Check("control", "mode", Status.OK, f"{mode} ({origin})")
 
 
-def _decisions(runtime: "Toolreeve") -> Check:
-    """Every tool gets an answer to a plain call of it; how many of each kind."""
+def _check_decisions(runtime: "Toolreeve") -> Check:
+    """Counts the decisions about a minimal call of every tool."""
     counts = Counter(_verdict(runtime, bound.spec).decision.word for bound in runtime.tools)
     text = ", ".join(f"{counts[word]} {word}" for word in ("allow", "ask", "deny"))
     return Check("control", "decisions", Status.OK, f"{len(runtime.tools)} tools: {text}")
@@ -115,67 +117,67 @@ def _sample(schema: Mapping[str, Any]) -> Any:
     return {"integer": 1, "number": 1.0, "boolean": False, "null": None}.get(kind, "probe")
 
 
-def record(invocation: Options, found: "Configuration") -> Iterator[Check]:
+def check_record(options: Options, found: "Configuration") -> Iterator[Check]:
     from toolreeve.core.secrets.redactor import Redactor
 
-    clean = TOKEN not in Redactor(found.secrets).text(f"token {TOKEN}")
-    count = len(found.secrets)
-    text = f"{count} value{'s' * (count != 1)} of the environment, and whatever looks like a key"
-    yield Check("control", "redaction", Status.OK if clean else Status.FAIL, text)
-    yield asyncio.run(_audit(invocation))
+    is_redacted = TOKEN not in Redactor(found.secrets).text(f"token {TOKEN}")
+    text = f"{count(len(found.secrets), 'environment value')}, and anything that looks like a key"
+    yield Check("control", "redaction", Status.OK if is_redacted else Status.FAIL, text)
+    yield asyncio.run(_check_audit(options))
 
 
-async def _audit(invocation: Options) -> Check:
+async def _check_audit(options: Options) -> Check:
     from toolreeve.cli.runtime import new_runtime, no_servers
 
-    async with new_runtime(invocation, servers=no_servers) as runtime:
+    async with new_runtime(options, servers=no_servers) as runtime:
         verified = await runtime.audit.verify()
     if verified.ok:
-        return Check("control", "audit", Status.OK, f"{verified.records} records, hash chain intact")
+        return Check("control", "audit", Status.OK, f"{count(verified.records, 'record')}, hash chain intact")
     return Check("control", "audit", Status.FAIL, str(verified.problems[0]), fix="run `toolreeve audit verify`")
 
 
-def servers(invocation: Options, found: "Configuration") -> Iterator[Check]:
-    """Each MCP server, connected to."""
+def check_servers(options: Options, found: "Configuration") -> Iterator[Check]:
+    """Connects to each MCP server."""
     if found.mcp_servers:
-        yield from asyncio.run(_servers(invocation))
+        yield from asyncio.run(_check_connections(options))
 
 
-async def _servers(invocation: Options) -> list[Check]:
+async def _check_connections(options: Options) -> list[Check]:
     from toolreeve.cli.runtime import new_runtime
 
-    async with new_runtime(invocation) as runtime:
+    async with new_runtime(options) as runtime:
         await runtime.fleet.settled()
-        return [_server(status) for status in runtime.fleet.status()]
+        return [_check_server(status) for status in runtime.fleet.status()]
 
 
-def _server(status: "ServerStatus") -> Check:
+def _check_server(status: "ServerStatus") -> Check:
     if status.state == "off":
-        return Check("server", status.name, Status.OK, "turned off")
+        return Check("server", status.name, Status.OK, "turned off (enabled = false)")
     if status.state != "up":
         fix = f"run `toolreeve servers test {status.name}`"
         return Check("server", status.name, Status.WARN, f"{status.state}: {status.problem}", fix=fix)
     if status.changed:
-        changed = f"{len(status.changed)} of {status.tools} tools changed since they were first seen, and are refused"
+        changed = f"{len(status.changed)} of {count(status.tools, 'tool')} changed since first seen and are refused"
         return Check("server", status.name, Status.WARN, changed, fix=f"run `toolreeve servers accept {status.name}`")
-    left_out = f", {len(status.problems)} left out" if status.problems else ""
-    state = Status.WARN if status.problems else Status.OK
-    fix = f"run `toolreeve servers show {status.name}`" if status.problems else ""
-    return Check("server", status.name, state, f"{status.tools} tools{left_out}", fix=fix)
+    tools = count(status.tools, "tool")
+    if status.problems:
+        fix = f"run `toolreeve servers show {status.name}`"
+        return Check("server", status.name, Status.WARN, f"{tools}, {len(status.problems)} left out", fix=fix)
+    return Check("server", status.name, Status.OK, tools)
 
 
-def serving(_: Options, found: "Configuration") -> Iterator[Check]:
-    """What `toolreeve serve` holds its clients to."""
+def check_serve_limits(_: Options, found: "Configuration") -> Iterator[Check]:
+    """The quotas of `toolreeve serve`."""
     from toolreeve.serve.limits import describe, read_limits
 
     yield Check("control", "serve limits", Status.OK, "; ".join(describe(read_limits(found.settings.serve))))
 
 
-EXAMINATIONS: Sequence[Callable[[Options, "Configuration"], Iterator[Check]]] = (
-    files,
-    sandbox,
-    policy,
-    record,
-    serving,
-    servers,
-)
+CONTROLS: Mapping[str, Callable[[Options, "Configuration"], Iterator[Check]]] = {
+    "files": check_files,
+    "sandbox": check_sandbox,
+    "policy": check_policy,
+    "record": check_record,
+    "serve limits": check_serve_limits,
+    "servers": check_servers,
+}

@@ -1,4 +1,4 @@
-"""Checks of `doctor` on the sandbox: each kernel mechanism, each limit, and one real command."""
+"""Checks of `doctor` on the sandbox: kernel mechanisms, limits, one real command."""
 
 import asyncio
 import os
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
 
 PROBE = "cat /etc/shadow; touch /usr/toolreeve-probe; kill -0 1; exec 3<>/dev/tcp/127.0.0.1/9"
 NOT_FOR = {"user namespaces": True, "inotify limit": True, "mapped mounts": False}
-"""Mechanisms that only an ordinary user (True) or only root (False) uses."""
-ELSEWHERE = (
-    "Landlock and namespaces are Linux's: use sandbox.mode = docker, or sandbox.require = limits at your own risk"
+"""Mechanisms that root (True) or an ordinary user (False) does not need."""
+NOT_LINUX = (
+    'Landlock and namespaces need Linux: set sandbox.mode = "docker", or sandbox.require = "limits" at your own risk'
 )
 
 
-def sandbox(_: Options, found: "Configuration") -> Iterator[Check]:
+def check_sandbox(_: Options, found: "Configuration") -> Iterator[Check]:
     from toolreeve.sandbox.probe import examine
 
     mechanisms, version = examine()
     for mechanism in mechanisms:
         yield _row(mechanism, version)
-    yield Check("sandbox", "resource limits", Status.OK, "used: time, CPU, files and their sizes, everywhere")
-    yield from _limits(mechanisms)
-    yield Check("sandbox", "proxy", *_proxy(mechanisms))
-    yield from asyncio.run(_tried(found))
+    yield Check("sandbox", "resource limits", Status.OK, "used: time, CPU, open files and file sizes")
+    yield from _check_limits(mechanisms)
+    yield _check_proxy(mechanisms)
+    yield from asyncio.run(_run_probe(found))
 
 
 def _row(mechanism: "Mechanism", version: int) -> Check:
@@ -39,14 +39,14 @@ def _row(mechanism: "Mechanism", version: int) -> Check:
     is_root = os.geteuid() == 0
     if NOT_FOR.get(mechanism.name) is is_root:
         who = "root" if is_root else "an ordinary user"
-        return Check("sandbox", name, Status.OK, f"not used: {who} needs none")
+        return Check("sandbox", name, Status.OK, f"not used: {who} does not need it")
     if not mechanism.problem:
         return Check("sandbox", name, Status.OK, f"used: {mechanism.use}")
-    remedy = mechanism.remedy if sys.platform == "linux" else ELSEWHERE
-    return Check("sandbox", name, Status.WARN, f"not to be had: {mechanism.problem}", fix=remedy)
+    remedy = mechanism.remedy if sys.platform == "linux" else NOT_LINUX
+    return Check("sandbox", name, Status.WARN, f"not available: {mechanism.problem}", fix=remedy)
 
 
-def _limits(mechanisms: "list[Mechanism]") -> Iterator[Check]:
+def _check_limits(mechanisms: "list[Mechanism]") -> Iterator[Check]:
     from toolreeve.sandbox.guarantees import Support, guarantees
 
     works = {each.name: not each.problem for each in mechanisms}
@@ -58,48 +58,49 @@ def _limits(mechanisms: "list[Mechanism]") -> Iterator[Check]:
         inotify=works["inotify limit"],
     )
     for each in guarantees(support):
-        status = Status.OK if each.holds else Status.WARN
-        said = "holds" if each.holds else "does not hold"
-        yield Check("limits", each.name, status, f"{said}: {each.how}", fix=each.remedy)
+        if each.holds:
+            yield Check("limits", each.name, Status.OK, f"enforced: {each.how}", fix=each.remedy)
+        else:
+            yield Check("limits", each.name, Status.WARN, f"not enforced: {each.how}", fix=each.remedy)
 
 
-def _proxy(mechanisms: "list[Mechanism]") -> tuple[Status, str]:
+def _check_proxy(mechanisms: "list[Mechanism]") -> Check:
     network = next(each for each in mechanisms if each.name == "network namespace")
     if network.problem:
-        return Status.WARN, "network: guarded is refused: it needs a network namespace"
-    return Status.OK, "used where a tool asks for network: guarded; every connection is judged"
+        refused = "network: guarded is refused: it needs a network namespace"
+        return Check("sandbox", "proxy", Status.WARN, refused)
+    return Check("sandbox", "proxy", Status.OK, "used for network: guarded; every connection is checked")
 
 
-async def _tried(found: "Configuration") -> list[Check]:
-    """A program that reads, writes and reaches for what it must not have, in a place as any command gets here."""
+async def _run_probe(found: "Configuration") -> list[Check]:
+    """Runs a program that tries to read, write and connect where it must not, in the sandbox of any command."""
     from toolreeve.core.errors import ToolError
     from toolreeve.core.process import ProcessRequest
     from toolreeve.runtime.processes import new_processes
     from toolreeve.sandbox.sandbox import Sandbox
 
-    chosen = found.settings.sandbox
     processes = new_processes(found)
     workspace = os.path.realpath(found.settings.workspace.dir)
     try:
         ended = await processes.run(ProcessRequest(argv=("bash", "-c", PROBE), directory=workspace))
         unwatched = processes.unwatched if isinstance(processes, Sandbox) else ""
     except ToolError as refusal:
-        fix = refusal.suggestions[0] if refusal.suggestions else "see the rows of the sandbox above"
+        fix = refusal.suggestions[0] if refusal.suggestions else "see the sandbox rows above"
         return [Check("control", "sandbox", Status.FAIL, f"no program can run: {refusal.message}", fix=fix)]
     finally:
         await processes.close()
-    rows = [_judged(ended, chosen.require)]
+    checks = [_check_probe(ended, found.settings.sandbox.require)]
     if unwatched:
-        fix = "raise the limit or make the directory writable that is named, or choose a smaller workspace"
-        rows.append(Check("sandbox", "watch over guarded paths", Status.WARN, unwatched, fix=fix))
-    return rows
+        fix = "raise the named limit, make the named directory writable, or use a smaller workspace"
+        checks.append(Check("sandbox", "guarded path watch", Status.WARN, unwatched, fix=fix))
+    return checks
 
 
-def _judged(ended: "Ended", required: str) -> Check:
+def _check_probe(ended: "Ended", required: str) -> Check:
     if ended.sandbox == "none":
-        return Check("control", "sandbox", Status.WARN, "sandbox.mode is none: programs are not confined at all")
+        return Check("control", "sandbox", Status.WARN, "sandbox.mode is none: programs are not confined")
     if ended.stdout or not ended.exit_code:
         return Check("control", "sandbox", Status.FAIL, f"tier {ended.sandbox}, but a probe was not refused")
     status = Status.OK if ended.sandbox in ("full", "docker") else Status.WARN
-    text = f"tier {ended.sandbox} (required: {required}); a program that reached out was refused"
+    text = f"tier {ended.sandbox} (required: {required}); a probe that tried to escape was refused"
     return Check("control", "sandbox", status, text)

@@ -1,1 +1,4 @@
-"""Which settings belong together? Each class is one table of the file, and every field is wired to what obeys it."""
+"""Settings by TOML table: one module per table of toolreeve.toml.
+
+Every field is wired to the code that obeys it.
+"""

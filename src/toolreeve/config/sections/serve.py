@@ -1,56 +1,20 @@
-"""Settings of the servers: what clients see, addresses, tokens and limits."""
+"""The [serve] table: address, tokens and quotas of the HTTP server."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from toolreeve.config.field import Field, ProjectScope
-from toolreeve.config.table_schemas import REFERENCE, TOKENS
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mcp:
-    """What MCP clients see of us, and where else servers are configured."""
-
-    tools: Annotated[
-        tuple[str, ...],
-        Field(
-            "What clients see: names, patterns such as git__*, and toolsets; everything if empty.", ProjectScope.NEVER
-        ),
-    ] = ()
-    search: Annotated[
-        bool,
-        Field("Show clients search_tools and call_tool instead of every tool.", ProjectScope.NEVER),
-    ] = False
-    files: Annotated[
-        tuple[str, ...],
-        Field("Files of other clients whose servers are used as well.", ProjectScope.NEVER, paths=True),
-    ] = ()
-    project_file: Annotated[
-        bool,
-        Field(
-            "Whether the servers of a workspace's .mcp.json are used, once the folder is trusted (`toolreeve trust`).",
-            ProjectScope.TURN_OFF,
-        ),
-    ] = True
-    state_key: Annotated[
-        tuple[str, ...],
-        Field(
-            "The secrets that seal what clients carry from one request to the next, each as ${secret:NAME}, the newest "
-            "first: the same for all workers. One is made in the state directory if none is named.",
-            ProjectScope.NEVER,
-            shape={"type": "array", "items": {"type": "string", "pattern": REFERENCE}},
-        ),
-    ] = ()
+from toolreeve.config.table_schemas import TOKENS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Serve:
-    """Where `toolreeve serve` listens, and whom it lets in."""
+    """Where `toolreeve serve` listens, and who may connect."""
 
     host: Annotated[
         str,
-        Field("The address to listen on; anything but this machine alone needs a token.", ProjectScope.NEVER),
+        Field("The address to listen on; any other than loopback needs a token.", ProjectScope.NEVER),
     ] = "127.0.0.1"
     port: Annotated[
         int,
@@ -59,28 +23,28 @@ class Serve:
     tokens: Annotated[
         tuple[Mapping[str, Any], ...],
         Field(
-            "Who may come in: bearer tokens with the user and role they stand for and the tools they see. "
-            "With any configured, no request is answered without one.",
+            "Bearer tokens, each with its user, role and the tools it sees. "
+            "Once any is configured, every request needs one.",
             ProjectScope.NEVER,
             shape=TOKENS,
         ),
     ] = ()
     allowed_hosts: Annotated[
         tuple[str, ...],
-        Field("Names under which it may be asked for, besides those of this machine.", ProjectScope.NEVER),
+        Field("Host names that requests may use, in addition to those of this machine.", ProjectScope.NEVER),
     ] = ()
     allowed_origins: Annotated[
         tuple[str, ...],
-        Field("Web pages that may ask it, as https://host[:port].", ProjectScope.NEVER),
+        Field("Origins of web pages that may connect (CORS), as https://host[:port].", ProjectScope.NEVER),
     ] = ()
     max_connections: Annotated[
         int,
-        Field("Connections at once; less where there are fewer file descriptors.", ProjectScope.NEVER, at_least=1),
+        Field("Open connections in total; fewer if file descriptors are short.", ProjectScope.NEVER, at_least=1),
     ] = 1024
     max_connections_per_token: Annotated[
         int,
         Field(
-            "Connections of one token, or of one local user where no tokens are asked for.",
+            "Open connections per token, or per local user if no tokens are configured.",
             ProjectScope.NEVER,
             at_least=1,
         ),
@@ -88,38 +52,42 @@ class Serve:
     max_connections_per_address: Annotated[
         int,
         Field(
-            "Connections from one address; this machine is one, and so is an IPv6 /64.", ProjectScope.NEVER, at_least=1
+            "Open connections per address; this machine counts as one, and so does an IPv6 /64.",
+            ProjectScope.NEVER,
+            at_least=1,
         ),
     ] = 512
     max_sessions: Annotated[
         int,
-        Field("Sessions of MCP clients up to 2025-11-25.", ProjectScope.NEVER, at_least=1),
+        Field("MCP sessions in total (protocol versions up to 2025-11-25).", ProjectScope.NEVER, at_least=1),
     ] = 1000
     max_sessions_per_token: Annotated[
         int,
         Field(
-            "Sessions of one token or local user; its oldest idle one makes room for a new one.",
+            "MCP sessions per token or local user; the oldest idle one is closed to make room.",
             ProjectScope.NEVER,
             at_least=1,
         ),
     ] = 100
     max_sessions_per_address: Annotated[
         int,
-        Field("Sessions that were opened from one address.", ProjectScope.NEVER, at_least=1),
+        Field("MCP sessions per address.", ProjectScope.NEVER, at_least=1),
     ] = 500
     max_buffered_bytes: Annotated[
         int,
-        Field("Bytes of requests under way and of responses that were not read yet.", ProjectScope.NEVER, at_least=1),
+        Field(
+            "Buffered bytes of requests in progress and of unread responses, in total.", ProjectScope.NEVER, at_least=1
+        ),
     ] = 256 * 1024 * 1024
     max_buffered_bytes_per_token: Annotated[
         int,
         Field(
-            "The same for one token or local user; what was not read for longest is dropped.",
+            "Buffered bytes per token or local user; the response unread for longest is dropped.",
             ProjectScope.NEVER,
             at_least=1,
         ),
     ] = 64 * 1024 * 1024
     max_buffered_bytes_per_address: Annotated[
         int,
-        Field("The same for one address.", ProjectScope.NEVER, at_least=1),
+        Field("Buffered bytes per address.", ProjectScope.NEVER, at_least=1),
     ] = 128 * 1024 * 1024

@@ -1,4 +1,4 @@
-"""What is written down, what never is, and where is it kept?"""
+"""The [state] table: where the runtime keeps its data."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -7,22 +7,8 @@ from toolreeve.config.field import Field, ProjectScope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
-    """What is written down."""
-
-    redact_env: Annotated[
-        tuple[str, ...],
-        Field(
-            "Environment variables whose values are never written down, besides those whose names tell "
-            "(*_TOKEN, *_KEY, *_SECRET, *_PASSWORD…). The lists of all sources add up.",
-            ProjectScope.ADD,
-        ),
-    ] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """Where the runtime keeps what it must remember."""
+    """Where the runtime keeps its data."""
 
     dir: Annotated[
         str,

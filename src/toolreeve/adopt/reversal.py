@@ -1,4 +1,7 @@
-"""What must be known to take a change back out of a file that was changed since? Facts, as they are kept on disk."""
+"""Reversal data: how to undo a change in a later edited file.
+
+Stored on disk in the manifest of an adoption.
+"""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -7,9 +10,9 @@ from toolreeve.adopt.clients import KeyPath
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
-    """Servers were taken out of a client's file: their keys by section. `entry` is the section that was given an entry
-    of ours, None if it had one."""
+class ServersTaken:
+    """Servers were removed from a client's file: their keys by section. `entry` is the section that got our entry, None
+    if it had one."""
 
     format: Literal["json", "toml"]
     servers: tuple[tuple[KeyPath, tuple[str, ...]], ...]
@@ -18,11 +21,11 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Added:
-    """These lines were put into the user's own file, block by block."""
+class BlocksAdded:
+    """Blocks of lines were added to the user's own file."""
 
     blocks: tuple[str, ...]
     kind: Literal["added"] = "added"
 
 
-Reversal = Taken | Added
+Reversal = ServersTaken | BlocksAdded

@@ -1,0 +1,20 @@
+"""The [approval] table: how long to wait for a person."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from toolreeve.config.field import Field, ProjectScope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approval:
+    """How people are asked for approval."""
+
+    timeout: Annotated[
+        float,
+        Field("Seconds to wait for a person's answer.", ProjectScope.LOWER, above=0),
+    ] = 60.0
+    pending_hours: Annotated[
+        float,
+        Field("Hours that a pending approval stays open for an answer.", ProjectScope.LOWER, above=0),
+    ] = 24.0
