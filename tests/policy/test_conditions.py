@@ -15,15 +15,15 @@ from toolreeve.policy.conditions import (
     Truth,
     absolute,
     compile_condition,
+    compile_regex,
+    glob_to_regex,
     host_of,
-    linear,
-    same,
-    translate,
+    json_equal,
 )
-from toolreeve.policy.hypothetical import imagine
+from toolreeve.policy.hypothetical import build_action
 
 ROOT = "/w"
-NOTHING = imagine("odd", {})
+NOTHING = build_action("odd", {})
 
 
 def judged(condition: Mapping[str, Any], value: Any, *, proof: bool, action: Action = NOTHING) -> Truth:
@@ -215,7 +215,7 @@ names = st.text(
 def test_a_glob_without_marks_matches_exactly_its_own_path(parts: list[str]) -> None:
     path = "/".join(parts)
 
-    pattern = linear(translate(path, ROOT))
+    pattern = compile_regex(glob_to_regex(path, ROOT))
 
     assert pattern.fullmatch(absolute(path, ROOT)) is not None
     assert pattern.fullmatch(absolute(f"{path}x", ROOT)) is None
@@ -253,9 +253,9 @@ json_values = st.recursive(
 
 @given(json_values, json_values)
 def test_sameness_is_reflexive_symmetric_and_tells_true_from_one(one: Any, other: Any) -> None:
-    assert same(one, one)
-    assert same(one, other) is same(other, one)
-    assert not same([True], [1])
+    assert json_equal(one, one)
+    assert json_equal(one, other) is json_equal(other, one)
+    assert not json_equal([True], [1])
 
 
 def test_the_target_of_an_effect_is_taken_as_it_is(tmp_path: Path) -> None:

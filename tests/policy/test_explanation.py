@@ -8,7 +8,7 @@ from toolreeve.core.call import ToolCall
 from toolreeve.core.tool import bind
 from toolreeve.core.verdict import Decision
 from toolreeve.policy.explanation import explain
-from toolreeve.policy.hypothetical import imagine
+from toolreeve.policy.hypothetical import build_action
 from toolreeve.policy.layers import decide
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.rules import PermissionRule
@@ -44,11 +44,11 @@ def test_an_explanation_says_the_smallest_change_that_would_alter_it(
 ) -> None:
     cost = 1.0 if "budget" in policy else 0.0
 
-    assert explain(imagine(tool, {}, cost=cost), PolicyState.of(**policy)).verdict.change == change
+    assert explain(build_action(tool, {}, cost=cost), PolicyState.of(**policy)).verdict.change == change
 
 
 def test_the_named_change_really_alters_the_verdict() -> None:
-    asked = imagine("write_file", {})
+    asked = build_action("write_file", {})
 
     assert decide(asked, PolicyState.of()).decision is Decision.ASK
     assert decide(asked, PolicyState.of(allowed_tools=["write_file"])).decision is Decision.ALLOW
@@ -100,7 +100,7 @@ def test_an_overlong_command_is_not_repeated_in_the_advice() -> None:
 def test_an_explanation_tells_what_every_layer_would_say() -> None:
     state = PolicyState.of(rules=[RULE], allowed_tools=["bash"])
 
-    told = explain(imagine("bash", {}), state).to_dict()
+    told = explain(build_action("bash", {}), state).to_dict()
 
     assert told == {
         "effect": "deny",

@@ -13,7 +13,7 @@ from toolreeve.core.documents import Document, parse_yaml
 from toolreeve.core.errors import ConfigErrors
 from toolreeve.core.verdict import Decision
 from toolreeve.policy.files import parse_rules, read_moment, read_rules
-from toolreeve.policy.hypothetical import imagine
+from toolreeve.policy.hypothetical import build_action
 from toolreeve.policy.layers import decide
 from toolreeve.policy.rules import PermissionRule
 from toolreeve.policy.schema import MAX_RULES, policy_schema
@@ -64,8 +64,11 @@ def test_a_good_file_gives_its_rules_with_their_lines(tmp_path: Path) -> None:
 
     assert [(rule.id, rule.place) for rule in rules] == [("own-code", f"{path}:3"), ("no-secrets", f"{path}:16")]
     state = PolicyState.of(rules=rules, root="/w", now=lambda: 0.0)
-    assert decide(imagine("write_file", {"path": "src/a"}, root="/w"), state).decision is Decision.ALLOW
-    assert decide(imagine("write_file", {"path": "src/.env"}, root="/w"), state).advice == "Ask for the value you need."
+    assert decide(build_action("write_file", {"path": "src/a"}, root="/w"), state).decision is Decision.ALLOW
+    assert (
+        decide(build_action("write_file", {"path": "src/.env"}, root="/w"), state).advice
+        == "Ask for the value you need."
+    )
 
 
 @pytest.mark.parametrize("text", ["", "version: 1", "rules: []", "# nothing\n"])

@@ -46,16 +46,16 @@ class Purpose:
 
     def combine(self, truths: Sequence[Truth]) -> Truth:
         """Of several values: all for proof, any for suspicion."""
-        return both(truths) if self.proof else either(truths)
+        return all_of(truths) if self.proof else any_of(truths)
 
 
-def both(truths: Sequence[Truth]) -> Truth:
+def all_of(truths: Sequence[Truth]) -> Truth:
     if False in truths:
         return False
     return None if None in truths else True
 
 
-def either(truths: Sequence[Truth]) -> Truth:
+def any_of(truths: Sequence[Truth]) -> Truth:
     if True in truths:
         return True
     return None if None in truths else False
@@ -76,7 +76,7 @@ def compile_condition(written: Any, purpose: Purpose) -> Test:
     def test(value: Any, action: Action) -> Truth:
         if present is not None and (value is not None) is not present:
             return False
-        return both([part(value, action) for part in tests])
+        return all_of([part(value, action) for part in tests])
 
     return test
 
@@ -104,23 +104,23 @@ def _refuse_contradiction(written: Mapping[str, Any]) -> None:
 
 
 def _equals(expected: Any, _: Purpose) -> Test:
-    return lambda value, _: None if value is None and expected is not None else same(value, expected)
+    return lambda value, _: None if value is None and expected is not None else json_equal(value, expected)
 
 
 def _one_of(options: Any, _: Purpose) -> Test:
     if not isinstance(options, (list, tuple)) or not options:
         raise ConditionProblem("expected a list with at least one value", fix="list the values: [a, b]")
-    return lambda value, _: None if value is None else any(same(value, option) for option in options)
+    return lambda value, _: None if value is None else any(json_equal(value, option) for option in options)
 
 
-def same(one: Any, other: Any) -> bool:
+def json_equal(one: Any, other: Any) -> bool:
     """Equal as JSON: true is not 1, but 1 is 1.0."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+        return one.keys() == other.keys() and all(json_equal(one[key], other[key]) for key in one)
     if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
-        return len(one) == len(other) and all(map(same, one, other))
+        return len(one) == len(other) and all(map(json_equal, one, other))
     return bool(one == other)
 
 
@@ -156,12 +156,12 @@ def _not(written: Any, purpose: Purpose) -> Test:
 
 
 def _regex(pattern: Any, purpose: Purpose) -> Test:
-    compiled = linear(pattern, dot_matches_newline=not purpose.proof)
+    compiled = compile_regex(pattern, dot_matches_newline=not purpose.proof)
     search = compiled.fullmatch if purpose.proof else compiled.search
     return lambda value, _: _matched(search, value)
 
 
-def linear(pattern: Any, *, dot_matches_newline: bool = False, of_lines: bool = False) -> Any:
+def compile_regex(pattern: Any, *, dot_matches_newline: bool = False, of_lines: bool = False) -> Any:
     """Compile for matching in linear time, whatever the pattern. Raises ConditionProblem.
 
     One `of_lines` searches bytes, and whatever it says no match crosses the end of a line.
@@ -201,10 +201,10 @@ def _under(places: Any, purpose: Purpose) -> Test:
 
 
 def _glob(patterns: Any, purpose: Purpose) -> Test:
-    compiled = [linear(translate(each, purpose.root)) for each in _texts(patterns)]
+    compiled = [compile_regex(glob_to_regex(each, purpose.root)) for each in _texts(patterns)]
 
     def fits(path: str) -> Truth:
-        return either([_matched(pattern.fullmatch, path) for pattern in compiled])
+        return any_of([_matched(pattern.fullmatch, path) for pattern in compiled])
 
     return _path_test(fits, purpose)
 
@@ -241,7 +241,7 @@ def absolute(path: str, root: str) -> str:
 _GLOB_PART = re.compile(r"\*\*/|\*\*|\*|\?|\[!?[^\]/]+\]|[^*?\[]+|\[")
 
 
-def translate(pattern: str, root: str) -> str:
+def glob_to_regex(pattern: str, root: str) -> str:
     """A path glob as a regular expression: `*` and `?` stay within a name, `**` crosses directories."""
     base = "" if pattern.startswith("/") else re.escape(root.rstrip("/")) + "/"
     return base + "".join(_translate_part(part) for part in _GLOB_PART.findall(pattern.removeprefix("./")))

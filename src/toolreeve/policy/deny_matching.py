@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from toolreeve.core.action import Action
 from toolreeve.core.effects import Effect, EffectKind, Reach
-from toolreeve.policy.conditions import Test, absolute, linear, translate
+from toolreeve.policy.conditions import Test, absolute, compile_regex, glob_to_regex
 from toolreeve.policy.path_overlap import ANY_DEPTH, may_touch
 
 _PLACES = ("working_dir", "cwd", "workdir", "directory", "dir_path")
@@ -55,9 +55,9 @@ class DenyMatcher:
         self._condition, self._test, self._root = condition, test, root
         globs = list(_globs(condition)) if not kinds or kinds & _ON_PATHS else []
         hosts = _texts(condition.get("host")) if not kinds or kinds & _ON_HOSTS else []
-        self._paths = _any_line([translate(glob, root) for glob in globs])
+        self._paths = _any_line([glob_to_regex(glob, root) for glob in globs])
         folders = [glob.removesuffix("/**") for glob in globs if glob.endswith("/**") and glob.strip("/*")]
-        self._folders = _any_line([translate(folder, root) for folder in folders])
+        self._folders = _any_line([glob_to_regex(folder, root) for folder in folders])
         self._telling = _any_line([_anywhere(part) for part in map(_telling, globs) if part])
         self._hosts = _any_line([_host_in_word(host) for host in hosts])
 
@@ -108,7 +108,7 @@ def _literal(path: str) -> str:
 
 def _any_line(expressions: Sequence[str]) -> Any:
     """One search over lines for all of them; None where there is nothing to search for."""
-    return linear("(?m)^(?:" + "|".join(expressions) + ")$", of_lines=True) if expressions else None
+    return compile_regex("(?m)^(?:" + "|".join(expressions) + ")$", of_lines=True) if expressions else None
 
 
 def _telling(glob: str) -> str:
@@ -117,7 +117,7 @@ def _telling(glob: str) -> str:
 
 
 def _anywhere(part: str) -> str:
-    return f"(?:.*/)?{translate('/' + part, '/')[1:]}(?:/.*)?"
+    return f"(?:.*/)?{glob_to_regex('/' + part, '/')[1:]}(?:/.*)?"
 
 
 def _host_in_word(host: str) -> str:

@@ -11,7 +11,7 @@ from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.rules import Matcher
 
 
-class Imagine(Protocol):
+class ActionBuilder(Protocol):
     """Makes the action that a call would be, without running anything."""
 
     def __call__(
@@ -20,21 +20,21 @@ class Imagine(Protocol):
 
 
 def failing_examples(
-    document: Document, matchers: Mapping[int, Matcher], root: str, imagine: Imagine
+    document: Document, matchers: Mapping[int, Matcher], root: str, build_action: ActionBuilder
 ) -> list[ConfigError]:
     problems = []
     for index, matcher in matchers.items():
         for key, expected in (("matches", True), ("not_matches", False)):
             for number, example in enumerate(document.value["rules"][index].get(key, [])):
-                if _matches(matcher, example, root, imagine) is not expected:
+                if _matches(matcher, example, root, build_action) is not expected:
                     problems.append(_failure(document, matcher, (index, key, number), example))
     return problems
 
 
-def _matches(matcher: Matcher, example: Mapping[str, Any], root: str, imagine: Imagine) -> bool:
+def _matches(matcher: Matcher, example: Mapping[str, Any], root: str, build_action: ActionBuilder) -> bool:
     """An example is tried before the rule expires."""
     principal = Principal(user=example.get("user", "local"), role=Role(example.get("role", "operator")))
-    action = imagine(
+    action = build_action(
         example["tool"],
         example.get("args", {}),
         root=root,

@@ -10,7 +10,7 @@ from toolreeve.core.danger import DangerLevel
 from toolreeve.core.errors import ToolError
 from toolreeve.core.tool import Rationale
 from toolreeve.core.verdict import Decision, Verdict
-from toolreeve.policy.layers import FLOOR, LAYERS, decide, with_grounds
+from toolreeve.policy.layers import FLOOR, LAYERS, decide, with_rationale
 from toolreeve.policy.state import PolicyState
 
 _LONGEST_ADVICE = 2000
@@ -58,7 +58,7 @@ class Explanation:
 
 
 def explain(action: Action, state: PolicyState) -> Explanation:
-    verdict = with_grounds(decide(action, state), action)
+    verdict = with_rationale(decide(action, state), action)
     narrowed = state.narrowed(action)
     answers = [LayerAnswer(layer.__name__, layer(action, narrowed)) for layer in (FLOOR, *LAYERS)]
     place = _place(verdict, narrowed)

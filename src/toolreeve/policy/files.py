@@ -13,8 +13,8 @@ from toolreeve.core.documents import Document, KeyPath, read_document
 from toolreeve.core.errors import ConfigError, ConfigErrors
 from toolreeve.core.schema import Schema
 from toolreeve.core.verdict import Decision
-from toolreeve.policy.examples import Imagine, failing_examples
-from toolreeve.policy.hypothetical import imagine
+from toolreeve.policy.examples import ActionBuilder, failing_examples
+from toolreeve.policy.hypothetical import build_action
 from toolreeve.policy.lint import never_matches, shadowed
 from toolreeve.policy.rules import Matcher, PermissionRule, RuleProblems
 from toolreeve.policy.schema import MAX_RULES, policy_schema
@@ -41,7 +41,7 @@ def parse_rules(
     tighten_only: bool = False,
     now: float | None = None,
     tools: Collection[str] | None = None,
-    imagine_call: Imagine = imagine,
+    action_builder: ActionBuilder = build_action,
 ) -> tuple[PermissionRule, ...]:
     """Raises ConfigErrors.
 
@@ -51,7 +51,7 @@ def parse_rules(
     reading = _Reading(document, root=root, tighten_only=tighten_only, now=now, tools=tools)
     rules = reading.rules()
     if not reading.problems:
-        reading.problems += failing_examples(document, reading.matchers, root, imagine_call)
+        reading.problems += failing_examples(document, reading.matchers, root, action_builder)
     if reading.problems:
         raise ConfigErrors(sorted(reading.problems, key=lambda problem: problem.line or 0))
     return rules

@@ -39,7 +39,7 @@ class _Place:
         self.root = root
 
 
-def imagine(
+def build_action(
     tool: str,
     args: Mapping[str, Any],
     *,
@@ -50,11 +50,11 @@ def imagine(
     cost: float = 0.0,
 ) -> Action:
     call = ToolCall(tool=tool, args=args, principal=principal, session=session, origin=origin, estimated_cost=cost)
-    return Action(call, imagined_tool(canonical(tool)), args, cast(Files, _Place(root)))
+    return Action(call, build_tool(canonical(tool)), args, cast(Files, _Place(root)))
 
 
 @functools.lru_cache(maxsize=4096)
-def imagined_tool(name: str) -> BoundTool:
+def build_tool(name: str) -> BoundTool:
     known = KNOWN.get(name, _UNKNOWN)
     server = name.partition("__")[0] if "__" in name and name not in KNOWN else None
     spec = ToolSpec(

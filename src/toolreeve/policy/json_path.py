@@ -59,7 +59,7 @@ def _step_into(value: Any, step: str | int) -> Any:
     return value.get(step) if isinstance(value, Mapping) else None
 
 
-def judge(action: Action, steps: Steps, test: Test, purpose: Purpose) -> Truth:
+def evaluate(action: Action, steps: Steps, test: Test, purpose: Purpose) -> Truth:
     """Whether the selected arguments pass. A list without items passes nothing."""
     values = select(action.args, steps)
     return purpose.combine([test(value, action) for value in values]) if values else False

@@ -17,7 +17,7 @@ from toolreeve.core.effects import EffectKind, Reach
 SPELLED_OUT = "mcp__"
 
 
-class Foreseen(NamedTuple):
+class ExpectedEffect(NamedTuple):
     """An effect, and the arguments that may name its target: the first one present does. What reads or reaches further
     than one path without naming one does so to the workspace."""
 
@@ -26,7 +26,7 @@ class Foreseen(NamedTuple):
     reach: Reach = Reach.EXACT
 
 
-Effects = tuple[Foreseen, ...]
+Effects = tuple[ExpectedEffect, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,26 +43,26 @@ _PATH = ("path", "file_path", "absolute_path", "target_file", "notebook_path", "
 _URL = ("url", "uri")
 _COMMAND = ("command", "cmd")
 _MOVED = ("source", "src", "from", "path")
-READS: Effects = (Foreseen(EffectKind.READ, _PATH),)
-LISTS: Effects = (Foreseen(EffectKind.READ, _PATH, Reach.NAMES),)
-SEARCHES: Effects = (Foreseen(EffectKind.READ, _PATH, Reach.BELOW),)
-WRITES: Effects = (Foreseen(EffectKind.WRITE, _PATH),)
+READS: Effects = (ExpectedEffect(EffectKind.READ, _PATH),)
+LISTS: Effects = (ExpectedEffect(EffectKind.READ, _PATH, Reach.NAMES),)
+SEARCHES: Effects = (ExpectedEffect(EffectKind.READ, _PATH, Reach.BELOW),)
+WRITES: Effects = (ExpectedEffect(EffectKind.WRITE, _PATH),)
 EDITS: Effects = (*WRITES, *READS)
-DELETES: Effects = (Foreseen(EffectKind.DELETE, _PATH),)
+DELETES: Effects = (ExpectedEffect(EffectKind.DELETE, _PATH),)
 MOVES: Effects = (
-    Foreseen(EffectKind.DELETE, _MOVED),
-    Foreseen(EffectKind.WRITE, ("destination", "dst", "to")),
-    Foreseen(EffectKind.READ, _MOVED),
+    ExpectedEffect(EffectKind.DELETE, _MOVED),
+    ExpectedEffect(EffectKind.WRITE, ("destination", "dst", "to")),
+    ExpectedEffect(EffectKind.READ, _MOVED),
 )
-RUNS: Effects = (Foreseen(EffectKind.EXEC, _COMMAND),)
+RUNS: Effects = (ExpectedEffect(EffectKind.EXEC, _COMMAND),)
 CHECKS: Effects = (
-    Foreseen(EffectKind.READ, reach=Reach.BELOW),
-    Foreseen(EffectKind.WRITE, reach=Reach.BELOW),
-    Foreseen(EffectKind.DELETE, reach=Reach.BELOW),
+    ExpectedEffect(EffectKind.READ, reach=Reach.BELOW),
+    ExpectedEffect(EffectKind.WRITE, reach=Reach.BELOW),
+    ExpectedEffect(EffectKind.DELETE, reach=Reach.BELOW),
 )
-FETCHES: Effects = (Foreseen(EffectKind.NET, _URL),)
-POSTS: Effects = (*FETCHES, Foreseen(EffectKind.SEND, _URL))
-SENDS: Effects = (Foreseen(EffectKind.SEND, ("to", "attendees")),)
+FETCHES: Effects = (ExpectedEffect(EffectKind.NET, _URL),)
+POSTS: Effects = (*FETCHES, ExpectedEffect(EffectKind.SEND, _URL))
+SENDS: Effects = (ExpectedEffect(EffectKind.SEND, ("to", "attendees")),)
 
 
 def _safe(listed: str, category: str, effects: Effects = ()) -> dict[str, KnownTool]:

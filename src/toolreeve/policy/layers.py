@@ -10,13 +10,13 @@ from toolreeve.core.action import Action
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.policy.mode import PermissionMode
-from toolreeve.policy.rules import Matcher, mentions
-from toolreeve.policy.state import Budget, Outlook, PolicyState
+from toolreeve.policy.rules import Matcher, names_tool
+from toolreeve.policy.state import Budget, PolicyState, ToolPolicy
 
-__all__ = ["FLOOR", "LAYERS", "PolicyState", "decide", "with_grounds"]
+__all__ = ["FLOOR", "LAYERS", "PolicyState", "decide", "with_rationale"]
 
 Layer = Callable[[Action, PolicyState], Verdict | None]
-MAX_OUTLOOKS = 8192
+MAX_TOOL_POLICIES = 8192
 
 BYPASSED = Verdict(Decision.ALLOW, "bypass", "Bypass mode: everything above the floor is allowed")
 _BY_MODE = frozenset(("plan", "default"))
@@ -43,14 +43,14 @@ def plan(action: Action, state: PolicyState) -> Verdict | None:
 
 
 def denied(action: Action, state: PolicyState) -> Verdict | None:
-    if state.denied_tools and mentions(tuple(state.denied_tools), action, proof=False):
+    if state.denied_tools and names_tool(tuple(state.denied_tools), action, proof=False):
         return Verdict(Decision.DENY, "denied", _disallowed(action))
     matcher = _first(state.denies, action, state)
     return None if matcher is None else _denial(matcher, action, "denied")
 
 
 def allowed(action: Action, state: PolicyState) -> Verdict | None:
-    if state.allowed_tools and mentions(tuple(state.allowed_tools), action, proof=True):
+    if state.allowed_tools and names_tool(tuple(state.allowed_tools), action, proof=True):
         return Verdict(Decision.ALLOW, "allowed", f"Tool {action.call.tool!r} is explicitly allowed")
     return None
 
@@ -114,15 +114,15 @@ LAYERS: Sequence[Layer] = (bypass, budget, plan, denied, allowed, ruled, exhaust
 
 def decide(action: Action, state: PolicyState) -> Verdict:
     """The verdict on a call. Whatever is the same for every call of a tool is worked out once."""
-    outlook = state.outlooks.get((action.call.tool, action.danger.rank))
-    if outlook is None or outlook.tool is not action.tool:
-        outlook = _look_ahead(action, state)
-    if outlook.verdict is not None and (state.budget is None or state.budget.covers(action.cost)):
-        return outlook.verdict
-    return _ask_layers(action, outlook.state)
+    tool_policy = state.tool_policies.get((action.call.tool, action.danger.rank))
+    if tool_policy is None or tool_policy.tool is not action.tool:
+        tool_policy = _narrow(action, state)
+    if tool_policy.verdict is not None and (state.budget is None or state.budget.covers(action.cost)):
+        return tool_policy.verdict
+    return _ask_layers(action, tool_policy.state)
 
 
-def with_grounds(verdict: Verdict, action: Action) -> Verdict:
+def with_rationale(verdict: Verdict, action: Action) -> Verdict:
     """Where the mode decides by danger, a tool that can say why the call is dangerous does."""
     if verdict.decision is Decision.ALLOW or verdict.layer not in _BY_MODE or action.tool.grounds is None:
         return verdict
@@ -130,14 +130,14 @@ def with_grounds(verdict: Verdict, action: Action) -> Verdict:
     return replace(verdict, reason=f"{verdict.reason}: {why}") if why else verdict
 
 
-def _look_ahead(action: Action, state: PolicyState) -> Outlook:
+def _narrow(action: Action, state: PolicyState) -> ToolPolicy:
     narrowed = state.narrowed(action)
     verdict = _ask_layers(action, replace(narrowed, budget=None)) if narrowed.fixed else None
-    outlook = Outlook(action.tool, narrowed, verdict)
-    if len(state.outlooks) >= MAX_OUTLOOKS:
-        state.outlooks.clear()
-    state.outlooks[(action.call.tool, action.danger.rank)] = outlook
-    return outlook
+    tool_policy = ToolPolicy(action.tool, narrowed, verdict)
+    if len(state.tool_policies) >= MAX_TOOL_POLICIES:
+        state.tool_policies.clear()
+    state.tool_policies[(action.call.tool, action.danger.rank)] = tool_policy
+    return tool_policy
 
 
 def _ask_layers(action: Action, state: PolicyState) -> Verdict:

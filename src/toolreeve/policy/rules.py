@@ -17,7 +17,7 @@ from toolreeve.core.errors import ToolreeveError
 from toolreeve.core.verdict import Decision
 from toolreeve.policy.conditions import ConditionProblem, Purpose, Test, Truth, compile_condition
 from toolreeve.policy.deny_matching import DenyMatcher, commands_of
-from toolreeve.policy.json_path import Steps, judge, parse_steps
+from toolreeve.policy.json_path import Steps, evaluate, parse_steps
 from toolreeve.policy.known_tools import names_of, suspects_of
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.path_overlap import may_touch
@@ -108,13 +108,13 @@ class Matcher:
         decision = read.one("decision", rule.decision, _decision)
         self.decision = Decision.DENY if decision is None else decision
         self._purpose = Purpose(root=root, proof=self.decision is Decision.ALLOW)
-        self._patterns = tuple(_listed(rule.tool))
+        self._patterns = tuple(_as_list(rule.tool))
         self._kinds = frozenset(read.many("effect", rule.effect, EffectKind))
         self._roles = frozenset(read.many("role", rule.role, Role))
         self._modes = frozenset(read.many("mode", rule.mode, PermissionMode))
         self._min_danger = read.one("min_danger", rule.min_danger, DangerLevel)
         self._max_danger = read.one("max_danger", rule.max_danger, DangerLevel)
-        self._programs = tuple(_listed(rule.program))
+        self._programs = tuple(_as_list(rule.program))
         self._conditions = tuple(read.conditions(rule.when, self._purpose))
         self._target = read.target(rule.target, Purpose(root=root, proof=self._purpose.proof, resolved=True))
         problems += self._contradictions()
@@ -177,7 +177,7 @@ class Matcher:
         return self.rule.server is None or (server is not None and fnmatch.fnmatchcase(server, self.rule.server))
 
     def _names_tool(self, action: Action) -> bool:
-        return mentions(self._patterns, action, proof=self._purpose.proof)
+        return names_tool(self._patterns, action, proof=self._purpose.proof)
 
     def matches(self, action: Action, now: Callable[[], float] | None) -> bool:
         """Whether the rule speaks about this very call; `may_concern` has been asked before."""
@@ -195,8 +195,8 @@ class Matcher:
         ):
             return False
         return (
-            self._takes(self._judge_arguments(action))
-            and self._takes(self._judge_effects(action))
+            self._accepts(self._match_arguments(action))
+            and self._accepts(self._match_effects(action))
             and (not self._programs or self._names_program(action))
         )
 
@@ -207,30 +207,30 @@ class Matcher:
         commands = [effect.target for effect in action.effects if effect.kind is EffectKind.EXEC]
         return any(may_name(command, program) for command in commands for program in self._programs)
 
-    def _takes(self, truth: Truth) -> bool:
+    def _accepts(self, truth: Truth) -> bool:
         return truth is True if self._purpose.proof else truth is not False
 
-    def _judge_arguments(self, action: Action) -> Truth:
+    def _match_arguments(self, action: Action) -> Truth:
         answer: Truth = True
         for steps, test in self._conditions:
-            truth = judge(action, steps, test, self._purpose)
+            truth = evaluate(action, steps, test, self._purpose)
             if truth is False:
                 return False
             answer = answer if truth else None
         return answer
 
-    def _judge_effects(self, action: Action) -> Truth:
+    def _match_effects(self, action: Action) -> Truth:
         """For an allow every effect of the call must be covered; a call that tells no effects meets no effect rule."""
         if not self._kinds and self._target is None:
             return True
         if not action.effects:
             return False
-        truth = self._purpose.combine([self._judge_effect(effect, action) for effect in self._in_question(action)])
+        truth = self._purpose.combine([self._match_effect(effect, action) for effect in self._effects_to_match(action)])
         if truth is False and self._suspicion is not None:
             return any(self._suspicion.meets(command, action) for command in commands_of(action))
         return truth
 
-    def _in_question(self, action: Action) -> Sequence[Effect]:
+    def _effects_to_match(self, action: Action) -> Sequence[Effect]:
         """Who may change a file may see it: an allow to write need not speak of what the change itself reads."""
         if not self._purpose.proof or EffectKind.READ in self._kinds:
             return action.effects
@@ -239,7 +239,7 @@ class Matcher:
             effect for effect in action.effects if effect.kind is not EffectKind.READ or effect.target not in changed
         ]
 
-    def _judge_effect(self, effect: Effect, action: Action) -> Truth:
+    def _match_effect(self, effect: Effect, action: Action) -> Truth:
         """One that reaches further than one path proves nothing, unless all of it lies in a place that the rule names;
         it is suspected of all that it may touch. Asking for names is suspected where the thing itself is asked for."""
         if self._kinds and effect.kind not in self._kinds:
@@ -255,7 +255,7 @@ class Matcher:
         return self._purpose.proof and effect.reach is Reach.BELOW and [*(self.rule.target or {})] == ["under"]
 
 
-def mentions(patterns: Sequence[str], action: Action, *, proof: bool) -> bool:
+def names_tool(patterns: Sequence[str], action: Action, *, proof: bool) -> bool:
     """Whether one of the patterns is a name of the tool; for a deny, of any tool that does the same."""
     spec = action.spec
     if proof:
@@ -273,7 +273,7 @@ def _decision(value: Any) -> Decision:
     return value if isinstance(value, Decision) else Decision[value.upper()]
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple, set, frozenset)) else [value]
 
 
@@ -293,7 +293,7 @@ class _Reading:
             return None
 
     def many(self, key: str, value: Any, read: Callable[[Any], Any]) -> list[Any]:
-        return [found for each in _listed(value) if (found := self.one(key, each, read)) is not None]
+        return [found for each in _as_list(value) if (found := self.one(key, each, read)) is not None]
 
     def conditions(self, when: Mapping[str, Condition], purpose: Purpose) -> list[tuple[Steps, Test]]:
         compiled = []

@@ -13,7 +13,7 @@ from toolreeve.core.errors import ToolreeveError
 from toolreeve.core.tool import BoundTool
 from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.policy.mode import PermissionMode
-from toolreeve.policy.rules import Matcher, PermissionRule, compile_rules, mentions
+from toolreeve.policy.rules import Matcher, PermissionRule, compile_rules, names_tool
 
 _ROUNDING = 1e-9
 
@@ -36,7 +36,7 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Outlook:
+class ToolPolicy:
     """What can be said about all calls of one tool at one danger: the verdict, or the state that matters."""
 
     tool: BoundTool
@@ -57,7 +57,7 @@ class PolicyState:
     budget: Budget | None = None
     now: Callable[[], float] | None = None
     version: str = ""
-    outlooks: dict[tuple[str, int], Outlook] = field(default_factory=dict)
+    tool_policies: dict[tuple[str, int], ToolPolicy] = field(default_factory=dict)
 
     @staticmethod
     def of(
@@ -97,7 +97,7 @@ class PolicyState:
             return tuple(matcher for matcher in matchers if matcher.may_concern(action, self.mode))
 
         def naming(patterns: frozenset[str], *, proof: bool) -> frozenset[str]:
-            return frozenset(pattern for pattern in patterns if mentions((pattern,), action, proof=proof))
+            return frozenset(pattern for pattern in patterns if names_tool((pattern,), action, proof=proof))
 
         return replace(
             self,
@@ -106,7 +106,7 @@ class PolicyState:
             floor=concerning(self.floor),
             denies=concerning(self.denies),
             rules=concerning(self.rules),
-            outlooks={},
+            tool_policies={},
         )
 
     @property

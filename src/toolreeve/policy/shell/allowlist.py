@@ -12,8 +12,8 @@ from toolreeve.core.command_settings import CommandRules
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.policy.shell.analysis import Analysis
-from toolreeve.policy.shell.interpret.findings import PartOf
-from toolreeve.policy.shell.interpret.paths import under
+from toolreeve.policy.shell.interpret.findings import CommandPart
+from toolreeve.policy.shell.interpret.paths import is_under
 from toolreeve.policy.shell.programs.spec import program
 
 _VIEWER = frozenset(
@@ -82,7 +82,7 @@ def refusal(found: Analysis, role: Role, rules: CommandRules, *, root: str) -> s
     return next(filter(None, reasons), None)
 
 
-def _of_part(part: PartOf, role: Role, rules: CommandRules) -> str | None:
+def _of_part(part: CommandPart, role: Role, rules: CommandRules) -> str | None:
     name = part.program
     if not name:
         return f"{part.argv[0]!r} is not a program of the system; name the interpreter: `python3 script.py`"
@@ -99,7 +99,7 @@ def _of_part(part: PartOf, role: Role, rules: CommandRules) -> str | None:
     return _too_low(f"{name}: it {part.why}, which", Role.OPERATOR, role)
 
 
-def _unlisted(part: PartOf, role: Role, rules: CommandRules) -> str | None:
+def _unlisted(part: CommandPart, role: Role, rules: CommandRules) -> str | None:
     name = part.program
     for entry in rules.block:
         first, *rest = entry.split() or [""]
@@ -144,7 +144,7 @@ def _needed(found: Analysis, root: str) -> Iterator[tuple[Role, str]]:
 def _who_may(effect: Effect, root: str) -> Role:
     if effect.kind in (EffectKind.SEND, EffectKind.SPEND):
         return Role.OPERATOR
-    return Role.OPERATOR if under(effect.target, root) or under(effect.target, _SCRATCH) else Role.ADMIN
+    return Role.OPERATOR if is_under(effect.target, root) or is_under(effect.target, _SCRATCH) else Role.ADMIN
 
 
 _DOING = {

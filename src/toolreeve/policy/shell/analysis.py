@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect
+from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.policy.shell.danger import assess
-from toolreeve.policy.shell.interpret.findings import Alarm, PartOf
+from toolreeve.policy.shell.interpret.findings import Alarm, CommandPart
 from toolreeve.policy.shell.interpret.interpreter import ShellInterpreter
 from toolreeve.policy.shell.interpret.scope import ShellScope
 from toolreeve.policy.shell.parse import grammar
@@ -25,7 +26,7 @@ class Analysis:
     """`danger` and `reason` follow from the effects, the alarms and what is not known."""
 
     command: str
-    parts: tuple[PartOf, ...]
+    parts: tuple[CommandPart, ...]
     effects: tuple[Effect, ...]
     danger: DangerLevel
     reason: str
@@ -35,6 +36,13 @@ class Analysis:
     @property
     def known(self) -> bool:
         return all(part.known for part in self.parts)
+
+
+def decide_default(analysis: Analysis) -> Verdict:
+    """The shipped default: what is known and at most LOW runs, everything else needs approval."""
+    if analysis.known and analysis.danger <= DangerLevel.LOW:
+        return Verdict(Decision.ALLOW, layer="shell", reason=analysis.reason)
+    return Verdict(Decision.ASK, layer="shell", reason=analysis.reason)
 
 
 def analyse(command: str, *, cwd: str, home: str, root: str) -> Analysis:
@@ -56,11 +64,11 @@ def _analyse(command: str, script: ShellScript, scope: ShellScope) -> Analysis:
     try:
         walk.script(script, scope)
     except (NotKnown, Unreadable) as problem:
-        found.parts.append(PartOf((command,), str(problem)))
+        found.parts.append(CommandPart((command,), str(problem)))
     except RecursionError:
-        found.parts.append(PartOf((command,), "nested too deeply"))
+        found.parts.append(CommandPart((command,), "nested too deeply"))
     if not found.parts:
-        found.parts.append(PartOf((), "" if command.strip() else "an empty command"))
+        found.parts.append(CommandPart((), "" if command.strip() else "an empty command"))
     danger, reason = assess(found, home=scope.home, root=scope.root)
     return Analysis(
         command=command,

@@ -9,7 +9,7 @@ import re
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect, EffectKind, Reach
 from toolreeve.policy.shell.interpret.findings import Findings
-from toolreeve.policy.shell.interpret.paths import any_secret, secret, secret_glob, secrets_below, under
+from toolreeve.policy.shell.interpret.paths import any_secret, is_secret, is_under, may_match_secret, secrets_below
 
 _HISTORY = frozenset((".git", ".hg", ".svn"))
 _SYSTEM_ROOTS = frozenset(
@@ -22,11 +22,11 @@ _PAST = re.compile(
     r"/(?:\.git(?:/(?:objects|refs|logs|modules)(?:/.*)?)?|\.hg(?:/store(?:/.*)?)?|\.svn(?:/.*)?)\Z", re.DOTALL
 )
 _PRIVATE = frozenset(("localhost", "ip6-localhost", "ip6-loopback", "metadata"))
-Judgement = tuple[DangerLevel, str]
-_SAFE: Judgement = (DangerLevel.SAFE, "")
+Risk = tuple[DangerLevel, str]
+_SAFE: Risk = (DangerLevel.SAFE, "")
 
 
-def assess(findings: Findings, *, home: str, root: str) -> Judgement:
+def assess(findings: Findings, *, home: str, root: str) -> Risk:
     """The level, and the reason for the worst thing found."""
     worst = _SAFE
     for part in findings.parts:
@@ -52,11 +52,11 @@ def _notable(effects: list[Effect], root: str) -> list[Effect]:
     return [effect for effect in effects if effect[0] is not read or effect[2] is not exact]
 
 
-def _worse(one: Judgement, other: Judgement) -> Judgement:
+def _worse(one: Risk, other: Risk) -> Risk:
     return other if other[0] > one[0] or ((other[0] is one[0] and one[1].startswith("not known")) and other[1]) else one
 
 
-def _of(effect: Effect, home: str, root: str) -> Judgement:
+def _of(effect: Effect, home: str, root: str) -> Risk:
     match effect.kind:
         case EffectKind.READ:
             return _reading(effect, home, root)
@@ -74,37 +74,37 @@ def _of(effect: Effect, home: str, root: str) -> Judgement:
 
 def _inside(path: str, root: str) -> str:
     """Inside the workspace only the part below its root counts."""
-    return path[len(root) :] if root != "/" and under(path, root) else path
+    return path[len(root) :] if root != "/" and is_under(path, root) else path
 
 
-def _reading(effect: Effect, home: str, root: str) -> Judgement:
+def _reading(effect: Effect, home: str, root: str) -> Risk:
     path = effect.target
     if effect.reach is Reach.NAMES:
         return _SAFE
-    if effect.reach is Reach.MATCHING and secret_glob(_inside(path, root)):
+    if effect.reach is Reach.MATCHING and may_match_secret(_inside(path, root)):
         return DangerLevel.HIGH, f"reads {path}, which may match secrets"
-    if secret(_inside(path, root)):
+    if is_secret(_inside(path, root)):
         return DangerLevel.HIGH, f"reads {path}, which may hold secrets"
-    if effect.reach is Reach.BELOW and not under(path, root) and secrets_below(path, home):
+    if effect.reach is Reach.BELOW and not is_under(path, root) and secrets_below(path, home):
         return DangerLevel.HIGH, f"reads everything below {path}, secrets included"
     return _SAFE
 
 
-def _writing(effect: Effect, root: str) -> Judgement:
+def _writing(effect: Effect, root: str) -> Risk:
     path = effect.target
     if path.startswith("/dev/"):
         return DangerLevel.CRITICAL, f"writes to the device {path}"
-    if not under(path, root):
+    if not is_under(path, root):
         return DangerLevel.HIGH, f"writes {path}, outside the workspace"
     inside = _inside(path, root)
-    if not _HISTORY.isdisjoint(inside.split("/")) or secret(inside):
+    if not _HISTORY.isdisjoint(inside.split("/")) or is_secret(inside):
         return DangerLevel.HIGH, f"writes {path}, a protected place"
     return DangerLevel.MEDIUM, f"writes {path}"
 
 
-def _deleting(effect: Effect, home: str, root: str) -> Judgement:
+def _deleting(effect: Effect, home: str, root: str) -> Risk:
     path = effect.target
-    if effect.reach is Reach.BELOW and (_holds_system(path) or under(home, path) or under(root, path)):
+    if effect.reach is Reach.BELOW and (_holds_system(path) or is_under(home, path) or is_under(root, path)):
         return DangerLevel.CRITICAL, f"deletes everything below {path}"
     if effect.reach is Reach.MATCHING and path.endswith("/**") and _sweeps(path[:-3] or "/", root):
         return DangerLevel.CRITICAL, f"deletes anywhere below {path[:-3] or '/'}"
@@ -121,10 +121,10 @@ def _holds_system(path: str) -> bool:
 
 def _sweeps(path: str, root: str) -> bool:
     """Whether files are deleted all over a system or a home, whichever they are; the workspace may be in one."""
-    return _holds_system(path) and not under(path, root)
+    return _holds_system(path) and not is_under(path, root)
 
 
-def _contacting(host: str) -> Judgement:
+def _contacting(host: str) -> Risk:
     name = host.rstrip(".").lower()
     if name in _PRIVATE or name.endswith((".localhost", ".internal", ".local", ".localdomain")):
         return DangerLevel.MEDIUM, f"contacts {host}, inside the private network"

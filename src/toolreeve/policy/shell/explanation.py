@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import EffectKind, Reach
-from toolreeve.policy.shell.analysis import Analysis, analyse
-from toolreeve.policy.shell.verdict import decide_default
+from toolreeve.policy.shell.analysis import Analysis, analyse, decide_default
 
 if TYPE_CHECKING:
     from rich.tree import Tree

@@ -4,11 +4,11 @@ import re
 from collections.abc import Callable, Mapping
 
 from toolreeve.core.effects import EffectKind, Reach
+from toolreeve.policy.shell.interpret.conditionals import check_words
 from toolreeve.policy.shell.interpret.environment import may_assign
-from toolreeve.policy.shell.interpret.expansion import Open, Word, shown
+from toolreeve.policy.shell.interpret.expansion import Dynamic, Word, shown
 from toolreeve.policy.shell.interpret.findings import CommandSite
 from toolreeve.policy.shell.interpret.paths import resolve
-from toolreeve.policy.shell.interpret.test_operands import check_words
 from toolreeve.policy.shell.programs.arguments import NotKnown
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -48,8 +48,8 @@ def _read(words: list[Word], site: CommandSite) -> None:
         elif not _NAME.fullmatch(word) or not may_assign(word):
             raise NotKnown(f"`read` into {word}")
         else:
-            site.scope.variables[word] = Open()
-    site.scope.variables["REPLY"] = Open()
+            site.scope.variables[word] = Dynamic()
+    site.scope.variables["REPLY"] = Dynamic()
 
 
 def _set(words: list[Word], site: CommandSite) -> None:

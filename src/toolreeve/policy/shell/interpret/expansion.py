@@ -9,14 +9,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolreeve.policy.shell.interpret.paths import resolve
-from toolreeve.policy.shell.interpret.printed_paths import Apart, Printed
+from toolreeve.policy.shell.interpret.printed_paths import Printed, Separator
 from toolreeve.policy.shell.parse.scanner import Unreadable
-from toolreeve.policy.shell.parse.syntax import Hole, Part, RawWord, ShellScript, Template
+from toolreeve.policy.shell.parse.syntax import Expansion, Part, RawWord, ShellScript, Template
 
 if TYPE_CHECKING:
     from toolreeve.policy.shell.interpret.scope import ShellScope
 
-_GLOB, _VARIABLE, _BRACES = Hole.GLOB, Hole.VARIABLE, Hole.BRACES  # looked up once: to name them is dear
+_GLOB, _VARIABLE, _BRACES = Expansion.GLOB, Expansion.VARIABLE, Expansion.BRACES  # looked up once: to name them is dear
 _GLOB_CHARS = re.compile(r"[*?\[]")
 _ODD_CLASS = re.compile(r"\[(?!!?[\w.,~+-]+\]|[*?\[]\])[^/]*\]")
 """`[^a]`, `[[:alpha:]]` and the like, which other matchers read otherwise: taken for anything at all."""
@@ -32,7 +32,7 @@ class Glob(NamedTuple):
     single: bool = False
 
 
-class Open(NamedTuple):
+class Dynamic(NamedTuple):
     """`single`: it is one word; `each`: it is any number of them, and what is said here holds for every one.
 
     `below`: the directories under which it names a path, where that is known. `flagless`: it does not begin with a
@@ -60,7 +60,7 @@ class Open(NamedTuple):
         return None if self.strays else self.places
 
 
-Word = str | Glob | Open
+Word = str | Glob | Dynamic
 
 
 Substitute = Callable[[ShellScript], Printed]
@@ -92,12 +92,12 @@ def _expand(template: Template, scope: "ShellScope", substitute: Substitute) -> 
 def _join(pieces: list[Word]) -> Word:
     """Several pieces side by side make one word: text as far as it is known."""
     kinds = set(map(type, pieces))
-    if Open not in kinds:
+    if Dynamic not in kinds:
         if Glob not in kinds:
             return "".join(pieces)  # type: ignore[arg-type]
         text = "".join([piece.text if isinstance(piece, Glob) else _literal(str(piece)) for piece in pieces])
         if _LEADS_UP.search(text):
-            return Open(why="a pattern that leads up again")
+            return Dynamic(why="a pattern that leads up again")
         single = all(piece.single for piece in pieces if isinstance(piece, Glob))
         return Glob(_ODD_CLASS.sub("*", text) if "[" in text else text, single)
     prefix = ""
@@ -106,14 +106,14 @@ def _join(pieces: list[Word]) -> Word:
         if not isinstance(piece, str):
             break
         prefix += piece
-    single = all(piece.single for piece in solid if isinstance(piece, Open)) and not any(
+    single = all(piece.single for piece in solid if isinstance(piece, Dynamic)) and not any(
         isinstance(piece, Glob) for piece in solid
     )
-    if len(solid) == 1 and isinstance(solid[0], Open):
+    if len(solid) == 1 and isinstance(solid[0], Dynamic):
         return solid[0]
     # A number is always there; anything else may turn out to be nothing, and the word begin with what follows it.
-    number = isinstance(solid[0], Open) and solid[0].solid and solid[0].single and solid[0].flagless
-    return Open(prefix=prefix, single=single, flagless=number or (prefix != "" and prefix[0] != "-"))
+    number = isinstance(solid[0], Dynamic) and solid[0].solid and solid[0].single and solid[0].flagless
+    return Dynamic(prefix=prefix, single=single, flagless=number or (prefix != "" and prefix[0] != "-"))
 
 
 def _literal(text: str) -> str:
@@ -128,31 +128,31 @@ def _piece(part: Part, scope: "ShellScope", substitute: Substitute) -> Word:
         value = scope.value(part.text)
         return value if part.quoted and part.text == "@" else _variable(value, scope, quoted=part.quoted)
     match kind:
-        case Hole.TILDE:
+        case Expansion.TILDE:
             if part.text not in ("", "root"):
                 raise Unreadable("another user's home, which may be anywhere")
             return "/root" if part.text else scope.home
-        case Hole.PARAMETER:
+        case Expansion.PARAMETER:
             if part.text:
                 scope.value(part.text)
-            return Open(single=part.quoted and part.text != "@")
-        case Hole.ARITHMETIC:
-            return Open(single=True, solid=True)
-        case Hole.SUBSTITUTION if part.script is not None:
+            return Dynamic(single=part.quoted and part.text != "@")
+        case Expansion.ARITHMETIC:
+            return Dynamic(single=True, solid=True)
+        case Expansion.SUBSTITUTION if part.script is not None:
             return _substituted(substitute(part.script), quoted=part.quoted)
-        case Hole.PROCESS if part.script is not None and part.text == "<":
+        case Expansion.PROCESS if part.script is not None and part.text == "<":
             substitute(part.script)
             return "/dev/fd/63"
         case _:
             raise Unreadable("an expansion that is not plain")
 
 
-def _substituted(printed: Printed, *, quoted: bool) -> Open:
+def _substituted(printed: Printed, *, quoted: bool) -> Dynamic:
     """Bash splits what it puts in at blanks, unless it is quoted, and leaves out every NUL."""
-    if printed is None or printed.apart is Apart.NULS:
-        return Open(single=quoted)
-    words = printed.apart is Apart.WORDS
-    return Open(
+    if printed is None or printed.separator is Separator.NULS:
+        return Dynamic(single=quoted)
+    words = printed.separator is Separator.WORDS
+    return Dynamic(
         single=quoted,
         each=words and not quoted,
         solid=words and not quoted,
@@ -165,16 +165,16 @@ def _substituted(printed: Printed, *, quoted: bool) -> Open:
 
 def _variable(value: Word, scope: "ShellScope", *, quoted: bool) -> Word:
     """What nothing quotes is split at its blanks and read as a pattern, whatever stood where it was assigned."""
-    if isinstance(value, Open):
+    if isinstance(value, Dynamic):
         if quoted:
             return value._replace(single=True, each=False, solid=value.solid and not value.each)
         return value if value.solid else value._replace(single=False, each=False)
     if quoted:
         return value._replace(single=True) if isinstance(value, Glob) else value
     if isinstance(value, Glob):
-        return Open(each=True, below=_around(value.text, scope), strays=True, why=_IN_PIECES)
+        return Dynamic(each=True, below=_around(value.text, scope), strays=True, why=_IN_PIECES)
     if not value or _SPLITS.search(value):
-        return Open(flagless=not value.lstrip().startswith("-") and " -" not in value and bool(value))
+        return Dynamic(flagless=not value.lstrip().startswith("-") and " -" not in value and bool(value))
     return value
 
 
@@ -201,7 +201,7 @@ def shown(word: Word) -> str:
             return word
         case Glob(text):
             return text
-        case Open(prefix):
+        case Dynamic(prefix):
             return f"{prefix}…"
 
 
@@ -215,7 +215,7 @@ def may_be_flag(word: Word) -> bool:
             return word.startswith("-")
         case Glob(text):
             return text[:1] in "*?[-"
-        case Open():
+        case Dynamic():
             return not (word.flagless and (word.single or word.each))
 
 

@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect, EffectKind, Reach, reads
-from toolreeve.policy.shell.interpret.expansion import Glob, Open, Word, shown, stem_of
-from toolreeve.policy.shell.interpret.paths import QUIET, resolve, resolve_all, under
+from toolreeve.policy.shell.interpret.expansion import Dynamic, Glob, Word, shown, stem_of
+from toolreeve.policy.shell.interpret.paths import QUIET, is_under, resolve, resolve_all
 from toolreeve.policy.shell.interpret.printed_paths import Printed
 from toolreeve.policy.shell.interpret.scope import ShellScope
 from toolreeve.policy.shell.programs.arguments import NotKnown
@@ -21,17 +21,17 @@ _MAY_BE_UP = re.compile(r"(?:\A|/)\.\.?[*?\[][^/]*\Z")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
-class Judging(Protocol):
+class ProgramRunner(Protocol):
     """Judges commands inside commands."""
 
     def run(self, words: list[Word], scope: ShellScope, piped: Printed) -> Printed: ...
 
     def run_text(self, text: str, scope: ShellScope) -> Printed: ...
 
-    def judge(self, spec: Program, words: list[Word], site: "CommandSite") -> Printed: ...
+    def run_program(self, spec: Program, words: list[Word], site: "CommandSite") -> Printed: ...
 
 
-class PartOf(NamedTuple):
+class CommandPart(NamedTuple):
     """One simple command: what it runs, and whether that is known or why not.
 
     `program` is the name it is specified under, `by` the program that runs it, if one does, `depth` how many do. `code`
@@ -61,7 +61,7 @@ class Findings:
 
     def __init__(self) -> None:
         self.effects: list[Effect] = []
-        self.parts: list[PartOf] = []
+        self.parts: list[CommandPart] = []
         self.alarms: list[Alarm] = []
         self.kept: set[Effect] = set()
 
@@ -74,7 +74,7 @@ class CommandSite:
 
     __slots__ = ("findings", "piped", "runner", "scope")
 
-    def __init__(self, findings: Findings, scope: ShellScope, piped: Printed, runner: "Judging") -> None:
+    def __init__(self, findings: Findings, scope: ShellScope, piped: Printed, runner: "ProgramRunner") -> None:
         self.findings = findings
         self.scope = scope
         self.piped = piped
@@ -90,9 +90,9 @@ class CommandSite:
     def run_text(self, text: str, scope: ShellScope) -> Printed:
         return self.runner.run_text(text, scope)
 
-    def judge(self, spec: Program, words: list[Word]) -> Printed:
+    def run_program(self, spec: Program, words: list[Word]) -> Printed:
         """By the program's own judge where it has one, else by its specification."""
-        return self.runner.judge(spec, words, self)
+        return self.runner.run_program(spec, words, self)
 
     def touch(self, kind: EffectKind, word: Word, reach: Reach = _EXACT) -> None:
         """An effect on the path that `word` names; a path that only the run decides must at least have known bounds."""
@@ -106,11 +106,11 @@ class CommandSite:
                         effects.append(Effect(kind, resolve(word, directory), reach))
             case Glob(text):
                 self._touch_glob(kind, text, reach)
-            case Open() if (places := word.trees if reach is Reach.BELOW else word.places) is not None and (
+            case Dynamic() if (places := word.trees if reach is Reach.BELOW else word.places) is not None and (
                 places or kind is _READ
             ):
                 effects.extend(_somewhere(kind, place, reach) for place in places)
-            case Open() if reach is not Reach.NAMES:
+            case Dynamic() if reach is not Reach.NAMES:
                 raise NotKnown(f"{_DOING[kind]} `{shown(word)}`, {word.why or 'a path decided only when it runs'}")
 
     def read_all(self, words: list[Word]) -> None:
@@ -127,11 +127,11 @@ class CommandSite:
     def _check_way(self, path: str, directory: str) -> None:
         """`..` leads back the way that was written only in the workspace: elsewhere the system has links."""
         climbed = _CLIMBING.match(path)
-        known = climbed is None or directory == self.scope.start or under(directory, self.scope.root)
+        known = climbed is None or directory == self.scope.start or is_under(directory, self.scope.root)
         down = _UP.search(path, climbed.end() if climbed else 0)
         if known and down is not None:
             before = resolve(path[: down.start()] or "/", directory)
-            known = before == "/" or under(before, self.scope.root)
+            known = before == "/" or is_under(before, self.scope.root)
         if not known:
             raise NotKnown(f"`{path}`, which may lead another way than it reads")
 

@@ -6,14 +6,14 @@ not known, never skipped.
 
 from collections.abc import Callable
 
+from toolreeve.policy.shell.interpret.conditionals import check_test
 from toolreeve.policy.shell.interpret.environment import may_assign, may_export
-from toolreeve.policy.shell.interpret.expansion import Open, Word, expand, several
-from toolreeve.policy.shell.interpret.findings import CommandSite, PartOf
+from toolreeve.policy.shell.interpret.expansion import Dynamic, Word, expand, several
+from toolreeve.policy.shell.interpret.findings import CommandPart, CommandSite
 from toolreeve.policy.shell.interpret.printed_paths import NOTHING, Printed
 from toolreeve.policy.shell.interpret.runner import MOST_COMMANDS, CommandRunner
 from toolreeve.policy.shell.interpret.scope import ShellScope
-from toolreeve.policy.shell.interpret.streams import feeds, mixes, redirect
-from toolreeve.policy.shell.interpret.test_operands import check_test
+from toolreeve.policy.shell.interpret.streams import merges_stderr, redirect, replaces_stdin
 from toolreeve.policy.shell.parse import grammar
 from toolreeve.policy.shell.parse.scanner import Unreadable
 from toolreeve.policy.shell.parse.size import SHORT
@@ -21,8 +21,8 @@ from toolreeve.policy.shell.parse.syntax import (
     Assignment,
     Branch,
     Declaration,
+    Expansion,
     Group,
-    Hole,
     Loop,
     Negated,
     Node,
@@ -79,7 +79,7 @@ class ShellInterpreter(CommandRunner):
         start = scope.directories
         printed = self.node(step.node, scope, piped)
         if scope.directories is not start:
-            scope.may_be_in(start)  # a `cd` may have failed, and the script gone on where it was
+            scope.add_directories(start)  # a `cd` may have failed, and the script gone on where it was
         return printed
 
     def _chain(self, steps: list[Step], scope: ShellScope, piped: Printed) -> Printed:
@@ -90,14 +90,14 @@ class ShellInterpreter(CommandRunner):
             printed = self.node(node, inner, piped)
             if been is None:
                 been = inner.copy()
-                been.may_be_in(start)
+                been.add_directories(start)
             else:
-                been.may_be(inner)
+                been.merge(inner)
             skipping = skipping or operator == "||"
             if skipping:
-                inner.become(been)
+                inner.assign_from(been)
         if been is not None:
-            inner.become(been)
+            inner.assign_from(been)
         return printed
 
     def node(self, node: Node, scope: ShellScope, piped: Printed = NOTHING) -> Printed:
@@ -139,7 +139,7 @@ class ShellInterpreter(CommandRunner):
         return piped
 
     def _unknown(self, argv: tuple[str, ...], why: str) -> None:
-        self.findings.parts.append(PartOf(argv, why))
+        self.findings.parts.append(CommandPart(argv, why))
 
     def _guarded(self, work: Callable[[], object], source: str) -> None:
         try:
@@ -158,32 +158,32 @@ class ShellInterpreter(CommandRunner):
             words = self._expand(node.words, scope)
             if node.redirects:
                 self._redirects(node.redirects, scope)
-                piped = None if feeds(node.redirects) else piped
+                piped = None if replaces_stdin(node.redirects) else piped
             if node.assignments:
                 self._assign(node.assignments, scope, words[0] if words else None)
         except (NotKnown, Unreadable) as problem:
             self._unknown((node.source,), str(problem))
             return None
         if not words:
-            self.findings.parts.append(PartOf((node.source,), ""))
+            self.findings.parts.append(CommandPart((node.source,), ""))
             return None
         printed = self.run(words, scope, piped)
-        return None if node.redirects and mixes(node.redirects) else printed
+        return None if node.redirects and merges_stderr(node.redirects) else printed
 
     def _negated(self, node: Negated, scope: ShellScope, piped: Printed) -> Printed:
         """A `cd` that counts as a success has not taken place."""
         inner = scope.copy()
         printed = self.node(node.body, inner, piped)
-        scope.may_be(inner)
+        scope.merge(inner)
         return printed
 
     def _redirected(self, node: Redirected, scope: ShellScope, piped: Printed) -> Printed:
         """A group, a loop or a branch; where a file cannot be opened, bash leaves it out."""
         self._guarded(lambda: self._redirects(node.redirects, scope), "a redirection")
         inner = scope.copy()
-        printed = self.node(node.body, inner, None if feeds(node.redirects) else piped)
-        scope.may_be(inner)
-        return None if mixes(node.redirects) else printed
+        printed = self.node(node.body, inner, None if replaces_stdin(node.redirects) else piped)
+        scope.merge(inner)
+        return None if merges_stderr(node.redirects) else printed
 
     def run_text(self, text: str, scope: ShellScope) -> Printed:
         if text not in self._read:
@@ -217,7 +217,7 @@ class ShellInterpreter(CommandRunner):
     def _assigned_value(self, assignment: Assignment, scope: ShellScope) -> Word:
         words = self._expand(assignment.values, scope)
         if assignment.array or len(words) != 1:
-            return Open()
+            return Dynamic()
         source = assignment.values[0] if isinstance(assignment.values[0], str) else assignment.values[0].source
         if ":~" in source or "=~" in source or _is_braced(assignment.values[0]):
             raise Unreadable("a value that bash expands otherwise than a word")
@@ -234,12 +234,12 @@ class ShellInterpreter(CommandRunner):
                 raise NotKnown(f"exports {name}")
         self._assign(node.assignments, scope, node.keyword)
         scope.forget(assignment.name for assignment in node.assignments)
-        self.findings.parts.append(PartOf((node.source,), ""))
+        self.findings.parts.append(CommandPart((node.source,), ""))
 
     def _test(self, node: Test, scope: ShellScope) -> None:
         words = self._expand(node.words, scope)
         check_test(words, node.operators, double=node.double)
-        self.findings.parts.append(PartOf((node.source,), ""))
+        self.findings.parts.append(CommandPart((node.source,), ""))
 
     def _loop(self, node: Loop, scope: ShellScope, piped: Printed) -> None:
         """A variable that the loop sets may have any value when a pass begins, and after the last one."""
@@ -258,16 +258,16 @@ class ShellInterpreter(CommandRunner):
             self.script(node.body, inner, piped)
             if inner.directories != scope.directories:
                 raise NotKnown("a loop that changes the directory")
-            if any(type(scope.variables.get(name)) is not Open for name in scope.differing(inner)):
+            if any(type(scope.variables.get(name)) is not Dynamic for name in scope.differing_names(inner)):
                 raise NotKnown("a loop that changes variables unseen")
 
     def _values(self, node: Loop, scope: ShellScope) -> list[Word]:
         if node.condition is not None:
-            return [Open()]
+            return [Dynamic()]
         if not may_assign(node.variable):
             raise NotKnown(f"sets {node.variable}, which changes what programs do")
         values = [_one_of(value) for value in self._expand(node.values, scope)]
-        return values if len(values) <= _MOST_PASSES else [Open()]
+        return values if len(values) <= _MOST_PASSES else [Dynamic()]
 
     def _branch(self, node: Branch, scope: ShellScope, piped: Printed) -> None:
         """Every arm may run, also after another: the conditions are arms, and a `case` may fall through."""
@@ -276,7 +276,7 @@ class ShellInterpreter(CommandRunner):
         for arm in node.arms:
             inner = scope.copy()
             self.script(arm, inner, piped)
-            scope.may_be(inner)
+            scope.merge(inner)
 
 
 def _set_by(loop: Loop) -> set[str]:
@@ -303,8 +303,8 @@ def _left(piped: Printed) -> Printed:
 
 def _one_of(value: Word) -> Word:
     """What stands for one of the words that a value is split into."""
-    return Open(why=value.why) if isinstance(value, Open) and several(value) and not value.each else value
+    return Dynamic(why=value.why) if isinstance(value, Dynamic) and several(value) and not value.each else value
 
 
 def _is_braced(word: RawWord) -> bool:
-    return not isinstance(word, str) and word.parts[0].kind is Hole.BRACES
+    return not isinstance(word, str) and word.parts[0].kind is Expansion.BRACES

@@ -69,11 +69,11 @@ def resolve_all(paths: list[str], directory: str) -> list[str]:
     return [path if path[0] == "/" else start + path for path in paths]
 
 
-def under(path: str, root: str) -> bool:
+def is_under(path: str, root: str) -> bool:
     return path == root or root == "/" or path.startswith(root + "/")
 
 
-def secret(path: str) -> bool:
+def is_secret(path: str) -> bool:
     """Whether the content of the file at this absolute path is likely to be a secret; of an odd name, it is."""
     return "\n" in path or _may_tell(path.lower())
 
@@ -91,15 +91,15 @@ def _may_tell(text: str) -> bool:
     return _SECRET.search(text) is not None or ("account" in text and _ACCOUNT.search(text) is not None)
 
 
-def secret_glob(pattern: str) -> bool:
+def may_match_secret(pattern: str) -> bool:
     """Whether a glob is aimed at secrets: it matches the name of one, and is not simply everything."""
-    return aimed_at(pattern) != ""
+    return targeted_secret(pattern) != ""
 
 
-def aimed_at(pattern: str) -> str:
+def targeted_secret(pattern: str) -> str:
     """A secret that a glob is aimed at, or nothing."""
     full = pattern if pattern[:1] == "/" else f"/{pattern}"
-    if secret(full.replace("*", "x").replace("?", "x")):
+    if is_secret(full.replace("*", "x").replace("?", "x")):
         return pattern
     names = [name for name in pattern.split("/") if name not in _BROAD and any(char in name for char in "*?[")]
     return next((found for name in names for found in _witnesses(name.lower())), "")
@@ -114,4 +114,4 @@ def _witnesses(pattern: str) -> list[str]:
 
 def secrets_below(path: str, home: str) -> bool:
     """Whether a directory outside the workspace is known to hold secrets somewhere below it."""
-    return path == home or _VAULTS.match(path) is not None or secret(path + "/x")
+    return path == home or _VAULTS.match(path) is not None or is_secret(path + "/x")

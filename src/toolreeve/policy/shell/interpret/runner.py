@@ -9,14 +9,14 @@ from abc import ABC, abstractmethod
 from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.policy.shell.interpret.builtins import BUILTINS
 from toolreeve.policy.shell.interpret.expansion import Word, shown, shown_all
-from toolreeve.policy.shell.interpret.findings import CommandSite, Findings, PartOf
+from toolreeve.policy.shell.interpret.findings import CommandPart, CommandSite, Findings
 from toolreeve.policy.shell.interpret.printed_paths import Printed
 from toolreeve.policy.shell.interpret.scope import ShellScope
 from toolreeve.policy.shell.parse.scanner import Unreadable
 from toolreeve.policy.shell.programs.arguments import NotKnown, RunsCode
-from toolreeve.policy.shell.programs.handlers import JUDGES
+from toolreeve.policy.shell.programs.handlers import HANDLERS
 from toolreeve.policy.shell.programs.spec import Program, program
-from toolreeve.policy.shell.programs.spec_check import by_specification, housekeeping
+from toolreeve.policy.shell.programs.spec_check import apply_spec, housekeeping
 
 MOST_COMMANDS = 400
 _MOST_WRAPPED = 16
@@ -35,7 +35,7 @@ class CommandRunner(ABC):
     def __init__(self) -> None:
         self.findings = Findings()
         self._by, self._depth = "", 0
-        self._seen: dict[tuple[object, ...], tuple[Printed, list[PartOf]]] = {}
+        self._seen: dict[tuple[object, ...], tuple[Printed, list[CommandPart]]] = {}
 
     def run(self, words: list[Word], scope: ShellScope, piped: Printed) -> Printed:
         """One command by its words: also the one that a wrapper runs."""
@@ -58,7 +58,7 @@ class CommandRunner(ABC):
     def _run(self, words: list[Word], scope: ShellScope, piped: Printed) -> Printed:
         argv, name, by = shown_all(words), _program(words[0]), self._by
         parts, place = self.findings.parts, len(self.findings.parts)
-        parts.append(PartOf(argv, "", name, by, False, self._depth))  # noqa: FBT003 - by name it would cost twice
+        parts.append(CommandPart(argv, "", name, by, False, self._depth))  # noqa: FBT003 - by name it would cost twice
         self.findings.effects.append(Effect(_EXEC, " ".join(argv)))
         self._by, self._depth = name, self._depth + 1
         try:
@@ -78,16 +78,16 @@ class CommandRunner(ABC):
         spec = program(name)
         if spec is None:
             raise NotKnown(f"no specification of `{name}`")
-        if len(words) == 2 and words[1] in _ASKING and words[0] == name and spec.judge != "grave" and not spec.code:
+        if len(words) == 2 and words[1] in _ASKING and words[0] == name and spec.handler != "grave" and not spec.code:
             housekeeping(spec, site)
             return None
-        printed = self.judge(spec, words[1:], site)
+        printed = self.run_program(spec, words[1:], site)
         if words[0] != name and not _SYSTEM.fullmatch(shown(words[0])):
             raise RunsCode(f"runs `{shown(words[0])}`, which lies in the workspace")
         return printed
 
-    def judge(self, spec: Program, words: list[Word], site: CommandSite) -> Printed:
-        printed = JUDGES[spec.judge](spec, words, site) if spec.judge else by_specification(spec, words, site)
+    def run_program(self, spec: Program, words: list[Word], site: CommandSite) -> Printed:
+        printed = HANDLERS[spec.handler](spec, words, site) if spec.handler else apply_spec(spec, words, site)
         if spec.code and not (len(words) == 1 and words[0] in spec.calm):
             raise RunsCode(spec.code)
         return printed

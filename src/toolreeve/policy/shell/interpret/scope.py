@@ -6,7 +6,7 @@ A value counts as known only if the assignment surely ran: where two ways meet, 
 from collections.abc import Iterable
 
 from toolreeve.policy.shell.interpret.environment import may_be_secret
-from toolreeve.policy.shell.interpret.expansion import Open, Word
+from toolreeve.policy.shell.interpret.expansion import Dynamic, Word
 from toolreeve.policy.shell.parse.scanner import Unreadable
 
 _NUMBERS = ("$", "#", "?")
@@ -36,7 +36,7 @@ class ShellScope:
 
     def value(self, name: str) -> Word:
         known = self.variables.get(name)
-        if known is not None and type(known) is not Open:
+        if known is not None and type(known) is not Dynamic:
             return known
         if name == "HOME":
             return self.home
@@ -47,27 +47,27 @@ class ShellScope:
         if known is not None:
             return known
         number = name in _NUMBERS
-        return Open(flagless=number or name in ("PWD", "OLDPWD", "PATH"), single=number, solid=number)
+        return Dynamic(flagless=number or name in ("PWD", "OLDPWD", "PATH"), single=number, solid=number)
 
     def forget(self, names: Iterable[str]) -> None:
         """They may have any value from here on."""
-        self.variables.update(dict.fromkeys(names, Open()))
+        self.variables.update(dict.fromkeys(names, Dynamic()))
 
-    def may_be_in(self, directories: tuple[str, ...]) -> None:
+    def add_directories(self, directories: tuple[str, ...]) -> None:
         if directories is not self.directories:
             self.directories = tuple(dict.fromkeys(directories + self.directories))
         if len(self.directories) > _MOST_DIRECTORIES:
             raise Unreadable("too many directories it might be in")
 
-    def may_be(self, other: "ShellScope") -> None:
+    def merge(self, other: "ShellScope") -> None:
         """The script may also have come here another way."""
-        self.may_be_in(other.directories)
+        self.add_directories(other.directories)
         if other.variables != self.variables:
-            self.forget(self.differing(other))
+            self.forget(self.differing_names(other))
 
-    def differing(self, other: "ShellScope") -> list[str]:
+    def differing_names(self, other: "ShellScope") -> list[str]:
         names = {**self.variables, **other.variables}
         return [name for name in names if self.variables.get(name) != other.variables.get(name)]
 
-    def become(self, other: "ShellScope") -> None:
+    def assign_from(self, other: "ShellScope") -> None:
         self.directories, self.variables = other.directories, dict(other.variables)

@@ -13,12 +13,12 @@ _DESCRIPTOR = re.compile(r"\d+|-|\d+-")
 _STABLE = re.compile(r"[\w./+,@%=:-]+", re.ASCII)
 
 
-def feeds(redirects: tuple[Redirect, ...]) -> bool:
+def replaces_stdin(redirects: tuple[Redirect, ...]) -> bool:
     """Whether the input is another than what is piped in."""
     return any(redirect.operator.startswith("<") for redirect in redirects)
 
 
-def mixes(redirects: tuple[Redirect, ...]) -> bool:
+def merges_stderr(redirects: tuple[Redirect, ...]) -> bool:
     """Whether messages may be among what is printed."""
     return any(redirect.operator == ">&" for redirect in redirects)
 

@@ -10,9 +10,9 @@ import re
 from toolreeve.policy.shell.interpret.environment import may_be_secret
 from toolreeve.policy.shell.parse.lexemes import ALONE, FILLED, PIECE, QUOTED, TEXT
 from toolreeve.policy.shell.parse.scanner import Unreadable
-from toolreeve.policy.shell.parse.syntax import Hole, Part, RawWord, Template
+from toolreeve.policy.shell.parse.syntax import Expansion, Part, RawWord, Template
 
-_VARIABLES = Template((Part(Hole.PARAMETER, ""),), "")
+_VARIABLES = Template((Part(Expansion.PARAMETER, ""),), "")
 HEREDOCS: dict[str, RawWord] = {TEXT: "", FILLED: _VARIABLES}
 """What stands for a heredoc that was taken out, and what that heredoc is."""
 _KEYWORD = r"(?<![^\s;|&])(?:\[\[?|\]\]?|[{}!])(?=[ \t\n;])"
@@ -27,7 +27,7 @@ _CASE = re.compile(r"\bcase\b")
 """Its patterns end in a bracket that closes nothing."""
 
 
-def take_out(command: str) -> str:
+def remove_heredocs(command: str) -> str:
     """The command without the text of the heredocs at its beginning, up to the first that is more than text."""
     kept: list[str] = []
     at = 0
@@ -57,7 +57,7 @@ def _sign(body: str, *, fixed: bool) -> str | None:
     return None if any(map(may_be_secret, names)) else FILLED if "$" in text else TEXT
 
 
-def without(text: str) -> str:
+def mask_heredocs(text: str) -> str:
     """What the grammar is shown in the place of heredocs that were taken out: it must see no other."""
     if "<<" in text and _ANOTHER.search(QUOTED.sub("_", text)):
         raise Unreadable("a heredoc that is more than text, or not plainly placed")

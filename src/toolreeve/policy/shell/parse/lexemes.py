@@ -9,9 +9,9 @@ BARE = r"A-Za-z0-9_./:=,@%+\-^"
 FIXED = r"""'[^']*+'|"[^"$`\\!]*+\""""
 QUOTED = re.compile(FIXED)
 INSIDE = rf"(?:[A-Za-z0-9_./:=,+\- \t|;&<>*?]++|\$(?=\w)|{FIXED})*+"
-HOLE = rf"\$[A-Za-z_]\w*+|\$\{{[A-Za-z_]\w*+\}}|\$\({INSIDE}\)"
+EXPANSION = rf"\$[A-Za-z_]\w*+|\$\{{[A-Za-z_]\w*+\}}|\$\({INSIDE}\)"
 PIECE = (
-    rf"""[{BARE}*?]++|'[^']*+'|"(?:[^"$`\\!]++|{HOLE})*+"|{HOLE}"""
+    rf"""[{BARE}*?]++|'[^']*+'|"(?:[^"$`\\!]++|{EXPANSION})*+"|{EXPANSION}"""
     r"|\[[A-Za-z0-9_.^-]++\]|\{[A-Za-z0-9_/,-]*+\}|~(?=/)"
 )
 ALONE = rf"[<>]\({INSIDE}\)|\\[();!]|{TEXT}|{FILLED}"

@@ -40,7 +40,7 @@ _OF_THE_GRAMMAR = frozenset(
 )
 
 
-class _Beyond(Exception):
+class _NeedsGrammar(Exception):
     """Only the grammar can tell."""
 
 
@@ -48,7 +48,7 @@ def plain(command: str) -> ShellScript | None:
     """The command, without the text of its heredocs, or None where only the grammar can tell."""
     try:
         return _script(command, _ANY_NAME)
-    except (_Beyond, Unreadable):
+    except (_NeedsGrammar, Unreadable):
         return None
 
 
@@ -75,16 +75,16 @@ def _segments(command: str) -> list[tuple[str, bool, str]]:
             found.append((text, bool(bare), operator))
             joined = operator in _JOINS
         elif operator not in ("\n", "") or (joined and not operator):
-            raise _Beyond
+            raise _NeedsGrammar
     if read != len(command) or not found:
-        raise _Beyond
+        raise _NeedsGrammar
     return found
 
 
 def _bare(text: str, names: re.Pattern[str]) -> Simple:
     words = tuple(text.split())
     if words[0] in _OF_THE_GRAMMAR:
-        raise _Beyond
+        raise _NeedsGrammar
     return Simple(words, (), (), text) if names.fullmatch(words[0]) else _mixed(text, _NAME)
 
 
@@ -103,7 +103,7 @@ def _mixed(text: str, names: re.Pattern[str]) -> Simple:
     if at == count:
         return Simple(tuple(words), tuple(assignments), (), text)
     if not words:
-        raise _Beyond
+        raise _NeedsGrammar
     source = text[: next(islice(_TOKEN.finditer(text), at, None)).start()].rstrip(" \t")
     redirects = sorted(map(_redirect, tokens[at:]), key=_is_heredoc)
     return Simple(tuple(words), tuple(assignments), tuple(redirects), source)
@@ -119,7 +119,7 @@ def _assignment(token: _Token) -> Assignment | None:
 
 def _program(word: str, names: re.Pattern[str]) -> str:
     if word in _OF_THE_GRAMMAR or not names.fullmatch(word):
-        raise _Beyond
+        raise _NeedsGrammar
     return word
 
 
@@ -129,7 +129,7 @@ def _redirect(token: _Token) -> Redirect:
         return Redirect("<<", "", HEREDOCS[word])
     # `2&>file` is the word 2 and a redirection of both outputs.
     if not operator or (descriptor and operator[0] == "&"):
-        raise _Beyond
+        raise _NeedsGrammar
     return Redirect(operator, descriptor, _word(word))
 
 
@@ -139,18 +139,18 @@ def _is_heredoc(redirect: Redirect) -> bool:
 
 def _word(text: str) -> RawWord:
     if not text or text in HEREDOCS:
-        raise _Beyond
+        raise _NeedsGrammar
     if PLAIN.fullmatch(text):
         return text
     if QUOTED.fullmatch(text):
         return text[1:-1]
     if not text.isascii():
-        raise _Beyond
+        raise _NeedsGrammar
 
     def inner(at: int, form: str) -> tuple[int, ShellScript | None]:
         found = _INNER.match(text, at)
         if found is None:
-            raise _Beyond
+            raise _NeedsGrammar
         return found.end(), _script(found[1], _NAME)
 
     return scan(text, 0, inner)

@@ -18,7 +18,7 @@ from toolreeve.policy.shell.parse.syntax import (
 from toolreeve.policy.shell.parse.tree import LINE, TreeReader
 
 if TYPE_CHECKING:
-    from tree_sitter import Node as Branching
+    from tree_sitter import Node as TreeNode
 
 REDIRECTS = frozenset(("file_redirect", "herestring_redirect"))
 _BEFORE_DESCRIPTOR = frozenset(("", " ", "\t", "\n", ";", "|", "&", "(", ")", "}", ">", "<"))
@@ -27,7 +27,7 @@ _LONGEST_DESCRIPTOR = 64
 _OUTPUTS = frozenset((">", ">>", "<", "&>", "&>>", ">&", "<&", ">|"))
 
 
-def redirected(reader: TreeReader, node: "Branching") -> Node:
+def redirected(reader: TreeReader, node: "TreeNode") -> Node:
     body: Node | None = None
     redirects: list[Redirect] = []
     extra: list[RawWord] = []
@@ -39,7 +39,7 @@ def redirected(reader: TreeReader, node: "Branching") -> Node:
     return attach(body or Simple(()), tuple(redirects), tuple(extra))
 
 
-def add_redirect(reader: TreeReader, node: "Branching", redirects: list[Redirect], words: list[RawWord]) -> None:
+def add_redirect(reader: TreeReader, node: "TreeNode", redirects: list[Redirect], words: list[RawWord]) -> None:
     if _TAKEN_FOR_WORD.search(reader.text, max(0, node.start_byte - _LONGEST_DESCRIPTOR), node.start_byte):
         raise Unreadable("a redirection whose descriptor looks like a word")
     children = node.children

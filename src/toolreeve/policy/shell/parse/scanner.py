@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from itertools import pairwise
 
-from toolreeve.policy.shell.parse.syntax import Hole, Part, RawWord, ShellScript, Template
+from toolreeve.policy.shell.parse.syntax import Expansion, Part, RawWord, ShellScript, Template
 
 PLAIN = re.compile(r"[A-Za-z0-9_./:=,@%+\-^\x80-\xff]+")
 _COMMON = re.compile(r"""([^\\'"$`*?\[\]{}~!()<>|&;\s]+)|([*?\[])|'([^']*)'|\$([A-Za-z_][A-Za-z0-9_]*)""")
@@ -24,8 +24,8 @@ _PARAMETER = re.compile(
 _ARITHMETIC = re.compile(rf"\$\(\([ \t]*{_NUMBER}(?:[ \t]*(?:[-+*]|[/%](?=[ \t]*[1-9]))[ \t]*{_NUMBER})*[ \t]*\)\)")
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*\+?=")
 _HOME = re.compile(r"~((?:[A-Za-z_][A-Za-z0-9_-]*)?)(?=/|\Z)")
-_VARIABLE = Hole.VARIABLE  # looked up once: a member of an enumeration is dear to name
-_WILD = {char: Part(Hole.GLOB, char) for char in "*?["}
+_VARIABLE = Expansion.VARIABLE  # looked up once: a member of an enumeration is dear to name
+_WILD = {char: Part(Expansion.GLOB, char) for char in "*?["}
 _RANGE = re.compile(r"(-?\d{1,6})\.\.(-?\d{1,6})|([A-Za-z])\.\.([A-Za-z])")
 _QUOTED = re.compile(r"""'[^']*'|"(?:[^"\\$`]|\\.|\$\w+|\$\{\w+\})*"|\\.|\$\{[^{}]*\}""", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b", "E": "\x1b"}
@@ -54,7 +54,7 @@ def scan(text: str, offset: int, inner: Inner) -> RawWord:
         if any("=~" in word for word in (text, *found)):
             raise Unreadable("a tilde and braces in one word")
         words = tuple(restore(word) if PLAIN.fullmatch(word) else scan(word, offset, inner) for word in found)
-        return Template((Part(Hole.BRACES, text, words=words),), restore(text))
+        return Template((Part(Expansion.BRACES, text, words=words),), restore(text))
     parts = _Scanner(text, offset, inner).parts()
     for part in parts:
         if part[0] is not None:
@@ -164,14 +164,14 @@ class _Scanner:
         user = _HOME.match(text, at)
         if user is None:
             raise Unreadable("a tilde that is not a home directory")
-        self._found.append(Part(Hole.TILDE, user.group(1)))
+        self._found.append(Part(Expansion.TILDE, user.group(1)))
         self._at = user.end()
 
     def _process(self) -> None:
         if self._text[self._at + 1 : self._at + 2] != "(":
             raise Unreadable("a redirection inside a word")
         end, script = self._inner(self._offset + self._at, "process_substitution")
-        self._found.append(Part(Hole.PROCESS, self._text[self._at], script=script))
+        self._found.append(Part(Expansion.PROCESS, self._text[self._at], script=script))
         self._at = end - self._offset
 
     def _expansion(self, *, quoted: bool) -> None:
@@ -180,30 +180,30 @@ class _Scanner:
         if text[at] == "$" and following == "'" and not quoted:
             self._ansi()
         elif text.startswith("$((", at):
-            self._matched(_ARITHMETIC, Hole.ARITHMETIC, "arithmetic", quoted=quoted)
+            self._matched(_ARITHMETIC, Expansion.ARITHMETIC, "arithmetic", quoted=quoted)
         elif text[at] == "`" or following == "(":
             end, script = self._inner(self._offset + at, "command_substitution")
-            self._found.append(Part(Hole.SUBSTITUTION, "", quoted, script))
+            self._found.append(Part(Expansion.SUBSTITUTION, "", quoted, script))
             self._at = end - self._offset
         elif following == "{":
-            self._matched(_PARAMETER, Hole.PARAMETER, "a parameter expansion", quoted=quoted)
+            self._matched(_PARAMETER, Expansion.PARAMETER, "a parameter expansion", quoted=quoted)
         elif name := _NAME.match(text, at):
-            self._found.append(Part(Hole.VARIABLE, name.group(1), quoted))
+            self._found.append(Part(Expansion.VARIABLE, name.group(1), quoted))
             self._at = name.end()
         elif (following == '"' and not quoted) or following == "[":
             raise Unreadable("a `$` form that is not understood")
         else:
             self._literal("$", at + 1, quoted=quoted)
 
-    def _matched(self, form: re.Pattern[str], kind: Hole, what: str, *, quoted: bool) -> None:
+    def _matched(self, form: re.Pattern[str], kind: Expansion, what: str, *, quoted: bool) -> None:
         found = form.match(self._text, self._at)
         if found is None:
             raise Unreadable(f"{what} that is not plain")
-        name = found.group(2) if kind is Hole.PARAMETER else ""
+        name = found.group(2) if kind is Expansion.PARAMETER else ""
         # Only a bare `${name}` has the variable's own value.
-        if kind is Hole.PARAMETER and found.group() == "${" + name + "}":
-            kind = Hole.VARIABLE
-        several = kind is Hole.PARAMETER and found.group(3) == "[@]"
+        if kind is Expansion.PARAMETER and found.group() == "${" + name + "}":
+            kind = Expansion.VARIABLE
+        several = kind is Expansion.PARAMETER and found.group(3) == "[@]"
         self._found.append(Part(kind, name, quoted and not several))
         self._at = found.end()
 

@@ -8,7 +8,7 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 
-class Hole(Enum):
+class Expansion(Enum):
     """A part of a word that is not its own text."""
 
     GLOB = auto()
@@ -24,7 +24,7 @@ class Hole(Enum):
 class Part(NamedTuple):
     """`kind` None is literal text; `script` is the command inside a substitution."""
 
-    kind: Hole | None
+    kind: Expansion | None
     text: str
     quoted: bool = False
     script: "ShellScript | None" = None

@@ -15,10 +15,10 @@ from toolreeve.policy.shell.parse.scanner import PLAIN, Unreadable, restore, sca
 from toolreeve.policy.shell.parse.syntax import Node, Opaque, RawWord, ShellScript, Step
 
 if TYPE_CHECKING:
-    from tree_sitter import Node as Branching
+    from tree_sitter import Node as TreeNode
     from tree_sitter import Parser
 
-Form = Callable[["TreeReader", "Branching"], Node]
+Form = Callable[["TreeReader", "TreeNode"], Node]
 """Turns a statement's node into what it means."""
 
 WORDS = frozenset(
@@ -77,19 +77,19 @@ class TreeReader:
     def script(self) -> ShellScript:
         return self.statements(self._root.children, 0, len(self.text))
 
-    def source(self, node: "Branching") -> str:
+    def source(self, node: "TreeNode") -> str:
         return restore(self.text[node.start_byte : node.end_byte])
 
-    def children(self, node: "Branching") -> list["Branching"]:
+    def children(self, node: "TreeNode") -> list["TreeNode"]:
         return list(self.covered(node.children, node.start_byte, node.end_byte))
 
-    def line(self, node: "Branching") -> list["Branching"]:
+    def line(self, node: "TreeNode") -> list["TreeNode"]:
         """The children of what ends with its line for bash, though the parser sometimes reads on."""
         return list(self.covered(node.children, node.start_byte, node.end_byte, LINE))
 
     def covered(
-        self, children: Iterable["Branching"], start: int, end: int, blanks: str = LINES
-    ) -> Iterator["Branching"]:
+        self, children: Iterable["TreeNode"], start: int, end: int, blanks: str = LINES
+    ) -> Iterator["TreeNode"]:
         """The children, once it is sure that nothing but blanks stands between them."""
         before = ""
         for child in children:
@@ -114,7 +114,7 @@ class TreeReader:
             if gap.strip(blanks):
                 raise Unreadable("text that the parser passed over")
 
-    def statements(self, children: Iterable["Branching"], start: int, end: int) -> ShellScript:
+    def statements(self, children: Iterable["TreeNode"], start: int, end: int) -> ShellScript:
         steps: list[Step] = []
         for child in self.covered(children, start, end):
             kind = child.type
@@ -127,11 +127,11 @@ class TreeReader:
                 steps.append(Step(self.statement(child), ";"))
         return ShellScript(tuple(steps))
 
-    def between(self, children: Sequence["Branching"]) -> ShellScript:
+    def between(self, children: Sequence["TreeNode"]) -> ShellScript:
         """The statements inside a pair of keywords or brackets."""
         return self.statements(children[1:-1], children[0].end_byte, children[-1].start_byte)
 
-    def steps(self, node: "Branching") -> list[Step]:
+    def steps(self, node: "TreeNode") -> list[Step]:
         """`a && b || c` is a list inside a list, as deep as it is long: read from the right, without recursion."""
         steps: list[Step] = []
         operator = ";"
@@ -148,7 +148,7 @@ class TreeReader:
                 operator = ";"
         return steps[::-1]
 
-    def statement(self, node: "Branching") -> Node:
+    def statement(self, node: "TreeNode") -> Node:
         form = self.forms.get(node.type)
         if form is None:
             return Opaque(f"`{node.type.replace('_', ' ')}` is not a plain command", self.source(node))
@@ -162,7 +162,7 @@ class TreeReader:
         finally:
             self._depth -= 1
 
-    def word(self, node: "Branching") -> RawWord:
+    def word(self, node: "TreeNode") -> RawWord:
         start = node.start_byte
         text = self.text[start : node.end_byte]
         if PLAIN.fullmatch(text):
@@ -172,7 +172,7 @@ class TreeReader:
             return restore(text[1:-1])
         if kind not in WORDS:
             raise Unreadable(f"`{kind}` as a word")
-        expansions: dict[int, Branching] = {}
+        expansions: dict[int, TreeNode] = {}
 
         def inside(at: int, form: str) -> tuple[int, ShellScript | None]:
             expansions.update({} if expansions else {found.start_byte: found for found in _expansions(node)})
@@ -183,7 +183,7 @@ class TreeReader:
 
         return scan(text, start, inside)
 
-    def _inside(self, node: "Branching") -> ShellScript:
+    def _inside(self, node: "TreeNode") -> ShellScript:
         children = node.children
         text = self.text[node.start_byte : node.end_byte]
         # Bash ends them at the next backtick, whatever it stands in.
@@ -194,7 +194,7 @@ class TreeReader:
         return self.between(children)
 
 
-def _expansions(node: "Branching") -> Iterator["Branching"]:
+def _expansions(node: "TreeNode") -> Iterator["TreeNode"]:
     """The outermost expansions inside a word."""
     if node.type in _EXPANSIONS:
         yield node

@@ -9,7 +9,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from toolreeve.policy.shell.interpret.expansion import Glob, Open, Word, may_be_flag, several, shown
+from toolreeve.policy.shell.interpret.expansion import Dynamic, Glob, Word, may_be_flag, several, shown
 from toolreeve.policy.shell.programs.spec import Program
 
 _ELSEWHERE = re.compile(r"/(?!\Z)|\*\*")
@@ -86,7 +86,7 @@ _remembered = lru_cache(maxsize=512)(_read)
 
 
 def _may_be_flag(word: Word) -> bool:
-    return may_be_flag(word) and not (isinstance(word, Open) and word.places == ())  # which is no word at all
+    return may_be_flag(word) and not (isinstance(word, Dynamic) and word.places == ())  # which is no word at all
 
 
 class _Reader:
@@ -143,10 +143,10 @@ class _Reader:
         found = _FLAG_WITH_VALUE.match(word.text) if isinstance(word, Glob) else None
         if found is None or self._table.get(found[1]) not in ("text", "aim") or found[1] in self._program.refused:
             return False
-        if self._program.judge and not self._program.harmless:
+        if self._program.handler and not self._program.harmless:
             return False
         self.flags.append((found[1], word))
-        if self._program.judge:
+        if self._program.handler:
             self._suppose()
         return True
 

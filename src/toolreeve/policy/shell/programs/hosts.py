@@ -7,7 +7,7 @@ What is sent to a machine that the words name must be fixed: a value decided onl
 import re
 
 from toolreeve.core.effects import Effect, EffectKind, Reach
-from toolreeve.policy.shell.interpret.expansion import Open, Word, shown
+from toolreeve.policy.shell.interpret.expansion import Dynamic, Word, shown
 from toolreeve.policy.shell.interpret.findings import CommandSite
 from toolreeve.policy.shell.programs.arguments import Arguments, NotKnown
 from toolreeve.policy.shell.programs.spec import Program
@@ -133,5 +133,5 @@ def _names_host(role: str, value: Word | None) -> bool:
 
 def check_fixed(arguments: Arguments) -> None:
     for word in (*arguments.operands, *(value for _, value in arguments.flags)):
-        if isinstance(word, Open):
+        if isinstance(word, Dynamic):
             raise NotKnown(f"sends `{shown(word)}`, decided only when it runs, to another machine")

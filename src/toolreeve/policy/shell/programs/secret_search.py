@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from itertools import islice
 
-from toolreeve.policy.shell.interpret.paths import aimed_at, resolve
+from toolreeve.policy.shell.interpret.paths import resolve, targeted_secret
 
 _ANYTHING = re.compile(r"(?:\\[wWsSdD]|(?<!\\)\.|\[[^]]{0,64}\])[*+]\??|(?<!\\)[*+?]")
 _ONE = re.compile(r"(?<!\\)\.|\\[wWsSdD]")
@@ -19,19 +19,21 @@ _MOST_CHOICES = 16
 _MOST_SECRETS = 4
 
 
-def aimed(patterns: Iterable[str]) -> list[str]:
+def targeted_secrets(patterns: Iterable[str]) -> list[str]:
     """The secrets that the patterns are aimed at; some of them alarm as much as all."""
-    return list(dict.fromkeys(islice((name for pattern in patterns if (name := aimed_at(pattern))), _MOST_SECRETS)))
+    return list(
+        dict.fromkeys(islice((name for pattern in patterns if (name := targeted_secret(pattern))), _MOST_SECRETS))
+    )
 
 
-def beside(places: tuple[str, ...], names: list[str]) -> tuple[str, ...]:
+def with_secrets(places: tuple[str, ...], names: list[str]) -> tuple[str, ...]:
     """The places, and in each of them the secrets of those names."""
     if not names:
         return places
     return (*places, *(resolve(name, place) for name in names for place in places))
 
 
-def choices(pattern: str) -> list[str]:
+def expand_braces(pattern: str) -> list[str]:
     """The patterns that braces stand for; of several braces the first, which is what there usually is."""
     found = _BRACES.fullmatch(pattern)
     if found is None:

@@ -46,8 +46,8 @@ class Program:
         "filters",
         "flags",
         "follows",
+        "handler",
         "harmless",
-        "judge",
         "keeps",
         "maybe",
         "modes",
@@ -96,7 +96,7 @@ class Program:
         self.number: bool = data.get("number", False)
         self.obeys: str = data.get("obeys", "")
         self.stops: bool = data.get("stops", "sub" in data)
-        self.judge: str = data.get("judge", "")
+        self.handler: str = data.get("judge", "")
         self.prints: str = data.get("prints", "")
         self.filters: str = data.get("filters", "")
         self.nuls: tuple[str, ...] = tuple(self._names(data.get("nuls", "")))

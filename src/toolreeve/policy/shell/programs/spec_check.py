@@ -5,24 +5,24 @@ from typing import Any
 
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect, EffectKind
-from toolreeve.policy.shell.interpret.expansion import Glob, Open, Word, shown, stem_of
+from toolreeve.policy.shell.interpret.expansion import Dynamic, Glob, Word, shown, stem_of
 from toolreeve.policy.shell.interpret.findings import CommandSite
 from toolreeve.policy.shell.interpret.paths import resolve
-from toolreeve.policy.shell.interpret.printed_paths import Apart, Printed, PrintedPaths
+from toolreeve.policy.shell.interpret.printed_paths import Printed, PrintedPaths, Separator
 from toolreeve.policy.shell.programs.arguments import Arguments, NotKnown, read
 from toolreeve.policy.shell.programs.hosts import contact
-from toolreeve.policy.shell.programs.roles import apply, settle
+from toolreeve.policy.shell.programs.roles import apply_arguments, apply_role
 from toolreeve.policy.shell.programs.spec import Program
 
 _PLAIN_NAME = re.compile(r"[a-z][a-z0-9-]*")
 _RUNS_OTHERS = frozenset("run exec x dlx start attach tool create debug ssh rsh shell".split())
 
 
-def by_specification(spec: Program, words: list[Word], site: CommandSite) -> Printed:
+def apply_spec(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     if "sub" in spec.data:
         return _subcommand(spec, words, site)
     arguments = read(spec, words)
-    settle(spec, arguments, site)
+    apply_arguments(spec, arguments, site)
     return conclude(spec, arguments, site)
 
 
@@ -35,9 +35,9 @@ def conclude(spec: Program, arguments: Arguments, site: CommandSite) -> Printed:
     nuls = arguments.has(*spec.nuls)
     match _prints(spec, arguments):
         case "paths":
-            return printed(arguments.operands, site, nuls=nuls)
+            return listed_paths(arguments.operands, site, nuls=nuls)
         case "name":
-            return name_of(site)
+            return printed_name(site)
     if not spec.filters or site.piped is None or _names_files(spec, arguments):
         return None
     return site.piped.through(spec.filters, nuls=nuls)
@@ -50,9 +50,9 @@ def _prints(spec: Program, arguments: Arguments) -> str:
     return next((mode["prints"] for flag, _ in arguments.flags if "prints" in (mode := spec.modes.get(flag, {}))), "")
 
 
-def name_of(site: CommandSite) -> Printed:
+def printed_name(site: CommandSite) -> Printed:
     """A name or a number, or several, or none: as a path, something where the shell is."""
-    return PrintedPaths(site.scope.directories, Apart.WORDS, flagless=True)
+    return PrintedPaths(site.scope.directories, Separator.WORDS, flagless=True)
 
 
 def _follow(spec: Program, arguments: Arguments, site: CommandSite) -> None:
@@ -99,23 +99,23 @@ def _alarm(data: Any, site: CommandSite) -> None:
 
 def _do(does: tuple[str, ...], site: CommandSite) -> None:
     for role, target in zip(does[::2], does[1::2], strict=True):
-        apply(role, target, site)
+        apply_role(role, target, site)
 
 
-def printed(words: list[Word], site: CommandSite, *, nuls: bool) -> Printed:
+def listed_paths(words: list[Word], site: CommandSite, *, nuls: bool) -> Printed:
     """The paths that a lister prints: as named, and bare names where the shell is."""
-    named = roots(words, site)
+    named = roots_of(words, site)
     if named is None:
         return None
     below = tuple(dict.fromkeys((*site.scope.directories, *named)))
-    return PrintedPaths(below, Apart.NULS if nuls else Apart.LINES)
+    return PrintedPaths(below, Separator.NULS if nuls else Separator.LINES)
 
 
-def roots(words: list[Word], site: CommandSite) -> tuple[str, ...] | None:
+def roots_of(words: list[Word], site: CommandSite) -> tuple[str, ...] | None:
     """The directories under which everything lies that the words name, as far as that is known."""
     found: dict[str, None] = {}
     for word in words:
-        if isinstance(word, Open):
+        if isinstance(word, Dynamic):
             if word.trees is None:
                 return None
             found.update(dict.fromkeys(word.trees))
@@ -130,7 +130,7 @@ def _subcommand(spec: Program, words: list[Word], site: CommandSite) -> Printed:
         housekeeping(spec, site)
         return None
     arguments = read(spec, words)
-    settle_flags(spec, arguments, site)
+    apply_flags(spec, arguments, site)
     housekeeping(spec, site)
     if not arguments.operands:
         if arguments.flags or spec.data.get("default"):
@@ -144,13 +144,13 @@ def subcommand(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     inner = spec.sub(name) if isinstance(name, str) else None
     if inner is None:
         raise NotKnown(f"no specification of `{spec.name} {shown(name)}`")
-    return site.judge(inner, words[1:])
+    return site.run_program(inner, words[1:])
 
 
-def settle_flags(spec: Program, arguments: Arguments, site: CommandSite) -> None:
+def apply_flags(spec: Program, arguments: Arguments, site: CommandSite) -> None:
     for flag, value in arguments.flags:
         if value is not None and (role := spec.flags.get(flag)):
-            apply(role, value, site)
+            apply_role(role, value, site)
 
 
 def _asks_help(spec: Program, words: list[Word]) -> bool:

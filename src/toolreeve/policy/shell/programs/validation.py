@@ -19,11 +19,11 @@ from toolreeve.policy.shell.programs.spec import FIELDS, ROLES, Program
 
 def check_all() -> None:
     """Raises ConfigError naming the file and the program whose specification is not valid."""
-    from toolreeve.policy.shell.programs.handlers import JUDGES
+    from toolreeve.policy.shell.programs.handlers import HANDLERS
 
     for family, specified in programs.families().items():
         for name, data in specified.items():
-            check(f"{family}.yaml", name, data, frozenset(JUDGES))
+            check(f"{family}.yaml", name, data, frozenset(HANDLERS))
 
 
 def check(source: str, name: str, data: Any, judges: frozenset[str]) -> None:

@@ -7,7 +7,7 @@ from toolreeve.policy.shell.interpret.findings import CommandSite
 from toolreeve.policy.shell.interpret.printed_paths import Printed
 from toolreeve.policy.shell.parse.size import LONGEST_PROGRAM
 from toolreeve.policy.shell.programs.arguments import NotKnown, read
-from toolreeve.policy.shell.programs.roles import apply
+from toolreeve.policy.shell.programs.roles import apply_role
 from toolreeve.policy.shell.programs.spec import Program
 from toolreeve.policy.shell.programs.spec_check import conclude
 
@@ -29,7 +29,7 @@ _CHOOSES = re.compile(r"(?:/[^/\\]*/|NR *[=<>!]=? *\d+)? *(?:\{ *print(?: *\$(?:
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
 
-def judge(spec: Program, words: list[Word], site: CommandSite) -> Printed:
+def handle(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     arguments = read(spec, words)
     if arguments.has("--version", "--help", "-V", "-h") and not arguments.operands:
         return None
@@ -44,7 +44,7 @@ def judge(spec: Program, words: list[Word], site: CommandSite) -> Printed:
             continue
         if isinstance(operand, str) and operand.startswith("/inet"):
             raise NotKnown(f"`{operand}`, which gawk takes for a connection")
-        apply("read", operand, site)
+        apply_role("read", operand, site)
     found = conclude(spec, arguments, site)
     return found if _CHOOSES.fullmatch(operands[0].strip()) and not arguments.flags else None
 

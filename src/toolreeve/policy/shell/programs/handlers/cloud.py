@@ -7,11 +7,11 @@ import re
 from typing import NamedTuple
 
 from toolreeve.core.effects import Effect, EffectKind
-from toolreeve.policy.shell.interpret.expansion import Glob, Open, Word, may_be_flag, shown
+from toolreeve.policy.shell.interpret.expansion import Dynamic, Glob, Word, may_be_flag, shown
 from toolreeve.policy.shell.interpret.findings import CommandSite
 from toolreeve.policy.shell.interpret.printed_paths import Printed
 from toolreeve.policy.shell.programs.arguments import NotKnown
-from toolreeve.policy.shell.programs.roles import apply
+from toolreeve.policy.shell.programs.roles import apply_role
 from toolreeve.policy.shell.programs.spec import Program
 
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
@@ -75,7 +75,7 @@ def _sort(spec: Program, words: list[Word], site: CommandSite) -> _Sorted:
             table = spec.sub(shown(word)) or spec
         known_everywhere = found.flags <= spec.flags.keys()
         (found.names if known_everywhere else found.places).append(shown(word))
-        apply("cloud", word, site)
+        apply_role("cloud", word, site)
     return found
 
 
@@ -86,7 +86,7 @@ def _take(table: Program, word: str, pending: list[Word], site: CommandSite) -> 
     if role is None or name in table.refused or (equals and not role):
         raise NotKnown(f"the flag {name}")
     if equals:
-        apply(_meaning(role), value, site)
+        apply_role(_meaning(role), value, site)
     elif role:
         _take_values(name, role, pending, site)
     return name
@@ -99,11 +99,11 @@ def _take_values(name: str, role: str, pending: list[Word], site: CommandSite) -
         value = pending[-1]
         if isinstance(value, str) and value.startswith("-") and taken:
             break
-        if isinstance(value, Glob) or (isinstance(value, Open) and not value.single):
+        if isinstance(value, Glob) or (isinstance(value, Dynamic) and not value.single):
             raise NotKnown(f"the value of {name} may be several words")
-        if role == "many" and isinstance(value, Open) and taken and may_be_flag(value):
+        if role == "many" and isinstance(value, Dynamic) and taken and may_be_flag(value):
             raise NotKnown(f"`{shown(value)}` may turn out to be a flag")
-        apply(_meaning(role), pending.pop(), site)
+        apply_role(_meaning(role), pending.pop(), site)
         taken += 1
     if not taken:
         raise NotKnown(f"{name} without its value")

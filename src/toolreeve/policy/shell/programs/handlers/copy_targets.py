@@ -3,14 +3,14 @@
 from typing import NamedTuple
 
 from toolreeve.core.effects import EffectKind, Reach
-from toolreeve.policy.shell.interpret.expansion import Glob, Open, Word
+from toolreeve.policy.shell.interpret.expansion import Dynamic, Glob, Word
 from toolreeve.policy.shell.interpret.findings import CommandSite
 from toolreeve.policy.shell.interpret.paths import QUIET
 from toolreeve.policy.shell.interpret.printed_paths import Printed
 from toolreeve.policy.shell.programs.arguments import Arguments, NotKnown, read
-from toolreeve.policy.shell.programs.roles import apply, settle
+from toolreeve.policy.shell.programs.roles import apply_arguments, apply_role
 from toolreeve.policy.shell.programs.spec import Program
-from toolreeve.policy.shell.programs.spec_check import conclude, roots
+from toolreeve.policy.shell.programs.spec_check import conclude, roots_of
 
 _INTO = ("-t", "--target-directory")
 _AS = ("-T", "--no-target-directory")
@@ -31,7 +31,7 @@ class _Landing(NamedTuple):
 def place(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     """`cp`, `mv`, `ln`, `install`: the last operand, or the value of `-t`, is a file or a directory to fill."""
     arguments = read(spec, words)
-    settle(spec, arguments, site)
+    apply_arguments(spec, arguments, site)
     sources, targets = _ends(arguments)
     if arguments.has("-d", "--directory") and spec.name == "install":
         sources = []
@@ -92,10 +92,10 @@ def split(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     """Writes pieces whose names begin alike."""
     arguments = read(spec, words)
     files, prefixes = arguments.operands[:1], arguments.operands[1:]
-    if len(prefixes) > 1 or any(isinstance(prefix, (Glob, Open)) for prefix in prefixes):
+    if len(prefixes) > 1 or any(isinstance(prefix, (Glob, Dynamic)) for prefix in prefixes):
         raise NotKnown("pieces whose names are decided only when it runs")
     for file in files:
-        apply("read", file, site)
+        apply_role("read", file, site)
     for prefix in prefixes or ["x"]:
         site.touch(EffectKind.WRITE, Glob(f"{prefix}*"))
     return conclude(spec, arguments, site)
@@ -104,7 +104,7 @@ def split(spec: Program, words: list[Word], site: CommandSite) -> Printed:
 def mirror(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     """`rsync`: everything below the target may be overwritten, and what the source does not have be deleted."""
     arguments = read(spec, words)
-    settle(spec, arguments, site)
+    apply_arguments(spec, arguments, site)
     if any(flag.startswith("--delete") for flag, _ in arguments.flags):
         _delete_below(arguments.operands[-1:], site)
     if arguments.has("--remove-source-files"):
@@ -114,7 +114,7 @@ def mirror(spec: Program, words: list[Word], site: CommandSite) -> Printed:
 
 def _delete_below(words: list[Word], site: CommandSite) -> None:
     """Some of what lies there, not the directory itself."""
-    site.touch(EffectKind.DELETE, Open(each=True, below=roots(words, site)))
+    site.touch(EffectKind.DELETE, Dynamic(each=True, below=roots_of(words, site)))
 
 
 def unpack(spec: Program, words: list[Word], site: CommandSite) -> Printed:
@@ -122,12 +122,12 @@ def unpack(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     arguments = read(spec, words)
     if any(isinstance(word, str) and not set(_WILD).isdisjoint(word) for word in arguments.operands[:1]):
         raise NotKnown(f"a pattern that `{spec.name}` matches by itself")
-    settle(spec, arguments, site)
+    apply_arguments(spec, arguments, site)
     if arguments.has("-p", "-c"):
         for member in arguments.operands[1:]:
-            apply("read", member, site)
+            apply_role("read", member, site)
     if not arguments.has(*spec.calm, "-d"):
-        apply("tree", ".", site)
+        apply_role("tree", ".", site)
     return conclude(spec, arguments, site)
 
 

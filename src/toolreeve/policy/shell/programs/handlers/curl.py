@@ -3,13 +3,13 @@
 import re
 
 from toolreeve.core.effects import EffectKind
-from toolreeve.policy.shell.interpret.expansion import Glob, Open, Word, shown
+from toolreeve.policy.shell.interpret.expansion import Dynamic, Glob, Word, shown
 from toolreeve.policy.shell.interpret.findings import CommandSite
 from toolreeve.policy.shell.interpret.printed_paths import Printed
 from toolreeve.policy.shell.programs.arguments import Arguments, NotKnown, read
-from toolreeve.policy.shell.programs.roles import apply, settle
+from toolreeve.policy.shell.programs.roles import apply_arguments, apply_role
 from toolreeve.policy.shell.programs.spec import Program
-from toolreeve.policy.shell.programs.spec_check import conclude, settle_flags
+from toolreeve.policy.shell.programs.spec_check import apply_flags, conclude
 
 _READING = frozenset(("GET", "HEAD", "OPTIONS", "TRACE"))
 _LOOKING = re.compile(r"(?:PWD|SYST|FEAT|HELP|NOOP|STAT|(?:SIZE|MDTM|CWD|MLST|LIST|NLST|TYPE) [\w./-]+)", re.IGNORECASE)
@@ -64,14 +64,14 @@ def _value(spec: Program, flag: str, value: Word | None, site: CommandSite) -> N
     if value is None:
         return
     role = spec.flags[flag]
-    if isinstance(value, Open):
+    if isinstance(value, Dynamic):
         raise NotKnown(f"the value of {flag} is decided only when it runs")
     if flag in _BODIES or flag in ("-H", "--header", "-b", "--cookie", "-w", "--write-out"):
         _from_file(flag, str(value), site)
     elif flag in ("-Q", "--quote") and not _LOOKING.fullmatch(str(value)):
         raise NotKnown(f"the FTP command `{value}`")
     elif role != "text" and flag != "--url":
-        apply(role, value, site)
+        apply_role(role, value, site)
 
 
 def _from_file(flag: str, value: str, site: CommandSite) -> None:
@@ -91,7 +91,7 @@ def _from_file(flag: str, value: str, site: CommandSite) -> None:
 def wget(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     """Writes what it fetches into the directory, unless told to print it or only to look."""
     arguments = read(spec, words)
-    settle(spec, arguments, site)
+    apply_arguments(spec, arguments, site)
     named = arguments.has("-O", "--output-document", "--spider", "--help", "--version", "-h", "-V")
     if not named and not arguments.has("-P", "--directory-prefix"):
         _save(arguments, site)
@@ -102,7 +102,7 @@ def _save(arguments: Arguments, site: CommandSite) -> None:
     """Under the last part of the address, or one with a number behind it; whole sites go into directories."""
     names = [shown(address).rstrip("/").rpartition("/")[2] for address in arguments.operands]
     if arguments.has(*_WHOLE_SITES) or not all(map(_PLAIN_NAME.fullmatch, names)):
-        apply("tree", ".", site)
+        apply_role("tree", ".", site)
         return
     for name in (*names, "index.html"):
         site.touch(EffectKind.WRITE, Glob(f"{name}*"))
@@ -125,8 +125,8 @@ def gh_api(spec: Program, words: list[Word], site: CommandSite) -> Printed:
         raise NotKnown("a request that changes something")
     if "graphql" in arguments.operands:
         raise NotKnown("a GraphQL request")
-    settle_flags(spec, arguments, site)
+    apply_flags(spec, arguments, site)
     for operand in arguments.operands:
-        if not isinstance(operand, str) and not (isinstance(operand, Open) and operand.prefix):
+        if not isinstance(operand, str) and not (isinstance(operand, Dynamic) and operand.prefix):
             raise NotKnown(f"contacts `{shown(operand)}`, an address decided only when it runs")
     return conclude(spec, arguments, site)

@@ -8,9 +8,9 @@ from toolreeve.policy.shell.interpret.expansion import Word, shown
 from toolreeve.policy.shell.interpret.findings import CommandSite
 from toolreeve.policy.shell.interpret.printed_paths import NOTHING, Printed
 from toolreeve.policy.shell.programs.arguments import NotKnown, read
-from toolreeve.policy.shell.programs.roles import apply
+from toolreeve.policy.shell.programs.roles import apply_role
 from toolreeve.policy.shell.programs.spec import Program
-from toolreeve.policy.shell.programs.spec_check import by_specification, conclude, name_of, settle_flags
+from toolreeve.policy.shell.programs.spec_check import apply_flags, apply_spec, conclude, printed_name
 
 _STAMP = re.compile(r"\+%[FTYmdHMSsjuVN](?:%[FTYmdHMSsjuVN]|[-_.:])*")
 _LISTING = frozenset("show list ls lst get sh li l monitor".split())
@@ -25,8 +25,8 @@ def date(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     for operand in arguments.operands:
         if not isinstance(operand, str) or not operand.startswith("+"):
             raise NotKnown(f"`date {shown(operand)}` may set the clock")
-    settle_flags(spec, arguments, site)
-    return name_of(site) if len(arguments.operands) == 1 and _STAMP.fullmatch(str(arguments.operands[0])) else None
+    apply_flags(spec, arguments, site)
+    return printed_name(site) if len(arguments.operands) == 1 and _STAMP.fullmatch(str(arguments.operands[0])) else None
 
 
 def computes(spec: Program, words: list[Word], site: CommandSite) -> Printed:
@@ -41,9 +41,9 @@ def dd(spec: Program, words: list[Word], site: CommandSite) -> Printed:
         key, _, value = word.partition("=")
         match key:
             case "if":
-                apply("read", value, site)
+                apply_role("read", value, site)
             case "of":
-                apply("write", value, site)
+                apply_role("write", value, site)
             case "bs" | "ibs" | "obs" | "cbs" | "count" | "skip" | "seek" | "status" | "conv" | "iflag" | "oflag":
                 pass
             case _:
@@ -105,7 +105,7 @@ def one_task(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     tasks = {flag.lstrip("-")[0] for flag, _ in arguments.flags if flag in names}
     if len(tasks) > 1:
         raise NotKnown(f"`{spec.name}` with several tasks")
-    return by_specification(spec, words, site)
+    return apply_spec(spec, words, site)
 
 
 def second_verb(spec: Program, words: list[Word], site: CommandSite) -> Printed:
@@ -119,7 +119,7 @@ def unfed(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     """Sends whatever it is given as input, so it must be given none."""
     if site.piped != NOTHING:
         raise NotKnown(f"`{spec.name}` sends what is piped into it")
-    return by_specification(spec, words, site)
+    return apply_spec(spec, words, site)
 
 
 def dashed_verb(spec: Program, words: list[Word], site: CommandSite) -> Printed:

@@ -5,14 +5,13 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
 from toolreeve.core.effects import EffectKind, Reach
-from toolreeve.policy.shell.interpret.expansion import Glob, Open, Word, may_be_flag, shown
+from toolreeve.policy.shell.interpret.expansion import Dynamic, Glob, Word, may_be_flag, shown
 from toolreeve.policy.shell.interpret.findings import CommandSite
-from toolreeve.policy.shell.interpret.printed_paths import Apart, Printed
+from toolreeve.policy.shell.interpret.printed_paths import Printed, Separator
 from toolreeve.policy.shell.programs.arguments import NotKnown
-from toolreeve.policy.shell.programs.secret_search import aimed, beside, globs_of
+from toolreeve.policy.shell.programs.secret_search import globs_of, targeted_secrets, with_secrets
 from toolreeve.policy.shell.programs.spec import Program
-from toolreeve.policy.shell.programs.spec_check import printed
-from toolreeve.policy.shell.programs.spec_check import roots as named
+from toolreeve.policy.shell.programs.spec_check import listed_paths, roots_of
 
 _TESTS = frozenset(
     "-print -print0 -ls -prune -quit -depth -d -mount -xdev -x -X -E -s -f -empty -readable -writable -executable "
@@ -41,28 +40,34 @@ _EXPRESSION = _TESTS.union(
 _NOWHERE = "/*"
 """Where `-execdir` runs its command: a directory that no relative name may be believed to lie in."""
 _PATH = re.compile(r"%([pfP])(\\n|\\0|\n)")
-_ENDS = {"-print": Apart.LINES, "-print0": Apart.NULS, "\\n": Apart.LINES, "\n": Apart.LINES, "\\0": Apart.NULS}
+_ENDS = {
+    "-print": Separator.LINES,
+    "-print0": Separator.NULS,
+    "\\n": Separator.LINES,
+    "\n": Separator.LINES,
+    "\\0": Separator.NULS,
+}
 _ENDINGS = frozenset((";", "+"))
 _OF_FILES = (EffectKind.READ, EffectKind.WRITE, EffectKind.DELETE)
 _BEFORE = re.compile(r"-[HLPEXdsx]+|-O\d|-D")
 
 
-def judge(spec: Program, words: list[Word], site: CommandSite) -> Printed:
+def handle(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     start = _options(words)
     roots, at = _roots(words, start)
     for root in roots or ["."]:
         site.touch(EffectKind.READ, root, Reach.NAMES)
-    below = named(roots or ["."], site)
-    secrets = [] if _CHOOSING.isdisjoint(words) else aimed(_patterns(words))
+    below = roots_of(roots or ["."], site)
+    secrets = [] if _CHOOSING.isdisjoint(words) else targeted_secrets(_patterns(words))
     primaries: list[int] = []
-    below = below if below is None else beside(below, secrets)
+    below = below if below is None else with_secrets(below, secrets)
     while at < len(words):
         primaries.append(at)
         at = _primary(words, at, below, site)
     if not _OTHER_OUTPUT.isdisjoint(words):
         return None
     found = _printed(words, primaries, roots, site)
-    return found._replace(below=beside(found.below, secrets)) if found else None
+    return found._replace(below=with_secrets(found.below, secrets)) if found else None
 
 
 def _patterns(words: list[Word]) -> Iterator[str]:
@@ -85,7 +90,7 @@ def _printed(words: list[Word], primaries: list[int], roots: list[Word], site: C
     # The last part of the name of a starting point may be `..`, which means another directory elsewhere.
     if not whole and any(not isinstance(root, str) or root.rstrip("/").endswith("..") for root in roots):
         return None
-    found = printed(roots, site, nuls=Apart.NULS in ends)
+    found = listed_paths(roots, site, nuls=Separator.NULS in ends)
     return found._replace(flagless=whole) if found else None
 
 
@@ -129,7 +134,7 @@ def _primary(words: list[Word], at: int, below: tuple[str, ...] | None, site: Co
     if word == "-delete":
         narrowed = any(isinstance(other, str) and other in _VALUED for other in words)
         everything = Reach.EXACT if narrowed else Reach.BELOW
-        site.touch(EffectKind.DELETE, Open(each=True, below=below), everything)
+        site.touch(EffectKind.DELETE, Dynamic(each=True, below=below), everything)
         return at + 1
     if word in _LISTS:
         site.touch(EffectKind.WRITE, _following(words, at))
@@ -142,7 +147,7 @@ def _primary(words: list[Word], at: int, below: tuple[str, ...] | None, site: Co
 def _check_value(words: list[Word], at: int) -> None:
     """An unquoted pattern becomes all the names it matches: an error of find, unless one of them is an expression."""
     value = _following(words, at)
-    if isinstance(value, Open) and not value.single:
+    if isinstance(value, Dynamic) and not value.single:
         raise NotKnown(f"the value of {shown(words[at])} may be several words")
     if isinstance(value, Glob) and _may_be_any(value, _EXPRESSION):
         raise NotKnown(f"`{shown(value)}` may turn out to be part of the expression (quote it)")
@@ -166,7 +171,7 @@ def _run(words: list[Word], at: int, below: tuple[str, ...] | None, site: Comman
         raise NotKnown(f"{shown(words[at])} without its end")
     for index in range(at + 1, end):
         _check_ends_nothing(words, index)
-    found = Open(single=words[end] == ";", each=words[end] == "+", below=below, flagless=True)
+    found = Dynamic(single=words[end] == ";", each=words[end] == "+", below=below, flagless=True)
     command = [_filled(word, found) for word in words[at + 1 : end]]
     if not command:
         raise NotKnown(f"{shown(words[at])} without a command")
@@ -183,7 +188,7 @@ def _check_ends_nothing(words: list[Word], index: int) -> None:
     if isinstance(word, Glob):
         if _may_be_any(word, _ENDINGS):
             raise NotKnown(f"`{shown(word)}` may turn out to end the command of find")
-    elif isinstance(word, Open) and (
+    elif isinstance(word, Dynamic) and (
         not word.single or not isinstance(following, str) or following[:1] == "-" or following in _OPERATORS
     ):
         raise NotKnown(f"`{shown(word)}` may turn out to end the command of find")
@@ -207,13 +212,13 @@ def _ends(words: list[Word], index: int) -> bool:
     return words[index] == ";" or (words[index] == "+" and words[index - 1] == "{}")
 
 
-def _filled(word: Word, found: Open) -> Word:
+def _filled(word: Word, found: Dynamic) -> Word:
     if word == "{}":
         return found
     if isinstance(word, Glob):
         # A name that it matches may hold a `{}` itself.
-        return Open(why="a pattern, in which find may replace a part")
+        return Dynamic(why="a pattern, in which find may replace a part")
     if isinstance(word, str) and "{}" in word:
         prefix = word.partition("{}")[0]
-        return Open(prefix=prefix, single=True, flagless=bool(prefix) and prefix[0] != "-")
+        return Dynamic(prefix=prefix, single=True, flagless=bool(prefix) and prefix[0] != "-")
     return word

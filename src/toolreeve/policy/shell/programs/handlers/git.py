@@ -3,16 +3,16 @@
 from toolreeve.core.effects import EffectKind, Reach
 from toolreeve.policy.shell.interpret.expansion import Word, several
 from toolreeve.policy.shell.interpret.findings import CommandSite
-from toolreeve.policy.shell.interpret.paths import resolve, under
+from toolreeve.policy.shell.interpret.paths import is_under, resolve
 from toolreeve.policy.shell.interpret.printed_paths import Printed
 from toolreeve.policy.shell.interpret.scope import ShellScope
 from toolreeve.policy.shell.programs.arguments import NotKnown, RunsCode, read
-from toolreeve.policy.shell.programs.roles import apply, settle
+from toolreeve.policy.shell.programs.roles import apply_arguments, apply_role
 from toolreeve.policy.shell.programs.spec import Program
 from toolreeve.policy.shell.programs.spec_check import conclude, subcommand
 
 
-def judge(spec: Program, words: list[Word], site: CommandSite) -> Printed:
+def handle(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     arguments = read(spec, words)
     scope = site.scope
     for flag, value in arguments.flags:
@@ -33,7 +33,7 @@ def judge(spec: Program, words: list[Word], site: CommandSite) -> Printed:
 def _check_home(scope: ShellScope) -> None:
     """A repository's configuration can name programs to run, and any directory may pose as a repository."""
     for directory in scope.directories:
-        if not under(scope.start, directory) and not under(scope.root, directory):
+        if not is_under(scope.start, directory) and not is_under(scope.root, directory):
             raise RunsCode(f"obeys the configuration of {directory}, which may be a repository of its own")
 
 
@@ -50,8 +50,8 @@ def remote(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     """Talks to the repository that comes first; to the one that the branch follows where none is named."""
     arguments = read(spec, words)
     if not arguments.operands:
-        apply(spec.operands[0].rstrip("?*+"), "origin", site)
-    settle(spec, arguments, site)
+        apply_role(spec.operands[0].rstrip("?*+"), "origin", site)
+    apply_arguments(spec, arguments, site)
     return conclude(spec, arguments, site)
 
 

@@ -7,14 +7,14 @@ import re
 from enum import Enum, auto
 
 from toolreeve.core.effects import Effect, EffectKind, Reach
-from toolreeve.policy.shell.interpret.expansion import Glob, Open, Word, shown, stem_of
+from toolreeve.policy.shell.interpret.expansion import Dynamic, Glob, Word, shown, stem_of
 from toolreeve.policy.shell.interpret.findings import CommandSite
-from toolreeve.policy.shell.interpret.paths import resolve, under
+from toolreeve.policy.shell.interpret.paths import is_under, resolve
 from toolreeve.policy.shell.interpret.printed_paths import Printed
 from toolreeve.policy.shell.programs.arguments import Arguments, NotKnown, read
-from toolreeve.policy.shell.programs.roles import apply
+from toolreeve.policy.shell.programs.roles import apply_role
 from toolreeve.policy.shell.programs.spec import Program
-from toolreeve.policy.shell.programs.spec_check import conclude, settle_flags
+from toolreeve.policy.shell.programs.spec_check import apply_flags, conclude
 
 _IN_REVISION = re.compile(r"(?P<revision>(?:[^:{]|\{[^}]*\})*):(?:[0-3]:)?(?P<path>[^/!^(].*)", re.DOTALL)
 """`rev:path`, `:path` and `:0:path`; but not `:/text`, which looks for a commit, nor `:(magic)path`."""
@@ -38,7 +38,7 @@ class _Named(Enum):
 def contents(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     """`contents` names the flags that make it print content, if it does not always; `listing` those that keep it."""
     arguments = read(spec, words)
-    settle_flags(spec, arguments, site)
+    apply_flags(spec, arguments, site)
     paths = _after_dashes(words, arguments)
     revisions = arguments.operands[: len(arguments.operands) - len(paths)]
     if _prints_content(spec, arguments):
@@ -52,7 +52,7 @@ def contents(spec: Program, words: list[Word], site: CommandSite) -> Printed:
 def grep(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     """The pattern comes first, unless a flag has given it."""
     arguments = read(spec, words)
-    settle_flags(spec, arguments, site)
+    apply_flags(spec, arguments, site)
     paths = _after_dashes(words, arguments)
     revisions = arguments.operands[: len(arguments.operands) - len(paths)]
     _read_tree(revisions if arguments.has("-e", "-f") else revisions[1:], paths, [], site)
@@ -62,7 +62,7 @@ def grep(spec: Program, words: list[Word], site: CommandSite) -> Printed:
 def blame(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     """Prints one file, whose name may stand before or after a revision."""
     arguments = read(spec, words)
-    settle_flags(spec, arguments, site)
+    apply_flags(spec, arguments, site)
     for word in arguments.operands:
         _named(word, site)
     return conclude(spec, arguments, site)
@@ -72,7 +72,7 @@ def reset(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     """Only some ways to move a branch change the files as well."""
     arguments = read(spec, words)
     if arguments.has("--hard", "--merge", "--keep"):
-        apply("tree", ".", site)
+        apply_role("tree", ".", site)
     return conclude(spec, arguments, site)
 
 
@@ -111,7 +111,7 @@ def _read_tree(revisions: list[Word], paths: list[Word], ranges: list[str], site
 
 def _named(word: Word, site: CommandSite) -> _Named:
     """Reads what a revision names, or a path that may pass for one."""
-    if isinstance(word, Open):
+    if isinstance(word, Dynamic):
         _check_number(word)
         return _Named.REVISION
     if isinstance(word, Glob):
@@ -126,7 +126,7 @@ def _named(word: Word, site: CommandSite) -> _Named:
     return _Named.PATH if like_a_path else _Named.REVISION
 
 
-def _check_number(word: Open) -> None:
+def _check_number(word: Dynamic) -> None:
     """`HEAD~$n` is a revision only if it is a number that comes."""
     if not word.solid:
         raise NotKnown(f"prints `{shown(word)}`, which may be any file of the repository")
@@ -144,7 +144,7 @@ def _path(word: Word, site: CommandSite) -> bool:
         return True
     if isinstance(word, Glob):
         site.touch(EffectKind.READ, word)
-    if isinstance(word, Open) and word.trees is None:
+    if isinstance(word, Dynamic) and word.trees is None:
         _everything(site)
         return False
     site.touch(EffectKind.READ, word, Reach.BELOW)
@@ -159,7 +159,7 @@ def _blob(path: str, site: CommandSite) -> None:
 
 def _list(word: Word, site: CommandSite) -> None:
     """Of a commit only names are told; but a file is printed all the same."""
-    if isinstance(word, Open):
+    if isinstance(word, Dynamic):
         _check_number(word)
     if not isinstance(word, str):
         return
@@ -174,5 +174,5 @@ def _list(word: Word, site: CommandSite) -> None:
 def _everything(site: CommandSite) -> None:
     """A repository may begin above the directory that the shell is in: at the workspace's root, as far as is known."""
     scope = site.scope
-    tops = [scope.root if under(place, scope.root) else place for place in scope.directories]
+    tops = [scope.root if is_under(place, scope.root) else place for place in scope.directories]
     site.findings.effects.extend(Effect(EffectKind.READ, top, Reach.BELOW) for top in dict.fromkeys(tops))

@@ -4,13 +4,13 @@ import re
 
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import EffectKind
-from toolreeve.policy.shell.interpret.expansion import Open, Word, several
+from toolreeve.policy.shell.interpret.expansion import Dynamic, Word, several
 from toolreeve.policy.shell.interpret.findings import CommandSite
 from toolreeve.policy.shell.interpret.printed_paths import Printed
 from toolreeve.policy.shell.programs.arguments import NotKnown, read
-from toolreeve.policy.shell.programs.roles import apply
+from toolreeve.policy.shell.programs.roles import apply_role
 from toolreeve.policy.shell.programs.spec import Program
-from toolreeve.policy.shell.programs.spec_check import settle_flags
+from toolreeve.policy.shell.programs.spec_check import apply_flags
 
 _SAME_IN_ALL = re.compile(r"[\w./-][\w\s./:,@%+'-]*")
 _OF_BASH = re.compile(
@@ -24,7 +24,7 @@ def shell(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     if not all(isinstance(word, str) for word in words):
         _warn(site)
     arguments = read(spec, words)
-    settle_flags(spec, arguments, site)
+    apply_flags(spec, arguments, site)
     if arguments.has("--version", "--help") and not arguments.operands:
         return None
     if not arguments.has("-c") or not arguments.operands:
@@ -35,7 +35,7 @@ def shell(spec: Program, words: list[Word], site: CommandSite) -> Printed:
         raise NotKnown(f"`{spec.name} -c` with text decided only when it runs")
     _check_dialect(spec.name, text, posix=arguments.has("--posix", "-o") or spec.name in ("sh", "dash"))
     scope = site.scope.copy()
-    scope.variables = {**dict.fromkeys(scope.variables, Open()), **_positional(arguments.operands[1:])}
+    scope.variables = {**dict.fromkeys(scope.variables, Dynamic()), **_positional(arguments.operands[1:])}
     return site.run_text(text, scope)
 
 
@@ -56,7 +56,7 @@ def _positional(words: list[Word]) -> dict[str, Word]:
     found: dict[str, Word] = {}
     for index, word in enumerate(words[:10]):
         certain = not several(word)
-        if certain or (isinstance(word, Open) and word.each and index == len(words) - 1):
+        if certain or (isinstance(word, Dynamic) and word.each and index == len(words) - 1):
             found[str(index)] = word
         if not certain:
             break
@@ -68,18 +68,18 @@ def _positional(words: list[Word]) -> dict[str, Word]:
 def flock(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     """Makes the file that it locks, then runs a command, or a text where `-c` stands before it."""
     arguments = read(spec, words)
-    settle_flags(spec, arguments, site)
+    apply_flags(spec, arguments, site)
     lock, *command = arguments.operands or [""]
     if not isinstance(lock, str) or not command:
         raise NotKnown("`flock` without a fixed name and a command")
-    apply("write", lock, site)
+    apply_role("write", lock, site)
     if command[0] not in ("-c", "--command"):
         return site.run(command, site.scope.copy(), site.piped)
     if len(command) != 2 or not isinstance(command[1], str):
         raise NotKnown("`flock -c` without one fixed text")
     _check_dialect("sh", command[1], posix=True)
     scope = site.scope.copy()
-    scope.variables = dict.fromkeys(scope.variables, Open())
+    scope.variables = dict.fromkeys(scope.variables, Dynamic())
     return site.run_text(command[1], scope)
 
 

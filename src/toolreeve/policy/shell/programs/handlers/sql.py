@@ -10,9 +10,9 @@ from toolreeve.policy.shell.interpret.printed_paths import Printed
 from toolreeve.policy.shell.parse.size import LONGEST_PROGRAM
 from toolreeve.policy.shell.programs.arguments import Arguments, NotKnown, read
 from toolreeve.policy.shell.programs.handlers.sql_functions import calls_only_pure
-from toolreeve.policy.shell.programs.roles import apply
+from toolreeve.policy.shell.programs.roles import apply_role
 from toolreeve.policy.shell.programs.spec import Program
-from toolreeve.policy.shell.programs.spec_check import conclude, settle_flags
+from toolreeve.policy.shell.programs.spec_check import apply_flags, conclude
 
 _READING_SQL = re.compile(r"\s*(?:select|show|describe|desc|explain(?!\s+analy)|values|table)\b", re.IGNORECASE)
 _CHANGING_SQL = re.compile(
@@ -38,7 +38,7 @@ _REACHING_OUT = re.compile(
 def query(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     """Statements must be given as text, or the client be told to contain itself."""
     arguments = read(spec, words)
-    settle_flags(spec, arguments, site)
+    apply_flags(spec, arguments, site)
     if arguments.has(*spec.data.get("asks", "--version --help").split()):
         return conclude(spec, arguments, site)
     operands = arguments.operands
@@ -46,7 +46,7 @@ def query(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     if "database" in spec.operands and operands and _may_be_another(operands[0]):
         raise NotKnown(f"`{shown(operands[0])}`, which may be another database or several words")
     for role, operand in zip(spec.operands, operands[:skip], strict=False):
-        apply(role.rstrip("*"), operand, site)
+        apply_role(role.rstrip("*"), operand, site)
     _statements(spec, arguments, operands[:skip], operands[skip:], site)
     return conclude(spec, arguments, site)
 

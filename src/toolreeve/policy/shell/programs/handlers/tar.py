@@ -3,12 +3,12 @@
 import re
 
 from toolreeve.core.effects import EffectKind, Reach
-from toolreeve.policy.shell.interpret.expansion import Open, Word, shown
+from toolreeve.policy.shell.interpret.expansion import Dynamic, Word, shown
 from toolreeve.policy.shell.interpret.findings import CommandSite
 from toolreeve.policy.shell.interpret.paths import resolve
 from toolreeve.policy.shell.interpret.printed_paths import Printed
 from toolreeve.policy.shell.programs.arguments import Arguments, NotKnown, read
-from toolreeve.policy.shell.programs.roles import apply
+from toolreeve.policy.shell.programs.roles import apply_role
 from toolreeve.policy.shell.programs.spec import Program
 from toolreeve.policy.shell.programs.spec_check import housekeeping
 
@@ -24,7 +24,7 @@ _TASKS = (
 )
 
 
-def judge(spec: Program, words: list[Word], site: CommandSite) -> Printed:
+def handle(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     arguments = read(spec, _dashed(words))
     if arguments.has("--version", "--help"):
         return None
@@ -36,10 +36,10 @@ def judge(spec: Program, words: list[Word], site: CommandSite) -> Printed:
             raise NotKnown("an archive that may be on another machine")
     for flag, value in arguments.flags:
         if value is not None and flag not in ("-f", "--file", "-C", "--directory"):
-            apply(spec.flags[flag], value, site)
+            apply_role(spec.flags[flag], value, site)
     if arguments.has("-t", "--list"):
         for archive in archives:
-            apply("read", archive, site)
+            apply_role("read", archive, site)
     elif arguments.has(*_EXTRACTS):
         to_output = arguments.has("-O", "--to-stdout")
         _extract(arguments.flags, archives, site, to_output=to_output)
@@ -47,13 +47,13 @@ def judge(spec: Program, words: list[Word], site: CommandSite) -> Printed:
             _name_members(arguments.operands, site)
     elif arguments.has("-c", "--create", "-r", "--append", "-u", "--update"):
         for archive in archives:
-            apply("write", archive, site)
+            apply_role("write", archive, site)
         _pack(arguments, site)
     else:
         raise NotKnown("tar without a task")
     if arguments.has("--remove-files"):
         for operand in arguments.operands:
-            apply("deltree", operand, site)
+            apply_role("deltree", operand, site)
     return None
 
 
@@ -86,24 +86,24 @@ def _pack(arguments: Arguments, site: CommandSite) -> None:
         if flag in ("-C", "--directory"):
             if not isinstance(value, str):
                 raise NotKnown("tar in a directory decided only when it runs")
-            scope.may_be_in(tuple(resolve(value, place) for place in scope.directories))
+            scope.add_directories(tuple(resolve(value, place) for place in scope.directories))
     for operand in arguments.operands:
         if isinstance(operand, str) and operand.startswith("@"):
             raise NotKnown(f"`{operand}`, which may be an archive to take from")
-        apply("deep", operand, site.at(scope))
+        apply_role("deep", operand, site.at(scope))
 
 
 def _name_members(members: list[Word], site: CommandSite) -> None:
     """What is called like a secret may well be one, also in an archive."""
     for member in members:
-        if isinstance(member, Open):
+        if isinstance(member, Dynamic):
             raise NotKnown(f"prints `{shown(member)}`, a name decided only when it runs")
-        apply("read", member, site)
+        apply_role("read", member, site)
 
 
 def _extract(flags: list[tuple[str, Word | None]], archives: list[Word], site: CommandSite, *, to_output: bool) -> None:
     for archive in archives:
-        apply("read", archive, site)
+        apply_role("read", archive, site)
     if to_output:
         return
     targets = [value for flag, value in flags if flag in ("-C", "--directory") and value is not None]

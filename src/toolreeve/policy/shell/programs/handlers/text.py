@@ -3,16 +3,16 @@
 import re
 
 from toolreeve.core.effects import Effect, EffectKind, Reach
-from toolreeve.policy.shell.interpret.expansion import Open, Word, may_be_flag, several, shown
+from toolreeve.policy.shell.interpret.expansion import Dynamic, Word, may_be_flag, several, shown
 from toolreeve.policy.shell.interpret.findings import CommandSite
 from toolreeve.policy.shell.interpret.paths import resolve
-from toolreeve.policy.shell.interpret.printed_paths import Apart, Printed, PrintedPaths
+from toolreeve.policy.shell.interpret.printed_paths import Printed, PrintedPaths, Separator
 from toolreeve.policy.shell.interpret.scope import ShellScope
 from toolreeve.policy.shell.programs.arguments import Arguments, NotKnown, read
-from toolreeve.policy.shell.programs.roles import apply
-from toolreeve.policy.shell.programs.secret_search import aimed, beside, globs_of
+from toolreeve.policy.shell.programs.roles import apply_role
+from toolreeve.policy.shell.programs.secret_search import globs_of, targeted_secrets, with_secrets
 from toolreeve.policy.shell.programs.spec import Program
-from toolreeve.policy.shell.programs.spec_check import by_specification, conclude, housekeeping, printed, settle_flags
+from toolreeve.policy.shell.programs.spec_check import apply_flags, apply_spec, conclude, housekeeping, listed_paths
 
 _AMBIENT = re.compile(r"""(?<![.\w"$])(?:env|import|include|modulemeta)\b(?!\s*:)|\$\s*ENV\b""")
 """What makes a jq program read more than its input; but not a field of that name."""
@@ -40,14 +40,16 @@ def _names_only(words: list[Word], site: CommandSite) -> Printed:
         return None
     paths = text.split()
     below = dict.fromkeys(resolve(path, here) for path in (*paths, text) if path for here in site.scope.directories)
-    return PrintedPaths(tuple(below), Apart.WORDS, not any(path.startswith("-") for path in paths))
+    return PrintedPaths(tuple(below), Separator.WORDS, not any(path.startswith("-") for path in paths))
 
 
 def here(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     """Prints the directory that the shell is in."""
-    by_specification(spec, words, site)
+    apply_spec(spec, words, site)
     places = site.scope.directories
-    return PrintedPaths(places, Apart.WORDS if all(map(_PLAIN.fullmatch, places)) else Apart.LINES, flagless=True)
+    return PrintedPaths(
+        places, Separator.WORDS if all(map(_PLAIN.fullmatch, places)) else Separator.LINES, flagless=True
+    )
 
 
 def printf(spec: Program, words: list[Word], site: CommandSite) -> Printed:
@@ -58,17 +60,17 @@ def printf(spec: Program, words: list[Word], site: CommandSite) -> Printed:
 
 def grep(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     arguments = read(spec, words)
-    settle_flags(spec, arguments, site)
+    apply_flags(spec, arguments, site)
     given = arguments.has("-e", "--regexp", "-f", "--file")
     files = arguments.operands if given else _after_first(arguments.operands)
     tree = arguments.has("-r", "-R", "--recursive", "--dereference-recursive")
     for file in files if not tree else [*files, "."] if all(map(several, files)) else files:
-        apply("deep" if tree else "read", file, site)
+        apply_role("deep" if tree else "read", file, site)
     housekeeping(spec, site)
     if arguments.has(*spec.rewrites):
         return None
     if arguments.has("-l", "-L", "--files-with-matches", "--files-without-match"):
-        return printed(files, site, nuls=arguments.has("-Z", "--null"))
+        return listed_paths(files, site, nuls=arguments.has("-Z", "--null"))
     return None if files or tree or not site.piped else site.piped.through(spec.filters, nuls=arguments.has(*spec.nuls))
 
 
@@ -81,13 +83,13 @@ def jq(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     """`--arg name value` and its kin take two words; what follows `--args` are values, unless it is the program."""
     plain = _without_pairs(words, site)
     arguments = read(spec, plain)
-    settle_flags(spec, arguments, site)
+    apply_flags(spec, arguments, site)
     operands = arguments.operands
     if arguments.has("--args", "--jsonargs"):
         at = next(index for index, word in enumerate(plain) if word in ("--args", "--jsonargs"))
         operands = operands[: max(1, len(read(spec, plain[:at]).operands))]
     for file in _after_first(operands):
-        apply("read", file, site)
+        apply_role("read", file, site)
     if arguments.has("-f", "--from-file"):
         raise NotKnown("a jq program in a file, which may read others")
     if operands and (not isinstance(operands[0], str) or _AMBIENT.search(operands[0])):
@@ -123,25 +125,25 @@ def yq(spec: Program, words: list[Word], site: CommandSite) -> Printed:
         raise NotKnown("a yq expression that reads elsewhere")
     if _PLAIN.fullmatch(expression):
         # Where there is a file of that name, it is read instead.
-        apply("read", expression, site)
-    return by_specification(spec, words, site)
+        apply_role("read", expression, site)
+    return apply_spec(spec, words, site)
 
 
 def fd(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     at = next((index for index, word in enumerate(words) if isinstance(word, str) and word in _EXECUTES), len(words))
     arguments = read(spec, words[:at])
-    settle_flags(spec, arguments, site)
+    apply_flags(spec, arguments, site)
     named = [value for flag, value in arguments.flags if flag == "--search-path" and value is not None]
     roots = [*_after_first(arguments.operands), *named]
     for root in roots or ["."]:
         site.touch(EffectKind.READ, root, Reach.NAMES)
-    found = None if arguments.has("--base-directory") else printed(roots, site, nuls=arguments.has(*spec.nuls))
-    found = found and found._replace(below=beside(found.below, aimed(_sought(arguments))))
+    found = None if arguments.has("--base-directory") else listed_paths(roots, site, nuls=arguments.has(*spec.nuls))
+    found = found and found._replace(below=with_secrets(found.below, targeted_secrets(_sought(arguments))))
     if at < len(words):
         if arguments.has("--base-directory"):
             raise NotKnown("fd that runs a command in another directory")
         one = words[at] in ("-x", "--exec")
-        _run_each(words[at + 1 :], Open(single=one, each=not one, below=found and found.below), site.scope, site)
+        _run_each(words[at + 1 :], Dynamic(single=one, each=not one, below=found and found.below), site.scope, site)
     if arguments.has("-l", "--list-details"):
         site.findings.effects.append(Effect(EffectKind.EXEC, "ls"))
     return None if at < len(words) or arguments.has(*spec.rewrites) else found
@@ -156,7 +158,7 @@ def _sought(arguments: Arguments) -> list[str]:
     return ends + [glob for word in wanted for glob in globs_of(word, anchored=False)]
 
 
-def _run_each(command: list[Word], found: Open, scope: ShellScope, site: CommandSite) -> None:
+def _run_each(command: list[Word], found: Dynamic, scope: ShellScope, site: CommandSite) -> None:
     if not command or any(word == ";" for word in command[:-1]):
         raise NotKnown("fd without a plain command to run")
     if not all(isinstance(word, str) for word in command):
@@ -167,7 +169,7 @@ def _run_each(command: list[Word], found: Open, scope: ShellScope, site: Command
     filled = [places.get(shown(word), word) for word in command if word != ";"]
     if any(isinstance(word, str) and "{" in word for word in filled):
         raise NotKnown("fd with a placeholder inside a word")
-    given = any(isinstance(word, Open) for word in filled)
+    given = any(isinstance(word, Dynamic) for word in filled)
     site.run(filled if given else [*filled, found], scope.copy(), None)
 
 
@@ -181,4 +183,4 @@ def variables(spec: Program, words: list[Word], site: CommandSite) -> Printed:
 
 def fzf(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     """Options may also begin with a plus sign."""
-    return by_specification(spec, [word for word in words if word not in ("+x", "+i", "+s", "+m")], site)
+    return apply_spec(spec, [word for word in words if word not in ("+x", "+i", "+s", "+m")], site)

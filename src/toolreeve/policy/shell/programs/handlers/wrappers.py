@@ -3,13 +3,13 @@
 import re
 
 from toolreeve.policy.shell.interpret.environment import may_export, names_code
-from toolreeve.policy.shell.interpret.expansion import Glob, Open, Word, shown
+from toolreeve.policy.shell.interpret.expansion import Dynamic, Glob, Word, shown
 from toolreeve.policy.shell.interpret.findings import CommandSite
-from toolreeve.policy.shell.interpret.printed_paths import NOTHING, Apart, Printed
+from toolreeve.policy.shell.interpret.printed_paths import NOTHING, Printed, Separator
 from toolreeve.policy.shell.programs.arguments import Arguments, NotKnown, RunsCode, read
-from toolreeve.policy.shell.programs.roles import apply
+from toolreeve.policy.shell.programs.roles import apply_role
 from toolreeve.policy.shell.programs.spec import Program
-from toolreeve.policy.shell.programs.spec_check import conclude, settle_flags
+from toolreeve.policy.shell.programs.spec_check import apply_flags, conclude
 
 _WITHOUT_MARKER = frozenset(("-n", "--max-args", "-L", "-l", "--max-lines"))
 _WHOLE: frozenset[Word | None] = frozenset(("\n", "\\n", "\\0"))
@@ -22,23 +22,23 @@ _AGREEING = frozenset((("-n", "1"), ("--max-args", "1")))
 def wrapper(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     """Flags, then as many operands of its own as the specification names, then the command."""
     arguments = read(spec, words)
-    settle_flags(spec, arguments, site)
+    apply_flags(spec, arguments, site)
     own = len(spec.operands)
     conclude(spec, arguments._replace(operands=[]), site)
     for role, operand in zip(spec.operands, arguments.operands, strict=False):
         _check_one_word(operand)
-        apply(role, operand, site)
+        apply_role(role, operand, site)
     if len(arguments.operands) <= own:
         return _bare(spec, arguments)
     inner = site.scope.copy()
     printed = site.run(arguments.operands[own:], inner, site.piped)
     if spec.name == "time":
-        site.scope.may_be(inner)  # the shell's own keyword runs in the shell itself, where a `cd` lasts
+        site.scope.merge(inner)  # the shell's own keyword runs in the shell itself, where a `cd` lasts
     return printed
 
 
 def _check_one_word(operand: Word) -> None:
-    if isinstance(operand, Glob) or (isinstance(operand, Open) and not operand.single):
+    if isinstance(operand, Glob) or (isinstance(operand, Dynamic) and not operand.single):
         raise NotKnown(f"`{shown(operand)}`, which may be several words")
 
 
@@ -54,7 +54,7 @@ def env(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     split = arguments.has("-S", "--split-string")
     if split and (len(arguments.flags) > 1 or "--" in words):
         raise NotKnown("`env -S` together with other flags")
-    settle_flags(spec, arguments, site)
+    apply_flags(spec, arguments, site)
     command = [*_split(arguments), *arguments.operands]
     loaded = ""
     while command and isinstance(command[0], str) and re.match(r"[A-Za-z_]\w*=", command[0]):
@@ -101,7 +101,7 @@ def command(spec: Program, words: list[Word], site: CommandSite) -> Printed:
 def xargs(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     """Runs a command with words read from its input: they may be anything that the input may be."""
     arguments = read(spec, words)
-    settle_flags(spec, arguments, site)
+    apply_flags(spec, arguments, site)
     if not arguments.operands and not arguments.has("--help", "--version", "-a", "--arg-file"):
         raise NotKnown("`xargs` without a command")
     inner = list(arguments.operands) or ["echo"]
@@ -114,17 +114,17 @@ def xargs(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     return site.run(inner, site.scope.copy(), None)
 
 
-def _given(arguments: Arguments, piped: Printed) -> Open:
+def _given(arguments: Arguments, piped: Printed) -> Dynamic:
     """Any number of words; what each of them is, is known if xargs tells them apart as they were printed."""
     ends = {value for flag, value in arguments.flags if flag in ("-d", "--delimiter")}
     if arguments.has("-0", "--null"):
         ends.add("\\0")
     if piped is None or arguments.has("-a", "--arg-file") or len(ends) > 1 or not ends <= _WHOLE:
-        return Open()
+        return Dynamic()
     # With NUL as the end, the words of a line are one name, and its line end belongs to it.
-    if piped == NOTHING or piped.apart is (Apart.NULS if "\\0" in ends else Apart.WORDS):
-        return Open(each=True, below=piped.below, flagless=piped.flagless)
-    return Open(why=_IN_PIECES)
+    if piped == NOTHING or piped.separator is (Separator.NULS if "\\0" in ends else Separator.WORDS):
+        return Dynamic(each=True, below=piped.below, flagless=piped.flagless)
+    return Dynamic(why=_IN_PIECES)
 
 
 def _marker(arguments: Arguments) -> str | None:
@@ -142,13 +142,13 @@ def _marker(arguments: Arguments) -> str | None:
     return marker
 
 
-def _replaced(word: Word, marker: str, given: Open) -> Word:
+def _replaced(word: Word, marker: str, given: Dynamic) -> Word:
     if word == marker:
         return given._replace(single=True, each=False)
     if isinstance(word, str) and marker in word:
         prefix = word.partition(marker)[0]
-        return Open(prefix=prefix, single=True, flagless=bool(prefix) and prefix[0] != "-")
+        return Dynamic(prefix=prefix, single=True, flagless=bool(prefix) and prefix[0] != "-")
     if not isinstance(word, str):
         # What it turns out to be may hold the marker.
-        return Open(why="in which xargs may replace a part")
+        return Dynamic(why="in which xargs may replace a part")
     return word

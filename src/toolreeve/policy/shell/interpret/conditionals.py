@@ -5,7 +5,7 @@ A word that turns out to be `-v` makes it evaluate the next one, so operators mu
 
 import re
 
-from toolreeve.policy.shell.interpret.expansion import Open, Word, several
+from toolreeve.policy.shell.interpret.expansion import Dynamic, Word, several
 from toolreeve.policy.shell.programs.arguments import NotKnown
 
 _NUMERIC = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"))
@@ -41,5 +41,5 @@ def _check_single(words: list[Word]) -> None:
 
 
 def _check_written(words: list[Word], *, plain: bool) -> None:
-    if not plain and any(isinstance(word, Open) for word in words):
+    if not plain and any(isinstance(word, Dynamic) for word in words):
         raise NotKnown("a test whose operators are decided only when it runs")
