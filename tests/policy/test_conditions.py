@@ -183,7 +183,7 @@ def test_a_host_is_told_only_where_all_programs_would_read_the_same(value: Any, 
         ({"present": False, "equals": 1}, "can never hold"),
         ({"present": "yes"}, "expected true or false"),
         ({"glob": "[z-a]"}, "bad regular expression"),
-        ({"under": []}, "expected a text"),
+        ({"under": []}, "expected a string"),
         ({"not": {"undr": 1}}, "unknown condition"),
     ],
 )
@@ -276,7 +276,7 @@ def test_the_target_of_an_effect_is_taken_as_it_is(tmp_path: Path) -> None:
     ],
 )
 def test_a_host_that_no_host_could_ever_be_is_refused(written: str, meant: str) -> None:
-    with pytest.raises(ConditionProblem, match="no host is called") as refused:
+    with pytest.raises(ConditionProblem, match="not a host") as refused:
         compile_condition({"host": written}, Purpose(root="/", proof=False))
 
     assert meant in refused.value.problem

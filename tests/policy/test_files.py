@@ -172,15 +172,19 @@ def test_examples_may_say_who_calls_and_in_which_mode() -> None:
             "tool",
             "never matches: there is no such tool; did you mean 'write_file'?",
         ),
-        ("{tool: bash, server: git, decision: ask}", "tool", "never matches: no server has a tool of that name"),
+        ("{tool: bash, server: git, decision: ask}", "tool", "never matches: tools of servers are named server__tool"),
         ("{tool: read_file, effect: write, decision: deny}", "effect", "never matches: the tool changes nothing"),
-        ("{tool: bash, mode: bypass, decision: ask}", "mode", "never matches: bypass mode asks no rule"),
+        ("{tool: bash, mode: bypass, decision: ask}", "mode", "never matches: bypass mode applies no rules"),
         (
             "{tool: x__y, when: {n: {min: 2, max: 1}}, decision: ask}",
             "when.n.min",
             "can never hold: min is greater than max",
         ),
-        ("{min_danger: high, max_danger: low, decision: ask}", "min_danger", "no danger is that high and that low"),
+        (
+            "{min_danger: high, max_danger: low, decision: ask}",
+            "min_danger",
+            "can never match: min_danger is above max_danger",
+        ),
     ],
 )
 def test_a_rule_that_can_never_match_is_an_error(rule: str, key: str, problem: str) -> None:

@@ -309,7 +309,7 @@ async def test_a_refusal_is_told_as_a_decision_of_the_tool(world: World) -> None
         result = await shop.call("execute_command", command="sudo ls")
 
     assert result.meta.verdict.layer == "tool"
-    assert "it takes on other privileges" in result.meta.verdict.reason
+    assert "it changes privileges" in result.meta.verdict.reason
 
 
 def test_effects_name_every_program_with_its_arguments(world: World) -> None:

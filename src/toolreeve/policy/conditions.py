@@ -1,9 +1,9 @@
-"""Does a value fit what a rule says about it? Conditions are compiled once and answer yes, no, or "cannot be told".
+"""Conditions on values, compiled into three-valued tests.
 
-An allow needs proof, a deny needs only suspicion. So the same condition is compiled for one purpose or the other: for
-proof every selected value must fit and a regular expression must match the whole of it; for suspicion one value, or a
-part of it, is enough. "Cannot be told" (None: the argument is absent, or of another type) is never proof and always
-suspicion; `present: true` turns an absent argument into a plain no.
+An allow needs proof, a deny needs only suspicion. So a condition is compiled for one purpose or the other: for proof
+every selected value must match, and a regular expression must match all of it; for suspicion one value, or a part of
+it, is enough. None ("undecided": the argument is absent, or of another type) is never proof and always suspicion;
+`present: true` turns an absent argument into False.
 """
 
 import posixpath
@@ -20,21 +20,23 @@ Truth = bool | None
 Test = Callable[[Any, Action], Truth]
 
 EVERY = "*"
-"""In the path to an argument: every item of a list. Of hosts: every one."""
+"""In the path of an argument: every item of a list. As a host: every host."""
 
 _PATH_KINDS = (EffectKind.READ, EffectKind.WRITE, EffectKind.DELETE)
 
 
 class ConditionProblem(Exception):
-    """A condition that cannot be compiled; `key` is where in it, `fix` what to write."""
+    """A condition that cannot be compiled; `key` says where in it, `fix` what to write."""
 
     def __init__(self, problem: str, *, key: tuple[str | int, ...] = (), fix: str = "") -> None:
         super().__init__(problem)
-        self.problem, self.key, self.fix = problem, key, fix
+        self.problem = problem
+        self.key = key
+        self.fix = fix
 
 
 class Purpose:
-    """What a condition is compiled for: where the workspace is, and whether proof is asked or suspicion.
+    """What a condition is compiled for: the workspace, and whether proof is required or suspicion is enough.
 
     `resolved` says that the values are targets of effects, with symbolic links already followed.
     """
@@ -42,10 +44,12 @@ class Purpose:
     __slots__ = ("proof", "resolved", "root")
 
     def __init__(self, *, root: str, proof: bool, resolved: bool = False) -> None:
-        self.root, self.proof, self.resolved = root, proof, resolved
+        self.root = root
+        self.proof = proof
+        self.resolved = resolved
 
     def combine(self, truths: Sequence[Truth]) -> Truth:
-        """Of several values: all for proof, any for suspicion."""
+        """The truth for several values: all of them for proof, any of them for suspicion."""
         return all_of(truths) if self.proof else any_of(truths)
 
 
@@ -64,7 +68,7 @@ def any_of(truths: Sequence[Truth]) -> Truth:
 def compile_condition(written: Any, purpose: Purpose) -> Test:
     """All parts of a condition must hold. Raises ConditionProblem."""
     if not isinstance(written, Mapping):
-        raise ConditionProblem(f"expected conditions such as {{equals: …}}, got {written!r}")
+        raise ConditionProblem(f"expected conditions like {{equals: …}}, got {written!r}")
     if not written:
         raise ConditionProblem("has no condition", fix=f"use one of {', '.join(OPERATORS)}")
     tests = [_compile_part(name, value, purpose) for name, value in written.items() if name != "present"]
@@ -162,9 +166,9 @@ def _regex(pattern: Any, purpose: Purpose) -> Test:
 
 
 def compile_regex(pattern: Any, *, dot_matches_newline: bool = False, of_lines: bool = False) -> Any:
-    """Compile for matching in linear time, whatever the pattern. Raises ConditionProblem.
+    """Compile with RE2, which matches in linear time. Raises ConditionProblem.
 
-    One `of_lines` searches bytes, and whatever it says no match crosses the end of a line.
+    With `of_lines` the result searches bytes, and no match crosses the end of a line.
     """
     import re2
 
@@ -210,11 +214,11 @@ def _glob(patterns: Any, purpose: Purpose) -> Test:
 
 
 def _path_test(fits: Callable[[str], Truth], purpose: Purpose) -> Test:
-    """Judge a path by where it really leads.
+    """Test a path by where it really leads.
 
-    The effects of the call hold the resolved paths. An argument that is among them as written is judged by itself;
-    otherwise a link is on the way and all resolved paths are judged with it. A tool that tells no paths leaves only the
-    text, and `..` or `~` in it cannot be told.
+    The effects of the call hold the resolved paths. An argument that is among them as written is tested alone;
+    otherwise there is a link on the way and all resolved paths are tested with it. A tool without path effects leaves
+    only the text, which is undecided if it has `..` or `~`.
     """
 
     def test(value: Any, action: Action) -> Truth:
@@ -234,7 +238,7 @@ def _path_test(fits: Callable[[str], Truth], purpose: Purpose) -> Test:
 
 
 def absolute(path: str, root: str) -> str:
-    """The path as text, from the root of the file system, `.` and `..` worked out."""
+    """The absolute path, with `.` and `..` resolved as text."""
     return "/" + posixpath.normpath(posixpath.join(root, path)).lstrip("/")
 
 
@@ -276,7 +280,7 @@ def _host(patterns: Any, _: Purpose) -> Test:
 
 
 def _host_pattern(written: str) -> str:
-    """As hosts are compared. Raises ConditionProblem for what no host could ever fit."""
+    """Normalize for comparison. Raises ConditionProblem for what no host could match."""
     if written == EVERY:
         return EVERY
     name = written.removeprefix("*.")
@@ -284,13 +288,13 @@ def _host_pattern(written: str) -> str:
     if host is None or "*" in name or host != _spelled_host(name):
         meant = f" (did you mean {host!r}?)" if host and "*" not in host else ""
         raise ConditionProblem(
-            f"no host is called {written!r}{meant}", fix="write a name or an address, *.name for all below it, or *"
+            f"not a host: {written!r}{meant}", fix="write a name or an address, *.name for all below it, or *"
         )
     return host if name == written else f"*.{host}"
 
 
 def _spelled_host(name: str) -> str | None:
-    """The name as it is compared, if it is nothing but a name."""
+    """The name normalized for comparison, if it is a plain name."""
     try:
         return name.strip("[]").rstrip(".").encode("idna").decode().lower()
     except ValueError:
@@ -309,7 +313,7 @@ _ODD = re.compile(r"[\x00-\x20\x7f\\%]")
 
 
 def host_of(value: Any) -> str | None:
-    """The host of a URL or of `host[:port]`, as DNS would have it; None where programs could read it differently."""
+    """The normalized host of a URL or `host[:port]`; None where programs could read it differently."""
     if not isinstance(value, str) or not value or _ODD.search(value.split("?")[0].split("#")[0]):
         return None
     try:
@@ -322,7 +326,7 @@ def host_of(value: Any) -> str | None:
 def _texts(value: Any) -> list[str]:
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, (list, tuple)) or not texts or not all(isinstance(each, str) and each for each in texts):
-        raise ConditionProblem(f"expected a text or a list of texts, got {value!r}")
+        raise ConditionProblem(f"expected a string or a list of strings, got {value!r}")
     return list(texts)
 
 

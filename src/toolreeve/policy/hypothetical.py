@@ -1,6 +1,7 @@
-"""What would a call be if its tool were registered? Answers policy questions about names alone; nothing here can run.
+"""Hypothetical calls: actions for tools known by name only.
 
-A name that nobody knows is HIGH danger, a tool of a server is untrusted, and paths are taken as written.
+They answer policy questions; none of them can run. An unknown name is HIGH danger, a tool of a server is untrusted, and
+paths are taken as written.
 """
 
 import functools
@@ -32,8 +33,8 @@ _METHODS = {
 }
 
 
-class _Place:
-    """Stands for the files of a workspace: all that is known of it is where it is."""
+class _Workspace:
+    """Stands for the files of a workspace, of which only the root is known."""
 
     def __init__(self, root: str) -> None:
         self.root = root
@@ -50,7 +51,7 @@ def build_action(
     cost: float = 0.0,
 ) -> Action:
     call = ToolCall(tool=tool, args=args, principal=principal, session=session, origin=origin, estimated_cost=cost)
-    return Action(call, build_tool(canonical(tool)), args, cast(Files, _Place(root)))
+    return Action(call, build_tool(canonical(tool)), args, cast(Files, _Workspace(root)))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -103,7 +104,7 @@ def _list_effects(effects: Effects, args: Mapping[str, Any], files: Files) -> Se
 
 
 def _request_effects(effects: Effects, args: Mapping[str, Any], files: Files) -> Sequence[Effect]:
-    """A request that only asks sends nothing."""
+    """A request with a safe method sends nothing."""
     found = _list_effects(effects, args, files)
     if _assess_request(args) is not DangerLevel.SAFE:
         return found
@@ -112,7 +113,8 @@ def _request_effects(effects: Effects, args: Mapping[str, Any], files: Files) ->
 
 def _each(value: Any) -> list[str]:
     """The texts in a value: itself, or those of a list."""
-    return [each for each in (value if isinstance(value, (list, tuple)) else [value]) if isinstance(each, str)]
+    values = value if isinstance(value, (list, tuple)) else [value]
+    return [each for each in values if isinstance(each, str)]
 
 
 def _target(kind: EffectKind, value: str, root: str) -> str:

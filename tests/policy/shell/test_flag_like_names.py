@@ -124,7 +124,7 @@ def test_a_name_that_cannot_be_a_flag_is_known(command: str) -> None:
 
 
 def test_the_reason_says_what_to_write_instead() -> None:
-    assert analysed("wc -l *.md").reason == "not known: `*.md` may turn out to be a flag (put `--` before it)"
+    assert analysed("wc -l *.md").reason == "not known: `*.md` may expand to a flag (put `--` before it)"
 
 
 @pytest.mark.parametrize("command", ["grep x *", "grep x *.txt", "egrep x *", "zcat *.gz", "hexdump -C *", "du -a *"])
@@ -311,10 +311,10 @@ def test_programs_made_of_another_say_so(command: str) -> None:
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        ({"harmless": "maybe"}, "neither true nor 'reads'"),
-        ({"harmless": "reads"}, "none is supposed"),
-        ({"harmless": True, "prints": "paths", "rewrites": "-l"}, "no flag that rewrites it supposed"),
-        ({"harmless": True, "modes": {"-l": {"prints": "paths"}}}, "no flag that rewrites it supposed"),
+        ({"harmless": "maybe"}, "must be true or 'reads'"),
+        ({"harmless": "reads"}, "needs the flags that read more"),
+        ({"harmless": True, "prints": "paths", "rewrites": "-l"}, "needs a flag that rewrites"),
+        ({"harmless": True, "modes": {"-l": {"prints": "paths"}}}, "needs a flag that rewrites"),
     ],
 )
 def test_a_specification_says_what_a_word_may_turn_out_to_be(data: dict[str, object], problem: str) -> None:

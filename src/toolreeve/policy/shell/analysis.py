@@ -1,6 +1,6 @@
-"""What would a command do? Every simple command in it is judged; the whole is known only if all of them are.
+"""Analysis of shell commands: effects, danger and what is unknown.
 
-Pure: no file is looked at, nothing runs.
+Pure: no file is looked at, nothing runs. A command is known only if every simple command in it is.
 """
 
 import shlex
@@ -23,7 +23,8 @@ from toolreeve.policy.shell.programs.arguments import NotKnown
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
-    """`danger` and `reason` follow from the effects, the alarms and what is not known."""
+    """`danger` and `reason` follow from the effects, the alarms and the unknown parts. `kept` are effects on files that
+    a program keeps for itself."""
 
     command: str
     parts: tuple[CommandPart, ...]
@@ -51,7 +52,7 @@ def analyse(command: str, *, cwd: str, home: str, root: str) -> Analysis:
 
 
 def analyse_programs(pipelines: Iterable[Iterable[tuple[str, ...]]], *, cwd: str, home: str, root: str) -> Analysis:
-    """The same for programs that are started without a shell: pipelines, each after the one before it succeeded."""
+    """The same for programs started without a shell: pipelines, each run after the one before it succeeded."""
     lists = [[Simple(argv, source=shlex.join(argv)) for argv in pipeline] for pipeline in pipelines]
     steps = tuple(Step(ShellPipeline(tuple(stages)), "&&") for stages in lists)
     command = " && ".join(" | ".join(stage.source for stage in stages) for stages in lists)
@@ -59,10 +60,10 @@ def analyse_programs(pipelines: Iterable[Iterable[tuple[str, ...]]], *, cwd: str
 
 
 def _analyse(command: str, script: ShellScript, scope: ShellScope) -> Analysis:
-    walk = ShellInterpreter(long=len(command) > SHORT)
-    found = walk.findings
+    interpreter = ShellInterpreter(long=len(command) > SHORT)
+    found = interpreter.findings
     try:
-        walk.script(script, scope)
+        interpreter.script(script, scope)
     except (NotKnown, Unreadable) as problem:
         found.parts.append(CommandPart((command,), str(problem)))
     except RecursionError:

@@ -1,6 +1,7 @@
-"""What may a test evaluate? Bash takes some operands of `[`, `[[` and `test` as arithmetic, which can run commands.
+"""Conditional expressions: operands of `[`, `[[` and `test`.
 
-A word that turns out to be `-v` makes it evaluate the next one, so operators must be written out.
+Bash evaluates some operands as arithmetic, which can run commands. A word that expands to `-v` makes it evaluate the
+next one, so operators must be literal.
 """
 
 import re

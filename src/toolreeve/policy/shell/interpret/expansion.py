@@ -1,7 +1,7 @@
-"""Which words will a program be given? A template, expanded by what is known of the variables and the directory.
+"""Expansion of words, as far as variables and directories are known.
 
-A word is a `str` when its text is certain, a `Glob` when it is a pattern over file names, and `Open` when only the run
-decides it. An `Open` word may be anything: also a flag, unless it says that it cannot be.
+A word is a `str` if its text is certain, a `Glob` if it is a pattern over file names, and `Dynamic` if only the run
+decides it. A `Dynamic` word may be anything, even a flag, unless its fields exclude that.
 """
 
 import re
@@ -16,10 +16,13 @@ from toolreeve.policy.shell.parse.syntax import Expansion, Part, RawWord, ShellS
 if TYPE_CHECKING:
     from toolreeve.policy.shell.interpret.scope import ShellScope
 
-_GLOB, _VARIABLE, _BRACES = Expansion.GLOB, Expansion.VARIABLE, Expansion.BRACES  # looked up once: to name them is dear
+# Looked up once: access to an enum member is slow.
+_GLOB = Expansion.GLOB
+_VARIABLE = Expansion.VARIABLE
+_BRACES = Expansion.BRACES
 _GLOB_CHARS = re.compile(r"[*?\[]")
 _ODD_CLASS = re.compile(r"\[(?!!?[\w.,~+-]+\]|[*?\[]\])[^/]*\]")
-"""`[^a]`, `[[:alpha:]]` and the like, which other matchers read otherwise: taken for anything at all."""
+"""`[^a]`, `[[:alpha:]]` and the like, which matchers read differently: treated as `*`."""
 _LEADS_UP = re.compile(r"[*?\[].*/\.\.(?:/|\Z)|(?:\A|/)\.\.?[*?\[][^/]*/", re.DOTALL)
 """`*/..`, and `.*/x`, of which some shells make `../x`."""
 _SPLITS = re.compile(r"[\s*?\[\\]")
@@ -33,11 +36,11 @@ class Glob(NamedTuple):
 
 
 class Dynamic(NamedTuple):
-    """`single`: it is one word; `each`: it is any number of them, and what is said here holds for every one.
+    """`single`: it is one word; `each`: it is any number of words, and the other fields hold for every one.
 
-    `below`: the directories under which it names a path, where that is known. `flagless`: it does not begin with a
-    dash. `solid`: it has no blanks and is no pattern. `strays`: it, or a piece of it, may be `..`. `why`: what makes it
-    open, for people.
+    `below`: the directories under which it names a path, if known. `flagless`: it does not begin with a dash. `solid`:
+    it has no blanks and is no pattern. `strays`: it, or a piece of it, may be `..`. `why`: what makes it dynamic, for
+    people.
     """
 
     prefix: str = ""
@@ -51,12 +54,12 @@ class Dynamic(NamedTuple):
 
     @property
     def places(self) -> tuple[str, ...] | None:
-        """The directories under which everything lies that it turns out to name, `..` aside."""
+        """The directories that contain everything it may name, `..` aside."""
         return self.below if self.single or self.each else None
 
     @property
     def trees(self) -> tuple[str, ...] | None:
-        """The same of what lies below that."""
+        """The directories that contain everything below what it may name."""
         return None if self.strays else self.places
 
 
@@ -64,9 +67,9 @@ Word = str | Glob | Dynamic
 
 
 Substitute = Callable[[ShellScript], Printed]
-"""Judges the inner command; answers which paths it prints."""
-_IN_PIECES = "and names with blanks fall apart here (quote it)"
-_TORN = "and names with blanks fall apart here (use find -exec, or -print0 | xargs -0)"
+"""Interprets the inner command; answers which paths it prints."""
+_IN_PIECES = "and names with blanks are split here (quote it)"
+_TORN = "and names with blanks are split here (use find -exec, or -print0 | xargs -0)"
 
 
 def expand(words: tuple[RawWord, ...], scope: "ShellScope", substitute: Substitute) -> list[Word]:
@@ -90,7 +93,7 @@ def _expand(template: Template, scope: "ShellScope", substitute: Substitute) -> 
 
 
 def _join(pieces: list[Word]) -> Word:
-    """Several pieces side by side make one word: text as far as it is known."""
+    """Joins adjacent pieces into one word: text as far as it is known."""
     kinds = set(map(type, pieces))
     if Dynamic not in kinds:
         if Glob not in kinds:
@@ -111,7 +114,7 @@ def _join(pieces: list[Word]) -> Word:
     )
     if len(solid) == 1 and isinstance(solid[0], Dynamic):
         return solid[0]
-    # A number is always there; anything else may turn out to be nothing, and the word begin with what follows it.
+    # A number is never empty; anything else may be, and then the word begins with what follows.
     number = isinstance(solid[0], Dynamic) and solid[0].solid and solid[0].single and solid[0].flagless
     return Dynamic(prefix=prefix, single=single, flagless=number or (prefix != "" and prefix[0] != "-"))
 
@@ -148,7 +151,7 @@ def _piece(part: Part, scope: "ShellScope", substitute: Substitute) -> Word:
 
 
 def _substituted(printed: Printed, *, quoted: bool) -> Dynamic:
-    """Bash splits what it puts in at blanks, unless it is quoted, and leaves out every NUL."""
+    """Bash splits substituted text at blanks, unless it is quoted, and drops every NUL."""
     if printed is None or printed.separator is Separator.NULS:
         return Dynamic(single=quoted)
     words = printed.separator is Separator.WORDS
@@ -164,7 +167,7 @@ def _substituted(printed: Printed, *, quoted: bool) -> Dynamic:
 
 
 def _variable(value: Word, scope: "ShellScope", *, quoted: bool) -> Word:
-    """What nothing quotes is split at its blanks and read as a pattern, whatever stood where it was assigned."""
+    """An unquoted value is split at blanks and read as a pattern, however it was assigned."""
     if isinstance(value, Dynamic):
         if quoted:
             return value._replace(single=True, each=False, solid=value.solid and not value.each)
@@ -179,9 +182,9 @@ def _variable(value: Word, scope: "ShellScope", *, quoted: bool) -> Word:
 
 
 def _around(pattern: str, scope: "ShellScope") -> tuple[str, ...] | None:
-    """Where the pieces lie of a name that has blanks: beside what the pattern matches, or where the shell is."""
+    """Where the pieces of a name with blanks lie: beside what the pattern matches, or in the current directory."""
     wild = _GLOB_CHARS.search(pattern)
-    # Of `x /etc/shadow`, which a pattern over directories may match, one piece leads elsewhere.
+    # A pattern over directories may match `x /etc/shadow`, of which one piece leads elsewhere.
     if wild is None or "/" in pattern[wild.start() :] or "**" in pattern:
         return None
     stem = stem_of(pattern)
@@ -189,10 +192,17 @@ def _around(pattern: str, scope: "ShellScope") -> tuple[str, ...] | None:
 
 
 def stem_of(pattern: str) -> str:
-    """The directory below which everything lies that the pattern matches."""
+    """The directory that contains everything that the pattern matches."""
     wild = _GLOB_CHARS.search(pattern)
     stem = (pattern[: wild.start()] if wild else pattern).rpartition("/")[0]
     return stem or ("/" if pattern[:1] == "/" else ".")
+
+
+def text_of(word: Word) -> str:
+    """The text of a fixed word or a pattern; empty if it is dynamic."""
+    if isinstance(word, str):
+        return word
+    return word.text if isinstance(word, Glob) else ""
 
 
 def shown(word: Word) -> str:
@@ -220,5 +230,5 @@ def may_be_flag(word: Word) -> bool:
 
 
 def several(word: Word) -> bool:
-    """Whether it may turn out to be more words than one, or none."""
+    """Whether it may expand to several words, or to none."""
     return not isinstance(word, str) and not word.single

@@ -1,6 +1,6 @@
-"""Which file does a path mean, and does it matter more than others? Text only: no file is looked at.
+"""Paths in commands: resolved as text, and whether they are secrets.
 
-Symbolic links are not followed here; what a link leads to is the sandbox's business.
+No file is looked at. Symbolic links are not followed here: the sandbox confines where they lead.
 """
 
 import re
@@ -11,7 +11,7 @@ QUIET = frozenset(
     "/dev/null /dev/zero /dev/full /dev/random /dev/urandom /dev/stdin /dev/stdout /dev/stderr /dev/tty "
     "/dev/fd/0 /dev/fd/1 /dev/fd/2 /dev/fd/63".split()
 )
-"""Device files that keep nothing and tell nothing."""
+"""Device files that store nothing and reveal nothing."""
 
 _SECRET = re.compile(
     r"""\.env$ | \.(?<!/\.)(?:pem|key|p12|pfx|jks|keystore|kdbx|keytab|ovpn|ppk)$
@@ -46,7 +46,7 @@ _WITNESSES = (
 _WILD = re.compile(r"[*?\[\]]")
 _BROAD = frozenset(("*", "*.*", "?*", "**", "*/", "./*"))
 _VAULTS = re.compile(r"/(?:etc|root|home|home/[^/]+|proc|dev|boot|run|var|var/lib|Users|Users/[^/]+)?$")
-"""Directories that hold secrets somewhere below: reading all of one is reading them."""
+"""Directories that hold secrets somewhere below: reading all of one reads them."""
 
 
 def resolve(path: str, directory: str) -> str:
@@ -59,7 +59,7 @@ def resolve(path: str, directory: str) -> str:
 
 
 def resolve_all(paths: list[str], directory: str) -> list[str]:
-    """The same of many at once."""
+    """`resolve` for many paths at once."""
     if len(paths) < _MANY:
         return [resolve(path, directory) for path in paths]
     together = "\n".join(["", *paths, ""])
@@ -74,12 +74,12 @@ def is_under(path: str, root: str) -> bool:
 
 
 def is_secret(path: str) -> bool:
-    """Whether the content of the file at this absolute path is likely to be a secret; of an odd name, it is."""
+    """Whether the file at this absolute path is likely to hold a secret; an odd name counts as one."""
     return "\n" in path or _may_tell(path.lower())
 
 
 def any_secret(paths: list[str], root: str) -> bool:
-    """The same of many at once; of those inside the workspace, by the part below its root."""
+    """`is_secret` for many paths at once; paths in the workspace count by the part below its root."""
     together = "\n".join(["", *paths])
     if together.count("\n") > len(paths):
         return True
@@ -92,12 +92,12 @@ def _may_tell(text: str) -> bool:
 
 
 def may_match_secret(pattern: str) -> bool:
-    """Whether a glob is aimed at secrets: it matches the name of one, and is not simply everything."""
+    """Whether a glob targets secrets: it matches the name of one, and does not simply match everything."""
     return targeted_secret(pattern) != ""
 
 
 def targeted_secret(pattern: str) -> str:
-    """A secret that a glob is aimed at, or nothing."""
+    """A secret that a glob targets, or an empty string."""
     full = pattern if pattern[:1] == "/" else f"/{pattern}"
     if is_secret(full.replace("*", "x").replace("?", "x")):
         return pattern
@@ -106,7 +106,7 @@ def targeted_secret(pattern: str) -> str:
 
 
 def _witnesses(pattern: str) -> list[str]:
-    """The secrets of which a glob is the name. Few begin and end as one does: most need not be matched at all."""
+    """The secrets whose name a glob matches. Most differ in the first or last letters and need no matching."""
     head, tail = _WILD.split(pattern, maxsplit=1)[0], _WILD.split(pattern)[-1]
     alike = [name for name in _WITNESSES if name.startswith(head) and name.endswith(tail)]
     return matching(alike, pattern) if alike else alike

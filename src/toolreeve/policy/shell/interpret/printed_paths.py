@@ -1,7 +1,7 @@
-"""Which paths does a command print, and can they be told apart again by what reads them?
+"""Paths that a command prints, and how its reader can separate them.
 
-A name may hold blanks and line ends: the pieces of `x /etc/shadow` lead elsewhere. Paths that end in NUL can be told
-apart, lines cannot: of those it is certain only where the first begins.
+A name may hold blanks and line ends: the pieces of `x /etc/shadow` lead elsewhere. Paths that end in NUL can be
+separated, lines cannot: only the start of the first is certain.
 """
 
 from enum import Enum, auto
@@ -23,7 +23,7 @@ class PrintedPaths(NamedTuple):
     flagless: bool = False
 
     def through(self, filters: str, *, nuls: bool) -> "PrintedPaths | None":
-        """What is left of them behind a program that passes on the `whole`, the `start`, or some `records` of it."""
+        """What remains after a filter that passes on the `whole`, the `start`, or some `records`."""
         if filters == "whole" or self.separator is Separator.WORDS:
             return self
         if self.separator is Separator.NULS:

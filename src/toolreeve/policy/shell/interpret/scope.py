@@ -1,6 +1,6 @@
-"""What does the shell know at one point? Where it is, and which variables it has set to what.
+"""Shell scope: current directories and variables at one point of a script.
 
-A value counts as known only if the assignment surely ran: where two ways meet, what differs between them is open.
+A value is known only if its assignment certainly ran: where two paths merge, whatever differs between them is dynamic.
 """
 
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from toolreeve.policy.shell.interpret.expansion import Dynamic, Word
 from toolreeve.policy.shell.parse.scanner import Unreadable
 
 _NUMBERS = ("$", "#", "?")
-"""Set in every shell, whatever the script does."""
+"""Numeric parameters that every shell sets."""
 _MOST_DIRECTORIES = 4
 
 
@@ -50,7 +50,7 @@ class ShellScope:
         return Dynamic(flagless=number or name in ("PWD", "OLDPWD", "PATH"), single=number, solid=number)
 
     def forget(self, names: Iterable[str]) -> None:
-        """They may have any value from here on."""
+        """The variables may have any value from here on."""
         self.variables.update(dict.fromkeys(names, Dynamic()))
 
     def add_directories(self, directories: tuple[str, ...]) -> None:
@@ -60,7 +60,7 @@ class ShellScope:
             raise Unreadable("too many directories it might be in")
 
     def merge(self, other: "ShellScope") -> None:
-        """The script may also have come here another way."""
+        """Merge the scope of another path that leads here."""
         self.add_directories(other.directories)
         if other.variables != self.variables:
             self.forget(self.differing_names(other))
@@ -70,4 +70,5 @@ class ShellScope:
         return [name for name in names if self.variables.get(name) != other.variables.get(name)]
 
     def assign_from(self, other: "ShellScope") -> None:
-        self.directories, self.variables = other.directories, dict(other.variables)
+        self.directories = other.directories
+        self.variables = dict(other.variables)

@@ -1,4 +1,4 @@
-"""Which commands stand inside a pipeline, a group, a loop, a branch or a test?"""
+"""Compound commands: pipelines, groups, loops, branches and tests."""
 
 import re
 from typing import TYPE_CHECKING
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node as TreeNode
 
 _PARAMETERS = Template((Part(Expansion.VARIABLE, "@", quoted=True),), '"$@"')
-"""What a `for` without `in` goes through."""
+"""What a `for` without `in` iterates over."""
 _OPERATORS = re.compile(r"-[A-Za-z]|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)|==?|!=?")
 _OPERATORS_OF_BASH = re.compile(rf"{_OPERATORS.pattern}|=~|&&|\|\||[<>()]")
 _PROCESS = re.compile(r"[<>]\(")
@@ -70,7 +70,8 @@ def negated(reader: TreeReader, node: "TreeNode") -> Node:
 
 
 def loop(reader: TreeReader, node: "TreeNode") -> Node:
-    variable, condition = "", None
+    variable = ""
+    condition = None
     values: list[RawWord] = [_PARAMETERS]
     head: list[TreeNode] = []
     children = node.children

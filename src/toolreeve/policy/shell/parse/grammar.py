@@ -1,4 +1,4 @@
-"""How does bash read a command? As the closed set of forms of `syntax`.
+"""Parser entry point: a command as the closed forms of `syntax`.
 
 Never guess: what is outside those forms, or cannot be read with certainty, is `Opaque`.
 """
@@ -41,7 +41,8 @@ FORMS: Mapping[str, Form] = {
 
 
 def parse(command: str, *, short: int = SHORT) -> ShellScript:
-    """The command's forms; what cannot be read at all is a script of one `Opaque`. What is `short` is not weighed."""
+    """The parsed command; one that cannot be read at all is a script of one `Opaque`. Up to `short` characters are
+    parsed without a size check."""
     try:
         _check(command)
         text = remove_heredocs(command) if "<<" in command else command

@@ -1,8 +1,8 @@
-"""Which commands need no grammar? Simple ones made of what is written most, joined by `|`, `&&`, `||`, `;` and lines.
+"""Fast parser for plain commands, which need no grammar.
 
-Words may be quoted, patterns, variables and commands one level deep; redirections stand at the end. A heredoc whose
-text is not looked at was taken out before.
-Whatever has more to it is left to the grammar, which must read all of these the same way where it reads them.
+Simple commands joined by `|`, `&&`, `||`, `;` and line ends. Words may be quoted, patterns, variables and commands one
+level deep; redirections stand at the end; heredocs have been removed. Everything else is left to the grammar, which
+must read all of these the same way where it reads them.
 """
 
 import re
@@ -23,11 +23,11 @@ from toolreeve.policy.shell.parse.syntax import (
 )
 
 _ENDED = r"(\|\||&&|[|;\n]|\Z)"
-# What is no segment or token is taken to the end at once: to look for one again at every place would take for ever.
+# What is no segment or token is consumed to the end at once: searching again at every position would be quadratic.
 _SEGMENT = re.compile(rf"(?:([{BARE} \t]*+)|((?:[ \t]++|{PIECE}|{ALONE}|>&|&>|[<>])++)){_ENDED}|(?s:.++)")
 _TOKEN = re.compile(rf"(?:([0-9]?)(>&(?=[0-9])|>>?|<|&>>?)[ \t]*+)?((?:{PIECE})++|{ALONE})(?=[ \t]|\Z)|(\S(?s:.*+))")
 _Token = tuple[str, str, str, str]
-"""A redirection's descriptor and operator, if it is one, a word, and what stands where none is understood."""
+"""A redirection's descriptor and operator if it is one, a word, and the rest if no token matches."""
 _JOINS = ("|", "&&", "||")
 _INNER = re.compile(rf"[$<>]\(({INSIDE})\)")
 _FIXED_WORDS = re.compile(rf"(?:(?:[{BARE}]++|{FIXED})(?:[ \t]++|\Z))++")
@@ -41,11 +41,11 @@ _OF_THE_GRAMMAR = frozenset(
 
 
 class _NeedsGrammar(Exception):
-    """Only the grammar can tell."""
+    """The command is not plain."""
 
 
 def plain(command: str) -> ShellScript | None:
-    """The command, without the text of its heredocs, or None where only the grammar can tell."""
+    """The parsed command, given without its heredocs; None if it needs the grammar."""
     try:
         return _script(command, _ANY_NAME)
     except (_NeedsGrammar, Unreadable):
@@ -65,9 +65,10 @@ def _script(command: str, names: re.Pattern[str]) -> ShellScript:
 
 
 def _segments(command: str) -> list[tuple[str, bool, str]]:
-    """What stands between operators, whether it is bare words, and the operator after it; nothing is passed over."""
+    """The text between operators, whether it is bare words, and the operator after it; nothing is skipped."""
     found: list[tuple[str, bool, str]] = []
-    read, joined = 0, False
+    read = 0
+    joined = False
     for bare, mixed, operator in _SEGMENT.findall(command):
         text = bare or mixed
         read += len(text) + len(operator)
@@ -91,7 +92,8 @@ def _bare(text: str, names: re.Pattern[str]) -> Simple:
 def _mixed(text: str, names: re.Pattern[str]) -> Simple:
     """Assignments, then words, then redirections."""
     tokens: list[_Token] = _TOKEN.findall(text)
-    at, count = 0, len(tokens)
+    at = 0
+    count = len(tokens)
     assignments: list[Assignment] = []
     while at < count and (assignment := _assignment(tokens[at])) is not None:
         assignments.append(assignment)

@@ -1,4 +1,4 @@
-"""Which words, assignments and redirections make up a simple command?"""
+"""Simple commands: words, assignments and redirections."""
 
 import re
 from typing import TYPE_CHECKING
@@ -24,7 +24,7 @@ def command(reader: TreeReader, node: "TreeNode") -> Node:
         kind = child.type
         # Bash ends a word only at a blank or an operator; the parser sometimes sees two words in one.
         if child.start_byte == ended and kind not in REDIRECTS:
-            return Opaque("words that the parser tore apart", reader.source(node))
+            return Opaque("words that the parser split", reader.source(node))
         ended = child.end_byte
         if kind in WORDS:
             words.append(reader.word(child))

@@ -1,4 +1,4 @@
-"""What does the parser's tree say, and does it cover all of the text? A `TreeReader` walks the tree of one command.
+"""Reader of the tree-sitter tree of one command.
 
 Never guess: a node type that no form is given for, text between nodes that no node covers, or an error anywhere makes
 the command `Opaque`.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tree_sitter import Parser
 
 Form = Callable[["TreeReader", "TreeNode"], Node]
-"""Turns a statement's node into what it means."""
+"""Converts the node of a statement."""
 
 WORDS = frozenset(
     "word string raw_string ansi_c_string concatenation number simple_expansion expansion command_substitution "
@@ -28,10 +28,12 @@ WORDS = frozenset(
 _EXPANSIONS = frozenset(
     "expansion simple_expansion command_substitution process_substitution arithmetic_expansion".split()
 )
-LINE, LINES = " \t", " \t\n"
-"""What may stand between words: within a line, and where a new line ends nothing."""
+LINE = " \t"
+LINES = " \t\n"
+"""Blanks between words: within a line, and where a line end has no meaning."""
 _DEEPEST = 40
-_MOST_TOKENS, _MOST_SIGNS = 3_000, 700
+_MOST_TOKENS = 3_000
+_MOST_SIGNS = 700
 _TOKEN = re.compile(r"\w++|[^\w\s]")
 _SIGN = re.compile(r"[^\w\s]")
 _OPERATORS = frozenset((";", "&", "\n"))
@@ -50,8 +52,8 @@ def _parser() -> "Parser":
     return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
 
 
-def _is_much(command: str) -> bool:
-    """Whether the parser, which takes ever longer to make sense of what makes none, could be kept busy by it."""
+def _is_too_costly(command: str) -> bool:
+    """Whether the parser, whose error recovery is superlinear, could be kept busy by the command."""
     if len(command) <= _MOST_SIGNS:
         return False
     bare = QUOTED.sub("_", command)
@@ -59,12 +61,12 @@ def _is_much(command: str) -> bool:
 
 
 class TreeReader:
-    """`text` has one character a byte, so that the places of the tree are indexes into it."""
+    """`text` has one character a byte, so that byte offsets of the tree are indexes into it."""
 
     __slots__ = ("_depth", "_root", "forms", "text")
 
     def __init__(self, command: str, forms: Mapping[str, Form]) -> None:
-        if _is_much(command):
+        if _is_too_costly(command):
             raise Unreadable("too much in one command to be read with certainty")
         source = command.encode()
         self._root = _parser().parse(masked(source)).root_node
@@ -84,13 +86,13 @@ class TreeReader:
         return list(self.covered(node.children, node.start_byte, node.end_byte))
 
     def line(self, node: "TreeNode") -> list["TreeNode"]:
-        """The children of what ends with its line for bash, though the parser sometimes reads on."""
+        """The children of a node that for bash ends with its line; the parser sometimes reads on."""
         return list(self.covered(node.children, node.start_byte, node.end_byte, LINE))
 
     def covered(
         self, children: Iterable["TreeNode"], start: int, end: int, blanks: str = LINES
     ) -> Iterator["TreeNode"]:
-        """The children, once it is sure that nothing but blanks stands between them."""
+        """The children, with a check that there is nothing but blanks between them."""
         before = ""
         for child in children:
             kind, begins, ends = child.type, child.start_byte, child.end_byte
@@ -99,12 +101,13 @@ class TreeReader:
                 raise Unreadable("a `#` inside a word")
             # Bash ends a word only at a blank or an operator; the parser sometimes sees two words in one.
             if kind in WORDS and before in WORDS and begins == start:
-                raise Unreadable("words that the parser tore apart")
+                raise Unreadable("words that the parser split")
             if not child.is_named and kind != "\n" and self.text[begins:ends] != kind:
-                raise Unreadable("an operator that the parser read more into")
+                raise Unreadable("an operator that the parser misread")
             if begins == start and before in _KEYWORDS and self.text[begins] not in _AFTER_KEYWORD:
                 raise Unreadable("a word that begins like a keyword")
-            before, start = kind, ends
+            before = kind
+            start = ends
             yield child
         self.check_blank(start, end, blanks)
 
@@ -112,7 +115,7 @@ class TreeReader:
         if end - start > 1 or (end > start and self.text[start] not in blanks):
             gap = self.text[start:end].replace("\\\n", "")
             if gap.strip(blanks):
-                raise Unreadable("text that the parser passed over")
+                raise Unreadable("text that the parser skipped")
 
     def statements(self, children: Iterable["TreeNode"], start: int, end: int) -> ShellScript:
         steps: list[Step] = []

@@ -1,11 +1,11 @@
-"""What does a program do with a value in a given role? One effect a role."""
+"""Roles of values: the effect of each value of a program."""
 
 import re
 from functools import lru_cache
 from itertools import product
 
 from toolreeve.core.effects import EffectKind, Reach
-from toolreeve.policy.shell.interpret.expansion import Dynamic, Glob, Word, several, shown
+from toolreeve.policy.shell.interpret.expansion import Dynamic, Glob, Word, several, shown, text_of
 from toolreeve.policy.shell.interpret.findings import CommandSite
 from toolreeve.policy.shell.interpret.paths import targeted_secret
 from toolreeve.policy.shell.programs import hosts
@@ -52,9 +52,9 @@ def apply_role(role: str, word: Word, site: CommandSite) -> None:
         case "script":
             _script(word, site)
         case "url" | "host":
-            site.reach(EffectKind.NET, word)
+            site.contact_host(EffectKind.NET, word)
         case "upload":
-            site.reach(EffectKind.SEND, word)
+            site.contact_host(EffectKind.SEND, word)
         case "server":
             hosts.server(word, site)
         case "connection":
@@ -84,14 +84,14 @@ def apply_role(role: str, word: Word, site: CommandSite) -> None:
 
 
 def _move(word: Word, site: CommandSite) -> None:
-    """What is moved can be read under its new name."""
+    """A moved file can be read under its new name."""
     reach = Reach.EXACT if isinstance(word, Dynamic) else Reach.BELOW
     site.touch(EffectKind.READ, word, reach)
     site.touch(EffectKind.DELETE, word, reach)
 
 
 def _script(word: Word, site: CommandSite) -> None:
-    """A file whose content is obeyed: one that can be looked at, not what happens to be the input."""
+    """A file whose content is executed: it must be a named file, not a stream."""
     if not isinstance(word, str) or _STREAM.match(word):
         raise NotKnown(f"takes what to do from `{shown(word)}`; name a file")
     site.touch(EffectKind.READ, word)
@@ -99,7 +99,7 @@ def _script(word: Word, site: CommandSite) -> None:
 
 def _aim(word: Word, site: CommandSite) -> None:
     """A pattern that chooses which files of a tree are read."""
-    text = word if isinstance(word, str) else word.text if isinstance(word, Glob) else ""
+    text = text_of(word)
     text = text.partition("=")[2] if text.startswith("--") else text
     for pattern in expand_braces(text) if text[:1] != "!" else ():
         if name := targeted_secret(pattern):
@@ -128,7 +128,7 @@ def _cloud(word: Word, site: CommandSite) -> None:
 
 
 def _replace(word: Word, site: CommandSite) -> None:
-    """A file that is packed or unpacked in place: the old one goes, one with a longer or shorter name comes."""
+    """A file that is compressed or decompressed in place: it is replaced by one with a longer or shorter name."""
     site.touch(EffectKind.DELETE, word, Reach.EXACT if isinstance(word, Dynamic) else Reach.BELOW)
     if isinstance(word, str):
         site.touch(EffectKind.WRITE, word, Reach.BELOW)
@@ -137,7 +137,7 @@ def _replace(word: Word, site: CommandSite) -> None:
 
 
 def _parents(word: Word, site: CommandSite) -> None:
-    """A directory and those above it that may have to be made first."""
+    """A directory and its parents, which may have to be created first."""
     site.touch(EffectKind.WRITE, word)
     if isinstance(word, str) and not word.startswith("/"):
         parts = word.rstrip("/").split("/")
@@ -146,7 +146,7 @@ def _parents(word: Word, site: CommandSite) -> None:
 
 
 def _database(word: Word, site: CommandSite) -> None:
-    """Opened for reading and writing, and made when it is not there."""
+    """Opened for reading and writing, and created if missing."""
     if word != ":memory:":
         site.touch(EffectKind.READ, word)
         if isinstance(word, str):
@@ -194,7 +194,7 @@ def _operands(
 
 
 def _any_of(roles: tuple[str, ...], words: list[Word], loose: list[int]) -> dict[tuple[str, Word], None]:
-    """Every role that each word may have, where those at `loose` may be none, one or several."""
+    """Every role that each word may have, where those at `loose` may expand to none, one or several."""
     found: dict[tuple[str, Word], None] = {}
     alike = [(times,) * len(loose) for times in range(4)]
     for lengths in product(range(4), repeat=len(loose)) if len(loose) <= _FEW else alike:
@@ -208,7 +208,7 @@ def _any_of(roles: tuple[str, ...], words: list[Word], loose: list[int]) -> dict
 
 @lru_cache(maxsize=512)
 def _assign(roles: tuple[str, ...], count: int) -> tuple[str, ...] | None:
-    """A role for each operand: `x` one, `x?` one or none, `x*` any number, `x+` at least one."""
+    """A role for each operand: `x` is one, `x?` one or none, `x*` any number, `x+` at least one."""
     fixed = sum(1 for role in roles if role[-1] not in "*?+")
     spare = count - fixed
     found: list[str] = []

@@ -1,4 +1,4 @@
-"""What does a specification alone say about a command? Flags, operands and subcommands, without a judge of its own."""
+"""Interpretation of a command by its specification alone, without a handler."""
 
 import re
 from typing import Any
@@ -27,7 +27,7 @@ def apply_spec(spec: Program, words: list[Word], site: CommandSite) -> Printed:
 
 
 def conclude(spec: Program, arguments: Arguments, site: CommandSite) -> Printed:
-    """What follows from the command as a whole once its words are read."""
+    """Apply what the specification says of the command as a whole, and answer what it prints."""
     if spec.follows:
         _follow(spec, arguments, site)
     if spec.rewrites and arguments.has(*spec.rewrites):
@@ -44,14 +44,18 @@ def conclude(spec: Program, arguments: Arguments, site: CommandSite) -> Printed:
 
 
 def _prints(spec: Program, arguments: Arguments) -> str:
-    """Whether it prints `paths` or a `name` and nothing else; a flag may make it."""
+    """`paths` or `name` if it prints only those, possibly because of a flag."""
     if spec.prints or not spec.modes:
         return spec.prints
-    return next((mode["prints"] for flag, _ in arguments.flags if "prints" in (mode := spec.modes.get(flag, {}))), "")
+    for flag, _ in arguments.flags:
+        mode = spec.modes.get(flag, {})
+        if "prints" in mode:
+            return str(mode["prints"])
+    return ""
 
 
 def printed_name(site: CommandSite) -> Printed:
-    """A name or a number, or several, or none: as a path, something where the shell is."""
+    """Names or numbers, if any: as paths, they lie in the current directory."""
     return PrintedPaths(site.scope.directories, Separator.WORDS, flagless=True)
 
 
@@ -71,7 +75,7 @@ def _follow(spec: Program, arguments: Arguments, site: CommandSite) -> None:
 
 
 def housekeeping(spec: Program, site: CommandSite) -> None:
-    """What a program does besides its task: files of its own that it keeps, programs that it is made of."""
+    """Effects besides the task: files that the program keeps for itself, and helper programs."""
     for path in spec.keeps:
         site.keep(path)
     for name in spec.runs:
@@ -88,7 +92,7 @@ def _conditions(spec: Program, arguments: Arguments) -> None:
 
 
 def _names_files(spec: Program, arguments: Arguments) -> bool:
-    """Whether a filter reads files that it was given rather than what is piped into it."""
+    """Whether a filter reads named files rather than the pipe."""
     return len(arguments.operands) - arguments.operands.count("-") > spec.operands.count("text")
 
 
@@ -103,7 +107,7 @@ def _do(does: tuple[str, ...], site: CommandSite) -> None:
 
 
 def listed_paths(words: list[Word], site: CommandSite, *, nuls: bool) -> Printed:
-    """The paths that a lister prints: as named, and bare names where the shell is."""
+    """The paths that a lister prints: below the named paths, and bare names in the current directory."""
     named = roots_of(words, site)
     if named is None:
         return None
@@ -112,7 +116,7 @@ def listed_paths(words: list[Word], site: CommandSite, *, nuls: bool) -> Printed
 
 
 def roots_of(words: list[Word], site: CommandSite) -> tuple[str, ...] | None:
-    """The directories under which everything lies that the words name, as far as that is known."""
+    """The directories that contain everything that the words name; None if not known."""
     found: dict[str, None] = {}
     for word in words:
         if isinstance(word, Dynamic):
@@ -154,10 +158,10 @@ def apply_flags(spec: Program, arguments: Arguments, site: CommandSite) -> None:
 
 
 def _asks_help(spec: Program, words: list[Word]) -> bool:
-    """`tool sub command --help` only prints; but not where the words may be passed on to another program."""
+    """Whether it is `tool sub command --help`, which only prints, unless the words go to another program."""
     if not spec.data.get("help") or not words or words[-1] not in ("--help", "-h") or len(words) > 4:
         return False
     names = words[:-1]
-    return all(
-        isinstance(name, str) and _PLAIN_NAME.fullmatch(name) for name in names
-    ) and not _RUNS_OTHERS.intersection(map(shown, names))
+    if not all(isinstance(name, str) and _PLAIN_NAME.fullmatch(name) for name in names):
+        return False
+    return _RUNS_OTHERS.isdisjoint(map(shown, names))

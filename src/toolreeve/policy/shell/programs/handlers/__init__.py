@@ -1,4 +1,7 @@
-"""Which programs need more than a table? Each judge reads one program's own language of arguments."""
+"""Handlers of programs that need more than a specification.
+
+Each handler reads the argument language of its programs; specifications name it under the key `judge`.
+"""
 
 from collections.abc import Callable, Mapping
 

@@ -1,4 +1,4 @@
-"""Does an awk program only read and print? It is read piece by piece for what could write, run or read elsewhere."""
+"""Handler of awk: finds what a program could write, run or read."""
 
 import re
 
@@ -51,7 +51,10 @@ def handle(spec: Program, words: list[Word], site: CommandSite) -> Printed:
 
 def check(text: str) -> None:
     """Raises `NotKnown` unless the program cannot write a file, run a command or read one it was not given."""
-    at, previous, printing, depth = 0, "", False, 0
+    at = 0
+    previous = ""
+    printing = False
+    depth = 0
     parentheses: list[bool] = []
     while at < len(text):
         kind, piece = _next(text, at, previous)
@@ -60,7 +63,8 @@ def check(text: str) -> None:
             continue
         _refuse(kind, piece)
         if kind == "name" and piece in ("print", "printf"):
-            printing, depth = True, 0
+            printing = True
+            depth = 0
         elif printing:
             if piece == ">" and depth <= 0:
                 raise NotKnown("an awk program that writes")
@@ -76,7 +80,7 @@ def _refuse(kind: str, piece: str) -> None:
 
 
 def _before_slash(kind: str, piece: str, previous: str, parentheses: list[bool]) -> str:
-    """What decides whether a slash that follows divides: "operand" does, anything else begins a pattern."""
+    """Decides what a following slash means: after "operand" it divides, else it begins a pattern."""
     if piece == "(":
         parentheses.append(previous in ("if", "while", "for", "switch"))
     elif piece == ")":

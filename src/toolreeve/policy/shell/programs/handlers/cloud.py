@@ -1,6 +1,6 @@
-"""Does a cloud command only read? Its words are groups of nouns, then a verb that says so, then names and flags.
+"""Handler of cloud CLIs: nouns, then a reading verb, then names and flags.
 
-The flags are those of the whole program and those of the group that the first noun names; no other is known.
+The known flags are those of the whole program and those of the group that the first noun names.
 """
 
 import re
@@ -43,7 +43,7 @@ def _takes_names(spec: Program, path: str) -> bool:
 
 
 def _asks(found: _Sorted) -> bool:
-    """Help and version need no verb; nothing that looks like a value may stand before them."""
+    """Whether it asks for help or the version, which need no verb; nothing like a value may precede them."""
     names = found.names
     plain = all(_NAME.fullmatch(name) for name in names)
     asked = {"--help", "-h"} & found.flags or names[-1:] == ["help"] or ("--version" in found.flags and not names)
@@ -51,7 +51,8 @@ def _asks(found: _Sorted) -> bool:
 
 
 def _check_verb(spec: Program, names: list[str]) -> None:
-    reading, changing = re.compile(spec.data["reading"]), re.compile(spec.data["changing"])
+    reading = re.compile(spec.data["reading"])
+    changing = re.compile(spec.data["changing"])
     for name in names[: spec.data["nouns"]]:
         if reading.fullmatch(name):
             return
@@ -70,17 +71,18 @@ def _sort(spec: Program, words: list[Word], site: CommandSite) -> _Sorted:
             found.flags.add(_take(table, word, pending, site))
             continue
         if may_be_flag(word):
-            raise NotKnown(f"`{shown(word)}` may turn out to be a flag")
+            raise NotKnown(f"`{shown(word)}` may expand to a flag")
         if table is spec:
             table = spec.sub(shown(word)) or spec
         known_everywhere = found.flags <= spec.flags.keys()
-        (found.names if known_everywhere else found.places).append(shown(word))
+        target = found.names if known_everywhere else found.places
+        target.append(shown(word))
         apply_role("cloud", word, site)
     return found
 
 
 def _take(table: Program, word: str, pending: list[Word], site: CommandSite) -> str:
-    """The name of the flag, once its values are taken from the words that are left."""
+    """Take the flag's values from the pending words; answers its name."""
     name, equals, value = word.partition("=")
     role = table.flags.get(name)
     if role is None or name in table.refused or (equals and not role):
@@ -102,7 +104,7 @@ def _take_values(name: str, role: str, pending: list[Word], site: CommandSite) -
         if isinstance(value, Glob) or (isinstance(value, Dynamic) and not value.single):
             raise NotKnown(f"the value of {name} may be several words")
         if role == "many" and isinstance(value, Dynamic) and taken and may_be_flag(value):
-            raise NotKnown(f"`{shown(value)}` may turn out to be a flag")
+            raise NotKnown(f"`{shown(value)}` may expand to a flag")
         apply_role(_meaning(role), pending.pop(), site)
         taken += 1
     if not taken:

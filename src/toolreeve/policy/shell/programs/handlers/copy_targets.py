@@ -1,9 +1,12 @@
-"""Where do the copies land? A target that is a directory is not overwritten itself: what lies in it is."""
+"""Handlers of programs that copy: which paths are overwritten.
+
+A target that is a directory is not overwritten itself: what lies in it is.
+"""
 
 from typing import NamedTuple
 
 from toolreeve.core.effects import EffectKind, Reach
-from toolreeve.policy.shell.interpret.expansion import Dynamic, Glob, Word
+from toolreeve.policy.shell.interpret.expansion import Dynamic, Glob, Word, text_of
 from toolreeve.policy.shell.interpret.findings import CommandSite
 from toolreeve.policy.shell.interpret.paths import QUIET
 from toolreeve.policy.shell.interpret.printed_paths import Printed
@@ -21,7 +24,7 @@ _WILD = "*?["
 
 
 class _Landing(NamedTuple):
-    """`certain`: the target is surely a directory. `trees`: whole directories may come."""
+    """`certain`: the target is certainly a directory. `trees`: directories may be copied."""
 
     certain: bool
     trees: bool
@@ -44,7 +47,7 @@ def place(spec: Program, words: list[Word], site: CommandSite) -> Printed:
 
 
 def _ends(arguments: Arguments) -> tuple[list[Word], list[Word]]:
-    """The sources and the targets; a lone operand is put where the shell is."""
+    """The sources and the targets; a lone operand is copied to the current directory."""
     named = [value for flag, value in arguments.flags if flag in _INTO and value is not None]
     if len(named) > 1:
         raise NotKnown("several target directories")
@@ -70,9 +73,8 @@ def _land(sources: list[Word], target: Word, landing: _Landing, site: CommandSit
 
 
 def _land_one(source: Word, target: str, landing: _Landing, site: CommandSite) -> None:
-    """Inside the target it keeps the last part of its name; where that is not known it may be any."""
-    text = source if isinstance(source, str) else source.text if isinstance(source, Glob) else ""
-    last = text.rstrip("/").rpartition("/")[2]
+    """In the target directory it keeps the last part of its name; if that is not known, it may have any name."""
+    last = text_of(source).rstrip("/").rpartition("/")[2]
     if last in ("", *_DIRECTORIES) or "**" in last:
         site.touch(EffectKind.WRITE, target, Reach.BELOW)
         return
@@ -89,11 +91,12 @@ def _land_one(source: Word, target: str, landing: _Landing, site: CommandSite) -
 
 
 def split(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """Writes pieces whose names begin alike."""
+    """Writes files with a common prefix."""
     arguments = read(spec, words)
-    files, prefixes = arguments.operands[:1], arguments.operands[1:]
+    files = arguments.operands[:1]
+    prefixes = arguments.operands[1:]
     if len(prefixes) > 1 or any(isinstance(prefix, (Glob, Dynamic)) for prefix in prefixes):
-        raise NotKnown("pieces whose names are decided only when it runs")
+        raise NotKnown("output files whose names are decided only when it runs")
     for file in files:
         apply_role("read", file, site)
     for prefix in prefixes or ["x"]:
@@ -102,7 +105,7 @@ def split(spec: Program, words: list[Word], site: CommandSite) -> Printed:
 
 
 def mirror(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """`rsync`: everything below the target may be overwritten, and what the source does not have be deleted."""
+    """`rsync`: everything below the target may be overwritten, and extra files may be deleted."""
     arguments = read(spec, words)
     apply_arguments(spec, arguments, site)
     if any(flag.startswith("--delete") for flag, _ in arguments.flags):
@@ -118,10 +121,10 @@ def _delete_below(words: list[Word], site: CommandSite) -> None:
 
 
 def unpack(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """`unzip`: everything below the target, unless it only lists or prints. It matches archives by itself."""
+    """`unzip`: writes below the target, unless it only lists or prints. It expands patterns itself."""
     arguments = read(spec, words)
     if any(isinstance(word, str) and not set(_WILD).isdisjoint(word) for word in arguments.operands[:1]):
-        raise NotKnown(f"a pattern that `{spec.name}` matches by itself")
+        raise NotKnown(f"a pattern that `{spec.name}` expands itself")
     apply_arguments(spec, arguments, site)
     if arguments.has("-p", "-c"):
         for member in arguments.operands[1:]:
@@ -132,7 +135,7 @@ def unpack(spec: Program, words: list[Word], site: CommandSite) -> Printed:
 
 
 def clean(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """`git clean`: what is not tracked, wherever it lies; below the paths that are named, if any are."""
+    """`git clean`: deletes untracked files, below the named paths if there are any."""
     arguments = read(spec, words)
     _delete_below(arguments.operands or ["."], site)
     return conclude(spec, arguments, site)

@@ -1,4 +1,4 @@
-"""What does `curl` fetch, send or write?"""
+"""Handlers of HTTP and DNS clients: hosts contacted, data sent, files written."""
 
 import re
 
@@ -16,7 +16,7 @@ _LOOKING = re.compile(r"(?:PWD|SYST|FEAT|HELP|NOOP|STAT|(?:SIZE|MDTM|CWD|MLST|LI
 _WHOLE_SITES = ("-r", "--recursive", "-m", "-p", "-x", "-H")
 _PLAIN_NAME = re.compile(r"[\w.,+@-]+")
 _NO_HOST = re.compile(r"@|[A-Za-z][\w+.-]*:/(?!/)")
-"""curl takes `file:/x` for a file, and what follows an at sign for a list of addresses."""
+"""curl reads `file:/x` as a file, and what follows an at sign as a list of addresses."""
 _RECORD = re.compile(
     r"A|AAAA|ANY|AXFR|CAA|CH|CNAME|DNSKEY|DS|HINFO|HTTPS|IN|MX|NAPTR|NS|NSEC3?|PTR|RRSIG|SOA|SPF|SRV|SSHFP|SVCB|TLSA|TXT"
 )
@@ -44,7 +44,7 @@ def curl(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     for address in addresses:
         if isinstance(address, str) and _NO_HOST.match(address):
             raise NotKnown(f"the address `{address}`, which may be a file")
-        site.reach(
+        site.contact_host(
             EffectKind.SEND if sends else EffectKind.NET,
             address if arguments.has("-g", "--globoff") else _plain(address),
         )
@@ -75,12 +75,9 @@ def _value(spec: Program, flag: str, value: Word | None, site: CommandSite) -> N
 
 
 def _from_file(flag: str, value: str, site: CommandSite) -> None:
-    """Data, headers, cookies and formats can be named as a file by `@`; cookies also without."""
-    if (
-        flag in ("-F", "--form", "-T", "--upload-file")
-        or "@" in value[:1]
-        or (flag == "--data-urlencode" and "@" in value)
-    ):
+    """Data, headers, cookies and formats can be read from a file by `@`; cookies also without."""
+    uploads = flag in ("-F", "--form", "-T", "--upload-file") or value[:1] == "@"
+    if uploads or (flag == "--data-urlencode" and "@" in value):
         raise NotKnown(f"{flag} sends a file")
     if flag in ("-b", "--cookie") and "=" not in value:
         site.touch(EffectKind.READ, value)
@@ -89,7 +86,7 @@ def _from_file(flag: str, value: str, site: CommandSite) -> None:
 
 
 def wget(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """Writes what it fetches into the directory, unless told to print it or only to look."""
+    """Saves what it fetches, unless a flag makes it print or only check."""
     arguments = read(spec, words)
     apply_arguments(spec, arguments, site)
     named = arguments.has("-O", "--output-document", "--spider", "--help", "--version", "-h", "-V")
@@ -99,7 +96,7 @@ def wget(spec: Program, words: list[Word], site: CommandSite) -> Printed:
 
 
 def _save(arguments: Arguments, site: CommandSite) -> None:
-    """Under the last part of the address, or one with a number behind it; whole sites go into directories."""
+    """Saved under the last part of the address, perhaps with a number appended; whole sites go into directories."""
     names = [shown(address).rstrip("/").rpartition("/")[2] for address in arguments.operands]
     if arguments.has(*_WHOLE_SITES) or not all(map(_PLAIN_NAME.fullmatch, names)):
         apply_role("tree", ".", site)
@@ -114,7 +111,7 @@ def dig(spec: Program, words: list[Word], site: CommandSite) -> Printed:
         if not isinstance(operand, str):
             raise NotKnown(f"asks for `{shown(operand)}`, a name decided only when it runs")
         if not operand.startswith("+") and not _RECORD.fullmatch(operand):
-            site.reach(EffectKind.NET, operand.lstrip("@").rstrip("."))
+            site.contact_host(EffectKind.NET, operand.lstrip("@").rstrip("."))
     return None
 
 

@@ -1,4 +1,4 @@
-"""Small judges: programs whose operands mean different things by their form."""
+"""Small handlers: programs whose operands differ by their form."""
 
 import re
 
@@ -15,8 +15,9 @@ from toolreeve.policy.shell.programs.spec_check import apply_flags, apply_spec, 
 _STAMP = re.compile(r"\+%[FTYmdHMSsjuVN](?:%[FTYmdHMSsjuVN]|[-_.:])*")
 _LISTING = frozenset("show list ls lst get sh li l monitor".split())
 
+_MAY_BE_SECRETS = re.compile(r"\Asecrets?(?:$|[./])|[…*?\\[]")
 _SHOWN_BRIEFLY = frozenset("a addr address r ro route n neigh neighbor neighbour".split())
-"""Where `s` is short for `show`; of a link it would be `set`."""
+"""Objects for which `s` is short for `show`; for a link it would be `set`."""
 
 
 def date(spec: Program, words: list[Word], site: CommandSite) -> Printed:
@@ -30,7 +31,7 @@ def date(spec: Program, words: list[Word], site: CommandSite) -> Printed:
 
 
 def computes(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """Whatever its words are, it only prints what it makes of them."""
+    """Whatever its arguments, it only prints a result."""
     return None
 
 
@@ -84,13 +85,11 @@ def kubectl_get(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     arguments = read(spec, words)
     texts = [shown(word).lower() for word in arguments.operands]
     kinds = [kind for text in texts for kind in text.split(",")]
-    secret = any(
-        re.match(r"secrets?(?:$|[./])", kind) or re.search(r"[…*?\\[]", kind) for kind in kinds
-    ) or arguments.has("-f", "--filename", "-k")
+    secret = any(map(_MAY_BE_SECRETS.search, kinds)) or arguments.has("-f", "--filename", "-k")
     formats = [value for flag, value in arguments.flags if flag in ("-o", "--output")]
     if any(not isinstance(value, str) for value in (*formats, *arguments.operands)) and secret:
         raise NotKnown("kubectl get with words decided only when it runs")
-    if (secret and any(value not in ("name", "wide") for value in formats)) or (secret and arguments.has("--template")):
+    if secret and (arguments.has("--template") or any(value not in ("name", "wide") for value in formats)):
         raise NotKnown("prints the values of secrets")
     for value in formats:
         if isinstance(value, str) and "-file" in value:
@@ -99,7 +98,7 @@ def kubectl_get(spec: Program, words: list[Word], site: CommandSite) -> Printed:
 
 
 def one_task(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """Of several tasks the last one counts: it is known only if it is given one."""
+    """Of several tasks the last one counts: it is known only with one."""
     arguments = read(spec, words)
     names = spec.data["verbs"].split()
     tasks = {flag.lstrip("-")[0] for flag, _ in arguments.flags if flag in names}
@@ -109,14 +108,15 @@ def one_task(spec: Program, words: list[Word], site: CommandSite) -> Printed:
 
 
 def second_verb(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    place, verb = (words[0], words[1]) if len(words) > 1 else ("", "")
+    place: Word = words[0] if len(words) > 1 else ""
+    verb: Word = words[1] if len(words) > 1 else ""
     if ".." in shown(place) or not isinstance(verb, str) or not re.fullmatch(spec.data["verbs"], verb):
         raise NotKnown(f"`{spec.name} … {shown(verb)}`")
     return None
 
 
 def unfed(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """Sends whatever it is given as input, so it must be given none."""
+    """Sends its standard input, so there must be none."""
     if site.piped != NOTHING:
         raise NotKnown(f"`{spec.name}` sends what is piped into it")
     return apply_spec(spec, words, site)

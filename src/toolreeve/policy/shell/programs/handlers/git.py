@@ -1,4 +1,4 @@
-"""What does git do? Global options first, then the subcommand's own specification."""
+"""Handlers of git: global options, then the subcommand's specification."""
 
 from toolreeve.core.effects import EffectKind, Reach
 from toolreeve.policy.shell.interpret.expansion import Word, several
@@ -26,19 +26,19 @@ def handle(spec: Program, words: list[Word], site: CommandSite) -> Printed:
         return None
     printed = subcommand(spec, arguments.operands, site.at(scope))
     _check_home(scope)
-    # What it prints from another directory means something else in this one.
+    # Paths printed from another directory mean something else in this one.
     return printed if scope is site.scope else None
 
 
 def _check_home(scope: ShellScope) -> None:
-    """A repository's configuration can name programs to run, and any directory may pose as a repository."""
+    """A repository's configuration can name programs to run, and any directory may be a repository."""
     for directory in scope.directories:
         if not is_under(scope.start, directory) and not is_under(scope.root, directory):
-            raise RunsCode(f"obeys the configuration of {directory}, which may be a repository of its own")
+            raise RunsCode(f"uses the configuration of {directory}, which may be another repository")
 
 
 def branch(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """`git branch` and `git tag` list when they are given no name, or when a listing flag says so."""
+    """`git branch` and `git tag` list if they get no name or a listing flag."""
     arguments = read(spec, words)
     listing = arguments.has(*spec.data["listing"].split())
     if arguments.operands and not listing:
@@ -47,7 +47,7 @@ def branch(spec: Program, words: list[Word], site: CommandSite) -> Printed:
 
 
 def remote(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """Talks to the repository that comes first; to the one that the branch follows where none is named."""
+    """Contacts the first repository named, or else the upstream of the branch."""
     arguments = read(spec, words)
     if not arguments.operands:
         apply_role(spec.operands[0].rstrip("?*+"), "origin", site)
@@ -56,7 +56,7 @@ def remote(spec: Program, words: list[Word], site: CommandSite) -> Printed:
 
 
 def config(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """Reading a setting is one operand or a getting flag; two operands set it."""
+    """One operand or a getting flag reads a setting; two operands set it."""
     arguments = read(spec, words)
     if arguments.operands[:1] in (["get"], ["list"]):
         return conclude(spec, arguments, site)

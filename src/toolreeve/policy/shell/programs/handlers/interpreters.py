@@ -1,4 +1,7 @@
-"""Which code does an interpreter run? A file or a listed module of the workspace's; never text or standard input."""
+"""Handler of language interpreters: files and listed modules of the workspace.
+
+Code as text or from standard input is never known.
+"""
 
 import re
 
@@ -12,7 +15,7 @@ from toolreeve.policy.shell.programs.spec_check import apply_flags
 
 
 def python(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """What follows `-m module` or the name of a file is for that module or file."""
+    """Words after `-m module` or a file are arguments of that module or file."""
     if any(isinstance(word, str) and re.match(r"-[A-Za-z]*c", word) for word in words[: _first_operand(words)]):
         raise NotKnown(f"`{spec.name} -c` runs code that is given as text")
     at = words.index("-m") if "-m" in words else len(words)
@@ -33,7 +36,7 @@ def _first_operand(words: list[Word]) -> int:
 
 
 def _module(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """Modules are looked for in the current directory first, so any of them may be the workspace's own."""
+    """Modules are searched in the current directory first, so any of them may be the workspace's own."""
     name = words[0] if words else ""
     own = spec.sub(name) if isinstance(name, str) else None
     if own is not None:

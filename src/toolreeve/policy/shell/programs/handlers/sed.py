@@ -1,4 +1,4 @@
-"""Does a sed script only edit the stream? Commands that write, read or run are found by reading the script."""
+"""Handler of sed: finds commands in a script that write, read or run."""
 
 import re
 
@@ -46,14 +46,14 @@ def handle(spec: Program, words: list[Word], site: CommandSite) -> Printed:
         if in_place:
             apply_role("write", operand, site)
             _keep_old(operand, arguments, site)
-    # Where a flag gave the script, the first operand is a file already.
+    # If a flag gave the script, the first operand is a file already.
     found = conclude(spec, arguments._replace(operands=["", *operands]), site)
     plain = all(map(_CHOOSES_LINES.fullmatch, texts)) and not arguments.has("--debug")
     return found if plain else None
 
 
 def _keep_old(operand: Word, arguments: Arguments, site: CommandSite) -> None:
-    """`-i.bak` keeps the old file as well: with that behind its name, or with its name in the place of a `*`."""
+    """`-i.bak` also keeps the old file: with that suffix, or with its name in place of a `*`."""
     for flag, ending in arguments.flags:
         if flag in ("-i", "--in-place") and ending:
             if not isinstance(ending, str) or "/" in ending or len(ending) > _LONGEST_ENDING:
@@ -68,7 +68,9 @@ class _Script:
     __slots__ = ("_at", "_site", "_text")
 
     def __init__(self, text: str, site: CommandSite) -> None:
-        self._text, self._site, self._at = text, site, 0
+        self._text = text
+        self._site = site
+        self._at = 0
 
     def read(self) -> None:
         while self._at < len(self._text):
@@ -112,7 +114,7 @@ class _Script:
             self._at += 1
 
     def _delimited(self, mark: str) -> None:
-        """Moves from the opening mark past the closing one."""
+        """Move from the opening delimiter past the closing one."""
         if mark in ("", "\n", "\\"):
             raise NotKnown("a sed script that cannot be read")
         self._at += 1

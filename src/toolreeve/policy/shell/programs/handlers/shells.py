@@ -1,4 +1,7 @@
-"""What does a shell run that is itself given as text? `bash -c 'text'` is analysed as a script of its own."""
+"""Handlers of shells and of programs that pass text to one.
+
+`bash -c 'text'` is analysed as a script of its own.
+"""
 
 import re
 
@@ -16,7 +19,7 @@ _SAME_IN_ALL = re.compile(r"[\w./-][\w\s./:,@%+'-]*")
 _OF_BASH = re.compile(
     r"""\$['"\[]|(?<!\$)\{(?!\s|\}(?:[\s'"\\;+]|\Z))|&>|>&(?![\d-])|[<>=]\(|\[\[|<<<|\|&|;;?&|[=:]~|(?:^|[\s/=])\.[*?\[]|\d\d[<>]"""
 )
-"""What a POSIX shell reads otherwise."""
+"""Forms that a POSIX shell reads differently."""
 
 
 def shell(spec: Program, words: list[Word], site: CommandSite) -> Printed:
@@ -40,7 +43,7 @@ def shell(spec: Program, words: list[Word], site: CommandSite) -> Printed:
 
 
 def _warn(site: CommandSite) -> None:
-    """What was fetched before may be what now runs."""
+    """The shell may run what was fetched before."""
     hosts = [effect.target for effect in site.findings.effects if effect.kind is EffectKind.NET]
     if hosts:
         site.findings.alarm(DangerLevel.CRITICAL, f"may run what {hosts[-1]} sends")
@@ -48,11 +51,11 @@ def _warn(site: CommandSite) -> None:
 
 def _check_dialect(name: str, text: str, *, posix: bool) -> None:
     if (name in ("zsh", "ksh") and not _SAME_IN_ALL.fullmatch(text)) or (posix and _OF_BASH.search(text)):
-        raise NotKnown(f"text that {name} may read otherwise than bash")
+        raise NotKnown(f"text that {name} may read differently from bash")
 
 
 def _positional(words: list[Word]) -> dict[str, Word]:
-    """`$0`, `$1` and so on, as far as it is certain which word is which."""
+    """`$0`, `$1` and so on, as far as their positions are certain."""
     found: dict[str, Word] = {}
     for index, word in enumerate(words[:10]):
         certain = not several(word)
@@ -66,7 +69,7 @@ def _positional(words: list[Word]) -> dict[str, Word]:
 
 
 def flock(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """Makes the file that it locks, then runs a command, or a text where `-c` stands before it."""
+    """Creates the file that it locks, then runs a command, or a text after `-c`."""
     arguments = read(spec, words)
     apply_flags(spec, arguments, site)
     lock, *command = arguments.operands or [""]
@@ -84,18 +87,18 @@ def flock(spec: Program, words: list[Word], site: CommandSite) -> Printed:
 
 
 def grave(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """Whatever its words: what it is for is what must be known of it."""
+    """Dangerous whatever its arguments."""
     site.findings.alarm(DangerLevel(spec.data["danger"]), spec.data["reason"])
     return None
 
 
 def elsewhere(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """A command that another machine or a container runs, by programs of its own."""
+    """Runs a command in a container or on another machine, with programs that are not known."""
     raise NotKnown(f"`{spec.name}` runs in a container, whose programs are not known")
 
 
 def watch(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """Joins its words with blanks and gives the text to a shell, again and again."""
+    """Joins its words with blanks and passes the text to a shell repeatedly."""
     arguments = read(spec, words)
     if not arguments.operands:
         raise NotKnown("`watch` without a command")

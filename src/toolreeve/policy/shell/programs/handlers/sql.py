@@ -1,4 +1,7 @@
-"""What do the statements do that a database client is given? They are known as far as they stay within the database."""
+"""Handler of database clients: SQL statements in arguments.
+
+Statements are known as far as they stay within the database.
+"""
 
 import re
 
@@ -36,7 +39,7 @@ _REACHING_OUT = re.compile(
 
 
 def query(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """Statements must be given as text, or the client be told to contain itself."""
+    """Statements must be literal text, or the client must run in its safe mode."""
     arguments = read(spec, words)
     apply_flags(spec, arguments, site)
     if arguments.has(*spec.data.get("asks", "--version --help").split()):
@@ -52,7 +55,7 @@ def query(spec: Program, words: list[Word], site: CommandSite) -> Printed:
 
 
 def _may_be_another(database: Word) -> bool:
-    """A name that begins so is an address, whose path begins behind it."""
+    """Whether the name may be several words, or is an address of another file."""
     return several(database) or (isinstance(database, str) and database.lower().startswith("file:"))
 
 
@@ -81,7 +84,7 @@ def stays_inside(text: str) -> bool:
 
 
 def reads_only(statement: str) -> bool:
-    """Whether SQL text is one statement that only reads. Quoted text counts too: better asked than missed."""
+    """Whether SQL text is one statement that only reads. Quoted text counts too: rather ask than miss."""
     if re.match(r"\s*\\(?:d[a-zA-Z+]*|l\+?|conninfo|dt\+?|z)(?:\s+[\w.*\"]+)?\s*$", statement):
         return True
     if re.match(r"\s*\.(?:tables|schema|databases|indexes|indices|show|help|dbinfo)(?:\s+[\w.]+)?\s*$", statement):

@@ -1,4 +1,7 @@
-"""Does `tar` list, make or unpack an archive? Its first word may be a bundle of letters without a dash."""
+"""Handler of `tar`: list, create or extract an archive.
+
+Its first word may be a bundle of letters without a dash.
+"""
 
 import re
 
@@ -44,7 +47,7 @@ def handle(spec: Program, words: list[Word], site: CommandSite) -> Printed:
         to_output = arguments.has("-O", "--to-stdout")
         _extract(arguments.flags, archives, site, to_output=to_output)
         if to_output:
-            _name_members(arguments.operands, site)
+            _read_members(arguments.operands, site)
     elif arguments.has("-c", "--create", "-r", "--append", "-u", "--update"):
         for archive in archives:
             apply_role("write", archive, site)
@@ -58,10 +61,10 @@ def handle(spec: Program, words: list[Word], site: CommandSite) -> Printed:
 
 
 def _dashed(words: list[Word]) -> list[Word]:
-    """`tar xzf a.tgz` means `tar -xzf a.tgz`, as long as only the last letter takes a value."""
+    """`tar xzf a.tgz` means `tar -xzf a.tgz`, if only the last letter takes a value."""
     first = words[0] if words else ""
     if not isinstance(first, str):
-        raise NotKnown(f"`{shown(first)}` may turn out to be a bundle of letters")
+        raise NotKnown(f"`{shown(first)}` may expand to a bundle of letters")
     if not _BUNDLE.fullmatch(first):
         return words
     if any(letter in "fCbTXIFgKNVLHs" for letter in first[:-1]):
@@ -70,7 +73,7 @@ def _dashed(words: list[Word]) -> list[Word]:
 
 
 def _check_task(arguments: Arguments) -> None:
-    """One task, that a file's own content does not widen."""
+    """There must be one task, which the archive's content cannot widen."""
     if sum(arguments.has(*names) for names in _TASKS) > 1:
         raise NotKnown("tar with several tasks")
     if arguments.has("-d", "--diff", "--compare"):
@@ -80,7 +83,7 @@ def _check_task(arguments: Arguments) -> None:
 
 
 def _pack(arguments: Arguments, site: CommandSite) -> None:
-    """Names count from the last `-C` before them: they are taken from every place that was named."""
+    """Names are relative to the last `-C` before them: they are resolved in every directory named."""
     scope = site.scope.copy()
     for flag, value in arguments.flags:
         if flag in ("-C", "--directory"):
@@ -93,8 +96,8 @@ def _pack(arguments: Arguments, site: CommandSite) -> None:
         apply_role("deep", operand, site.at(scope))
 
 
-def _name_members(members: list[Word], site: CommandSite) -> None:
-    """What is called like a secret may well be one, also in an archive."""
+def _read_members(members: list[Word], site: CommandSite) -> None:
+    """A member with the name of a secret may well be one."""
     for member in members:
         if isinstance(member, Dynamic):
             raise NotKnown(f"prints `{shown(member)}`, a name decided only when it runs")

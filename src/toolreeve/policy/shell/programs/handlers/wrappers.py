@@ -1,4 +1,7 @@
-"""Which command does a wrapper run? It is judged as if it stood alone, with what the wrapper adds to its words."""
+"""Handlers of wrappers, which run the command in their arguments.
+
+The inner command is interpreted as if it stood alone, with the words that the wrapper adds.
+"""
 
 import re
 
@@ -13,7 +16,7 @@ from toolreeve.policy.shell.programs.spec_check import apply_flags, conclude
 
 _WITHOUT_MARKER = frozenset(("-n", "--max-args", "-L", "-l", "--max-lines"))
 _WHOLE: frozenset[Word | None] = frozenset(("\n", "\\n", "\\0"))
-_IN_PIECES = "and names with blanks fall apart here (end them in NUL: find … -print0 | xargs -0)"
+_IN_PIECES = "and names with blanks are split here (end them in NUL: find … -print0 | xargs -0)"
 _SHELLS = frozenset("sh bash dash zsh ksh busybox env".split())
 _UNMISSED: frozenset[Word | None] = frozenset("LANG LANGUAGE LC_ALL TERM DISPLAY CI DEBUG".split())
 _AGREEING = frozenset((("-n", "1"), ("--max-args", "1")))
@@ -64,7 +67,7 @@ def env(spec: Program, words: list[Word], site: CommandSite) -> Printed:
         elif not may_export(name, value):
             raise NotKnown(f"sets {name}, which changes what programs do")
     if command and command[0] in _SHELLS and _bereft(arguments):
-        raise NotKnown("a shell without the variables that tell where it is")
+        raise NotKnown("a shell without HOME or PWD")
     printed = site.run(command, site.scope.copy(), site.piped) if command else None
     if loaded:
         raise RunsCode(f"sets {loaded}, from which programs load code")
@@ -72,7 +75,7 @@ def env(spec: Program, words: list[Word], site: CommandSite) -> Printed:
 
 
 def _bereft(arguments: Arguments) -> bool:
-    """Whether variables are taken away by which a shell finds the home or the directory it is in."""
+    """Whether variables are unset by which a shell finds its home or current directory."""
     unset = [value for flag, value in arguments.flags if flag in ("-u", "--unset")]
     return arguments.has("-i", "--ignore-environment") or any(name not in _UNMISSED for name in unset)
 
@@ -89,7 +92,7 @@ def _split(arguments: Arguments) -> list[Word]:
 
 
 def command(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """`command -v name` asks, `command name` runs."""
+    """`command -v name` describes, `command name` runs."""
     arguments = read(spec, words)
     if arguments.has("-v", "-V"):
         return None
@@ -99,7 +102,7 @@ def command(spec: Program, words: list[Word], site: CommandSite) -> Printed:
 
 
 def xargs(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """Runs a command with words read from its input: they may be anything that the input may be."""
+    """Runs a command with words from its input, which may be anything that the input may be."""
     arguments = read(spec, words)
     apply_flags(spec, arguments, site)
     if not arguments.operands and not arguments.has("--help", "--version", "-a", "--arg-file"):
@@ -115,7 +118,7 @@ def xargs(spec: Program, words: list[Word], site: CommandSite) -> Printed:
 
 
 def _given(arguments: Arguments, piped: Printed) -> Dynamic:
-    """Any number of words; what each of them is, is known if xargs tells them apart as they were printed."""
+    """Any number of words; they are known if xargs separates them as they were printed."""
     ends = {value for flag, value in arguments.flags if flag in ("-d", "--delimiter")}
     if arguments.has("-0", "--null"):
         ends.add("\\0")
@@ -128,7 +131,7 @@ def _given(arguments: Arguments, piped: Printed) -> Dynamic:
 
 
 def _marker(arguments: Arguments) -> str | None:
-    """What stands for a word of the input; the last flag that speaks of it counts."""
+    """The placeholder for a word of the input; the last flag that sets it counts."""
     marker: str | None = None
     for flag, value in arguments.flags:
         if flag in ("-I", "-J"):
@@ -149,6 +152,6 @@ def _replaced(word: Word, marker: str, given: Dynamic) -> Word:
         prefix = word.partition(marker)[0]
         return Dynamic(prefix=prefix, single=True, flagless=bool(prefix) and prefix[0] != "-")
     if not isinstance(word, str):
-        # What it turns out to be may hold the marker.
+        # Its expansion may contain the marker.
         return Dynamic(why="in which xargs may replace a part")
     return word
