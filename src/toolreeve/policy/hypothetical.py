@@ -17,7 +17,8 @@ from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Files
 from toolreeve.core.result import Output
 from toolreeve.core.schema import Schema
-from toolreeve.core.tool import BoundTool, ToolSpec
+from toolreeve.core.secrets.paths import is_sensitive
+from toolreeve.core.tool import AssessDanger, BoundTool, ToolSpec
 from toolreeve.policy.conditions import absolute, host_of
 from toolreeve.policy.known_tools import KNOWN, Effects, KnownTool, canonical
 
@@ -74,7 +75,7 @@ def build_tool(name: str) -> BoundTool:
         spec=spec,
         run=_refuse,
         input=Schema(_ANYTHING),
-        assess=_ASSESSMENTS.get(name),
+        assess=_ASSESSMENTS.get(name) or _assess_reading(known),
         list_effects=functools.partial(_request_effects if name == "http_request" else _list_effects, known.effects),
     )
 
@@ -89,6 +90,20 @@ def _assess_request(args: Mapping[str, Any]) -> DangerLevel:
 
 def _assess_format(args: Mapping[str, Any]) -> DangerLevel:
     return DangerLevel.SAFE if args.get("check_only", True) is True else DangerLevel.MEDIUM
+
+
+def _assess_reading(known: KnownTool) -> AssessDanger | None:
+    """Reading a sensitive file by its name needs approval, whichever tool reads it."""
+    reads = [each for each in known.effects if each.kind is EffectKind.READ and each.reach is not Reach.NAMES]
+    if not known.read_only or not reads:
+        return None
+    parameters = [name for each in reads for name in each.named_by]
+
+    def assess(args: Mapping[str, Any]) -> DangerLevel:
+        paths = [path for name in parameters for path in _each(args.get(name))]
+        return DangerLevel.HIGH if any(map(is_sensitive, paths)) else known.danger
+
+    return assess
 
 
 _ASSESSMENTS = {"http_request": _assess_request, "run_format": _assess_format}

@@ -53,8 +53,14 @@ def new_registry(configuration: Configuration, tools: Iterable[Any]) -> ToolRegi
     """The builtin tools, those of the configured Python files, and those that were given."""
     files = configuration.settings.tool_files
     found = [bound for path in files if path.endswith(".py") for bound in load_tools(Path(path))]
-    place = {"root": configuration.settings.workspace.dir, "home": configuration.home}
-    builtin = knowing(TOOLS, **place, quality=command_rules(configuration).quality)
+    workspace = configuration.settings.workspace
+    builtin = knowing(
+        TOOLS,
+        root=workspace.dir,
+        home=configuration.home,
+        quality=command_rules(configuration).quality,
+        allowed=workspace.sensitive_allow,
+    )
     return ToolRegistry([*builtin, *found, *tools])
 
 

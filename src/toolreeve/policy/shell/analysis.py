@@ -4,7 +4,7 @@ Pure: no file is looked at, nothing runs. A command is known only if every simpl
 """
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from toolreeve.core.danger import DangerLevel
@@ -46,20 +46,22 @@ def decide_default(analysis: Analysis) -> Verdict:
     return Verdict(Decision.ASK, layer="shell", reason=analysis.reason)
 
 
-def analyse(command: str, *, cwd: str, home: str, root: str) -> Analysis:
-    """`cwd`, `home` and `root` (the workspace) are absolute, normal paths."""
-    return _analyse(command, grammar.parse(command), ShellScope((cwd,), home, root))
+def analyse(command: str, *, cwd: str, home: str, root: str, allowed: Sequence[str] = ()) -> Analysis:
+    """`cwd`, `home` and `root` (the workspace) are absolute, normal paths; `allowed` is `workspace.sensitive_allow`."""
+    return _analyse(command, grammar.parse(command), ShellScope((cwd,), home, root), allowed)
 
 
-def analyse_programs(pipelines: Iterable[Iterable[tuple[str, ...]]], *, cwd: str, home: str, root: str) -> Analysis:
+def analyse_programs(
+    pipelines: Iterable[Iterable[tuple[str, ...]]], *, cwd: str, home: str, root: str, allowed: Sequence[str] = ()
+) -> Analysis:
     """The same for programs started without a shell: pipelines, each run after the one before it succeeded."""
     lists = [[Simple(argv, source=shlex.join(argv)) for argv in pipeline] for pipeline in pipelines]
     steps = tuple(Step(ShellPipeline(tuple(stages)), "&&") for stages in lists)
     command = " && ".join(" | ".join(stage.source for stage in stages) for stages in lists)
-    return _analyse(command, ShellScript(steps), ShellScope((cwd,), home, root))
+    return _analyse(command, ShellScript(steps), ShellScope((cwd,), home, root), allowed)
 
 
-def _analyse(command: str, script: ShellScript, scope: ShellScope) -> Analysis:
+def _analyse(command: str, script: ShellScript, scope: ShellScope, allowed: Sequence[str]) -> Analysis:
     interpreter = ShellInterpreter(long=len(command) > SHORT)
     found = interpreter.findings
     try:
@@ -70,7 +72,7 @@ def _analyse(command: str, script: ShellScript, scope: ShellScope) -> Analysis:
         found.parts.append(CommandPart((command,), "nested too deeply"))
     if not found.parts:
         found.parts.append(CommandPart((), "" if command.strip() else "an empty command"))
-    danger, reason = assess(found, home=scope.home, root=scope.root)
+    danger, reason = assess(found, home=scope.home, root=scope.root, allowed=allowed)
     return Analysis(
         command=command,
         parts=tuple(found.parts),

@@ -5,11 +5,20 @@ SAFE runs without approval, so it is only for commands that are fully known, cha
 
 import ipaddress
 import re
+from collections.abc import Sequence
 
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect, EffectKind, Reach
+from toolreeve.core.guarded_paths import is_named
 from toolreeve.policy.shell.interpret.findings import Findings
-from toolreeve.policy.shell.interpret.paths import any_secret, is_secret, is_under, may_match_secret, secrets_below
+from toolreeve.policy.shell.interpret.paths import (
+    any_secret,
+    is_home_secret,
+    is_secret,
+    is_under,
+    may_match_secret,
+    secrets_below,
+)
 
 _HISTORY = frozenset((".git", ".hg", ".svn"))
 _SYSTEM_ROOTS = frozenset(
@@ -26,29 +35,29 @@ Risk = tuple[DangerLevel, str]
 _SAFE: Risk = (DangerLevel.SAFE, "")
 
 
-def assess(findings: Findings, *, home: str, root: str) -> Risk:
-    """The highest danger found, and its reason."""
+def assess(findings: Findings, *, home: str, root: str, allowed: Sequence[str] = ()) -> Risk:
+    """The highest danger found, and its reason. `allowed` is `workspace.sensitive_allow`."""
     worst = _SAFE
     for part in findings.parts:
         if part.why:
             worst = DangerLevel.HIGH, f"not known: {part.why}"
             break
-    for effect in _notable(findings.effects, root):
+    for effect in _notable(findings.effects, home, root):
         if findings.kept and effect in findings.kept:
             worst = _worse(worst, (DangerLevel.LOW, f"writes its own files in {effect.target}"))
         elif effect.kind is not EffectKind.EXEC:
-            worst = _worse(worst, _assess_effect(effect, home, root))
+            worst = _worse(worst, _assess_effect(effect, home, root, allowed))
     for alarm in findings.alarms:
         worst = _worse(worst, alarm)
     return worst if worst[1] else (worst[0], "only reads")
 
 
-def _notable(effects: list[Effect], root: str) -> list[Effect]:
+def _notable(effects: list[Effect], home: str, root: str) -> list[Effect]:
     """The effects without plain reads, of which there may be hundreds, if none of them reads a secret."""
     read = EffectKind.READ
     exact = Reach.EXACT
     ordinary = [target for kind, target, reach in effects if kind is read and reach is exact]
-    if any_secret(ordinary, root):
+    if any_secret(ordinary, root, home):
         return effects
     return [effect for effect in effects if effect[0] is not read or effect[2] is not exact]
 
@@ -60,10 +69,10 @@ def _worse(one: Risk, other: Risk) -> Risk:
     return other if names_more else one
 
 
-def _assess_effect(effect: Effect, home: str, root: str) -> Risk:
+def _assess_effect(effect: Effect, home: str, root: str, allowed: Sequence[str]) -> Risk:
     match effect.kind:
         case EffectKind.READ:
-            return _assess_read(effect, home, root)
+            return _assess_read(effect, home, root, allowed)
         case EffectKind.WRITE:
             return _assess_write(effect, root)
         case EffectKind.DELETE:
@@ -81,13 +90,17 @@ def _below_root(path: str, root: str) -> str:
     return path[len(root) :] if root != "/" and is_under(path, root) else path
 
 
-def _assess_read(effect: Effect, home: str, root: str) -> Risk:
+def _assess_read(effect: Effect, home: str, root: str, allowed: Sequence[str]) -> Risk:
     path = effect.target
     if effect.reach is Reach.NAMES:
         return _SAFE
-    if effect.reach is Reach.MATCHING and may_match_secret(_below_root(path, root)):
-        return DangerLevel.HIGH, f"reads {path}, which may match secrets"
-    if is_secret(_below_root(path, root)):
+    inside = _below_root(path, root)
+    if effect.reach is Reach.MATCHING:
+        if may_match_secret(inside):
+            return DangerLevel.HIGH, f"reads {path}, which may match secrets"
+    elif allowed and is_under(path, root) and is_named(inside.lstrip("/"), allowed):
+        return _SAFE
+    if is_secret(inside) or is_home_secret(f"\n{path}", home):
         return DangerLevel.HIGH, f"reads {path}, which may hold secrets"
     if effect.reach is Reach.BELOW and not is_under(path, root) and secrets_below(path, home):
         return DangerLevel.HIGH, f"reads everything below {path}, secrets included"
