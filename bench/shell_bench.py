@@ -20,9 +20,9 @@ from toolreeve.policy.shell.analysis import analyse
 REPEATS = 5
 _LOADING = """
 import time
-from toolreeve.policy.shell import specs
+from toolreeve.policy.shell.programs import spec
 start = time.process_time()
-specs.program("cat")
+spec.program("cat")
 print(time.process_time() - start)
 """
 LONG = "grep -n '" + "some pattern|" * 740 + "' src/file.py | sort -u && ls"

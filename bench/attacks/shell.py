@@ -12,9 +12,8 @@ from typing import Any
 
 from bench.attacks.outcome import Tally
 from toolreeve.core.verdict import Decision
-from toolreeve.policy.shell.analysis import Analysis, analyse
+from toolreeve.policy.shell.analysis import Analysis, analyse, decide_default
 from toolreeve.policy.shell.deny_words import may_name
-from toolreeve.policy.shell.verdict import decide_default
 
 RESULTS = Path(__file__).parent.parent / "results" / "attack_shell.json"
 _PLACES = {

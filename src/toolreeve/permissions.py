@@ -14,7 +14,7 @@ from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.policy.explanation import Explanation
 from toolreeve.policy.explanation import explain as explain_action
-from toolreeve.policy.hypothetical import imagine
+from toolreeve.policy.hypothetical import build_action
 from toolreeve.policy.layers import decide
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.rules import PermissionRule
@@ -71,7 +71,7 @@ class PermissionPolicy:
         self, tool_name: str, tool_input: Mapping[str, Any], estimated_cost: float = 0.0
     ) -> tuple[bool | None, str | None]:
         """(True, None) allows, (False, reason) denies, (None, None) says that a person must be asked."""
-        verdict = decide(imagine(tool_name, tool_input, root=self._root, cost=estimated_cost), self.state())
+        verdict = decide(build_action(tool_name, tool_input, root=self._root, cost=estimated_cost), self.state())
         match verdict.decision:
             case Decision.ALLOW:
                 return True, None
@@ -82,7 +82,7 @@ class PermissionPolicy:
 
     def explain(self, tool_name: str, tool_input: Mapping[str, Any], estimated_cost: float = 0.0) -> Explanation:
         """The whole decision: verdict, rule, every layer's answer, and what would alter it."""
-        return explain_action(imagine(tool_name, tool_input, root=self._root, cost=estimated_cost), self.state())
+        return explain_action(build_action(tool_name, tool_input, root=self._root, cost=estimated_cost), self.state())
 
     def state(self) -> PolicyState:
         """The context as the layers see it, compiled again only when it changed."""
@@ -116,7 +116,7 @@ class ApprovalManager:
     ) -> bool:
         """True if a person approved exactly this call. A call that the context denies is not asked about. Raises
         PermissionError if no channel can ask."""
-        action = imagine(tool_name, tool_input)
+        action = build_action(tool_name, tool_input)
         if decide(action, PermissionPolicy(context, now=time.time).state()).decision is Decision.DENY:
             return False
         asked = Verdict(Decision.ASK, "program", "The program asks before it goes on")

@@ -20,7 +20,7 @@ from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.execution.admission import Admission
 from toolreeve.execution.executor import Executor
 from toolreeve.execution.recovery import suggest
-from toolreeve.policy.layers import PolicyState, decide, with_grounds
+from toolreeve.policy.layers import PolicyState, decide, with_rationale
 from toolreeve.record.events import EventPublisher
 from toolreeve.record.journal import Journal
 from toolreeve.registry import ToolRegistry
@@ -97,7 +97,7 @@ class Pipeline:
             return self._describe(entry, output)
 
     def _decide(self, action: Action) -> Verdict:
-        return with_grounds(decide(action, self.policy()), action)
+        return with_rationale(decide(action, self.policy()), action)
 
     def _screen(self, action: Action, entry: Entry) -> None:
         """Refuse a call that the tool itself would refuse, before anyone is asked for approval."""

@@ -130,5 +130,5 @@ def test_a_host_that_nothing_could_match_is_refused_with_its_line(shell: Shell) 
     printed = shell.run("policy", "check", str(path))
 
     assert printed.status == 1
-    assert f"{path}:4: rules[0].target.host: no host is called 'https://any.example'" in printed.out
+    assert f"{path}:4: rules[0].target.host: not a host: 'https://any.example'" in printed.out
     assert "fix: write a name or an address" in printed.out

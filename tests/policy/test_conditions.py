@@ -15,15 +15,15 @@ from toolreeve.policy.conditions import (
     Truth,
     absolute,
     compile_condition,
+    compile_regex,
+    glob_to_regex,
     host_of,
-    linear,
-    same,
-    translate,
+    json_equal,
 )
-from toolreeve.policy.hypothetical import imagine
+from toolreeve.policy.hypothetical import build_action
 
 ROOT = "/w"
-NOTHING = imagine("odd", {})
+NOTHING = build_action("odd", {})
 
 
 def judged(condition: Mapping[str, Any], value: Any, *, proof: bool, action: Action = NOTHING) -> Truth:
@@ -183,7 +183,7 @@ def test_a_host_is_told_only_where_all_programs_would_read_the_same(value: Any, 
         ({"present": False, "equals": 1}, "can never hold"),
         ({"present": "yes"}, "expected true or false"),
         ({"glob": "[z-a]"}, "bad regular expression"),
-        ({"under": []}, "expected a text"),
+        ({"under": []}, "expected a string"),
         ({"not": {"undr": 1}}, "unknown condition"),
     ],
 )
@@ -215,7 +215,7 @@ names = st.text(
 def test_a_glob_without_marks_matches_exactly_its_own_path(parts: list[str]) -> None:
     path = "/".join(parts)
 
-    pattern = linear(translate(path, ROOT))
+    pattern = compile_regex(glob_to_regex(path, ROOT))
 
     assert pattern.fullmatch(absolute(path, ROOT)) is not None
     assert pattern.fullmatch(absolute(f"{path}x", ROOT)) is None
@@ -253,9 +253,9 @@ json_values = st.recursive(
 
 @given(json_values, json_values)
 def test_sameness_is_reflexive_symmetric_and_tells_true_from_one(one: Any, other: Any) -> None:
-    assert same(one, one)
-    assert same(one, other) is same(other, one)
-    assert not same([True], [1])
+    assert json_equal(one, one)
+    assert json_equal(one, other) is json_equal(other, one)
+    assert not json_equal([True], [1])
 
 
 def test_the_target_of_an_effect_is_taken_as_it_is(tmp_path: Path) -> None:
@@ -276,7 +276,7 @@ def test_the_target_of_an_effect_is_taken_as_it_is(tmp_path: Path) -> None:
     ],
 )
 def test_a_host_that_no_host_could_ever_be_is_refused(written: str, meant: str) -> None:
-    with pytest.raises(ConditionProblem, match="no host is called") as refused:
+    with pytest.raises(ConditionProblem, match="not a host") as refused:
         compile_condition({"host": written}, Purpose(root="/", proof=False))
 
     assert meant in refused.value.problem

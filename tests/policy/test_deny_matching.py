@@ -7,7 +7,7 @@ import pytest
 from tests.world import World
 from toolreeve import ErrorCode, ExecutionContext, PermissionPolicy, PermissionRule
 from toolreeve.core.verdict import Decision
-from toolreeve.policy.hypothetical import imagine
+from toolreeve.policy.hypothetical import build_action
 from toolreeve.policy.layers import decide
 from toolreeve.policy.state import PolicyState
 
@@ -18,7 +18,7 @@ LEDGER = PermissionRule(effect=["write", "delete"], target={"glob": "**/*.ledger
 
 def denied(command: str, *rules: PermissionRule, **args: Any) -> bool:
     state = PolicyState.of(rules=rules, allowed_tools=["bash"], root=ROOT)
-    return decide(imagine("bash", {"command": command, **args}, root=ROOT), state).decision is Decision.DENY
+    return decide(build_action("bash", {"command": command, **args}, root=ROOT), state).decision is Decision.DENY
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_words_prove_nothing_to_an_allow_and_make_nobody_be_asked() -> None:
     ]
     state = PolicyState.of(rules=rules, root=ROOT)
 
-    verdict = decide(imagine("bash", {"command": "frobnicate 'a.hush' x"}, root=ROOT), state)
+    verdict = decide(build_action("bash", {"command": "frobnicate 'a.hush' x"}, root=ROOT), state)
 
     assert verdict.layer == "default"
 

@@ -8,7 +8,7 @@ from toolreeve.core.call import ToolCall
 from toolreeve.core.tool import bind
 from toolreeve.core.verdict import Decision
 from toolreeve.policy.explanation import explain
-from toolreeve.policy.hypothetical import imagine
+from toolreeve.policy.hypothetical import build_action
 from toolreeve.policy.layers import decide
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.rules import PermissionRule
@@ -29,8 +29,8 @@ RULE = PermissionRule(
         ("bash", {"budget": Budget(limit=1.0, spent=0.5)}, "raise the budget limit to $1.50 or more"),
         ("bash", {"mode": PermissionMode.PLAN}, "leave plan mode"),
         ("bash", {"rules": [RULE]}, "change or remove the rule 'no-shell' (policy.yaml:7)"),
-        ("bash", {"denied_tools": ["Bash", "ls"]}, "take 'Bash' out of denied_tools"),
-        ("bash", {"allowed_tools": ["b*"]}, "take 'b*' out of allowed_tools"),
+        ("bash", {"denied_tools": ["Bash", "ls"]}, "remove 'Bash' from denied_tools"),
+        ("bash", {"allowed_tools": ["b*"]}, "remove 'b*' from allowed_tools"),
         ("write_file", {}, "add 'write_file' to allowed_tools, or a rule: {tool: write_file, decision: allow}"),
         (
             "Read",
@@ -44,11 +44,11 @@ def test_an_explanation_says_the_smallest_change_that_would_alter_it(
 ) -> None:
     cost = 1.0 if "budget" in policy else 0.0
 
-    assert explain(imagine(tool, {}, cost=cost), PolicyState.of(**policy)).verdict.change == change
+    assert explain(build_action(tool, {}, cost=cost), PolicyState.of(**policy)).verdict.change == change
 
 
 def test_the_named_change_really_alters_the_verdict() -> None:
-    asked = imagine("write_file", {})
+    asked = build_action("write_file", {})
 
     assert decide(asked, PolicyState.of()).decision is Decision.ASK
     assert decide(asked, PolicyState.of(allowed_tools=["write_file"])).decision is Decision.ALLOW
@@ -80,7 +80,7 @@ def test_what_is_advised_about_a_command_allows_that_command_and_no_other(mode: 
 def test_nothing_is_advised_about_what_cannot_be_undone() -> None:
     change = explain(informed("rm -rf /"), PolicyState.of()).verdict.change
 
-    assert change == "nothing that can be advised: what it would do cannot be undone, so a person decides each time"
+    assert change == "nothing: its effect cannot be undone, so each call needs approval"
 
 
 def test_in_strict_mode_commands_that_only_read_are_allowed_by_their_danger() -> None:
@@ -100,7 +100,7 @@ def test_an_overlong_command_is_not_repeated_in_the_advice() -> None:
 def test_an_explanation_tells_what_every_layer_would_say() -> None:
     state = PolicyState.of(rules=[RULE], allowed_tools=["bash"])
 
-    told = explain(imagine("bash", {}), state).to_dict()
+    told = explain(build_action("bash", {}), state).to_dict()
 
     assert told == {
         "effect": "deny",
@@ -122,6 +122,6 @@ def test_an_explanation_tells_what_every_layer_would_say() -> None:
             {"layer": "allowed", "effect": "allow", "reason": "Tool 'bash' is explicitly allowed"},
             {"layer": "ruled", "effect": None, "reason": ""},
             {"layer": "exhaustion", "effect": None, "reason": ""},
-            {"layer": "mode_default", "effect": "ask", "reason": "Default mode: high tools are asked for"},
+            {"layer": "mode_default", "effect": "ask", "reason": "Default mode: HIGH-danger calls need approval"},
         ],
     }

@@ -13,7 +13,7 @@ from toolreeve.core.documents import Document, parse_yaml
 from toolreeve.core.errors import ConfigErrors
 from toolreeve.core.verdict import Decision
 from toolreeve.policy.files import parse_rules, read_moment, read_rules
-from toolreeve.policy.hypothetical import imagine
+from toolreeve.policy.hypothetical import build_action
 from toolreeve.policy.layers import decide
 from toolreeve.policy.rules import PermissionRule
 from toolreeve.policy.schema import MAX_RULES, policy_schema
@@ -64,8 +64,11 @@ def test_a_good_file_gives_its_rules_with_their_lines(tmp_path: Path) -> None:
 
     assert [(rule.id, rule.place) for rule in rules] == [("own-code", f"{path}:3"), ("no-secrets", f"{path}:16")]
     state = PolicyState.of(rules=rules, root="/w", now=lambda: 0.0)
-    assert decide(imagine("write_file", {"path": "src/a"}, root="/w"), state).decision is Decision.ALLOW
-    assert decide(imagine("write_file", {"path": "src/.env"}, root="/w"), state).advice == "Ask for the value you need."
+    assert decide(build_action("write_file", {"path": "src/a"}, root="/w"), state).decision is Decision.ALLOW
+    assert (
+        decide(build_action("write_file", {"path": "src/.env"}, root="/w"), state).advice
+        == "Ask for the value you need."
+    )
 
 
 @pytest.mark.parametrize("text", ["", "version: 1", "rules: []", "# nothing\n"])
@@ -169,15 +172,19 @@ def test_examples_may_say_who_calls_and_in_which_mode() -> None:
             "tool",
             "never matches: there is no such tool (did you mean 'write_file'?)",
         ),
-        ("{tool: bash, server: git, decision: ask}", "tool", "never matches: no server has a tool of that name"),
+        ("{tool: bash, server: git, decision: ask}", "tool", "never matches: tools of servers are named server__tool"),
         ("{tool: read_file, effect: write, decision: deny}", "effect", "never matches: the tool changes nothing"),
-        ("{tool: bash, mode: bypass, decision: ask}", "mode", "never matches: bypass mode asks no rule"),
+        ("{tool: bash, mode: bypass, decision: ask}", "mode", "never matches: bypass mode applies no rules"),
         (
             "{tool: x__y, when: {n: {min: 2, max: 1}}, decision: ask}",
             "when.n.min",
             "can never hold: min is greater than max",
         ),
-        ("{min_danger: high, max_danger: low, decision: ask}", "min_danger", "no danger is that high and that low"),
+        (
+            "{min_danger: high, max_danger: low, decision: ask}",
+            "min_danger",
+            "can never match: min_danger is above max_danger",
+        ),
     ],
 )
 def test_a_rule_that_can_never_match_is_an_error(rule: str, key: str, problem: str) -> None:

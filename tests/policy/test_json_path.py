@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolreeve.policy.conditions import ConditionProblem, Purpose, Truth, compile_condition
-from toolreeve.policy.hypothetical import imagine
-from toolreeve.policy.json_path import judge, parse_steps, select
+from toolreeve.policy.hypothetical import build_action
+from toolreeve.policy.json_path import evaluate, parse_steps, select
 
 ARGS = {
     "path": "a",
@@ -69,4 +69,4 @@ def test_an_allow_wants_every_item_a_deny_one(paths: list[Any], proof: bool, tru
     purpose = Purpose(root="/w", proof=proof)
     test = compile_condition({"under": "src"}, purpose)
 
-    assert judge(imagine("odd", {"paths": paths}, root="/w"), parse_steps("paths[*]"), test, purpose) is truth
+    assert evaluate(build_action("odd", {"paths": paths}, root="/w"), parse_steps("paths[*]"), test, purpose) is truth

@@ -8,7 +8,7 @@ from toolreeve.core.call import ToolCall
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.tool import FunctionTool, bind
 from toolreeve.guard.files.workspace import WorkspaceFiles
-from toolreeve.policy.hypothetical import imagine
+from toolreeve.policy.hypothetical import build_action
 from toolreeve.policy.known_tools import (
     ALIASES,
     KNOWN,
@@ -109,4 +109,4 @@ def test_a_call_imagined_by_name_has_the_effects_of_the_real_one(
 
     action = Action(ToolCall(tool=name, args=args), real, real.input.parse(args), files)
 
-    assert set(imagine(name, args, root=files.root).effects) == set(action.effects)
+    assert set(build_action(name, args, root=files.root).effects) == set(action.effects)

@@ -9,7 +9,7 @@ from toolreeve.core.danger import DangerLevel
 from toolreeve.core.errors import ToolreeveError
 from toolreeve.core.tool import bind, tool
 from toolreeve.core.verdict import Decision, Verdict
-from toolreeve.policy.hypothetical import imagine
+from toolreeve.policy.hypothetical import build_action
 from toolreeve.policy.known_tools import ALIASES, KNOWN, canonical
 from toolreeve.policy.layers import LAYERS, decide
 from toolreeve.policy.mode import PermissionMode
@@ -38,7 +38,7 @@ def test_the_layers_stand_in_the_documented_order() -> None:
 
 @pytest.mark.parametrize(("name", "mode"), list(itertools.product(NAMES, PermissionMode)))
 def test_every_known_tool_is_decided_in_every_mode(name: str, mode: PermissionMode) -> None:
-    action = imagine(name, {})
+    action = build_action(name, {})
     expected = {
         PermissionMode.BYPASS: Decision.ALLOW,
         PermissionMode.PLAN: Decision.ALLOW if action.read_only else Decision.DENY,
@@ -51,7 +51,7 @@ def test_every_known_tool_is_decided_in_every_mode(name: str, mode: PermissionMo
 
 @pytest.mark.parametrize("name", ["never_heard_of", "git__status", "mcp__files__read_file"])
 def test_unknown_tools_and_tools_of_unknown_servers_are_high_danger(name: str) -> None:
-    action = imagine(name, {})
+    action = build_action(name, {})
 
     assert (action.danger, action.read_only) == (DangerLevel.HIGH, False)
     assert decide(action, PolicyState()).decision is Decision.ASK
@@ -62,7 +62,7 @@ def test_plan_mode_refuses_a_write_even_when_the_tool_is_on_the_allow_list() -> 
         mode=PermissionMode.PLAN, allowed_tools=["write_file"], rules=[rule("allow", tool="write_file", priority=9)]
     )
 
-    assert decide(imagine("write_file", {"path": "x"}), state) == Verdict(
+    assert decide(build_action("write_file", {"path": "x"}), state) == Verdict(
         Decision.DENY, "plan", "Plan mode: Only read-only tools allowed"
     )
 
@@ -70,23 +70,25 @@ def test_plan_mode_refuses_a_write_even_when_the_tool_is_on_the_allow_list() -> 
 def test_plan_mode_lets_a_call_read_that_its_arguments_make_safe() -> None:
     state = PolicyState(mode=PermissionMode.PLAN)
 
-    assert decide(imagine("http_request", {"method": "get", "url": "https://a"}), state).decision is Decision.ALLOW
-    assert decide(imagine("http_request", {"method": "POST", "url": "https://a"}), state).decision is Decision.DENY
-    assert decide(imagine("http_request", {"method": "PURGE", "url": "https://a"}), state).decision is Decision.DENY
+    assert decide(build_action("http_request", {"method": "get", "url": "https://a"}), state).decision is Decision.ALLOW
+    assert decide(build_action("http_request", {"method": "POST", "url": "https://a"}), state).decision is Decision.DENY
+    assert (
+        decide(build_action("http_request", {"method": "PURGE", "url": "https://a"}), state).decision is Decision.DENY
+    )
 
 
 def test_plan_mode_still_heeds_a_deny_of_a_tool_that_reads() -> None:
     state = PolicyState.of(mode=PermissionMode.PLAN, denied_tools=["read_file"])
 
-    assert decide(imagine("Read", {}), state).decision is Decision.DENY
+    assert decide(build_action("Read", {}), state).decision is Decision.DENY
 
 
 def test_the_floor_holds_in_bypass_mode() -> None:
     state = PolicyState.of(mode=PermissionMode.BYPASS, floor=protect(["/state"]), root="/work")
 
-    assert decide(imagine("write_file", {"path": "/state/audit.db"}, root="/work"), state).layer == "floor"
-    assert decide(imagine("write_file", {"path": "../state/audit.db"}, root="/work"), state).layer == "floor"
-    assert decide(imagine("write_file", {"path": "a"}, root="/work"), state).layer == "bypass"
+    assert decide(build_action("write_file", {"path": "/state/audit.db"}, root="/work"), state).layer == "floor"
+    assert decide(build_action("write_file", {"path": "../state/audit.db"}, root="/work"), state).layer == "floor"
+    assert decide(build_action("write_file", {"path": "a"}, root="/work"), state).layer == "bypass"
 
 
 def test_the_floor_can_only_deny() -> None:
@@ -97,25 +99,25 @@ def test_the_floor_can_only_deny() -> None:
 def test_a_budget_that_does_not_cover_the_call_is_told_to_the_cent() -> None:
     state = PolicyState.of(budget=Budget(limit=10.0, spent=9.5))
 
-    assert decide(imagine("read_file", {}, cost=1.0), state).reason == (
+    assert decide(build_action("read_file", {}, cost=1.0), state).reason == (
         "Budget exceeded: $9.50 spent, $0.50 remaining, tool needs $1.00"
     )
-    assert decide(imagine("read_file", {}, cost=0.5), state).decision is Decision.ALLOW
+    assert decide(build_action("read_file", {}, cost=0.5), state).decision is Decision.ALLOW
 
 
 def test_the_budget_is_looked_at_anew_with_every_call() -> None:
     money = Budget(limit=1.0)
     state = PolicyState.of(budget=money)
-    assert decide(imagine("read_file", {}, cost=1.0), state).decision is Decision.ALLOW
+    assert decide(build_action("read_file", {}, cost=1.0), state).decision is Decision.ALLOW
 
     money.spent = 0.5
 
-    assert decide(imagine("read_file", {}, cost=1.0), state).layer == "budget"
+    assert decide(build_action("read_file", {}, cost=1.0), state).layer == "budget"
 
 
 @pytest.mark.parametrize("cost", [float("nan"), float("inf"), 1e308])
 def test_a_cost_that_is_no_amount_is_not_covered(cost: float) -> None:
-    assert decide(imagine("read_file", {}, cost=cost), PolicyState.of(budget=Budget(limit=1e9))).layer == "budget"
+    assert decide(build_action("read_file", {}, cost=cost), PolicyState.of(budget=Budget(limit=1e9))).layer == "budget"
 
 
 def test_a_negative_cost_earns_nothing() -> None:
@@ -127,8 +129,8 @@ def test_a_negative_cost_earns_nothing() -> None:
 )
 @pytest.mark.parametrize("called", ["bash", "Bash", "shell", "mcp__toolreeve_builtin__bash_command"])
 def test_lists_match_every_name_of_a_tool_whatever_name_is_called(entry: str, called: str) -> None:
-    denying = decide(imagine(called, {}), PolicyState.of(denied_tools=[entry]))
-    allowing = decide(imagine(called, {}), PolicyState.of(allowed_tools=[entry]))
+    denying = decide(build_action(called, {}), PolicyState.of(denied_tools=[entry]))
+    allowing = decide(build_action(called, {}), PolicyState.of(allowed_tools=[entry]))
 
     assert denying == Verdict(Decision.DENY, "denied", f"Tool {called!r} is explicitly disallowed")
     assert allowing.decision is Decision.ALLOW
@@ -137,20 +139,20 @@ def test_lists_match_every_name_of_a_tool_whatever_name_is_called(entry: str, ca
 def test_a_pattern_takes_all_tools_of_a_server() -> None:
     state = PolicyState.of(denied_tools=["git__*"])
 
-    assert decide(imagine("mcp__git__push", {}), state).decision is Decision.DENY
-    assert decide(imagine("github__push", {}), state).decision is Decision.ASK
+    assert decide(build_action("mcp__git__push", {}), state).decision is Decision.DENY
+    assert decide(build_action("github__push", {}), state).decision is Decision.ASK
 
 
 def test_denying_bash_denies_what_other_clients_call_their_shell() -> None:
     state = PolicyState.of(denied_tools=["bash"])
 
-    assert decide(imagine("run_shell_command", {}), state).decision is Decision.DENY
+    assert decide(build_action("run_shell_command", {}), state).decision is Decision.DENY
 
 
 def test_allowing_bash_does_not_allow_what_other_clients_call_their_shell() -> None:
     state = PolicyState.of(allowed_tools=["bash"])
 
-    assert decide(imagine("run_shell_command", {}), state).decision is Decision.ASK
+    assert decide(build_action("run_shell_command", {}), state).decision is Decision.ASK
 
 
 def test_a_deny_rule_is_not_outranked_by_an_allow_of_any_priority() -> None:
@@ -159,47 +161,47 @@ def test_a_deny_rule_is_not_outranked_by_an_allow_of_any_priority() -> None:
         rules=[rule("allow", tool="bash", priority=10**9), rule("deny", tool="bash", priority=-(10**9))],
     )
 
-    assert decide(imagine("bash", {}), state).decision is Decision.DENY
+    assert decide(build_action("bash", {}), state).decision is Decision.DENY
 
 
 def test_the_highest_priority_decides_and_ask_among_equals() -> None:
     asking, allowing = rule("ask", tool="read_file", id="asks"), rule("allow", tool="read_file", id="allows")
     louder = rule("allow", tool="read_file", id="louder", priority=1)
 
-    assert decide(imagine("read_file", {}), PolicyState.of(rules=[allowing, asking])).rule == "asks"
-    assert decide(imagine("read_file", {}), PolicyState.of(rules=[asking, louder])).rule == "louder"
+    assert decide(build_action("read_file", {}), PolicyState.of(rules=[allowing, asking])).rule == "asks"
+    assert decide(build_action("read_file", {}), PolicyState.of(rules=[asking, louder])).rule == "louder"
 
 
 def test_strict_mode_denies_high_danger_unless_a_rule_speaks_for_it() -> None:
     strict = PolicyState.of(mode=PermissionMode.STRICT)
     asking = PolicyState.of(mode=PermissionMode.STRICT, rules=[rule("ask", tool="bash")])
 
-    assert decide(imagine("bash", {}), strict).decision is Decision.DENY
-    assert decide(imagine("bash", {}), asking).decision is Decision.ASK
+    assert decide(build_action("bash", {}), strict).decision is Decision.DENY
+    assert decide(build_action("bash", {}), asking).decision is Decision.ASK
 
 
 def test_a_rule_that_may_only_tighten_never_loosens_what_strict_mode_denies() -> None:
     state = PolicyState.of(mode=PermissionMode.STRICT, rules=[rule("ask", tool="bash", tighten_only=True)])
 
-    assert decide(imagine("bash", {}), state).decision is Decision.DENY
+    assert decide(build_action("bash", {}), state).decision is Decision.DENY
 
 
 def test_a_rule_that_may_only_tighten_turns_an_allow_into_an_ask() -> None:
     project = rule("ask", tool="read_file", tighten_only=True, id="project")
     own = rule("allow", tool="read_file")
 
-    assert decide(imagine("read_file", {}), PolicyState.of(rules=[project])).rule == "project"
-    assert decide(imagine("read_file", {}), PolicyState.of(rules=[own, project])).rule == "project"
+    assert decide(build_action("read_file", {}), PolicyState.of(rules=[project])).rule == "project"
+    assert decide(build_action("read_file", {}), PolicyState.of(rules=[own, project])).rule == "project"
 
 
 def test_a_rule_holds_until_it_expires() -> None:
     now = [99.0]
     state = PolicyState.of(rules=[rule("deny", tool="read_file", expires=100.0)], now=lambda: now[0])
-    assert decide(imagine("read_file", {}), state).decision is Decision.DENY
+    assert decide(build_action("read_file", {}), state).decision is Decision.DENY
 
     now[0] = 100.0
 
-    assert decide(imagine("read_file", {}), state).decision is Decision.ALLOW
+    assert decide(build_action("read_file", {}), state).decision is Decision.ALLOW
 
 
 def test_a_rule_that_expires_needs_a_clock() -> None:
@@ -212,7 +214,7 @@ def test_a_tool_registered_anew_under_the_same_name_is_judged_anew() -> None:
         async def work() -> str:
             return ""
 
-        template = imagine("work", {})
+        template = build_action("work", {})
         made = bind(tool(name="work", danger=DangerLevel.LOW, read_only=read_only)(work))
         return Action(template.call, made, {}, template._files)
 
@@ -263,7 +265,7 @@ policies = st.fixed_dictionaries(
     }
 )
 calls = st.builds(
-    lambda name, args: imagine(name, args, root="/w"),
+    lambda name, args: build_action(name, args, root="/w"),
     names,
     st.sampled_from([{}, {"path": "src/a.py"}, {"path": "../x"}, {"path": 5}, {"path": "b.txt", "n": 2}, {"n": 9}]),
 )
@@ -314,4 +316,7 @@ def test_a_tightening_rule_only_ever_tightens(action: Action, policy: dict[str, 
 def test_every_alias_is_decided_like_the_tool_it_names() -> None:
     for mode, alias in itertools.product(PermissionMode, ALIASES):
         state = PolicyState(mode=mode)
-        assert decide(imagine(alias, {}), state).decision is decide(imagine(canonical(alias), {}), state).decision
+        assert (
+            decide(build_action(alias, {}), state).decision
+            is decide(build_action(canonical(alias), {}), state).decision
+        )

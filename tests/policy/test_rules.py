@@ -6,7 +6,7 @@ from toolreeve.core.action import Action
 from toolreeve.core.call import Principal, Role
 from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.core.tool import bind, tool
-from toolreeve.policy.hypothetical import imagine
+from toolreeve.policy.hypothetical import build_action
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.rules import Matcher, PermissionRule, RuleProblems
 
@@ -19,7 +19,7 @@ def matches(decision: str, action: Action, now: PermissionMode = PermissionMode.
 
 
 def call(name: str, /, *, principal: Principal | None = None, session: str = "s", **args: Any) -> Action:
-    return imagine(name, args, root=ROOT, principal=principal or Principal(), session=session)
+    return build_action(name, args, root=ROOT, principal=principal or Principal(), session=session)
 
 
 def acting(*effects: Effect, **args: Any) -> Action:
@@ -27,7 +27,7 @@ def acting(*effects: Effect, **args: Any) -> Action:
         return ""
 
     made = bind(tool(name="work", effects=lambda _, files: effects)(work))
-    template = imagine("work", args, root=ROOT)
+    template = build_action("work", args, root=ROOT)
     return Action(template.call, made, args, template._files)
 
 

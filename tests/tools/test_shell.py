@@ -313,7 +313,7 @@ async def test_a_refusal_is_reported_as_a_decision_of_the_tool(world: World) -> 
         result = await runtime.call("execute_command", command="sudo ls")
 
     assert result.meta.verdict.layer == "tool"
-    assert "it takes on other privileges" in result.meta.verdict.reason
+    assert "it changes privileges" in result.meta.verdict.reason
 
 
 def test_effects_name_every_program_with_its_arguments(world: World) -> None:

@@ -1,1 +1,1 @@
-"""May it run? Layers, rules, modes and budgets, all pure."""
+"""Permission decisions: layers, rules, modes and budgets, all pure."""

@@ -1,9 +1,9 @@
-"""Does a value fit what a rule says about it? Conditions are compiled once and answer yes, no, or "cannot be told".
+"""Conditions on values, compiled into three-valued tests.
 
-An allow needs proof, a deny needs only suspicion. So the same condition is compiled for one purpose or the other: for
-proof every selected value must fit and a regular expression must match the whole of it; for suspicion one value, or a
-part of it, is enough. "Cannot be told" (None: the argument is absent, or of another type) is never proof and always
-suspicion; `present: true` turns an absent argument into a plain no.
+An allow needs proof, a deny needs only suspicion. So a condition is compiled for one purpose or the other: for proof
+every selected value must match, and a regular expression must match all of it; for suspicion one value, or a part of
+it, is enough. None ("undecided": the argument is absent, or of another type) is never proof and always suspicion;
+`present: true` turns an absent argument into False.
 """
 
 import posixpath
@@ -20,21 +20,23 @@ Truth = bool | None
 Test = Callable[[Any, Action], Truth]
 
 EVERY = "*"
-"""In the path to an argument: every item of a list. Of hosts: every one."""
+"""In the path of an argument: every item of a list. As a host: every host."""
 
 _PATH_KINDS = (EffectKind.READ, EffectKind.WRITE, EffectKind.DELETE)
 
 
 class ConditionProblem(Exception):
-    """A condition that cannot be compiled; `key` is where in it, `fix` what to write."""
+    """A condition that cannot be compiled; `key` says where in it, `fix` what to write."""
 
     def __init__(self, problem: str, *, key: tuple[str | int, ...] = (), fix: str = "") -> None:
         super().__init__(problem)
-        self.problem, self.key, self.fix = problem, key, fix
+        self.problem = problem
+        self.key = key
+        self.fix = fix
 
 
 class Purpose:
-    """What a condition is compiled for: where the workspace is, and whether proof is asked or suspicion.
+    """What a condition is compiled for: the workspace, and whether proof is required or suspicion is enough.
 
     `resolved` says that the values are targets of effects, with symbolic links already followed.
     """
@@ -42,20 +44,22 @@ class Purpose:
     __slots__ = ("proof", "resolved", "root")
 
     def __init__(self, *, root: str, proof: bool, resolved: bool = False) -> None:
-        self.root, self.proof, self.resolved = root, proof, resolved
+        self.root = root
+        self.proof = proof
+        self.resolved = resolved
 
     def combine(self, truths: Sequence[Truth]) -> Truth:
-        """Of several values: all for proof, any for suspicion."""
-        return both(truths) if self.proof else either(truths)
+        """The truth for several values: all of them for proof, any of them for suspicion."""
+        return all_of(truths) if self.proof else any_of(truths)
 
 
-def both(truths: Sequence[Truth]) -> Truth:
+def all_of(truths: Sequence[Truth]) -> Truth:
     if False in truths:
         return False
     return None if None in truths else True
 
 
-def either(truths: Sequence[Truth]) -> Truth:
+def any_of(truths: Sequence[Truth]) -> Truth:
     if True in truths:
         return True
     return None if None in truths else False
@@ -64,7 +68,7 @@ def either(truths: Sequence[Truth]) -> Truth:
 def compile_condition(written: Any, purpose: Purpose) -> Test:
     """All parts of a condition must hold. Raises ConditionProblem."""
     if not isinstance(written, Mapping):
-        raise ConditionProblem(f"expected conditions such as {{equals: …}}, got {written!r}")
+        raise ConditionProblem(f"expected conditions like {{equals: …}}, got {written!r}")
     if not written:
         raise ConditionProblem("has no condition", fix=f"use one of {', '.join(OPERATORS)}")
     tests = [_compile_part(name, value, purpose) for name, value in written.items() if name != "present"]
@@ -76,7 +80,7 @@ def compile_condition(written: Any, purpose: Purpose) -> Test:
     def test(value: Any, action: Action) -> Truth:
         if present is not None and (value is not None) is not present:
             return False
-        return both([part(value, action) for part in tests])
+        return all_of([part(value, action) for part in tests])
 
     return test
 
@@ -104,23 +108,23 @@ def _refuse_contradiction(written: Mapping[str, Any]) -> None:
 
 
 def _equals(expected: Any, _: Purpose) -> Test:
-    return lambda value, _: None if value is None and expected is not None else same(value, expected)
+    return lambda value, _: None if value is None and expected is not None else json_equal(value, expected)
 
 
 def _one_of(options: Any, _: Purpose) -> Test:
     if not isinstance(options, (list, tuple)) or not options:
         raise ConditionProblem("expected a list with at least one value", fix="list the values: [a, b]")
-    return lambda value, _: None if value is None else any(same(value, option) for option in options)
+    return lambda value, _: None if value is None else any(json_equal(value, option) for option in options)
 
 
-def same(one: Any, other: Any) -> bool:
+def json_equal(one: Any, other: Any) -> bool:
     """Equal as JSON: true is not 1, but 1 is 1.0."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+        return one.keys() == other.keys() and all(json_equal(one[key], other[key]) for key in one)
     if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
-        return len(one) == len(other) and all(map(same, one, other))
+        return len(one) == len(other) and all(map(json_equal, one, other))
     return bool(one == other)
 
 
@@ -156,15 +160,15 @@ def _not(written: Any, purpose: Purpose) -> Test:
 
 
 def _regex(pattern: Any, purpose: Purpose) -> Test:
-    compiled = linear(pattern, dot_matches_newline=not purpose.proof)
+    compiled = compile_regex(pattern, dot_matches_newline=not purpose.proof)
     search = compiled.fullmatch if purpose.proof else compiled.search
     return lambda value, _: _matched(search, value)
 
 
-def linear(pattern: Any, *, dot_matches_newline: bool = False, of_lines: bool = False) -> Any:
-    """Compile for matching in linear time, whatever the pattern. Raises ConditionProblem.
+def compile_regex(pattern: Any, *, dot_matches_newline: bool = False, of_lines: bool = False) -> Any:
+    """Compile with RE2, which matches in linear time. Raises ConditionProblem.
 
-    One `of_lines` searches bytes, and whatever it says no match crosses the end of a line.
+    With `of_lines` the result searches bytes, and no match crosses the end of a line.
     """
     import re2
 
@@ -201,20 +205,20 @@ def _under(places: Any, purpose: Purpose) -> Test:
 
 
 def _glob(patterns: Any, purpose: Purpose) -> Test:
-    compiled = [linear(translate(each, purpose.root)) for each in _texts(patterns)]
+    compiled = [compile_regex(glob_to_regex(each, purpose.root)) for each in _texts(patterns)]
 
     def fits(path: str) -> Truth:
-        return either([_matched(pattern.fullmatch, path) for pattern in compiled])
+        return any_of([_matched(pattern.fullmatch, path) for pattern in compiled])
 
     return _path_test(fits, purpose)
 
 
 def _path_test(fits: Callable[[str], Truth], purpose: Purpose) -> Test:
-    """Judge a path by where it really leads.
+    """Test a path by where it really leads.
 
-    The effects of the call hold the resolved paths. An argument that is among them as written is judged by itself;
-    otherwise a link is on the way and all resolved paths are judged with it. A tool that tells no paths leaves only the
-    text, and `..` or `~` in it cannot be told.
+    The effects of the call hold the resolved paths. An argument that is among them as written is tested alone;
+    otherwise there is a link on the way and all resolved paths are tested with it. A tool without path effects leaves
+    only the text, which is undecided if it has `..` or `~`.
     """
 
     def test(value: Any, action: Action) -> Truth:
@@ -234,14 +238,14 @@ def _path_test(fits: Callable[[str], Truth], purpose: Purpose) -> Test:
 
 
 def absolute(path: str, root: str) -> str:
-    """The path as text, from the root of the file system, `.` and `..` worked out."""
+    """The absolute path, with `.` and `..` resolved as text."""
     return "/" + posixpath.normpath(posixpath.join(root, path)).lstrip("/")
 
 
 _GLOB_PART = re.compile(r"\*\*/|\*\*|\*|\?|\[!?[^\]/]+\]|[^*?\[]+|\[")
 
 
-def translate(pattern: str, root: str) -> str:
+def glob_to_regex(pattern: str, root: str) -> str:
     """A path glob as a regular expression: `*` and `?` stay within a name, `**` crosses directories."""
     base = "" if pattern.startswith("/") else re.escape(root.rstrip("/")) + "/"
     return base + "".join(_translate_part(part) for part in _GLOB_PART.findall(pattern.removeprefix("./")))
@@ -276,7 +280,7 @@ def _host(patterns: Any, _: Purpose) -> Test:
 
 
 def _host_pattern(written: str) -> str:
-    """As hosts are compared. Raises ConditionProblem for what no host could ever fit."""
+    """Normalize for comparison. Raises ConditionProblem for what no host could match."""
     if written == EVERY:
         return EVERY
     name = written.removeprefix("*.")
@@ -284,13 +288,13 @@ def _host_pattern(written: str) -> str:
     if host is None or "*" in name or host != _spelled_host(name):
         meant = f" (did you mean {host!r}?)" if host and "*" not in host else ""
         raise ConditionProblem(
-            f"no host is called {written!r}{meant}", fix="write a name or an address, *.name for all below it, or *"
+            f"not a host: {written!r}{meant}", fix="write a name or an address, *.name for all below it, or *"
         )
     return host if name == written else f"*.{host}"
 
 
 def _spelled_host(name: str) -> str | None:
-    """The name as it is compared, if it is nothing but a name."""
+    """The name normalized for comparison, if it is a plain name."""
     try:
         return name.strip("[]").rstrip(".").encode("idna").decode().lower()
     except ValueError:
@@ -309,7 +313,7 @@ _ODD = re.compile(r"[\x00-\x20\x7f\\%]")
 
 
 def host_of(value: Any) -> str | None:
-    """The host of a URL or of `host[:port]`, as DNS would have it; None where programs could read it differently."""
+    """The normalized host of a URL or `host[:port]`; None where programs could read it differently."""
     if not isinstance(value, str) or not value or _ODD.search(value.split("?")[0].split("#")[0]):
         return None
     try:
@@ -322,7 +326,7 @@ def host_of(value: Any) -> str | None:
 def _texts(value: Any) -> list[str]:
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, (list, tuple)) or not texts or not all(isinstance(each, str) and each for each in texts):
-        raise ConditionProblem(f"expected a text or a list of texts, got {value!r}")
+        raise ConditionProblem(f"expected a string or a list of strings, got {value!r}")
     return list(texts)
 
 

@@ -1,8 +1,8 @@
-"""Could a command of which not all is known touch what a deny is about? Its words are taken for paths and hosts.
+"""Deny rules against commands that are not fully known.
 
-Only for denies, which take suspicion for enough: what is written in a command proves nothing. The words are those of a
-lossy reading, so quotes, escapes and variables do not hide a path, and each is looked for from every directory that the
-command may be in. What is longer than can be read is suspected of everything.
+Only for denies, where suspicion is enough: the words of a command prove nothing. They are taken for paths and hosts,
+from a lossy reading, so quotes, escapes and variables do not hide a path, and resolved from every directory that the
+command may be in. A command too long to read is suspected of everything.
 """
 
 import re
@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 from toolreeve.core.action import Action
 from toolreeve.core.effects import Effect, EffectKind, Reach
-from toolreeve.policy.conditions import Test, absolute, linear, translate
+from toolreeve.policy.conditions import Test, absolute, compile_regex, glob_to_regex
 from toolreeve.policy.path_overlap import ANY_DEPTH, may_touch
 
-_PLACES = ("working_dir", "cwd", "workdir", "directory", "dir_path")
-"""Arguments by which tools that run commands are told where."""
+_DIRECTORY_ARGUMENTS = ("working_dir", "cwd", "workdir", "directory", "dir_path")
+"""Arguments that set the working directory in tools that run commands."""
 _ON_PATHS = frozenset((EffectKind.READ, EffectKind.WRITE, EffectKind.DELETE, EffectKind.EXEC))
 _ON_HOSTS = frozenset((EffectKind.NET, EffectKind.SEND))
 _UNTIDY = re.compile(r"//|(?:^|/)\.{1,2}(?:/|$)|/$")
@@ -24,7 +24,7 @@ _SHORT = 4096
 
 
 class _Trace(NamedTuple):
-    """What a command names: resolved paths and the words as written, a line each, and patterns of paths."""
+    """What a command names: resolved paths and words as written, one a line, and patterns of paths."""
 
     paths: bytes
     words: bytes
@@ -33,7 +33,7 @@ class _Trace(NamedTuple):
 
 
 def commands_of(action: Action) -> list[str]:
-    """The commands that the call would run, if it is not known of all of them what they do."""
+    """The commands that the call would run; none if all of them are known."""
     commands = [effect.target for effect in action.effects if effect.kind is EffectKind.EXEC]
     if not commands or _is_known(action):
         return []
@@ -42,37 +42,40 @@ def commands_of(action: Action) -> list[str]:
 
 
 def _is_known(action: Action) -> bool:
-    grounds = action.tool.grounds
-    return grounds is not None and not any(why for _, why in grounds(action.args).parts)
+    rationale = action.tool.grounds
+    return rationale is not None and not any(why for _, why in rationale(action.args).parts)
 
 
 class DenyMatcher:
-    """A deny's condition on targets, made ready to be met by words. `test` is the condition itself."""
+    """A deny's condition on targets, compiled to match words of commands. `test` is the condition itself."""
 
-    __slots__ = ("_condition", "_folders", "_hosts", "_paths", "_root", "_telling", "_test")
+    __slots__ = ("_condition", "_folders", "_hosts", "_names", "_paths", "_root", "_test")
 
     def __init__(self, condition: Mapping[str, Any], test: Test, kinds: frozenset[EffectKind], root: str) -> None:
-        self._condition, self._test, self._root = condition, test, root
+        self._condition = condition
+        self._test = test
+        self._root = root
         globs = list(_globs(condition)) if not kinds or kinds & _ON_PATHS else []
         hosts = _texts(condition.get("host")) if not kinds or kinds & _ON_HOSTS else []
-        self._paths = _any_line([translate(glob, root) for glob in globs])
+        self._paths = _any_line([glob_to_regex(glob, root) for glob in globs])
         folders = [glob.removesuffix("/**") for glob in globs if glob.endswith("/**") and glob.strip("/*")]
-        self._folders = _any_line([translate(folder, root) for folder in folders])
-        self._telling = _any_line([_anywhere(part) for part in map(_telling, globs) if part])
+        self._folders = _any_line([glob_to_regex(folder, root) for folder in folders])
+        self._names = _any_line([_anywhere(part) for part in map(_distinctive_part, globs) if part])
         self._hosts = _any_line([_host_in_word(host) for host in hosts])
 
-    def meets(self, command: str, action: Action) -> bool:
+    def matches(self, command: str, action: Action) -> bool:
         from toolreeve.policy.shell.deny_words import LONGEST
 
         if len(command) > LONGEST:
             return True
-        trace = (_traced if len(command) <= _SHORT else _traced_at_length)(command, _directories(action, self._root))
+        cached_trace = _trace_short if len(command) <= _SHORT else _trace_long
+        trace = cached_trace(command, _directories(action, self._root))
         return self._names_path(trace, action) or self._may_match(trace) or self._names_host(trace)
 
     def _names_path(self, trace: _Trace, action: Action) -> bool:
         if self._paths is None:
             return False
-        if trace.moves and self._telling is not None and self._telling.search(trace.words) is not None:
+        if trace.moves and self._names is not None and self._names.search(trace.words) is not None:
             return True
         # A command that names a folder may take all that is in it.
         if self._folders is not None and self._folders.search(trace.paths) is not None:
@@ -88,7 +91,7 @@ class DenyMatcher:
 
 
 def _globs(condition: Mapping[str, Any]) -> Iterable[str]:
-    """The paths that the condition is about, as globs; everything where it says so in another way."""
+    """The paths that the condition is about, as globs; all paths for a regex or a negation."""
     if "glob" in condition:
         return _texts(condition["glob"])
     if "under" in condition:
@@ -107,17 +110,17 @@ def _literal(path: str) -> str:
 
 
 def _any_line(expressions: Sequence[str]) -> Any:
-    """One search over lines for all of them; None where there is nothing to search for."""
-    return linear("(?m)^(?:" + "|".join(expressions) + ")$", of_lines=True) if expressions else None
+    """One search over lines for all of them; None if there are none."""
+    return compile_regex("(?m)^(?:" + "|".join(expressions) + ")$", of_lines=True) if expressions else None
 
 
-def _telling(glob: str) -> str:
-    """The last part of a glob that says anything: by it a file is known wherever the command has gone."""
+def _distinctive_part(glob: str) -> str:
+    """The last part of a glob that is not all wildcard: it identifies a file in any directory."""
     return next((part for part in reversed(glob.split("/")) if part.strip("*?.")), "")
 
 
 def _anywhere(part: str) -> str:
-    return f"(?:.*/)?{translate('/' + part, '/')[1:]}(?:/.*)?"
+    return f"(?:.*/)?{glob_to_regex('/' + part, '/')[1:]}(?:/.*)?"
 
 
 def _host_in_word(host: str) -> str:
@@ -129,8 +132,8 @@ def _host_in_word(host: str) -> str:
 
 
 def _directories(action: Action, root: str) -> tuple[str, ...]:
-    told = [action.args.get(name) for name in _PLACES]
-    return tuple(dict.fromkeys([root, *(absolute(place, root) for place in told if isinstance(place, str))]))
+    given = [action.args.get(name) for name in _DIRECTORY_ARGUMENTS]
+    return tuple(dict.fromkeys([root, *(absolute(path, root) for path in given if isinstance(path, str))]))
 
 
 def _trace(command: str, directories: tuple[str, ...]) -> _Trace:
@@ -152,8 +155,8 @@ def _resolved(words: Iterable[str], place: str) -> Iterable[str]:
 
 
 def _pattern(word: str, place: str) -> Effect:
-    """A component that is all wildcard may be an expansion, and so any number of them; one in front, the way from the
-    root."""
+    """A component that is all wildcard may be an expansion, and so any number of components; at the front, it starts at
+    the root."""
     path = absolute(word, "/" if word.startswith("*/") else place)
     parts = [ANY_DEPTH if part and not part.strip("*") else part for part in path.split("/")]
     return Effect(EffectKind.READ, "/".join(parts), Reach.MATCHING)
@@ -163,7 +166,7 @@ def _lines(words: Iterable[str]) -> bytes:
     return "\n".join(words).encode("utf-8", "replace")
 
 
-_Traced = Callable[[str, tuple[str, ...]], _Trace]
-# One rule after the other asks about the same command.
-_traced: _Traced = lru_cache(maxsize=128)(_trace)
-_traced_at_length: _Traced = lru_cache(maxsize=2)(_trace)
+_TraceCommand = Callable[[str, tuple[str, ...]], _Trace]
+# Cached because each rule in turn asks about the same command.
+_trace_short: _TraceCommand = lru_cache(maxsize=128)(_trace)
+_trace_long: _TraceCommand = lru_cache(maxsize=2)(_trace)

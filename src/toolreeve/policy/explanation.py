@@ -1,4 +1,7 @@
-"""Why this verdict, and what would alter it? Every layer's answer, and the smallest change that leads to another."""
+"""Explanation of a verdict: every layer's answer, and what would change it.
+
+The change that is named is the smallest that leads to another verdict.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +13,7 @@ from toolreeve.core.danger import DangerLevel
 from toolreeve.core.errors import ToolError
 from toolreeve.core.tool import Rationale
 from toolreeve.core.verdict import Decision, Verdict
-from toolreeve.policy.layers import FLOOR, LAYERS, decide, with_grounds
+from toolreeve.policy.layers import FLOOR, LAYERS, decide, with_rationale
 from toolreeve.policy.state import PolicyState
 
 _LONGEST_ADVICE = 2000
@@ -18,7 +21,7 @@ _LONGEST_ADVICE = 2000
 
 @dataclass(frozen=True, slots=True)
 class LayerAnswer:
-    """What one layer would say if it alone were asked; None when it leaves the question to the next."""
+    """What one layer alone would answer; None if it leaves the decision to the next."""
 
     layer: str
     verdict: Verdict | None
@@ -26,9 +29,9 @@ class LayerAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """`verdict.change` says what would alter it; `place` is the file and line of the rule that decided.
+    """`verdict.change` names what would change the verdict; `place` is the file and line of the rule that decided.
 
-    `grounds` are what the tool itself says of the call: why it is dangerous, and which parts of it are not known.
+    `grounds` is the tool's own rationale: why the call is dangerous, and which parts of it are not known.
     """
 
     verdict: Verdict
@@ -58,7 +61,7 @@ class Explanation:
 
 
 def explain(action: Action, state: PolicyState) -> Explanation:
-    verdict = with_grounds(decide(action, state), action)
+    verdict = with_rationale(decide(action, state), action)
     narrowed = state.narrowed(action)
     answers = [LayerAnswer(layer.__name__, layer(action, narrowed)) for layer in (FLOOR, *LAYERS)]
     place = _place(verdict, narrowed)
@@ -72,13 +75,9 @@ def explain(action: Action, state: PolicyState) -> Explanation:
 
 
 def refused(explanation: Explanation, problem: ToolError) -> Explanation:
-    """The same where the tool itself refuses the call, which is found out before anybody is asked."""
-    verdict = Verdict(
-        Decision.DENY,
-        "tool",
-        f"{problem.code}: {problem.message}",
-        change=problem.suggestions[0] if problem.suggestions else "nothing in this policy: the tool itself refuses it",
-    )
+    """The explanation of a call that the tool itself refuses, before any approval is requested."""
+    change = problem.suggestions[0] if problem.suggestions else "nothing in this policy: the tool itself refuses it"
+    verdict = Verdict(Decision.DENY, "tool", f"{problem.code}: {problem.message}", change=change)
     return replace(
         explanation, verdict=verdict, answers=[LayerAnswer("tool", verdict), *explanation.answers], place=None
     )
@@ -106,34 +105,35 @@ def _change(verdict: Verdict, action: Action, state: PolicyState, place: str | N
         case "denied" | "allowed" | "rules" if verdict.rule is not None:
             return f"change or remove the rule {verdict.rule!r} ({place})"
         case "denied":
-            return f"take {_named(state.denied_tools)} out of denied_tools"
+            return f"remove {_quote(state.denied_tools)} from denied_tools"
         case "allowed":
-            return f"take {_named(state.allowed_tools)} out of allowed_tools"
+            return f"remove {_quote(state.allowed_tools)} from allowed_tools"
         case _ if verdict.decision is Decision.ALLOW:
             return f"add {tool!r} to denied_tools, or a rule that asks: {{tool: {tool}, decision: ask}}"
         case _:
-            return _allowing(action)
+            return _suggest_allowing(action)
 
 
-def _allowing(action: Action) -> str:
-    """No more than the call in question: where calls of a tool differ as much as commands do, never all of them."""
-    tool, danger = action.spec.name, action.danger
+def _suggest_allowing(action: Action) -> str:
+    """Never more than the call in question where calls of a tool differ as much as commands do."""
+    tool = action.spec.name
+    danger = action.danger
     if danger is DangerLevel.CRITICAL:
-        return "nothing that can be advised: what it would do cannot be undone, so a person decides each time"
+        return "nothing: its effect cannot be undone, so each call needs approval"
     if danger < DangerLevel.HIGH and action.tool.grounds is None:
         return f"add {tool!r} to allowed_tools, or a rule: {{tool: {tool}, decision: allow}}"
-    said = f"max_danger: {danger.value}, decision: allow}}"
+    ending = f"max_danger: {danger.value}, decision: allow}}"
     if danger <= DangerLevel.LOW:
-        return f"a rule: {{tool: {tool}, {said}"
+        return f"a rule: {{tool: {tool}, {ending}"
     exactly = ", ".join(
         f"{json.dumps(name).decode()}: {{equals: {json.dumps(value).decode()}}}"
         for name, value in action.args.items()
         if value is not None
     )
     if not exactly or len(exactly) > _LONGEST_ADVICE:
-        return f'a rule for exactly this call: {{tool: {tool}, when: {{"$": {{equals: {{…}}}}}}, {said}'
-    return f"a rule for exactly this call: {{tool: {tool}, when: {{{exactly}}}, {said}"
+        return f'a rule for exactly this call: {{tool: {tool}, when: {{"$": {{equals: {{…}}}}}}, {ending}'
+    return f"a rule for exactly this call: {{tool: {tool}, when: {{{exactly}}}, {ending}"
 
 
-def _named(patterns: frozenset[str]) -> str:
+def _quote(patterns: frozenset[str]) -> str:
     return " and ".join(repr(pattern) for pattern in sorted(patterns))

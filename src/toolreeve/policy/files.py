@@ -1,21 +1,24 @@
-"""What does a policy file say? All its rules, or everything that is wrong with it, with lines, keys and fixes.
+"""Policy files: read into rules, or refused with every problem.
 
-A file with an error gives no rules at all: half a policy is a different policy. A project's file may only tighten.
+Each problem has a line, a key and a fix. A file with an error yields no rules at all: half a policy is a different
+policy. A project's file may only tighten. The calls under `matches` and `not_matches` are checked when a file is read.
 """
 
 import re
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+from toolreeve.core.action import Action
+from toolreeve.core.call import Principal, Role
 from toolreeve.core.documents import Document, KeyPath, read_document
 from toolreeve.core.errors import ConfigError, ConfigErrors
 from toolreeve.core.schema import Schema
 from toolreeve.core.verdict import Decision
-from toolreeve.policy.examples import Imagine, failing_examples
-from toolreeve.policy.hypothetical import imagine
+from toolreeve.policy.hypothetical import build_action
 from toolreeve.policy.lint import never_matches, shadowed
+from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.rules import Matcher, PermissionRule, RuleProblems
 from toolreeve.policy.schema import MAX_RULES, policy_schema
 
@@ -23,6 +26,14 @@ _UNKNOWN = re.compile(r"unknown '([^']+)'")
 _MEANT = re.compile(r"did you mean '([^']+)'")
 _SCHEMA = Schema(policy_schema())
 _NOT_RULE = ("matches", "not_matches", "expires")
+
+
+class ActionBuilder(Protocol):
+    """Makes the action that a call would be, without running anything."""
+
+    def __call__(
+        self, tool: str, args: Mapping[str, Any], *, root: str, principal: Principal, session: str, origin: str
+    ) -> Action: ...
 
 
 def read_rules(path: Path, **options: Any) -> tuple[PermissionRule, ...]:
@@ -41,24 +52,24 @@ def parse_rules(
     tighten_only: bool = False,
     now: float | None = None,
     tools: Collection[str] | None = None,
-    imagine_call: Imagine = imagine,
+    action_builder: ActionBuilder = build_action,
 ) -> tuple[PermissionRule, ...]:
     """Raises ConfigErrors.
 
-    With `tools` (the names that are registered) a rule about a tool that does not exist is an error, with `now` one
-    that has expired. `imagine_call` makes an action of an example; the runtime's own knows its registered tools.
+    With `tools` (the registered names) a rule about a tool that does not exist is an error, with `now` an expired rule
+    is. `imagine_call` makes an action of an example; the runtime's own knows its registered tools.
     """
-    reading = _Reading(document, root=root, tighten_only=tighten_only, now=now, tools=tools)
-    rules = reading.rules()
-    if not reading.problems:
-        reading.problems += failing_examples(document, reading.matchers, root, imagine_call)
-    if reading.problems:
-        raise ConfigErrors(sorted(reading.problems, key=lambda problem: problem.line or 0))
+    reader = _PolicyReader(document, root=root, tighten_only=tighten_only, now=now, tools=tools)
+    rules = reader.rules()
+    if not reader.problems:
+        reader.problems += _failing_examples(document, reader.matchers, root, action_builder)
+    if reader.problems:
+        raise ConfigErrors(sorted(reader.problems, key=lambda problem: problem.line or 0))
     return rules
 
 
-class _Reading:
-    """One pass over a document that keeps every problem it meets."""
+class _PolicyReader:
+    """One pass over a document that collects every problem."""
 
     def __init__(
         self, document: Document, *, root: str, tighten_only: bool, now: float | None, tools: Collection[str] | None
@@ -66,23 +77,26 @@ class _Reading:
         self.document = document
         self.problems: list[ConfigError] = []
         self.matchers: dict[int, Matcher] = {}
-        self._root, self._tighten_only, self._now, self._tools = root, tighten_only, now, tools
+        self._root = root
+        self._tighten_only = tighten_only
+        self._now = now
+        self._tools = tools
 
     def rules(self) -> tuple[PermissionRule, ...]:
         value = _plain(self.document.value)
         if value is None:
             return ()
-        misshapen = self._check_shape(value)
+        invalid = self._check_schema(value)
         written = value.get("rules") if isinstance(value, Mapping) else None
         for index, entry in enumerate(written[:MAX_RULES] if isinstance(written, list) else []):
-            if index not in misshapen:
+            if index not in invalid:
                 self._read_rule(index, entry)
         self._check_names()
         self._check_shadows()
         return tuple(matcher.rule for matcher in self.matchers.values())
 
-    def _check_shape(self, value: Any) -> set[int]:
-        """The numbers of the rules that do not have the shape of one."""
+    def _check_schema(self, value: Any) -> set[int]:
+        """The indexes of the rules that do not match the schema."""
         wrong = set()
         for problem in _SCHEMA.problems(value):
             path = _steps(problem.pointer, value)
@@ -108,14 +122,15 @@ class _Reading:
             line=self.document.line(path),
         )
         try:
-            matcher = self.matchers[index] = Matcher(rule, self._root)
+            matcher = Matcher(rule, self._root)
         except RuleProblems as found:
             for problem in found.problems:
                 self._refuse(problem.problem, (*path, *problem.key), fix=problem.fix)
             return
-        self._judge(matcher, path)
+        self.matchers[index] = matcher
+        self._check_rule(matcher, path)
 
-    def _judge(self, matcher: Matcher, path: KeyPath) -> None:
+    def _check_rule(self, matcher: Matcher, path: KeyPath) -> None:
         if self._tighten_only and matcher.decision is Decision.ALLOW:
             self._refuse(
                 "a project's policy may only tighten, not allow",
@@ -141,13 +156,53 @@ class _Reading:
         numbers = {matcher: index for index, matcher in self.matchers.items()}
         for matcher, other in shadowed(list(self.matchers.values())):
             self._refuse(
-                f"never decides: the rule {other.rule.label!r} (line {other.rule.line}) always does before it",
+                f"never decides: the rule {other.rule.label!r} (line {other.rule.line}) always decides first",
                 ("rules", numbers[matcher]),
                 fix="remove it, narrow the other, or give it a higher priority",
             )
 
     def _refuse(self, problem: str, path: Sequence[str | int], *, fix: str) -> None:
         self.problems.append(self.document.error(problem, path=path, fix=fix))
+
+
+def _failing_examples(
+    document: Document, matchers: Mapping[int, Matcher], root: str, build_action: ActionBuilder
+) -> list[ConfigError]:
+    problems = []
+    for index, matcher in matchers.items():
+        for key, expected in (("matches", True), ("not_matches", False)):
+            for number, example in enumerate(document.value["rules"][index].get(key, [])):
+                if _matches_example(matcher, example, root, build_action) is not expected:
+                    problems.append(_example_error(document, matcher, (index, key, number), example))
+    return problems
+
+
+def _matches_example(matcher: Matcher, example: Mapping[str, Any], root: str, build_action: ActionBuilder) -> bool:
+    """Examples are evaluated as if no rule had expired."""
+    principal = Principal(user=example.get("user", "local"), role=Role(example.get("role", "operator")))
+    action = build_action(
+        example["tool"],
+        example.get("args", {}),
+        root=root,
+        principal=principal,
+        session=example.get("session", "default"),
+        origin=example.get("origin", "python"),
+    )
+    mode = PermissionMode(example.get("mode", "default"))
+    return matcher.may_concern(action, mode) and matcher.matches(action, lambda: 0.0)
+
+
+def _example_error(
+    document: Document, matcher: Matcher, at: tuple[int, str, int], example: Mapping[str, Any]
+) -> ConfigError:
+    index, key, number = at
+    does = "does not match" if key == "matches" else "matches"
+    shown = f"{example['tool']} {example.get('args', {})}"
+    return document.error(
+        f"the rule {matcher.rule.label!r} {does} this example: {shown:.200}",
+        path=("rules", index, key, number),
+        fix="correct the rule or the example",
+    )
 
 
 def read_moment(text: str) -> float:
@@ -159,7 +214,7 @@ def read_moment(text: str) -> float:
 
 
 def _plain(value: Any) -> Any:
-    """YAML reads dates as dates; the format knows them as text. Whatever else JSON cannot say becomes text too."""
+    """The value with dates and bytes as text: YAML has types that the schema has not."""
     match value:
         case dict():
             return {key: _plain(each) for key, each in value.items()}
@@ -174,12 +229,16 @@ def _plain(value: Any) -> Any:
 
 
 def _steps(pointer: str, value: Any) -> KeyPath:
-    """A JSON pointer as the path of keys it stands for; a number is an index only where there is a list."""
+    """A JSON pointer as a path of keys; a number is an index only in a list."""
     steps: list[str | int] = []
     for part in pointer.split("/")[1:]:
         key = part.replace("~1", "/").replace("~0", "~")
-        steps.append(int(key) if isinstance(value, list) else key)
-        value = value[int(key)] if isinstance(value, list) else value.get(key) if isinstance(value, dict) else None
+        if isinstance(value, list):
+            steps.append(int(key))
+            value = value[int(key)]
+        else:
+            steps.append(key)
+            value = value.get(key) if isinstance(value, dict) else None
     return tuple(steps)
 
 
@@ -187,7 +246,7 @@ def _fix(problem: str) -> str:
     if meant := _MEANT.search(problem):
         return f"write {meant[1]}"
     if problem.startswith("unknown"):
-        return "remove it, or spell it as one of the known keys"
+        return "remove it, or use one of the known keys"
     if "is required" in problem:
         return "add it"
     return "write a value that fits"

@@ -1,6 +1,7 @@
-"""What would a call be if its tool were registered? Answers policy questions about names alone; nothing here can run.
+"""Hypothetical calls: actions for tools known by name only.
 
-A name that nobody knows is HIGH danger, a tool of a server is untrusted, and paths are taken as written.
+They answer policy questions; none of them can run. An unknown name is HIGH danger, a tool of a server is untrusted, and
+paths are taken as written.
 """
 
 import functools
@@ -16,7 +17,8 @@ from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Files
 from toolreeve.core.result import Output
 from toolreeve.core.schema import Schema
-from toolreeve.core.tool import BoundTool, ToolSpec
+from toolreeve.core.secrets.paths import is_sensitive
+from toolreeve.core.tool import AssessDanger, BoundTool, ToolSpec
 from toolreeve.policy.conditions import absolute, host_of
 from toolreeve.policy.known_tools import KNOWN, Effects, KnownTool, canonical
 
@@ -32,14 +34,14 @@ _METHODS = {
 }
 
 
-class _Place:
-    """Stands for the files of a workspace: all that is known of it is where it is."""
+class _Workspace:
+    """Stands for the files of a workspace, of which only the root is known."""
 
     def __init__(self, root: str) -> None:
         self.root = root
 
 
-def imagine(
+def build_action(
     tool: str,
     args: Mapping[str, Any],
     *,
@@ -50,11 +52,11 @@ def imagine(
     cost: float = 0.0,
 ) -> Action:
     call = ToolCall(tool=tool, args=args, principal=principal, session=session, origin=origin, estimated_cost=cost)
-    return Action(call, imagined_tool(canonical(tool)), args, cast(Files, _Place(root)))
+    return Action(call, build_tool(canonical(tool)), args, cast(Files, _Workspace(root)))
 
 
 @functools.lru_cache(maxsize=4096)
-def imagined_tool(name: str) -> BoundTool:
+def build_tool(name: str) -> BoundTool:
     known = KNOWN.get(name, _UNKNOWN)
     server = name.partition("__")[0] if "__" in name and name not in KNOWN else None
     spec = ToolSpec(
@@ -73,7 +75,7 @@ def imagined_tool(name: str) -> BoundTool:
         spec=spec,
         run=_refuse,
         input=Schema(_ANYTHING),
-        assess=_ASSESSMENTS.get(name),
+        assess=_ASSESSMENTS.get(name) or _assess_reading(known),
         list_effects=functools.partial(_request_effects if name == "http_request" else _list_effects, known.effects),
     )
 
@@ -90,6 +92,20 @@ def _assess_format(args: Mapping[str, Any]) -> DangerLevel:
     return DangerLevel.SAFE if args.get("check_only", True) is True else DangerLevel.MEDIUM
 
 
+def _assess_reading(known: KnownTool) -> AssessDanger | None:
+    """Reading a sensitive file by its name needs approval, whichever tool reads it."""
+    reads = [each for each in known.effects if each.kind is EffectKind.READ and each.reach is not Reach.NAMES]
+    if not known.read_only or not reads:
+        return None
+    parameters = [name for each in reads for name in each.named_by]
+
+    def assess(args: Mapping[str, Any]) -> DangerLevel:
+        paths = [path for name in parameters for path in _each(args.get(name))]
+        return DangerLevel.HIGH if any(map(is_sensitive, paths)) else known.danger
+
+    return assess
+
+
 _ASSESSMENTS = {"http_request": _assess_request, "run_format": _assess_format}
 
 
@@ -103,7 +119,7 @@ def _list_effects(effects: Effects, args: Mapping[str, Any], files: Files) -> Se
 
 
 def _request_effects(effects: Effects, args: Mapping[str, Any], files: Files) -> Sequence[Effect]:
-    """A request that only asks sends nothing."""
+    """A request with a safe method sends nothing."""
     found = _list_effects(effects, args, files)
     if _assess_request(args) is not DangerLevel.SAFE:
         return found
@@ -112,7 +128,8 @@ def _request_effects(effects: Effects, args: Mapping[str, Any], files: Files) ->
 
 def _each(value: Any) -> list[str]:
     """The texts in a value: itself, or those of a list."""
-    return [each for each in (value if isinstance(value, (list, tuple)) else [value]) if isinstance(each, str)]
+    values = value if isinstance(value, (list, tuple)) else [value]
+    return [each for each in values if isinstance(each, str)]
 
 
 def _target(kind: EffectKind, value: str, root: str) -> str:

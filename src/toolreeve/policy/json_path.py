@@ -1,4 +1,4 @@
-"""Which values of the arguments does a rule look at? Paths such as `path`, `headers.Accept`, `edits[*].new` or `$`."""
+"""Paths into call arguments, such as `path`, `headers.Accept`, `edits[*].new` or `$`."""
 
 import re
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ _STEP = re.compile(r"""\.?([^.\[\]"'$]+)|\[(\d+)\]|\[(\*)\]|\["([^"]*)"\]|\['([^
 
 
 def parse_steps(text: str) -> Steps:
-    """`$` alone is the whole of the arguments. Raises ConditionProblem."""
+    """`$` alone stands for all arguments. Raises ConditionProblem."""
     rest = text[1:] if text.startswith("$") else text
     steps: list[str | int] = []
     position = 0
@@ -20,11 +20,16 @@ def parse_steps(text: str) -> Steps:
         found = _STEP.match(rest, position)
         if found is None:
             raise ConditionProblem(
-                f"{text!r} is not the path of an argument",
+                f"{text!r} is not a valid argument path",
                 fix='write it like path, headers.Accept, edits[*].new, ["a.b"]',
             )
         name, index, every, double, single = found.groups()
-        steps.append(int(index) if index is not None else _Every() if every else name or double or single or "")
+        if index is not None:
+            steps.append(int(index))
+        elif every:
+            steps.append(_Every())
+        else:
+            steps.append(name or double or single or "")
         position = found.end()
     if not text:
         raise ConditionProblem("the name of the argument is empty")
@@ -32,7 +37,7 @@ def parse_steps(text: str) -> Steps:
 
 
 class _Every(str):
-    """The step `[*]`, told apart from a key that happens to be called `*`."""
+    """The step `[*]`, distinct from a key that is called `*`."""
 
     __slots__ = ()
 
@@ -41,7 +46,7 @@ class _Every(str):
 
 
 def select(value: Any, steps: Steps) -> list[Any]:
-    """The values at the path; None stands for one that is absent, an empty list for a list without items."""
+    """The values at the path: None for an absent value, an empty list for a list without items."""
     for position, step in enumerate(steps):
         if isinstance(step, _Every):
             if not isinstance(value, (list, tuple)):
@@ -59,7 +64,7 @@ def _step_into(value: Any, step: str | int) -> Any:
     return value.get(step) if isinstance(value, Mapping) else None
 
 
-def judge(action: Action, steps: Steps, test: Test, purpose: Purpose) -> Truth:
-    """Whether the selected arguments pass. A list without items passes nothing."""
+def evaluate(action: Action, steps: Steps, test: Test, purpose: Purpose) -> Truth:
+    """Whether the selected arguments pass the test. An empty list never does."""
     values = select(action.args, steps)
     return purpose.combine([test(value, action) for value in values]) if values else False

@@ -1,8 +1,8 @@
-"""What does policy know of a name when no tool of that name is registered? Pure data.
+"""Known tools: danger, effects and other names of documented tools.
 
-Two kinds of other names are kept apart. An alias *is* the tool: whatever is said of one name holds for the other. A
-namesake is what some client calls a similar tool of its own: a deny reaches it, an allow never does, because the same
-word may be the name of somebody's custom tool.
+Pure data. Two kinds of other names are distinct. An alias *is* the tool: a rule for one name holds for the other. A
+namesake is what some client calls a similar tool of its own: a deny reaches it, an allow never does, because a custom
+tool may have the same name.
 """
 
 from collections.abc import Mapping
@@ -14,24 +14,24 @@ from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import EffectKind, Reach
 from toolreeve.core.suggest import hint_similar
 
-SPELLED_OUT = "mcp__"
+MCP_PREFIX = "mcp__"
 
 
-class Foreseen(NamedTuple):
-    """An effect, and the arguments that may name its target: the first one present does. What reads or reaches further
-    than one path without naming one does so to the workspace."""
+class ExpectedEffect(NamedTuple):
+    """An effect, and the arguments that may name its target: the first one present does. Without one, reads and effects
+    beyond one path apply to the workspace."""
 
     kind: EffectKind
     named_by: tuple[str, ...] = ()
     reach: Reach = Reach.EXACT
 
 
-Effects = tuple[Foreseen, ...]
+Effects = tuple[ExpectedEffect, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class KnownTool:
-    """What is known about a tool by its name alone. `danger` is the most that a call of it can be."""
+    """What a tool's name alone implies. `danger` is the highest that a call of it can have."""
 
     danger: DangerLevel
     category: str
@@ -43,26 +43,26 @@ _PATH = ("path", "file_path", "absolute_path", "target_file", "notebook_path", "
 _URL = ("url", "uri")
 _COMMAND = ("command", "cmd")
 _MOVED = ("source", "src", "from", "path")
-READS: Effects = (Foreseen(EffectKind.READ, _PATH),)
-LISTS: Effects = (Foreseen(EffectKind.READ, _PATH, Reach.NAMES),)
-SEARCHES: Effects = (Foreseen(EffectKind.READ, _PATH, Reach.BELOW),)
-WRITES: Effects = (Foreseen(EffectKind.WRITE, _PATH),)
+READS: Effects = (ExpectedEffect(EffectKind.READ, _PATH),)
+LISTS: Effects = (ExpectedEffect(EffectKind.READ, _PATH, Reach.NAMES),)
+SEARCHES: Effects = (ExpectedEffect(EffectKind.READ, _PATH, Reach.BELOW),)
+WRITES: Effects = (ExpectedEffect(EffectKind.WRITE, _PATH),)
 EDITS: Effects = (*WRITES, *READS)
-DELETES: Effects = (Foreseen(EffectKind.DELETE, _PATH),)
+DELETES: Effects = (ExpectedEffect(EffectKind.DELETE, _PATH),)
 MOVES: Effects = (
-    Foreseen(EffectKind.DELETE, _MOVED),
-    Foreseen(EffectKind.WRITE, ("destination", "dst", "to")),
-    Foreseen(EffectKind.READ, _MOVED),
+    ExpectedEffect(EffectKind.DELETE, _MOVED),
+    ExpectedEffect(EffectKind.WRITE, ("destination", "dst", "to")),
+    ExpectedEffect(EffectKind.READ, _MOVED),
 )
-RUNS: Effects = (Foreseen(EffectKind.EXEC, _COMMAND),)
+RUNS: Effects = (ExpectedEffect(EffectKind.EXEC, _COMMAND),)
 CHECKS: Effects = (
-    Foreseen(EffectKind.READ, reach=Reach.BELOW),
-    Foreseen(EffectKind.WRITE, reach=Reach.BELOW),
-    Foreseen(EffectKind.DELETE, reach=Reach.BELOW),
+    ExpectedEffect(EffectKind.READ, reach=Reach.BELOW),
+    ExpectedEffect(EffectKind.WRITE, reach=Reach.BELOW),
+    ExpectedEffect(EffectKind.DELETE, reach=Reach.BELOW),
 )
-FETCHES: Effects = (Foreseen(EffectKind.NET, _URL),)
-POSTS: Effects = (*FETCHES, Foreseen(EffectKind.SEND, _URL))
-SENDS: Effects = (Foreseen(EffectKind.SEND, ("to", "attendees")),)
+FETCHES: Effects = (ExpectedEffect(EffectKind.NET, _URL),)
+POSTS: Effects = (*FETCHES, ExpectedEffect(EffectKind.SEND, _URL))
+SENDS: Effects = (ExpectedEffect(EffectKind.SEND, ("to", "attendees")),)
 
 
 def _safe(listed: str, category: str, effects: Effects = ()) -> dict[str, KnownTool]:
@@ -101,7 +101,7 @@ KNOWN: Mapping[str, KnownTool] = {
     **_safe("linkedin_jobs linkedin_job_detail", "jobs"),
     **_safe("anthropic_usage", "usage"),
     **_safe("system-info__system_info system-info__disk_info system-info__network_info", "system"),
-    # What agent clients have beside these, under their own names.
+    # Tools of agent clients, under their own names.
     **_safe("NotebookRead read_many_files view_image", "client", READS),
     **_safe("list_dir glob file_search", "client", LISTS),
     **_safe("search_file_content grep_search codebase_search fetch_rules", "client", SEARCHES),
@@ -166,27 +166,29 @@ _NAMESAKES_OF = _others(NAMESAKES)
 
 
 def canonical(name: str) -> str:
-    """The name of the tool that is meant; beyond what the registry knows, what agent clients call it."""
+    """The tool's own name; beyond the registry's aliases, also for the names that agent clients use."""
     plain = names.canonical(name)
     return ALIASES.get(plain, plain)
 
 
 def names_of(name: str, *, server: str | None) -> frozenset[str]:
-    """Every spelling of one registered tool. The tools of a server have no aliases, whatever they call themselves."""
+    """Every name of one registered tool. Tools of servers have no aliases, whatever they call themselves."""
     if server is not None:
-        return frozenset((name, SPELLED_OUT + name))
+        return frozenset((name, MCP_PREFIX + name))
     own = _ALIASES_OF.get(name, frozenset()) | {name}
-    return own | {f"{SPELLED_OUT}{names.BUILTIN_SERVER}__{each}" for each in own} if name in KNOWN else own
+    if name not in KNOWN:
+        return own
+    return own | {f"{MCP_PREFIX}{names.BUILTIN_SERVER}__{each}" for each in own}
 
 
 def suspects_of(name: str, *, server: str | None) -> frozenset[str]:
-    """Every name under which a deny reaches the tool: its own, and those of tools that do the same."""
+    """Every name by which a deny reaches the tool: its own, and those of tools that do the same."""
     meant = NAMESAKES.get(canonical(name), canonical(name))
     return names_of(name, server=server) | names_of(meant, server=server) | _NAMESAKES_OF.get(meant, frozenset())
 
 
 def get_tool_danger_level(name: str) -> DangerLevel:
-    """The danger of a documented tool, by any of its names. Raises ValueError for a name nobody knows."""
+    """The danger of a documented tool, by any of its names. Raises ValueError for an unknown name."""
     known = KNOWN.get(canonical(name))
     if known is None:
         raise ValueError(f"unknown tool {name!r}{hint_similar(name, (*KNOWN, *ALIASES))}")

@@ -1,6 +1,7 @@
-"""May this call run? The floor first, then layers in order; the first that answers decides.
+"""Policy layers: decide whether a call may run.
 
-Pure: no I/O, no clock, no globals. The order of `LAYERS` is the security model.
+Pure: no I/O, no clock, no globals. The floor is asked first, then the layers in order; the first that answers decides.
+The order of `LAYERS` is the security model.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,16 +11,17 @@ from toolreeve.core.action import Action
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.policy.mode import PermissionMode
-from toolreeve.policy.rules import Matcher, mentions
-from toolreeve.policy.state import Budget, Outlook, PolicyState
+from toolreeve.policy.rules import Matcher, names_tool
+from toolreeve.policy.state import Budget, PolicyState, ToolPolicy
 
-__all__ = ["FLOOR", "LAYERS", "PolicyState", "decide", "with_grounds"]
+__all__ = ["FLOOR", "LAYERS", "PolicyState", "decide", "with_rationale"]
 
 Layer = Callable[[Action, PolicyState], Verdict | None]
-MAX_OUTLOOKS = 8192
+MAX_TOOL_POLICIES = 8192
 
 BYPASSED = Verdict(Decision.ALLOW, "bypass", "Bypass mode: everything above the floor is allowed")
 _BY_MODE = frozenset(("plan", "default"))
+PLAN_READ = Verdict(Decision.ALLOW, "default", "Plan mode: the call only reads")
 PLAN_REFUSAL = Verdict(Decision.DENY, "plan", "Plan mode: Only read-only tools allowed")
 
 
@@ -35,7 +37,7 @@ def bypass(_: Action, state: PolicyState) -> Verdict | None:
 def budget(action: Action, state: PolicyState) -> Verdict | None:
     if state.budget is None or state.budget.covers(action.cost):
         return None
-    return Verdict(Decision.DENY, "budget", _overspent(state.budget, action.cost))
+    return Verdict(Decision.DENY, "budget", _describe_overspending(state.budget, action.cost))
 
 
 def plan(action: Action, state: PolicyState) -> Verdict | None:
@@ -43,69 +45,63 @@ def plan(action: Action, state: PolicyState) -> Verdict | None:
 
 
 def denied(action: Action, state: PolicyState) -> Verdict | None:
-    if state.denied_tools and mentions(tuple(state.denied_tools), action, proof=False):
+    if state.denied_tools and names_tool(tuple(state.denied_tools), action, proof=False):
         return Verdict(Decision.DENY, "denied", _disallowed(action))
     matcher = _first(state.denies, action, state)
     return None if matcher is None else _denial(matcher, action, "denied")
 
 
 def allowed(action: Action, state: PolicyState) -> Verdict | None:
-    if state.allowed_tools and mentions(tuple(state.allowed_tools), action, proof=True):
+    if state.allowed_tools and names_tool(tuple(state.allowed_tools), action, proof=True):
         return Verdict(Decision.ALLOW, "allowed", f"Tool {action.call.tool!r} is explicitly allowed")
     return None
 
 
 def ruled(action: Action, state: PolicyState) -> Verdict | None:
-    """The highest priority decides, and ask before allow among equals. A rule that may only tighten is weighed against
-    what would hold without it."""
+    """The highest priority decides; among equals, ask before allow. A rule that may only tighten is compared with the
+    verdict that would hold without it."""
     own = _first([each for each in state.rules if not each.rule.tighten_only], action, state)
     tightening = _first([each for each in state.rules if each.rule.tighten_only], action, state)
-    without = None if own is None else _grounds(own, action)
+    loose = None if own is None else _verdict(own, action)
     if tightening is None or (own is not None and own.rule.priority > tightening.rule.priority):
-        return without
-    instead = without or mode_default(action, state)
-    return instead if instead.decision > tightening.decision else _grounds(tightening, action)
+        return loose
+    otherwise = loose or mode_default(action, state)
+    return otherwise if otherwise.decision > tightening.decision else _verdict(tightening, action)
 
 
 def exhaustion(action: Action, state: PolicyState) -> Verdict | None:
-    """The budget once more: it may have been spent while earlier layers, or a person, were asked."""
+    """The budget again: it may have been spent while earlier layers, or a person, were asked."""
     found = budget(action, state)
     return None if found is None else replace(found, layer="exhaustion")
 
 
 def mode_default(action: Action, state: PolicyState) -> Verdict:
-    """What the mode says; a tool whose author wants each call confirmed is never let through unasked by it."""
-    default = _mode_says(action, state)
+    """What the mode decides. It never allows a tool that asks for confirmation of each call."""
+    default = _decide_by_mode(action, state)
     if action.spec.confirmation is None or default.decision is Decision.DENY or state.mode is PermissionMode.BYPASS:
         return default
     return Verdict(Decision.ASK, "default", action.spec.confirmation)
 
 
-def _mode_says(action: Action, state: PolicyState) -> Verdict:
+def _decide_by_mode(action: Action, state: PolicyState) -> Verdict:
     danger = action.danger
     match state.mode:
         case PermissionMode.BYPASS:
             return BYPASSED
         case PermissionMode.PLAN:
-            return (
-                Verdict(Decision.ALLOW, "default", "Plan mode: the call only reads")
-                if action.read_only
-                else PLAN_REFUSAL
-            )
+            return PLAN_READ if action.read_only else PLAN_REFUSAL
         case PermissionMode.DEFAULT if danger <= DangerLevel.LOW:
-            return Verdict(Decision.ALLOW, "default", f"Default mode: {danger.value} tools run unasked")
+            return Verdict(Decision.ALLOW, "default", f"Default mode: {danger.name}-danger calls run without approval")
         case PermissionMode.DEFAULT:
-            return Verdict(Decision.ASK, "default", f"Default mode: {danger.value} tools are asked for")
+            return Verdict(Decision.ASK, "default", f"Default mode: {danger.name}-danger calls need approval")
         case PermissionMode.STRICT if danger >= DangerLevel.HIGH:
             return Verdict(
                 Decision.DENY,
                 "default",
-                f"Strict mode: {action.call.tool!r} is {danger.value} danger and no rule speaks for it",
+                f"Strict mode: {action.call.tool!r} is {danger.name} danger and no rule allows it",
             )
         case PermissionMode.STRICT:
-            return Verdict(
-                Decision.ASK, "default", "Strict mode: everything that is not explicitly allowed is asked for"
-            )
+            return Verdict(Decision.ASK, "default", "Strict mode: every call without an allow rule needs approval")
 
 
 FLOOR: Layer = floor
@@ -113,31 +109,31 @@ LAYERS: Sequence[Layer] = (bypass, budget, plan, denied, allowed, ruled, exhaust
 
 
 def decide(action: Action, state: PolicyState) -> Verdict:
-    """The verdict on a call. Whatever is the same for every call of a tool is worked out once."""
-    outlook = state.outlooks.get((action.call.tool, action.danger.rank))
-    if outlook is None or outlook.tool is not action.tool:
-        outlook = _look_ahead(action, state)
-    if outlook.verdict is not None and (state.budget is None or state.budget.covers(action.cost)):
-        return outlook.verdict
-    return _ask_layers(action, outlook.state)
+    """The verdict on a call. What is the same for every call of a tool is computed once."""
+    tool_policy = state.tool_policies.get((action.call.tool, action.danger.rank))
+    if tool_policy is None or tool_policy.tool is not action.tool:
+        tool_policy = _narrow(action, state)
+    if tool_policy.verdict is not None and (state.budget is None or state.budget.covers(action.cost)):
+        return tool_policy.verdict
+    return _ask_layers(action, tool_policy.state)
 
 
-def with_grounds(verdict: Verdict, action: Action) -> Verdict:
-    """Where the mode decides by danger, a tool that can say why the call is dangerous does."""
+def with_rationale(verdict: Verdict, action: Action) -> Verdict:
+    """Where the mode decides by danger, add the tool's own reason for that danger."""
     if verdict.decision is Decision.ALLOW or verdict.layer not in _BY_MODE or action.tool.grounds is None:
         return verdict
     why = action.tool.grounds(action.args).reason
     return replace(verdict, reason=f"{verdict.reason}: {why}") if why else verdict
 
 
-def _look_ahead(action: Action, state: PolicyState) -> Outlook:
+def _narrow(action: Action, state: PolicyState) -> ToolPolicy:
     narrowed = state.narrowed(action)
     verdict = _ask_layers(action, replace(narrowed, budget=None)) if narrowed.fixed else None
-    outlook = Outlook(action.tool, narrowed, verdict)
-    if len(state.outlooks) >= MAX_OUTLOOKS:
-        state.outlooks.clear()
-    state.outlooks[(action.call.tool, action.danger.rank)] = outlook
-    return outlook
+    tool_policy = ToolPolicy(action.tool, narrowed, verdict)
+    if len(state.tool_policies) >= MAX_TOOL_POLICIES:
+        state.tool_policies.clear()
+    state.tool_policies[(action.call.tool, action.danger.rank)] = tool_policy
+    return tool_policy
 
 
 def _ask_layers(action: Action, state: PolicyState) -> Verdict:
@@ -156,17 +152,17 @@ def _denial(matcher: Matcher, action: Action, layer: str) -> Verdict:
     return Verdict(Decision.DENY, layer, rule.reason or _disallowed(action), rule.label, rule.advice)
 
 
-def _grounds(matcher: Matcher, action: Action) -> Verdict:
+def _verdict(matcher: Matcher, action: Action) -> Verdict:
     rule = matcher.rule
-    said = rule.reason or f"Rule {rule.label!r} says {matcher.decision.word} for {action.call.tool!r}"
-    return Verdict(matcher.decision, "rules", said, rule.label, rule.advice)
+    reason = rule.reason or f"Rule {rule.label!r} says {matcher.decision.word} for {action.call.tool!r}"
+    return Verdict(matcher.decision, "rules", reason, rule.label, rule.advice)
 
 
 def _disallowed(action: Action) -> str:
     return f"Tool {action.call.tool!r} is explicitly disallowed"
 
 
-def _overspent(money: Budget, cost: float) -> str:
+def _describe_overspending(money: Budget, cost: float) -> str:
     return (
         f"Budget exceeded: ${money.spent:.2f} spent, ${money.remaining:.2f} remaining, tool needs ${max(cost, 0.0):.2f}"
     )

@@ -1,4 +1,7 @@
-"""Can this rule ever decide anything? A rule that cannot is a mistake of its author, and is told as one."""
+"""Lint for rules: those that can never match or never decide.
+
+Such a rule is a mistake of its author and is reported as an error.
+"""
 
 import fnmatch
 import functools
@@ -13,19 +16,16 @@ from toolreeve.policy.rules import CHANGES, Matcher, PermissionRule
 
 
 def never_matches(rule: PermissionRule, *, now: float | None, tools: Collection[str] | None) -> list[ConditionProblem]:
-    """Why the rule is dead, if it is. What is not known (no clock, no registry) is not held against it."""
+    """Why the rule can never match, if so. Without a clock or a registry, those checks are skipped."""
     found = []
     if now is not None and rule.expires is not None and rule.expires <= now:
-        found.append(ConditionProblem("has expired", key=("expires",), fix="remove the rule, or set a later day"))
+        found.append(ConditionProblem("has expired", key=("expires",), fix="remove the rule, or set a later date"))
     patterns = _patterns(rule)
-    if (
-        rule.server is not None
-        and all(_is_plain(each) and "__" not in each for each in patterns)
-        and "*" not in patterns
-    ):
+    names_no_server_tool = "*" not in patterns and all(_is_plain(each) and "__" not in each for each in patterns)
+    if rule.server is not None and names_no_server_tool:
         found.append(
             ConditionProblem(
-                "never matches: no server has a tool of that name",
+                "never matches: tools of servers are named server__tool",
                 key=("tool",),
                 fix=f"write {rule.server}__{patterns[0]}, or leave server out",
             )
@@ -55,7 +55,7 @@ def _is_plain(pattern: str) -> bool:
 
 
 def _exists(pattern: str, tools: Collection[str]) -> bool:
-    """A tool of a server may come and go, so its name is taken on trust."""
+    """Tools of servers come and go, so their names are not checked."""
     if "__" in pattern or pattern == "*":
         return True
     names = _spellings(frozenset(tools))
@@ -72,8 +72,8 @@ def _only_reads(patterns: Sequence[str]) -> bool:
     return bool(found) and all(known is not None and known.read_only for known in found)
 
 
-class _Reach:
-    """What a rule covers, made ready to be compared with many others."""
+class _Coverage:
+    """What a rule covers, precomputed for comparison with many others."""
 
     __slots__ = ("everything", "matcher", "names", "patterns", "rank", "spellings")
 
@@ -83,11 +83,11 @@ class _Reach:
         self.everything = "*" in self.names
         self.patterns = [re.compile(fnmatch.translate(each)) for each in self.names if not _is_plain(each)]
         self.spellings = [names_of(canonical(each), server=None) if _is_plain(each) else None for each in self.names]
-        # A deny is asked first whatever the priorities; of equals the one written first.
+        # Denies are asked first whatever their priority; among equals, the one written first.
         deny = matcher.decision is Decision.DENY
         self.rank = (deny, matcher.rule.priority, int(matcher.decision), -position)
 
-    def covers_tools(self, narrow: "_Reach") -> bool:
+    def covers_tools(self, narrow: "_Coverage") -> bool:
         if self.everything or narrow.names <= self.names:
             return True
         return all(spelled is not None and self._covers(spelled) for spelled in narrow.spellings)
@@ -99,15 +99,15 @@ class _Reach:
 
 
 def shadowed(matchers: Sequence[Matcher]) -> Iterator[tuple[Matcher, Matcher]]:
-    """Each rule that never decides, with the one that always answers before it."""
-    reaches = [_Reach(matcher, position) for position, matcher in enumerate(matchers)]
-    for reach in reaches:
-        other = next((each for each in reaches if each.rank > reach.rank and _overrules(each, reach)), None)
+    """Each rule that never decides, with the rule that always decides before it."""
+    coverages = [_Coverage(matcher, position) for position, matcher in enumerate(matchers)]
+    for narrow in coverages:
+        other = next((wide for wide in coverages if wide.rank > narrow.rank and _overrules(wide, narrow)), None)
         if other is not None:
-            yield reach.matcher, other.matcher
+            yield narrow.matcher, other.matcher
 
 
-def _overrules(wide: _Reach, narrow: _Reach) -> bool:
+def _overrules(wide: _Coverage, narrow: _Coverage) -> bool:
     if not wide.covers_tools(narrow) or not _covers(wide.matcher.rule, narrow.matcher.rule):
         return False
     rule = wide.matcher.rule
@@ -115,7 +115,7 @@ def _overrules(wide: _Reach, narrow: _Reach) -> bool:
     return unconditional or (wide.matcher.decision is Decision.ALLOW) == (narrow.matcher.decision is Decision.ALLOW)
 
 
-_SAME = (
+_COMPARED_FIELDS = (
     "server",
     "effect",
     "target",
@@ -131,10 +131,10 @@ _SAME = (
 
 
 def _covers(wide: PermissionRule, narrow: PermissionRule) -> bool:
-    """Whether, of calls to the same tool, every one that the narrow rule matches is matched by the wide one; False
-    where in doubt."""
-    return (
-        all(getattr(wide, key) in (None, "", ()) or getattr(wide, key) == getattr(narrow, key) for key in _SAME)
-        and all(narrow.when.get(argument) == condition for argument, condition in wide.when.items())
-        and (wide.expires is None or (narrow.expires is not None and narrow.expires <= wide.expires))
-    )
+    """Whether the wide rule matches every call of a tool that the narrow rule matches; False if in doubt."""
+    for key in _COMPARED_FIELDS:
+        if getattr(wide, key) not in (None, "", ()) and getattr(wide, key) != getattr(narrow, key):
+            return False
+    if wide.expires is not None and (narrow.expires is None or narrow.expires > wide.expires):
+        return False
+    return all(narrow.when.get(argument) == condition for argument, condition in wide.when.items())

@@ -1,7 +1,7 @@
-"""Could an effect that reaches further than one path touch what a rule is about? For denies and asks, which take
-suspicion for enough: `grep -r . .` reads every file below, so it may read the one that a rule names.
+"""Overlap between the paths of an effect and those of a rule.
 
-Patterns are compared component by component; where it cannot be told, the answer is yes.
+For denies and asks, where suspicion is enough: `grep -r . .` reads every file below, so it may read the one that a rule
+names. Patterns are compared component by component; if in doubt, the answer is yes.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,19 +15,21 @@ ANY_DEPTH = "**"
 
 
 def may_touch(effect: Effect, condition: Mapping[str, Any], root: str) -> bool:
-    """Whether a path that the effect may reach could fit every part of the condition."""
+    """Whether some path that the effect may reach could meet every part of the condition."""
     if effect.reach is Reach.NAMES:
         return False
-    reached = effect.target.rstrip("/").split("/") + ([ANY_DEPTH] if effect.reach is Reach.BELOW else [])
+    reached = effect.target.rstrip("/").split("/")
+    if effect.reach is Reach.BELOW:
+        reached.append(ANY_DEPTH)
     return all(_may_fit(reached, operator, value, root) for operator, value in condition.items())
 
 
 def _may_fit(reached: Sequence[str], operator: str, value: Any, root: str) -> bool:
     match operator:
         case "equals" | "one_of":
-            return any(_overlap(reached, _parts(place, root)) for place in _texts(value))
+            return any(_overlap(reached, _parts(path, root)) for path in _texts(value))
         case "under":
-            return any(_overlap(reached, [*_parts(place, root), ANY_DEPTH]) for place in _texts(value))
+            return any(_overlap(reached, [*_parts(path, root), ANY_DEPTH]) for path in _texts(value))
         case "glob":
             return any(_overlap(reached, _parts(pattern, root)) for pattern in _texts(value))
         case _:
@@ -43,7 +45,7 @@ def _parts(path: str, root: str) -> list[str]:
 
 
 def _overlap(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether some path fits both patterns; `**` stands for any number of components."""
+    """Whether some path matches both patterns; `**` stands for any number of components."""
     fits = _overlaps_from_end(other)
     for part in reversed(one):
         fits = _with_part(part, other, fits)
@@ -51,7 +53,7 @@ def _overlap(one: Sequence[str], other: Sequence[str]) -> bool:
 
 
 def _overlaps_from_end(other: Sequence[str]) -> list[bool]:
-    """For each tail of the pattern, whether it fits nothing at all."""
+    """For each tail of the pattern, whether it matches the empty path."""
     fits = [True]
     for part in reversed(other):
         fits.append(fits[-1] and part == ANY_DEPTH)
@@ -59,7 +61,7 @@ def _overlaps_from_end(other: Sequence[str]) -> list[bool]:
 
 
 def _with_part(part: str, other: Sequence[str], rest: list[bool]) -> list[bool]:
-    """For each tail of the other pattern, whether it may fit `part` and what follows; `rest` answers for that alone."""
+    """For each tail of the other pattern, whether it may match `part` and `rest`; `rest` answers without it."""
     fits = [False] * len(rest)
     fits[-1] = part == ANY_DEPTH and rest[-1]
     for at in range(len(other) - 1, -1, -1):
@@ -73,7 +75,7 @@ def _with_part(part: str, other: Sequence[str], rest: list[bool]) -> list[bool]:
 
 
 def may_be_same(one: str, other: str) -> bool:
-    """Whether one name may fit both globs."""
+    """Whether one name may match both globs."""
     if not _is_pattern(one):
         return fnmatchcase(one, other) if _is_pattern(other) else one == other
     if not _is_pattern(other):
@@ -82,11 +84,11 @@ def may_be_same(one: str, other: str) -> bool:
 
 
 def _may_begin_alike(one: str, other: str) -> bool:
-    """Whether what is written out before the first wildcard of either agrees."""
-    for mine, its in zip(one, other, strict=False):
-        if mine in WILD or its in WILD:
+    """Whether the literal text before the first wildcard of either agrees."""
+    for left, right in zip(one, other, strict=False):
+        if left in WILD or right in WILD:
             return True
-        if mine != its:
+        if left != right:
             return False
     return True
 

@@ -1,7 +1,7 @@
-"""What does one rule say, and does it speak about this call?
+"""Permission rules, and matchers compiled from them.
 
-A rule is written as plain data (`PermissionRule`) and compiled once, for one workspace, into a `Matcher`. An allow must
-be sure: every effect and every selected value fits. A deny or an ask takes suspicion for enough.
+A rule is written as plain data (`PermissionRule`) and compiled once, for one workspace, into a `Matcher`. An allow
+needs proof: every effect and every selected value matches. For a deny or an ask suspicion is enough.
 """
 
 import fnmatch
@@ -17,25 +17,25 @@ from toolreeve.core.errors import ToolreeveError
 from toolreeve.core.verdict import Decision
 from toolreeve.policy.conditions import ConditionProblem, Purpose, Test, Truth, compile_condition
 from toolreeve.policy.deny_matching import DenyMatcher, commands_of
-from toolreeve.policy.json_path import Steps, judge, parse_steps
+from toolreeve.policy.json_path import Steps, evaluate, parse_steps
 from toolreeve.policy.known_tools import names_of, suspects_of
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.path_overlap import may_touch
 
 Condition = Mapping[str, Any]
 CHANGES = frozenset((EffectKind.WRITE, EffectKind.DELETE))
-"""What a read-only call has no effect of."""
+"""Effects that a read-only call does not have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PermissionRule:
-    """One rule. What is left out does not matter to it; what is given must all fit.
+    """One rule. Every field that is set must match; a field that is not set matches anything.
 
     `tool` is a glob over any name of the tool. `when` maps the path of an argument to its conditions, `target` is a
-    condition on what an effect touches. `program` names programs: an ask or a deny meets every command that may name
-    one, however it is spelled. `session` and `origin` (globs) say where the rule holds, `expires` (seconds since 1970)
-    until when. A `tighten_only` rule comes from a file that must not loosen anything. One that is
-    `only_certain` does not suspect an effect that merely reaches further than one path.
+    condition on what an effect touches. `program` names programs: an ask or a deny matches every command that may name
+    one, however it is spelled. `session` and `origin` (globs) limit where the rule applies, `expires` (seconds since
+    1970) until when. A `tighten_only` rule comes from a file that must not loosen anything. An `only_certain` rule does
+    not match an effect that merely may reach its target.
     """
 
     decision: Decision | str
@@ -77,15 +77,16 @@ class RuleProblems(ToolreeveError):
 
     def __init__(self, rule: PermissionRule, problems: Sequence[ConditionProblem]) -> None:
         self.problems = tuple(problems)
-        told = "; ".join(f"{'.'.join(map(str, each.key))}: {each.problem}" for each in problems)
-        super().__init__(f"rule {rule.label!r}: {told}")
+        listed = "; ".join(f"{'.'.join(map(str, each.key))}: {each.problem}" for each in problems)
+        super().__init__(f"rule {rule.label!r}: {listed}")
 
 
 class Matcher:
-    """A compiled rule. `fixed` says that it asks nothing that differs between two calls of the same danger."""
+    """A compiled rule. If it is `fixed`, it matches all calls of a tool at the same danger, or none."""
 
     __slots__ = (
         "_conditions",
+        "_deny_matcher",
         "_kinds",
         "_max_danger",
         "_min_danger",
@@ -94,7 +95,6 @@ class Matcher:
         "_programs",
         "_purpose",
         "_roles",
-        "_suspicion",
         "_target",
         "decision",
         "fixed",
@@ -103,24 +103,24 @@ class Matcher:
 
     def __init__(self, rule: PermissionRule, root: str) -> None:
         problems: list[ConditionProblem] = []
-        read = _Reading(problems)
+        read = _RuleReader(problems)
         self.rule = rule
         decision = read.one("decision", rule.decision, _decision)
         self.decision = Decision.DENY if decision is None else decision
         self._purpose = Purpose(root=root, proof=self.decision is Decision.ALLOW)
-        self._patterns = tuple(_listed(rule.tool))
+        self._patterns = tuple(_as_list(rule.tool))
         self._kinds = frozenset(read.many("effect", rule.effect, EffectKind))
         self._roles = frozenset(read.many("role", rule.role, Role))
         self._modes = frozenset(read.many("mode", rule.mode, PermissionMode))
         self._min_danger = read.one("min_danger", rule.min_danger, DangerLevel)
         self._max_danger = read.one("max_danger", rule.max_danger, DangerLevel)
-        self._programs = tuple(_listed(rule.program))
+        self._programs = tuple(_as_list(rule.program))
         self._conditions = tuple(read.conditions(rule.when, self._purpose))
         self._target = read.target(rule.target, Purpose(root=root, proof=self._purpose.proof, resolved=True))
         problems += self._contradictions()
         if problems:
             raise RuleProblems(rule, problems)
-        self._suspicion = self._suspect(root)
+        self._deny_matcher = self._compile_deny_matcher(root)
         self.fixed = not (
             self._conditions
             or self._kinds
@@ -133,28 +133,33 @@ class Matcher:
             or rule.expires is not None
         )
 
-    def _suspect(self, root: str) -> DenyMatcher | None:
-        """What a deny about targets makes of commands that are not known."""
-        target, rule = self._target, self.rule
+    def _compile_deny_matcher(self, root: str) -> DenyMatcher | None:
+        """For a deny about targets: how it matches commands that are not known."""
+        target = self._target
+        rule = self.rule
         if target is None or rule.target is None or rule.only_certain or self.decision is not Decision.DENY:
             return None
         return DenyMatcher(rule.target, target, self._kinds, root)
 
     def _contradictions(self) -> list[ConditionProblem]:
-        """What makes the rule one that can never match."""
+        """Contradictions that keep the rule from ever matching."""
         found = []
         if self._min_danger and self._max_danger and self._min_danger > self._max_danger:
-            found.append(ConditionProblem("no danger is that high and that low", key=("min_danger",), fix="swap them"))
+            found.append(
+                ConditionProblem(
+                    "can never match: min_danger is above max_danger", key=("min_danger",), fix="swap them"
+                )
+            )
         if self._modes == {PermissionMode.BYPASS}:
             found.append(
-                ConditionProblem("never matches: bypass mode asks no rule", key=("mode",), fix="name another mode")
+                ConditionProblem("never matches: bypass mode applies no rules", key=("mode",), fix="name another mode")
             )
         if self._programs and self.decision is Decision.ALLOW:
             found.append(
                 ConditionProblem(
                     "cannot prove what a command runs",
                     key=("program",),
-                    fix="allow by tool, danger and effect; commands that are known to read only run unasked already",
+                    fix="allow by tool, danger and effect; commands known to only read run without approval already",
                 )
             )
         if not self._patterns or not all(self._patterns):
@@ -162,7 +167,7 @@ class Matcher:
         return found
 
     def may_concern(self, action: Action, mode: PermissionMode) -> bool:
-        """Whether the tool and its danger, without a look at the call itself, are what the rule is about."""
+        """Whether the rule may match calls of this tool at this danger; the arguments are not looked at."""
         if self._min_danger is not None and action.danger < self._min_danger:
             return False
         if self._max_danger is not None and action.danger > self._max_danger:
@@ -177,61 +182,58 @@ class Matcher:
         return self.rule.server is None or (server is not None and fnmatch.fnmatchcase(server, self.rule.server))
 
     def _names_tool(self, action: Action) -> bool:
-        return mentions(self._patterns, action, proof=self._purpose.proof)
+        return names_tool(self._patterns, action, proof=self._purpose.proof)
 
     def matches(self, action: Action, now: Callable[[], float] | None) -> bool:
-        """Whether the rule speaks about this very call; `may_concern` has been asked before."""
+        """Whether the rule matches this call; requires that `may_concern` is true."""
         if self.fixed:
             return True
-        rule, principal = self.rule, action.call.principal
+        rule = self.rule
+        principal = action.call.principal
         if rule.expires is not None and (now is None or now() >= rule.expires):
             return False
         if self._roles and principal.role not in self._roles:
             return False
-        if not (
-            _fits(rule.user, principal.user)
-            and _fits(rule.session, action.call.session)
-            and _fits(rule.origin, action.call.origin)
-        ):
+        if not _fits(rule.user, principal.user) or not _fits(rule.session, action.call.session):
             return False
-        return (
-            self._takes(self._judge_arguments(action))
-            and self._takes(self._judge_effects(action))
-            and (not self._programs or self._names_program(action))
-        )
+        if not _fits(rule.origin, action.call.origin):
+            return False
+        if not self._accepts(self._match_arguments(action)) or not self._accepts(self._match_effects(action)):
+            return False
+        return not self._programs or self._names_program(action)
 
     def _names_program(self, action: Action) -> bool:
-        """Lossy on purpose: quotes, escapes, wrappers and globs do not hide a program from an ask or a deny."""
+        """Lossy by design: quotes, escapes, wrappers and globs do not hide a program from an ask or a deny."""
         from toolreeve.policy.shell.deny_words import may_name
 
         commands = [effect.target for effect in action.effects if effect.kind is EffectKind.EXEC]
         return any(may_name(command, program) for command in commands for program in self._programs)
 
-    def _takes(self, truth: Truth) -> bool:
+    def _accepts(self, truth: Truth) -> bool:
         return truth is True if self._purpose.proof else truth is not False
 
-    def _judge_arguments(self, action: Action) -> Truth:
+    def _match_arguments(self, action: Action) -> Truth:
         answer: Truth = True
         for steps, test in self._conditions:
-            truth = judge(action, steps, test, self._purpose)
+            truth = evaluate(action, steps, test, self._purpose)
             if truth is False:
                 return False
             answer = answer if truth else None
         return answer
 
-    def _judge_effects(self, action: Action) -> Truth:
-        """For an allow every effect of the call must be covered; a call that tells no effects meets no effect rule."""
+    def _match_effects(self, action: Action) -> Truth:
+        """An allow must cover every effect of the call; a call without effects matches no effect rule."""
         if not self._kinds and self._target is None:
             return True
         if not action.effects:
             return False
-        truth = self._purpose.combine([self._judge_effect(effect, action) for effect in self._in_question(action)])
-        if truth is False and self._suspicion is not None:
-            return any(self._suspicion.meets(command, action) for command in commands_of(action))
+        truth = self._purpose.combine([self._match_effect(effect, action) for effect in self._effects_to_match(action)])
+        if truth is False and self._deny_matcher is not None:
+            return any(self._deny_matcher.matches(command, action) for command in commands_of(action))
         return truth
 
-    def _in_question(self, action: Action) -> Sequence[Effect]:
-        """Who may change a file may see it: an allow to write need not speak of what the change itself reads."""
+    def _effects_to_match(self, action: Action) -> Sequence[Effect]:
+        """An allow to change a file covers reading that file, as the change itself does."""
         if not self._purpose.proof or EffectKind.READ in self._kinds:
             return action.effects
         changed = {effect.target for effect in action.effects if effect.kind in CHANGES}
@@ -239,9 +241,9 @@ class Matcher:
             effect for effect in action.effects if effect.kind is not EffectKind.READ or effect.target not in changed
         ]
 
-    def _judge_effect(self, effect: Effect, action: Action) -> Truth:
-        """One that reaches further than one path proves nothing, unless all of it lies in a place that the rule names;
-        it is suspected of all that it may touch. Asking for names is suspected where the thing itself is asked for."""
+    def _match_effect(self, effect: Effect, action: Action) -> Truth:
+        """An effect beyond one path proves nothing, unless all of it lies in a directory that the rule names; it is
+        suspected of all that it may touch. Listing names is suspected only where the path itself matches."""
         if self._kinds and effect.kind not in self._kinds:
             return False
         if self._target is None:
@@ -251,12 +253,12 @@ class Matcher:
         return None if may_touch(effect, self.rule.target or {}, self._purpose.root) else False
 
     def _encloses(self, effect: Effect) -> bool:
-        """Whether the rule is about places, so that all below a path in one of them lies in it too."""
+        """Whether the rule is about directories, so that all below a path in one of them lies in it too."""
         return self._purpose.proof and effect.reach is Reach.BELOW and [*(self.rule.target or {})] == ["under"]
 
 
-def mentions(patterns: Sequence[str], action: Action, *, proof: bool) -> bool:
-    """Whether one of the patterns is a name of the tool; for a deny, of any tool that does the same."""
+def names_tool(patterns: Sequence[str], action: Action, *, proof: bool) -> bool:
+    """Whether a pattern matches a name of the tool; for a deny, of any tool that does the same."""
     spec = action.spec
     if proof:
         names = names_of(spec.name, server=spec.server)
@@ -273,12 +275,12 @@ def _decision(value: Any) -> Decision:
     return value if isinstance(value, Decision) else Decision[value.upper()]
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple, set, frozenset)) else [value]
 
 
-class _Reading:
-    """Reads the parts of a rule and keeps what is wrong with each."""
+class _RuleReader:
+    """Reads the parts of a rule and collects the problems of each."""
 
     def __init__(self, problems: list[ConditionProblem]) -> None:
         self.problems = problems
@@ -289,11 +291,12 @@ class _Reading:
         try:
             return read(value)
         except (ValueError, KeyError, AttributeError):
-            self.problems.append(ConditionProblem(f"{value!r} is not one of its values", key=(key,)))
+            self.problems.append(ConditionProblem(f"{value!r} is not an allowed value", key=(key,)))
             return None
 
     def many(self, key: str, value: Any, read: Callable[[Any], Any]) -> list[Any]:
-        return [found for each in _listed(value) if (found := self.one(key, each, read)) is not None]
+        found = [self.one(key, each, read) for each in _as_list(value)]
+        return [each for each in found if each is not None]
 
     def conditions(self, when: Mapping[str, Condition], purpose: Purpose) -> list[tuple[Steps, Test]]:
         compiled = []
@@ -301,7 +304,7 @@ class _Reading:
             try:
                 compiled.append((parse_steps(argument), compile_condition(condition, purpose)))
             except ConditionProblem as problem:
-                self._keep(problem, "when", argument)
+                self._add(problem, "when", argument)
         return compiled
 
     def target(self, condition: Condition | None, purpose: Purpose) -> Test | None:
@@ -310,22 +313,22 @@ class _Reading:
         try:
             return compile_condition(condition, purpose)
         except ConditionProblem as problem:
-            self._keep(problem, "target")
+            self._add(problem, "target")
             return None
 
-    def _keep(self, problem: ConditionProblem, *where: str) -> None:
+    def _add(self, problem: ConditionProblem, *where: str) -> None:
         self.problems.append(ConditionProblem(problem.problem, key=(*where, *problem.key), fix=problem.fix))
 
 
 def compile_rules(rules: Sequence[PermissionRule], root: str) -> tuple[Matcher, ...]:
-    """In the order in which they are asked: the highest priority first, the strictest first among equals."""
+    """In evaluation order: the highest priority first, the strictest first among equals."""
     matchers = [Matcher(rule, root) for rule in rules]
     return tuple(sorted(matchers, key=lambda each: (-each.rule.priority, -each.decision)))
 
 
 def protect(paths: Sequence[str]) -> tuple[PermissionRule, ...]:
-    """Rules for the floor: nothing may change these places. What a command might reach among much else is kept from it
-    by the sandbox, where they cannot be written."""
+    """Floor rules that keep these paths from being changed. Commands that may reach them among much else are kept from
+    them by the sandbox, where they are read-only."""
     if not paths:
         return ()
     return (
@@ -334,7 +337,7 @@ def protect(paths: Sequence[str]) -> tuple[PermissionRule, ...]:
             decision=Decision.DENY,
             effect=tuple(sorted(CHANGES)),
             target={"under": list(paths)},
-            reason="The place belongs to the runtime itself and is never changed by a tool",
+            reason="The path belongs to the runtime itself: no tool may change it",
             only_certain=True,
             source="floor",
         ),

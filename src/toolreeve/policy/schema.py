@@ -1,4 +1,4 @@
-"""How is a policy file written? One JSON Schema: it checks the files, and editors complete by it."""
+"""JSON Schema of policy files, for validation and for editors."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -50,7 +50,7 @@ _RULE: dict[str, Any] = {
     "additionalProperties": False,
     "properties": {
         "id": _text("A name for the rule, unique in the file; verdicts and the audit log use it."),
-        "decision": _words([decision.word for decision in Decision], "What the rule says about a call it matches."),
+        "decision": _words([decision.word for decision in Decision], "The decision for a call that the rule matches."),
         "tool": _one_or_more(_SCALAR_TEXT, "The tool, by any of its names; * and ? are wildcards."),
         "server": _text("The MCP server the tool comes from; * and ? are wildcards."),
         "effect": _one_or_more({"enum": [str(kind) for kind in EffectKind]}, "What the call would do."),
@@ -66,10 +66,10 @@ _RULE: dict[str, Any] = {
         },
         "min_danger": _words(_DANGERS, "Only calls at least this dangerous."),
         "max_danger": _words(_DANGERS, "Only calls at most this dangerous."),
-        "user": _text("Who calls; * and ? are wildcards."),
-        "role": _one_or_more({"enum": [role.value for role in Role]}, "The role of who calls."),
-        "mode": _one_or_more({"enum": [mode.value for mode in PermissionMode]}, "The modes in which the rule holds."),
-        "session": _text("The sessions in which the rule holds; * and ? are wildcards."),
+        "user": _text("The user of the call; * and ? are wildcards."),
+        "role": _one_or_more({"enum": [role.value for role in Role]}, "The role of the caller."),
+        "mode": _one_or_more({"enum": [mode.value for mode in PermissionMode]}, "The modes in which the rule applies."),
+        "session": _text("The sessions in which the rule applies; * and ? are wildcards."),
         "origin": _text("The door the call came through, such as python, cli or mcp."),
         "priority": {"type": "integer", "description": "Of ask and allow rules that match, the highest decides."},
         "expires": _text("The last day of the rule (2030-12-31) or its last moment (2030-12-31T12:00:00Z)."),
@@ -107,10 +107,10 @@ _EXAMPLE: dict[str, Any] = {
     "properties": {
         "tool": _text("The tool that is called."),
         "args": {"type": "object"},
-        "role": _words([role.value for role in Role], "Who calls; operator if not said."),
-        "user": _text("Who calls."),
+        "role": _words([role.value for role in Role], "The role of the caller; default: operator."),
+        "user": _text("The user of the call."),
         "session": _text("The session of the call."),
         "origin": _text("The door of the call."),
-        "mode": _words([mode.value for mode in PermissionMode], "The mode at that time; default if not said."),
+        "mode": _words([mode.value for mode in PermissionMode], "The permission mode; default: default."),
     },
 }

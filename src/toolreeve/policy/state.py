@@ -1,6 +1,6 @@
-"""What is the policy right now? Mode, lists, rules and budget, compiled for one workspace; a change makes a new state.
+"""Policy state: mode, lists, rules and budget, compiled for one workspace.
 
-Only `Budget` moves: its owner keeps `spent` current.
+Immutable: a change makes a new state. Only `Budget` changes; its owner keeps `spent` current.
 """
 
 import hashlib
@@ -13,21 +13,21 @@ from toolreeve.core.errors import ToolreeveError
 from toolreeve.core.tool import BoundTool
 from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.policy.mode import PermissionMode
-from toolreeve.policy.rules import Matcher, PermissionRule, compile_rules, mentions
+from toolreeve.policy.rules import Matcher, PermissionRule, compile_rules, names_tool
 
 _ROUNDING = 1e-9
 
 
 @dataclass(slots=True, kw_only=True)
 class Budget:
-    """A view of money: `spent` includes what is reserved for calls under way. `scope` names the account charged."""
+    """A spending limit. `spent` includes reservations of running calls; `scope` names the account that is charged."""
 
     limit: float
     spent: float = 0.0
     scope: str = "all"
 
     def covers(self, cost: float) -> bool:
-        """False too when a number is not one (NaN)."""
+        """False also for NaN."""
         return self.spent + (0.0 if cost < 0 else cost) <= self.limit + _ROUNDING
 
     @property
@@ -36,8 +36,8 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Outlook:
-    """What can be said about all calls of one tool at one danger: the verdict, or the state that matters."""
+class ToolPolicy:
+    """The policy for all calls of one tool at one danger: the verdict if fixed, else the rules that may match."""
 
     tool: BoundTool
     state: "PolicyState"
@@ -57,7 +57,7 @@ class PolicyState:
     budget: Budget | None = None
     now: Callable[[], float] | None = None
     version: str = ""
-    outlooks: dict[tuple[str, int], Outlook] = field(default_factory=dict)
+    tool_policies: dict[tuple[str, int], ToolPolicy] = field(default_factory=dict)
 
     @staticmethod
     def of(
@@ -71,18 +71,21 @@ class PolicyState:
         root: str = "/",
         now: Callable[[], float] | None = None,
     ) -> "PolicyState":
-        """Compile a policy for the workspace at `root`. Raises ToolreeveError for a rule that cannot be."""
-        compiled, grounds = compile_rules(rules, root), compile_rules(floor, root)
-        if any(matcher.decision is not Decision.DENY for matcher in grounds):
+        """Compile a policy for the workspace at `root`. Raises ToolreeveError for an invalid rule."""
+        compiled = compile_rules(rules, root)
+        compiled_floor = compile_rules(floor, root)
+        if any(matcher.decision is not Decision.DENY for matcher in compiled_floor):
             raise ToolreeveError("the floor can only deny: give it rules whose decision is deny")
-        if now is None and any(matcher.rule.expires is not None for matcher in (*compiled, *grounds)):
-            raise ToolreeveError("a rule that expires needs a clock: pass `now`")
-        mode, allowed, denied = PermissionMode(mode), names(allowed_tools), names(denied_tools)
+        if now is None and any(matcher.rule.expires is not None for matcher in (*compiled, *compiled_floor)):
+            raise ToolreeveError("rules that expire need a clock: pass `now`")
+        mode = PermissionMode(mode)
+        allowed = names(allowed_tools)
+        denied = names(denied_tools)
         return PolicyState(
             mode=mode,
             allowed_tools=allowed,
             denied_tools=denied,
-            floor=grounds,
+            floor=compiled_floor,
             denies=tuple(matcher for matcher in compiled if matcher.decision is Decision.DENY),
             rules=tuple(matcher for matcher in compiled if matcher.decision is not Decision.DENY),
             budget=budget,
@@ -91,13 +94,13 @@ class PolicyState:
         )
 
     def narrowed(self, action: Action) -> "PolicyState":
-        """The same policy with only the rules and names that may concern the tool of this action."""
+        """This policy with only the rules and names that may concern the tool of this action."""
 
         def concerning(matchers: tuple[Matcher, ...]) -> tuple[Matcher, ...]:
             return tuple(matcher for matcher in matchers if matcher.may_concern(action, self.mode))
 
         def naming(patterns: frozenset[str], *, proof: bool) -> frozenset[str]:
-            return frozenset(pattern for pattern in patterns if mentions((pattern,), action, proof=proof))
+            return frozenset(pattern for pattern in patterns if names_tool((pattern,), action, proof=proof))
 
         return replace(
             self,
@@ -106,7 +109,7 @@ class PolicyState:
             floor=concerning(self.floor),
             denies=concerning(self.denies),
             rules=concerning(self.rules),
-            outlooks={},
+            tool_policies={},
         )
 
     @property
@@ -116,9 +119,9 @@ class PolicyState:
 
 
 def names(given: Iterable[str]) -> frozenset[str]:
-    """A set of names; one bare text would be taken for its letters, and deny nothing."""
+    """A set of names. A bare string is refused: as a set of letters it would deny nothing."""
     if isinstance(given, str):
-        raise ToolreeveError(f"expected a set of tool names, got the text {given!r}: write {{{given!r}}}")
+        raise ToolreeveError(f"expected a set of tool names, got the string {given!r}: write {{{given!r}}}")
     return frozenset(given)
 
 

@@ -89,6 +89,7 @@ def new_registry(configuration: Configuration, tools: Iterable[Any]) -> ToolRegi
         root=configuration.settings.workspace.dir,
         home=configuration.home,
         quality=command_rules(configuration).quality,
+        allowed=configuration.settings.workspace.sensitive_allow,
     )
     files = [Path(name) for name in configuration.settings.tool_files if name.endswith(".py")]
     found = [tool for path in files for tool in load_tools(path)]

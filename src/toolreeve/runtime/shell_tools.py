@@ -16,10 +16,14 @@ from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect, EffectKind, Reach
 from toolreeve.core.errors import ToolError
 from toolreeve.core.files import Files
+from toolreeve.core.guarded_paths import is_named
+from toolreeve.core.secrets.paths import find_secret, is_sensitive
 from toolreeve.core.tool import Arguments, FunctionTool, Rationale
 from toolreeve.tools.argv import refusal, split
+from toolreeve.tools.files import read_file
 from toolreeve.tools.processes import check_timeout
 from toolreeve.tools.quality import QUALITY_TOOLS, with_commands
+from toolreeve.tools.search import search_text
 from toolreeve.tools.shell import bash, execute_command, role_of
 
 if TYPE_CHECKING:
@@ -42,22 +46,28 @@ OWN_SCRATCH = Effect(EffectKind.WRITE, "/tmp", Reach.BELOW)  # noqa: S108 - a na
 
 
 def with_analysis(
-    tools: Iterable[FunctionTool], *, root: str, home: str, quality: Mapping[str, Sequence[str]] = NO_COMMANDS
+    tools: Iterable[FunctionTool],
+    *,
+    root: str,
+    home: str,
+    quality: Mapping[str, Sequence[str]] = NO_COMMANDS,
+    allowed: Sequence[str] = (),
 ) -> list[FunctionTool]:
     """The tools, where those that run commands know what each would do in the workspace at `root`, and those that
-    check a project know the configured quality commands."""
+    check a project know the configured quality commands. `allowed` is `workspace.sensitive_allow`."""
 
     @_cached
     def script(command: str, directory: str) -> "Analysis":
         from toolreeve.policy.shell.analysis import analyse
 
-        return analyse(command, cwd=normpath(join(root, directory)), home=home, root=root)
+        return analyse(command, cwd=normpath(join(root, directory)), home=home, root=root, allowed=allowed)
 
     @_cached
     def programs(command: str, directory: str) -> "Analysis":
         from toolreeve.policy.shell.analysis import analyse_programs
 
-        return analyse_programs(split(command), cwd=normpath(join(root, directory)), home=home, root=root)
+        cwd = normpath(join(root, directory))
+        return analyse_programs(split(command), cwd=cwd, home=home, root=root, allowed=allowed)
 
     def inspect_script(args: Arguments) -> Inspection:
         return script(str(args["command"]), str(args.get("working_dir") or "."))
@@ -78,10 +88,34 @@ def with_analysis(
 
     informed: dict[str, Callable[[FunctionTool], FunctionTool]] = {
         **{each.name: lambda tool: with_commands(tool, quality) for each in QUALITY_TOOLS},
+        **{each.name: lambda tool: _require_approval(tool, root, allowed) for each in (read_file, search_text)},
         bash.name: lambda tool: _inform(tool, inspect_script),
         execute_command.name: lambda tool: replace(_inform(tool, inspect_programs), screen=screen),
     }
     return [informed[each.name](each) if each.name in informed else each for each in tools]
+
+
+def _require_approval(tool: FunctionTool, root: str, allowed: Sequence[str]) -> FunctionTool:
+    """The tool, with calls that read a sensitive file by its name needing approval, as commands that do."""
+
+    def find_reason(args: Arguments) -> str:
+        path = normpath(join(root, str(args.get("path") or ".")))
+        below = path.removeprefix(f"{root.rstrip('/')}/")
+        if is_sensitive(below) and not find_secret(below.split("/")) and not is_named(below, allowed):
+            return f"reads {path}, which may hold secrets"
+        glob = str(args.get("glob") or "")
+        return f"reads {glob}, which may match secrets" if glob and _targets_secrets(glob) else ""
+
+    def assess(args: Arguments) -> DangerLevel:
+        return DangerLevel.HIGH if find_reason(args) else tool.spec.danger
+
+    return replace(tool, assess=assess, grounds=lambda args: Rationale(find_reason(args)))
+
+
+def _targets_secrets(glob: str) -> bool:
+    from toolreeve.policy.shell.programs.secret_search import expand_braces, targeted_secrets
+
+    return bool(targeted_secrets(expand_braces(glob)))
 
 
 def _cached(analyse: Callable[[str, str], "Analysis"]) -> Callable[[str, str], Inspection]:

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.policy.shell.world import effects, judged, runs_unasked
+from tests.policy.shell.workspace import analysed, effects, runs_unasked
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect, EffectKind, Reach
 from toolreeve.policy.shell.programs.spec import program
@@ -30,7 +30,7 @@ from toolreeve.policy.shell.programs.spec import program
     ],
 )
 def test_known_commands_that_only_read_run_unasked(command: str) -> None:
-    assert runs_unasked(command), judged(command).reason
+    assert runs_unasked(command), analysed(command).reason
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_what_is_not_known_or_not_only_reading_never_runs_unasked(command: str) 
 def test_one_look_at_the_effects_covers_every_way_to_read_a_file() -> None:
     ways = ["cat .env", "cp .env x", "git show HEAD:.env", "grep -r . .", "cat < .env", "cat .e*", "base64 ./a/../.env"]
 
-    assert [way for way in ways if not any(effect.touches("/project/.env") for effect in judged(way).effects)] == []
+    assert [way for way in ways if not any(effect.touches("/project/.env") for effect in analysed(way).effects)] == []
 
 
 def test_cd_changes_how_later_paths_resolve() -> None:
@@ -134,7 +134,7 @@ def test_a_cd_in_a_subshell_or_pipeline_does_not_last() -> None:
 
 
 def test_what_find_found_is_bounded_by_where_it_looked() -> None:
-    found = [effect for effect in judged("find docs -type f -exec cat {} +").effects if effect.reach is Reach.BELOW]
+    found = [effect for effect in analysed("find docs -type f -exec cat {} +").effects if effect.reach is Reach.BELOW]
 
     assert found == [Effect(EffectKind.READ, "/project/docs", Reach.BELOW)]
 
@@ -144,14 +144,14 @@ def test_the_host_is_an_effect() -> None:
 
 
 def test_each_command_is_a_part_with_its_reason() -> None:
-    parts = judged("ls | frobnicate --all").parts
+    parts = analysed("ls | frobnicate --all").parts
 
     assert [(part.argv, part.known) for part in parts] == [(("ls",), True), (("frobnicate", "--all"), False)]
     assert parts[1].why == "no specification of `frobnicate`"
 
 
 def test_a_wrapper_and_the_command_it_runs_are_both_parts() -> None:
-    assert [part.argv[0] for part in judged("timeout 5 nice rm x").parts] == ["timeout", "nice", "rm"]
+    assert [part.argv[0] for part in analysed("timeout 5 nice rm x").parts] == ["timeout", "nice", "rm"]
 
 
 def test_a_loop_is_judged_with_each_value() -> None:
@@ -159,7 +159,7 @@ def test_a_loop_is_judged_with_each_value() -> None:
 
 
 def test_a_variable_changed_in_a_loop_is_not_believed() -> None:
-    assert not judged("x=a; while true; do cat $x; x=b; done").known
+    assert not analysed("x=a; while true; do cat $x; x=b; done").known
 
 
 @pytest.mark.parametrize(
@@ -188,24 +188,24 @@ def test_a_variable_changed_in_a_loop_is_not_believed() -> None:
     ],
 )
 def test_danger_follows_from_what_the_command_does(command: str, danger: DangerLevel) -> None:
-    assert judged(command).danger is danger
+    assert analysed(command).danger is danger
 
 
 def test_the_reason_names_the_worst_thing() -> None:
-    assert judged("git push --force").reason == "rewrites shared history"
-    assert judged("ls; rm -rf /").reason == "deletes everything below /"
-    assert judged("frobnicate").reason == "not known: no specification of `frobnicate`"
+    assert analysed("git push --force").reason == "rewrites shared history"
+    assert analysed("ls; rm -rf /").reason == "deletes everything below /"
+    assert analysed("frobnicate").reason == "not known: no specification of `frobnicate`"
 
 
 def test_a_command_that_repeats_is_told_as_often_as_it_stands() -> None:
-    found = judged("cat x | sort; frobnicate; cat x | sort; frobnicate")
+    found = analysed("cat x | sort; frobnicate; cat x | sort; frobnicate")
 
     assert [part.argv[0] for part in found.parts] == ["cat", "sort", "frobnicate"] * 2
     assert [part.known for part in found.parts] == [True, True, False] * 2
 
 
 def test_a_command_that_repeats_elsewhere_is_judged_again() -> None:
-    targets = [effect.target for effect in judged("cat x; cd sub && cat x; grep a x | cat; cat x | cat").effects]
+    targets = [effect.target for effect in analysed("cat x; cd sub && cat x; grep a x | cat; cat x | cat").effects]
 
     assert "/project/x" in targets
     assert "/project/sub/x" in targets
@@ -217,13 +217,13 @@ def test_commands_that_look_alike_are_read_each_for_itself() -> None:
     assert effects("head -n 3 a c") == ["read:/project/a", "read:/project/c"]
     assert effects("sort -o a b")[:2] == ["write:/project/a", "read:/project/b"]
     assert effects("sort -o c d")[:2] == ["write:/project/c", "read:/project/d"]
-    assert not judged("sort -o").known
-    assert not judged("sort --compress-program=x a").known
+    assert not analysed("sort -o").known
+    assert not analysed("sort --compress-program=x a").known
 
 
 def test_no_name_that_is_asked_for_is_kept_for_ever() -> None:
     for number in range(3000):
-        judged(f"unheard-of-{number} a; aws of-nothing-{number} list; git unheard-of-{number}")
+        analysed(f"unheard-of-{number} a; aws of-nothing-{number} list; git unheard-of-{number}")
 
     aws = program("aws")
     assert aws is not None
@@ -231,7 +231,7 @@ def test_no_name_that_is_asked_for_is_kept_for_ever() -> None:
 
 
 def test_what_a_wrapper_runs_is_told_with_its_wrapper() -> None:
-    parts = judged("timeout 5 nice ls && ls").parts
+    parts = analysed("timeout 5 nice ls && ls").parts
 
     assert [(part.program, part.by, part.depth) for part in parts] == [
         ("timeout", "", 0),
@@ -244,6 +244,6 @@ def test_what_a_wrapper_runs_is_told_with_its_wrapper() -> None:
 def test_one_secret_among_many_files_is_seen() -> None:
     names = " ".join(f"src/file{number}.py" for number in range(50))
 
-    assert judged(f"cat {names}").danger is DangerLevel.SAFE
-    assert judged(f"cat {names} .env").reason == "reads /project/.env, which may hold secrets"
-    assert judged(f"cat {names} 'a\n.pem'").danger is DangerLevel.HIGH
+    assert analysed(f"cat {names}").danger is DangerLevel.SAFE
+    assert analysed(f"cat {names} .env").reason == "reads /project/.env, which may hold secrets"
+    assert analysed(f"cat {names} 'a\n.pem'").danger is DangerLevel.HIGH

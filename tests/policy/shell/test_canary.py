@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 from tests.policy.shell.test_properties import FRAGMENTS
-from tests.policy.shell.world import runs_unasked
+from tests.policy.shell.workspace import runs_unasked
 
 HOSTILE = [
     "touch ./M",

@@ -6,7 +6,7 @@ import shlex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.policy.shell.world import judged, runs_unasked
+from tests.policy.shell.workspace import analysed, runs_unasked
 from toolreeve.policy.shell.deny_words import deny_words, may_name
 from toolreeve.policy.shell.parse.grammar import parse
 from toolreeve.policy.shell.parse.syntax import Opaque
@@ -80,13 +80,13 @@ def test_text_beyond_ascii_does_not_end_the_process() -> None:
     pieces = [*" abc[]{}()<>|;&$#'\"\n", "<<E\n"]
     for _ in range(3000):
         far = [chr(dice.randrange(0xE000, 0x110000)) for _ in range(20)]
-        judged("".join(dice.choice([*far, *pieces]) for _ in range(40)))
+        analysed("".join(dice.choice([*far, *pieces]) for _ in range(40)))
 
 
 @given(st.text(max_size=200))
 @settings(max_examples=400, deadline=None)
 def test_no_text_breaks_the_analysis(text: str) -> None:
-    judged(text)
+    analysed(text)
     deny_words(text)
 
 
@@ -105,7 +105,7 @@ def test_no_command_breaks_the_analysis_and_a_parse_error_never_runs_unasked(com
 )
 @settings(max_examples=200, deadline=None)
 def test_blanks_and_grouping_do_not_change_the_verdict(command: str, frame: str) -> None:
-    if not judged(command).known or "\n" in command:
+    if not analysed(command).known or "\n" in command:
         return
     assert runs_unasked(frame.format(command)) == runs_unasked(command)
 
@@ -133,7 +133,7 @@ def test_quoting_does_not_change_the_verdict(data: st.DataObject) -> None:
     written = " ".join(data.draw(st.sampled_from(styles))(word) for word in words)
 
     assert runs_unasked(written) == runs_unasked(shlex.join(words))
-    assert judged(written).danger is judged(shlex.join(words)).danger
+    assert analysed(written).danger is analysed(shlex.join(words)).danger
 
 
 @given(COMMANDS, st.sampled_from(["touch x", "$(rm x)", "`rm x`", "> f", "; rm x", "| tee f", "&& frobnicate"]))

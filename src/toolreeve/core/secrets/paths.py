@@ -1,23 +1,29 @@
 """Secret paths: the one table for file tools and commands.
 
-Pure. Names are compared casefolded, because some file systems ignore case: better to refuse one file too many than to
-read one secret. A path found here is neither read by a tool nor seen by a command, unless the configuration names it
-(`workspace.sensitive_allow`).
+Pure. Names are compared casefolded, for some file systems do not regard case either: rather one file too many refused
+than one secret read. There are two tiers. Secrets are neither read by a tool nor seen by a command, unless the
+configuration names them (`workspace.sensitive_allow`). Sensitive files, which projects also use for other purposes, are
+visible, and reading one by its name needs approval.
 """
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
-_TEMPLATE = r"(?!.*(?:example|sample|template|dist|defaults?)\b)"
+_ANY = r"[^/\n]"
+_END = r"(?=/|$)"
+_KEY_ENDINGS = "key|p12|pfx|ppk|jks|keystore|kdbx"
+_SENSITIVE_ENDINGS = "pem|keytab|ovpn"
+_TEMPLATE = rf"(?!{_ANY}*(?:example|sample|template|dist|defaults?)\b)"
 _NAMES = (
-    r"\.env(?:rc)?|" + _TEMPLATE + r"(?:\.env[._-].+|.+\.env)"
-    r"|id_(?:rsa|dsa|ecdsa|ed25519)(?!.*\.pub$).*"
-    r"|.*(?:key|priv).*\.pem|.+\.(?:key|p12|pfx|ppk|jks|keystore|kdbx)"
+    rf"\.env(?:rc)?|(?:(?=\.env[._-]){_TEMPLATE}\.env[._-]{_ANY}+|(?={_ANY}+\.env{_END}){_TEMPLATE}{_ANY}+)"
+    rf"|id_(?:rsa|dsa|ecdsa|ed25519)(?!{_ANY}*\.pub{_END}){_ANY}*"
+    rf"|{_ANY}*(?:key|priv){_ANY}*\.pem|{_ANY}+\.(?:{_KEY_ENDINGS})"
     r"|[._]netrc|\.git-credentials|\.npmrc|\.pypirc|\.pgpass|\.my\.cnf|\.htpasswd|\.dockercfg|\.vault-token"
     r"|\.ssh|\.gnupg|\.aws|\.azure|\.kube|\.docker|\.password-store|\.terraformrc|\.s3cfg|\.boto"
     r"|\.authinfo(?:\.gpg)?|\.fetchmailrc|\.msmtprc|\.mbsyncrc|\.offlineimaprc|\.xauthority|\.iceauthority"
     r"|\.(?:bash|zsh|sh|fish|python|node_repl|psql|mysql|sqlite|rediscli)_history|\.mozilla|\.thunderbird"
-    r"|\.toolreeve-quarantine-.*"
+    rf"|\.toolreeve-quarantine-{_ANY}*"
 )
 SECRET_NAMES = re.compile(_NAMES)
 """Casefolded names that are secret by themselves."""
@@ -59,9 +65,42 @@ def _read(table: str) -> frozenset[tuple[str, ...]]:
     return frozenset(tuple(place.split("/")) for row in rows for place in row)
 
 
+def _alternatives(places: frozenset[tuple[str, ...]]) -> str:
+    return "|".join(re.escape("/".join(place)) for place in sorted(places))
+
+
 SECRET_PLACES = _read(_PLACES)
 SECRETS_IN_HOME = _read(_IN_HOME)
 _LONGEST = max(map(len, SECRET_PLACES))
+_SENSITIVE_NAMES = (
+    rf"{_ANY}+\.(?:{_SENSITIVE_ENDINGS})|{_ANY}*\.tfstate(?:\.backup)?|wp-config\.php"
+    r"|(?:credentials|secrets?|passwords?)(?:\.(?:json|ya?ml|toml|ini|txt|xml|properties|csv|db))?"
+    rf"|{_ANY}*service[-_]account{_ANY}*\.json|\.[a-z_]*history"
+)
+_SENSITIVE_FOLDERS = r"\.secrets?"
+_SENSITIVE = re.compile(rf"(?:^|/)(?:{_SENSITIVE_FOLDERS}{_END}|(?:{_SENSITIVE_NAMES})$)")
+_SYSTEM = r"""(?=[bdeprsv])(?<=^/)(?:
+      etc/(?:g?shadow|sudoers|ssl/private|ssh/ssh_host|krb5\.keytab|openvpn|ipsec|wireguard|security/opasswd)
+    | (?:var/run|run)/(?:docker\.sock|secrets) | root/\. | boot/(?!grub/themes)
+    | proc/(?:[^/\n]*/)+(?:environ|mem|maps|fd|root|cwd|cmdline|auxv|stack|syscall|pagemap|map_files|exe|io)(?:/|$)
+    | proc/(?:kcore|kmsg|kallsyms|keys|sysrq-trigger|sys/kernel/core_pattern)
+    | var/(?:lib/(?:docker|kubelet|mysql|postgresql|sss)|spool/cron|log/auth|log/secure|backups)
+    | sys/firmware | dev/(?!null$|zero$|full$|u?random$|std(?:in|out|err)$|tty$|fd/|pts/|shm/|$)
+    )"""
+"""Secrets of the operating system, outside of every workspace."""
+_SECRET_PATHS = re.compile(
+    rf"/(?:(?:{_NAMES}|{_SENSITIVE_FOLDERS}|{_alternatives(SECRET_PLACES)}){_END}|(?:{_SENSITIVE_NAMES})$|(?x:{_SYSTEM}))",
+    re.MULTILINE,
+)
+"""Both tiers and the system's secrets, in casefolded absolute paths, one a line."""
+_VISIBLE_PLACES = frozenset(place for place in SECRET_PLACES if not place[0].startswith("."))
+_SUSPICIOUS = re.compile(
+    rf"/(?:\.|_netrc|id_|credentials|secret|password|wp-config|{_alternatives(_VISIBLE_PLACES)}"
+    r"|(?<=^/)(?:etc|proc|dev|sys|boot|run|var|root)/)"
+    rf"|\.(?:env|tfstate|{_KEY_ENDINGS}|{_SENSITIVE_ENDINGS})(?:[/.]|$)",
+    re.MULTILINE,
+)
+"""Matches wherever `_SECRET_PATHS` does, accounts of services aside, at a fifth of the time."""
 _LAST_NAMES = frozenset(place[-1] for place in SECRET_PLACES)
 _LAST_NAMES_IN_HOME = frozenset(place[-1] for place in SECRETS_IN_HOME)
 
@@ -84,6 +123,24 @@ def find_home_secret(parts: Sequence[str]) -> str | None:
         if folded[:end] in SECRETS_IN_HOME:
             return f"{'/'.join(folded[:end])!r} may hold secrets"
     return None
+
+
+def is_sensitive(path: str) -> bool:
+    """Whether reading the file at this path needs approval, judged by its names."""
+    return _SENSITIVE.search(path.casefold()) is not None
+
+
+def any_may_hold_secrets(paths: str) -> bool:
+    """Whether one of these casefolded absolute paths, one a line, is secret or sensitive. Fast."""
+    if _SUSPICIOUS.search(paths) is None and "account" not in paths:
+        return False
+    return _SECRET_PATHS.search(paths) is not None
+
+
+@lru_cache(maxsize=8)
+def home_secrets(home: str) -> re.Pattern[str]:
+    """The secrets of a home directory, in casefolded absolute paths, each after a line end."""
+    return re.compile(rf"\n{re.escape(home.casefold())}/(?:{_alternatives(SECRETS_IN_HOME)}){_END}", re.MULTILINE)
 
 
 def may_be_secret(name: str) -> bool:

@@ -1,1 +1,1 @@
-"""What would a shell command do? Parsed, looked up program by program, and told as effects."""
+"""Shell command analysis: parse a command and derive its effects."""

@@ -1,8 +1,9 @@
-"""May these programs be started, by this role? For `execute_command`, which starts programs and never a shell.
+"""Allowlist of programs per role, for `execute_command`.
 
-It says no by default: to a program that is not listed, to words that no specification explains, to what a role may not
-do. A role may start what the roles before it may: a viewer looks, an operator works on the workspace, an administrator
-does the rest. What is known of a program's words is in its specification; here is only who may start it.
+That tool starts programs and never a shell. Default deny: a program that is not listed, arguments that no specification
+explains, and effects above the role are refused. Each role includes those before it: a viewer reads, an operator
+changes the workspace, an administrator does the rest. Specifications say what arguments do; this module says only who
+may start which program.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,8 +13,8 @@ from toolreeve.core.command_settings import CommandRules
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.policy.shell.analysis import Analysis
-from toolreeve.policy.shell.interpret.findings import PartOf
-from toolreeve.policy.shell.interpret.paths import under
+from toolreeve.policy.shell.interpret.findings import CommandPart
+from toolreeve.policy.shell.interpret.paths import is_under
 from toolreeve.policy.shell.programs.spec import program
 
 _VIEWER = frozenset(
@@ -46,52 +47,52 @@ _RANKS = {role: rank for rank, role in enumerate(STARTED)}
 
 SHELLS = frozenset("bash sh dash zsh ksh mksh fish csh tcsh ash rbash pwsh powershell busybox toybox nu xonsh".split())
 _REASONS = {
-    "a shell runs anything; the bash tool is the one that does, and it asks": " ".join(sorted(SHELLS)),
-    "it is a command of shells, not a program":
+    "a shell runs anything; use the bash tool, which asks for approval": " ".join(sorted(SHELLS)),
+    "it is a shell builtin, not a program":
         "eval exec source . alias export set unset trap builtin command type cd pushd popd ulimit",
     "it runs other programs unseen": "parallel watch script expect unbuffer entr socat rlwrap stdbuf setarch",
-    "it takes on other privileges": "sudo su doas pkexec runuser newgrp setpriv capsh chroot unshare nsenter bwrap",
+    "it changes privileges": "sudo su doas pkexec runuser newgrp setpriv capsh chroot unshare nsenter bwrap",
     "it opens raw connections": "nc ncat netcat telnet ssh scp sftp ftp nmap tcpdump",
-    "it works on devices and file systems":
+    "it operates on devices and file systems":
         "dd mkfs mkswap fdisk parted mount umount losetup mknod mkfifo wipefs shred",
-    "it changes who may do what with files":
+    "it changes permissions or accounts":
         "chmod chown chgrp chattr setfacl setcap passwd useradd usermod userdel visudo",
     "it stops or changes the machine":
         "shutdown reboot halt poweroff init systemctl service sysctl insmod modprobe iptables nft",
     "it starts programs that outlive the call":
         "nohup setsid crontab at batch screen tmux daemonize start-stop-daemon",
-    "it needs a person at a terminal; read_file and edit_file show and change files":
+    "it needs a person at a terminal; use read_file and edit_file":
         "vi vim nvim nano emacs ed ex less more man top htop",
-    "it looks into other processes": "gdb lldb strace ltrace perf bpftrace",
+    "it inspects other processes": "gdb lldb strace ltrace perf bpftrace",
     "it ends processes": "kill killall pkill skill",
-    "it is a person's, who decides with it what tools may do": "toolreeve",
+    "only a person may use it: it sets what tools may do": "toolreeve",
 }  # fmt: skip
 BLOCKED: Mapping[str, str] = {name: reason for reason, names in _REASONS.items() for name in names.split()}
-"""What is refused with its reason, so that a model does not look for another spelling of it."""
+"""Refused programs with the reason, so that a model does not try another spelling."""
 
 _WRAPPERS = frozenset("env timeout nice xargs npx uv poetry python python3 coverage docker podman".split())
-"""Whose very purpose is to run the command that follows. Any other program that runs one was made to."""
+"""Programs whose purpose is to run the command that follows; any other program that runs one was tricked into it."""
 _MOST_WRAPPED = 4
 _SCRATCH = "/tmp"  # noqa: S108 - private to the command in the sandbox
 _CHANGES = frozenset((EffectKind.WRITE, EffectKind.DELETE, EffectKind.SEND, EffectKind.SPEND))
 
 
 def refusal(found: Analysis, role: Role, rules: CommandRules, *, root: str) -> str | None:
-    """Why not, for whoever wrote the command; None means yes. `root` is the workspace."""
-    reasons = (*(_of_part(part, role, rules) for part in found.parts), _of_effects(found, role, root))
+    """Why the command is refused, for its author; None if it is allowed. `root` is the workspace."""
+    reasons = (*(_refuse_part(part, role, rules) for part in found.parts), _refuse_effects(found, role, root))
     return next(filter(None, reasons), None)
 
 
-def _of_part(part: PartOf, role: Role, rules: CommandRules) -> str | None:
+def _refuse_part(part: CommandPart, role: Role, rules: CommandRules) -> str | None:
     name = part.program
     if not name:
         return f"{part.argv[0]!r} is not a program of the system; name the interpreter: `python3 script.py`"
     if part.by and part.by not in _WRAPPERS:
         return f"{part.by}: it would run another program, {name!r}"
-    if problem := _unlisted(part, role, rules):
+    if problem := _refuse_unlisted(part, role, rules):
         return problem
     if part.depth > _MOST_WRAPPED:
-        return "it wraps a command in too many others"
+        return f"the command is wrapped in more than {_MOST_WRAPPED} others"
     if part.known or (name in rules.allow and program(name) is None):
         return None
     if not part.code:
@@ -99,7 +100,7 @@ def _of_part(part: PartOf, role: Role, rules: CommandRules) -> str | None:
     return _too_low(f"{name}: it {part.why}, which", Role.OPERATOR, role)
 
 
-def _unlisted(part: PartOf, role: Role, rules: CommandRules) -> str | None:
+def _refuse_unlisted(part: CommandPart, role: Role, rules: CommandRules) -> str | None:
     name = part.program
     for entry in rules.block:
         first, *rest = entry.split() or [""]
@@ -108,10 +109,10 @@ def _unlisted(part: PartOf, role: Role, rules: CommandRules) -> str | None:
     if name in SHELLS or (name in BLOCKED and not rules.allow):
         return f"{name!r} is blocked: {BLOCKED[name]}"
     if rules.allow and name not in rules.allow:
-        return f"{name!r} is not on the configured list of allowed programs (commands.allowlist)"
+        return f"{name!r} is not in the configured allowlist (commands.allowlist)"
     least = next((each for each, names in STARTED.items() if name in names), None)
     if least is None and not rules.allow:
-        return f"{name!r} is not an allowed program; `commands.allowlist` sets which are"
+        return f"{name!r} is not an allowed program (commands.allowlist)"
     return _too_low(repr(name), least or Role.OPERATOR, role)
 
 
@@ -121,7 +122,7 @@ def _too_low(what: str, least: Role, role: Role) -> str | None:
     return f"{what} needs the role {least.value}, this call has the role {role.value}"
 
 
-def _of_effects(found: Analysis, role: Role, root: str) -> str | None:
+def _refuse_effects(found: Analysis, role: Role, root: str) -> str | None:
     it = f"{found.parts[0].program}: it" if len(found.parts) == 1 else "it"
     if found.danger is DangerLevel.CRITICAL:
         return f"{it} {found.reason}, which is refused to every role"
@@ -132,7 +133,7 @@ def _of_effects(found: Analysis, role: Role, root: str) -> str | None:
 
 
 def _needed(found: Analysis, root: str) -> Iterator[tuple[Role, str]]:
-    """What the command changes, each with the least role that may."""
+    """The changes of the command, each with the lowest role that may make them."""
     for effect in found.effects:
         if effect.kind in _CHANGES and effect not in found.kept:
             yield _who_may(effect, root), f"{_DOING[effect.kind]} {effect.target}"
@@ -144,7 +145,7 @@ def _needed(found: Analysis, root: str) -> Iterator[tuple[Role, str]]:
 def _who_may(effect: Effect, root: str) -> Role:
     if effect.kind in (EffectKind.SEND, EffectKind.SPEND):
         return Role.OPERATOR
-    return Role.OPERATOR if under(effect.target, root) or under(effect.target, _SCRATCH) else Role.ADMIN
+    return Role.OPERATOR if is_under(effect.target, root) or is_under(effect.target, _SCRATCH) else Role.ADMIN
 
 
 _DOING = {

@@ -1,16 +1,17 @@
-"""What would a command do? Every simple command in it is judged; the whole is known only if all of them are.
+"""Analysis of shell commands: effects, danger and what is unknown.
 
-Pure: no file is looked at, nothing runs.
+Pure: no file is looked at, nothing runs. A command is known only if every simple command in it is.
 """
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect
+from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.policy.shell.danger import assess
-from toolreeve.policy.shell.interpret.findings import Alarm, PartOf
+from toolreeve.policy.shell.interpret.findings import Alarm, CommandPart
 from toolreeve.policy.shell.interpret.interpreter import ShellInterpreter
 from toolreeve.policy.shell.interpret.scope import ShellScope
 from toolreeve.policy.shell.parse import grammar
@@ -22,10 +23,11 @@ from toolreeve.policy.shell.programs.arguments import NotKnown
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
-    """`danger` and `reason` follow from the effects, the alarms and what is not known."""
+    """`danger` and `reason` follow from the effects, the alarms and the unknown parts. `kept` are effects on files that
+    a program keeps for itself."""
 
     command: str
-    parts: tuple[PartOf, ...]
+    parts: tuple[CommandPart, ...]
     effects: tuple[Effect, ...]
     danger: DangerLevel
     reason: str
@@ -37,31 +39,40 @@ class Analysis:
         return all(part.known for part in self.parts)
 
 
-def analyse(command: str, *, cwd: str, home: str, root: str) -> Analysis:
-    """`cwd`, `home` and `root` (the workspace) are absolute, normal paths."""
-    return _analyse(command, grammar.parse(command), ShellScope((cwd,), home, root))
+def decide_default(analysis: Analysis) -> Verdict:
+    """The shipped default: what is known and at most LOW runs, everything else needs approval."""
+    if analysis.known and analysis.danger <= DangerLevel.LOW:
+        return Verdict(Decision.ALLOW, layer="shell", reason=analysis.reason)
+    return Verdict(Decision.ASK, layer="shell", reason=analysis.reason)
 
 
-def analyse_programs(pipelines: Iterable[Iterable[tuple[str, ...]]], *, cwd: str, home: str, root: str) -> Analysis:
-    """The same for programs that are started without a shell: pipelines, each after the one before it succeeded."""
+def analyse(command: str, *, cwd: str, home: str, root: str, allowed: Sequence[str] = ()) -> Analysis:
+    """`cwd`, `home` and `root` (the workspace) are absolute, normal paths; `allowed` is `workspace.sensitive_allow`."""
+    return _analyse(command, grammar.parse(command), ShellScope((cwd,), home, root), allowed)
+
+
+def analyse_programs(
+    pipelines: Iterable[Iterable[tuple[str, ...]]], *, cwd: str, home: str, root: str, allowed: Sequence[str] = ()
+) -> Analysis:
+    """The same for programs started without a shell: pipelines, each run after the one before it succeeded."""
     lists = [[Simple(argv, source=shlex.join(argv)) for argv in pipeline] for pipeline in pipelines]
     steps = tuple(Step(ShellPipeline(tuple(stages)), "&&") for stages in lists)
     command = " && ".join(" | ".join(stage.source for stage in stages) for stages in lists)
-    return _analyse(command, ShellScript(steps), ShellScope((cwd,), home, root))
+    return _analyse(command, ShellScript(steps), ShellScope((cwd,), home, root), allowed)
 
 
-def _analyse(command: str, script: ShellScript, scope: ShellScope) -> Analysis:
-    walk = ShellInterpreter(long=len(command) > SHORT)
-    found = walk.findings
+def _analyse(command: str, script: ShellScript, scope: ShellScope, allowed: Sequence[str]) -> Analysis:
+    interpreter = ShellInterpreter(long=len(command) > SHORT)
+    found = interpreter.findings
     try:
-        walk.script(script, scope)
+        interpreter.script(script, scope)
     except (NotKnown, Unreadable) as problem:
-        found.parts.append(PartOf((command,), str(problem)))
+        found.parts.append(CommandPart((command,), str(problem)))
     except RecursionError:
-        found.parts.append(PartOf((command,), "nested too deeply"))
+        found.parts.append(CommandPart((command,), "nested too deeply"))
     if not found.parts:
-        found.parts.append(PartOf((), "" if command.strip() else "an empty command"))
-    danger, reason = assess(found, home=scope.home, root=scope.root)
+        found.parts.append(CommandPart((), "" if command.strip() else "an empty command"))
+    danger, reason = assess(found, home=scope.home, root=scope.root, allowed=allowed)
     return Analysis(
         command=command,
         parts=tuple(found.parts),

@@ -1,8 +1,8 @@
-"""Which words could a command be said to contain? For denies: too many rather than too few.
+"""Words that a command may contain, for deny rules.
 
-Quotes, escapes and plain concatenation are folded away, text inside strings is read again as commands, globs,
-braces and expansions stand for anything. Works on anything, also on what cannot be parsed, in linear time. What is too
-long to be read is said to contain everything.
+Too many words rather than too few: quotes, escapes and plain concatenation are removed, text inside strings is read
+again as commands, and globs, braces and expansions stand for anything. Works on any text, even if it cannot be parsed,
+in linear time. A command too long to read counts as containing every word.
 """
 
 import re
@@ -33,21 +33,21 @@ _MOVING_FLAGS = ("-C", "--chdir", "--cd", "--directory", "--cwd", "--work-tree",
 _DEEPEST = 4
 _LONGEST_PATTERN = 1000
 _LONGEST_VALUE = 128
-"""A longer one is met where it is written; put in wherever it is named, it would fill the memory."""
+"""A longer value is matched where it is assigned; substituted at every use, it could exhaust memory."""
 LONGEST = 64 * 1024
 _SHORT = 1000
 
 
 class _Spelling(NamedTuple):
-    """`globs` are matched as bash would; `holed` have a `*` wherever something is put in when it runs."""
+    """`globs` are matched as bash would; `templates` have a `*` for every expansion."""
 
     words: frozenset[str]
     globs: frozenset[str]
-    holed: frozenset[str]
+    templates: frozenset[str]
 
 
-class Named(NamedTuple):
-    """What a command may name as files. `patterns` have a `*` wherever a glob or an expansion stands. One that `moves`
+class NamedFiles(NamedTuple):
+    """What a command may name as files. `patterns` have a `*` for every glob or expansion. A command that `moves`
     may be in any directory when it names them."""
 
     words: frozenset[str]
@@ -56,7 +56,7 @@ class Named(NamedTuple):
 
 
 def deny_words(command: str) -> frozenset[str]:
-    """Every word that the command, or a command in its text, may run or name; paths also by their last part."""
+    """Every word that the command, or a command inside its text, may run or name; paths also by their last part."""
     found = _words(command[:LONGEST])
     found.update([word.rstrip("/").rpartition("/")[2] for word in found if "/" in word])
     return frozenset(found - {""})
@@ -69,48 +69,48 @@ def _words(text: str) -> set[str]:
     return found
 
 
-def named_files(command: str) -> Named:
-    """Every word that may be the name of a file; of a command longer than LONGEST, those of its beginning."""
+def named_files(command: str) -> NamedFiles:
+    """Every word that may name a file; of a command longer than LONGEST, only its beginning is read."""
     text = command[:LONGEST]
     words = _words(text)
     loose = text if not words.isdisjoint(_SHELLS) else _QUOTED.sub(" ", text)
     globs = {found for found in _UNQUOTED.findall(loose) if not _WILD.isdisjoint(found)}
-    holed = {word for word in _holed_words(text) if word.strip("*/.")}
+    templates = {word for word in _template_words(text) if word.strip("*/.")}
     tildes = {f"*/{word.partition('/')[2]}" for word in words if word[0] == "~" and word.strip("~/")}
     attached = [word[1:] for word in words if word[0] == "@"] + [word[2:] for word in words if word[0] == "-"]
     words.update(filter(None, attached))
     moves = not words.isdisjoint(_MOVING) or any(word.startswith(_MOVING_FLAGS) for word in words)
-    return Named(frozenset(words), frozenset(globs | holed | tildes), moves)
+    return NamedFiles(frozenset(words), frozenset(globs | templates | tildes), moves)
 
 
 def may_name(command: str, word: str) -> bool:
-    """Whether a deny on `word` meets the command: literally, or through what may turn out to be it."""
+    """Whether a deny on `word` matches the command: literally, or through an expansion that may produce it."""
     if len(command) > LONGEST:
         return True
-    words, globs, holed = (_spelled_shortly if len(command) <= _SHORT else _spelled_at_length)(command)
-    return (
-        word in words
-        or any(len(pattern) > _LONGEST_PATTERN or fnmatchcase(word, pattern) for pattern in globs)
-        or any(_may_become(pattern, word) for pattern in holed)
-    )
+    words, globs, templates = (_spell_short if len(command) <= _SHORT else _spell_long)(command)
+    if word in words:
+        return True
+    if any(len(pattern) > _LONGEST_PATTERN or fnmatchcase(word, pattern) for pattern in globs):
+        return True
+    return any(_may_become(pattern, word) for pattern in templates)
 
 
-def _spelled(command: str) -> _Spelling:
+def _spell(command: str) -> _Spelling:
     text = command[:LONGEST]
     globs = {found.rpartition("/")[2] for found in _UNQUOTED.findall(text) if not _WILD.isdisjoint(found)}
-    return _Spelling(deny_words(text), frozenset(globs), frozenset(_holed(text)))
+    return _Spelling(deny_words(text), frozenset(globs), frozenset(_last_parts(text)))
 
 
-# A rule asks for one program after the other, and several rules for the same commands.
-_spelled_shortly = lru_cache(maxsize=512)(_spelled)
-_spelled_at_length = lru_cache(maxsize=2)(_spelled)
+# Cached because rules ask about one program after the other, and several rules about the same command.
+_spell_short = lru_cache(maxsize=512)(_spell)
+_spell_long = lru_cache(maxsize=2)(_spell)
 
 
-def _holed(text: str) -> set[str]:
-    return {word.rpartition("/")[2] for word in _holed_words(text)}
+def _last_parts(text: str) -> set[str]:
+    return {word.rpartition("/")[2] for word in _template_words(text)}
 
 
-def _holed_words(text: str) -> list[str]:
+def _template_words(text: str) -> list[str]:
     """The words with a `*` for every expansion, pattern or pair of braces in them."""
     text = _ANSI.sub(lambda quoted: _decoded(quoted.group(1)), text)
     for _ in range(_DEEPEST):
@@ -125,13 +125,13 @@ def _holed_words(text: str) -> list[str]:
 
 
 def _may_become(pattern: str, word: str) -> bool:
-    """Whether the word fits, and half of it at least is written out: a lone variable may be any word."""
-    written = len(pattern) - pattern.count("*")
-    return 2 * written >= len(word) >= written and fnmatchcase(word, pattern)
+    """Whether the word matches and at least half of it is literal: a lone variable could be any word."""
+    literal = len(pattern) - pattern.count("*")
+    return 2 * literal >= len(word) >= literal and fnmatchcase(word, pattern)
 
 
 def _variants(text: str) -> list[str]:
-    """The text as written, with quoting folded away, with escapes decoded, with variables put in."""
+    """The text as written, without quotes, with escapes decoded, with variables substituted."""
     folded = _ANSI.sub(lambda quoted: _decoded(quoted.group(1)), text)
     decoded = _ESCAPED.sub(_character, folded)
     plain = _EMPTY_QUOTES.sub("", decoded)

@@ -1,11 +1,10 @@
-"""How is what was found told to a person or a program? One JSON object a command, or a small tree on a terminal."""
+"""Rendering of an analysis: one JSON object, or a tree for terminals."""
 
 from typing import TYPE_CHECKING, Any
 
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import EffectKind, Reach
-from toolreeve.policy.shell.analysis import Analysis, analyse
-from toolreeve.policy.shell.verdict import decide_default
+from toolreeve.policy.shell.analysis import Analysis, analyse, decide_default
 
 if TYPE_CHECKING:
     from rich.tree import Tree
@@ -29,7 +28,7 @@ def explain(command: str, *, cwd: str, home: str, root: str) -> dict[str, Any]:
         "decision": verdict.decision.word,
         "danger": analysis.danger.value,
         "known": analysis.known,
-        "parts": [_part(part.argv, part.why) for part in analysis.parts],
+        "parts": [_part_to_dict(part.argv, part.why) for part in analysis.parts],
         "effects": [
             {"kind": effect.kind.value, "target": effect.target, "reach": effect.reach.value}
             for effect in analysis.effects
@@ -38,15 +37,15 @@ def explain(command: str, *, cwd: str, home: str, root: str) -> dict[str, Any]:
     }
 
 
-def _part(argv: tuple[str, ...], why: str) -> dict[str, Any]:
-    told: dict[str, Any] = {"argv": list(argv), "known": not why}
+def _part_to_dict(argv: tuple[str, ...], why: str) -> dict[str, Any]:
+    part: dict[str, Any] = {"argv": list(argv), "known": not why}
     if why:
-        told["why"] = why
-    return told
+        part["why"] = why
+    return part
 
 
 def tree(command: str, *, cwd: str, home: str, root: str) -> "Tree":
-    """The same for eyes: the verdict, each command, and what it all would touch."""
+    """A tree for terminals: the verdict, each command, and the effects."""
     from rich.markup import escape
     from rich.tree import Tree
 
@@ -77,5 +76,5 @@ def _add_effects(analysis: Analysis, shown: "Tree") -> None:
 
 
 def visible(text: str) -> str:
-    """Control and invisible characters spelled out, so that nothing hides on a terminal."""
+    """The text with control and invisible characters escaped, so that nothing hides on a terminal."""
     return "".join(char if char.isprintable() else f"‹U+{ord(char):04X}›" for char in text)

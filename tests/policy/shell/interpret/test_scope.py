@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.policy.shell.world import effects, judged, runs_unasked
-from toolreeve.policy.shell.interpret.expansion import Open
+from tests.policy.shell.workspace import analysed, effects, runs_unasked
+from toolreeve.policy.shell.interpret.expansion import Dynamic
 from toolreeve.policy.shell.interpret.scope import ShellScope
 from toolreeve.policy.shell.parse.scanner import Unreadable
 
@@ -80,7 +80,7 @@ def test_a_file_is_looked_for_wherever_the_shell_may_be(command: str) -> None:
 
 @pytest.mark.parametrize("variable", ["PATH", "LD_PRELOAD", "IFS", "HOME", "BASH_ENV"])
 def test_a_loop_may_not_set_what_an_assignment_may_not(variable: str) -> None:
-    assert not judged(f"for {variable} in ./evil; do ls; done").known
+    assert not analysed(f"for {variable} in ./evil; do ls; done").known
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_a_script_is_given_all_of_its_parameters(command: str) -> None:
     ],
 )
 def test_text_for_another_shell_must_mean_the_same_to_it(command: str) -> None:
-    assert not judged(command).known
+    assert not analysed(command).known
 
 
 @pytest.mark.parametrize(
@@ -195,27 +195,27 @@ def test_a_value_given_before_a_tilde_is_a_path_in_the_home_folder() -> None:
 
 
 def test_a_value_that_braces_make_none_of_does_not_break_the_analysis() -> None:
-    assert not judged("FOO={,} ls").known
-    assert not judged("x={a,}; cat $x").known
+    assert not analysed("FOO={,} ls").known
+    assert not analysed("x={a,}; cat $x").known
 
 
 def test_where_two_ways_meet_only_what_they_share_is_known() -> None:
     one = ShellScope(("/a",), "/home/me", "/a", {"x": "1", "y": "2"})
     other = ShellScope(("/b",), "/home/me", "/a", {"x": "1", "y": "3", "z": "4"})
 
-    one.may_be(other)
+    one.merge(other)
 
     assert set(one.directories) == {"/a", "/b"}
-    assert one.variables == {"x": "1", "y": Open(), "z": Open()}
+    assert one.variables == {"x": "1", "y": Dynamic(), "z": Dynamic()}
 
 
 def test_a_scope_that_may_be_in_too_many_places_is_given_up() -> None:
     with pytest.raises(Unreadable, match="too many directories"):
-        ShellScope(("/a", "/b", "/c", "/d"), "/home/me", "/a").may_be_in(("/e",))
+        ShellScope(("/a", "/b", "/c", "/d"), "/home/me", "/a").add_directories(("/e",))
 
 
 def test_loops_in_loops_are_not_walked_for_ever() -> None:
     values = " ".join(map(str, range(16)))
     nested = "".join(f"for v{depth} in {values}; do " for depth in range(8))
 
-    assert not judged(f"{nested} for z in {{,}}; do ls; done; {'done; ' * 8}").known
+    assert not analysed(f"{nested} for z in {{,}}; do ls; done; {'done; ' * 8}").known

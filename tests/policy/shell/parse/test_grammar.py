@@ -1,6 +1,6 @@
 import pytest
 
-from tests.policy.shell.world import judged, runs_unasked
+from tests.policy.shell.workspace import analysed, runs_unasked
 from toolreeve.policy.shell.parse.grammar import parse
 from toolreeve.policy.shell.parse.syntax import Opaque, ShellScript, Simple, Step
 
@@ -112,7 +112,7 @@ def test_a_command_inside_a_substitution_is_found() -> None:
     ],
 )
 def test_what_is_outside_the_grammar_is_opaque_and_never_runs_unasked(command: str) -> None:
-    assert opaque(command) or not judged(command).known
+    assert opaque(command) or not analysed(command).known
     assert not runs_unasked(command)
 
 
@@ -142,8 +142,8 @@ def test_a_list_as_long_as_the_limit_allows_is_read_without_recursion() -> None:
 
 
 def test_deep_nesting_is_refused_rather_than_followed() -> None:
-    assert not judged("(" * 500 + "ls" + ")" * 500).known
-    assert not judged("echo " + "$(echo " * 200 + ")" * 200).known
+    assert not analysed("(" * 500 + "ls" + ")" * 500).known
+    assert not analysed("echo " + "$(echo " * 200 + ")" * 200).known
 
 
 @pytest.mark.parametrize("before", ["", "(ls); ", "ls # all\n"])
@@ -168,12 +168,12 @@ def test_a_line_may_be_continued_after_an_operator_or_a_backslash() -> None:
 
 
 def test_a_digit_before_both_outputs_is_no_descriptor() -> None:
-    assert not judged("echo x | tee 1&>/dev/null").known
+    assert not analysed("echo x | tee 1&>/dev/null").known
 
 
 def test_a_command_wrapped_over_and_over_is_not_followed() -> None:
-    assert not judged("xargs " * 5000 + "ls").known
-    assert not judged("env " * 5000 + "ls").known
+    assert not analysed("xargs " * 5000 + "ls").known
+    assert not analysed("env " * 5000 + "ls").known
 
 
 def test_a_heredoc_ends_where_bash_ends_it() -> None:

@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.policy.shell.parse.test_plain import simple
-from tests.policy.shell.test_differential import disagree
-from tests.policy.shell.world import effects, judged
+from tests.policy.shell.test_against_shfmt import disagree
+from tests.policy.shell.workspace import analysed, effects
 from toolreeve.policy.shell.parse.grammar import FORMS
-from toolreeve.policy.shell.parse.heredocs import take_out
+from toolreeve.policy.shell.parse.heredocs import remove_heredocs
 from toolreeve.policy.shell.parse.plain import plain
 from toolreeve.policy.shell.parse.scanner import Unreadable
 from toolreeve.policy.shell.parse.tree import TreeReader
@@ -22,7 +22,7 @@ PIECES = st.sampled_from(f"{WORDS}~{MARKS}~{LINES}".split("~"))
 @given(st.lists(PIECES, max_size=12).map("".join).map(lambda rest: "cat" + rest))
 @settings(max_examples=1500, deadline=None)
 def test_the_grammar_reads_what_is_left_the_same_way(command: str) -> None:
-    left = take_out(command)
+    left = remove_heredocs(command)
     found = plain(left) if left != command else None
     if found is None:
         return
@@ -42,7 +42,7 @@ def test_the_grammar_reads_what_is_left_the_same_way(command: str) -> None:
     ],
 )
 def test_its_text_is_taken_out_and_its_mark_stays(command: str, left: str) -> None:
-    assert take_out(command) == left
+    assert remove_heredocs(command) == left
 
 
 @pytest.mark.parametrize(
@@ -66,13 +66,13 @@ def test_its_text_is_taken_out_and_its_mark_stays(command: str, left: str) -> No
     ],
 )
 def test_one_that_must_be_looked_at_more_closely_stays(command: str) -> None:
-    assert take_out(command) == command
+    assert remove_heredocs(command) == command
 
 
 def test_a_long_file_that_is_written_by_a_heredoc_is_known() -> None:
     lines = "".join(f"def function_{number}():\n    return '$x `y` {number}'\n" for number in range(1000))
 
-    found = judged(f"cat > src/long.py <<'EOF'\n{lines}EOF\npython3 --version")
+    found = analysed(f"cat > src/long.py <<'EOF'\n{lines}EOF\npython3 --version")
 
     assert found.known
     assert "write:/project/src/long.py" in effects(f"cat > src/long.py <<'EOF'\n{lines}EOF\n")
@@ -80,10 +80,10 @@ def test_a_long_file_that_is_written_by_a_heredoc_is_known() -> None:
 
 def test_what_follows_a_heredoc_is_read() -> None:
     assert "delete:/project/x" in effects("cat > a <<'E'\ntext\nE\nrm -r x")
-    assert not judged("bash <<'E'\nls\nE").known
-    assert not judged("cat <<'E' | sh\nls\nE").known
+    assert not analysed("bash <<'E'\nls\nE").known
+    assert not analysed("cat <<'E' | sh\nls\nE").known
 
 
 def test_a_command_cannot_bring_the_sign_for_a_heredoc_itself() -> None:
-    assert not judged("cat \x01").known
-    assert not judged("bash \x02").known
+    assert not analysed("cat \x01").known
+    assert not analysed("bash \x02").known

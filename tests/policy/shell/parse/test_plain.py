@@ -2,13 +2,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.policy.shell.test_differential import disagree
+from tests.policy.shell.test_against_shfmt import disagree
 from toolreeve.policy.shell.parse.grammar import FORMS
 from toolreeve.policy.shell.parse.plain import plain
 from toolreeve.policy.shell.parse.scanner import Unreadable
 from toolreeve.policy.shell.parse.syntax import (
     Assignment,
-    Hole,
+    Expansion,
     Opaque,
     Part,
     Redirect,
@@ -50,9 +50,9 @@ def test_a_command_of_plain_words_needs_no_grammar() -> None:
 
 def test_patterns_variables_redirections_and_commands_one_level_deep_need_none_either() -> None:
     counting = Simple(("wc", "-l"), (), (Redirect("<", "", "b"),), "wc -l")
-    counted = Template((Part(Hole.SUBSTITUTION, "", script=ShellScript((Step(counting, ";"),))),), "$(wc -l < b)")
-    pattern = Template((Part(Hole.GLOB, "*"), Part(None, ".c")), "*.c")
-    quoted = Template((Part(None, "", quoted=True), Part(Hole.VARIABLE, "a", quoted=True)), '"$a"')
+    counted = Template((Part(Expansion.SUBSTITUTION, "", script=ShellScript((Step(counting, ";"),))),), "$(wc -l < b)")
+    pattern = Template((Part(Expansion.GLOB, "*"), Part(None, ".c")), "*.c")
+    quoted = Template((Part(None, "", quoted=True), Part(Expansion.VARIABLE, "a", quoted=True)), '"$a"')
 
     found = plain('a=$(wc -l < b); ls *.c "$a" > d 2>&1')
 

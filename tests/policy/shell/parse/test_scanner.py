@@ -1,7 +1,7 @@
 import pytest
 
-from tests.policy.shell.world import runs_unasked
-from toolreeve.policy.shell.interpret.expansion import Glob, Open, Word, expand
+from tests.policy.shell.workspace import runs_unasked
+from toolreeve.policy.shell.interpret.expansion import Dynamic, Glob, Word, expand
 from toolreeve.policy.shell.interpret.scope import ShellScope
 from toolreeve.policy.shell.parse.grammar import parse
 from toolreeve.policy.shell.parse.scanner import Unreadable, ansi
@@ -74,7 +74,7 @@ def test_a_class_that_matchers_read_differently_may_be_anything(odd: str) -> Non
 
 def test_a_pattern_beyond_ascii_is_text_and_not_bytes() -> None:
     assert words("cat é*")[1] == Glob("é*")
-    assert words('cat "é$y"')[1] == Open(prefix="é", single=True, flagless=True)
+    assert words('cat "é$y"')[1] == Dynamic(prefix="é", single=True, flagless=True)
 
 
 def test_what_a_pattern_lists_lies_below_where_it_begins() -> None:
@@ -83,11 +83,11 @@ def test_what_a_pattern_lists_lies_below_where_it_begins() -> None:
 
 
 def test_a_variable_of_the_script_has_its_value_and_any_other_is_open() -> None:
-    assert words('echo "$x" "$y"', x="v") == ["echo", "v", Open(single=True)]
+    assert words('echo "$x" "$y"', x="v") == ["echo", "v", Dynamic(single=True)]
 
 
 def test_an_unquoted_value_with_blanks_may_become_several_words() -> None:
-    assert words("echo $x", x="a b") == ["echo", Open(flagless=True)]
+    assert words("echo $x", x="a b") == ["echo", Dynamic(flagless=True)]
 
 
 def test_a_variable_named_like_a_secret_cannot_be_read() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.policy.shell.world import judged
+from tests.policy.shell.workspace import analysed
 from toolreeve.policy.shell.parse.size import HEAVIEST_PLAIN, weigh
 
 DIFFERENT = " && ".join(f"grep -n word{number} src/file{number}.py" for number in range(300))
@@ -20,7 +20,7 @@ DIFFERENT = " && ".join(f"grep -n word{number} src/file{number}.py" for number i
 )
 def test_a_long_command_of_many_parts_is_not_known(command: str) -> None:
     assert weigh(command) > HEAVIEST_PLAIN
-    assert "too much in one command" in judged(command).reason
+    assert "too much in one command" in analysed(command).reason
 
 
 @pytest.mark.parametrize(
@@ -34,17 +34,17 @@ def test_a_long_command_of_many_parts_is_not_known(command: str) -> None:
     ],
 )
 def test_one_that_is_long_by_its_text_or_short_is_known(command: str) -> None:
-    assert judged(command).known
+    assert analysed(command).known
 
 
 def test_what_is_long_and_not_plain_may_weigh_less() -> None:
     words = " ".join(f"src/file{number}.py" for number in range(500))
 
-    assert judged(f"cat {words} 2>/dev/null").known
-    assert "too much in one command" in judged(f"cat {words} |& head").reason
+    assert analysed(f"cat {words} 2>/dev/null").known
+    assert "too much in one command" in analysed(f"cat {words} |& head").reason
 
 
 @pytest.mark.parametrize("command", ["awk '{}' x", "sed '{}' x"])
 def test_a_long_program_inside_a_word_is_not_known(command: str) -> None:
-    assert judged(command.format("p;" if "sed" in command else "1;")).known
-    assert "more than 2,000 characters" in judged(command.format("p;" * 1001)).reason
+    assert analysed(command.format("p;" if "sed" in command else "1;")).known
+    assert "more than 2,000 characters" in analysed(command.format("p;" * 1001)).reason

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.policy.shell.world import effects, judged
+from tests.policy.shell.workspace import analysed, effects
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import EffectKind
 
@@ -77,7 +77,7 @@ PRIVATE = [
 
 @pytest.mark.parametrize("command", PRIVATE)
 def test_a_private_address_is_asked_about_whoever_contacts_it(command: str) -> None:
-    assert judged(command).danger is DangerLevel.MEDIUM
+    assert analysed(command).danger is DangerLevel.MEDIUM
 
 
 CARRIED_AWAY = [
@@ -96,12 +96,12 @@ CARRIED_AWAY = [
 
 
 def test_no_word_names_more_hosts_than_can_be_told() -> None:
-    assert not judged(f"psql -h {','.join(['db.example.com'] * 100)} -c 'select 1'").known
+    assert not analysed(f"psql -h {','.join(['db.example.com'] * 100)} -c 'select 1'").known
 
 
 @pytest.mark.parametrize("command", CARRIED_AWAY)
 def test_what_only_the_run_decides_is_not_sent_to_a_machine_unasked(command: str) -> None:
-    assert not judged(command).known
+    assert not analysed(command).known
 
 
 ELSEWHERE_RUN = [
@@ -118,5 +118,5 @@ ELSEWHERE_RUN = [
 
 @pytest.mark.parametrize("command", ELSEWHERE_RUN)
 def test_a_command_on_another_machine_is_not_known_by_the_paths_of_this_one(command: str) -> None:
-    assert not judged(command).known
-    assert not any(effect.kind is EffectKind.READ for effect in judged(command).effects)
+    assert not analysed(command).known
+    assert not any(effect.kind is EffectKind.READ for effect in analysed(command).effects)

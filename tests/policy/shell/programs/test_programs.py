@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from tests.policy.shell.world import judged
+from tests.policy.shell.workspace import analysed
 from toolreeve.policy.shell.programs import compile as programs
 from toolreeve.policy.shell.programs import spec, validation
 
@@ -30,18 +30,18 @@ def test_every_family_has_examples_of_both_kinds() -> None:
 
 
 def test_a_flag_is_known_by_its_full_name_only() -> None:
-    assert judged("sort --reverse x").known
-    assert not judged("sort --rev x").known
+    assert analysed("sort --reverse x").known
+    assert not analysed("sort --rev x").known
 
 
 def test_clustered_flags_and_values_are_told_apart() -> None:
-    assert judged("head -qn5 x").known
-    assert not judged("head -qZn5 x").known
-    assert judged("sort -k2,2 -t: --key=1 x").known
+    assert analysed("head -qn5 x").known
+    assert not analysed("head -qZn5 x").known
+    assert analysed("sort -k2,2 -t: --key=1 x").known
 
 
 def test_after_two_dashes_everything_is_an_operand() -> None:
-    assert [str(effect) for effect in judged("cat -- --version").effects][-1] == "read:/project/--version"
+    assert [str(effect) for effect in analysed("cat -- --version").effects][-1] == "read:/project/--version"
 
 
 @pytest.mark.parametrize(
@@ -62,18 +62,18 @@ def test_after_two_dashes_everything_is_an_operand() -> None:
     ],
 )
 def test_cloud_commands_have_only_the_flags_that_are_listed_too(known: str, unknown: str) -> None:
-    assert judged(known).known, judged(known).reason
-    assert not judged(unknown).known
+    assert analysed(known).known, analysed(known).reason
+    assert not analysed(unknown).known
 
 
 def test_a_flag_may_carry_its_value_where_the_specification_names_its_beginning() -> None:
-    assert judged("gcc -O2 -DNAME=1 -Iinclude -c a.c").known
-    assert not judged("gcc -Wl,-plugin,x.so a.c").known
+    assert analysed("gcc -O2 -DNAME=1 -Iinclude -c a.c").known
+    assert not analysed("gcc -Wl,-plugin,x.so a.c").known
 
 
 def test_what_runs_code_of_the_workspace_is_not_known_but_understood() -> None:
-    understood = [judged(command).parts[0] for command in ("make test", "python3 a.py", "pytest -q", "npm run x")]
-    strange = [judged(command).parts[0] for command in ("make --eval=x", "python3 -c x", "npm exec x", "frobnicate")]
+    understood = [analysed(command).parts[0] for command in ("make test", "python3 a.py", "pytest -q", "npm run x")]
+    strange = [analysed(command).parts[0] for command in ("make --eval=x", "python3 -c x", "npm exec x", "frobnicate")]
 
     assert [(part.known, part.code) for part in understood] == [(False, True)] * 4
     assert [(part.known, part.code) for part in strange] == [(False, False)] * 4

@@ -2,12 +2,12 @@
 
 import pytest
 
-from tests.policy.shell.world import judged, runs_unasked
+from tests.policy.shell.workspace import analysed, runs_unasked
 from toolreeve.core.danger import DangerLevel
 
 
 def test_a_secret_inside_a_zip_is_asked_about() -> None:
-    assert judged("unzip -p a.zip .env").danger is DangerLevel.HIGH
+    assert analysed("unzip -p a.zip .env").danger is DangerLevel.HIGH
 
 
 AIMED = [
@@ -35,7 +35,7 @@ AIMED = [
 
 @pytest.mark.parametrize("command", AIMED)
 def test_a_search_aimed_at_secrets_asks_when_they_are_read(command: str) -> None:
-    assert judged(command).danger >= DangerLevel.HIGH
+    assert analysed(command).danger >= DangerLevel.HIGH
 
 
 AIMED_ELSEWHERE = [
@@ -57,4 +57,4 @@ AIMED_ELSEWHERE = [
 
 @pytest.mark.parametrize("command", AIMED_ELSEWHERE)
 def test_a_search_that_reads_no_secret_it_is_aimed_at_runs_unasked(command: str) -> None:
-    assert runs_unasked(command), judged(command).reason
+    assert runs_unasked(command), analysed(command).reason

@@ -1,14 +1,14 @@
-"""What do the shell's own commands do, those that change the shell itself?"""
+"""Shell builtins: commands that change the shell itself."""
 
 import re
 from collections.abc import Callable, Mapping
 
 from toolreeve.core.effects import EffectKind, Reach
+from toolreeve.policy.shell.interpret.conditionals import check_words
 from toolreeve.policy.shell.interpret.environment import may_assign
-from toolreeve.policy.shell.interpret.expansion import Open, Word, shown
+from toolreeve.policy.shell.interpret.expansion import Dynamic, Word, shown
 from toolreeve.policy.shell.interpret.findings import CommandSite
 from toolreeve.policy.shell.interpret.paths import resolve
-from toolreeve.policy.shell.interpret.test_operands import check_words
 from toolreeve.policy.shell.programs.arguments import NotKnown
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -19,7 +19,7 @@ _QUIET_SHOPTS = frozenset(
     "checkjobs direxpand complete_fullquote force_fignore login_shell".split()
 )
 _OFF_ANYWAY = frozenset("dotglob nocaseglob failglob lastpipe extdebug cdable_vars".split())
-"""What these change must not be turned on; a script's shell begins without them."""
+"""Options that must not be turned on; a script's shell starts without them."""
 
 
 def _cd(words: list[Word], site: CommandSite) -> None:
@@ -48,16 +48,17 @@ def _read(words: list[Word], site: CommandSite) -> None:
         elif not _NAME.fullmatch(word) or not may_assign(word):
             raise NotKnown(f"`read` into {word}")
         else:
-            site.scope.variables[word] = Open()
-    site.scope.variables["REPLY"] = Open()
+            site.scope.variables[word] = Dynamic()
+    site.scope.variables["REPLY"] = Dynamic()
 
 
 def _set(words: list[Word], site: CommandSite) -> None:
     previous = ""
     for word in words:
-        if not isinstance(word, str) or not (
-            re.fullmatch(r"[-+][euxvfCo]+", word) or (previous.endswith("o") and word in _QUIET_OPTIONS)
-        ):
+        if not isinstance(word, str):
+            raise NotKnown(f"`set {shown(word)}`")
+        names_option = previous.endswith("o") and word in _QUIET_OPTIONS
+        if not names_option and not re.fullmatch(r"[-+][euxvfCo]+", word):
             raise NotKnown(f"`set {shown(word)}`")
         previous = word
 
@@ -66,9 +67,9 @@ def _shopt(words: list[Word], site: CommandSite) -> None:
     changes = any(word in ("-s", "-u") for word in words)
     allowed = _QUIET_SHOPTS if "-s" in words else _QUIET_SHOPTS | _OFF_ANYWAY
     for word in words:
-        if word not in ("-s", "-u", "-p", "-q", "-o") and (
-            word not in allowed if changes else not isinstance(word, str)
-        ):
+        if word in ("-s", "-u", "-p", "-q", "-o"):
+            continue
+        if not isinstance(word, str) or (changes and word not in allowed):
             raise NotKnown(f"`shopt {shown(word)}`")
     if changes and "-o" in words:
         raise NotKnown("`shopt -o`")
@@ -97,7 +98,7 @@ def _number(words: list[Word], site: CommandSite) -> None:
 
 
 def _shift(words: list[Word], site: CommandSite) -> None:
-    """What was `$2` is `$1` now."""
+    """`$2` becomes `$1`: no positional parameter is known any more."""
     _number(words, site)
     site.scope.forget(name for name in tuple(site.scope.variables) if not name.isidentifier())
 
@@ -127,10 +128,10 @@ BUILTINS: Mapping[str, Callable[[list[Word], CommandSite], None]] = {
     "wait": _number,
     "shift": _shift,
     "logout": _number,
-    "eval": _refused("`eval` runs text that only the run decides"),
+    "eval": _refused("`eval` runs text that is decided only when it runs"),
     "source": _refused("`source` runs a file in this shell"),
     ".": _refused("`.` runs a file in this shell"),
-    "exec": _refused("`exec` puts a program in the place of this shell"),
+    "exec": _refused("`exec` replaces this shell with a program"),
     "trap": _refused("`trap` runs text later"),
     "let": _refused("`let` evaluates its words, and so may run commands"),
     "alias": _refused("`alias` changes what commands mean"),

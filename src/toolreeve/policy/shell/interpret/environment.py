@@ -1,7 +1,7 @@
-"""Which variables may a command set without changing what programs do?
+"""Environment variables that a command may set without changing programs.
 
-Many programs run, load or contact what a variable names. Setting one for a program is allowed by list; a shell
-variable of the script's own is allowed unless its name is one that programs look for.
+Many programs run, load or contact what a variable names. Exporting a variable is allowed by list; a shell variable of
+the script itself is allowed unless its name is one that programs read.
 """
 
 import re
@@ -30,9 +30,9 @@ _LOOKED_FOR = re.compile(
 
 def may_export(name: str, value: object) -> bool:
     """Whether the variable may be set to the value in a program's environment; a path could be loaded from."""
-    return (
-        _EXPORTABLE.fullmatch(name) is not None and isinstance(value, str) and _PLAIN_VALUE.fullmatch(value) is not None
-    )
+    if not isinstance(value, str) or _PLAIN_VALUE.fullmatch(value) is None:
+        return False
+    return _EXPORTABLE.fullmatch(name) is not None
 
 
 def may_be_secret(name: str) -> bool:
@@ -41,13 +41,13 @@ def may_be_secret(name: str) -> bool:
 
 
 def names_code(name: str) -> bool:
-    """Whether the variable says where programs load code from: that of the workspace, as far as they can see."""
+    """Whether programs load code from where the variable points, which is the workspace."""
     return name in _CODE
 
 
 def may_assign(name: str) -> bool:
     """Whether a plain assignment of the name stays within the script.
 
-    It reaches a program only if the variable is in the environment already; names that programs look for may be.
+    It reaches a program only if the variable is exported already; names that programs read may be.
     """
     return name.isascii() and name.isidentifier() and _LOOKED_FOR.fullmatch(name) is None

@@ -1,7 +1,7 @@
-"""Which words will a program be given? A template, expanded by what is known of the variables and the directory.
+"""Expansion of words, as far as variables and directories are known.
 
-A word is a `str` when its text is certain, a `Glob` when it is a pattern over file names, and `Open` when only the run
-decides it. An `Open` word may be anything: also a flag, unless it says that it cannot be.
+A word is a `str` if its text is certain, a `Glob` if it is a pattern over file names, and `Dynamic` if only the run
+decides it. A `Dynamic` word may be anything, even a flag, unless its fields exclude that.
 """
 
 import re
@@ -9,17 +9,20 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolreeve.policy.shell.interpret.paths import resolve
-from toolreeve.policy.shell.interpret.printed_paths import Apart, Printed
+from toolreeve.policy.shell.interpret.printed_paths import Printed, Separator
 from toolreeve.policy.shell.parse.scanner import Unreadable
-from toolreeve.policy.shell.parse.syntax import Hole, Part, RawWord, ShellScript, Template
+from toolreeve.policy.shell.parse.syntax import Expansion, Part, RawWord, ShellScript, Template
 
 if TYPE_CHECKING:
     from toolreeve.policy.shell.interpret.scope import ShellScope
 
-_GLOB, _VARIABLE, _BRACES = Hole.GLOB, Hole.VARIABLE, Hole.BRACES  # looked up once: to name them is dear
+# Looked up once: access to an enum member is slow.
+_GLOB = Expansion.GLOB
+_VARIABLE = Expansion.VARIABLE
+_BRACES = Expansion.BRACES
 _GLOB_CHARS = re.compile(r"[*?\[]")
 _ODD_CLASS = re.compile(r"\[(?!!?[\w.,~+-]+\]|[*?\[]\])[^/]*\]")
-"""`[^a]`, `[[:alpha:]]` and the like, which other matchers read otherwise: taken for anything at all."""
+"""`[^a]`, `[[:alpha:]]` and the like, which matchers read differently: treated as `*`."""
 _LEADS_UP = re.compile(r"[*?\[].*/\.\.(?:/|\Z)|(?:\A|/)\.\.?[*?\[][^/]*/", re.DOTALL)
 """`*/..`, and `.*/x`, of which some shells make `../x`."""
 _SPLITS = re.compile(r"[\s*?\[\\]")
@@ -32,12 +35,12 @@ class Glob(NamedTuple):
     single: bool = False
 
 
-class Open(NamedTuple):
-    """`single`: it is one word; `each`: it is any number of them, and what is said here holds for every one.
+class Dynamic(NamedTuple):
+    """`single`: it is one word; `each`: it is any number of words, and the other fields hold for every one.
 
-    `below`: the directories under which it names a path, where that is known. `flagless`: it does not begin with a
-    dash. `solid`: it has no blanks and is no pattern. `strays`: it, or a piece of it, may be `..`. `why`: what makes it
-    open, for people.
+    `below`: the directories under which it names a path, if known. `flagless`: it does not begin with a dash. `solid`:
+    it has no blanks and is no pattern. `strays`: it, or a piece of it, may be `..`. `why`: what makes it dynamic, for
+    people.
     """
 
     prefix: str = ""
@@ -51,22 +54,22 @@ class Open(NamedTuple):
 
     @property
     def places(self) -> tuple[str, ...] | None:
-        """The directories under which everything lies that it turns out to name, `..` aside."""
+        """The directories that contain everything it may name, `..` aside."""
         return self.below if self.single or self.each else None
 
     @property
     def trees(self) -> tuple[str, ...] | None:
-        """The same of what lies below that."""
+        """The directories that contain everything below what it may name."""
         return None if self.strays else self.places
 
 
-Word = str | Glob | Open
+Word = str | Glob | Dynamic
 
 
 Substitute = Callable[[ShellScript], Printed]
-"""Judges the inner command; answers which paths it prints."""
-_IN_PIECES = "and names with blanks fall apart here (quote it)"
-_TORN = "and names with blanks fall apart here (use find -exec, or -print0 | xargs -0)"
+"""Interprets the inner command; answers which paths it prints."""
+_IN_PIECES = "and names with blanks are split here (quote it)"
+_TORN = "and names with blanks are split here (use find -exec, or -print0 | xargs -0)"
 
 
 def expand(words: tuple[RawWord, ...], scope: "ShellScope", substitute: Substitute) -> list[Word]:
@@ -90,14 +93,14 @@ def _expand(template: Template, scope: "ShellScope", substitute: Substitute) -> 
 
 
 def _join(pieces: list[Word]) -> Word:
-    """Several pieces side by side make one word: text as far as it is known."""
+    """Joins adjacent pieces into one word: text as far as it is known."""
     kinds = set(map(type, pieces))
-    if Open not in kinds:
+    if Dynamic not in kinds:
         if Glob not in kinds:
             return "".join(pieces)  # type: ignore[arg-type]
         text = "".join([piece.text if isinstance(piece, Glob) else _literal(str(piece)) for piece in pieces])
         if _LEADS_UP.search(text):
-            return Open(why="a pattern that leads up again")
+            return Dynamic(why="a pattern that leads up again")
         single = all(piece.single for piece in pieces if isinstance(piece, Glob))
         return Glob(_ODD_CLASS.sub("*", text) if "[" in text else text, single)
     prefix = ""
@@ -106,14 +109,14 @@ def _join(pieces: list[Word]) -> Word:
         if not isinstance(piece, str):
             break
         prefix += piece
-    single = all(piece.single for piece in solid if isinstance(piece, Open)) and not any(
+    single = all(piece.single for piece in solid if isinstance(piece, Dynamic)) and not any(
         isinstance(piece, Glob) for piece in solid
     )
-    if len(solid) == 1 and isinstance(solid[0], Open):
+    if len(solid) == 1 and isinstance(solid[0], Dynamic):
         return solid[0]
-    # A number is always there; anything else may turn out to be nothing, and the word begin with what follows it.
-    number = isinstance(solid[0], Open) and solid[0].solid and solid[0].single and solid[0].flagless
-    return Open(prefix=prefix, single=single, flagless=number or (prefix != "" and prefix[0] != "-"))
+    # A number is never empty; anything else may be, and then the word begins with what follows.
+    number = isinstance(solid[0], Dynamic) and solid[0].solid and solid[0].single and solid[0].flagless
+    return Dynamic(prefix=prefix, single=single, flagless=number or (prefix != "" and prefix[0] != "-"))
 
 
 def _literal(text: str) -> str:
@@ -128,31 +131,31 @@ def _piece(part: Part, scope: "ShellScope", substitute: Substitute) -> Word:
         value = scope.value(part.text)
         return value if part.quoted and part.text == "@" else _variable(value, scope, quoted=part.quoted)
     match kind:
-        case Hole.TILDE:
+        case Expansion.TILDE:
             if part.text not in ("", "root"):
                 raise Unreadable("another user's home, which may be anywhere")
             return "/root" if part.text else scope.home
-        case Hole.PARAMETER:
+        case Expansion.PARAMETER:
             if part.text:
                 scope.value(part.text)
-            return Open(single=part.quoted and part.text != "@")
-        case Hole.ARITHMETIC:
-            return Open(single=True, solid=True)
-        case Hole.SUBSTITUTION if part.script is not None:
+            return Dynamic(single=part.quoted and part.text != "@")
+        case Expansion.ARITHMETIC:
+            return Dynamic(single=True, solid=True)
+        case Expansion.SUBSTITUTION if part.script is not None:
             return _substituted(substitute(part.script), quoted=part.quoted)
-        case Hole.PROCESS if part.script is not None and part.text == "<":
+        case Expansion.PROCESS if part.script is not None and part.text == "<":
             substitute(part.script)
             return "/dev/fd/63"
         case _:
             raise Unreadable("an expansion that is not plain")
 
 
-def _substituted(printed: Printed, *, quoted: bool) -> Open:
-    """Bash splits what it puts in at blanks, unless it is quoted, and leaves out every NUL."""
-    if printed is None or printed.apart is Apart.NULS:
-        return Open(single=quoted)
-    words = printed.apart is Apart.WORDS
-    return Open(
+def _substituted(printed: Printed, *, quoted: bool) -> Dynamic:
+    """Bash splits substituted text at blanks, unless it is quoted, and drops every NUL."""
+    if printed is None or printed.separator is Separator.NULS:
+        return Dynamic(single=quoted)
+    words = printed.separator is Separator.WORDS
+    return Dynamic(
         single=quoted,
         each=words and not quoted,
         solid=words and not quoted,
@@ -164,24 +167,24 @@ def _substituted(printed: Printed, *, quoted: bool) -> Open:
 
 
 def _variable(value: Word, scope: "ShellScope", *, quoted: bool) -> Word:
-    """What nothing quotes is split at its blanks and read as a pattern, whatever stood where it was assigned."""
-    if isinstance(value, Open):
+    """An unquoted value is split at blanks and read as a pattern, however it was assigned."""
+    if isinstance(value, Dynamic):
         if quoted:
             return value._replace(single=True, each=False, solid=value.solid and not value.each)
         return value if value.solid else value._replace(single=False, each=False)
     if quoted:
         return value._replace(single=True) if isinstance(value, Glob) else value
     if isinstance(value, Glob):
-        return Open(each=True, below=_around(value.text, scope), strays=True, why=_IN_PIECES)
+        return Dynamic(each=True, below=_around(value.text, scope), strays=True, why=_IN_PIECES)
     if not value or _SPLITS.search(value):
-        return Open(flagless=not value.lstrip().startswith("-") and " -" not in value and bool(value))
+        return Dynamic(flagless=not value.lstrip().startswith("-") and " -" not in value and bool(value))
     return value
 
 
 def _around(pattern: str, scope: "ShellScope") -> tuple[str, ...] | None:
-    """Where the pieces lie of a name that has blanks: beside what the pattern matches, or where the shell is."""
+    """Where the pieces of a name with blanks lie: beside what the pattern matches, or in the current directory."""
     wild = _GLOB_CHARS.search(pattern)
-    # Of `x /etc/shadow`, which a pattern over directories may match, one piece leads elsewhere.
+    # A pattern over directories may match `x /etc/shadow`, of which one piece leads elsewhere.
     if wild is None or "/" in pattern[wild.start() :] or "**" in pattern:
         return None
     stem = stem_of(pattern)
@@ -189,10 +192,17 @@ def _around(pattern: str, scope: "ShellScope") -> tuple[str, ...] | None:
 
 
 def stem_of(pattern: str) -> str:
-    """The directory below which everything lies that the pattern matches."""
+    """The directory that contains everything that the pattern matches."""
     wild = _GLOB_CHARS.search(pattern)
     stem = (pattern[: wild.start()] if wild else pattern).rpartition("/")[0]
     return stem or ("/" if pattern[:1] == "/" else ".")
+
+
+def text_of(word: Word) -> str:
+    """The text of a fixed word or a pattern; empty if it is dynamic."""
+    if isinstance(word, str):
+        return word
+    return word.text if isinstance(word, Glob) else ""
 
 
 def shown(word: Word) -> str:
@@ -201,7 +211,7 @@ def shown(word: Word) -> str:
             return word
         case Glob(text):
             return text
-        case Open(prefix):
+        case Dynamic(prefix):
             return f"{prefix}…"
 
 
@@ -215,10 +225,10 @@ def may_be_flag(word: Word) -> bool:
             return word.startswith("-")
         case Glob(text):
             return text[:1] in "*?[-"
-        case Open():
+        case Dynamic():
             return not (word.flagless and (word.single or word.each))
 
 
 def several(word: Word) -> bool:
-    """Whether it may turn out to be more words than one, or none."""
+    """Whether it may expand to several words, or to none."""
     return not isinstance(word, str) and not word.single

@@ -1,4 +1,4 @@
-"""What does one command, at one place in the script, turn out to do? A notebook that judges write into."""
+"""Findings about commands, collected by handlers during interpretation."""
 
 import re
 from typing import NamedTuple, Protocol
@@ -6,14 +6,16 @@ from urllib.parse import urlsplit
 
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect, EffectKind, Reach, reads
-from toolreeve.policy.shell.interpret.expansion import Glob, Open, Word, shown, stem_of
-from toolreeve.policy.shell.interpret.paths import QUIET, resolve, resolve_all, under
+from toolreeve.policy.shell.interpret.expansion import Dynamic, Glob, Word, shown, stem_of
+from toolreeve.policy.shell.interpret.paths import QUIET, is_under, resolve, resolve_all
 from toolreeve.policy.shell.interpret.printed_paths import Printed
 from toolreeve.policy.shell.interpret.scope import ShellScope
 from toolreeve.policy.shell.programs.arguments import NotKnown
 from toolreeve.policy.shell.programs.spec import Program
 
-_READ, _EXACT = EffectKind.READ, Reach.EXACT  # looked up once: a member of an enumeration is dear to name
+# Looked up once: access to an enum member is slow.
+_READ = EffectKind.READ
+_EXACT = Reach.EXACT
 _UNREAD = QUIET | {"", "-"}
 _CLIMBING = re.compile(r"(?:\.\./)+|\.\.\Z")
 _UP = re.compile(r"(?:\A|/)\.\.(?:/|\Z)")
@@ -21,21 +23,21 @@ _MAY_BE_UP = re.compile(r"(?:\A|/)\.\.?[*?\[][^/]*\Z")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
-class Judging(Protocol):
-    """Judges commands inside commands."""
+class ProgramRunner(Protocol):
+    """Interprets commands inside commands."""
 
     def run(self, words: list[Word], scope: ShellScope, piped: Printed) -> Printed: ...
 
     def run_text(self, text: str, scope: ShellScope) -> Printed: ...
 
-    def judge(self, spec: Program, words: list[Word], site: "CommandSite") -> Printed: ...
+    def run_program(self, spec: Program, words: list[Word], site: "CommandSite") -> Printed: ...
 
 
-class PartOf(NamedTuple):
-    """One simple command: what it runs, and whether that is known or why not.
+class CommandPart(NamedTuple):
+    """One simple command: what it runs, and `why` it is not known, if so.
 
-    `program` is the name it is specified under, `by` the program that runs it, if one does, `depth` how many do. `code`
-    says that only what lies in the workspace keeps it from being known.
+    `program` is the name of its specification, `by` the program that wraps it, `depth` the number of wrappers. `code`:
+    it is not known only because it runs code of the workspace.
     """
 
     argv: tuple[str, ...]
@@ -51,17 +53,17 @@ class PartOf(NamedTuple):
 
 
 Alarm = tuple[DangerLevel, str]
-"""How grave something is that no effect tells, and what it is."""
+"""The danger of something that no effect expresses, and what it is."""
 
 
 class Findings:
-    """What the whole command does, gathered while it is walked."""
+    """What the whole command does, collected while it is interpreted."""
 
     __slots__ = ("alarms", "effects", "kept", "parts")
 
     def __init__(self) -> None:
         self.effects: list[Effect] = []
-        self.parts: list[PartOf] = []
+        self.parts: list[CommandPart] = []
         self.alarms: list[Alarm] = []
         self.kept: set[Effect] = set()
 
@@ -74,7 +76,7 @@ class CommandSite:
 
     __slots__ = ("findings", "piped", "runner", "scope")
 
-    def __init__(self, findings: Findings, scope: ShellScope, piped: Printed, runner: "Judging") -> None:
+    def __init__(self, findings: Findings, scope: ShellScope, piped: Printed, runner: "ProgramRunner") -> None:
         self.findings = findings
         self.scope = scope
         self.piped = piped
@@ -90,31 +92,31 @@ class CommandSite:
     def run_text(self, text: str, scope: ShellScope) -> Printed:
         return self.runner.run_text(text, scope)
 
-    def judge(self, spec: Program, words: list[Word]) -> Printed:
-        """By the program's own judge where it has one, else by its specification."""
-        return self.runner.judge(spec, words, self)
+    def run_program(self, spec: Program, words: list[Word]) -> Printed:
+        """By the program's own handler if it has one, else by its specification."""
+        return self.runner.run_program(spec, words, self)
 
     def touch(self, kind: EffectKind, word: Word, reach: Reach = _EXACT) -> None:
-        """An effect on the path that `word` names; a path that only the run decides must at least have known bounds."""
+        """Record an effect on the path that `word` names; a dynamic path must at least have known bounds."""
         effects = self.findings.effects
         match word:
             case str():
                 if word not in QUIET and word:
                     for directory in self.scope.directories:
                         if ".." in word:
-                            self._check_way(word, directory)
+                            self._check_parents(word, directory)
                         effects.append(Effect(kind, resolve(word, directory), reach))
             case Glob(text):
                 self._touch_glob(kind, text, reach)
-            case Open() if (places := word.trees if reach is Reach.BELOW else word.places) is not None and (
+            case Dynamic() if (places := word.trees if reach is Reach.BELOW else word.places) is not None and (
                 places or kind is _READ
             ):
-                effects.extend(_somewhere(kind, place, reach) for place in places)
-            case Open() if reach is not Reach.NAMES:
+                effects.extend(_dynamic_effect(kind, place, reach) for place in places)
+            case Dynamic() if reach is not Reach.NAMES:
                 raise NotKnown(f"{_DOING[kind]} `{shown(word)}`, {word.why or 'a path decided only when it runs'}")
 
     def read_all(self, words: list[Word]) -> None:
-        """As many files as are named, `-` being the standard input: there may be hundreds."""
+        """Record reads of all the files named, of which there may be hundreds; `-` is standard input."""
         plain = [word for word in words if type(word) is str and word not in _UNREAD and ".." not in word]
         for directory in self.scope.directories:
             self.findings.effects.extend(reads(resolve_all(plain, directory)))
@@ -124,23 +126,23 @@ class CommandSite:
             if type(word) is not str or ".." in word:
                 self.touch(_READ, word)
 
-    def _check_way(self, path: str, directory: str) -> None:
-        """`..` leads back the way that was written only in the workspace: elsewhere the system has links."""
+    def _check_parents(self, path: str, directory: str) -> None:
+        """`..` undoes the name before it only in the workspace: elsewhere the system has links."""
         climbed = _CLIMBING.match(path)
-        known = climbed is None or directory == self.scope.start or under(directory, self.scope.root)
+        known = climbed is None or directory == self.scope.start or is_under(directory, self.scope.root)
         down = _UP.search(path, climbed.end() if climbed else 0)
         if known and down is not None:
             before = resolve(path[: down.start()] or "/", directory)
-            known = before == "/" or under(before, self.scope.root)
+            known = before == "/" or is_under(before, self.scope.root)
         if not known:
-            raise NotKnown(f"`{path}`, which may lead another way than it reads")
+            raise NotKnown(f"`{path}`, whose `..` may follow a link elsewhere")
 
     def _touch_glob(self, kind: EffectKind, text: str, reach: Reach) -> None:
         if reach is Reach.BELOW and _MAY_BE_UP.search(text):
             raise NotKnown(f"everything below `{text}`, which may be `..`")
         for directory in self.scope.directories:
             if ".." in text:
-                self._check_way(text, directory)
+                self._check_parents(text, directory)
             pattern = resolve(text, directory)
             if reach is _EXACT:
                 self.findings.effects.append(Effect(kind, pattern, Reach.MATCHING))
@@ -148,7 +150,7 @@ class CommandSite:
                 self.findings.effects.append(Effect(kind, stem_of(pattern), reach))
 
     def keep(self, path: str) -> None:
-        """A program's own cache, log or temporary file: a write that harms nobody."""
+        """Record a write to a program's own cache, log or temporary file, which does no harm."""
         home = self.scope.home
         for directory in self.scope.directories:
             target = resolve(home + path[1:] if path.startswith("~/") else path, directory)
@@ -156,15 +158,15 @@ class CommandSite:
             self.findings.kept.add(effect)
             self.findings.effects.append(effect)
 
-    def reach(self, kind: EffectKind, address: Word) -> None:
-        """An effect on the host of a URL or a bare host name."""
+    def contact_host(self, kind: EffectKind, address: Word) -> None:
+        """Record an effect on the host of a URL or a bare host name."""
         if not isinstance(address, str):
             raise NotKnown(f"contacts `{shown(address)}`, an address decided only when it runs")
         self.findings.effects.append(Effect(kind, host_of(address)))
 
 
-def _somewhere(kind: EffectKind, root: str, reach: Reach) -> Effect:
-    """An effect on one path or several below `root`, which the run will choose."""
+def _dynamic_effect(kind: EffectKind, root: str, reach: Reach) -> Effect:
+    """An effect on one or several paths below `root` that are decided only when it runs."""
     if kind is EffectKind.READ:
         return Effect(kind, root, reach if reach is Reach.NAMES else Reach.BELOW)
     return Effect(kind, root, reach) if reach is Reach.BELOW else Effect(kind, f"{root.rstrip('/')}/**", Reach.MATCHING)

@@ -1,4 +1,4 @@
-"""What do the commands of a script do, in the order in which bash may run them?
+"""Abstract interpreter of parsed scripts.
 
 Both ways of a branch, both outcomes of a `cd`, and every pass of a loop count. What is not understood is reported as
 not known, never skipped.
@@ -6,14 +6,14 @@ not known, never skipped.
 
 from collections.abc import Callable
 
+from toolreeve.policy.shell.interpret.conditionals import check_test
 from toolreeve.policy.shell.interpret.environment import may_assign, may_export
-from toolreeve.policy.shell.interpret.expansion import Open, Word, expand, several
-from toolreeve.policy.shell.interpret.findings import CommandSite, PartOf
+from toolreeve.policy.shell.interpret.expansion import Dynamic, Word, expand, several
+from toolreeve.policy.shell.interpret.findings import CommandPart, CommandSite
 from toolreeve.policy.shell.interpret.printed_paths import NOTHING, Printed
 from toolreeve.policy.shell.interpret.runner import MOST_COMMANDS, CommandRunner
 from toolreeve.policy.shell.interpret.scope import ShellScope
-from toolreeve.policy.shell.interpret.streams import feeds, mixes, redirect
-from toolreeve.policy.shell.interpret.test_operands import check_test
+from toolreeve.policy.shell.interpret.streams import merges_stderr, redirect, replaces_stdin
 from toolreeve.policy.shell.parse import grammar
 from toolreeve.policy.shell.parse.scanner import Unreadable
 from toolreeve.policy.shell.parse.size import SHORT
@@ -21,8 +21,8 @@ from toolreeve.policy.shell.parse.syntax import (
     Assignment,
     Branch,
     Declaration,
+    Expansion,
     Group,
-    Hole,
     Loop,
     Negated,
     Node,
@@ -41,32 +41,34 @@ from toolreeve.policy.shell.programs.arguments import NotKnown
 _LASTING = frozenset(
     ": . break continue eval exec exit export readonly return set shift source times trap unset".split()
 )
-"""Before these a POSIX shell keeps an assignment after the command."""
+"""Builtins before which a POSIX shell keeps an assignment after the command."""
 _MOST_PASSES = 16
 _MOST_NODES = 4000
 
 
 class ShellInterpreter(CommandRunner):
-    """`findings` grow with every step. Inside a long command every text is weighed, and each is read once."""
+    """`findings` grow with every step. In a long command every inner text is size-checked, and each is parsed once."""
 
-    __slots__ = ("_nodes", "_read", "_short")
+    __slots__ = ("_nodes", "_parsed", "_short")
 
     def __init__(self, *, long: bool = False) -> None:
         super().__init__()
-        self._nodes, self._short = 0, 0 if long else SHORT
-        self._read: dict[str, ShellScript] = {}
+        self._nodes = 0
+        self._short = 0 if long else SHORT
+        self._parsed: dict[str, ShellScript] = {}
 
     def script(self, script: ShellScript, scope: ShellScope, piped: Printed = NOTHING) -> Printed:
-        """Walks the steps in order in one scope; answers what the last one prints, if it is the only one that does."""
+        """Interprets the steps in order in one scope; answers what a single step prints."""
         printed: Printed = None
         chain: list[Step] = []
         if len(script.steps) > 1:
-            piped = _left(piped)
+            piped = _remaining(piped)
         for step in script.steps:
             if step[1] in ("&&", "||"):
                 chain.append(step)
             elif chain:
-                printed, chain = self._chain([*chain, step], scope, piped), []
+                printed = self._chain([*chain, step], scope, piped)
+                chain = []
             else:
                 printed = self._alone(step, scope, piped)
         if chain:
@@ -79,25 +81,27 @@ class ShellInterpreter(CommandRunner):
         start = scope.directories
         printed = self.node(step.node, scope, piped)
         if scope.directories is not start:
-            scope.may_be_in(start)  # a `cd` may have failed, and the script gone on where it was
+            scope.add_directories(start)  # a `cd` may have failed, and the script gone on where it was
         return printed
 
     def _chain(self, steps: list[Step], scope: ShellScope, piped: Printed) -> Printed:
-        """`a && b || c`: the first runs, others may; a step after `||` is reached whichever of those before it ran."""
+        """`a && b || c`: the first runs, others may; a step after `||` is reached whichever of the earlier ones ran."""
         inner = scope.copy() if steps[-1].operator == "&" else scope
-        start, been, skipping = inner.directories, None, False
+        start = inner.directories
+        been = None
+        skipping = False
         for node, operator in steps:
             printed = self.node(node, inner, piped)
             if been is None:
                 been = inner.copy()
-                been.may_be_in(start)
+                been.add_directories(start)
             else:
-                been.may_be(inner)
+                been.merge(inner)
             skipping = skipping or operator == "||"
             if skipping:
-                inner.become(been)
+                inner.assign_from(been)
         if been is not None:
-            inner.become(been)
+            inner.assign_from(been)
         return printed
 
     def node(self, node: Node, scope: ShellScope, piped: Printed = NOTHING) -> Printed:
@@ -130,7 +134,7 @@ class ShellInterpreter(CommandRunner):
         return None
 
     def _pipeline(self, node: ShellPipeline, scope: ShellScope, piped: Printed) -> Printed:
-        """Every stage is a shell of its own: what one changes, the next does not see."""
+        """Every stage is a subshell: the next does not see what one changes."""
         inner = scope.copy()
         for stage in node.stages:
             if inner.directories is not scope.directories or inner.variables != scope.variables:
@@ -139,7 +143,7 @@ class ShellInterpreter(CommandRunner):
         return piped
 
     def _unknown(self, argv: tuple[str, ...], why: str) -> None:
-        self.findings.parts.append(PartOf(argv, why))
+        self.findings.parts.append(CommandPart(argv, why))
 
     def _guarded(self, work: Callable[[], object], source: str) -> None:
         try:
@@ -158,37 +162,37 @@ class ShellInterpreter(CommandRunner):
             words = self._expand(node.words, scope)
             if node.redirects:
                 self._redirects(node.redirects, scope)
-                piped = None if feeds(node.redirects) else piped
+                piped = None if replaces_stdin(node.redirects) else piped
             if node.assignments:
                 self._assign(node.assignments, scope, words[0] if words else None)
         except (NotKnown, Unreadable) as problem:
             self._unknown((node.source,), str(problem))
             return None
         if not words:
-            self.findings.parts.append(PartOf((node.source,), ""))
+            self.findings.parts.append(CommandPart((node.source,), ""))
             return None
         printed = self.run(words, scope, piped)
-        return None if node.redirects and mixes(node.redirects) else printed
+        return None if node.redirects and merges_stderr(node.redirects) else printed
 
     def _negated(self, node: Negated, scope: ShellScope, piped: Printed) -> Printed:
-        """A `cd` that counts as a success has not taken place."""
+        """If `! cd x` succeeds, the directory has not changed."""
         inner = scope.copy()
         printed = self.node(node.body, inner, piped)
-        scope.may_be(inner)
+        scope.merge(inner)
         return printed
 
     def _redirected(self, node: Redirected, scope: ShellScope, piped: Printed) -> Printed:
-        """A group, a loop or a branch; where a file cannot be opened, bash leaves it out."""
+        """A group, a loop or a branch; bash skips it if a file cannot be opened."""
         self._guarded(lambda: self._redirects(node.redirects, scope), "a redirection")
         inner = scope.copy()
-        printed = self.node(node.body, inner, None if feeds(node.redirects) else piped)
-        scope.may_be(inner)
-        return None if mixes(node.redirects) else printed
+        printed = self.node(node.body, inner, None if replaces_stdin(node.redirects) else piped)
+        scope.merge(inner)
+        return None if merges_stderr(node.redirects) else printed
 
     def run_text(self, text: str, scope: ShellScope) -> Printed:
-        if text not in self._read:
-            self._read[text] = grammar.parse(text, short=self._short)
-        return self.script(self._read[text], scope, None)
+        if text not in self._parsed:
+            self._parsed[text] = grammar.parse(text, short=self._short)
+        return self.script(self._parsed[text], scope, None)
 
     def _redirects(self, redirects: tuple[Redirect, ...], scope: ShellScope) -> None:
         site = CommandSite(self.findings, scope, None, self)
@@ -203,7 +207,8 @@ class ShellInterpreter(CommandRunner):
     def _assign(self, assignments: tuple[Assignment, ...], scope: ShellScope, command: Word | None) -> None:
         """A shell variable, or the environment of `command` when there is one."""
         for assignment in assignments:
-            name, value = assignment.name, self._assigned_value(assignment, scope)
+            name = assignment.name
+            value = self._assigned_value(assignment, scope)
             if command is None:
                 allowed = may_assign(name)
                 scope.variables[name] = value
@@ -217,10 +222,10 @@ class ShellInterpreter(CommandRunner):
     def _assigned_value(self, assignment: Assignment, scope: ShellScope) -> Word:
         words = self._expand(assignment.values, scope)
         if assignment.array or len(words) != 1:
-            return Open()
+            return Dynamic()
         source = assignment.values[0] if isinstance(assignment.values[0], str) else assignment.values[0].source
         if ":~" in source or "=~" in source or _is_braced(assignment.values[0]):
-            raise Unreadable("a value that bash expands otherwise than a word")
+            raise Unreadable("a value that bash expands differently from a word")
         return words[0]
 
     def _declare(self, node: Declaration, scope: ShellScope) -> None:
@@ -234,18 +239,17 @@ class ShellInterpreter(CommandRunner):
                 raise NotKnown(f"exports {name}")
         self._assign(node.assignments, scope, node.keyword)
         scope.forget(assignment.name for assignment in node.assignments)
-        self.findings.parts.append(PartOf((node.source,), ""))
+        self.findings.parts.append(CommandPart((node.source,), ""))
 
     def _test(self, node: Test, scope: ShellScope) -> None:
         words = self._expand(node.words, scope)
         check_test(words, node.operators, double=node.double)
-        self.findings.parts.append(PartOf((node.source,), ""))
+        self.findings.parts.append(CommandPart((node.source,), ""))
 
     def _loop(self, node: Loop, scope: ShellScope, piped: Printed) -> None:
         """A variable that the loop sets may have any value when a pass begins, and after the last one."""
-        piped = _left(piped)
-        changed = _set_by(node)
-        scope.forget(changed)
+        piped = _remaining(piped)
+        scope.forget(_set_by(node))
         self._guarded(lambda: self._passes(node, scope, piped), "a loop")
 
     def _passes(self, node: Loop, scope: ShellScope, piped: Printed) -> None:
@@ -258,29 +262,29 @@ class ShellInterpreter(CommandRunner):
             self.script(node.body, inner, piped)
             if inner.directories != scope.directories:
                 raise NotKnown("a loop that changes the directory")
-            if any(type(scope.variables.get(name)) is not Open for name in scope.differing(inner)):
-                raise NotKnown("a loop that changes variables unseen")
+            if any(type(scope.variables.get(name)) is not Dynamic for name in scope.differing_names(inner)):
+                raise NotKnown("a loop that changes variables in a way that is not followed")
 
     def _values(self, node: Loop, scope: ShellScope) -> list[Word]:
         if node.condition is not None:
-            return [Open()]
+            return [Dynamic()]
         if not may_assign(node.variable):
             raise NotKnown(f"sets {node.variable}, which changes what programs do")
-        values = [_one_of(value) for value in self._expand(node.values, scope)]
-        return values if len(values) <= _MOST_PASSES else [Open()]
+        values = [_element_of(value) for value in self._expand(node.values, scope)]
+        return values if len(values) <= _MOST_PASSES else [Dynamic()]
 
     def _branch(self, node: Branch, scope: ShellScope, piped: Printed) -> None:
         """Every arm may run, also after another: the conditions are arms, and a `case` may fall through."""
         self._guarded(lambda: self._expand(node.words, scope), "case")
-        piped = _left(piped)
+        piped = _remaining(piped)
         for arm in node.arms:
             inner = scope.copy()
             self.script(arm, inner, piped)
-            scope.may_be(inner)
+            scope.merge(inner)
 
 
 def _set_by(loop: Loop) -> set[str]:
-    """The variables that a loop is seen to set, wherever in it."""
+    """The variables that a loop sets, anywhere in it."""
     names: set[str] = set()
     pending: list[object] = [loop]
     while pending:
@@ -296,15 +300,15 @@ def _set_by(loop: Loop) -> set[str]:
     return names
 
 
-def _left(piped: Printed) -> Printed:
-    """What one command leaves of it for the next may begin anywhere."""
+def _remaining(piped: Printed) -> Printed:
+    """The input that one command leaves for the next may begin anywhere."""
     return piped if piped is NOTHING else None
 
 
-def _one_of(value: Word) -> Word:
-    """What stands for one of the words that a value is split into."""
-    return Open(why=value.why) if isinstance(value, Open) and several(value) and not value.each else value
+def _element_of(value: Word) -> Word:
+    """One of the words that a value is split into."""
+    return Dynamic(why=value.why) if isinstance(value, Dynamic) and several(value) and not value.each else value
 
 
 def _is_braced(word: RawWord) -> bool:
-    return not isinstance(word, str) and word.parts[0].kind is Hole.BRACES
+    return not isinstance(word, str) and word.parts[0].kind is Expansion.BRACES

@@ -1,14 +1,14 @@
-"""Which paths does a command print, and can they be told apart again by what reads them?
+"""Paths that a command prints, and how its reader can separate them.
 
-A name may hold blanks and line ends: the pieces of `x /etc/shadow` lead elsewhere. Paths that end in NUL can be told
-apart, lines cannot: of those it is certain only where the first begins.
+A name may hold blanks and line ends: the pieces of `x /etc/shadow` lead elsewhere. Paths that end in NUL can be
+separated, lines cannot: only the start of the first is certain.
 """
 
 from enum import Enum, auto
 from typing import NamedTuple
 
 
-class Apart(Enum):
+class Separator(Enum):
     WORDS = auto()
     """Fixed or plain text: its words, of which there may be none, are the paths."""
     NULS = auto()
@@ -19,14 +19,14 @@ class PrintedPaths(NamedTuple):
     """`below`: the directories under which they lie. `flagless`: none begins with a dash."""
 
     below: tuple[str, ...]
-    apart: Apart = Apart.LINES
+    separator: Separator = Separator.LINES
     flagless: bool = False
 
     def through(self, filters: str, *, nuls: bool) -> "PrintedPaths | None":
-        """What is left of them behind a program that passes on the `whole`, the `start`, or some `records` of it."""
-        if filters == "whole" or self.apart is Apart.WORDS:
+        """What remains after a filter that passes on the `whole`, the `start`, or some `records`."""
+        if filters == "whole" or self.separator is Separator.WORDS:
             return self
-        if self.apart is Apart.NULS:
+        if self.separator is Separator.NULS:
             return self if nuls else None
         return self if filters == "start" and not nuls else None
 
@@ -34,4 +34,4 @@ class PrintedPaths(NamedTuple):
 Printed = PrintedPaths | None
 """None: it may print anything."""
 
-NOTHING = PrintedPaths((), Apart.WORDS)
+NOTHING = PrintedPaths((), Separator.WORDS)

@@ -1,6 +1,6 @@
-"""What is found of one command by its words, and of the command that a wrapper runs?
+"""Runner of simple commands: dispatch to builtins, handlers and specifications.
 
-A command that repeats in a place where nothing has changed is judged once.
+A command that repeats in an unchanged scope is interpreted once.
 """
 
 import re
@@ -9,36 +9,37 @@ from abc import ABC, abstractmethod
 from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.policy.shell.interpret.builtins import BUILTINS
 from toolreeve.policy.shell.interpret.expansion import Word, shown, shown_all
-from toolreeve.policy.shell.interpret.findings import CommandSite, Findings, PartOf
+from toolreeve.policy.shell.interpret.findings import CommandPart, CommandSite, Findings
 from toolreeve.policy.shell.interpret.printed_paths import Printed
 from toolreeve.policy.shell.interpret.scope import ShellScope
 from toolreeve.policy.shell.parse.scanner import Unreadable
 from toolreeve.policy.shell.programs.arguments import NotKnown, RunsCode
-from toolreeve.policy.shell.programs.handlers import JUDGES
+from toolreeve.policy.shell.programs.handlers import HANDLERS
 from toolreeve.policy.shell.programs.spec import Program, program
-from toolreeve.policy.shell.programs.spec_check import by_specification, housekeeping
+from toolreeve.policy.shell.programs.spec_check import apply_spec, housekeeping
 
 MOST_COMMANDS = 400
 _MOST_WRAPPED = 16
 _ASKING = ("--help", "--version")
-"""Alone, they make every program that is specified tell of itself and nothing more."""
-_EXEC = EffectKind.EXEC  # looked up once: a member of an enumeration is dear to name
+"""Alone, they only make a program describe itself."""
+_EXEC = EffectKind.EXEC  # looked up once: access to an enum member is slow
 _SYSTEM = re.compile(r"/(?:usr/(?:local/)?)?s?bin/([A-Za-z0-9_.+\[-]+)")
 _PROJECT = re.compile(r"(?:\./)?(?:(?!\.\./)[\w.-]+/)*?(?:\.?venv/bin|node_modules/\.bin)/([A-Za-z0-9_.+-]+)")
 
 
 class CommandRunner(ABC):
-    """`_by` is the program whose command is being judged; `_seen` what was found of a command in a plain place."""
+    """`_by` is the program whose command is being interpreted; `_seen` caches results in a scope without variables."""
 
     __slots__ = ("_by", "_depth", "_seen", "findings")
 
     def __init__(self) -> None:
         self.findings = Findings()
-        self._by, self._depth = "", 0
-        self._seen: dict[tuple[object, ...], tuple[Printed, list[PartOf]]] = {}
+        self._by = ""
+        self._depth = 0
+        self._seen: dict[tuple[object, ...], tuple[Printed, list[CommandPart]]] = {}
 
     def run(self, words: list[Word], scope: ShellScope, piped: Printed) -> Printed:
-        """One command by its words: also the one that a wrapper runs."""
+        """Interpret one command by its words; also the command of a wrapper."""
         parts = self.findings.parts
         if len(parts) > MOST_COMMANDS:
             raise Unreadable("too many commands")
@@ -46,7 +47,8 @@ class CommandRunner(ABC):
             raise Unreadable("a command wrapped in too many others")
         if self._by or scope.variables:
             return self._run(words, scope, piped)
-        place, key = len(parts), (tuple(words), scope.directories, piped)
+        place = len(parts)
+        key = (tuple(words), scope.directories, piped)
         if (seen := self._seen.get(key)) is not None:
             parts.extend(seen[1])
             return seen[0]
@@ -56,20 +58,25 @@ class CommandRunner(ABC):
         return printed
 
     def _run(self, words: list[Word], scope: ShellScope, piped: Printed) -> Printed:
-        argv, name, by = shown_all(words), _program(words[0]), self._by
-        parts, place = self.findings.parts, len(self.findings.parts)
-        parts.append(PartOf(argv, "", name, by, False, self._depth))  # noqa: FBT003 - by name it would cost twice
+        argv = shown_all(words)
+        name = _program(words[0])
+        by = self._by
+        parts = self.findings.parts
+        place = len(parts)
+        parts.append(CommandPart(argv, "", name, by, False, self._depth))  # noqa: FBT003 - keywords would cost twice as much
         self.findings.effects.append(Effect(_EXEC, " ".join(argv)))
-        self._by, self._depth = name, self._depth + 1
+        self._by = name
+        self._depth += 1
         try:
-            return self._judge(name, words, scope, piped)
+            return self._dispatch(name, words, scope, piped)
         except (NotKnown, Unreadable) as problem:
             parts[place] = parts[place]._replace(why=str(problem), code=isinstance(problem, RunsCode))
             return None
         finally:
-            self._by, self._depth = by, self._depth - 1
+            self._by = by
+            self._depth -= 1
 
-    def _judge(self, name: str, words: list[Word], scope: ShellScope, piped: Printed) -> Printed:
+    def _dispatch(self, name: str, words: list[Word], scope: ShellScope, piped: Printed) -> Printed:
         if not name:
             raise NotKnown(_nameless(words[0]))
         site = CommandSite(self.findings, scope, piped, self)
@@ -78,27 +85,27 @@ class CommandRunner(ABC):
         spec = program(name)
         if spec is None:
             raise NotKnown(f"no specification of `{name}`")
-        if len(words) == 2 and words[1] in _ASKING and words[0] == name and spec.judge != "grave" and not spec.code:
+        if len(words) == 2 and words[1] in _ASKING and words[0] == name and spec.handler != "grave" and not spec.code:
             housekeeping(spec, site)
             return None
-        printed = self.judge(spec, words[1:], site)
+        printed = self.run_program(spec, words[1:], site)
         if words[0] != name and not _SYSTEM.fullmatch(shown(words[0])):
             raise RunsCode(f"runs `{shown(words[0])}`, which lies in the workspace")
         return printed
 
-    def judge(self, spec: Program, words: list[Word], site: CommandSite) -> Printed:
-        printed = JUDGES[spec.judge](spec, words, site) if spec.judge else by_specification(spec, words, site)
+    def run_program(self, spec: Program, words: list[Word], site: CommandSite) -> Printed:
+        printed = HANDLERS[spec.handler](spec, words, site) if spec.handler else apply_spec(spec, words, site)
         if spec.code and not (len(words) == 1 and words[0] in spec.calm):
             raise RunsCode(spec.code)
         return printed
 
     @abstractmethod
     def run_text(self, text: str, scope: ShellScope) -> Printed:
-        """A command given as text."""
+        """Interpret a command given as text."""
 
 
 def _program(name: Word) -> str:
-    """The name that a program is specified under, wherever it is called from; none for a file of the caller's own."""
+    """The name of the program's specification, whatever its directory; empty for a file of the workspace."""
     if type(name) is not str:
         return ""
     if "/" not in name:

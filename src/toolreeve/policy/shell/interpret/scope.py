@@ -1,16 +1,16 @@
-"""What does the shell know at one point? Where it is, and which variables it has set to what.
+"""Shell scope: current directories and variables at one point of a script.
 
-A value counts as known only if the assignment surely ran: where two ways meet, what differs between them is open.
+A value is known only if its assignment certainly ran: where two paths merge, whatever differs between them is dynamic.
 """
 
 from collections.abc import Iterable
 
 from toolreeve.policy.shell.interpret.environment import may_be_secret
-from toolreeve.policy.shell.interpret.expansion import Open, Word
+from toolreeve.policy.shell.interpret.expansion import Dynamic, Word
 from toolreeve.policy.shell.parse.scanner import Unreadable
 
 _NUMBERS = ("$", "#", "?")
-"""Set in every shell, whatever the script does."""
+"""Numeric parameters that every shell sets."""
 _MOST_DIRECTORIES = 4
 
 
@@ -36,7 +36,7 @@ class ShellScope:
 
     def value(self, name: str) -> Word:
         known = self.variables.get(name)
-        if known is not None and type(known) is not Open:
+        if known is not None and type(known) is not Dynamic:
             return known
         if name == "HOME":
             return self.home
@@ -47,27 +47,28 @@ class ShellScope:
         if known is not None:
             return known
         number = name in _NUMBERS
-        return Open(flagless=number or name in ("PWD", "OLDPWD", "PATH"), single=number, solid=number)
+        return Dynamic(flagless=number or name in ("PWD", "OLDPWD", "PATH"), single=number, solid=number)
 
     def forget(self, names: Iterable[str]) -> None:
-        """They may have any value from here on."""
-        self.variables.update(dict.fromkeys(names, Open()))
+        """The variables may have any value from here on."""
+        self.variables.update(dict.fromkeys(names, Dynamic()))
 
-    def may_be_in(self, directories: tuple[str, ...]) -> None:
+    def add_directories(self, directories: tuple[str, ...]) -> None:
         if directories is not self.directories:
             self.directories = tuple(dict.fromkeys(directories + self.directories))
         if len(self.directories) > _MOST_DIRECTORIES:
             raise Unreadable("too many directories it might be in")
 
-    def may_be(self, other: "ShellScope") -> None:
-        """The script may also have come here another way."""
-        self.may_be_in(other.directories)
+    def merge(self, other: "ShellScope") -> None:
+        """Merge the scope of another path that leads here."""
+        self.add_directories(other.directories)
         if other.variables != self.variables:
-            self.forget(self.differing(other))
+            self.forget(self.differing_names(other))
 
-    def differing(self, other: "ShellScope") -> list[str]:
+    def differing_names(self, other: "ShellScope") -> list[str]:
         names = {**self.variables, **other.variables}
         return [name for name in names if self.variables.get(name) != other.variables.get(name)]
 
-    def become(self, other: "ShellScope") -> None:
-        self.directories, self.variables = other.directories, dict(other.variables)
+    def assign_from(self, other: "ShellScope") -> None:
+        self.directories = other.directories
+        self.variables = dict(other.variables)

@@ -1,4 +1,4 @@
-"""What do redirections do? They open files, and put something else in the place of what is piped in or printed."""
+"""Effects of redirections: files opened, standard input and output replaced."""
 
 import re
 
@@ -13,13 +13,13 @@ _DESCRIPTOR = re.compile(r"\d+|-|\d+-")
 _STABLE = re.compile(r"[\w./+,@%=:-]+", re.ASCII)
 
 
-def feeds(redirects: tuple[Redirect, ...]) -> bool:
-    """Whether the input is another than what is piped in."""
+def replaces_stdin(redirects: tuple[Redirect, ...]) -> bool:
+    """Whether standard input is not the pipe."""
     return any(redirect.operator.startswith("<") for redirect in redirects)
 
 
-def mixes(redirects: tuple[Redirect, ...]) -> bool:
-    """Whether messages may be among what is printed."""
+def merges_stderr(redirects: tuple[Redirect, ...]) -> bool:
+    """Whether error messages may be mixed into the output."""
     return any(redirect.operator == ">&" for redirect in redirects)
 
 

@@ -1,1 +1,1 @@
-"""Parsing of shell commands into a closed set of forms."""
+"""Parser of shell commands into a closed set of forms."""

@@ -1,4 +1,4 @@
-"""How does bash read a command? As the closed set of forms of `syntax`.
+"""Parser entry point: a command as the closed forms of `syntax`.
 
 Never guess: what is outside those forms, or cannot be read with certainty, is `Opaque`.
 """
@@ -6,9 +6,8 @@ Never guess: what is outside those forms, or cannot be read with certainty, is `
 import re
 from collections.abc import Mapping
 
-from toolreeve.policy.shell.interpret import compounds
-from toolreeve.policy.shell.parse import redirects, simple
-from toolreeve.policy.shell.parse.heredocs import take_out, without
+from toolreeve.policy.shell.parse import compounds, redirects, simple
+from toolreeve.policy.shell.parse.heredocs import mask_heredocs, remove_heredocs
 from toolreeve.policy.shell.parse.plain import plain
 from toolreeve.policy.shell.parse.scanner import Unreadable
 from toolreeve.policy.shell.parse.size import CHARACTERS, HEAVIEST, HEAVIEST_PLAIN, SHORT, weigh
@@ -42,15 +41,16 @@ FORMS: Mapping[str, Form] = {
 
 
 def parse(command: str, *, short: int = SHORT) -> ShellScript:
-    """The command's forms; what cannot be read at all is a script of one `Opaque`. What is `short` is not weighed."""
+    """The parsed command; one that cannot be read at all is a script of one `Opaque`. Up to `short` characters are
+    parsed without a size check."""
     try:
         _check(command)
-        text = take_out(command) if "<<" in command else command
+        text = remove_heredocs(command) if "<<" in command else command
         weight = weigh(text) if len(command) > short else 0
         script = plain(text) if weight <= HEAVIEST_PLAIN else None
         if script is None and weight and weight + len(text) // CHARACTERS > HEAVIEST:
             raise Unreadable("too much in one command to be read with certainty")
-        return script or TreeReader(without(text), FORMS).script()
+        return script or TreeReader(mask_heredocs(text), FORMS).script()
     except Unreadable as problem:
         return ShellScript((Step(Opaque(str(problem), command), ";"),))
     except RecursionError:

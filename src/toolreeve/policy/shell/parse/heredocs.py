@@ -1,8 +1,8 @@
-"""Which heredocs are only text? They are taken out before a command is read; with any other it is not known.
+"""Removal of heredocs that are only text, before parsing.
 
-They are most of what long commands are made of, and what parsers read worst. One is taken out only where it is certain
-that no quote is open before its mark, that its line ends after it, where its text ends, and that bash puts in no more
-than variables.
+A command with any other heredoc is not known. Heredocs make up most of long commands, and parsers read them worst. One
+is removed only if it is certain that no quote is open before its delimiter, that its line ends after it, where its text
+ends, and that bash substitutes no more than variables.
 """
 
 import re
@@ -10,11 +10,11 @@ import re
 from toolreeve.policy.shell.interpret.environment import may_be_secret
 from toolreeve.policy.shell.parse.lexemes import ALONE, FILLED, PIECE, QUOTED, TEXT
 from toolreeve.policy.shell.parse.scanner import Unreadable
-from toolreeve.policy.shell.parse.syntax import Hole, Part, RawWord, Template
+from toolreeve.policy.shell.parse.syntax import Expansion, Part, RawWord, Template
 
-_VARIABLES = Template((Part(Hole.PARAMETER, ""),), "")
+_VARIABLES = Template((Part(Expansion.PARAMETER, ""),), "")
 HEREDOCS: dict[str, RawWord] = {TEXT: "", FILLED: _VARIABLES}
-"""What stands for a heredoc that was taken out, and what that heredoc is."""
+"""The placeholders of removed heredocs, and the words they stand for."""
 _KEYWORD = r"(?<![^\s;|&])(?:\[\[?|\]\]?|[{}!])(?=[ \t\n;])"
 _CLOSED = rf"(?:(?!<<)(?:[ \t;|&<>]|{PIECE}|{ALONE}|{_KEYWORD}))"
 _HEREDOC = re.compile(
@@ -24,29 +24,32 @@ _ESCAPED = re.compile(r"\\[\\$`]")
 _NAMED = re.compile(r"\$(\w+)")
 _ANOTHER = re.compile(r"(?<!<)<<(?!<)")
 _CASE = re.compile(r"\bcase\b")
-"""Its patterns end in a bracket that closes nothing."""
+"""Its patterns end in a parenthesis that nothing opened."""
 
 
-def take_out(command: str) -> str:
-    """The command without the text of the heredocs at its beginning, up to the first that is more than text."""
+def remove_heredocs(command: str) -> str:
+    """The command without the text of its leading heredocs, up to the first that is more than text."""
     kept: list[str] = []
     at = 0
     while (found := _HEREDOC.match(command, at)) is not None:
         before, _, quoted, bare, after = found.groups()
-        start, mark = found.end(), f"\n{quoted or bare}"
+        start = found.end()
+        mark = f"\n{quoted or bare}"
         ends = command.find(f"{mark}\n", start)
         if ends < 0 and command.endswith(mark, start):
             ends = len(command) - len(mark)
-        sign = _sign(command[start : ends + 1], fixed=bool(quoted)) if ends >= 0 and "\n" not in after else None
-        if sign is None or (_CASE.search(before + after) and "(" in before + after):
+        if ends < 0 or "\n" in after:
             break
-        kept += (before, sign, after)
+        placeholder = _placeholder(command[start : ends + 1], fixed=bool(quoted))
+        if placeholder is None or (_CASE.search(before + after) and "(" in before + after):
+            break
+        kept += (before, placeholder, after)
         at = ends + len(mark)
     return "".join(kept) + command[at:]
 
 
-def _sign(body: str, *, fixed: bool) -> str | None:
-    """What stands for a heredoc of that text, or None where bash does more with it than to put in variables."""
+def _placeholder(body: str, *, fixed: bool) -> str | None:
+    """The placeholder for a heredoc of that text, or None if bash does more with it than substitute variables."""
     if fixed:
         return TEXT
     text = _ESCAPED.sub("", body)
@@ -54,11 +57,13 @@ def _sign(body: str, *, fixed: bool) -> str | None:
     if "`" in text or "$(" in text or "${" in text or "$[" in text or "\\\n" in body:
         return None
     names = _NAMED.findall(text)
-    return None if any(map(may_be_secret, names)) else FILLED if "$" in text else TEXT
+    if any(map(may_be_secret, names)):
+        return None
+    return FILLED if "$" in text else TEXT
 
 
-def without(text: str) -> str:
-    """What the grammar is shown in the place of heredocs that were taken out: it must see no other."""
+def mask_heredocs(text: str) -> str:
+    """The text for the grammar, with harmless redirections for the removed heredocs; there must be no others."""
     if "<<" in text and _ANOTHER.search(QUOTED.sub("_", text)):
-        raise Unreadable("a heredoc that is more than text, or not plainly placed")
+        raise Unreadable("a heredoc that is more than text, or in an unusual position")
     return text.replace(TEXT, "</dev/stdin").replace(FILLED, "</dev/stdin")

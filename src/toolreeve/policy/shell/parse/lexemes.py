@@ -1,17 +1,18 @@
-"""Which pieces of text are plain? Expressions for what words are made of most, every quote in them closed again."""
+"""Regular expressions for plain pieces of words, every quote closed."""
 
 import re
 
-TEXT, FILLED = "\x01", "\x02"
-"""Stand for a heredoc that was taken out, of fixed text or with variables in it; no command that is read has them."""
+TEXT = "\x01"
+FILLED = "\x02"
+"""Placeholders for a removed heredoc, of fixed text or with variables in it; commands that contain them are refused."""
 
 BARE = r"A-Za-z0-9_./:=,@%+\-^"
 FIXED = r"""'[^']*+'|"[^"$`\\!]*+\""""
 QUOTED = re.compile(FIXED)
 INSIDE = rf"(?:[A-Za-z0-9_./:=,+\- \t|;&<>*?]++|\$(?=\w)|{FIXED})*+"
-HOLE = rf"\$[A-Za-z_]\w*+|\$\{{[A-Za-z_]\w*+\}}|\$\({INSIDE}\)"
+EXPANSION = rf"\$[A-Za-z_]\w*+|\$\{{[A-Za-z_]\w*+\}}|\$\({INSIDE}\)"
 PIECE = (
-    rf"""[{BARE}*?]++|'[^']*+'|"(?:[^"$`\\!]++|{HOLE})*+"|{HOLE}"""
+    rf"""[{BARE}*?]++|'[^']*+'|"(?:[^"$`\\!]++|{EXPANSION})*+"|{EXPANSION}"""
     r"|\[[A-Za-z0-9_.^-]++\]|\{[A-Za-z0-9_/,-]*+\}|~(?=/)"
 )
 ALONE = rf"[<>]\({INSIDE}\)|\\[();!]|{TEXT}|{FILLED}"

@@ -1,8 +1,8 @@
-"""Which commands need no grammar? Simple ones made of what is written most, joined by `|`, `&&`, `||`, `;` and lines.
+"""Fast parser for plain commands, which need no grammar.
 
-Words may be quoted, patterns, variables and commands one level deep; redirections stand at the end. A heredoc whose
-text is not looked at was taken out before.
-Whatever has more to it is left to the grammar, which must read all of these the same way where it reads them.
+Simple commands joined by `|`, `&&`, `||`, `;` and line ends. Words may be quoted, patterns, variables and commands one
+level deep; redirections stand at the end; heredocs have been removed. Everything else is left to the grammar, which
+must read all of these the same way where it reads them.
 """
 
 import re
@@ -23,11 +23,11 @@ from toolreeve.policy.shell.parse.syntax import (
 )
 
 _ENDED = r"(\|\||&&|[|;\n]|\Z)"
-# What is no segment or token is taken to the end at once: to look for one again at every place would take for ever.
+# What is no segment or token is consumed to the end at once: searching again at every position would be quadratic.
 _SEGMENT = re.compile(rf"(?:([{BARE} \t]*+)|((?:[ \t]++|{PIECE}|{ALONE}|>&|&>|[<>])++)){_ENDED}|(?s:.++)")
 _TOKEN = re.compile(rf"(?:([0-9]?)(>&(?=[0-9])|>>?|<|&>>?)[ \t]*+)?((?:{PIECE})++|{ALONE})(?=[ \t]|\Z)|(\S(?s:.*+))")
 _Token = tuple[str, str, str, str]
-"""A redirection's descriptor and operator, if it is one, a word, and what stands where none is understood."""
+"""A redirection's descriptor and operator if it is one, a word, and the rest if no token matches."""
 _JOINS = ("|", "&&", "||")
 _INNER = re.compile(rf"[$<>]\(({INSIDE})\)")
 _FIXED_WORDS = re.compile(rf"(?:(?:[{BARE}]++|{FIXED})(?:[ \t]++|\Z))++")
@@ -40,15 +40,15 @@ _OF_THE_GRAMMAR = frozenset(
 )
 
 
-class _Beyond(Exception):
-    """Only the grammar can tell."""
+class _NeedsGrammar(Exception):
+    """The command is not plain."""
 
 
 def plain(command: str) -> ShellScript | None:
-    """The command, without the text of its heredocs, or None where only the grammar can tell."""
+    """The parsed command, given without its heredocs; None if it needs the grammar."""
     try:
         return _script(command, _ANY_NAME)
-    except (_Beyond, Unreadable):
+    except (_NeedsGrammar, Unreadable):
         return None
 
 
@@ -65,9 +65,10 @@ def _script(command: str, names: re.Pattern[str]) -> ShellScript:
 
 
 def _segments(command: str) -> list[tuple[str, bool, str]]:
-    """What stands between operators, whether it is bare words, and the operator after it; nothing is passed over."""
+    """The text between operators, whether it is bare words, and the operator after it; nothing is skipped."""
     found: list[tuple[str, bool, str]] = []
-    read, joined = 0, False
+    read = 0
+    joined = False
     for bare, mixed, operator in _SEGMENT.findall(command):
         text = bare or mixed
         read += len(text) + len(operator)
@@ -75,23 +76,24 @@ def _segments(command: str) -> list[tuple[str, bool, str]]:
             found.append((text, bool(bare), operator))
             joined = operator in _JOINS
         elif operator not in ("\n", "") or (joined and not operator):
-            raise _Beyond
+            raise _NeedsGrammar
     if read != len(command) or not found:
-        raise _Beyond
+        raise _NeedsGrammar
     return found
 
 
 def _bare(text: str, names: re.Pattern[str]) -> Simple:
     words = tuple(text.split())
     if words[0] in _OF_THE_GRAMMAR:
-        raise _Beyond
+        raise _NeedsGrammar
     return Simple(words, (), (), text) if names.fullmatch(words[0]) else _mixed(text, _NAME)
 
 
 def _mixed(text: str, names: re.Pattern[str]) -> Simple:
     """Assignments, then words, then redirections."""
     tokens: list[_Token] = _TOKEN.findall(text)
-    at, count = 0, len(tokens)
+    at = 0
+    count = len(tokens)
     assignments: list[Assignment] = []
     while at < count and (assignment := _assignment(tokens[at])) is not None:
         assignments.append(assignment)
@@ -103,7 +105,7 @@ def _mixed(text: str, names: re.Pattern[str]) -> Simple:
     if at == count:
         return Simple(tuple(words), tuple(assignments), (), text)
     if not words:
-        raise _Beyond
+        raise _NeedsGrammar
     source = text[: next(islice(_TOKEN.finditer(text), at, None)).start()].rstrip(" \t")
     redirects = sorted(map(_redirect, tokens[at:]), key=_is_heredoc)
     return Simple(tuple(words), tuple(assignments), tuple(redirects), source)
@@ -119,7 +121,7 @@ def _assignment(token: _Token) -> Assignment | None:
 
 def _program(word: str, names: re.Pattern[str]) -> str:
     if word in _OF_THE_GRAMMAR or not names.fullmatch(word):
-        raise _Beyond
+        raise _NeedsGrammar
     return word
 
 
@@ -129,7 +131,7 @@ def _redirect(token: _Token) -> Redirect:
         return Redirect("<<", "", HEREDOCS[word])
     # `2&>file` is the word 2 and a redirection of both outputs.
     if not operator or (descriptor and operator[0] == "&"):
-        raise _Beyond
+        raise _NeedsGrammar
     return Redirect(operator, descriptor, _word(word))
 
 
@@ -139,18 +141,18 @@ def _is_heredoc(redirect: Redirect) -> bool:
 
 def _word(text: str) -> RawWord:
     if not text or text in HEREDOCS:
-        raise _Beyond
+        raise _NeedsGrammar
     if PLAIN.fullmatch(text):
         return text
     if QUOTED.fullmatch(text):
         return text[1:-1]
     if not text.isascii():
-        raise _Beyond
+        raise _NeedsGrammar
 
     def inner(at: int, form: str) -> tuple[int, ShellScript | None]:
         found = _INNER.match(text, at)
         if found is None:
-            raise _Beyond
+            raise _NeedsGrammar
         return found.end(), _script(found[1], _NAME)
 
     return scan(text, 0, inner)

@@ -1,4 +1,4 @@
-"""Where do a command's input and output go? Redirections, and to which command bash gives them."""
+"""Redirections, attached to the command that bash applies them to."""
 
 import re
 from itertools import pairwise
@@ -18,7 +18,7 @@ from toolreeve.policy.shell.parse.syntax import (
 from toolreeve.policy.shell.parse.tree import LINE, TreeReader
 
 if TYPE_CHECKING:
-    from tree_sitter import Node as Branching
+    from tree_sitter import Node as TreeNode
 
 REDIRECTS = frozenset(("file_redirect", "herestring_redirect"))
 _BEFORE_DESCRIPTOR = frozenset(("", " ", "\t", "\n", ";", "|", "&", "(", ")", "}", ">", "<"))
@@ -27,7 +27,7 @@ _LONGEST_DESCRIPTOR = 64
 _OUTPUTS = frozenset((">", ">>", "<", "&>", "&>>", ">&", "<&", ">|"))
 
 
-def redirected(reader: TreeReader, node: "Branching") -> Node:
+def redirected(reader: TreeReader, node: "TreeNode") -> Node:
     body: Node | None = None
     redirects: list[Redirect] = []
     extra: list[RawWord] = []
@@ -39,7 +39,7 @@ def redirected(reader: TreeReader, node: "Branching") -> Node:
     return attach(body or Simple(()), tuple(redirects), tuple(extra))
 
 
-def add_redirect(reader: TreeReader, node: "Branching", redirects: list[Redirect], words: list[RawWord]) -> None:
+def add_redirect(reader: TreeReader, node: "TreeNode", redirects: list[Redirect], words: list[RawWord]) -> None:
     if _TAKEN_FOR_WORD.search(reader.text, max(0, node.start_byte - _LONGEST_DESCRIPTOR), node.start_byte):
         raise Unreadable("a redirection whose descriptor looks like a word")
     children = node.children
@@ -57,7 +57,7 @@ def add_redirect(reader: TreeReader, node: "Branching", redirects: list[Redirect
         raise Unreadable(f"the redirection `{operator}`")
     target, *rest = reader.covered(children[1:], children[0].end_byte, node.end_byte, LINE)
     if any(left.end_byte == right.start_byte for left, right in pairwise((target, *rest))):
-        raise Unreadable("words that the parser tore apart")
+        raise Unreadable("words that the parser split")
     if operator in (">&", "<&") and target.start_byte != children[0].end_byte:
         raise Unreadable("a descriptor that is named apart from its operator")
     redirects.append(Redirect(operator, descriptor, reader.word(target)))
@@ -65,7 +65,7 @@ def add_redirect(reader: TreeReader, node: "Branching", redirects: list[Redirect
 
 
 def attach(body: Node, redirects: tuple[Redirect, ...], words: tuple[RawWord, ...]) -> Node:
-    """Give redirections, and words written after them, to the command that bash gives them to: the last one."""
+    """Attach redirections, and words written after them, to the last command, as bash does."""
     match body:
         case Simple():
             return Simple(body.words + words, body.assignments, body.redirects + redirects, body.source)

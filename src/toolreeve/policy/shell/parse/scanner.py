@@ -1,21 +1,21 @@
-"""Which text does a word stand for? Quotes, escapes, globs, tildes, braces and expansions, read character by character.
+"""Scanner of words: quotes, escapes, globs, tildes, braces and expansions.
 
-The parser's tree is not believed about what is inside a word: every `$` and backtick that is not quoted away must
-be a node of the tree that starts at the same place, else the word is `Unreadable`.
+The parser's tree is not trusted about the inside of a word: every `$` and backtick that is not quoted must be a node of
+the tree that starts at the same position, else the word is `Unreadable`.
 """
 
 import re
 from collections.abc import Callable
 from itertools import pairwise
 
-from toolreeve.policy.shell.parse.syntax import Hole, Part, RawWord, ShellScript, Template
+from toolreeve.policy.shell.parse.syntax import Expansion, Part, RawWord, ShellScript, Template
 
 PLAIN = re.compile(r"[A-Za-z0-9_./:=,@%+\-^\x80-\xff]+")
 _COMMON = re.compile(r"""([^\\'"$`*?\[\]{}~!()<>|&;\s]+)|([*?\[])|'([^']*)'|\$([A-Za-z_][A-Za-z0-9_]*)""")
 _COMMON_IN_QUOTES = re.compile(r'([^\\"$`]+)|\$([A-Za-z_][A-Za-z0-9_]*)')
 _NAME = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-])")
 _NUMBER = "(?:0|[1-9][0-9]{0,17})"
-# An expansion that fails ends the line, and with it assignments that were counted on: those that may fail are left out.
+# An expansion that fails ends the line, and with it assignments that were relied on: those that may fail are excluded.
 _PARAMETER = re.compile(
     r"\$\{(#(?=\w+(?:\[[@*0-9]+\])?\}|[@*#?]\}))?([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?])"
     rf"(\[(?:@|\*|{_NUMBER})\])?"
@@ -24,15 +24,16 @@ _PARAMETER = re.compile(
 _ARITHMETIC = re.compile(rf"\$\(\([ \t]*{_NUMBER}(?:[ \t]*(?:[-+*]|[/%](?=[ \t]*[1-9]))[ \t]*{_NUMBER})*[ \t]*\)\)")
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*\+?=")
 _HOME = re.compile(r"~((?:[A-Za-z_][A-Za-z0-9_-]*)?)(?=/|\Z)")
-_VARIABLE = Hole.VARIABLE  # looked up once: a member of an enumeration is dear to name
-_WILD = {char: Part(Hole.GLOB, char) for char in "*?["}
+_VARIABLE = Expansion.VARIABLE  # looked up once: access to an enum member is slow
+_WILD = {char: Part(Expansion.GLOB, char) for char in "*?["}
 _RANGE = re.compile(r"(-?\d{1,6})\.\.(-?\d{1,6})|([A-Za-z])\.\.([A-Za-z])")
 _QUOTED = re.compile(r"""'[^']*'|"(?:[^"\\$`]|\\.|\$\w+|\$\{\w+\})*"|\\.|\$\{[^{}]*\}""", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b", "E": "\x1b"}
 _ANSI = re.compile(
     r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|c(.)|(.))", re.DOTALL
 )
-_MOST_WORDS, _MOST_CHARS = 256, 16_384
+_MOST_WORDS = 256
+_MOST_CHARS = 16_384
 
 
 class Unreadable(Exception):
@@ -40,11 +41,11 @@ class Unreadable(Exception):
 
 
 Inner = Callable[[int, str], tuple[int, ShellScript | None]]
-"""Given where an expansion starts and what it is, where it ends and, for a command, its script."""
+"""Given the start and the kind of an expansion, answers its end and, for a command, its script."""
 
 
 def restore(text: str) -> str:
-    """Undo the one-byte-a-character view of the source that makes byte offsets and indexes the same."""
+    """Decode text that has one character a byte."""
     return text if text.isascii() else text.encode("latin-1").decode("utf-8", "replace")
 
 
@@ -54,7 +55,7 @@ def scan(text: str, offset: int, inner: Inner) -> RawWord:
         if any("=~" in word for word in (text, *found)):
             raise Unreadable("a tilde and braces in one word")
         words = tuple(restore(word) if PLAIN.fullmatch(word) else scan(word, offset, inner) for word in found)
-        return Template((Part(Hole.BRACES, text, words=words),), restore(text))
+        return Template((Part(Expansion.BRACES, text, words=words),), restore(text))
     parts = _Scanner(text, offset, inner).parts()
     for part in parts:
         if part[0] is not None:
@@ -68,7 +69,7 @@ def _restored(part: Part) -> Part:
 
 
 def _exactly(text: str) -> str:
-    """Text that a program will be given must be text: bytes that are none would be shown as something else."""
+    """Text for a program must be UTF-8: other bytes would be shown as something else."""
     try:
         return text if text.isascii() else text.encode("latin-1").decode()
     except UnicodeError:
@@ -79,12 +80,16 @@ class _Scanner:
     __slots__ = ("_at", "_found", "_inner", "_offset", "_text")
 
     def __init__(self, text: str, offset: int, inner: Inner) -> None:
-        self._text, self._offset, self._inner = text, offset, inner
+        self._text = text
+        self._offset = offset
+        self._inner = inner
         self._at = 0
         self._found: list[Part] = []
 
     def parts(self) -> list[Part]:
-        text, size, found = self._text, len(self._text), self._found
+        text = self._text
+        size = len(text)
+        found = self._found
         while self._at < size:
             common = _COMMON.match(text, self._at)
             if common is None:
@@ -151,7 +156,12 @@ class _Scanner:
 
     def _escape_in_quotes(self) -> None:
         following = self._text[self._at + 1 : self._at + 2]
-        value = "" if following == "\n" else following if following in '$`"\\' else "\\" + following
+        if following == "\n":
+            value = ""
+        elif following in '$`"\\':
+            value = following
+        else:
+            value = "\\" + following
         self._literal(value, self._at + 2, quoted=True)
 
     def _tilde(self) -> None:
@@ -164,14 +174,14 @@ class _Scanner:
         user = _HOME.match(text, at)
         if user is None:
             raise Unreadable("a tilde that is not a home directory")
-        self._found.append(Part(Hole.TILDE, user.group(1)))
+        self._found.append(Part(Expansion.TILDE, user.group(1)))
         self._at = user.end()
 
     def _process(self) -> None:
         if self._text[self._at + 1 : self._at + 2] != "(":
             raise Unreadable("a redirection inside a word")
         end, script = self._inner(self._offset + self._at, "process_substitution")
-        self._found.append(Part(Hole.PROCESS, self._text[self._at], script=script))
+        self._found.append(Part(Expansion.PROCESS, self._text[self._at], script=script))
         self._at = end - self._offset
 
     def _expansion(self, *, quoted: bool) -> None:
@@ -180,30 +190,30 @@ class _Scanner:
         if text[at] == "$" and following == "'" and not quoted:
             self._ansi()
         elif text.startswith("$((", at):
-            self._matched(_ARITHMETIC, Hole.ARITHMETIC, "arithmetic", quoted=quoted)
+            self._matched(_ARITHMETIC, Expansion.ARITHMETIC, "arithmetic", quoted=quoted)
         elif text[at] == "`" or following == "(":
             end, script = self._inner(self._offset + at, "command_substitution")
-            self._found.append(Part(Hole.SUBSTITUTION, "", quoted, script))
+            self._found.append(Part(Expansion.SUBSTITUTION, "", quoted, script))
             self._at = end - self._offset
         elif following == "{":
-            self._matched(_PARAMETER, Hole.PARAMETER, "a parameter expansion", quoted=quoted)
+            self._matched(_PARAMETER, Expansion.PARAMETER, "a parameter expansion", quoted=quoted)
         elif name := _NAME.match(text, at):
-            self._found.append(Part(Hole.VARIABLE, name.group(1), quoted))
+            self._found.append(Part(Expansion.VARIABLE, name.group(1), quoted))
             self._at = name.end()
         elif (following == '"' and not quoted) or following == "[":
             raise Unreadable("a `$` form that is not understood")
         else:
             self._literal("$", at + 1, quoted=quoted)
 
-    def _matched(self, form: re.Pattern[str], kind: Hole, what: str, *, quoted: bool) -> None:
+    def _matched(self, form: re.Pattern[str], kind: Expansion, what: str, *, quoted: bool) -> None:
         found = form.match(self._text, self._at)
         if found is None:
             raise Unreadable(f"{what} that is not plain")
-        name = found.group(2) if kind is Hole.PARAMETER else ""
+        name = found.group(2) if kind is Expansion.PARAMETER else ""
         # Only a bare `${name}` has the variable's own value.
-        if kind is Hole.PARAMETER and found.group() == "${" + name + "}":
-            kind = Hole.VARIABLE
-        several = kind is Hole.PARAMETER and found.group(3) == "[@]"
+        if kind is Expansion.PARAMETER and found.group() == "${" + name + "}":
+            kind = Expansion.VARIABLE
+        several = kind is Expansion.PARAMETER and found.group(3) == "[@]"
         self._found.append(Part(kind, name, quoted and not several))
         self._at = found.end()
 
@@ -217,7 +227,7 @@ class _Scanner:
 
 
 def ansi(body: str) -> str:
-    """What `$'body'` stands for, up to the NUL at which bash would cut it; a character for every byte."""
+    """The text of `$'body'`, up to a NUL, where bash would cut it; one character a byte."""
 
     def one(found: re.Match[str]) -> str:
         if digits := found.group(1):
@@ -226,7 +236,7 @@ def ansi(body: str) -> str:
             return chr(int(digits, 8) & 0xFF)
         if digits := found.group(2) or found.group(3):
             if int(digits, 16) > 0x7F:
-                raise Unreadable("a character that is written differently in every locale")
+                raise Unreadable("a character whose encoding depends on the locale")
             return chr(int(digits, 16))
         if control := found.group(5):
             return chr(ord(control) & 0x1F)
@@ -238,7 +248,8 @@ def ansi(body: str) -> str:
 
 def _braces(text: str) -> list[str] | None:
     """The words of a brace expansion, or None where the braces are plain text."""
-    start, depth = -1, 0
+    start = -1
+    depth = 0
     commas: list[int] = []
     for index, char in enumerate(text):
         if char in "'\"\\$`(":
@@ -248,7 +259,8 @@ def _braces(text: str) -> list[str] | None:
         if char == "{":
             depth += 1
             if depth == 1:
-                start, commas = index, []
+                start = index
+                commas = []
         elif char == "," and depth == 1:
             commas.append(index)
         elif char == "}" and depth:
@@ -258,9 +270,9 @@ def _braces(text: str) -> list[str] | None:
                 if choices is not None:
                     return _expand(text[:start], choices, text[index + 1 :])
                 if "}" in text[index + 1 :] and ("," in text or ".." in text):
-                    raise Unreadable("braces that bash may pair otherwise")
+                    raise Unreadable("braces that bash may pair differently")
     if depth and ("," in text or ".." in text):
-        raise Unreadable("braces of which one is not closed")
+        raise Unreadable("an unclosed brace")
     return None
 
 
@@ -302,7 +314,8 @@ def _expand(before: str, choices: list[str], after: str) -> list[str]:
     words: list[str] = []
     for choice in choices:
         word = before + choice + after
-        words.extend(_braces(word) or [word] if "{" in word else [word])
+        expanded = _braces(word) if "{" in word else None
+        words.extend(expanded or [word])
         if len(words) > _MOST_WORDS or len(words) * len(word) > _MOST_CHARS:
             raise Unreadable("braces that make too many words")
     return [word for word in words if word]

@@ -1,4 +1,4 @@
-"""Which words, assignments and redirections make up a simple command?"""
+"""Simple commands: words, assignments and redirections."""
 
 import re
 from typing import TYPE_CHECKING
@@ -9,13 +9,13 @@ from toolreeve.policy.shell.parse.syntax import Assignment, Declaration, Node, O
 from toolreeve.policy.shell.parse.tree import LINE, WORDS, TreeReader
 
 if TYPE_CHECKING:
-    from tree_sitter import Node as Branching
+    from tree_sitter import Node as TreeNode
 
 RESERVED = frozenset("if then elif else fi for while until do done case esac in select function { } ]] coproc".split())
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def command(reader: TreeReader, node: "Branching") -> Node:
+def command(reader: TreeReader, node: "TreeNode") -> Node:
     words: list[RawWord] = []
     assignments: list[Assignment] = []
     redirects: list[Redirect] = []
@@ -24,7 +24,7 @@ def command(reader: TreeReader, node: "Branching") -> Node:
         kind = child.type
         # Bash ends a word only at a blank or an operator; the parser sometimes sees two words in one.
         if child.start_byte == ended and kind not in REDIRECTS:
-            return Opaque("words that the parser tore apart", reader.source(node))
+            return Opaque("words that the parser split", reader.source(node))
         ended = child.end_byte
         if kind in WORDS:
             words.append(reader.word(child))
@@ -43,7 +43,7 @@ def command(reader: TreeReader, node: "Branching") -> Node:
     return Simple(tuple(words), tuple(assignments), tuple(redirects), reader.source(node))
 
 
-def _assignment(reader: TreeReader, node: "Branching") -> Assignment:
+def _assignment(reader: TreeReader, node: "TreeNode") -> Assignment:
     name, *rest = reader.line(node)
     plain = name.type == "variable_name" and _NAME.fullmatch(reader.source(name)) is not None
     if not plain or not rest or rest[0].type != "=" or name.start_byte != node.start_byte:
@@ -58,12 +58,12 @@ def _assignment(reader: TreeReader, node: "Branching") -> Assignment:
     return Assignment(reader.source(name), (reader.word(rest[1]),))
 
 
-def bare_assignments(reader: TreeReader, node: "Branching") -> Node:
+def bare_assignments(reader: TreeReader, node: "TreeNode") -> Node:
     found = reader.line(node) if node.type == "variable_assignments" else [node]
     return Simple((), tuple(_assignment(reader, child) for child in found), (), reader.source(node))
 
 
-def declaration(reader: TreeReader, node: "Branching") -> Node:
+def declaration(reader: TreeReader, node: "TreeNode") -> Node:
     flags: list[str] = []
     assignments: list[Assignment] = []
     if len(node.children) > 1 and node.children[1].start_byte == node.children[0].end_byte:
@@ -79,7 +79,7 @@ def declaration(reader: TreeReader, node: "Branching") -> Node:
     return Declaration(reader.source(node.children[0]), tuple(flags), tuple(assignments), reader.source(node))
 
 
-def unset(reader: TreeReader, node: "Branching") -> Node:
+def unset(reader: TreeReader, node: "TreeNode") -> Node:
     keyword, *found = reader.line(node)
     if keyword.type != "unset":
         raise Unreadable(f"`{keyword.type}` as a keyword")

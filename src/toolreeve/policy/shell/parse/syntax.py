@@ -1,15 +1,15 @@
-"""What is a command made of? The closed set of forms that a parsed command may take.
+"""Syntax tree: the closed set of forms of a parsed command.
 
-Whatever bash accepts beyond these forms is `Opaque`, and nothing opaque is ever allowed.
-A word whose text is fixed is a plain `str`; any other word is a `Template` that a `Scope` expands.
+Whatever bash accepts beyond these forms is `Opaque`, and nothing opaque is ever allowed. A word whose text is fixed is
+a plain `str`; any other word is a `Template` that is expanded in a `ShellScope`.
 """
 
 from enum import Enum, auto
 from typing import NamedTuple
 
 
-class Hole(Enum):
-    """A part of a word that is not its own text."""
+class Expansion(Enum):
+    """A part of a word that is not literal text."""
 
     GLOB = auto()
     TILDE = auto()
@@ -24,7 +24,7 @@ class Hole(Enum):
 class Part(NamedTuple):
     """`kind` None is literal text; `script` is the command inside a substitution."""
 
-    kind: Hole | None
+    kind: Expansion | None
     text: str
     quoted: bool = False
     script: "ShellScript | None" = None
@@ -79,7 +79,7 @@ class Group(NamedTuple):
 
 
 class Negated(NamedTuple):
-    """`! body`: what comes next runs where it failed."""
+    """`! body`: the next command of a list runs if it failed."""
 
     body: "Node"
 
@@ -99,7 +99,7 @@ class Loop(NamedTuple):
 
 
 class Branch(NamedTuple):
-    """`if` and `case`: the words looked at, then arms of which one or none runs."""
+    """`if` and `case`: the words tested, then arms of which one or none runs."""
 
     words: tuple[RawWord, ...]
     tests: "tuple[ShellScript, ...]"
@@ -107,7 +107,7 @@ class Branch(NamedTuple):
 
 
 class Test(NamedTuple):
-    """`[ … ]` and `[[ … ]]`: words compared, with the operators used."""
+    """`[ … ]` and `[[ … ]]`: the words and the operators."""
 
     words: tuple[RawWord, ...]
     operators: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What does the parser's tree say, and does it cover all of the text? A `TreeReader` walks the tree of one command.
+"""Reader of the tree-sitter tree of one command.
 
 Never guess: a node type that no form is given for, text between nodes that no node covers, or an error anywhere makes
 the command `Opaque`.
@@ -15,11 +15,11 @@ from toolreeve.policy.shell.parse.scanner import PLAIN, Unreadable, restore, sca
 from toolreeve.policy.shell.parse.syntax import Node, Opaque, RawWord, ShellScript, Step
 
 if TYPE_CHECKING:
-    from tree_sitter import Node as Branching
+    from tree_sitter import Node as TreeNode
     from tree_sitter import Parser
 
-Form = Callable[["TreeReader", "Branching"], Node]
-"""Turns a statement's node into what it means."""
+Form = Callable[["TreeReader", "TreeNode"], Node]
+"""Converts the node of a statement."""
 
 WORDS = frozenset(
     "word string raw_string ansi_c_string concatenation number simple_expansion expansion command_substitution "
@@ -28,10 +28,12 @@ WORDS = frozenset(
 _EXPANSIONS = frozenset(
     "expansion simple_expansion command_substitution process_substitution arithmetic_expansion".split()
 )
-LINE, LINES = " \t", " \t\n"
-"""What may stand between words: within a line, and where a new line ends nothing."""
+LINE = " \t"
+LINES = " \t\n"
+"""Blanks between words: within a line, and where a line end has no meaning."""
 _DEEPEST = 40
-_MOST_TOKENS, _MOST_SIGNS = 3_000, 700
+_MOST_TOKENS = 3_000
+_MOST_SIGNS = 700
 _TOKEN = re.compile(r"\w++|[^\w\s]")
 _SIGN = re.compile(r"[^\w\s]")
 _OPERATORS = frozenset((";", "&", "\n"))
@@ -50,8 +52,8 @@ def _parser() -> "Parser":
     return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
 
 
-def _is_much(command: str) -> bool:
-    """Whether the parser, which takes ever longer to make sense of what makes none, could be kept busy by it."""
+def _is_too_costly(command: str) -> bool:
+    """Whether the parser, whose error recovery is superlinear, could be kept busy by the command."""
     if len(command) <= _MOST_SIGNS:
         return False
     bare = QUOTED.sub("_", command)
@@ -59,12 +61,12 @@ def _is_much(command: str) -> bool:
 
 
 class TreeReader:
-    """`text` has one character a byte, so that the places of the tree are indexes into it."""
+    """`text` has one character a byte, so that byte offsets of the tree are indexes into it."""
 
     __slots__ = ("_depth", "_root", "forms", "text")
 
     def __init__(self, command: str, forms: Mapping[str, Form]) -> None:
-        if _is_much(command):
+        if _is_too_costly(command):
             raise Unreadable("too much in one command to be read with certainty")
         source = command.encode()
         self._root = _parser().parse(masked(source)).root_node
@@ -77,20 +79,20 @@ class TreeReader:
     def script(self) -> ShellScript:
         return self.statements(self._root.children, 0, len(self.text))
 
-    def source(self, node: "Branching") -> str:
+    def source(self, node: "TreeNode") -> str:
         return restore(self.text[node.start_byte : node.end_byte])
 
-    def children(self, node: "Branching") -> list["Branching"]:
+    def children(self, node: "TreeNode") -> list["TreeNode"]:
         return list(self.covered(node.children, node.start_byte, node.end_byte))
 
-    def line(self, node: "Branching") -> list["Branching"]:
-        """The children of what ends with its line for bash, though the parser sometimes reads on."""
+    def line(self, node: "TreeNode") -> list["TreeNode"]:
+        """The children of a node that for bash ends with its line; the parser sometimes reads on."""
         return list(self.covered(node.children, node.start_byte, node.end_byte, LINE))
 
     def covered(
-        self, children: Iterable["Branching"], start: int, end: int, blanks: str = LINES
-    ) -> Iterator["Branching"]:
-        """The children, once it is sure that nothing but blanks stands between them."""
+        self, children: Iterable["TreeNode"], start: int, end: int, blanks: str = LINES
+    ) -> Iterator["TreeNode"]:
+        """The children, with a check that there is nothing but blanks between them."""
         before = ""
         for child in children:
             kind, begins, ends = child.type, child.start_byte, child.end_byte
@@ -99,12 +101,13 @@ class TreeReader:
                 raise Unreadable("a `#` inside a word")
             # Bash ends a word only at a blank or an operator; the parser sometimes sees two words in one.
             if kind in WORDS and before in WORDS and begins == start:
-                raise Unreadable("words that the parser tore apart")
+                raise Unreadable("words that the parser split")
             if not child.is_named and kind != "\n" and self.text[begins:ends] != kind:
-                raise Unreadable("an operator that the parser read more into")
+                raise Unreadable("an operator that the parser misread")
             if begins == start and before in _KEYWORDS and self.text[begins] not in _AFTER_KEYWORD:
                 raise Unreadable("a word that begins like a keyword")
-            before, start = kind, ends
+            before = kind
+            start = ends
             yield child
         self.check_blank(start, end, blanks)
 
@@ -112,9 +115,9 @@ class TreeReader:
         if end - start > 1 or (end > start and self.text[start] not in blanks):
             gap = self.text[start:end].replace("\\\n", "")
             if gap.strip(blanks):
-                raise Unreadable("text that the parser passed over")
+                raise Unreadable("text that the parser skipped")
 
-    def statements(self, children: Iterable["Branching"], start: int, end: int) -> ShellScript:
+    def statements(self, children: Iterable["TreeNode"], start: int, end: int) -> ShellScript:
         steps: list[Step] = []
         for child in self.covered(children, start, end):
             kind = child.type
@@ -127,11 +130,11 @@ class TreeReader:
                 steps.append(Step(self.statement(child), ";"))
         return ShellScript(tuple(steps))
 
-    def between(self, children: Sequence["Branching"]) -> ShellScript:
+    def between(self, children: Sequence["TreeNode"]) -> ShellScript:
         """The statements inside a pair of keywords or brackets."""
         return self.statements(children[1:-1], children[0].end_byte, children[-1].start_byte)
 
-    def steps(self, node: "Branching") -> list[Step]:
+    def steps(self, node: "TreeNode") -> list[Step]:
         """`a && b || c` is a list inside a list, as deep as it is long: read from the right, without recursion."""
         steps: list[Step] = []
         operator = ";"
@@ -148,7 +151,7 @@ class TreeReader:
                 operator = ";"
         return steps[::-1]
 
-    def statement(self, node: "Branching") -> Node:
+    def statement(self, node: "TreeNode") -> Node:
         form = self.forms.get(node.type)
         if form is None:
             return Opaque(f"`{node.type.replace('_', ' ')}` is not a plain command", self.source(node))
@@ -162,7 +165,7 @@ class TreeReader:
         finally:
             self._depth -= 1
 
-    def word(self, node: "Branching") -> RawWord:
+    def word(self, node: "TreeNode") -> RawWord:
         start = node.start_byte
         text = self.text[start : node.end_byte]
         if PLAIN.fullmatch(text):
@@ -172,7 +175,7 @@ class TreeReader:
             return restore(text[1:-1])
         if kind not in WORDS:
             raise Unreadable(f"`{kind}` as a word")
-        expansions: dict[int, Branching] = {}
+        expansions: dict[int, TreeNode] = {}
 
         def inside(at: int, form: str) -> tuple[int, ShellScript | None]:
             expansions.update({} if expansions else {found.start_byte: found for found in _expansions(node)})
@@ -183,7 +186,7 @@ class TreeReader:
 
         return scan(text, start, inside)
 
-    def _inside(self, node: "Branching") -> ShellScript:
+    def _inside(self, node: "TreeNode") -> ShellScript:
         children = node.children
         text = self.text[node.start_byte : node.end_byte]
         # Bash ends them at the next backtick, whatever it stands in.
@@ -194,7 +197,7 @@ class TreeReader:
         return self.between(children)
 
 
-def _expansions(node: "Branching") -> Iterator["Branching"]:
+def _expansions(node: "TreeNode") -> Iterator["TreeNode"]:
     """The outermost expansions inside a word."""
     if node.type in _EXPANSIONS:
         yield node

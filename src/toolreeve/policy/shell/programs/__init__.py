@@ -1,1 +1,1 @@
-"""Specifications of programs, one YAML file a family, and the JSON file that they compile to."""
+"""Program specifications: YAML files by family, compiled to one JSON file."""

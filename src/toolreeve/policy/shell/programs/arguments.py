@@ -1,33 +1,33 @@
-"""Which of a program's words are flags, which are their values, which are operands?
+"""Argument parser: flags, their values, and operands.
 
-Read as GNU and POSIX programs read them, without abbreviations. A word that may turn out to be a flag when it runs
-is refused, except where the specification says that no flag does harm: then it counts as an operand, and as every flag
-that the specification supposes.
+Reads words as GNU and POSIX programs do, without abbreviations. A word that may expand to a flag is refused, unless the
+specification says that no flag does harm: then it counts as an operand, and as every flag that is `supposed`.
 """
 
 import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from toolreeve.policy.shell.interpret.expansion import Glob, Open, Word, may_be_flag, several, shown
+from toolreeve.policy.shell.interpret.expansion import Dynamic, Glob, Word, may_be_flag, several, shown
 from toolreeve.policy.shell.programs.spec import Program
 
 _ELSEWHERE = re.compile(r"/(?!\Z)|\*\*")
-"""A pattern over paths; what ends in a slash is a directory, which is not read where a flag names a file."""
+"""A pattern over paths; one that ends in a slash matches directories, which a flag cannot read as a file."""
 _FLAG_WITH_VALUE = re.compile(r"(--[a-z0-9-]+)=")
-_LONGEST_SHAPE, _LONGEST_FLAG = 32, 128
+_LONGEST_SHAPE = 32
+_LONGEST_FLAG = 128
 
 
 class NotKnown(Exception):
-    """The command does something that the specification does not say; the message tells what."""
+    """The command does something that its specification does not cover; the message says what."""
 
 
 class RunsCode(NotKnown):
-    """Its words are understood; what it does is decided by code or settings that lie in the workspace."""
+    """The arguments are understood, but code or settings in the workspace decide what happens."""
 
 
 class ArgumentReading(NamedTuple):
-    """Where among the words the flags' values and the operands stand; a value may also be part of its flag's word."""
+    """Positions of the flags' values and the operands among the words; a value may also be part of its flag's word."""
 
     flags: list[tuple[str, int | Word | None]]
     operands: list[int]
@@ -39,7 +39,7 @@ class Arguments(NamedTuple):
     operands: list[Word]
 
     def has(self, *names: str) -> bool:
-        for flag, _ in self.flags:  # noqa: SIM110 - it is asked often, and a generator costs more than the answer
+        for flag, _ in self.flags:  # noqa: SIM110 - hot: a generator would cost more
             if flag in names:
                 return True
         return False
@@ -49,10 +49,10 @@ def read(program: Program, words: list[Word]) -> Arguments:
     """Raises `NotKnown` for a flag that is not listed or a value that is missing."""
     if program.obeys:
         _check_obeyed(program.obeys, words)
-    # How words are read depends on those that look like flags, not on what the others say.
+    # Only words that look like flags decide how the words are read.
     shape = tuple([word if type(word) is not str or word[:1] == "-" else "" for word in words])
     brief = len(shape) <= _LONGEST_SHAPE and max(map(len, shape), default=0) <= _LONGEST_FLAG
-    flags, operands, loose = (_remembered if brief else _read)(program, shape)
+    flags, operands, loose = (_read_cached if brief else _read)(program, shape)
     if loose:
         _check_first(program, words[operands[0]])
     return Arguments(
@@ -66,11 +66,11 @@ def _check_first(program: Program, first: Word) -> None:
     if program.harmless is True or program.operands[:1] != ("text?",):
         return
     if not several(first) and (not isinstance(first, str) or "/" in first or first == ".."):
-        raise NotKnown(f"`{shown(first)}` may turn out to be a file, if another word is a flag (put `--` before them)")
+        raise NotKnown(f"`{shown(first)}` may be a file, if another word expands to a flag (put `--` before them)")
 
 
 def _check_obeyed(sign: str, words: list[Word]) -> None:
-    """Some programs put the words of a file in place of `@file`, before they look for flags."""
+    """Some programs replace `@file` by the words of the file before they parse flags."""
     for word in words:
         text = shown(word)
         wild = text[:1] in "*?[" if isinstance(word, Glob) else type(word) is not str and text[:1] == "…"
@@ -82,11 +82,11 @@ def _read(program: Program, shape: tuple[Word, ...]) -> ArgumentReading:
     return _Reader(program, shape).run()
 
 
-_remembered = lru_cache(maxsize=512)(_read)
+_read_cached = lru_cache(maxsize=512)(_read)
 
 
 def _may_be_flag(word: Word) -> bool:
-    return may_be_flag(word) and not (isinstance(word, Open) and word.places == ())  # which is no word at all
+    return may_be_flag(word) and not (isinstance(word, Dynamic) and word.places == ())  # which is no word at all
 
 
 class _Reader:
@@ -95,14 +95,18 @@ class _Reader:
     __slots__ = ("_at", "_loose", "_program", "_table", "_words", "flags", "operands")
 
     def __init__(self, program: Program, words: tuple[Word, ...]) -> None:
-        self._program, self._words, self._table = program, words, program.flags
-        self._at, self._loose = 0, False
+        self._program = program
+        self._words = words
+        self._table = program.flags
+        self._at = 0
+        self._loose = False
         self.flags: list[tuple[str, int | Word | None]] = []
         self.operands: list[int] = []
 
     def run(self) -> ArgumentReading:
-        """Up to the last word that may be a flag; what stands after it, and is no flag's value, are operands."""
-        words, count = self._words, len(self._words)
+        """Read up to the last word that may be a flag; the rest, unless a flag takes it as its value, are operands."""
+        words = self._words
+        count = len(words)
         last = next((at for at in range(count, 0, -1) if words[at - 1] != ""), 0)
         while self._at < last:
             word = words[self._at]
@@ -115,7 +119,7 @@ class _Reader:
                     break
             elif word == "--" and not self._program.single:
                 if self._loose and self._program.harmless is not True:
-                    raise NotKnown("`--` after a word that may turn out to be a flag, and take it for its value")
+                    raise NotKnown("`--` after a word that may expand to a flag and take it as its value")
                 break
             elif word in self._program.refused or word.partition("=")[0] in self._program.refused:
                 raise NotKnown(f"the flag {word.partition('=')[0]}")
@@ -139,24 +143,24 @@ class _Reader:
             self._at = len(self._words)
 
     def _flag_with_value(self, word: Word) -> bool:
-        """`--include=*.c`: whatever it matches is that flag, each time with another text."""
+        """`--include=*.c`: whatever it matches is that flag with some value."""
         found = _FLAG_WITH_VALUE.match(word.text) if isinstance(word, Glob) else None
         if found is None or self._table.get(found[1]) not in ("text", "aim") or found[1] in self._program.refused:
             return False
-        if self._program.judge and not self._program.harmless:
+        if self._program.handler and not self._program.harmless:
             return False
         self.flags.append((found[1], word))
-        if self._program.judge:
+        if self._program.handler:
             self._suppose()
         return True
 
     def _check_harmless(self, word: Word) -> None:
-        """Where flags read other files, a bare name is no harm: the file that a flag in it names lies beside it."""
+        """If flags only read other files, a bare name is harmless: a file that it names as a flag lies beside it."""
         harmless = self._program.harmless
         if harmless is True or (harmless and isinstance(word, Glob) and not _ELSEWHERE.search(word.text)):
             return
         advice = "" if self._program.single else " (put `--` before it)"
-        raise NotKnown(f"`{shown(word)}` may turn out to be a flag{advice}")
+        raise NotKnown(f"`{shown(word)}` may expand to a flag{advice}")
 
     def _suppose(self) -> None:
         self.flags.extend((flag, None) for flag in self._program.supposed)
@@ -168,7 +172,7 @@ class _Reader:
         self._at += 1
         if type(value) is not str and several(value):
             raise NotKnown(f"the value of {flag} may be several words (quote it)")
-        if self._loose:  # and may have taken the flag for its own value
+        if self._loose:  # and may have taken the flag as its own value
             self.operands.append(self._at - 1)
         return self._at - 1
 
@@ -190,7 +194,9 @@ class _Reader:
             self.flags.append((name, self._value(name)))
 
     def _cluster(self, word: str) -> None:
-        table, index, length = self._table, 1, len(word)
+        table = self._table
+        index = 1
+        length = len(word)
         if self._program.number and word[1:].isdigit():
             return
         while index < length:

@@ -1,9 +1,9 @@
-"""Compile the YAML specifications of programs into one JSON file.
+"""Compiler of the YAML program specifications into one JSON file.
 
     python -P -m toolreeve.policy.shell.programs.compile
 
-Imports nothing of ours: the build of the wheel loads it before the package can be imported. It merges and never judges;
-`policy/shell/programs/validation.py` checks the specifications and their examples.
+Imports nothing of the package: the build of the wheel loads it before that can be imported. It merges and does not
+validate; `validation.py` checks the specifications and their examples.
 """
 
 import json

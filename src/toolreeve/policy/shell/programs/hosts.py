@@ -1,13 +1,13 @@
-"""Which machine do the words of a command name? A database, a repository, an image: each has its own way to say it.
+"""Hosts that the words of a command name: databases, repositories, images.
 
-Where they name none, the program talks to the machine that it is set up for, which is told by a name that is no host.
-What is sent to a machine that the words name must be fixed: a value decided only when it runs may carry a file away.
+If they name none, the program contacts the host that it is configured for, which is reported by a name that is no host.
+What is sent to a named host must be fixed: a value decided only when it runs may carry a file away.
 """
 
 import re
 
 from toolreeve.core.effects import Effect, EffectKind, Reach
-from toolreeve.policy.shell.interpret.expansion import Open, Word, shown
+from toolreeve.policy.shell.interpret.expansion import Dynamic, Word, shown
 from toolreeve.policy.shell.interpret.findings import CommandSite
 from toolreeve.policy.shell.programs.arguments import Arguments, NotKnown
 from toolreeve.policy.shell.programs.spec import Program
@@ -31,7 +31,7 @@ def server(word: Word, site: CommandSite) -> None:
     _check_few(word)
     if not _is_socket(word):
         for host in word.split(","):
-            site.reach(EffectKind.NET, host)
+            site.contact_host(EffectKind.NET, host)
 
 
 def database(word: Word, site: CommandSite) -> None:
@@ -72,9 +72,9 @@ def repository(word: Word, site: CommandSite, kind: EffectKind) -> None:
     if "::" in word:
         raise NotKnown(f"`{word}`, which names a program to talk through")
     if _ADDRESS.match(word) or "://" in word:
-        site.reach(kind, word)
+        site.contact_host(kind, word)
     elif short := _SHORT.match(word):
-        site.reach(kind, short["host"])
+        site.contact_host(kind, short["host"])
     elif "/" in word or word.startswith("."):
         site.touch(EffectKind.WRITE if kind is EffectKind.SEND else EffectKind.READ, word, Reach.BELOW)
     else:
@@ -87,15 +87,15 @@ def image(word: Word, site: CommandSite, kind: EffectKind) -> None:
         raise NotKnown(f"contacts the registry of `{shown(word)}`, an image decided only when it runs")
     first, slash, _ = word.removeprefix("docker://").partition("/")
     named = slash and (first == "localhost" or "." in first or ":" in first)
-    site.reach(kind, first if named else _DEFAULT_REGISTRY)
+    site.contact_host(kind, first if named else _DEFAULT_REGISTRY)
 
 
 def project(word: Word, site: CommandSite) -> None:
-    """`[host/]owner/name` or an address, as the clients of code forges take it."""
+    """`[host/]owner/name` or an address, as the CLIs of code forges take it."""
     if not isinstance(word, str):
         raise NotKnown(f"asks about `{shown(word)}`, which may name any host")
     if host := _project_host(word):
-        site.reach(EffectKind.NET, host)
+        site.contact_host(EffectKind.NET, host)
 
 
 def _project_host(word: Word) -> str:
@@ -109,13 +109,13 @@ def _project_host(word: Word) -> str:
 
 
 def contact(spec: Program, arguments: Arguments, site: CommandSite) -> None:
-    """The machines that the words name besides those that a role has told; else the one that it is set up for."""
+    """Record the hosts that the words name besides those of a role; else the host that it is configured for."""
     roles = [(spec.flags.get(flag, ""), value) for flag, value in arguments.flags]
     roles.extend(zip((role.rstrip("?*+") for role in spec.operands), arguments.operands, strict=False))
     named = any(_names_host(role, word) for role, word in roles)
     for word in (*arguments.operands, *(value for _, value in arguments.flags)):
         if isinstance(word, str) and (address := _ADDRESS.match(word)):
-            site.reach(EffectKind.NET, address["rest"])
+            site.contact_host(EffectKind.NET, address["rest"])
             named = True
     if named:
         check_fixed(arguments)
@@ -133,5 +133,5 @@ def _names_host(role: str, value: Word | None) -> bool:
 
 def check_fixed(arguments: Arguments) -> None:
     for word in (*arguments.operands, *(value for _, value in arguments.flags)):
-        if isinstance(word, Open):
+        if isinstance(word, Dynamic):
             raise NotKnown(f"sends `{shown(word)}`, decided only when it runs, to another machine")

@@ -1,16 +1,16 @@
-"""What does a program do with a value in a given role? One effect a role."""
+"""Roles of values: the effect of each value of a program."""
 
 import re
 from functools import lru_cache
 from itertools import product
 
 from toolreeve.core.effects import EffectKind, Reach
-from toolreeve.policy.shell.interpret.expansion import Glob, Open, Word, several, shown
+from toolreeve.policy.shell.interpret.expansion import Dynamic, Glob, Word, several, shown, text_of
 from toolreeve.policy.shell.interpret.findings import CommandSite
-from toolreeve.policy.shell.interpret.paths import aimed_at
+from toolreeve.policy.shell.interpret.paths import targeted_secret
 from toolreeve.policy.shell.programs import hosts
 from toolreeve.policy.shell.programs.arguments import Arguments, NotKnown
-from toolreeve.policy.shell.programs.secret_search import choices
+from toolreeve.policy.shell.programs.secret_search import expand_braces
 from toolreeve.policy.shell.programs.spec import Program
 
 _MOVES = re.compile(
@@ -25,7 +25,7 @@ _FEW = 3
 _STREAM = re.compile(r"-$|/dev/|/proc/")
 
 
-def apply(role: str, word: Word, site: CommandSite) -> None:
+def apply_role(role: str, word: Word, site: CommandSite) -> None:
     match role:
         case "text":
             return
@@ -52,9 +52,9 @@ def apply(role: str, word: Word, site: CommandSite) -> None:
         case "script":
             _script(word, site)
         case "url" | "host":
-            site.reach(EffectKind.NET, word)
+            site.contact_host(EffectKind.NET, word)
         case "upload":
-            site.reach(EffectKind.SEND, word)
+            site.contact_host(EffectKind.SEND, word)
         case "server":
             hosts.server(word, site)
         case "connection":
@@ -84,14 +84,14 @@ def apply(role: str, word: Word, site: CommandSite) -> None:
 
 
 def _move(word: Word, site: CommandSite) -> None:
-    """What is moved can be read under its new name."""
-    reach = Reach.EXACT if isinstance(word, Open) else Reach.BELOW
+    """A moved file can be read under its new name."""
+    reach = Reach.EXACT if isinstance(word, Dynamic) else Reach.BELOW
     site.touch(EffectKind.READ, word, reach)
     site.touch(EffectKind.DELETE, word, reach)
 
 
 def _script(word: Word, site: CommandSite) -> None:
-    """A file whose content is obeyed: one that can be looked at, not what happens to be the input."""
+    """A file whose content is executed: it must be a named file, not a stream."""
     if not isinstance(word, str) or _STREAM.match(word):
         raise NotKnown(f"takes what to do from `{shown(word)}`; name a file")
     site.touch(EffectKind.READ, word)
@@ -99,10 +99,10 @@ def _script(word: Word, site: CommandSite) -> None:
 
 def _aim(word: Word, site: CommandSite) -> None:
     """A pattern that chooses which files of a tree are read."""
-    text = word if isinstance(word, str) else word.text if isinstance(word, Glob) else ""
+    text = text_of(word)
     text = text.partition("=")[2] if text.startswith("--") else text
-    for pattern in choices(text) if text[:1] != "!" else ():
-        if name := aimed_at(pattern):
+    for pattern in expand_braces(text) if text[:1] != "!" else ():
+        if name := targeted_secret(pattern):
             site.touch(EffectKind.READ, name.lstrip("/"))
 
 
@@ -128,8 +128,8 @@ def _cloud(word: Word, site: CommandSite) -> None:
 
 
 def _replace(word: Word, site: CommandSite) -> None:
-    """A file that is packed or unpacked in place: the old one goes, one with a longer or shorter name comes."""
-    site.touch(EffectKind.DELETE, word, Reach.EXACT if isinstance(word, Open) else Reach.BELOW)
+    """A file that is compressed or decompressed in place: it is replaced by one with a longer or shorter name."""
+    site.touch(EffectKind.DELETE, word, Reach.EXACT if isinstance(word, Dynamic) else Reach.BELOW)
     if isinstance(word, str):
         site.touch(EffectKind.WRITE, word, Reach.BELOW)
         site.touch(EffectKind.WRITE, Glob(f"{word}.*"))
@@ -137,7 +137,7 @@ def _replace(word: Word, site: CommandSite) -> None:
 
 
 def _parents(word: Word, site: CommandSite) -> None:
-    """A directory and those above it that may have to be made first."""
+    """A directory and its parents, which may have to be created first."""
     site.touch(EffectKind.WRITE, word)
     if isinstance(word, str) and not word.startswith("/"):
         parts = word.rstrip("/").split("/")
@@ -146,7 +146,7 @@ def _parents(word: Word, site: CommandSite) -> None:
 
 
 def _database(word: Word, site: CommandSite) -> None:
-    """Opened for reading and writing, and made when it is not there."""
+    """Opened for reading and writing, and created if missing."""
     if word != ":memory:":
         site.touch(EffectKind.READ, word)
         if isinstance(word, str):
@@ -161,12 +161,12 @@ def _bind(word: Word) -> None:
                 raise NotKnown(f"the key binding `{binding}`")
 
 
-def settle(program: Program, arguments: Arguments, site: CommandSite) -> None:
+def apply_arguments(program: Program, arguments: Arguments, site: CommandSite) -> None:
     """The effects of everything that was read: flags in order, then operands by position."""
     operands, absent = program.operands, program.absent
     for flag, value in arguments.flags:
         if value is not None and (role := program.flags.get(flag)):
-            apply(role, value, site)
+            apply_role(role, value, site)
         if program.modes and (mode := program.modes.get(flag)):
             operands = tuple(mode["operands"].split()) if "operands" in mode else operands
             absent = tuple(mode["absent"].split()) if "absent" in mode else absent
@@ -183,18 +183,18 @@ def _operands(
     elif not loose and assigned is not None:
         for role, word in zip(assigned, words, strict=True):
             if role != "text":
-                apply(role, word, site)
+                apply_role(role, word, site)
     elif loose and (pairs := _any_of(roles, words, loose)):
         for role, word in pairs:
-            apply(role, word, site)
+            apply_role(role, word, site)
     else:
         raise NotKnown(f"the operand `{shown(words[-1])}`" if words else "an operand is missing")
     if absent and len(words) - len(loose) <= sum(1 for role in roles if role[-1] != "*"):
-        apply(absent[0], absent[1], site)
+        apply_role(absent[0], absent[1], site)
 
 
 def _any_of(roles: tuple[str, ...], words: list[Word], loose: list[int]) -> dict[tuple[str, Word], None]:
-    """Every role that each word may have, where those at `loose` may be none, one or several."""
+    """Every role that each word may have, where those at `loose` may expand to none, one or several."""
     found: dict[tuple[str, Word], None] = {}
     alike = [(times,) * len(loose) for times in range(4)]
     for lengths in product(range(4), repeat=len(loose)) if len(loose) <= _FEW else alike:
@@ -208,7 +208,7 @@ def _any_of(roles: tuple[str, ...], words: list[Word], loose: list[int]) -> dict
 
 @lru_cache(maxsize=512)
 def _assign(roles: tuple[str, ...], count: int) -> tuple[str, ...] | None:
-    """A role for each operand: `x` one, `x?` one or none, `x*` any number, `x+` at least one."""
+    """A role for each operand: `x` is one, `x?` one or none, `x*` any number, `x+` at least one."""
     fixed = sum(1 for role in roles if role[-1] not in "*?+")
     spare = count - fixed
     found: list[str] = []

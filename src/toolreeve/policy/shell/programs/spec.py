@@ -1,7 +1,7 @@
-"""What is known of a program? Its flags, what each flag's value and each operand is, and what it does with them.
+"""Program specifications: flags, operands, and what is done with them.
 
-The specifications are the YAML files in `programs/`, one a family, compiled into one JSON file that loads in
-a few milliseconds. A flag that is not listed is not known: there are no abbreviations and no guesses.
+They are written as the YAML files in `programs/`, one a family, and compiled into one JSON file that loads in a few
+milliseconds. A flag that is not listed is not known: there are no abbreviations and no guesses.
 """
 
 import re
@@ -18,7 +18,7 @@ ROLES = frozenset(
     "text many read list deep script write delete deltree url host upload revision cloud move bind database replace "
     "parents tree server connection remote publish image release project aim".split()
 )
-"""What a value can be: see `roles` for the effect of each."""
+"""The roles of values; `roles` has the effect of each."""
 
 FIELDS = ROLES | frozenset(
     "absent also asks calm changing code contents danger default does everywhere filters flags harmless help judge "
@@ -27,13 +27,15 @@ FIELDS = ROLES | frozenset(
     "supposed unlike verbs".split()
 )
 _FOLLOWING = frozenset("danger does keeps modes requires runs sends unlike".split())
-"""What a specification says of the command as a whole, besides its flags and operands."""
+"""Fields about the command as a whole, besides its flags and operands."""
+_FLAG_ROLES = {"flags": "", "maybe": "text"}
+"""Roles of the values of flags that are listed under another field than a role."""
 _MOST_SUBS = 256
 _SHORTS = re.compile(r"-[A-Za-z0-9?#@%]+")
 
 
 class Program:
-    """One program or subcommand, ready to read arguments with."""
+    """The specification of one program or subcommand."""
 
     __slots__ = (
         "absent",
@@ -46,8 +48,8 @@ class Program:
         "filters",
         "flags",
         "follows",
+        "handler",
         "harmless",
-        "judge",
         "keeps",
         "maybe",
         "modes",
@@ -71,7 +73,8 @@ class Program:
     )
 
     def __init__(self, name: str, data: Mapping[str, Any], parent: "Program | None" = None) -> None:
-        self.name, self.data = name, data
+        self.name = name
+        self.data = data
         inherited = parent is not None and parent.everywhere
         self.everywhere: bool = data.get("everywhere", inherited)
         self.single: bool = bool(data.get("single", parent.single if parent is not None else False))
@@ -84,9 +87,8 @@ class Program:
         above = parent if inherited else None
         self.harmless: bool | str = data.get("harmless", False)
         self.supposed: tuple[str, ...] = tuple(self._names(data.get("supposed", "")))
-        self.refused: frozenset[str] = frozenset(self._names(data.get("never", ""))) | (
-            above.refused if above else frozenset()
-        )
+        never = frozenset(self._names(data.get("never", "")))
+        self.refused: frozenset[str] = never | above.refused if above else never
         self.net: str = data.get("net", above.net if above else "")
         self.prefixes: tuple[str, ...] = tuple(data.get("prefixes", "").split())
         self.requires = frozenset(self._names(data.get("requires", "")))
@@ -96,7 +98,7 @@ class Program:
         self.number: bool = data.get("number", False)
         self.obeys: str = data.get("obeys", "")
         self.stops: bool = data.get("stops", "sub" in data)
-        self.judge: str = data.get("judge", "")
+        self.handler: str = data.get("judge", "")
         self.prints: str = data.get("prints", "")
         self.filters: str = data.get("filters", "")
         self.nuls: tuple[str, ...] = tuple(self._names(data.get("nuls", "")))
@@ -111,7 +113,7 @@ class Program:
     def _read_flags(self, data: Mapping[str, Any]) -> None:
         for field, listed in data.items():
             if field in ("flags", "maybe") or field in ROLES:
-                role = "" if field == "flags" else "text" if field == "maybe" else field
+                role = _FLAG_ROLES.get(field, field)
                 names = self._names(listed)
                 self.flags.update(dict.fromkeys(names, role))
                 if field == "maybe":
@@ -127,7 +129,7 @@ class Program:
         return names
 
     def sub(self, name: str) -> "Program | None":
-        """The subcommand of that name, by exact name first, then by pattern."""
+        """The subcommand by name, or else by pattern."""
         found = self.subs.get(name) or self._find_sub(name)
         if found is not None and len(self.subs) < _MOST_SUBS:
             self.subs[name] = found

@@ -1,33 +1,33 @@
-"""What does a specification alone say about a command? Flags, operands and subcommands, without a judge of its own."""
+"""Interpretation of a command by its specification alone, without a handler."""
 
 import re
 from typing import Any
 
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect, EffectKind
-from toolreeve.policy.shell.interpret.expansion import Glob, Open, Word, shown, stem_of
+from toolreeve.policy.shell.interpret.expansion import Dynamic, Glob, Word, shown, stem_of
 from toolreeve.policy.shell.interpret.findings import CommandSite
 from toolreeve.policy.shell.interpret.paths import resolve
-from toolreeve.policy.shell.interpret.printed_paths import Apart, Printed, PrintedPaths
+from toolreeve.policy.shell.interpret.printed_paths import Printed, PrintedPaths, Separator
 from toolreeve.policy.shell.programs.arguments import Arguments, NotKnown, read
 from toolreeve.policy.shell.programs.hosts import contact
-from toolreeve.policy.shell.programs.roles import apply, settle
+from toolreeve.policy.shell.programs.roles import apply_arguments, apply_role
 from toolreeve.policy.shell.programs.spec import Program
 
 _PLAIN_NAME = re.compile(r"[a-z][a-z0-9-]*")
 _RUNS_OTHERS = frozenset("run exec x dlx start attach tool create debug ssh rsh shell".split())
 
 
-def by_specification(spec: Program, words: list[Word], site: CommandSite) -> Printed:
+def apply_spec(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     if "sub" in spec.data:
         return _subcommand(spec, words, site)
     arguments = read(spec, words)
-    settle(spec, arguments, site)
+    apply_arguments(spec, arguments, site)
     return conclude(spec, arguments, site)
 
 
 def conclude(spec: Program, arguments: Arguments, site: CommandSite) -> Printed:
-    """What follows from the command as a whole once its words are read."""
+    """Apply what the specification says of the command as a whole, and answer what it prints."""
     if spec.follows:
         _follow(spec, arguments, site)
     if spec.rewrites and arguments.has(*spec.rewrites):
@@ -35,24 +35,28 @@ def conclude(spec: Program, arguments: Arguments, site: CommandSite) -> Printed:
     nuls = arguments.has(*spec.nuls)
     match _prints(spec, arguments):
         case "paths":
-            return printed(arguments.operands, site, nuls=nuls)
+            return listed_paths(arguments.operands, site, nuls=nuls)
         case "name":
-            return name_of(site)
+            return printed_name(site)
     if not spec.filters or site.piped is None or _names_files(spec, arguments):
         return None
     return site.piped.through(spec.filters, nuls=nuls)
 
 
 def _prints(spec: Program, arguments: Arguments) -> str:
-    """Whether it prints `paths` or a `name` and nothing else; a flag may make it."""
+    """`paths` or `name` if it prints only those, possibly because of a flag."""
     if spec.prints or not spec.modes:
         return spec.prints
-    return next((mode["prints"] for flag, _ in arguments.flags if "prints" in (mode := spec.modes.get(flag, {}))), "")
+    for flag, _ in arguments.flags:
+        mode = spec.modes.get(flag, {})
+        if "prints" in mode:
+            return str(mode["prints"])
+    return ""
 
 
-def name_of(site: CommandSite) -> Printed:
-    """A name or a number, or several, or none: as a path, something where the shell is."""
-    return PrintedPaths(site.scope.directories, Apart.WORDS, flagless=True)
+def printed_name(site: CommandSite) -> Printed:
+    """Names or numbers, if any: as paths, they lie in the current directory."""
+    return PrintedPaths(site.scope.directories, Separator.WORDS, flagless=True)
 
 
 def _follow(spec: Program, arguments: Arguments, site: CommandSite) -> None:
@@ -71,7 +75,7 @@ def _follow(spec: Program, arguments: Arguments, site: CommandSite) -> None:
 
 
 def housekeeping(spec: Program, site: CommandSite) -> None:
-    """What a program does besides its task: files of its own that it keeps, programs that it is made of."""
+    """Effects besides the task: files that the program keeps for itself, and helper programs."""
     for path in spec.keeps:
         site.keep(path)
     for name in spec.runs:
@@ -88,7 +92,7 @@ def _conditions(spec: Program, arguments: Arguments) -> None:
 
 
 def _names_files(spec: Program, arguments: Arguments) -> bool:
-    """Whether a filter reads files that it was given rather than what is piped into it."""
+    """Whether a filter reads named files rather than the pipe."""
     return len(arguments.operands) - arguments.operands.count("-") > spec.operands.count("text")
 
 
@@ -99,23 +103,23 @@ def _alarm(data: Any, site: CommandSite) -> None:
 
 def _do(does: tuple[str, ...], site: CommandSite) -> None:
     for role, target in zip(does[::2], does[1::2], strict=True):
-        apply(role, target, site)
+        apply_role(role, target, site)
 
 
-def printed(words: list[Word], site: CommandSite, *, nuls: bool) -> Printed:
-    """The paths that a lister prints: as named, and bare names where the shell is."""
-    named = roots(words, site)
+def listed_paths(words: list[Word], site: CommandSite, *, nuls: bool) -> Printed:
+    """The paths that a lister prints: below the named paths, and bare names in the current directory."""
+    named = roots_of(words, site)
     if named is None:
         return None
     below = tuple(dict.fromkeys((*site.scope.directories, *named)))
-    return PrintedPaths(below, Apart.NULS if nuls else Apart.LINES)
+    return PrintedPaths(below, Separator.NULS if nuls else Separator.LINES)
 
 
-def roots(words: list[Word], site: CommandSite) -> tuple[str, ...] | None:
-    """The directories under which everything lies that the words name, as far as that is known."""
+def roots_of(words: list[Word], site: CommandSite) -> tuple[str, ...] | None:
+    """The directories that contain everything that the words name; None if not known."""
     found: dict[str, None] = {}
     for word in words:
-        if isinstance(word, Open):
+        if isinstance(word, Dynamic):
             if word.trees is None:
                 return None
             found.update(dict.fromkeys(word.trees))
@@ -130,7 +134,7 @@ def _subcommand(spec: Program, words: list[Word], site: CommandSite) -> Printed:
         housekeeping(spec, site)
         return None
     arguments = read(spec, words)
-    settle_flags(spec, arguments, site)
+    apply_flags(spec, arguments, site)
     housekeeping(spec, site)
     if not arguments.operands:
         if arguments.flags or spec.data.get("default"):
@@ -144,20 +148,20 @@ def subcommand(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     inner = spec.sub(name) if isinstance(name, str) else None
     if inner is None:
         raise NotKnown(f"no specification of `{spec.name} {shown(name)}`")
-    return site.judge(inner, words[1:])
+    return site.run_program(inner, words[1:])
 
 
-def settle_flags(spec: Program, arguments: Arguments, site: CommandSite) -> None:
+def apply_flags(spec: Program, arguments: Arguments, site: CommandSite) -> None:
     for flag, value in arguments.flags:
         if value is not None and (role := spec.flags.get(flag)):
-            apply(role, value, site)
+            apply_role(role, value, site)
 
 
 def _asks_help(spec: Program, words: list[Word]) -> bool:
-    """`tool sub command --help` only prints; but not where the words may be passed on to another program."""
+    """Whether it is `tool sub command --help`, which only prints, unless the words go to another program."""
     if not spec.data.get("help") or not words or words[-1] not in ("--help", "-h") or len(words) > 4:
         return False
     names = words[:-1]
-    return all(
-        isinstance(name, str) and _PLAIN_NAME.fullmatch(name) for name in names
-    ) and not _RUNS_OTHERS.intersection(map(shown, names))
+    if not all(isinstance(name, str) and _PLAIN_NAME.fullmatch(name) for name in names):
+        return False
+    return _RUNS_OTHERS.isdisjoint(map(shown, names))

@@ -1,10 +1,10 @@
-"""Checks of the program specifications: their fields, and the examples they carry.
+"""Validation of program specifications: their fields and examples.
 
     python -P -m toolreeve.policy.shell.programs.validation
 
 compiles the specifications and fails when an example does not hold.
 
-`matches` are commands that must be known; `not_matches` are commands that must not run unasked.
+`matches` are commands that must be known; `not_matches` are commands that must need approval.
 """
 
 import re
@@ -19,14 +19,14 @@ from toolreeve.policy.shell.programs.spec import FIELDS, ROLES, Program
 
 def check_all() -> None:
     """Raises ConfigError naming the file and the program whose specification is not valid."""
-    from toolreeve.policy.shell.programs.handlers import JUDGES
+    from toolreeve.policy.shell.programs.handlers import HANDLERS
 
     for family, specified in programs.families().items():
         for name, data in specified.items():
-            check(f"{family}.yaml", name, data, frozenset(JUDGES))
+            check(f"{family}.yaml", name, data, frozenset(HANDLERS))
 
 
-def check(source: str, name: str, data: Any, judges: frozenset[str]) -> None:
+def check(source: str, name: str, data: Any, handlers: frozenset[str]) -> None:
     if not isinstance(data, dict):
         raise ConfigError("not a mapping", source=source, key=name)
     for field, value in data.items():
@@ -34,26 +34,26 @@ def check(source: str, name: str, data: Any, judges: frozenset[str]) -> None:
             raise ConfigError(f"unknown field {field!r}", source=source, key=name)
         if field in ("flags", "maybe", "operands") or field in ROLES:
             _check_words(source, name, field, value)
-    if data.get("judge", next(iter(judges))) not in judges:
-        raise ConfigError(f"no judge {data['judge']!r}", source=source, key=name)
+    if data.get("judge", next(iter(handlers))) not in handlers:
+        raise ConfigError(f"no handler {data['judge']!r}", source=source, key=name)
     for operand in data.get("operands", "").split():
         if operand.rstrip("*?+") not in ROLES:
             raise ConfigError(f"no role {operand!r}", source=source, key=name)
     _check_harmless(source, name, data)
     for sub, inner in (data.get("sub") or {}).items():
-        check(source, f"{name} {sub}", inner or {}, judges)
+        check(source, f"{name} {sub}", inner or {}, handlers)
 
 
 def _check_harmless(source: str, name: str, data: dict[str, Any]) -> None:
-    """A word that may be a flag must be supposed to be one wherever that makes a difference."""
+    """A word that may be a flag must count as one wherever that makes a difference."""
     if (harmless := data.get("harmless", False)) not in (True, False, "reads"):
-        raise ConfigError(f"harmless is {harmless!r}, neither true nor 'reads'", source=source, key=name)
+        raise ConfigError(f"harmless must be true or 'reads', not {harmless!r}", source=source, key=name)
     supposed = Program(name, data).supposed
     if harmless == "reads" and not supposed:
-        raise ConfigError("it reads more by a flag, and none is supposed", source=source, key=name)
+        raise ConfigError("harmless: reads needs the flags that read more, as supposed", source=source, key=name)
     prints = "prints" in data or any("prints" in mode for mode in data.get("modes", {}).values())
     if harmless and prints and not set(supposed).intersection(Program(name, data).rewrites):
-        raise ConfigError("what it prints is believed, and no flag that rewrites it supposed", source=source, key=name)
+        raise ConfigError("prints needs a flag that rewrites the output, as supposed", source=source, key=name)
 
 
 def _check_words(source: str, name: str, field: str, value: Any) -> None:
@@ -76,7 +76,7 @@ def examples() -> list[tuple[str, str, bool]]:
 
 
 def broken_examples() -> list[str]:
-    """The examples that do not hold, each with what was found instead."""
+    """The examples that fail, each with the actual result."""
     from toolreeve.policy.shell.analysis import analyse
 
     broken = []
@@ -85,7 +85,7 @@ def broken_examples() -> list[str]:
         if known and not found.known:
             broken.append(f"{place}: {command!r} should be known: {found.reason}")
         if not known and found.danger <= DangerLevel.LOW:
-            broken.append(f"{place}: {command!r} should not run unasked")
+            broken.append(f"{place}: {command!r} should need approval")
     return broken
 
 

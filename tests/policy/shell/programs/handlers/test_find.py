@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from bench.shell_truth import observe, scratch, unpredicted
 
-from tests.policy.shell.world import effects, judged, runs_unasked
+from tests.policy.shell.workspace import analysed, effects, runs_unasked
 from toolreeve.policy.shell.analysis import analyse
 
 ATTACKS = [
@@ -70,7 +70,7 @@ def test_names_that_are_words_of_the_language_are_asked_about(command: str) -> N
 @pytest.mark.parametrize("command", HARMLESS)
 def test_what_is_known_does_only_what_was_predicted_among_them(command: str, hostile: Path) -> None:
     analysis = analyse(command, cwd=str(hostile), home=str(hostile.parent / "home"), root=str(hostile))
-    assert runs_unasked(command), judged(command).reason
+    assert runs_unasked(command), analysed(command).reason
     seen = observe(command, hostile, seconds=60)
 
     assert seen is not None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.policy.shell.world import judged, runs_unasked
+from tests.policy.shell.workspace import analysed, runs_unasked
 
 
 @pytest.mark.parametrize(
@@ -36,4 +36,4 @@ def test_git_that_sets_reaches_or_reads_elsewhere_is_asked_about(command: str) -
     ],
 )
 def test_git_that_only_looks_here_is_known(command: str) -> None:
-    assert runs_unasked(command), judged(command).reason
+    assert runs_unasked(command), analysed(command).reason

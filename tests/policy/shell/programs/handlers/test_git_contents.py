@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.policy.shell.world import judged, reads, runs_unasked
+from tests.policy.shell.workspace import analysed, reads, runs_unasked
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import EffectKind
 
@@ -34,7 +34,7 @@ COMMITTED_SECRETS = [
 
 @pytest.mark.parametrize("command", COMMITTED_SECRETS)
 def test_a_committed_secret_is_asked_about_like_one_on_disk(command: str) -> None:
-    assert judged(command).danger >= DangerLevel.HIGH
+    assert analysed(command).danger >= DangerLevel.HIGH
 
 
 CHOSEN_LATE = [
@@ -50,7 +50,7 @@ CHOSEN_LATE = [
 
 @pytest.mark.parametrize("command", CHOSEN_LATE)
 def test_what_is_printed_must_not_be_chosen_only_when_it_runs(command: str) -> None:
-    assert not judged(command).known
+    assert not analysed(command).known
 
 
 PRINTS_ALL = [
@@ -87,11 +87,11 @@ PRINTS_ALL = [
 @pytest.mark.parametrize("command", PRINTS_ALL)
 def test_a_git_command_that_prints_content_reads_every_file_of_the_repository(command: str) -> None:
     assert reads(command)
-    assert runs_unasked(command), judged(command).reason
+    assert runs_unasked(command), analysed(command).reason
 
 
 def test_from_a_subfolder_git_prints_files_of_the_whole_workspace() -> None:
-    found = judged("git diff", cwd="/project/src").effects
+    found = analysed("git diff", cwd="/project/src").effects
 
     assert any(effect.touches("/project/books/plan.hush") for effect in found if effect.kind is EffectKind.READ)
 
@@ -117,7 +117,7 @@ PRINTS_NAMES = [
 @pytest.mark.parametrize("command", PRINTS_NAMES)
 def test_a_git_command_that_prints_names_reads_no_content(command: str) -> None:
     assert not reads(command)
-    assert runs_unasked(command), judged(command).reason
+    assert runs_unasked(command), analysed(command).reason
 
 
 PRINTS_OTHERS = [
@@ -135,7 +135,7 @@ PRINTS_OTHERS = [
 def test_named_paths_narrow_down_what_git_prints(command: str) -> None:
     assert not reads(command)
     assert reads(command, "/project/src/a.py")
-    assert runs_unasked(command), judged(command).reason
+    assert runs_unasked(command), analysed(command).reason
 
 
 def test_what_a_pathspec_leaves_out_is_no_secret_that_is_read() -> None:

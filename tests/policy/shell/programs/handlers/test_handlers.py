@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.policy.shell.world import effects, judged, runs_unasked
+from tests.policy.shell.workspace import analysed, effects, runs_unasked
 
 SED_QUIET = [
     "p",
@@ -47,7 +47,7 @@ SED_LOUD = [
 
 @pytest.mark.parametrize("script", SED_QUIET)
 def test_a_sed_script_that_only_edits_runs_unasked(script: str) -> None:
-    assert runs_unasked(f"sed '{script}' x"), judged(f"sed '{script}' x").reason
+    assert runs_unasked(f"sed '{script}' x"), analysed(f"sed '{script}' x").reason
 
 
 @pytest.mark.parametrize("script", SED_LOUD)
@@ -93,7 +93,7 @@ AWK_LOUD = [
 
 @pytest.mark.parametrize("program", AWK_QUIET)
 def test_an_awk_program_that_only_prints_runs_unasked(program: str) -> None:
-    assert runs_unasked(f"awk '{program}' x"), judged(f"awk '{program}' x").reason
+    assert runs_unasked(f"awk '{program}' x"), analysed(f"awk '{program}' x").reason
 
 
 @pytest.mark.parametrize("program", AWK_LOUD)
@@ -270,7 +270,7 @@ def test_a_word_that_makes_a_tool_read_or_do_more_is_asked_about(command: str) -
     ],
 )
 def test_its_nearest_harmless_kin_is_known(command: str) -> None:
-    assert runs_unasked(command), judged(command).reason
+    assert runs_unasked(command), analysed(command).reason
 
 
 def test_a_name_in_capitals_is_contacted_like_any_other() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.policy.shell.world import judged, runs_unasked
+from tests.policy.shell.workspace import analysed, runs_unasked
 
 CALLS = [
     "select delete_everything()",
@@ -27,7 +27,7 @@ CALLS = [
 def test_a_statement_that_calls_a_function_of_its_own_is_not_known(client: str, statement: str) -> None:
     quoted = statement.replace("'", "'\\''")
 
-    assert not judged(f"{client} '{quoted}'").known
+    assert not analysed(f"{client} '{quoted}'").known
 
 
 QUERIES = [
@@ -45,4 +45,4 @@ QUERIES = [
 @pytest.mark.parametrize("statement", QUERIES)
 @pytest.mark.parametrize("client", ["psql -c", "mysql -e", "sqlite3 x.db"])
 def test_a_statement_that_only_computes_runs_unasked(client: str, statement: str) -> None:
-    assert runs_unasked(f"{client} '{statement}'"), judged(f"{client} '{statement}'").reason
+    assert runs_unasked(f"{client} '{statement}'"), analysed(f"{client} '{statement}'").reason

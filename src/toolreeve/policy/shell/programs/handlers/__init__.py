@@ -1,4 +1,7 @@
-"""Which programs need more than a table? Each judge reads one program's own language of arguments."""
+"""Handlers of programs that need more than a specification.
+
+Each handler reads the argument language of its programs; specifications name it under the key `judge`.
+"""
 
 from collections.abc import Callable, Mapping
 
@@ -24,11 +27,11 @@ from toolreeve.policy.shell.programs.handlers import (
 )
 from toolreeve.policy.shell.programs.spec import Program
 
-Judge = Callable[[Program, list[Word], CommandSite], Printed]
+Handler = Callable[[Program, list[Word], CommandSite], Printed]
 
-JUDGES: Mapping[str, Judge] = {
+HANDLERS: Mapping[str, Handler] = {
     "anything": text.anything,
-    "awk": awk.judge,
+    "awk": awk.handle,
     "command": wrappers.command,
     "computes": filters.computes,
     "curl": curl.curl,
@@ -38,11 +41,11 @@ JUDGES: Mapping[str, Judge] = {
     "dig": curl.dig,
     "env": wrappers.env,
     "fd": text.fd,
-    "find": find.judge,
+    "find": find.handle,
     "flock": shells.flock,
     "fzf": text.fzf,
     "gh_api": curl.gh_api,
-    "git": git.judge,
+    "git": git.handle,
     "git_blame": git_contents.blame,
     "git_branch": git.branch,
     "git_clean": copy_targets.clean,
@@ -66,10 +69,10 @@ JUDGES: Mapping[str, Judge] = {
     "one_task": filters.one_task,
     "rm": filters.remove,
     "second_verb": filters.second_verb,
-    "sed": sed.judge,
+    "sed": sed.handle,
     "shell": shells.shell,
     "split": copy_targets.split,
-    "tar": tar.judge,
+    "tar": tar.handle,
     "unfed": filters.unfed,
     "unpack": copy_targets.unpack,
     "variables": text.variables,

@@ -1,4 +1,4 @@
-"""Does an awk program only read and print? It is read piece by piece for what could write, run or read elsewhere."""
+"""Handler of awk: finds what a program could write, run or read."""
 
 import re
 
@@ -7,7 +7,7 @@ from toolreeve.policy.shell.interpret.findings import CommandSite
 from toolreeve.policy.shell.interpret.printed_paths import Printed
 from toolreeve.policy.shell.parse.size import LONGEST_PROGRAM
 from toolreeve.policy.shell.programs.arguments import NotKnown, read
-from toolreeve.policy.shell.programs.roles import apply
+from toolreeve.policy.shell.programs.roles import apply_role
 from toolreeve.policy.shell.programs.spec import Program
 from toolreeve.policy.shell.programs.spec_check import conclude
 
@@ -29,7 +29,7 @@ _CHOOSES = re.compile(r"(?:/[^/\\]*/|NR *[=<>!]=? *\d+)? *(?:\{ *print(?: *\$(?:
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
 
-def judge(spec: Program, words: list[Word], site: CommandSite) -> Printed:
+def handle(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     arguments = read(spec, words)
     if arguments.has("--version", "--help", "-V", "-h") and not arguments.operands:
         return None
@@ -44,14 +44,17 @@ def judge(spec: Program, words: list[Word], site: CommandSite) -> Printed:
             continue
         if isinstance(operand, str) and operand.startswith("/inet"):
             raise NotKnown(f"`{operand}`, which gawk takes for a connection")
-        apply("read", operand, site)
+        apply_role("read", operand, site)
     found = conclude(spec, arguments, site)
     return found if _CHOOSES.fullmatch(operands[0].strip()) and not arguments.flags else None
 
 
 def check(text: str) -> None:
     """Raises `NotKnown` unless the program cannot write a file, run a command or read one it was not given."""
-    at, previous, printing, depth = 0, "", False, 0
+    at = 0
+    previous = ""
+    printing = False
+    depth = 0
     parentheses: list[bool] = []
     while at < len(text):
         kind, piece = _next(text, at, previous)
@@ -60,7 +63,8 @@ def check(text: str) -> None:
             continue
         _refuse(kind, piece)
         if kind == "name" and piece in ("print", "printf"):
-            printing, depth = True, 0
+            printing = True
+            depth = 0
         elif printing:
             if piece == ">" and depth <= 0:
                 raise NotKnown("an awk program that writes")
@@ -76,7 +80,7 @@ def _refuse(kind: str, piece: str) -> None:
 
 
 def _before_slash(kind: str, piece: str, previous: str, parentheses: list[bool]) -> str:
-    """What decides whether a slash that follows divides: "operand" does, anything else begins a pattern."""
+    """Decides what a following slash means: after "operand" it divides, else it begins a pattern."""
     if piece == "(":
         parentheses.append(previous in ("if", "while", "for", "switch"))
     elif piece == ")":

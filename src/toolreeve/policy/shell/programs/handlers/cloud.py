@@ -1,17 +1,17 @@
-"""Does a cloud command only read? Its words are groups of nouns, then a verb that says so, then names and flags.
+"""Handler of cloud CLIs: nouns, then a reading verb, then names and flags.
 
-The flags are those of the whole program and those of the group that the first noun names; no other is known.
+The known flags are those of the whole program and those of the group that the first noun names.
 """
 
 import re
 from typing import NamedTuple
 
 from toolreeve.core.effects import Effect, EffectKind
-from toolreeve.policy.shell.interpret.expansion import Glob, Open, Word, may_be_flag, shown
+from toolreeve.policy.shell.interpret.expansion import Dynamic, Glob, Word, may_be_flag, shown
 from toolreeve.policy.shell.interpret.findings import CommandSite
 from toolreeve.policy.shell.interpret.printed_paths import Printed
 from toolreeve.policy.shell.programs.arguments import NotKnown
-from toolreeve.policy.shell.programs.roles import apply
+from toolreeve.policy.shell.programs.roles import apply_role
 from toolreeve.policy.shell.programs.spec import Program
 
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
@@ -43,7 +43,7 @@ def _takes_names(spec: Program, path: str) -> bool:
 
 
 def _asks(found: _Sorted) -> bool:
-    """Help and version need no verb; nothing that looks like a value may stand before them."""
+    """Whether it asks for help or the version, which need no verb; nothing like a value may precede them."""
     names = found.names
     plain = all(_NAME.fullmatch(name) for name in names)
     asked = {"--help", "-h"} & found.flags or names[-1:] == ["help"] or ("--version" in found.flags and not names)
@@ -51,7 +51,8 @@ def _asks(found: _Sorted) -> bool:
 
 
 def _check_verb(spec: Program, names: list[str]) -> None:
-    reading, changing = re.compile(spec.data["reading"]), re.compile(spec.data["changing"])
+    reading = re.compile(spec.data["reading"])
+    changing = re.compile(spec.data["changing"])
     for name in names[: spec.data["nouns"]]:
         if reading.fullmatch(name):
             return
@@ -70,23 +71,24 @@ def _sort(spec: Program, words: list[Word], site: CommandSite) -> _Sorted:
             found.flags.add(_take(table, word, pending, site))
             continue
         if may_be_flag(word):
-            raise NotKnown(f"`{shown(word)}` may turn out to be a flag")
+            raise NotKnown(f"`{shown(word)}` may expand to a flag")
         if table is spec:
             table = spec.sub(shown(word)) or spec
         known_everywhere = found.flags <= spec.flags.keys()
-        (found.names if known_everywhere else found.places).append(shown(word))
-        apply("cloud", word, site)
+        target = found.names if known_everywhere else found.places
+        target.append(shown(word))
+        apply_role("cloud", word, site)
     return found
 
 
 def _take(table: Program, word: str, pending: list[Word], site: CommandSite) -> str:
-    """The name of the flag, once its values are taken from the words that are left."""
+    """Take the flag's values from the pending words; answers its name."""
     name, equals, value = word.partition("=")
     role = table.flags.get(name)
     if role is None or name in table.refused or (equals and not role):
         raise NotKnown(f"the flag {name}")
     if equals:
-        apply(_meaning(role), value, site)
+        apply_role(_meaning(role), value, site)
     elif role:
         _take_values(name, role, pending, site)
     return name
@@ -99,11 +101,11 @@ def _take_values(name: str, role: str, pending: list[Word], site: CommandSite) -
         value = pending[-1]
         if isinstance(value, str) and value.startswith("-") and taken:
             break
-        if isinstance(value, Glob) or (isinstance(value, Open) and not value.single):
+        if isinstance(value, Glob) or (isinstance(value, Dynamic) and not value.single):
             raise NotKnown(f"the value of {name} may be several words")
-        if role == "many" and isinstance(value, Open) and taken and may_be_flag(value):
-            raise NotKnown(f"`{shown(value)}` may turn out to be a flag")
-        apply(_meaning(role), pending.pop(), site)
+        if role == "many" and isinstance(value, Dynamic) and taken and may_be_flag(value):
+            raise NotKnown(f"`{shown(value)}` may expand to a flag")
+        apply_role(_meaning(role), pending.pop(), site)
         taken += 1
     if not taken:
         raise NotKnown(f"{name} without its value")

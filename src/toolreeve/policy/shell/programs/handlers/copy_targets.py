@@ -1,16 +1,19 @@
-"""Where do the copies land? A target that is a directory is not overwritten itself: what lies in it is."""
+"""Handlers of programs that copy: which paths are overwritten.
+
+A target that is a directory is not overwritten itself: what lies in it is.
+"""
 
 from typing import NamedTuple
 
 from toolreeve.core.effects import EffectKind, Reach
-from toolreeve.policy.shell.interpret.expansion import Glob, Open, Word
+from toolreeve.policy.shell.interpret.expansion import Dynamic, Glob, Word, text_of
 from toolreeve.policy.shell.interpret.findings import CommandSite
 from toolreeve.policy.shell.interpret.paths import QUIET
 from toolreeve.policy.shell.interpret.printed_paths import Printed
 from toolreeve.policy.shell.programs.arguments import Arguments, NotKnown, read
-from toolreeve.policy.shell.programs.roles import apply, settle
+from toolreeve.policy.shell.programs.roles import apply_arguments, apply_role
 from toolreeve.policy.shell.programs.spec import Program
-from toolreeve.policy.shell.programs.spec_check import conclude, roots
+from toolreeve.policy.shell.programs.spec_check import conclude, roots_of
 
 _INTO = ("-t", "--target-directory")
 _AS = ("-T", "--no-target-directory")
@@ -21,7 +24,7 @@ _WILD = "*?["
 
 
 class _Landing(NamedTuple):
-    """`certain`: the target is surely a directory. `trees`: whole directories may come."""
+    """`certain`: the target is certainly a directory. `trees`: directories may be copied."""
 
     certain: bool
     trees: bool
@@ -31,7 +34,7 @@ class _Landing(NamedTuple):
 def place(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     """`cp`, `mv`, `ln`, `install`: the last operand, or the value of `-t`, is a file or a directory to fill."""
     arguments = read(spec, words)
-    settle(spec, arguments, site)
+    apply_arguments(spec, arguments, site)
     sources, targets = _ends(arguments)
     if arguments.has("-d", "--directory") and spec.name == "install":
         sources = []
@@ -44,7 +47,7 @@ def place(spec: Program, words: list[Word], site: CommandSite) -> Printed:
 
 
 def _ends(arguments: Arguments) -> tuple[list[Word], list[Word]]:
-    """The sources and the targets; a lone operand is put where the shell is."""
+    """The sources and the targets; a lone operand is copied to the current directory."""
     named = [value for flag, value in arguments.flags if flag in _INTO and value is not None]
     if len(named) > 1:
         raise NotKnown("several target directories")
@@ -70,9 +73,8 @@ def _land(sources: list[Word], target: Word, landing: _Landing, site: CommandSit
 
 
 def _land_one(source: Word, target: str, landing: _Landing, site: CommandSite) -> None:
-    """Inside the target it keeps the last part of its name; where that is not known it may be any."""
-    text = source if isinstance(source, str) else source.text if isinstance(source, Glob) else ""
-    last = text.rstrip("/").rpartition("/")[2]
+    """In the target directory it keeps the last part of its name; if that is not known, it may have any name."""
+    last = text_of(source).rstrip("/").rpartition("/")[2]
     if last in ("", *_DIRECTORIES) or "**" in last:
         site.touch(EffectKind.WRITE, target, Reach.BELOW)
         return
@@ -89,22 +91,23 @@ def _land_one(source: Word, target: str, landing: _Landing, site: CommandSite) -
 
 
 def split(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """Writes pieces whose names begin alike."""
+    """Writes files with a common prefix."""
     arguments = read(spec, words)
-    files, prefixes = arguments.operands[:1], arguments.operands[1:]
-    if len(prefixes) > 1 or any(isinstance(prefix, (Glob, Open)) for prefix in prefixes):
-        raise NotKnown("pieces whose names are decided only when it runs")
+    files = arguments.operands[:1]
+    prefixes = arguments.operands[1:]
+    if len(prefixes) > 1 or any(isinstance(prefix, (Glob, Dynamic)) for prefix in prefixes):
+        raise NotKnown("output files whose names are decided only when it runs")
     for file in files:
-        apply("read", file, site)
+        apply_role("read", file, site)
     for prefix in prefixes or ["x"]:
         site.touch(EffectKind.WRITE, Glob(f"{prefix}*"))
     return conclude(spec, arguments, site)
 
 
 def mirror(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """`rsync`: everything below the target may be overwritten, and what the source does not have be deleted."""
+    """`rsync`: everything below the target may be overwritten, and extra files may be deleted."""
     arguments = read(spec, words)
-    settle(spec, arguments, site)
+    apply_arguments(spec, arguments, site)
     if any(flag.startswith("--delete") for flag, _ in arguments.flags):
         _delete_below(arguments.operands[-1:], site)
     if arguments.has("--remove-source-files"):
@@ -114,25 +117,25 @@ def mirror(spec: Program, words: list[Word], site: CommandSite) -> Printed:
 
 def _delete_below(words: list[Word], site: CommandSite) -> None:
     """Some of what lies there, not the directory itself."""
-    site.touch(EffectKind.DELETE, Open(each=True, below=roots(words, site)))
+    site.touch(EffectKind.DELETE, Dynamic(each=True, below=roots_of(words, site)))
 
 
 def unpack(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """`unzip`: everything below the target, unless it only lists or prints. It matches archives by itself."""
+    """`unzip`: writes below the target, unless it only lists or prints. It expands patterns itself."""
     arguments = read(spec, words)
     if any(isinstance(word, str) and not set(_WILD).isdisjoint(word) for word in arguments.operands[:1]):
-        raise NotKnown(f"a pattern that `{spec.name}` matches by itself")
-    settle(spec, arguments, site)
+        raise NotKnown(f"a pattern that `{spec.name}` expands itself")
+    apply_arguments(spec, arguments, site)
     if arguments.has("-p", "-c"):
         for member in arguments.operands[1:]:
-            apply("read", member, site)
+            apply_role("read", member, site)
     if not arguments.has(*spec.calm, "-d"):
-        apply("tree", ".", site)
+        apply_role("tree", ".", site)
     return conclude(spec, arguments, site)
 
 
 def clean(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """`git clean`: what is not tracked, wherever it lies; below the paths that are named, if any are."""
+    """`git clean`: deletes untracked files, below the named paths if there are any."""
     arguments = read(spec, words)
     _delete_below(arguments.operands or ["."], site)
     return conclude(spec, arguments, site)

@@ -1,22 +1,22 @@
-"""What does `curl` fetch, send or write?"""
+"""Handlers of HTTP and DNS clients: hosts contacted, data sent, files written."""
 
 import re
 
 from toolreeve.core.effects import EffectKind
-from toolreeve.policy.shell.interpret.expansion import Glob, Open, Word, shown
+from toolreeve.policy.shell.interpret.expansion import Dynamic, Glob, Word, shown
 from toolreeve.policy.shell.interpret.findings import CommandSite
 from toolreeve.policy.shell.interpret.printed_paths import Printed
 from toolreeve.policy.shell.programs.arguments import Arguments, NotKnown, read
-from toolreeve.policy.shell.programs.roles import apply, settle
+from toolreeve.policy.shell.programs.roles import apply_arguments, apply_role
 from toolreeve.policy.shell.programs.spec import Program
-from toolreeve.policy.shell.programs.spec_check import conclude, settle_flags
+from toolreeve.policy.shell.programs.spec_check import apply_flags, conclude
 
 _READING = frozenset(("GET", "HEAD", "OPTIONS", "TRACE"))
 _LOOKING = re.compile(r"(?:PWD|SYST|FEAT|HELP|NOOP|STAT|(?:SIZE|MDTM|CWD|MLST|LIST|NLST|TYPE) [\w./-]+)", re.IGNORECASE)
 _WHOLE_SITES = ("-r", "--recursive", "-m", "-p", "-x", "-H")
 _PLAIN_NAME = re.compile(r"[\w.,+@-]+")
 _NO_HOST = re.compile(r"@|[A-Za-z][\w+.-]*:/(?!/)")
-"""curl takes `file:/x` for a file, and what follows an at sign for a list of addresses."""
+"""curl reads `file:/x` as a file, and what follows an at sign as a list of addresses."""
 _RECORD = re.compile(
     r"A|AAAA|ANY|AXFR|CAA|CH|CNAME|DNSKEY|DS|HINFO|HTTPS|IN|MX|NAPTR|NS|NSEC3?|PTR|RRSIG|SOA|SPF|SRV|SSHFP|SVCB|TLSA|TXT"
 )
@@ -44,7 +44,7 @@ def curl(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     for address in addresses:
         if isinstance(address, str) and _NO_HOST.match(address):
             raise NotKnown(f"the address `{address}`, which may be a file")
-        site.reach(
+        site.contact_host(
             EffectKind.SEND if sends else EffectKind.NET,
             address if arguments.has("-g", "--globoff") else _plain(address),
         )
@@ -64,23 +64,20 @@ def _value(spec: Program, flag: str, value: Word | None, site: CommandSite) -> N
     if value is None:
         return
     role = spec.flags[flag]
-    if isinstance(value, Open):
+    if isinstance(value, Dynamic):
         raise NotKnown(f"the value of {flag} is decided only when it runs")
     if flag in _BODIES or flag in ("-H", "--header", "-b", "--cookie", "-w", "--write-out"):
         _from_file(flag, str(value), site)
     elif flag in ("-Q", "--quote") and not _LOOKING.fullmatch(str(value)):
         raise NotKnown(f"the FTP command `{value}`")
     elif role != "text" and flag != "--url":
-        apply(role, value, site)
+        apply_role(role, value, site)
 
 
 def _from_file(flag: str, value: str, site: CommandSite) -> None:
-    """Data, headers, cookies and formats can be named as a file by `@`; cookies also without."""
-    if (
-        flag in ("-F", "--form", "-T", "--upload-file")
-        or "@" in value[:1]
-        or (flag == "--data-urlencode" and "@" in value)
-    ):
+    """Data, headers, cookies and formats can be read from a file by `@`; cookies also without."""
+    uploads = flag in ("-F", "--form", "-T", "--upload-file") or value[:1] == "@"
+    if uploads or (flag == "--data-urlencode" and "@" in value):
         raise NotKnown(f"{flag} sends a file")
     if flag in ("-b", "--cookie") and "=" not in value:
         site.touch(EffectKind.READ, value)
@@ -89,9 +86,9 @@ def _from_file(flag: str, value: str, site: CommandSite) -> None:
 
 
 def wget(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """Writes what it fetches into the directory, unless told to print it or only to look."""
+    """Saves what it fetches, unless a flag makes it print or only check."""
     arguments = read(spec, words)
-    settle(spec, arguments, site)
+    apply_arguments(spec, arguments, site)
     named = arguments.has("-O", "--output-document", "--spider", "--help", "--version", "-h", "-V")
     if not named and not arguments.has("-P", "--directory-prefix"):
         _save(arguments, site)
@@ -99,10 +96,10 @@ def wget(spec: Program, words: list[Word], site: CommandSite) -> Printed:
 
 
 def _save(arguments: Arguments, site: CommandSite) -> None:
-    """Under the last part of the address, or one with a number behind it; whole sites go into directories."""
+    """Saved under the last part of the address, perhaps with a number appended; whole sites go into directories."""
     names = [shown(address).rstrip("/").rpartition("/")[2] for address in arguments.operands]
     if arguments.has(*_WHOLE_SITES) or not all(map(_PLAIN_NAME.fullmatch, names)):
-        apply("tree", ".", site)
+        apply_role("tree", ".", site)
         return
     for name in (*names, "index.html"):
         site.touch(EffectKind.WRITE, Glob(f"{name}*"))
@@ -114,7 +111,7 @@ def dig(spec: Program, words: list[Word], site: CommandSite) -> Printed:
         if not isinstance(operand, str):
             raise NotKnown(f"asks for `{shown(operand)}`, a name decided only when it runs")
         if not operand.startswith("+") and not _RECORD.fullmatch(operand):
-            site.reach(EffectKind.NET, operand.lstrip("@").rstrip("."))
+            site.contact_host(EffectKind.NET, operand.lstrip("@").rstrip("."))
     return None
 
 
@@ -125,8 +122,8 @@ def gh_api(spec: Program, words: list[Word], site: CommandSite) -> Printed:
         raise NotKnown("a request that changes something")
     if "graphql" in arguments.operands:
         raise NotKnown("a GraphQL request")
-    settle_flags(spec, arguments, site)
+    apply_flags(spec, arguments, site)
     for operand in arguments.operands:
-        if not isinstance(operand, str) and not (isinstance(operand, Open) and operand.prefix):
+        if not isinstance(operand, str) and not (isinstance(operand, Dynamic) and operand.prefix):
             raise NotKnown(f"contacts `{shown(operand)}`, an address decided only when it runs")
     return conclude(spec, arguments, site)

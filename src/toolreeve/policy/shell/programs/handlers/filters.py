@@ -1,4 +1,4 @@
-"""Small judges: programs whose operands mean different things by their form."""
+"""Small handlers: programs whose operands differ by their form."""
 
 import re
 
@@ -8,15 +8,16 @@ from toolreeve.policy.shell.interpret.expansion import Word, shown
 from toolreeve.policy.shell.interpret.findings import CommandSite
 from toolreeve.policy.shell.interpret.printed_paths import NOTHING, Printed
 from toolreeve.policy.shell.programs.arguments import NotKnown, read
-from toolreeve.policy.shell.programs.roles import apply
+from toolreeve.policy.shell.programs.roles import apply_role
 from toolreeve.policy.shell.programs.spec import Program
-from toolreeve.policy.shell.programs.spec_check import by_specification, conclude, name_of, settle_flags
+from toolreeve.policy.shell.programs.spec_check import apply_flags, apply_spec, conclude, printed_name
 
 _STAMP = re.compile(r"\+%[FTYmdHMSsjuVN](?:%[FTYmdHMSsjuVN]|[-_.:])*")
 _LISTING = frozenset("show list ls lst get sh li l monitor".split())
 
+_MAY_BE_SECRETS = re.compile(r"\Asecrets?(?:$|[./])|[…*?\\[]")
 _SHOWN_BRIEFLY = frozenset("a addr address r ro route n neigh neighbor neighbour".split())
-"""Where `s` is short for `show`; of a link it would be `set`."""
+"""Objects for which `s` is short for `show`; for a link it would be `set`."""
 
 
 def date(spec: Program, words: list[Word], site: CommandSite) -> Printed:
@@ -25,12 +26,12 @@ def date(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     for operand in arguments.operands:
         if not isinstance(operand, str) or not operand.startswith("+"):
             raise NotKnown(f"`date {shown(operand)}` may set the clock")
-    settle_flags(spec, arguments, site)
-    return name_of(site) if len(arguments.operands) == 1 and _STAMP.fullmatch(str(arguments.operands[0])) else None
+    apply_flags(spec, arguments, site)
+    return printed_name(site) if len(arguments.operands) == 1 and _STAMP.fullmatch(str(arguments.operands[0])) else None
 
 
 def computes(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """Whatever its words are, it only prints what it makes of them."""
+    """Whatever its arguments, it only prints a result."""
     return None
 
 
@@ -41,9 +42,9 @@ def dd(spec: Program, words: list[Word], site: CommandSite) -> Printed:
         key, _, value = word.partition("=")
         match key:
             case "if":
-                apply("read", value, site)
+                apply_role("read", value, site)
             case "of":
-                apply("write", value, site)
+                apply_role("write", value, site)
             case "bs" | "ibs" | "obs" | "cbs" | "count" | "skip" | "seek" | "status" | "conv" | "iflag" | "oflag":
                 pass
             case _:
@@ -84,13 +85,11 @@ def kubectl_get(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     arguments = read(spec, words)
     texts = [shown(word).lower() for word in arguments.operands]
     kinds = [kind for text in texts for kind in text.split(",")]
-    secret = any(
-        re.match(r"secrets?(?:$|[./])", kind) or re.search(r"[…*?\\[]", kind) for kind in kinds
-    ) or arguments.has("-f", "--filename", "-k")
+    secret = any(map(_MAY_BE_SECRETS.search, kinds)) or arguments.has("-f", "--filename", "-k")
     formats = [value for flag, value in arguments.flags if flag in ("-o", "--output")]
     if any(not isinstance(value, str) for value in (*formats, *arguments.operands)) and secret:
         raise NotKnown("kubectl get with words decided only when it runs")
-    if (secret and any(value not in ("name", "wide") for value in formats)) or (secret and arguments.has("--template")):
+    if secret and (arguments.has("--template") or any(value not in ("name", "wide") for value in formats)):
         raise NotKnown("prints the values of secrets")
     for value in formats:
         if isinstance(value, str) and "-file" in value:
@@ -99,27 +98,28 @@ def kubectl_get(spec: Program, words: list[Word], site: CommandSite) -> Printed:
 
 
 def one_task(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """Of several tasks the last one counts: it is known only if it is given one."""
+    """Of several tasks the last one counts: it is known only with one."""
     arguments = read(spec, words)
     names = spec.data["verbs"].split()
     tasks = {flag.lstrip("-")[0] for flag, _ in arguments.flags if flag in names}
     if len(tasks) > 1:
         raise NotKnown(f"`{spec.name}` with several tasks")
-    return by_specification(spec, words, site)
+    return apply_spec(spec, words, site)
 
 
 def second_verb(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    place, verb = (words[0], words[1]) if len(words) > 1 else ("", "")
+    place: Word = words[0] if len(words) > 1 else ""
+    verb: Word = words[1] if len(words) > 1 else ""
     if ".." in shown(place) or not isinstance(verb, str) or not re.fullmatch(spec.data["verbs"], verb):
         raise NotKnown(f"`{spec.name} … {shown(verb)}`")
     return None
 
 
 def unfed(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """Sends whatever it is given as input, so it must be given none."""
+    """Sends its standard input, so there must be none."""
     if site.piped != NOTHING:
         raise NotKnown(f"`{spec.name}` sends what is piped into it")
-    return by_specification(spec, words, site)
+    return apply_spec(spec, words, site)
 
 
 def dashed_verb(spec: Program, words: list[Word], site: CommandSite) -> Printed:

@@ -1,18 +1,18 @@
-"""What does git do? Global options first, then the subcommand's own specification."""
+"""Handlers of git: global options, then the subcommand's specification."""
 
 from toolreeve.core.effects import EffectKind, Reach
 from toolreeve.policy.shell.interpret.expansion import Word, several
 from toolreeve.policy.shell.interpret.findings import CommandSite
-from toolreeve.policy.shell.interpret.paths import resolve, under
+from toolreeve.policy.shell.interpret.paths import is_under, resolve
 from toolreeve.policy.shell.interpret.printed_paths import Printed
 from toolreeve.policy.shell.interpret.scope import ShellScope
 from toolreeve.policy.shell.programs.arguments import NotKnown, RunsCode, read
-from toolreeve.policy.shell.programs.roles import apply, settle
+from toolreeve.policy.shell.programs.roles import apply_arguments, apply_role
 from toolreeve.policy.shell.programs.spec import Program
 from toolreeve.policy.shell.programs.spec_check import conclude, subcommand
 
 
-def judge(spec: Program, words: list[Word], site: CommandSite) -> Printed:
+def handle(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     arguments = read(spec, words)
     scope = site.scope
     for flag, value in arguments.flags:
@@ -26,19 +26,19 @@ def judge(spec: Program, words: list[Word], site: CommandSite) -> Printed:
         return None
     printed = subcommand(spec, arguments.operands, site.at(scope))
     _check_home(scope)
-    # What it prints from another directory means something else in this one.
+    # Paths printed from another directory mean something else in this one.
     return printed if scope is site.scope else None
 
 
 def _check_home(scope: ShellScope) -> None:
-    """A repository's configuration can name programs to run, and any directory may pose as a repository."""
+    """A repository's configuration can name programs to run, and any directory may be a repository."""
     for directory in scope.directories:
-        if not under(scope.start, directory) and not under(scope.root, directory):
-            raise RunsCode(f"obeys the configuration of {directory}, which may be a repository of its own")
+        if not is_under(scope.start, directory) and not is_under(scope.root, directory):
+            raise RunsCode(f"uses the configuration of {directory}, which may be another repository")
 
 
 def branch(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """`git branch` and `git tag` list when they are given no name, or when a listing flag says so."""
+    """`git branch` and `git tag` list if they get no name or a listing flag."""
     arguments = read(spec, words)
     listing = arguments.has(*spec.data["listing"].split())
     if arguments.operands and not listing:
@@ -47,16 +47,16 @@ def branch(spec: Program, words: list[Word], site: CommandSite) -> Printed:
 
 
 def remote(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """Talks to the repository that comes first; to the one that the branch follows where none is named."""
+    """Contacts the first repository named, or else the upstream of the branch."""
     arguments = read(spec, words)
     if not arguments.operands:
-        apply(spec.operands[0].rstrip("?*+"), "origin", site)
-    settle(spec, arguments, site)
+        apply_role(spec.operands[0].rstrip("?*+"), "origin", site)
+    apply_arguments(spec, arguments, site)
     return conclude(spec, arguments, site)
 
 
 def config(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """Reading a setting is one operand or a getting flag; two operands set it."""
+    """One operand or a getting flag reads a setting; two operands set it."""
     arguments = read(spec, words)
     if arguments.operands[:1] in (["get"], ["list"]):
         return conclude(spec, arguments, site)

@@ -1,34 +1,35 @@
-"""Whose content does a git command print? That of the files it names; of all that is committed where it names none.
+"""Handlers of git commands that print file content.
 
-A revision and a path look alike, so only what stands after `--`, or begins like a path, counts as narrowing it down.
+They print the files that they name, or everything committed if they name none. A revision and a path look alike, so
+only words after `--`, or that begin like a path, narrow it down.
 """
 
 import re
 from enum import Enum, auto
 
 from toolreeve.core.effects import Effect, EffectKind, Reach
-from toolreeve.policy.shell.interpret.expansion import Glob, Open, Word, shown, stem_of
+from toolreeve.policy.shell.interpret.expansion import Dynamic, Glob, Word, shown, stem_of
 from toolreeve.policy.shell.interpret.findings import CommandSite
-from toolreeve.policy.shell.interpret.paths import resolve, under
+from toolreeve.policy.shell.interpret.paths import is_under, resolve
 from toolreeve.policy.shell.interpret.printed_paths import Printed
 from toolreeve.policy.shell.programs.arguments import Arguments, NotKnown, read
-from toolreeve.policy.shell.programs.roles import apply
+from toolreeve.policy.shell.programs.roles import apply_role
 from toolreeve.policy.shell.programs.spec import Program
-from toolreeve.policy.shell.programs.spec_check import conclude, settle_flags
+from toolreeve.policy.shell.programs.spec_check import apply_flags, conclude
 
 _IN_REVISION = re.compile(r"(?P<revision>(?:[^:{]|\{[^}]*\})*):(?:[0-3]:)?(?P<path>[^/!^(].*)", re.DOTALL)
 """`rev:path`, `:path` and `:0:path`; but not `:/text`, which looks for a commit, nor `:(magic)path`."""
 _LIKE_A_PATH = re.compile(r"\.{0,2}/|\.\.?\Z")
 _RANGE = re.compile(r"[^/]\.\.|\A\.\.[^/]")
 _OBJECT = re.compile(r"(?:\A|-g)[0-9a-f]{4,64}(?:\Z|\^)|\^\{", re.IGNORECASE)
-"""It may be that of a file, whose content is printed whatever is asked of a commit."""
+"""An object id may be that of a file, whose content is printed whatever the flags say about commits."""
 _EXCLUDED = re.compile(r":/?[!^]|:\([^)]*exclude")
 _MOST_COLONS = 8
 _WILD = re.compile(r"[*?\[]")
 
 
 class _Named(Enum):
-    """What an operand is seen to be: a path limits all that is printed, a file in a revision only itself."""
+    """What an operand is: a path limits all that is printed, a file in a revision only itself."""
 
     REVISION = auto()
     BLOB = auto()
@@ -36,9 +37,9 @@ class _Named(Enum):
 
 
 def contents(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """`contents` names the flags that make it print content, if it does not always; `listing` those that keep it."""
+    """`contents` names the flags that make it print content, if it does not always; `listing` those that prevent it."""
     arguments = read(spec, words)
-    settle_flags(spec, arguments, site)
+    apply_flags(spec, arguments, site)
     paths = _after_dashes(words, arguments)
     revisions = arguments.operands[: len(arguments.operands) - len(paths)]
     if _prints_content(spec, arguments):
@@ -50,9 +51,9 @@ def contents(spec: Program, words: list[Word], site: CommandSite) -> Printed:
 
 
 def grep(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """The pattern comes first, unless a flag has given it."""
+    """The pattern comes first, unless a flag gives it."""
     arguments = read(spec, words)
-    settle_flags(spec, arguments, site)
+    apply_flags(spec, arguments, site)
     paths = _after_dashes(words, arguments)
     revisions = arguments.operands[: len(arguments.operands) - len(paths)]
     _read_tree(revisions if arguments.has("-e", "-f") else revisions[1:], paths, [], site)
@@ -60,9 +61,9 @@ def grep(spec: Program, words: list[Word], site: CommandSite) -> Printed:
 
 
 def blame(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """Prints one file, whose name may stand before or after a revision."""
+    """Prints one file, named before or after a revision."""
     arguments = read(spec, words)
-    settle_flags(spec, arguments, site)
+    apply_flags(spec, arguments, site)
     for word in arguments.operands:
         _named(word, site)
     return conclude(spec, arguments, site)
@@ -72,7 +73,7 @@ def reset(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     """Only some ways to move a branch change the files as well."""
     arguments = read(spec, words)
     if arguments.has("--hard", "--merge", "--keep"):
-        apply("tree", ".", site)
+        apply_role("tree", ".", site)
     return conclude(spec, arguments, site)
 
 
@@ -90,28 +91,30 @@ def _prints_content(spec: Program, arguments: Arguments) -> bool:
 
 
 def _ranges(arguments: Arguments) -> list[str]:
-    """The file in `-L 1,5:file` and `-L :function:file`; which colon stands before it is not certain, so all do."""
+    """The file in `-L 1,5:file` and `-L :function:file`; since it is not certain which colon precedes it, all count."""
     given = [value for flag, value in arguments.flags if flag == "-L"]
     values = [value for value in given if isinstance(value, str)]
     if len(values) < len(given):
         raise NotKnown("prints lines of a file decided only when it runs")
     if any(value.count(":") > _MOST_COLONS for value in values):
         raise NotKnown("a range of lines that cannot be read")
-    return [value[at + 1 :] for value in values for at, char in enumerate(value) if char == ":" and value[at + 1 :]]
+    found = [value[at + 1 :] for value in values for at, char in enumerate(value) if char == ":"]
+    return [file for file in found if file]
 
 
 def _read_tree(revisions: list[Word], paths: list[Word], ranges: list[str], site: CommandSite) -> None:
     found = {_named(word, site) for word in revisions}
     if any(isinstance(word, str) and _OBJECT.search(word) for word in revisions):
-        _everything(site)
+        _read_everything(site)
     bounds = [_path(word, site) for word in (*paths, *ranges)]
-    if not (all(bounds) if bounds else _Named.PATH in found or found == {_Named.BLOB}):
-        _everything(site)
+    limited_by_operand = _Named.PATH in found or found == {_Named.BLOB}
+    if not (all(bounds) if bounds else limited_by_operand):
+        _read_everything(site)
 
 
 def _named(word: Word, site: CommandSite) -> _Named:
     """Reads what a revision names, or a path that may pass for one."""
-    if isinstance(word, Open):
+    if isinstance(word, Dynamic):
         _check_number(word)
         return _Named.REVISION
     if isinstance(word, Glob):
@@ -126,17 +129,17 @@ def _named(word: Word, site: CommandSite) -> _Named:
     return _Named.PATH if like_a_path else _Named.REVISION
 
 
-def _check_number(word: Open) -> None:
-    """`HEAD~$n` is a revision only if it is a number that comes."""
+def _check_number(word: Dynamic) -> None:
+    """`HEAD~$n` is certainly a revision only if `$n` is a number."""
     if not word.solid:
         raise NotKnown(f"prints `{shown(word)}`, which may be any file of the repository")
 
 
 def _path(word: Word, site: CommandSite) -> bool:
-    """A pathspec: git itself reads patterns in it, whose `*` crosses directories; one with magic may be anything."""
+    """A pathspec: git expands patterns in it, whose `*` crosses directories; one with magic may be anything."""
     if isinstance(word, str) and (word.startswith(":") or _WILD.search(word)):
         if word.startswith(":"):
-            _everything(site)
+            _read_everything(site)
             word = "" if _EXCLUDED.match(word) else word.rpartition(")")[2].lstrip(":/")
         if word:
             site.touch(EffectKind.READ, Glob(word))
@@ -144,35 +147,35 @@ def _path(word: Word, site: CommandSite) -> bool:
         return True
     if isinstance(word, Glob):
         site.touch(EffectKind.READ, word)
-    if isinstance(word, Open) and word.trees is None:
-        _everything(site)
+    if isinstance(word, Dynamic) and word.trees is None:
+        _read_everything(site)
         return False
     site.touch(EffectKind.READ, word, Reach.BELOW)
     return True
 
 
 def _blob(path: str, site: CommandSite) -> None:
-    """A path in a revision begins where the repository does, unless it begins with a dot."""
+    """A path in a revision is relative to the repository's root, unless it begins with a dot."""
     site.touch(EffectKind.READ, path, Reach.BELOW)
     site.findings.effects.append(Effect(EffectKind.READ, resolve(path, site.scope.root), Reach.BELOW))
 
 
 def _list(word: Word, site: CommandSite) -> None:
-    """Of a commit only names are told; but a file is printed all the same."""
-    if isinstance(word, Open):
+    """For a commit only names are printed; but a file is printed all the same."""
+    if isinstance(word, Dynamic):
         _check_number(word)
     if not isinstance(word, str):
         return
     if inside := _IN_REVISION.fullmatch(word):
         _blob(inside["path"], site)
     elif _OBJECT.search(word):
-        _everything(site)
+        _read_everything(site)
     elif not word.startswith(":") and not _RANGE.search(word):
         site.touch(EffectKind.READ, word, Reach.NAMES)
 
 
-def _everything(site: CommandSite) -> None:
-    """A repository may begin above the directory that the shell is in: at the workspace's root, as far as is known."""
+def _read_everything(site: CommandSite) -> None:
+    """The repository may begin above the current directory: at the workspace's root, as far as is known."""
     scope = site.scope
-    tops = [scope.root if under(place, scope.root) else place for place in scope.directories]
+    tops = [scope.root if is_under(place, scope.root) else place for place in scope.directories]
     site.findings.effects.extend(Effect(EffectKind.READ, top, Reach.BELOW) for top in dict.fromkeys(tops))

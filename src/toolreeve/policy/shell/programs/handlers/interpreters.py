@@ -1,4 +1,7 @@
-"""Which code does an interpreter run? A file or a listed module of the workspace's; never text or standard input."""
+"""Handler of language interpreters: files and listed modules of the workspace.
+
+Code as text or from standard input is never known.
+"""
 
 import re
 
@@ -6,20 +9,20 @@ from toolreeve.policy.shell.interpret.expansion import Word, shown
 from toolreeve.policy.shell.interpret.findings import CommandSite
 from toolreeve.policy.shell.interpret.printed_paths import Printed
 from toolreeve.policy.shell.programs.arguments import NotKnown, RunsCode, read
-from toolreeve.policy.shell.programs.roles import apply
+from toolreeve.policy.shell.programs.roles import apply_role
 from toolreeve.policy.shell.programs.spec import Program
-from toolreeve.policy.shell.programs.spec_check import settle_flags
+from toolreeve.policy.shell.programs.spec_check import apply_flags
 
 
 def python(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """What follows `-m module` or the name of a file is for that module or file."""
+    """Words after `-m module` or a file are arguments of that module or file."""
     if any(isinstance(word, str) and re.match(r"-[A-Za-z]*c", word) for word in words[: _first_operand(words)]):
         raise NotKnown(f"`{spec.name} -c` runs code that is given as text")
     at = words.index("-m") if "-m" in words else len(words)
     arguments = read(spec, words[:at])
-    settle_flags(spec, arguments, site)
+    apply_flags(spec, arguments, site)
     if arguments.operands:
-        apply("script", arguments.operands[0], site)
+        apply_role("script", arguments.operands[0], site)
         raise RunsCode(f"runs {shown(arguments.operands[0])}, code of the workspace")
     if at < len(words):
         return _module(spec, words[at + 1 :], site)
@@ -33,11 +36,11 @@ def _first_operand(words: list[Word]) -> int:
 
 
 def _module(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """Modules are looked for in the current directory first, so any of them may be the workspace's own."""
+    """Modules are searched in the current directory first, so any of them may be the workspace's own."""
     name = words[0] if words else ""
     own = spec.sub(name) if isinstance(name, str) else None
     if own is not None:
-        site.judge(own, words[1:])
+        site.run_program(own, words[1:])
     elif name in spec.data["modules"].split():
         site.run(words, site.scope, site.piped)
     else:

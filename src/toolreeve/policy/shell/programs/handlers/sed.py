@@ -1,14 +1,14 @@
-"""Does a sed script only edit the stream? Commands that write, read or run are found by reading the script."""
+"""Handler of sed: finds commands in a script that write, read or run."""
 
 import re
 
 from toolreeve.core.effects import EffectKind
-from toolreeve.policy.shell.interpret.expansion import Glob, Open, Word, shown
+from toolreeve.policy.shell.interpret.expansion import Dynamic, Glob, Word, shown
 from toolreeve.policy.shell.interpret.findings import CommandSite
 from toolreeve.policy.shell.interpret.printed_paths import Printed
 from toolreeve.policy.shell.parse.size import LONGEST_PROGRAM
 from toolreeve.policy.shell.programs.arguments import Arguments, NotKnown, read
-from toolreeve.policy.shell.programs.roles import apply
+from toolreeve.policy.shell.programs.roles import apply_role
 from toolreeve.policy.shell.programs.spec import Program
 from toolreeve.policy.shell.programs.spec_check import conclude
 
@@ -22,7 +22,7 @@ _LONGEST_ENDING = 64
 _NUMBERED = frozenset("qQlL")
 
 
-def judge(spec: Program, words: list[Word], site: CommandSite) -> Printed:
+def handle(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     arguments = read(spec, words)
     operands = list(arguments.operands)
     scripts = [value for flag, value in arguments.flags if flag in ("-e", "--expression")]
@@ -42,33 +42,35 @@ def judge(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     _Script("\n".join(texts), site).read()
     in_place = arguments.has("-i", "--in-place")
     for operand in operands:
-        apply("read", operand, site)
+        apply_role("read", operand, site)
         if in_place:
-            apply("write", operand, site)
+            apply_role("write", operand, site)
             _keep_old(operand, arguments, site)
-    # Where a flag gave the script, the first operand is a file already.
+    # If a flag gave the script, the first operand is a file already.
     found = conclude(spec, arguments._replace(operands=["", *operands]), site)
     plain = all(map(_CHOOSES_LINES.fullmatch, texts)) and not arguments.has("--debug")
     return found if plain else None
 
 
 def _keep_old(operand: Word, arguments: Arguments, site: CommandSite) -> None:
-    """`-i.bak` keeps the old file as well: with that behind its name, or with its name in the place of a `*`."""
+    """`-i.bak` also keeps the old file: with that suffix, or with its name in place of a `*`."""
     for flag, ending in arguments.flags:
         if flag in ("-i", "--in-place") and ending:
             if not isinstance(ending, str) or "/" in ending or len(ending) > _LONGEST_ENDING:
                 raise NotKnown("sed keeps its backup in another directory, or under a name that cannot be read")
-            if not isinstance(operand, Open):
+            if not isinstance(operand, Dynamic):
                 folder, slash, name = shown(operand).rpartition("/")
                 kept = folder + slash + (ending.replace("*", name) if "*" in ending else name + ending)
-                apply("write", kept if isinstance(operand, str) else Glob(kept), site)
+                apply_role("write", kept if isinstance(operand, str) else Glob(kept), site)
 
 
 class _Script:
     __slots__ = ("_at", "_site", "_text")
 
     def __init__(self, text: str, site: CommandSite) -> None:
-        self._text, self._site, self._at = text, site, 0
+        self._text = text
+        self._site = site
+        self._at = 0
 
     def read(self) -> None:
         while self._at < len(self._text):
@@ -112,7 +114,7 @@ class _Script:
             self._at += 1
 
     def _delimited(self, mark: str) -> None:
-        """Moves from the opening mark past the closing one."""
+        """Move from the opening delimiter past the closing one."""
         if mark in ("", "\n", "\\"):
             raise NotKnown("a sed script that cannot be read")
         self._at += 1

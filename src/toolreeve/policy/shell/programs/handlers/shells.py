@@ -1,22 +1,25 @@
-"""What does a shell run that is itself given as text? `bash -c 'text'` is analysed as a script of its own."""
+"""Handlers of shells and of programs that pass text to one.
+
+`bash -c 'text'` is analysed as a script of its own.
+"""
 
 import re
 
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import EffectKind
-from toolreeve.policy.shell.interpret.expansion import Open, Word, several
+from toolreeve.policy.shell.interpret.expansion import Dynamic, Word, several
 from toolreeve.policy.shell.interpret.findings import CommandSite
 from toolreeve.policy.shell.interpret.printed_paths import Printed
 from toolreeve.policy.shell.programs.arguments import NotKnown, read
-from toolreeve.policy.shell.programs.roles import apply
+from toolreeve.policy.shell.programs.roles import apply_role
 from toolreeve.policy.shell.programs.spec import Program
-from toolreeve.policy.shell.programs.spec_check import settle_flags
+from toolreeve.policy.shell.programs.spec_check import apply_flags
 
 _SAME_IN_ALL = re.compile(r"[\w./-][\w\s./:,@%+'-]*")
 _OF_BASH = re.compile(
     r"""\$['"\[]|(?<!\$)\{(?!\s|\}(?:[\s'"\\;+]|\Z))|&>|>&(?![\d-])|[<>=]\(|\[\[|<<<|\|&|;;?&|[=:]~|(?:^|[\s/=])\.[*?\[]|\d\d[<>]"""
 )
-"""What a POSIX shell reads otherwise."""
+"""Forms that a POSIX shell reads differently."""
 
 
 def shell(spec: Program, words: list[Word], site: CommandSite) -> Printed:
@@ -24,7 +27,7 @@ def shell(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     if not all(isinstance(word, str) for word in words):
         _warn(site)
     arguments = read(spec, words)
-    settle_flags(spec, arguments, site)
+    apply_flags(spec, arguments, site)
     if arguments.has("--version", "--help") and not arguments.operands:
         return None
     if not arguments.has("-c") or not arguments.operands:
@@ -35,12 +38,12 @@ def shell(spec: Program, words: list[Word], site: CommandSite) -> Printed:
         raise NotKnown(f"`{spec.name} -c` with text decided only when it runs")
     _check_dialect(spec.name, text, posix=arguments.has("--posix", "-o") or spec.name in ("sh", "dash"))
     scope = site.scope.copy()
-    scope.variables = {**dict.fromkeys(scope.variables, Open()), **_positional(arguments.operands[1:])}
+    scope.variables = {**dict.fromkeys(scope.variables, Dynamic()), **_positional(arguments.operands[1:])}
     return site.run_text(text, scope)
 
 
 def _warn(site: CommandSite) -> None:
-    """What was fetched before may be what now runs."""
+    """The shell may run what was fetched before."""
     hosts = [effect.target for effect in site.findings.effects if effect.kind is EffectKind.NET]
     if hosts:
         site.findings.alarm(DangerLevel.CRITICAL, f"may run what {hosts[-1]} sends")
@@ -48,15 +51,15 @@ def _warn(site: CommandSite) -> None:
 
 def _check_dialect(name: str, text: str, *, posix: bool) -> None:
     if (name in ("zsh", "ksh") and not _SAME_IN_ALL.fullmatch(text)) or (posix and _OF_BASH.search(text)):
-        raise NotKnown(f"text that {name} may read otherwise than bash")
+        raise NotKnown(f"text that {name} may read differently from bash")
 
 
 def _positional(words: list[Word]) -> dict[str, Word]:
-    """`$0`, `$1` and so on, as far as it is certain which word is which."""
+    """`$0`, `$1` and so on, as far as their positions are certain."""
     found: dict[str, Word] = {}
     for index, word in enumerate(words[:10]):
         certain = not several(word)
-        if certain or (isinstance(word, Open) and word.each and index == len(words) - 1):
+        if certain or (isinstance(word, Dynamic) and word.each and index == len(words) - 1):
             found[str(index)] = word
         if not certain:
             break
@@ -66,36 +69,36 @@ def _positional(words: list[Word]) -> dict[str, Word]:
 
 
 def flock(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """Makes the file that it locks, then runs a command, or a text where `-c` stands before it."""
+    """Creates the file that it locks, then runs a command, or a text after `-c`."""
     arguments = read(spec, words)
-    settle_flags(spec, arguments, site)
+    apply_flags(spec, arguments, site)
     lock, *command = arguments.operands or [""]
     if not isinstance(lock, str) or not command:
         raise NotKnown("`flock` without a fixed name and a command")
-    apply("write", lock, site)
+    apply_role("write", lock, site)
     if command[0] not in ("-c", "--command"):
         return site.run(command, site.scope.copy(), site.piped)
     if len(command) != 2 or not isinstance(command[1], str):
         raise NotKnown("`flock -c` without one fixed text")
     _check_dialect("sh", command[1], posix=True)
     scope = site.scope.copy()
-    scope.variables = dict.fromkeys(scope.variables, Open())
+    scope.variables = dict.fromkeys(scope.variables, Dynamic())
     return site.run_text(command[1], scope)
 
 
 def grave(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """Whatever its words: what it is for is what must be known of it."""
+    """Dangerous whatever its arguments."""
     site.findings.alarm(DangerLevel(spec.data["danger"]), spec.data["reason"])
     return None
 
 
 def elsewhere(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """A command that another machine or a container runs, by programs of its own."""
+    """Runs a command in a container or on another machine, with programs that are not known."""
     raise NotKnown(f"`{spec.name}` runs in a container, whose programs are not known")
 
 
 def watch(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """Joins its words with blanks and gives the text to a shell, again and again."""
+    """Joins its words with blanks and passes the text to a shell repeatedly."""
     arguments = read(spec, words)
     if not arguments.operands:
         raise NotKnown("`watch` without a command")

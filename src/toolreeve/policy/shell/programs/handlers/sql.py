@@ -1,4 +1,7 @@
-"""What do the statements do that a database client is given? They are known as far as they stay within the database."""
+"""Handler of database clients: SQL statements in arguments.
+
+Statements are known as far as they stay within the database.
+"""
 
 import re
 
@@ -10,9 +13,9 @@ from toolreeve.policy.shell.interpret.printed_paths import Printed
 from toolreeve.policy.shell.parse.size import LONGEST_PROGRAM
 from toolreeve.policy.shell.programs.arguments import Arguments, NotKnown, read
 from toolreeve.policy.shell.programs.handlers.sql_functions import calls_only_pure
-from toolreeve.policy.shell.programs.roles import apply
+from toolreeve.policy.shell.programs.roles import apply_role
 from toolreeve.policy.shell.programs.spec import Program
-from toolreeve.policy.shell.programs.spec_check import conclude, settle_flags
+from toolreeve.policy.shell.programs.spec_check import apply_flags, conclude
 
 _READING_SQL = re.compile(r"\s*(?:select|show|describe|desc|explain(?!\s+analy)|values|table)\b", re.IGNORECASE)
 _CHANGING_SQL = re.compile(
@@ -36,9 +39,9 @@ _REACHING_OUT = re.compile(
 
 
 def query(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """Statements must be given as text, or the client be told to contain itself."""
+    """Statements must be literal text, or the client must run in its safe mode."""
     arguments = read(spec, words)
-    settle_flags(spec, arguments, site)
+    apply_flags(spec, arguments, site)
     if arguments.has(*spec.data.get("asks", "--version --help").split()):
         return conclude(spec, arguments, site)
     operands = arguments.operands
@@ -46,13 +49,13 @@ def query(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     if "database" in spec.operands and operands and _may_be_another(operands[0]):
         raise NotKnown(f"`{shown(operands[0])}`, which may be another database or several words")
     for role, operand in zip(spec.operands, operands[:skip], strict=False):
-        apply(role.rstrip("*"), operand, site)
+        apply_role(role.rstrip("*"), operand, site)
     _statements(spec, arguments, operands[:skip], operands[skip:], site)
     return conclude(spec, arguments, site)
 
 
 def _may_be_another(database: Word) -> bool:
-    """A name that begins so is an address, whose path begins behind it."""
+    """Whether the name may be several words, or is an address of another file."""
     return several(database) or (isinstance(database, str) and database.lower().startswith("file:"))
 
 
@@ -81,7 +84,7 @@ def stays_inside(text: str) -> bool:
 
 
 def reads_only(statement: str) -> bool:
-    """Whether SQL text is one statement that only reads. Quoted text counts too: better asked than missed."""
+    """Whether SQL text is one statement that only reads. Quoted text counts too: rather ask than miss."""
     if re.match(r"\s*\\(?:d[a-zA-Z+]*|l\+?|conninfo|dt\+?|z)(?:\s+[\w.*\"]+)?\s*$", statement):
         return True
     if re.match(r"\s*\.(?:tables|schema|databases|indexes|indices|show|help|dbinfo)(?:\s+[\w.]+)?\s*$", statement):

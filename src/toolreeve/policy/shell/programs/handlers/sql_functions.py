@@ -1,6 +1,7 @@
-"""Which functions does a statement call? Only those that every database knows as harmless; any other may do anything.
+"""SQL functions that are known to be pure.
 
-A name counts as called wherever an opening bracket follows it, also inside quotes: better asked than missed.
+Any other function may do anything. A name counts as called wherever an opening parenthesis follows it, even inside
+quotes: rather ask than miss.
 """
 
 import re
@@ -40,7 +41,7 @@ _PURE = frozenset(
     "jsonb_extract_path_text jsonb_typeof jsonb_pretty jsonb_build_object jsonb_build_array to_json to_jsonb "
     "row_to_json array_length "
     "cardinality array_position "
-    # what the database tells about itself
+    # information about the database itself
     "version sqlite_version database schema user current_user session_user current_database current_schema "
     "connection_id found_rows changes last_insert_rowid pg_size_pretty pg_database_size pg_table_size pg_indexes_size "
     "pg_relation_size pg_total_relation_size pg_postmaster_start_time pg_get_viewdef pg_get_indexdef "
@@ -57,7 +58,7 @@ _KEYWORDS = frozenset(
 
 
 def calls_only_pure(statement: str) -> bool:
-    """Whether every bracket stands behind a function that is known, a word of the language or an operator."""
+    """Whether every opening parenthesis follows a pure function, a keyword or an operator."""
     if "(" not in statement:
         return True
     if _COMMENT.search(statement):
@@ -67,7 +68,8 @@ def calls_only_pure(statement: str) -> bool:
         if piece == "(" and not _may_open(last, before):
             return False
         if not piece.isspace():
-            last, before = piece, last
+            before = last
+            last = piece
     return True
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from bench.shell_truth import observe, scratch, unpredicted
 
-from tests.policy.shell.world import effects, judged, runs_unasked
+from tests.policy.shell.workspace import analysed, effects, runs_unasked
 from toolreeve.core.danger import DangerLevel
 from toolreeve.policy.shell.analysis import analyse
 
@@ -115,13 +115,13 @@ def test_a_name_that_may_be_read_as_several_is_not_known(command: str) -> None:
     ],
 )
 def test_names_that_are_told_apart_are_known(command: str) -> None:
-    assert runs_unasked(command), judged(command).reason
+    assert runs_unasked(command), analysed(command).reason
 
 
 def test_the_reason_says_how_to_tell_names_apart() -> None:
-    assert "-print0 | xargs -0" in judged("find . | xargs cat").reason
-    assert "find -exec" in judged("cat $(ls)").reason
-    assert "quote it" in judged("for f in */*/*; do cat $f; done").reason
+    assert "-print0 | xargs -0" in analysed("find . | xargs cat").reason
+    assert "find -exec" in analysed("cat $(ls)").reason
+    assert "quote it" in analysed("for f in */*/*; do cat $f; done").reason
 
 
 @pytest.mark.parametrize(
@@ -143,5 +143,5 @@ def test_words_that_may_be_several_or_none_have_every_role_they_may_get(command:
 
 
 def test_a_pattern_that_leads_up_again_is_not_known() -> None:
-    assert not judged("cat ./*/../../x").known
-    assert not judged("find ./*/../.. -exec cat {} +").known
+    assert not analysed("cat ./*/../../x").known
+    assert not analysed("find ./*/../.. -exec cat {} +").known

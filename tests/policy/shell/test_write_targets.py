@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.policy.shell.world import effects, judged, runs_unasked, touches, writes
+from tests.policy.shell.workspace import analysed, effects, runs_unasked, touches, writes
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import EffectKind
 
@@ -92,7 +92,7 @@ ELSEWHERE = [
 
 @pytest.mark.parametrize("command", ["cp -t a -t b c", f"sed -i'{'*' * 100}' s/a/b/ x"])
 def test_a_place_that_cannot_be_told_is_not_known(command: str) -> None:
-    assert not judged(command).known
+    assert not analysed(command).known
 
 
 @pytest.mark.parametrize("command", ELSEWHERE)
@@ -127,7 +127,7 @@ KEPT = [
 
 @pytest.mark.parametrize(("command", "path"), KEPT)
 def test_the_old_file_and_the_lock_are_written_too(command: str, path: str) -> None:
-    assert judged(command).known
+    assert analysed(command).known
     assert writes(command, path)
 
 
@@ -154,9 +154,9 @@ IRREPLACEABLE = [
 
 @pytest.mark.parametrize("command", IRREPLACEABLE)
 def test_deleting_all_over_a_root_a_disk_a_home_or_a_history_is_critical(command: str) -> None:
-    assert judged(command).danger is DangerLevel.CRITICAL
+    assert analysed(command).danger is DangerLevel.CRITICAL
 
 
 @pytest.mark.parametrize("command", ["rm -rf build", "rm -rf .git/hooks", "find . -name '*.log' -delete", "rm x"])
 def test_deleting_something_in_the_workspace_is_high(command: str) -> None:
-    assert judged(command).danger is DangerLevel.HIGH
+    assert analysed(command).danger is DangerLevel.HIGH

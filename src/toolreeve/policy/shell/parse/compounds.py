@@ -1,4 +1,4 @@
-"""Which commands stand inside a pipeline, a group, a loop, a branch or a test?"""
+"""Compound commands: pipelines, groups, loops, branches and tests."""
 
 import re
 from typing import TYPE_CHECKING
@@ -7,8 +7,8 @@ from toolreeve.policy.shell.parse.redirects import attach
 from toolreeve.policy.shell.parse.scanner import Unreadable
 from toolreeve.policy.shell.parse.syntax import (
     Branch,
+    Expansion,
     Group,
-    Hole,
     Loop,
     Negated,
     Node,
@@ -24,17 +24,17 @@ from toolreeve.policy.shell.parse.syntax import (
 from toolreeve.policy.shell.parse.tree import WORDS, TreeReader
 
 if TYPE_CHECKING:
-    from tree_sitter import Node as Branching
+    from tree_sitter import Node as TreeNode
 
-_PARAMETERS = Template((Part(Hole.VARIABLE, "@", quoted=True),), '"$@"')
-"""What a `for` without `in` goes through."""
+_PARAMETERS = Template((Part(Expansion.VARIABLE, "@", quoted=True),), '"$@"')
+"""What a `for` without `in` iterates over."""
 _OPERATORS = re.compile(r"-[A-Za-z]|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)|==?|!=?")
 _OPERATORS_OF_BASH = re.compile(rf"{_OPERATORS.pattern}|=~|&&|\|\||[<>()]")
 _PROCESS = re.compile(r"[<>]\(")
 _AFTER_TEST = frozenset(("", " ", "\t", "\n", ";", "|", "&", ")", ">", "<"))
 
 
-def pipeline(reader: TreeReader, node: "Branching") -> Node:
+def pipeline(reader: TreeReader, node: "TreeNode") -> Node:
     stages: list[Node] = []
     for child in reader.children(node):
         if child.type == "|&":
@@ -46,11 +46,11 @@ def pipeline(reader: TreeReader, node: "Branching") -> Node:
     return ShellPipeline(tuple(stages))
 
 
-def listed(reader: TreeReader, node: "Branching") -> Node:
+def listed(reader: TreeReader, node: "TreeNode") -> Node:
     return ShellScript(tuple(reader.steps(node)))
 
 
-def group(reader: TreeReader, node: "Branching") -> Node:
+def group(reader: TreeReader, node: "TreeNode") -> Node:
     children = node.children
     if children[0].type not in ("{", "("):
         raise Unreadable("an arithmetic command")
@@ -62,17 +62,18 @@ def group(reader: TreeReader, node: "Branching") -> Node:
     return Group(body, subshell=children[0].type == "(")
 
 
-def negated(reader: TreeReader, node: "Branching") -> Node:
+def negated(reader: TreeReader, node: "TreeNode") -> Node:
     _, *inner = reader.line(node)
     if len(inner) != 1:
         raise Unreadable("a negation that is not plain")
     return Negated(reader.statement(inner[0]))
 
 
-def loop(reader: TreeReader, node: "Branching") -> Node:
-    variable, condition = "", None
+def loop(reader: TreeReader, node: "TreeNode") -> Node:
+    variable = ""
+    condition = None
     values: list[RawWord] = [_PARAMETERS]
-    head: list[Branching] = []
+    head: list[TreeNode] = []
     children = node.children
     if children[0].type == "select":
         raise Unreadable("`select` waits for a person")
@@ -98,10 +99,10 @@ def loop(reader: TreeReader, node: "Branching") -> Node:
     return Loop(variable, tuple(values), condition, body)
 
 
-def branch(reader: TreeReader, node: "Branching") -> Node:
+def branch(reader: TreeReader, node: "TreeNode") -> Node:
     """`if`: every statement, condition or body, may run; which is which does not change what may happen."""
     scripts: list[ShellScript] = []
-    pending: list[Branching] = []
+    pending: list[TreeNode] = []
     for child in reader.children(node):
         if child.type in ("if", "then", "fi", "elif", "else", "elif_clause", "else_clause"):
             scripts.extend(_together(reader, pending))
@@ -114,11 +115,11 @@ def branch(reader: TreeReader, node: "Branching") -> Node:
     return Branch((), (), tuple(scripts))
 
 
-def _together(reader: TreeReader, nodes: list["Branching"]) -> list[ShellScript]:
+def _together(reader: TreeReader, nodes: list["TreeNode"]) -> list[ShellScript]:
     return [reader.statements(nodes, nodes[0].start_byte, nodes[-1].end_byte)] if nodes else []
 
 
-def case(reader: TreeReader, node: "Branching") -> Node:
+def case(reader: TreeReader, node: "TreeNode") -> Node:
     words: list[RawWord] = []
     arms: list[ShellScript] = []
     for child in reader.children(node):
@@ -131,7 +132,7 @@ def case(reader: TreeReader, node: "Branching") -> Node:
     return Branch(tuple(words), (), tuple(arms))
 
 
-def _case_arm(reader: TreeReader, node: "Branching") -> ShellScript:
+def _case_arm(reader: TreeReader, node: "TreeNode") -> ShellScript:
     children = reader.children(node)
     close = next(index for index, child in enumerate(children) if child.type == ")")
     for pattern in children[:close]:
@@ -141,12 +142,12 @@ def _case_arm(reader: TreeReader, node: "Branching") -> ShellScript:
     return reader.statements(body, children[close].end_byte, end.start_byte if end is not None else node.end_byte)
 
 
-def _inert(reader: TreeReader, node: "Branching") -> None:
+def _inert(reader: TreeReader, node: "TreeNode") -> None:
     if re.search(r"[$`<>]", reader.text[node.start_byte : node.end_byte]):
         raise Unreadable("a pattern that expands")
 
 
-def test(reader: TreeReader, node: "Branching") -> Node:
+def test(reader: TreeReader, node: "TreeNode") -> Node:
     children = reader.line(node)
     words: list[RawWord] = []
     operators: list[str] = []
@@ -164,7 +165,7 @@ def test(reader: TreeReader, node: "Branching") -> Node:
     return Test(tuple(words), tuple(operators), children[0].type == "[[", reader.source(node))
 
 
-def _expression(reader: TreeReader, node: "Branching", words: list[RawWord], operators: list[str]) -> None:
+def _expression(reader: TreeReader, node: "TreeNode", words: list[RawWord], operators: list[str]) -> None:
     kind = node.type
     if kind in WORDS:
         words.append(reader.word(node))
@@ -179,6 +180,6 @@ def _expression(reader: TreeReader, node: "Branching", words: list[RawWord], ope
         raise Unreadable("a test that is not plain")
 
 
-def _inert_pattern(reader: TreeReader, node: "Branching") -> None:
+def _inert_pattern(reader: TreeReader, node: "TreeNode") -> None:
     if re.search(r"\$[({A-Za-z_\['\"]|[`<>]", reader.text[node.start_byte : node.end_byte]):
         raise Unreadable("a pattern that expands")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.policy.shell.world import effects, judged, runs_unasked
+from tests.policy.shell.workspace import analysed, effects, runs_unasked
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ from tests.policy.shell.world import effects, judged, runs_unasked
 )
 def test_what_only_looks_like_a_form_is_not_known(command: str) -> None:
     assert not runs_unasked(command)
-    assert not judged(command).known
+    assert not analysed(command).known
 
 
 @pytest.mark.parametrize(
@@ -52,12 +52,12 @@ def test_what_only_looks_like_a_form_is_not_known(command: str) -> None:
     ],
 )
 def test_a_heredoc_that_is_placed_oddly_is_not_known(command: str) -> None:
-    assert not judged(command).known
+    assert not analysed(command).known
 
 
 def test_a_word_that_touches_a_heredoc_is_not_lost() -> None:
-    assert ("find", ".", "-delete") in [part.argv for part in judged("find . -delete<<E\nE").parts]
-    assert ("sort", "a", "-ob") in [part.argv for part in judged("sort a -ob<<E\nE").parts]
+    assert ("find", ".", "-delete") in [part.argv for part in analysed("find . -delete<<E\nE").parts]
+    assert ("sort", "a", "-ob") in [part.argv for part in analysed("sort a -ob<<E\nE").parts]
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_a_word_that_touches_a_heredoc_is_not_lost() -> None:
     ],
 )
 def test_what_would_keep_the_parser_busy_is_given_up(command: str) -> None:
-    assert not judged(command).known
+    assert not analysed(command).known
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_what_would_keep_the_parser_busy_is_given_up(command: str) -> None:
     ],
 )
 def test_what_is_read_with_certainty_is_known(command: str) -> None:
-    assert judged(command).known, judged(command).reason
+    assert analysed(command).known, analysed(command).reason
 
 
 @pytest.mark.parametrize(
@@ -112,11 +112,11 @@ def test_what_is_read_with_certainty_is_known(command: str) -> None:
     ],
 )
 def test_words_that_bash_joins_or_pairs_otherwise_are_not_known(command: str) -> None:
-    assert not judged(command).known
+    assert not analysed(command).known
 
 
 def test_a_command_inside_a_case_in_quotes_is_seen() -> None:
-    found = judged('echo "$(case a in a) echo " <<\'E\'\n"; rm x; echo "\nE\n";; esac)"')
+    found = analysed('echo "$(case a in a) echo " <<\'E\'\n"; rm x; echo "\nE\n";; esac)"')
 
     assert not found.known or ("rm", "x") in [part.argv for part in found.parts]
 

@@ -2,25 +2,24 @@
 
 from toolreeve.core.effects import EffectKind
 from toolreeve.core.verdict import Decision
-from toolreeve.policy.shell.analysis import Analysis, analyse
-from toolreeve.policy.shell.verdict import decide_default
+from toolreeve.policy.shell.analysis import Analysis, analyse, decide_default
 
 
-def judged(command: str, *, cwd: str = "/project") -> Analysis:
+def analysed(command: str, *, cwd: str = "/project") -> Analysis:
     return analyse(command, cwd=cwd, home="/home/me", root="/project")
 
 
 def runs_unasked(command: str) -> bool:
-    return decide_default(judged(command)).decision is Decision.ALLOW
+    return decide_default(analysed(command)).decision is Decision.ALLOW
 
 
 def effects(command: str) -> list[str]:
     """The effects as text, without what was executed."""
-    return [str(effect) for effect in judged(command).effects if effect.kind != "exec"]
+    return [str(effect) for effect in analysed(command).effects if effect.kind != "exec"]
 
 
 def touches(command: str, kind: EffectKind, path: str) -> bool:
-    return any(effect.kind is kind and effect.touches(path) for effect in judged(command).effects)
+    return any(effect.kind is kind and effect.touches(path) for effect in analysed(command).effects)
 
 
 def reads(command: str, path: str = "/project/books/plan.hush") -> bool:

