@@ -60,7 +60,7 @@ def test_what_hides_in_an_argument_is_spelled_out_in_the_form() -> None:
 def test_a_call_that_is_too_long_for_a_form_says_so_first() -> None:
     message = elicitation(question(path="a", content="y" * (LONGEST + 1)))["message"]
 
-    assert message.startswith("(Not all of it fits here:")
+    assert message.startswith("(Cut: the whole text has")
     assert "? shows" not in message
     assert len(message) <= LONGEST + 200
 

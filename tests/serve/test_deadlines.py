@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 import pytest
 from starlette.responses import PlainTextResponse
 
-from tests.serve.answering import DOZE, quick, served
-from tests.serve.raw import connection
+from tests.serve.raw_http import connection
+from tests.serve.sample_server import DOZE, quick, served
 from toolreeve.serve.parser import MOST_BYTES, MOST_HEADERS
 from toolreeve.serve.protocol import HttpProtocol
 

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from tests.serve.answering import DOZE, HOST, MUCH, quick, served
-from tests.serve.raw import connection, post
+from tests.serve.raw_http import connection, post
+from tests.serve.sample_server import DOZE, HOST, MUCH, quick, served
 from toolreeve.serve.request_queue import LARGEST
 
 BEGUN = quick(b"next")[:-2]

@@ -13,7 +13,7 @@ import uvicorn
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 
-from tests.serve.answering import served
+from tests.serve.sample_server import served
 from toolreeve.serve.app import bind
 
 HOST = b"127.0.0.1"

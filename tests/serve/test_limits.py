@@ -6,9 +6,9 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from tests.serve.answering import HOST, MUCH, quick, served
-from tests.serve.mcp.house import House, serving
-from tests.serve.raw import Connection, connection, post
+from tests.serve.mcp.http_server import HttpTestServer, serving
+from tests.serve.raw_http import Connection, connection, post
+from tests.serve.sample_server import HOST, MUCH, quick, served
 from tests.world import World
 from toolreeve.config.sections.serve import Serve
 from toolreeve.serve.limits import describe, peer_address, read_limits
@@ -22,8 +22,8 @@ def hello(token: dict[str, str]) -> bytes:
     return post([(b"host", b"127.0.0.1"), (b"authorization", shown)], b"", target=b"/elsewhere")
 
 
-async def come(stack: AsyncExitStack, house: House, token: dict[str, str]) -> tuple[Connection, int, str]:
-    line = await stack.enter_async_context(connection(house.url))
+async def come(stack: AsyncExitStack, server: HttpTestServer, token: dict[str, str]) -> tuple[Connection, int, str]:
+    line = await stack.enter_async_context(connection(server.url))
     await line.send(hello(token))
     answer = await line.answer()
     return line, answer.status, answer.body.decode()
@@ -73,8 +73,8 @@ async def test_a_connection_that_is_too_many_and_says_nothing_is_told_so() -> No
 
 async def test_a_token_has_so_many_connections_and_others_have_theirs(world: World) -> None:
     limits = {"max_connections_per_token": 2}
-    async with serving(world.reeve(), tokens=[ADA, BOB], limits=limits) as house, AsyncExitStack() as stack:
-        told = [await come(stack, house, token) for token in (ADA, ADA, ADA, BOB, BOB)]
+    async with serving(world.reeve(), tokens=[ADA, BOB], limits=limits) as server, AsyncExitStack() as stack:
+        told = [await come(stack, server, token) for token in (ADA, ADA, ADA, BOB, BOB)]
         await told[0][0].send(hello(BOB))
         other = await told[0][0].answer()
 

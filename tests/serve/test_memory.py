@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.serve.mcp.house import HEADERS, request
-from tests.serve.raw import post
+from tests.serve.mcp.http_server import HEADERS, request
+from tests.serve.raw_http import post
 from toolreeve.serve.mcp.encoding import write
 
 MIB = 1024 * 1024

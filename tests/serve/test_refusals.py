@@ -6,11 +6,11 @@ import socket
 import pytest
 from starlette.responses import PlainTextResponse
 
-from tests.serve.answering import served
-from tests.serve.mcp.house import serving
+from tests.serve.mcp.http_server import serving
+from tests.serve.sample_server import served
 from tests.world import World
 from toolreeve.serve.parser import MOST_BYTES
-from toolreeve.serve.protocol import MOST_LINGERING, HttpProtocol
+from toolreeve.serve.protocol import MAX_LINGERING, HttpProtocol
 
 TOKEN = {"token": "ada-comes-in-with-this", "user": "ada", "role": "operator"}
 BEGUN = b"POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\n"
@@ -47,8 +47,8 @@ def flood(client: socket.socket) -> int:
 
 @pytest.mark.parametrize("status", REFUSED)
 async def test_whoever_is_refused_reads_why_and_is_not_read_any_further(world: World, status: bytes) -> None:
-    async with serving(world.reeve(), tokens=[TOKEN]) as house:
-        port = int(house.url.rpartition(":")[2].partition("/")[0])
+    async with serving(world.reeve(), tokens=[TOKEN]) as server:
+        port = int(server.url.rpartition(":")[2].partition("/")[0])
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(REFUSED[status])
         said = await asyncio.wait_for(reader.read(), 10)
@@ -60,12 +60,12 @@ async def test_whoever_is_refused_reads_why_and_is_not_read_any_further(world: W
 
     assert said.startswith(b"HTTP/1.1 " + status)
     assert b"connection: close" in said
-    assert sent < MOST_LINGERING + MOST_IN_FLIGHT
+    assert sent < MAX_LINGERING + MOST_IN_FLIGHT
 
 
 async def test_whoever_sends_a_little_too_much_and_reads_late_still_reads_why(world: World) -> None:
-    async with serving(world.reeve(), tokens=[TOKEN]) as house:
-        port = int(house.url.rpartition(":")[2].partition("/")[0])
+    async with serving(world.reeve(), tokens=[TOKEN]) as server:
+        port = int(server.url.rpartition(":")[2].partition("/")[0])
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(BEGUN + GIVEN + b"content-length: 6000000\r\n\r\n" + b"x" * 6_000_000)
         await writer.drain()

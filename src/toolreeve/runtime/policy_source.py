@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from toolreeve.approval.always_rule import Lasting, rule_text
+from toolreeve.approval.always_rule import AlwaysRule, rule_text
 from toolreeve.config import Configuration
 from toolreeve.core.call import new_id
 from toolreeve.core.documents import Document, parse_yaml
@@ -60,7 +60,7 @@ class PolicySource:
             now=time.time,
         )
 
-    async def remember(self, rule: Lasting) -> str:
+    async def remember(self, rule: AlwaysRule) -> str:
         """Write the rule of an "always" into the user's own policy file; from now on it holds. Says where."""
         files = self._configuration.settings.policy.files
         path = Path(files[0]) if files else self._configuration.user_file.with_name("policy.yaml")
@@ -79,7 +79,7 @@ def read_configured(configuration: Configuration) -> Sequence[PermissionRule]:
     return rules
 
 
-def append_rule(path: Path, rule: Lasting, *, root: str) -> PermissionRule:
+def append_rule(path: Path, rule: AlwaysRule, *, root: str) -> PermissionRule:
     """Add a rule at the end of a policy file, which stays valid or stays as it was. Raises ConfigErrors."""
     path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

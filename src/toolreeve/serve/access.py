@@ -10,11 +10,11 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from toolreeve.serve.tokens import UNASKED, Credential, Tokens
+from toolreeve.serve.tokens import ANONYMOUS, Credential, Tokens
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?")
-_LOOKED_AT = (b"host", b"origin", b"authorization")
+_CHECKED = (b"host", b"origin", b"authorization")
 
 Header = tuple[bytes, bytes]
 
@@ -40,9 +40,9 @@ class AccessControl:
     def admit(self, headers: Iterable[Header]) -> Credential:
         """Raises Refused."""
         shown = self._checked(headers)
-        return self._identify(shown.get(b"authorization")) if self.tokens else UNASKED
+        return self._identify(shown.get(b"authorization")) if self.tokens else ANONYMOUS
 
-    def page(self, headers: Iterable[Header]) -> bytes | None:
+    def allowed_origin(self, headers: Iterable[Header]) -> bytes | None:
         """The configured web page that sends this, if one does; no token is asked for. Raises Refused."""
         if not self.origins:
             return None
@@ -50,7 +50,7 @@ class AccessControl:
         return origin if origin is not None and origin.decode("latin-1").lower() in self.origins else None
 
     def _checked(self, headers: Iterable[Header]) -> dict[bytes, bytes]:
-        shown = _shown(headers)
+        shown = _read_once(headers)
         host = self._check_host(shown.get(b"host", b""))
         if (origin := shown.get(b"origin")) is not None:
             self._check_origin(origin, host)
@@ -78,7 +78,9 @@ class AccessControl:
         return found
 
 
-def new_gate(host: str, tokens: Tokens, *, hosts: Iterable[str] = (), origins: Iterable[str] = ()) -> AccessControl:
+def new_access_control(
+    host: str, tokens: Tokens, *, hosts: Iterable[str] = (), origins: Iterable[str] = ()
+) -> AccessControl:
     """The gate of a server that listens on `host`."""
     own = f"[{host}]" if ":" in host else host
     return AccessControl(
@@ -99,10 +101,10 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _shown(headers: Iterable[Header]) -> dict[bytes, bytes]:
+def _read_once(headers: Iterable[Header]) -> dict[bytes, bytes]:
     shown: dict[bytes, bytes] = {}
     for name, value in headers:
-        if name in _LOOKED_AT:
+        if name in _CHECKED:
             if name in shown:
                 raise AccessRefused(400, f"the {name.decode()} header appears more than once")
             shown[name] = value

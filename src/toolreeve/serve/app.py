@@ -18,20 +18,20 @@ from uvicorn import Config, Server
 
 from toolreeve.core.errors import ConfigError
 from toolreeve.serve.access import AccessControl, AccessRefused, Header, is_loopback
-from toolreeve.serve.cors import answer_question, is_question, readable_by
-from toolreeve.serve.exchange import Take
+from toolreeve.serve.cors import answer_preflight, is_preflight, with_cors_headers
+from toolreeve.serve.exchange import FastHandler
 from toolreeve.serve.limits import ServerLimits, Usage
-from toolreeve.serve.mcp.door import new_desk
-from toolreeve.serve.mcp.http import HttpDoor, Views
+from toolreeve.serve.mcp.door import new_handlers
+from toolreeve.serve.mcp.http import McpHttpDoor, ToolViews
 from toolreeve.serve.mcp.sdk_server import CREDENTIAL
-from toolreeve.serve.peer_uid import admitted_user
-from toolreeve.serve.protocol import CONNECTION, Entrance, HttpProtocol
+from toolreeve.serve.peer_uid import find_allowed_uid
+from toolreeve.serve.protocol import CONNECTION, HttpProtocol, SharedServerState
 from toolreeve.serve.tokens import Credential, Tokens
 
 if TYPE_CHECKING:
     from toolreeve.runtime.toolreeve import Toolreeve
 
-PATIENCE = 5.0
+SHUTDOWN_GRACE = 5.0
 """Seconds that requests under way get to end when the server stops."""
 MCP = "/mcp"
 
@@ -39,7 +39,7 @@ MCP = "/mcp"
 class Door(Protocol):
     """An ASGI application that may answer some requests the short way."""
 
-    def recognise(self, headers: Sequence[Header], credential: Credential) -> Take | None: ...
+    def find_fast_handler(self, headers: Sequence[Header], credential: Credential) -> FastHandler | None: ...
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
 
@@ -47,20 +47,22 @@ class Door(Protocol):
 class Application:
     """`stop` is called when no more requests are to come, so that those which listen end by themselves."""
 
-    def __init__(self, gate: AccessControl, doors: Mapping[str, Door], stop: Callable[[], None]) -> None:
-        self._gate, self._doors, self.stop = gate, doors, stop
+    def __init__(self, access: AccessControl, doors: Mapping[str, Door], stop: Callable[[], None]) -> None:
+        self._access, self._doors, self.stop = access, doors, stop
 
     @property
     def asks_for_tokens(self) -> bool:
-        return bool(self._gate.tokens)
+        return bool(self._access.tokens)
 
-    def recognise(self, target: bytes, headers: Sequence[Header], connection: HttpProtocol) -> Take | None:
+    def find_fast_handler(
+        self, target: bytes, headers: Sequence[Header], connection: HttpProtocol
+    ) -> FastHandler | None:
         """Who takes what is posted there; None for all that is not as plain as can be, and for who is refused."""
         door = self._doors.get(target.decode("latin-1"))
         if door is None or any(name == b"origin" for name, _ in headers):
             return None
         try:
-            return door.recognise(headers, self._admit(headers, connection))
+            return door.find_fast_handler(headers, self._admit(headers, connection))
         except AccessRefused:
             return None
 
@@ -68,11 +70,11 @@ class Application:
         if scope["type"] != "http":
             raise ValueError(f"{scope['type']} is not served here")
         try:
-            if (page := self._gate.page(scope["headers"])) is not None:
-                if is_question(scope):
-                    await answer_question(page, send)
+            if (allowed_origin := self._access.allowed_origin(scope["headers"])) is not None:
+                if is_preflight(scope):
+                    await answer_preflight(allowed_origin, send)
                     return
-                send = readable_by(page, send)
+                send = with_cors_headers(allowed_origin, send)
             scope[CREDENTIAL] = self._admit(scope["headers"], scope[CONNECTION])
         except AccessRefused as refusal:
             headers = {name.decode(): value.decode() for name, value in refusal.headers}
@@ -83,7 +85,7 @@ class Application:
 
     def _admit(self, headers: Sequence[Header], connection: HttpProtocol) -> Credential:
         """Raises Refused."""
-        credential = self._gate.admit(headers)
+        credential = self._access.admit(headers)
         if credential.id:
             connection.identify(credential.id)
         return credential
@@ -92,12 +94,12 @@ class Application:
 class HttpServer(Server):
     """Stops at SIGTERM and SIGINT. Uvicorn would raise them again afterwards, before anything else is put away."""
 
-    def __init__(self, application: Application, limits: ServerLimits, *, patience: float = PATIENCE) -> None:
+    def __init__(self, application: Application, limits: ServerLimits, *, grace: float = SHUTDOWN_GRACE) -> None:
         self._application = application
-        entrance = Entrance(
+        entrance = SharedServerState(
             usage=Usage(limits),
-            recognise=application.recognise,
-            admit=None if application.asks_for_tokens else admitted_user,
+            find_fast_handler=application.find_fast_handler,
+            admit=None if application.asks_for_tokens else find_allowed_uid,
         )
         super().__init__(
             Config(
@@ -109,7 +111,7 @@ class HttpServer(Server):
                 ws="none",
                 proxy_headers=False,
                 server_header=False,
-                timeout_graceful_shutdown=patience,  # type: ignore[arg-type]  # parts of a second do as well
+                timeout_graceful_shutdown=grace,  # type: ignore[arg-type]  # parts of a second do as well
             )
         )
 
@@ -132,7 +134,7 @@ class HttpServer(Server):
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
 
 
-def check_reach(host: str, tokens: Tokens) -> None:
+def check_exposure(host: str, tokens: Tokens) -> None:
     """Raises ConfigError where others than this machine would come in without a token."""
     if not tokens and not is_loopback(host):
         raise ConfigError(
@@ -158,12 +160,12 @@ def bind(host: str, port: int) -> socket.socket:
 
 @asynccontextmanager
 async def new_application(
-    reeve: "Toolreeve", gate: AccessControl, views: Views, limits: ServerLimits
+    reeve: "Toolreeve", access: AccessControl, views: ToolViews, limits: ServerLimits
 ) -> AsyncIterator[Application]:
     """For a runtime that is started."""
-    desk = new_desk(reeve)
+    desk = new_handlers(reeve)
     with ExitStack() as once:
         once.callback(desk.close)
-        door = HttpDoor(desk, views, limits.sessions)
+        door = McpHttpDoor(desk, views, limits.sessions)
         async with door.open():
-            yield Application(gate, {MCP: door}, once.close)
+            yield Application(access, {MCP: door}, once.close)

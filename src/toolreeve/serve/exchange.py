@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Scope
 
 from toolreeve.serve.access import AccessRefused, Header
 
-Take = Callable[[bytes, "HttpExchange"], Coroutine[Any, Any, None] | None]
+FastHandler = Callable[[bytes, "HttpExchange"], Coroutine[Any, Any, None] | None]
 """Given a body, how its request is answered; None to leave it to the ASGI application."""
 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -50,7 +50,7 @@ class HttpExchange:
         self.received = 0
         self.keep_alive = self.expects_continue = self.whole = False
         self.started = self.complete = self.disconnected = False
-        self.take: Take | None = None
+        self.fast_handler: FastHandler | None = None
         self.left: Callable[[], None] | None = None
         self.scope: Scope = {}
         self._changed: asyncio.Event | None = None

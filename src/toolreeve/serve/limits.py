@@ -51,7 +51,7 @@ def _read_quota(chosen: Serve, setting: str) -> Quota:
     )
 
 
-class Holder(Protocol):
+class Member(Protocol):
     """A connection as the quotas see it: `held` is what was counted last, `buffered` what it is now. `stalled_at` is
     when it stopped to read what it was sent."""
 
@@ -69,20 +69,20 @@ class Holder(Protocol):
 class Share:
     """The connections of one token or one address, or all of them, and the bytes that are kept for these."""
 
-    __slots__ = ("held", "key", "members", "most_bytes", "most_members")
+    __slots__ = ("held", "key", "max_bytes", "max_members", "members")
 
-    def __init__(self, key: "Key", most_members: int, most_bytes: int) -> None:
-        self.key, self.most_members, self.most_bytes = key, most_members, most_bytes
-        self.members: set[Holder] = set()
+    def __init__(self, key: "Key", max_members: int, max_bytes: int) -> None:
+        self.key, self.max_members, self.max_bytes = key, max_members, max_bytes
+        self.members: set[Member] = set()
         self.held = 0
 
     def is_exceeded(self) -> bool:
         """Counted afresh before it is said: what is read in parts is not told of."""
-        if self.held <= self.most_bytes:
+        if self.held <= self.max_bytes:
             return False
         for member in self.members:
             count(member, member.buffered())
-        return self.held > self.most_bytes
+        return self.held > self.max_bytes
 
 
 class Usage:
@@ -93,73 +93,73 @@ class Usage:
         self._connections, self._buffered = limits.connections, limits.buffered_bytes
         self._shares: dict[Key, Share] = {}
 
-    def enter(self, holder: Holder, address: str) -> None:
+    def enter(self, member: Member, address: str) -> None:
         """Raises Refused."""
-        everybody = self._share(("", ""), _reachable(self._connections.total), self._buffered.total)
-        neighbours = self._share(("_per_address", address), self._connections.per_address, self._buffered.per_address)
-        self._check_room(everybody)
-        self._check_room(neighbours)
-        self._join(holder, everybody)
-        self._join(holder, neighbours)
+        total = self._share(("", ""), _max_connections(self._connections.total), self._buffered.total)
+        per_address = self._share(("_per_address", address), self._connections.per_address, self._buffered.per_address)
+        self._check_room(total)
+        self._check_room(per_address)
+        self._join(member, total)
+        self._join(member, per_address)
 
-    def identify(self, holder: Holder, owner: str) -> None:
+    def identify(self, member: Member, owner: str) -> None:
         """A connection counts for the owner that it showed last. Raises Refused."""
         share = self._share(("_per_token", owner), self._connections.per_token, self._buffered.per_token)
-        if holder in share.members:
+        if member in share.members:
             return
         self._check_room(share)
-        for other in [each for each in holder.shares if each.key[0] == share.key[0]]:
-            self._part(holder, other)
-        self._join(holder, share)
+        for other in [each for each in member.shares if each.key[0] == share.key[0]]:
+            self._part(member, other)
+        self._join(member, share)
 
-    def leave(self, holder: Holder) -> None:
-        for share in list(holder.shares):
-            self._part(holder, share)
+    def leave(self, member: Member) -> None:
+        for share in list(member.shares):
+            self._part(member, share)
 
-    def check_bytes(self, holder: Holder, size: int) -> None:
+    def check_bytes(self, member: Member, size: int) -> None:
         """For bytes that arrive. Raises Refused."""
-        count(holder, size)
-        for share in holder.shares:
+        count(member, size)
+        for share in member.shares:
             if share.is_exceeded():
-                limit = f"serve.{self._buffered.setting}{share.key[0]} = {share.most_bytes}"
+                limit = f"serve.{self._buffered.setting}{share.key[0]} = {share.max_bytes}"
                 raise AccessRefused(429, f"too many bytes of requests and unread responses ({limit})", [RETRY])
 
-    def shed(self, holder: Holder, size: int) -> None:
+    def shed(self, member: Member, size: int) -> None:
         """For bytes that are sent: those who have not read theirs for the longest time are cut off."""
-        count(holder, size)
-        for share in list(holder.shares):
+        count(member, size)
+        for share in list(member.shares):
             while share.is_exceeded() and (stalled := [each for each in share.members if each.stalled_at is not None]):
                 oldest = min(stalled, key=lambda each: each.stalled_at or 0.0)
                 self.leave(oldest)
                 oldest.drop()
 
-    def _share(self, key: "Key", most_members: int, most_bytes: int) -> Share:
+    def _share(self, key: "Key", max_members: int, max_bytes: int) -> Share:
         found = self._shares.get(key)
-        return Share(key, most_members, most_bytes) if found is None else found
+        return Share(key, max_members, max_bytes) if found is None else found
 
     def _check_room(self, share: Share) -> None:
-        if len(share.members) >= share.most_members:
-            limit = f"serve.{self._connections.setting}{share.key[0]} = {share.most_members}"
+        if len(share.members) >= share.max_members:
+            limit = f"serve.{self._connections.setting}{share.key[0]} = {share.max_members}"
             raise AccessRefused(429 if share.key[0] else 503, f"too many connections ({limit})", [RETRY])
 
-    def _join(self, holder: Holder, share: Share) -> None:
+    def _join(self, member: Member, share: Share) -> None:
         self._shares[share.key] = share
-        share.members.add(holder)
-        share.held += holder.held
-        holder.shares.append(share)
+        share.members.add(member)
+        share.held += member.held
+        member.shares.append(share)
 
-    def _part(self, holder: Holder, share: Share) -> None:
-        share.members.discard(holder)
-        share.held -= holder.held
-        holder.shares.remove(share)
+    def _part(self, member: Member, share: Share) -> None:
+        share.members.discard(member)
+        share.held -= member.held
+        member.shares.remove(share)
         if not share.members:
             del self._shares[share.key]
 
 
-def count(holder: Holder, size: int) -> None:
-    grown = size - holder.held
-    holder.held = size
-    for share in holder.shares:
+def count(member: Member, size: int) -> None:
+    grown = size - member.held
+    member.held = size
+    for share in member.shares:
         share.held += grown
 
 
@@ -185,11 +185,11 @@ def describe(limits: ServerLimits) -> Iterable[str]:
         ("sessions", limits.sessions),
         ("buffered bytes", limits.buffered_bytes),
     ):
-        total = quota.total if quota is not limits.connections else _reachable(quota.total)
+        total = quota.total if quota is not limits.connections else _max_connections(quota.total)
         yield f"{what}: {total} ({quota.per_token} per token, {quota.per_address} per address)"
 
 
-def _reachable(connections: int) -> int:
+def _max_connections(connections: int) -> int:
     """As many as there are file descriptors for."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files == resource.RLIM_INFINITY:

@@ -17,40 +17,40 @@ _ESTABLISHED = 1
 _NETLINK_SOCK_DIAG, _SOCK_DIAG_BY_FAMILY, _REQUEST = 4, 20, 1
 _ANY = 0xFFFFFFFF
 
-WELCOME = frozenset({0, os.getuid()})
+ALLOWED_UIDS = frozenset({0, os.getuid()})
 """The superuser can do all that we can anyway."""
 
 Address = tuple[str, int]
 
 
-def admitted_user(
+def find_allowed_uid(
     near: socket.socket,
     *,
-    welcome: Collection[int] = WELCOME,
+    allowed: Collection[int] = ALLOWED_UIDS,
     find: "Callable[[int, Address, Address], int | None] | None" = None,
-    told: bool = sys.platform == "linux",
+    supported: bool = sys.platform == "linux",
 ) -> int | None:
     """The user whose program is at the far end; None for one who does not come in. `told` says whether the machine
     tells whose a socket is."""
     try:
-        user = (find or owner)(near.family, near.getpeername()[:2], near.getsockname()[:2])
+        user = (find or find_uid)(near.family, near.getpeername()[:2], near.getsockname()[:2])
     except FileNotFoundError:
-        return None if told else os.getuid()
+        return None if supported else os.getuid()
     except OSError:
         return None
-    return user if user in welcome else None
+    return user if user in allowed else None
 
 
-def owner(family: int, far: Address, near: Address) -> int | None:
+def find_uid(family: int, far: Address, near: Address) -> int | None:
     """The user of the program at the far end; None if there is none any more. Raises FileNotFoundError where that is
     not told."""
     try:
-        return ask(family, far, near)
+        return query_netlink(family, far, near)
     except (AttributeError, OSError):
-        return search(family, far, near)
+        return search_proc(family, far, near)
 
 
-def ask(family: int, far: Address, near: Address) -> int | None:
+def query_netlink(family: int, far: Address, near: Address) -> int | None:
     """Raises OSError where the kernel does not answer, as it does not for what it no longer knows."""
     ends = struct.pack("!HH16s16s", far[1], near[1], _packed(family, far), _packed(family, near))
     about = struct.pack("=BBBxI", family, socket.IPPROTO_TCP, 0, _ANY) + ends + struct.pack("=III", 0, _ANY, _ANY)
@@ -58,15 +58,15 @@ def ask(family: int, far: Address, near: Address) -> int | None:
     with socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, _NETLINK_SOCK_DIAG) as kernel:
         kernel.settimeout(1.0)
         kernel.send(head + about)
-        told = kernel.recv(4096)
-    _, kind, *_ = struct.unpack_from("=IHHII", told)
+        supported = kernel.recv(4096)
+    _, kind, *_ = struct.unpack_from("=IHHII", supported)
     if kind != _SOCK_DIAG_BY_FAMILY:
         raise OSError("the kernel does not tell")
-    _, state, user = struct.unpack_from("=BB62xI", told, 16)
+    _, state, user = struct.unpack_from("=BB62xI", supported, 16)
     return int(user) if state == _ESTABLISHED else None
 
 
-def search(family: int, far: Address, near: Address, tables: Mapping[int, Path] = TABLES) -> int | None:
+def search_proc(family: int, far: Address, near: Address, tables: Mapping[int, Path] = TABLES) -> int | None:
     """Raises FileNotFoundError where there is no table."""
     ends = f": {_written(family, far)} {_written(family, near)} ".encode()
     _, found, rest = tables[family].read_bytes().partition(ends)

@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Scope
 
 from toolreeve.serve.access import AccessRefused, Header
 from toolreeve.serve.deadlines import ConnectionDeadline
-from toolreeve.serve.exchange import HttpExchange, Take, new_scope
+from toolreeve.serve.exchange import FastHandler, HttpExchange, new_scope
 from toolreeve.serve.limits import Share, Usage, count, peer_address
 from toolreeve.serve.parser import RequestParser
 from toolreeve.serve.request_queue import LARGEST, PIECE, RequestQueue
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
 
 CONNECTION = "toolreeve.connection"
 """Where an application finds, in the scope of a request, the connection that it came on."""
-MOST_LINGERING = 8 * 1024 * 1024
+MAX_LINGERING = 8 * 1024 * 1024
 """Bytes that a lingering close reads and drops, so that the client can read the last response."""
 _TEXT = b"text/plain; charset=utf-8"
 
 _logger = logging.getLogger(__name__)
-_STRANGER = PlainTextResponse(
+_FOREIGN_USER = PlainTextResponse(
     "only programs of the user who serves this come in without a token; configure serve.tokens", status_code=403
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entrance:
+class SharedServerState:
     """What the connections of one server share.
 
     `recognise` says, given the target and the headers of a POST, who takes its body the short way. `admit` gives the
@@ -51,7 +51,7 @@ class Entrance:
     """
 
     usage: Usage
-    recognise: Callable[[bytes, Sequence[Header], "HttpProtocol"], Take | None]
+    find_fast_handler: Callable[[bytes, Sequence[Header], "HttpProtocol"], FastHandler | None]
     admit: Callable[[socket.socket], int | None] | None = None
 
 
@@ -65,13 +65,13 @@ class HttpProtocol(asyncio.Protocol):
 
     def __init__(
         self,
-        entrance: Entrance,
+        shared: SharedServerState,
         config: "Config",
         server_state: "ServerState",
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
-        self._entrance = entrance
+        self._shared = shared
         self._server = server_state
         self._app_state = app_state
         self._app: ASGIApp = config.loaded_app
@@ -80,7 +80,7 @@ class HttpProtocol(asyncio.Protocol):
         self._deadline = ConnectionDeadline(self._loop, self._expired)
         self._refusal: AccessRefused | None = None
         self._last_head: tuple[bytes, list[Header]] | None = None
-        self._last_take: Take | None = None
+        self._last_fast_handler: FastHandler | None = None
         self._half_closed = False
         self._closing = False
         self._stopping = False
@@ -95,7 +95,7 @@ class HttpProtocol(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         # What a client sent before it broke off is still read: nothing that fails here may leave the door open.
-        app, self._app = self._app, _STRANGER
+        app, self._app = self._app, _FOREIGN_USER
         self._transport = transport
         self._queue = RequestQueue(self, transport)
         self._sender = ResponseSender(transport, self._loop, self.reading_seconds)
@@ -104,7 +104,7 @@ class HttpProtocol(asyncio.Protocol):
         self.address = peer_address(self._client[0]) if self._client else ""
         self._deadline.expect("first head", self.head_seconds)
         try:
-            self._entrance.usage.enter(self, self.address)
+            self._shared.usage.enter(self, self.address)
             if self._is_admitted():
                 self._app = app
         except AccessRefused as refusal:
@@ -113,9 +113,9 @@ class HttpProtocol(asyncio.Protocol):
 
     def _is_admitted(self) -> bool:
         """Raises Refused."""
-        if self._entrance.admit is None:
+        if self._shared.admit is None:
             return True
-        user = self._entrance.admit(self._transport.get_extra_info("socket"))
+        user = self._shared.admit(self._transport.get_extra_info("socket"))
         if user is None:
             return False
         self.identify(f"user {user}")
@@ -124,12 +124,12 @@ class HttpProtocol(asyncio.Protocol):
     def identify(self, owner: str) -> None:
         """Whose connection this is, as it has just shown. Raises Refused."""
         if owner != self.owner:
-            self._entrance.usage.identify(self, owner)
+            self._shared.usage.identify(self, owner)
             self.owner = owner
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         self._server.connections.discard(self)
-        self._entrance.usage.leave(self)
+        self._shared.usage.leave(self)
         self._closing = True
         self._deadline.cancel()
         self._sender.stop()
@@ -176,13 +176,13 @@ class HttpProtocol(asyncio.Protocol):
 
     def _check_buffered(self) -> None:
         try:
-            self._entrance.usage.check_bytes(self, self.buffered())
+            self._shared.usage.check_bytes(self, self.buffered())
         except AccessRefused as refusal:
             self.refuse(refusal)
 
     def _discard(self, size: int) -> None:
         self._lingered += size
-        if self._lingered <= MOST_LINGERING:
+        if self._lingered <= MAX_LINGERING:
             self.advance()
         elif self._closing:
             self._transport.close()
@@ -194,22 +194,22 @@ class HttpProtocol(asyncio.Protocol):
         exchange = HttpExchange(self, parser.method, parser.target, parser.headers, parser.http_version)
         exchange.keep_alive = exchange.http_version != "1.0" and parser.keep_alive
         exchange.expects_continue = parser.expects_continue
-        exchange.take = self._recognise(exchange)
-        if exchange.take is None:
+        exchange.fast_handler = self._find_fast_handler(exchange)
+        if exchange.fast_handler is None:
             exchange.scope = self._new_scope(exchange)
         return exchange
 
-    def _recognise(self, exchange: HttpExchange) -> Take | None:
+    def _find_fast_handler(self, exchange: HttpExchange) -> FastHandler | None:
         """A head that repeats the one before it, but for the length of the body, is not judged again."""
         if exchange.method != b"POST" or not exchange.keep_alive or exchange.expects_continue:
             return None
-        if self._app is _STRANGER:
+        if self._app is _FOREIGN_USER:
             return None
         head = exchange.target, [each for each in exchange.headers if each[0] != b"content-length"]
         if head != self._last_head:
             self._last_head = head
-            self._last_take = self._entrance.recognise(exchange.target, exchange.headers, self)
-        return self._last_take
+            self._last_fast_handler = self._shared.find_fast_handler(exchange.target, exchange.headers, self)
+        return self._last_fast_handler
 
     def _new_scope(self, exchange: HttpExchange) -> Scope:
         scope = new_scope(exchange, client=self._client, server=self._transport.get_extra_info("sockname"))
@@ -236,10 +236,10 @@ class HttpProtocol(asyncio.Protocol):
 
     def _begin(self, exchange: HttpExchange) -> None:
         answering = None
-        if exchange.take is not None and exchange.received <= LARGEST:
+        if exchange.fast_handler is not None and exchange.received <= LARGEST:
             if not exchange.whole:
                 return
-            answering = exchange.take(bytes(exchange.body), exchange)
+            answering = exchange.fast_handler(bytes(exchange.body), exchange)
         if answering is None:
             exchange.scope = exchange.scope or self._new_scope(exchange)
             answering = exchange.run(self._app)
@@ -313,7 +313,7 @@ class HttpProtocol(asyncio.Protocol):
     def write(self, data: bytes) -> None:
         self._sender.write(data)
         if self._sender.stalled_at is not None:
-            self._entrance.usage.shed(self, self.buffered())
+            self._shared.usage.shed(self, self.buffered())
 
     async def drain(self) -> None:
         await self._sender.drain()
@@ -326,7 +326,7 @@ class HttpProtocol(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         self._sender.pause()
-        self._entrance.usage.shed(self, self.buffered())
+        self._shared.usage.shed(self, self.buffered())
 
     def resume_writing(self) -> None:
         self._sender.resume()

@@ -115,7 +115,7 @@ class RequestQueue:
         exchange = self._owner.new_exchange(parser)
         self.arriving = exchange
         self.waiting.append(exchange)
-        if exchange.take is None:
+        if exchange.fast_handler is None:
             self._owner.advance()
 
     def on_body(self, data: bytes) -> None:
@@ -125,7 +125,7 @@ class RequestQueue:
         exchange.body += data
         exchange.received += len(data)
         exchange.changed()
-        if exchange.take is not None and exchange.received > LARGEST:
+        if exchange.fast_handler is not None and exchange.received > LARGEST:
             self._owner.advance()
 
     def on_end(self) -> None:

@@ -34,7 +34,7 @@ class Credential:
     tools: tuple[str, ...] = ()
 
 
-UNASKED = Credential(id="", principal=LOCAL)
+ANONYMOUS = Credential(id="", principal=LOCAL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class Tokens:
         return bool(self._tokens)
 
     def credentials(self) -> Sequence[Credential]:
-        return [token.credential for token in self._tokens] or [UNASKED]
+        return [token.credential for token in self._tokens] or [ANONYMOUS]
 
     def find(self, authorization: bytes) -> Credential | None:
         """The credential that an Authorization header shows."""

@@ -156,15 +156,15 @@ async def test_another_worker_takes_the_answer_once(world: World) -> None:
     async with (
         http(world) as one,
         http(world) as other,
-        one.client(MODERN, Someone()) as asking,
+        one.client(MODERN, Someone()) as first,
         other.client(MODERN, Someone()) as answering,
     ):
-        asked = await asking.session.call_tool("write_file", args, allow_input_required=True)
+        asked = await first.session.call_tool("write_file", args, allow_input_required=True)
         assert isinstance(asked, InputRequiredResult)
         brought: dict[str, Any] = {"input_responses": {"approval": yes}, "request_state": asked.request_state}
         done = await answering.session.call_tool("write_file", args, allow_input_required=True, **brought)
         with pytest.raises(MCPError, match="Invalid or expired requestState"):
-            await asking.session.call_tool("write_file", args, allow_input_required=True, **brought)
+            await first.session.call_tool("write_file", args, allow_input_required=True, **brought)
 
     assert isinstance(done, CallToolResult)
     assert not done.is_error

@@ -1,4 +1,4 @@
-"""Asks the client that made the call, while the call waits: in the protocol that goes both ways."""
+"""Approval channel to the client that made the call, while the call waits."""
 
 from toolreeve.approval.elicitation import METHOD, elicitation, read_answer
 from toolreeve.approval.request import Answer, Request
@@ -6,7 +6,7 @@ from toolreeve.core.peer import Peer, PeerError
 
 
 class PeerChannel:
-    """One per call. Taking the question back is up to the line: it tells the client that a request is cancelled."""
+    """One per call. When `ask` is cancelled, the connection cancels the request at the client."""
 
     name = "client"
 

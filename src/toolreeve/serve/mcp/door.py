@@ -5,17 +5,17 @@ from typing import TYPE_CHECKING
 
 from toolreeve.core.call import Role
 from toolreeve.serve.mcp.handlers import Handlers
-from toolreeve.serve.mcp.input_required import new_asking
+from toolreeve.serve.mcp.input_required import new_input_required
 from toolreeve.serve.mcp.tool_view import ToolView
-from toolreeve.serve.mcp.toolset import check_patterns, read_patterns
+from toolreeve.serve.mcp.toolset import check_toolset, read_toolset
 
 if TYPE_CHECKING:
     from toolreeve.runtime.toolreeve import Toolreeve
 
 
-def new_desk(reeve: "Toolreeve") -> Handlers:
+def new_handlers(reeve: "Toolreeve") -> Handlers:
     """Inside the loop, for a runtime that is started."""
-    return Handlers(reeve, asking=new_asking(reeve))
+    return Handlers(reeve, input_required=new_input_required(reeve))
 
 
 def new_view(
@@ -27,10 +27,10 @@ def new_view(
 ) -> ToolView:
     """What is not given is as the settings have it. Raises ToolreeveError for a word that chooses nothing."""
     chosen = reeve.configuration.settings.mcp
-    patterns = read_patterns(chosen.tools if tools is None else tools)
+    toolset = read_toolset(chosen.tools if tools is None else tools)
     servers = prefixes(reeve)
-    check_patterns(patterns, [bound.spec for bound in reeve.tools.list()], {*servers, *servers.values()})
-    return ToolView(reeve.tools, patterns=patterns, role=role, search=chosen.search if search is None else search)
+    check_toolset(toolset, [bound.spec for bound in reeve.tools.list()], {*servers, *servers.values()})
+    return ToolView(reeve.tools, toolset=toolset, role=role, search=chosen.search if search is None else search)
 
 
 def prefixes(reeve: "Toolreeve") -> Mapping[str, str]:

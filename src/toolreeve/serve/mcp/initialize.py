@@ -28,17 +28,17 @@ BEYOND_TOOLS: Mapping[str, Mapping[str, Any]] = {
 promise."""
 
 
-def own_info(name: str = "toolreeve") -> dict[str, Any]:
+def server_info(name: str = "toolreeve") -> dict[str, Any]:
     return {"name": name, "version": toolreeve.__version__}
 
 
-def told_capabilities(beyond: Collection[str] = ()) -> dict[str, Any]:
+def server_capabilities(beyond: Collection[str] = ()) -> dict[str, Any]:
     return {"tools": {"listChanged": True}} | {
         name: dict(BEYOND_TOOLS[name]) for name in BEYOND_TOOLS if name in beyond
     }
 
 
-def introduce(params: Params, client: ClientInfo) -> None:
+def read_client(params: Params, client: ClientInfo) -> None:
     """Take over what `initialize` says about the client. Raises WireError, and then has taken over nothing."""
     requested = read_text(params, "protocolVersion")
     capabilities, info = _object(params, "capabilities"), _object(params, "clientInfo")
@@ -46,18 +46,18 @@ def introduce(params: Params, client: ClientInfo) -> None:
     client.capabilities, client.info = capabilities, info
 
 
-def greet(
+def initialize_result(
     client: ClientInfo, info: Mapping[str, Any], capabilities: Mapping[str, Any], *, search: bool
 ) -> dict[str, Any]:
     """The answer to `initialize`."""
-    told = {"protocolVersion": client.version, "capabilities": capabilities, "serverInfo": info}
-    return told | {"instructions": SEARCHING} if search else told
+    result = {"protocolVersion": client.version, "capabilities": capabilities, "serverInfo": info}
+    return result | {"instructions": SEARCHING} if search else result
 
 
-def discovered(capabilities: Mapping[str, Any], *, search: bool) -> dict[str, Any]:
+def discover_result(capabilities: Mapping[str, Any], *, search: bool) -> dict[str, Any]:
     """The answer to `server/discover`."""
-    told = {"supportedVersions": list(MODERN_VERSIONS), "capabilities": capabilities}
-    return told | {"instructions": SEARCHING} if search else told
+    result = {"supportedVersions": list(MODERN_VERSIONS), "capabilities": capabilities}
+    return result | {"instructions": SEARCHING} if search else result
 
 
 def _object(params: Params, key: str) -> Mapping[str, Any]:

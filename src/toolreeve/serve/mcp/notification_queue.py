@@ -16,17 +16,17 @@ class NotificationQueue:
         self._waiting: dict[tuple[str, str | None], Mapping[str, Any]] = {}
         self._task: asyncio.Task[None] | None = None
 
-    def tell(self, method: str, params: Mapping[str, Any]) -> None:
+    def put(self, method: str, params: Mapping[str, Any]) -> None:
         self._waiting[method, params.get("uri")] = params
         if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._work())
+            self._task = asyncio.get_running_loop().create_task(self._run())
 
     def close(self) -> None:
         self._waiting.clear()
         if self._task is not None:
             self._task.cancel()
 
-    async def _work(self) -> None:
+    async def _run(self) -> None:
         try:
             while self._waiting:
                 (method, _), params = next(iter(self._waiting.items()))

@@ -11,7 +11,7 @@ from typing import Any
 from toolreeve.core.peer import PeerError
 from toolreeve.serve.mcp.protocol import CONNECTION_CLOSED, INTERNAL_ERROR
 
-THOUGHT = 3600.0
+ANSWER_TIMEOUT = 3600.0
 """How many seconds a client may take to answer; whoever asks may well give up before."""
 
 
@@ -19,29 +19,29 @@ class OutgoingRequests:
     def __init__(self, post: Callable[[Mapping[str, Any]], None]) -> None:
         self._post = post
         self._open: dict[str, asyncio.Future[dict[str, Any]]] = {}
-        self._numbers = itertools.count(1)
+        self._ids = itertools.count(1)
 
-    async def ask(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    async def send(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """Raises PeerError."""
-        number = f"toolreeve-{next(self._numbers)}"
+        request_id = f"toolreeve-{next(self._ids)}"
         waiting: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
-        self._open[number] = waiting
-        self._post({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        self._open[request_id] = waiting
+        self._post({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
         try:
-            async with asyncio.timeout(THOUGHT):
+            async with asyncio.timeout(ANSWER_TIMEOUT):
                 return await waiting
         except TimeoutError:
-            self._withdraw(number, "nobody answered")
+            self._withdraw(request_id, "nobody answered")
             raise PeerError(CONNECTION_CLOSED, "the client did not answer") from None
         except asyncio.CancelledError:
-            self._withdraw(number, "not needed any more")
+            self._withdraw(request_id, "not needed any more")
             raise
         finally:
-            self._open.pop(number, None)
+            self._open.pop(request_id, None)
 
-    def answered(self, message: Mapping[str, Any]) -> None:
-        number = message.get("id")
-        waiting = self._open.pop(number, None) if isinstance(number, str) else None
+    def resolve(self, message: Mapping[str, Any]) -> None:
+        request_id = message.get("id")
+        waiting = self._open.pop(request_id, None) if isinstance(request_id, str) else None
         if waiting is None or waiting.done():
             return
         result = message.get("result")
@@ -50,14 +50,14 @@ class OutgoingRequests:
         else:
             waiting.set_exception(_error_in(message.get("error")))
 
-    def end(self) -> None:
+    def close(self) -> None:
         """Nobody is there to answer any more."""
         for waiting in self._open.values():
             if not waiting.done():
                 waiting.set_exception(PeerError(CONNECTION_CLOSED, "the client is gone"))
 
-    def _withdraw(self, number: str, reason: str) -> None:
-        params = {"requestId": number, "reason": reason}
+    def _withdraw(self, request_id: str, reason: str) -> None:
+        params = {"requestId": request_id, "reason": reason}
         self._post({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from io import FileIO
 
-LONGEST_LINE = 64 << 20
+MAX_LINE_BYTES = 64 << 20
 HIGH_WATER = 1 << 20
 _CHUNK = 1 << 16
 
@@ -30,7 +30,7 @@ class Pipes:
 
 def claim() -> Pipes:
     """To be called before anything else may print."""
-    source, sink, empty = _private(0), _private(1), _above(os.open(os.devnull, os.O_RDWR))
+    source, sink, empty = _private(0), _private(1), _move_up(os.open(os.devnull, os.O_RDWR))
     if not _is_open(2):
         os.dup2(empty, 2)
     os.dup2(empty, 0)
@@ -40,7 +40,7 @@ def claim() -> Pipes:
     sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
     reading, incoming = _pumped(source, outward=False)
     writing, outgoing = _pumped(sink, outward=True)
-    pumps = tuple(pump for pump in (incoming, outgoing) if pump is not None)
+    pumps = tuple(thread for thread in (incoming, outgoing) if thread is not None)
     return Pipes(FileIO(reading, "r"), FileIO(writing, "w"), pumps)
 
 
@@ -48,10 +48,10 @@ def _private(descriptor: int) -> int:
     """A copy; of nothing, if it was closed when we were started."""
     if _is_open(descriptor):
         return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
-    return _above(os.open(os.devnull, os.O_RDWR))
+    return _move_up(os.open(os.devnull, os.O_RDWR))
 
 
-def _above(descriptor: int) -> int:
+def _move_up(descriptor: int) -> int:
     """The same file, out of the way of the standard three."""
     moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
     os.close(descriptor)
@@ -74,12 +74,12 @@ def _pumped(descriptor: int, *, outward: bool) -> tuple[int, threading.Thread | 
     reading, writing = os.pipe()
     ours, source, sink = (writing, reading, descriptor) if outward else (reading, descriptor, writing)
     # Reading from a terminal cannot be interrupted: that pump may outlive us. The other one ends with our last word.
-    pump = threading.Thread(target=_carry, args=(source, sink), daemon=not outward, name="stdio-pump")
-    pump.start()
-    return ours, pump
+    thread = threading.Thread(target=_pump, args=(source, sink), daemon=not outward, name="stdio-pump")
+    thread.start()
+    return ours, thread
 
 
-def _carry(source: int, sink: int) -> None:
+def _pump(source: int, sink: int) -> None:
     try:
         while chunk := os.read(source, _CHUNK):
             while chunk:
@@ -91,11 +91,13 @@ def _carry(source: int, sink: int) -> None:
         os.close(sink)
 
 
-class Lines(asyncio.Protocol):
+class LineReader(asyncio.Protocol):
     """Cuts what comes in into lines. A line that is too long is reported and dropped, however long it goes on."""
 
-    def __init__(self, hear: Callable[[bytes], None], too_long: Callable[[], None], ended: Callable[[], None]) -> None:
-        self._hear, self._too_long, self._ended = hear, too_long, ended
+    def __init__(
+        self, receive: Callable[[bytes], None], too_long: Callable[[], None], ended: Callable[[], None]
+    ) -> None:
+        self._receive, self._too_long, self._ended = receive, too_long, ended
         self._parts: list[bytes] = []
         self._size = 0
 
@@ -116,7 +118,7 @@ class Lines(asyncio.Protocol):
 
     def _keep(self, part: bytes) -> None:
         self._size += len(part)
-        if self._size > LONGEST_LINE:
+        if self._size > MAX_LINE_BYTES:
             self._parts.clear()
         elif part:
             self._parts.append(part)
@@ -124,15 +126,15 @@ class Lines(asyncio.Protocol):
     def _finish(self) -> None:
         parts, size = self._parts, self._size
         self._parts, self._size = [], 0
-        if size > LONGEST_LINE:
+        if size > MAX_LINE_BYTES:
             self._too_long()
             return
         line = parts[0] if len(parts) == 1 else b"".join(parts)
         if line and not line.isspace():
-            self._hear(line)
+            self._receive(line)
 
 
-class Outlet(asyncio.Protocol):
+class LineWriter(asyncio.Protocol):
     """Gathers the lines of one turn of the loop and writes them at once; says when too many wait."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, ended: Callable[[], None]) -> None:
@@ -143,8 +145,8 @@ class Outlet(asyncio.Protocol):
         self._open: asyncio.Event = asyncio.Event()
         self._open.set()
         self._lost = False
-        self.relieved: Callable[[], None] = _unmoved
-        self.pressed: Callable[[], None] = _unmoved
+        self.on_resume: Callable[[], None] = _do_nothing
+        self.on_pause: Callable[[], None] = _do_nothing
 
     @property
     def congested(self) -> bool:
@@ -173,30 +175,30 @@ class Outlet(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         self._open.clear()
-        self.pressed()
+        self.on_pause()
 
     def resume_writing(self) -> None:
         self._open.set()
-        self.relieved()
+        self.on_resume()
 
     def connection_lost(self, _: Exception | None) -> None:
         self._lost = True
         self._open.set()
         self._ended()
 
-    async def drain(self, patience: float) -> None:
+    async def drain(self, timeout: float) -> None:
         """Until all is written, or the client does not take it in time."""
-        self.pressed = self.relieved = _unmoved
+        self.on_pause = self.on_resume = _do_nothing
         self.flush()
         if self._transport is None or self._lost:
             return
         self._transport.set_write_buffer_limits(high=0)  # from now on, "open" means that nothing waits
         try:
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(timeout):
                 await self._open.wait()
         except TimeoutError:
             self._transport.abort()
 
 
-def _unmoved() -> None:
+def _do_nothing() -> None:
     """Nobody minds."""

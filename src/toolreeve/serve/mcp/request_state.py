@@ -129,7 +129,7 @@ def _derived(key: bytes) -> bytes:
     return hmac.digest(key, b"toolreeve state key", hashlib.sha256)
 
 
-def checked(keys: Sequence[str], *, source: str | Path) -> list[bytes]:
+def check_keys(keys: Sequence[str], *, source: str | Path) -> list[bytes]:
     """Raises ConfigError for a key that could be guessed."""
     for number, key in enumerate(keys, 1):
         if len(key) < SHORTEST_KEY:
@@ -138,7 +138,7 @@ def checked(keys: Sequence[str], *, source: str | Path) -> list[bytes]:
     return [key.encode() for key in keys]
 
 
-def kept(directory: Path) -> list[bytes]:
+def load_keys(directory: Path) -> list[bytes]:
     """The keys of a file, one a line, newest first. Made where there is none, for all processes that use it."""
     path = directory / KEY_FILE
     if not path.exists():
@@ -148,7 +148,7 @@ def kept(directory: Path) -> list[bytes]:
     keys = [line.strip() for line in path.read_text(errors="replace").splitlines() if line.strip()]
     if not keys:
         raise ConfigError("there is no key in it", source=path, fix="remove it: a new one is made")
-    return checked(keys, source=path)
+    return check_keys(keys, source=path)
 
 
 def _make(path: Path) -> None:

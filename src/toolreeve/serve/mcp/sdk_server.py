@@ -33,8 +33,8 @@ _CLIENT = "toolreeve.client"
 class SdkChannel:
     """The way back to the client of one request: its own stream."""
 
-    def __init__(self, context: Context) -> None:
-        self._outbound = context.session._request_outbound
+    def __init__(self, ctx: Context) -> None:
+        self._outbound = ctx.session._request_outbound
 
     async def request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         try:
@@ -46,55 +46,55 @@ class SdkChannel:
         await self._outbound.notify(method, params)
 
 
-class Switchboard:
+class HandlersMiddleware:
     """Middleware of the SDK's server: hands every request to the desk, and lets nothing past it."""
 
-    def __init__(self, desk: Handlers, view_of: ViewOf) -> None:
-        self._desk, self._view_of = desk, view_of
+    def __init__(self, handlers: Handlers, view_of: ViewOf) -> None:
+        self._handlers, self._view_of = handlers, view_of
 
     async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         if ctx.request_id is None:
             if ctx.protocol_version not in MODERN_VERSIONS:
-                self._desk.hear(ctx.method)
+                self._handlers.on_notification(ctx.method)
             return await call_next(ctx)
         _check(ctx)
         try:
             return await self._answer(ctx)
         except WireError as problem:
-            told = writable(problem)
-            raise MCPError(told.code, told.message, told.data) from None
+            error = writable(problem)
+            raise MCPError(error.code, error.message, error.data) from None
 
-    async def _answer(self, context: Context) -> dict[str, Any]:
-        params = dict(context.params or {})
-        caller = RequestContext(
-            self._client(context, params),
-            SdkChannel(context),
-            request_id=context.request_id,
+    async def _answer(self, ctx: Context) -> dict[str, Any]:
+        params = dict(ctx.params or {})
+        context = RequestContext(
+            self._client(ctx, params),
+            SdkChannel(ctx),
+            request_id=ctx.request_id,
             progress_token=progress_token(params),
         )
         try:
-            if context.method == "initialize":
-                return self._desk.initialize(params, caller)
-            answer = await self._desk.answer(context.method, params, caller)
+            if ctx.method == "initialize":
+                return self._handlers.initialize(params, context)
+            answer = await self._handlers.answer(ctx.method, params, context)
             write(answer)
             return answer
         finally:
-            caller.closed = True
+            context.closed = True
 
-    def _client(self, context: Context, params: Mapping[str, Any]) -> ClientInfo:
-        request: Any = context.request
+    def _client(self, ctx: Context, params: Mapping[str, Any]) -> ClientInfo:
+        request: Any = ctx.request
         credential: Credential = request.scope[CREDENTIAL]
-        if context.protocol_version in MODERN_VERSIONS:
+        if ctx.protocol_version in MODERN_VERSIONS:
             return new_modern_client(credential, self._view_of(credential), read_envelope(params))
-        connection = _connection(context)
-        if context.method == "initialize" and _CLIENT not in connection.state:
-            connection.state[_CLIENT] = self._welcome(credential, connection)
+        connection = _connection(ctx)
+        if ctx.method == "initialize" and _CLIENT not in connection.state:
+            connection.state[_CLIENT] = self._new_session(credential, connection)
         client: ClientInfo | None = connection.state.get(_CLIENT)
         if client is None:
             raise WireError(INVALID_REQUEST, "the first request of a session must be `initialize`")
         return client
 
-    def _welcome(self, credential: Credential, connection: Connection) -> ClientInfo:
+    def _new_session(self, credential: Credential, connection: Connection) -> ClientInfo:
         """A session of the legacy era begins: it hears what changes until it ends."""
         client = ClientInfo(
             view=self._view_of(credential),
@@ -103,14 +103,14 @@ class Switchboard:
             principal=credential.principal,
             credential=credential.id,
         )
-        teller = NotificationQueue(connection.notify)
-        connection.exit_stack.callback(self._desk.follow(client, teller.tell))
-        connection.exit_stack.callback(teller.close)
-        connection.exit_stack.push_async_callback(self._desk.leave, RequestContext(client, NOWHERE))
+        queue = NotificationQueue(connection.notify)
+        connection.exit_stack.callback(self._handlers.watch(client, queue.put))
+        connection.exit_stack.callback(queue.close)
+        connection.exit_stack.push_async_callback(self._handlers.release, RequestContext(client, NO_CLIENT))
         return client
 
 
-class _Nowhere:
+class _NoClient:
     """The way back to a client that has gone."""
 
     async def request(self, _: str, __: Mapping[str, Any]) -> dict[str, Any]:
@@ -120,7 +120,7 @@ class _Nowhere:
         return
 
 
-NOWHERE = _Nowhere()
+NO_CLIENT = _NoClient()
 
 
 def new_modern_client(credential: Credential, view: ToolView, envelope: Envelope) -> ClientInfo:
@@ -142,22 +142,26 @@ def new_modern_client(credential: Credential, view: ToolView, envelope: Envelope
     )
 
 
-def new_server(desk: Handlers, view_of: ViewOf, schema_of: Callable[[str], Mapping[str, Any] | None]) -> Server[Any]:
+def new_server(
+    handlers: Handlers, view_of: ViewOf, schema_of: Callable[[str], Mapping[str, Any] | None]
+) -> Server[Any]:
     """An SDK server that knows nothing of its own. `schema_of` is asked which arguments are repeated in headers."""
-    server: Server[Any] = Server(desk.info["name"], version=desk.info["version"], get_tool_input_schema=schema_of)
-    server.middleware = [Switchboard(desk, view_of)]
+    server: Server[Any] = Server(
+        handlers.info["name"], version=handlers.info["version"], get_tool_input_schema=schema_of
+    )
+    server.middleware = [HandlersMiddleware(handlers, view_of)]
     return server
 
 
-def _check(context: Context) -> None:
+def _check(ctx: Context) -> None:
     """Raises MCPError for a method that its revision does not have, ValidationError for params that it does not."""
     try:
-        if context.method in methods.SPEC_CLIENT_METHODS:
-            methods.validate_client_request(context.method, context.protocol_version, context.params)
+        if ctx.method in methods.SPEC_CLIENT_METHODS:
+            methods.validate_client_request(ctx.method, ctx.protocol_version, ctx.params)
     except KeyError:
-        raise MCPError(METHOD_NOT_FOUND, "Method not found", context.method) from None
+        raise MCPError(METHOD_NOT_FOUND, "Method not found", ctx.method) from None
 
 
-def _connection(context: Context) -> Connection:
+def _connection(ctx: Context) -> Connection:
     """The SDK shows handlers a session for each request, and what these share only from inside."""
-    return context.session._connection
+    return ctx.session._connection

@@ -22,7 +22,7 @@ from toolreeve.serve.mcp.toolset import EVERYTHING, Toolset
 
 PAGE = 500
 MOST_PAGES = 50
-_PLAIN: Mapping[str, str] = {}
+_NO_ALIASES: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class ToolPage:
 
 
 @dataclass(frozen=True, slots=True)
-class _Listed:
+class _Listing:
     """What the registry held at one version, as this view shows it."""
 
     version: int
@@ -52,21 +52,21 @@ class ToolView:
         self,
         registry: ToolRegistry,
         *,
-        patterns: Toolset = EVERYTHING,
+        toolset: Toolset = EVERYTHING,
         role: Role = Role.OPERATOR,
         search: bool = False,
-        spelled: Mapping[str, str] = _PLAIN,
+        aliases: Mapping[str, str] = _NO_ALIASES,
     ) -> None:
-        self.registry, self.patterns, self.role, self.search = registry, patterns, role, search
-        self._spelled = spelled
-        self._listed: _Listed | None = None
+        self.registry, self.toolset, self.role, self.search = registry, toolset, role, search
+        self._aliases = aliases
+        self._listed: _Listing | None = None
         self._pages: dict[tuple[int, int], ToolPage] = {}
         self._found: dict[str, BoundTool] = {}
         self._version = -1
 
     def admits(self, spec: ToolSpec) -> bool:
         """Whether the client may use a tool, be it listed or not."""
-        return self.patterns.fit(spec) and (self.role is not Role.VIEWER or spec.read_only)
+        return self.toolset.includes(spec) and (self.role is not Role.VIEWER or spec.read_only)
 
     def shows(self, spec: ToolSpec) -> bool:
         return not spec.hidden and self.admits(spec)
@@ -95,29 +95,29 @@ class ToolView:
         if (made := self._pages.get(key)) is None:
             if len(self._pages) >= MOST_PAGES:  # cursors that nobody was given, to fill the memory
                 self._pages.clear()
-            made = self._pages[key] = self._make(listed, start, () if cursor is not None else first)
+            made = self._pages[key] = self._new_page(listed, start, () if cursor is not None else first)
         return made
 
-    def _make(self, listed: _Listed, start: int, first: Sequence[Mapping[str, Any]]) -> ToolPage:
+    def _new_page(self, listed: _Listing, start: int, first: Sequence[Mapping[str, Any]]) -> ToolPage:
         end = start + PAGE
         parts = [*map(json.dumps, first), *listed.encoded[start:end]]
         following = write_cursor(listed.names[end - 1]) if end < len(listed.names) else None
         return ToolPage([*first, *listed.tools[start:end]], b"[" + b",".join(parts) + b"]", following)
 
-    def _current(self) -> _Listed:
+    def _current(self) -> _Listing:
         if self._listed is None or self._listed.version != self.registry.version:
             specs = [bound.spec for bound in self.registry.list() if self._lists(bound.spec)]
             tools = sorted((describe(spec, self._name(spec)) for spec in specs), key=lambda tool: str(tool["name"]))
             names = [str(tool["name"]) for tool in tools]
-            self._listed = _Listed(self.registry.version, names, tools, list(map(json.dumps, tools)))
+            self._listed = _Listing(self.registry.version, names, tools, list(map(json.dumps, tools)))
             self._pages.clear()
         return self._listed
 
     def _lists(self, spec: ToolSpec) -> bool:
-        return self.shows(spec) and (not self.search or self.patterns.name(spec))
+        return self.shows(spec) and (not self.search or self.toolset.includes_by_name(spec))
 
     def _name(self, spec: ToolSpec) -> str:
-        return self._spelled.get(spec.name, spec.name)
+        return self._aliases.get(spec.name, spec.name)
 
 
 def as_fragment(page: ToolPage) -> Any:

@@ -34,10 +34,12 @@ class ToolsetWord:
     def category(self) -> str:
         return SPELLINGS.get(self.text, self.text)
 
-    def fits(self, spec: ToolSpec) -> bool:
-        return self.names(spec) or self.text == spec.server or self.category == spec.category or self._globs(spec)
+    def matches(self, spec: ToolSpec) -> bool:
+        return (
+            self.matches_name(spec) or self.text == spec.server or self.category == spec.category or self._globs(spec)
+        )
 
-    def names(self, spec: ToolSpec) -> bool:
+    def matches_name(self, spec: ToolSpec) -> bool:
         return self.text == spec.name or canonical(self.text) == spec.name
 
     def _globs(self, spec: ToolSpec) -> bool:
@@ -51,20 +53,20 @@ class Toolset:
     chosen: tuple[ToolsetWord, ...] = ()
     removed: tuple[ToolsetWord, ...] = ()
 
-    def fit(self, spec: ToolSpec) -> bool:
-        if any(word.fits(spec) for word in self.removed):
+    def includes(self, spec: ToolSpec) -> bool:
+        if any(word.matches(spec) for word in self.removed):
             return False
-        return not self.chosen or any(word.fits(spec) for word in self.chosen)
+        return not self.chosen or any(word.matches(spec) for word in self.chosen)
 
-    def name(self, spec: ToolSpec) -> bool:
+    def includes_by_name(self, spec: ToolSpec) -> bool:
         """Whether the tool is chosen by its very name."""
-        return any(word.names(spec) for word in self.chosen)
+        return any(word.matches_name(spec) for word in self.chosen)
 
 
 EVERYTHING = Toolset()
 
 
-def read_patterns(words: str | Iterable[str]) -> Toolset:
+def read_toolset(words: str | Iterable[str]) -> Toolset:
     """From `file,web,-delete_file` or a list of such; an empty list chooses nothing. Raises ConfigError for a text that
     holds no word."""
     texts = [words] if isinstance(words, str) else list(words)
@@ -76,13 +78,13 @@ def read_patterns(words: str | Iterable[str]) -> Toolset:
     return Toolset(tuple(ToolsetWord(part) for part in named if not part.startswith("-")), removed)
 
 
-def check_patterns(patterns: Toolset, specs: Sequence[ToolSpec], servers: Iterable[str] = ()) -> None:
+def check_toolset(toolset: Toolset, specs: Sequence[ToolSpec], servers: Iterable[str] = ()) -> None:
     """Raises ConfigError for a word that fits no tool and may not fit one later, either: `servers` are the prefixes
     of servers whose tools may be yet to come."""
     servers = tuple(servers)
     known = {spec.name for spec in specs} | {spec.category for spec in specs} | set(SPELLINGS) | set(servers)
-    for word in (*patterns.chosen, *patterns.removed):
-        if not any(word.fits(spec) for spec in specs) and not _may_fit_later(word, servers):
+    for word in (*toolset.chosen, *toolset.removed):
+        if not any(word.matches(spec) for spec in specs) and not _may_fit_later(word, servers):
             near = difflib.get_close_matches(word.text[:64], known, n=3, cutoff=0.5)
             hint = f"did you mean {', '.join(map(repr, near))}?" if near else "see `toolreeve tools`"
             problem = f"{word.text!r} is no tool, category or server, and no tool fits it"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.serve.mcp.input_required.elsewhere import RUNS
+from tests.serve.mcp.input_required.upstream_tools import RUNS
 
 
 @pytest.fixture(autouse=True)

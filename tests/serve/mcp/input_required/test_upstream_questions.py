@@ -1,6 +1,6 @@
 """What servers elsewhere ask in the middle of a call, beside our own question and never in its place."""
 
-from tests.serve.mcp.input_required.elsewhere import ELSEWHERE, RUNS, THIS, elsewhere, sly
+from tests.serve.mcp.input_required.upstream_tools import ELSEWHERE, RUNS, THIS, elsewhere, sly
 from tests.serve.mcp.input_required.workers import YES, Clock, worker
 from tests.world import World
 from toolreeve.policy.rules import PermissionRule

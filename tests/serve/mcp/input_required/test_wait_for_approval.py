@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.approval.clients import Client as ScriptedClient
-from tests.serve.mcp.input_required.elsewhere import ELSEWHERE, RUNS, THIS, elsewhere
+from tests.serve.mcp.input_required.upstream_tools import ELSEWHERE, RUNS, THIS, elsewhere
 from tests.serve.mcp.input_required.workers import Worker, worker, written
 from tests.world import World
 from toolreeve import tool

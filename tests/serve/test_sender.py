@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 import pytest
 import uvicorn
 
-from tests.serve.answering import HOST, MUCH, quick, served
-from tests.serve.raw import post
+from tests.serve.raw_http import post
+from tests.serve.sample_server import HOST, MUCH, quick, served
 from toolreeve.serve.protocol import HttpProtocol
 
 
