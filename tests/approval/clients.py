@@ -1,4 +1,4 @@
-"""Clients that call through a door: they have a line back, and somebody may sit there."""
+"""Scripted clients that call through a door and may answer questions."""
 
 import asyncio
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""Approvals asked of the client that made the call, while its call waits."""
+"""Approvals by the calling client, while its call waits."""
 
 import asyncio
 from typing import Any
@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from tests.approval.clients import ACCEPT, Client, gone
-from tests.approval.people import Person
-from tests.approval.questions import code
+from tests.approval.people import Person, code
 from tests.world import World
 from toolreeve.config import Approval as ApprovalSettings
 from toolreeve.core.errors import ErrorCode

@@ -1,12 +1,11 @@
-"""Approvals that a client of the newer era brings back with the call itself."""
+"""Approvals that a client of the modern era brings with a repeated call."""
 
 from typing import Any
 
 import pytest
 
 from tests.approval.clients import ACCEPT, Client, gone
-from tests.approval.people import ASK, Person, broker_of, call
-from tests.approval.questions import code
+from tests.approval.people import ASK, Person, broker_of, call, code
 from tests.world import World
 from toolreeve import tool
 from toolreeve.core.call import Principal, Role, ToolCall

@@ -1,4 +1,4 @@
-"""The form in which a client is asked, and what in its answer is a yes."""
+"""Approval forms, and which responses grant."""
 
 from typing import Any
 
@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.approval.people import ASK, call
-from tests.approval.questions import question
+from tests.approval.people import ASK, call, question
 from toolreeve.approval.elicitation import LONGEST, NoAnswer, can_elicit, elicitation, read_answer
 from toolreeve.approval.request import pose
 

@@ -1,10 +1,10 @@
-"""Questions that are kept where nobody is there, and answers that were given meanwhile."""
+"""Pending approvals: stored questions, and their later answers."""
 
 import json
 from typing import Any
 
 from tests.approval.clients import Client
-from tests.approval.questions import code, question
+from tests.approval.people import code, question
 from tests.world import World
 from toolreeve.approval.pending import read_question, write_answer
 from toolreeve.core.call import Principal
@@ -24,7 +24,7 @@ async def answered(world: World, **answer: Any) -> PendingRow:
     return matter
 
 
-async def test_where_nobody_is_there_the_question_is_kept_with_everything_in_it(world: World) -> None:
+async def test_with_nobody_to_ask_the_whole_question_is_stored(world: World) -> None:
     async with world.reeve() as reeve:
         result = await Client(capabilities={}).writes(reeve)
     async with world.reeve() as reeve:

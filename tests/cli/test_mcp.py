@@ -56,4 +56,4 @@ def test_a_toolset_of_separators_is_refused_and_does_not_show_everything(tmp_pat
 
     assert "result" not in told
     assert status == 2
-    assert "names nothing" in said
+    assert "names no tools" in said

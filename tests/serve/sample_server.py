@@ -1,4 +1,4 @@
-"""A server whose application answers some requests the short way and others as usual."""
+"""A server whose application answers some requests on the fast path."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Sequence

@@ -1,4 +1,4 @@
-"""Other users of the machine reach loopback as well."""
+"""Without tokens, other local users cannot connect."""
 
 import asyncio
 import os
@@ -45,7 +45,7 @@ async def guarded(admit: Any, host: str = "127.0.0.1", application: Application 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 @pytest.mark.parametrize(("admit", "status"), [(find_allowed_uid, 200), (FOREIGN, 403)])
-async def test_only_programs_of_the_user_who_serves_come_in(admit: Any, status: int, host: str) -> None:
+async def test_only_processes_of_the_serving_user_may_connect(admit: Any, status: int, host: str) -> None:
     async with guarded(admit, host) as url, httpx2.AsyncClient() as client:
         answer = await client.get(url)
 
@@ -53,7 +53,7 @@ async def test_only_programs_of_the_user_who_serves_come_in(admit: Any, status: 
     assert ("let in" in answer.text) is (status == 200)
 
 
-async def test_a_stranger_is_refused_request_by_request() -> None:
+async def test_a_foreign_user_is_refused_request_by_request() -> None:
     async with guarded(FOREIGN) as url:
         reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
         writer.write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n" * 2 + b"GET / HTTP/1.0\r\n\r\n")
@@ -63,7 +63,7 @@ async def test_a_stranger_is_refused_request_by_request() -> None:
     assert said.count(b"HTTP/1.1") == said.count(b"403 Forbidden") == 3
 
 
-async def test_what_a_stranger_sent_before_breaking_off_is_not_done() -> None:
+async def test_a_request_sent_by_a_foreign_user_before_disconnecting_does_not_run() -> None:
     application = Application()
     async with guarded(FOREIGN, application=application) as url, httpx2.AsyncClient() as client:
         await client.get(url)
@@ -85,14 +85,12 @@ def searching(table: Path, *, supported: bool = True) -> Any:
 
 
 @pytest.mark.parametrize(("tells", "status"), [(True, 403), (False, 200)], ids=["Linux", "elsewhere"])
-async def test_where_nobody_tells_whose_a_socket_is_linux_lets_nobody_in(
-    tells: bool, status: int, tmp_path: Path
-) -> None:
+async def test_without_a_connection_table_linux_refuses_everybody(tells: bool, status: int, tmp_path: Path) -> None:
     async with guarded(searching(tmp_path / "missing", supported=tells)) as url, httpx2.AsyncClient() as client:
         assert (await client.get(url)).status_code == status
 
 
-async def test_where_the_table_may_not_be_read_nobody_comes_in(tmp_path: Path) -> None:
+async def test_with_an_unreadable_connection_table_everybody_is_refused(tmp_path: Path) -> None:
     async with guarded(searching(tmp_path)) as url, httpx2.AsyncClient() as client:
         assert (await client.get(url)).status_code == 403
 

@@ -1,4 +1,4 @@
-"""Whatever is a legal request is answered, and as a stock uvicorn answers it where that answers at all."""
+"""Every legal request is answered, and as a stock uvicorn answers it."""
 
 import asyncio
 import random

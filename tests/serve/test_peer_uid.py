@@ -1,4 +1,4 @@
-"""The kernel says the same of a connection, whichever way it is asked."""
+"""Both ways to query the kernel give the same uid."""
 
 import os
 import socket
@@ -35,19 +35,19 @@ def test_a_connection_belongs_to_the_user_of_the_program_at_its_far_end(pair: Pa
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_who_has_gone_is_nobody(pair: Pair, way: Any) -> None:
+def test_a_closed_connection_has_no_uid(pair: Pair, way: Any) -> None:
     pair.far.close()
 
     assert way(*pair.ends) is None
 
 
-def test_a_connection_that_never_was_is_nobodys(pair: Pair) -> None:
+def test_a_connection_that_does_not_exist_has_no_uid(pair: Pair) -> None:
     family, far, near = pair.ends
 
     assert find_uid(family, (far[0], 1), near) is None
 
 
-def test_somebody_who_listens_where_the_far_end_would_be_is_not_it(pair: Pair) -> None:
+def test_a_listening_socket_at_the_peer_address_is_not_the_peer(pair: Pair) -> None:
     family, far, near = pair.ends
     with socket.create_server((far[0], 0), family=family) as listening:
         assert find_uid(family, listening.getsockname()[:2], near) is None

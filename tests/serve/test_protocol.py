@@ -1,4 +1,4 @@
-"""Whatever is sent in whichever pieces, each request gets its own answer, in order, and nothing else is one."""
+"""Each request gets its own response, in order, however the bytes are split."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.serve.raw_http import Connection, connection, post
 from tests.serve.sample_server import DOZE, HOST, quick, served
-from toolreeve.serve.request_queue import LARGEST, MOST_WAITING
+from toolreeve.serve.request_queue import LARGEST, MAX_WAITING
 
 HEAD = b"POST /quick HTTP/1.1\r\nhost: here\r\n"
 GARBAGE = b"GARBAGE\r\n\r\n"
@@ -171,7 +171,7 @@ async def test_a_body_behind_the_wish_for_another_protocol_is_no_request() -> No
 
 
 async def test_however_many_requests_come_together_all_are_answered() -> None:
-    many = 40 * MOST_WAITING
+    many = 40 * MAX_WAITING
     async with served() as (url, application, _), connection(url) as line:
         await line.send(DOZE + b"".join(quick(b"%d" % number) for number in range(many)))
         await application.dozes.wait()
@@ -182,7 +182,7 @@ async def test_however_many_requests_come_together_all_are_answered() -> None:
 
 
 @pytest.mark.parametrize("behind", [b"", quick(b"next"), GARBAGE], ids=["alone", "before another", "before garbage"])
-async def test_who_goes_away_is_noticed_by_what_is_answered_the_usual_way_too(behind: bytes) -> None:
+async def test_a_disconnect_is_noticed_by_the_asgi_application(behind: bytes) -> None:
     async with served() as (url, application, _):
         async with connection(url) as line:
             await line.send(post([HOST], b"linger") + behind)

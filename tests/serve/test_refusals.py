@@ -1,4 +1,4 @@
-"""After a refusal the connection ends: the client can read why, and what it goes on sending is not taken."""
+"""After a refusal the client can read the reason, and its further bytes are discarded."""
 
 import asyncio
 import socket
@@ -9,7 +9,7 @@ from starlette.responses import PlainTextResponse
 from tests.serve.mcp.http_server import serving
 from tests.serve.sample_server import served
 from tests.world import World
-from toolreeve.serve.parser import MOST_BYTES
+from toolreeve.serve.parser import MAX_BYTES
 from toolreeve.serve.protocol import MAX_LINGERING, HttpProtocol
 
 TOKEN = {"token": "ada-comes-in-with-this", "user": "ada", "role": "operator"}
@@ -23,14 +23,14 @@ REFUSED = {
     b"404": (BEGUN + GIVEN + BODY).replace(b"/mcp", b"/elsewhere"),
     b"413": BEGUN + GIVEN + BODY,
     b"400": b"GARBAGE\r\n\r\n",
-    b"414": b"GET /" + b"a" * (MOST_BYTES + 8192),
+    b"414": b"GET /" + b"a" * (MAX_BYTES + 8192),
     b"431": BEGUN + b"a:\r\n" * 300,
 }
 MOST_IN_FLIGHT = 16 * 1024 * 1024
 """What the buffers of both sockets may hold besides what is read and dropped."""
 
 
-class Hasty(HttpProtocol):
+class ShortDeadlines(HttpProtocol):
     head_seconds = body_seconds = linger_seconds = 0.3
 
 
@@ -46,7 +46,7 @@ def flood(client: socket.socket) -> int:
 
 
 @pytest.mark.parametrize("status", REFUSED)
-async def test_whoever_is_refused_reads_why_and_is_not_read_any_further(world: World, status: bytes) -> None:
+async def test_a_refused_client_reads_the_reason_and_is_not_read_further(world: World, status: bytes) -> None:
     async with serving(world.reeve(), tokens=[TOKEN]) as server:
         port = int(server.url.rpartition(":")[2].partition("/")[0])
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -63,7 +63,7 @@ async def test_whoever_is_refused_reads_why_and_is_not_read_any_further(world: W
     assert sent < MAX_LINGERING + MOST_IN_FLIGHT
 
 
-async def test_whoever_sends_a_little_too_much_and_reads_late_still_reads_why(world: World) -> None:
+async def test_a_client_that_sends_slightly_too_much_and_reads_late_still_reads_the_reason(world: World) -> None:
     async with serving(world.reeve(), tokens=[TOKEN]) as server:
         port = int(server.url.rpartition(":")[2].partition("/")[0])
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -75,8 +75,8 @@ async def test_whoever_sends_a_little_too_much_and_reads_late_still_reads_why(wo
     assert said.startswith(b"HTTP/1.1 413")
 
 
-async def test_whoever_stays_after_a_refusal_is_not_waited_for() -> None:
-    async with served(Hasty, application=PlainTextResponse("done")) as (url, _, server):
+async def test_a_client_that_stays_after_a_refusal_is_disconnected() -> None:
+    async with served(ShortDeadlines, application=PlainTextResponse("done")) as (url, _, server):
         reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
         writer.write(BEGUN)
         said = await asyncio.wait_for(reader.read(), 10)

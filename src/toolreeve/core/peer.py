@@ -1,7 +1,7 @@
-"""Who is at the other end of the call, as far as one may talk back to them while it runs?
+"""Peer: the client that made a call, and the channel back to it while the call runs.
 
-A door that can carry more than an answer — progress, log lines, a question to the person — hands its end of the line to
-the call as a `Peer`. A tool elsewhere speaks through it to the client that called; an approval is asked through it.
+A door that can carry more than a result (progress, log lines, questions to a person) attaches a `Peer` to the call.
+Upstream servers reach the calling client through it, and approvals are asked through it.
 """
 
 from collections.abc import Mapping
@@ -10,18 +10,20 @@ from typing import Any, Protocol
 
 
 class Era(StrEnum):
-    """The two ways in which MCP is spoken: after a handshake with requests both ways, or one request at a time."""
+    """The two eras of MCP: a handshake and requests both ways, or self-contained requests."""
 
     LEGACY = "2025-11-25"
     MODERN = "2026-07-28"
 
 
 class RpcError(Exception):
-    """A request of JSON-RPC that is answered with an error."""
+    """A JSON-RPC error."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__(message)
-        self.code, self.message, self.data = code, message, data
+        self.code = code
+        self.message = message
+        self.data = data
 
     def to_dict(self) -> dict[str, Any]:
         error: dict[str, Any] = {"code": self.code, "message": self.message}
@@ -29,15 +31,15 @@ class RpcError(Exception):
 
 
 class PeerError(RpcError):
-    """The other end answered a request with an error, or could not be asked at all."""
+    """The peer answered a request with an error, or could not be asked."""
 
 
 class Peer(Protocol):
-    """One call's line back to its caller.
+    """One call's channel back to its client.
 
-    `responses` and `state` are what a client of the modern era sent along with a repeated request for the tool itself
-    (answers to what an upstream server wanted to know, and that server's own opaque state). `decision` is what it sent
-    for us: the verified answer to an approval, with the binding of the call that was asked about.
+    `responses` and `state` are what a client of the modern era sent with a repeated request for the tool itself:
+    answers to an upstream server's questions, and that server's opaque state. `decision` is what it sent for us: the
+    verified answer to an approval, with the binding of the call that was asked about.
     """
 
     @property
@@ -50,17 +52,17 @@ class Peer(Protocol):
 
     @property
     def credential(self) -> str:
-        """Names what the client showed to be let in; empty where nothing was asked for."""
+        """The id of the client's token; empty if none is required."""
         ...
 
     @property
     def capabilities(self) -> Mapping[str, Any]:
-        """What the client declared: `elicitation`, `sampling`, `roots`…"""
+        """The client's declared capabilities: `elicitation`, `sampling`, `roots`…"""
         ...
 
     @property
     def log_level(self) -> str | None:
-        """The least severe log line that the client wants; None for none."""
+        """The least severe level that the client wants; None for no log lines."""
         ...
 
     @property
@@ -76,22 +78,23 @@ class Peer(Protocol):
     def decision(self) -> "Decided | None": ...
 
     async def request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Ask the client something, in the legacy era only. Raises PeerError."""
+        """Send a request to the client, in the legacy era only. Raises PeerError."""
         ...
 
     async def notify(self, method: str, params: Mapping[str, Any]) -> None:
-        """Tell the client something about this call. Progress needs no token: the door knows it."""
+        """Send a notification about this call. Progress needs no token: the door adds it."""
         ...
 
     def defer(self, question: Any) -> None:
-        """Keep a question that the client will be asked with the answer to this request."""
+        """Ask the client this question in the response to its request."""
         ...
 
 
 class Decided:
-    """A person's answer that came with a repeated request. `binding` names the call it was given for."""
+    """A person's answer from a repeated request. `binding` names the call that it is for."""
 
     __slots__ = ("answer", "binding")
 
     def __init__(self, binding: str, answer: Mapping[str, Any]) -> None:
-        self.binding, self.answer = binding, answer
+        self.binding = binding
+        self.answer = answer

@@ -1,6 +1,6 @@
-"""What is served over HTTP, and where? One application: the gate in front, then each door under its path.
+"""The HTTP application: access control in front, one door per path.
 
-Nothing is reachable without passing the gate. What is under no known path is not found.
+Nothing is reachable without passing access control. An unknown path is answered with 404.
 """
 
 import logging
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from toolreeve.runtime.toolreeve import Toolreeve
 
 SHUTDOWN_GRACE = 5.0
-"""Seconds that requests under way get to end when the server stops."""
+"""Seconds that running requests get to complete when the server stops."""
 MCP = "/mcp"
 
 
 class Door(Protocol):
-    """An ASGI application that may answer some requests the short way."""
+    """An ASGI application that may answer some requests on a fast path."""
 
     def find_fast_handler(self, headers: Sequence[Header], credential: Credential) -> FastHandler | None: ...
 
@@ -45,19 +45,21 @@ class Door(Protocol):
 
 
 class Application:
-    """`stop` is called when no more requests are to come, so that those which listen end by themselves."""
+    """`stop` is called when the server stops accepting requests, so that open subscriptions end."""
 
     def __init__(self, access: AccessControl, doors: Mapping[str, Door], stop: Callable[[], None]) -> None:
-        self._access, self._doors, self.stop = access, doors, stop
+        self._access = access
+        self._doors = doors
+        self.stop = stop
 
     @property
-    def asks_for_tokens(self) -> bool:
+    def requires_token(self) -> bool:
         return bool(self._access.tokens)
 
     def find_fast_handler(
         self, target: bytes, headers: Sequence[Header], connection: HttpProtocol
     ) -> FastHandler | None:
-        """Who takes what is posted there; None for all that is not as plain as can be, and for who is refused."""
+        """The fast path for a POST; None for a request that is not plain, and for one that is refused."""
         door = self._doors.get(target.decode("latin-1"))
         if door is None or any(name == b"origin" for name, _ in headers):
             return None
@@ -80,11 +82,11 @@ class Application:
             headers = {name.decode(): value.decode() for name, value in refusal.headers}
             await PlainTextResponse(refusal.reason, refusal.status, headers)(scope, receive, send)
             return
-        door = self._doors.get(scope["path"]) or PlainTextResponse(f"nothing is here; MCP is at {MCP}", 404)
+        door = self._doors.get(scope["path"]) or PlainTextResponse(f"Not Found: MCP is served at {MCP}", 404)
         await door(scope, receive, send)
 
     def _admit(self, headers: Sequence[Header], connection: HttpProtocol) -> Credential:
-        """Raises Refused."""
+        """Raises AccessRefused."""
         credential = self._access.admit(headers)
         if credential.id:
             connection.identify(credential.id)
@@ -92,26 +94,26 @@ class Application:
 
 
 class HttpServer(Server):
-    """Stops at SIGTERM and SIGINT. Uvicorn would raise them again afterwards, before anything else is put away."""
+    """Stops at SIGTERM and SIGINT. Uvicorn would raise them again afterwards, before the runtime has shut down."""
 
     def __init__(self, application: Application, limits: ServerLimits, *, grace: float = SHUTDOWN_GRACE) -> None:
         self._application = application
         entrance = SharedServerState(
             usage=Usage(limits),
             find_fast_handler=application.find_fast_handler,
-            admit=None if application.asks_for_tokens else find_allowed_uid,
+            admit=None if application.requires_token else find_allowed_uid,
         )
         super().__init__(
             Config(
                 application,
-                http=partial(HttpProtocol, entrance),  # type: ignore[arg-type]  # whatever makes a protocol will do
+                http=partial(HttpProtocol, entrance),  # type: ignore[arg-type]  # any factory will do
                 lifespan="off",
                 log_config=None,
                 access_log=False,
                 ws="none",
                 proxy_headers=False,
                 server_header=False,
-                timeout_graceful_shutdown=grace,  # type: ignore[arg-type]  # parts of a second do as well
+                timeout_graceful_shutdown=grace,  # type: ignore[arg-type]  # fractions work
             )
         )
 
@@ -130,15 +132,15 @@ class HttpServer(Server):
     async def main_loop(self) -> None:
         await super().main_loop()
         self._application.stop()
-        # Streams that end in their midst from now on are meant to.
+        # Streams that are cut from now on are expected.
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
 
 
 def check_exposure(host: str, tokens: Tokens) -> None:
-    """Raises ConfigError where others than this machine would come in without a token."""
+    """Raises ConfigError if other machines could connect without a token."""
     if not tokens and not is_loopback(host):
         raise ConfigError(
-            f"{host} is reachable for others, and no token is configured",
+            f"{host} is reachable from other machines, and no token is configured",
             source="serve.host",
             fix="listen on 127.0.0.1, or add to toolreeve.toml: "
             'serve.tokens = [{token = "${secret:TOOLREEVE_TOKEN}", user = "me", role = "operator"}]',
@@ -146,7 +148,7 @@ def check_exposure(host: str, tokens: Tokens) -> None:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Raises ConfigError where it cannot be listened."""
+    """Raises ConfigError if the address cannot be bound."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host.strip("[]"), port), family=family, backlog=1024)
@@ -154,7 +156,7 @@ def bind(host: str, port: int) -> socket.socket:
         raise ConfigError(
             f"cannot listen on {host} port {port}: {problem.strerror or problem}",
             source="serve.port",
-            fix="choose another with --port (0: any that is free)",
+            fix="choose another with --port (0: any free port)",
         ) from None
 
 
@@ -162,10 +164,10 @@ def bind(host: str, port: int) -> socket.socket:
 async def new_application(
     reeve: "Toolreeve", access: AccessControl, views: ToolViews, limits: ServerLimits
 ) -> AsyncIterator[Application]:
-    """For a runtime that is started."""
-    desk = new_handlers(reeve)
+    """For a started runtime."""
+    handlers = new_handlers(reeve)
     with ExitStack() as once:
-        once.callback(desk.close)
-        door = McpHttpDoor(desk, views, limits.sessions)
+        once.callback(handlers.close)
+        door = McpHttpDoor(handlers, views, limits.sessions)
         async with door.open():
             yield Application(access, {MCP: door}, once.close)

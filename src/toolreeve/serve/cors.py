@@ -1,7 +1,6 @@
-"""What must a browser be told before it lets a web page speak with us? That we know the page, and it may read answers.
+"""CORS for the configured origins. Preflights need no token.
 
-Only pages that are configured are told so. A browser asks first, without a token: it is told what may be sent, and the
-request itself is judged like any other.
+Only configured origins get CORS headers. The request that follows a preflight is checked like any other.
 """
 
 from starlette.types import Message, Scope, Send
@@ -14,7 +13,6 @@ _MAX_AGE = b"600"
 
 
 def is_preflight(scope: Scope) -> bool:
-    """Whether a browser asks on behalf of a page what the page may send."""
     return scope["method"] == "OPTIONS" and any(
         name == b"access-control-request-method" for name, _ in scope["headers"]
     )
@@ -34,7 +32,7 @@ async def answer_preflight(origin: bytes, send: Send) -> None:
 
 
 def with_cors_headers(origin: bytes, send: Send) -> Send:
-    """The same way back, on which the page may read what is answered."""
+    """Wraps `send` so that a page of this origin may read the response."""
     more = [
         (b"access-control-allow-origin", origin),
         (b"access-control-expose-headers", _EXPOSED_HEADERS),

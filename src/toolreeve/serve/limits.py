@@ -1,6 +1,6 @@
 """Quotas of connections, sessions and buffered bytes: total, per token, per address.
 
-Whoever reaches a quota of their own is refused or cut off; what is left of the total stays free for the others.
+A client that reaches its own quota is refused or cut off; the rest of the total stays free for the others.
 """
 
 import ipaddress
@@ -14,15 +14,15 @@ from toolreeve.serve.access import AccessRefused, Header
 
 RETRY: Header = (b"retry-after", b"5")
 _OTHER_FILES = 256
-"""File descriptors that are left for everything but connections."""
+"""File descriptors reserved for everything but connections."""
 _V6_NETWORK = 64
 Key = tuple[str, str]
-"""How the name of the setting ends, and whose share it is."""
+"""The suffix of the setting, and the token or address that the share belongs to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quota:
-    """`setting` is the key that the total is configured with; the others are named after it."""
+    """`setting` is the key of the total; `_per_token` and `_per_address` are appended for the others."""
 
     setting: str
     total: int
@@ -52,8 +52,8 @@ def _read_quota(chosen: Serve, setting: str) -> Quota:
 
 
 class Member(Protocol):
-    """A connection as the quotas see it: `held` is what was counted last, `buffered` what it is now. `stalled_at` is
-    when it stopped to read what it was sent."""
+    """A connection as the quotas see it: `held` is the size counted last, `buffered` the current one. `stalled_at` is
+    when the client stopped reading."""
 
     held: int
     shares: "list[Share]"
@@ -67,17 +67,19 @@ class Member(Protocol):
 
 
 class Share:
-    """The connections of one token or one address, or all of them, and the bytes that are kept for these."""
+    """The connections of one token, one address or all, and the bytes buffered for them."""
 
     __slots__ = ("held", "key", "max_bytes", "max_members", "members")
 
     def __init__(self, key: "Key", max_members: int, max_bytes: int) -> None:
-        self.key, self.max_members, self.max_bytes = key, max_members, max_bytes
+        self.key = key
+        self.max_members = max_members
+        self.max_bytes = max_bytes
         self.members: set[Member] = set()
         self.held = 0
 
     def is_exceeded(self) -> bool:
-        """Counted afresh before it is said: what is read in parts is not told of."""
+        """Recounts before answering: partial reads by clients are not reported."""
         if self.held <= self.max_bytes:
             return False
         for member in self.members:
@@ -86,15 +88,16 @@ class Share:
 
 
 class Usage:
-    """What all connections take up. A connection is known by its address when it comes, by its owner when it shows a
-    token; where no tokens are asked for, the owner is a user of this machine."""
+    """The usage of all connections. A connection counts for its address when it is made, and for its owner when it
+    shows a token; without tokens, the owner is a local user."""
 
     def __init__(self, limits: ServerLimits) -> None:
-        self._connections, self._buffered = limits.connections, limits.buffered_bytes
+        self._connections = limits.connections
+        self._buffered = limits.buffered_bytes
         self._shares: dict[Key, Share] = {}
 
     def enter(self, member: Member, address: str) -> None:
-        """Raises Refused."""
+        """Raises AccessRefused."""
         total = self._share(("", ""), _max_connections(self._connections.total), self._buffered.total)
         per_address = self._share(("_per_address", address), self._connections.per_address, self._buffered.per_address)
         self._check_room(total)
@@ -103,7 +106,7 @@ class Usage:
         self._join(member, per_address)
 
     def identify(self, member: Member, owner: str) -> None:
-        """A connection counts for the owner that it showed last. Raises Refused."""
+        """A connection counts for the last owner it identified as. Raises AccessRefused."""
         share = self._share(("_per_token", owner), self._connections.per_token, self._buffered.per_token)
         if member in share.members:
             return
@@ -117,15 +120,15 @@ class Usage:
             self._part(member, share)
 
     def check_bytes(self, member: Member, size: int) -> None:
-        """For bytes that arrive. Raises Refused."""
+        """For received bytes. Raises AccessRefused."""
         count(member, size)
         for share in member.shares:
             if share.is_exceeded():
                 limit = f"serve.{self._buffered.setting}{share.key[0]} = {share.max_bytes}"
-                raise AccessRefused(429, f"too many bytes of requests and unread responses ({limit})", [RETRY])
+                raise AccessRefused(429, f"too many buffered bytes of requests and unread responses ({limit})", [RETRY])
 
     def shed(self, member: Member, size: int) -> None:
-        """For bytes that are sent: those who have not read theirs for the longest time are cut off."""
+        """For sent bytes: the clients that stalled first are cut off."""
         count(member, size)
         for share in list(member.shares):
             while share.is_exceeded() and (stalled := [each for each in share.members if each.stalled_at is not None]):
@@ -164,7 +167,7 @@ def count(member: Member, size: int) -> None:
 
 
 def peer_address(host: str) -> str:
-    """What counts as one address: all of this machine, and a network of IPv6 as it is given to one customer."""
+    """The address for quotas: `loopback` for this machine, and the /64 network of an IPv6 address."""
     try:
         address = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
@@ -179,18 +182,18 @@ def peer_address(host: str) -> str:
 
 
 def describe(limits: ServerLimits) -> Iterable[str]:
-    """One line for each quota, as the settings have it."""
+    """One line per quota."""
     for what, quota in (
         ("connections", limits.connections),
         ("sessions", limits.sessions),
         ("buffered bytes", limits.buffered_bytes),
     ):
-        total = quota.total if quota is not limits.connections else _max_connections(quota.total)
+        total = _max_connections(quota.total) if quota is limits.connections else quota.total
         yield f"{what}: {total} ({quota.per_token} per token, {quota.per_address} per address)"
 
 
 def _max_connections(connections: int) -> int:
-    """As many as there are file descriptors for."""
+    """The configured number, bounded by the available file descriptors."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files == resource.RLIM_INFINITY:
         return connections

@@ -1,10 +1,10 @@
-"""The HTTP/1.1 protocol of the server: order, deadlines and quotas of a connection.
+"""The HTTP/1.1 server protocol: ordering, deadlines and quotas of a connection.
 
-The requests of one connection are answered in their order, one at a time, and none is begun while the socket does not
-take the responses before it. What cannot be parsed is refused in its turn, and ends the connection: nothing behind it
-is taken for a request. What is kept for a client is bounded in bytes and in time.
+The requests of one connection are answered in order, one at a time, and none is started while the socket does not
+accept the earlier responses. A request that cannot be parsed is refused in its turn and ends the connection: nothing
+behind it is parsed as a request. Everything buffered for a client is bounded in bytes and in time.
 
-Of uvicorn it uses what its server asks of any protocol class, and nothing of its own protocols.
+It implements the interface that uvicorn's server expects of a protocol class, and uses none of uvicorn's protocols.
 """
 
 import asyncio
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from uvicorn.server import ServerState
 
 CONNECTION = "toolreeve.connection"
-"""Where an application finds, in the scope of a request, the connection that it came on."""
+"""The scope key of the connection that a request came on."""
 MAX_LINGERING = 8 * 1024 * 1024
-"""Bytes that a lingering close reads and drops, so that the client can read the last response."""
+"""Bytes that a lingering close reads and discards, so that the client can read the last response."""
 _TEXT = b"text/plain; charset=utf-8"
 
 _logger = logging.getLogger(__name__)
 _FOREIGN_USER = PlainTextResponse(
-    "only programs of the user who serves this come in without a token; configure serve.tokens", status_code=403
+    "without a token, only processes of the serving user may connect; configure serve.tokens", status_code=403
 )
 
 
@@ -46,8 +46,8 @@ _FOREIGN_USER = PlainTextResponse(
 class SharedServerState:
     """What the connections of one server share.
 
-    `recognise` says, given the target and the headers of a POST, who takes its body the short way. `admit` gives the
-    user at the far end of a connection, None for one who does not come in; it is asked where no token is.
+    `find_fast_handler` returns the fast path for the target and headers of a POST. `admit` returns the uid of the peer
+    process, None if it is not allowed; it is used if no token is required.
     """
 
     usage: Usage
@@ -56,7 +56,7 @@ class SharedServerState:
 
 
 class HttpProtocol(asyncio.Protocol):
-    """One connection. `_closing` says that its last response is written, `_refusal` what the last one will be."""
+    """One connection. `_closing` says that its last response is written, `_refusal` what that response will be."""
 
     head_seconds = 10.0
     body_seconds = 60.0
@@ -94,7 +94,7 @@ class HttpProtocol(asyncio.Protocol):
     # The connection
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        # What a client sent before it broke off is still read: nothing that fails here may leave the door open.
+        # Bytes sent before a disconnect are still read: no failure here may leave the real application in place.
         app, self._app = self._app, _FOREIGN_USER
         self._transport = transport
         self._queue = RequestQueue(self, transport)
@@ -112,7 +112,7 @@ class HttpProtocol(asyncio.Protocol):
             self._deadline.expect("refused request", self.linger_seconds)
 
     def _is_admitted(self) -> bool:
-        """Raises Refused."""
+        """Raises AccessRefused."""
         if self._shared.admit is None:
             return True
         user = self._shared.admit(self._transport.get_extra_info("socket"))
@@ -122,7 +122,7 @@ class HttpProtocol(asyncio.Protocol):
         return True
 
     def identify(self, owner: str) -> None:
-        """Whose connection this is, as it has just shown. Raises Refused."""
+        """Count the connection for its owner. Raises AccessRefused."""
         if owner != self.owner:
             self._shared.usage.identify(self, owner)
             self.owner = owner
@@ -138,19 +138,19 @@ class HttpProtocol(asyncio.Protocol):
         self._queue.waiting.clear()
 
     def eof_received(self) -> bool:
-        """Half-close: a client that sends no more may still read, and is answered what it asked."""
+        """Half-close: the client can still read, so its requests are answered."""
         if self._closing:
             return False
         self._half_closed = True
         if self._queue.has_begun_request:
-            self.refuse(AccessRefused(400, "the request ended before it was complete"))
+            self.refuse(AccessRefused(400, "the request is incomplete"))
         if self._queue.current is None and not self._queue.waiting:
             return False
         self._sender.probe(lambda: self._queue.current)
         return True
 
     def shutdown(self) -> None:
-        """The server stops: what has been asked is answered, and nothing else."""
+        """The server stops: received requests are answered, and nothing else."""
         self._stopping = True
         last = self._queue.waiting[-1] if self._queue.waiting else self._queue.current
         if last is None or self._closing:
@@ -190,7 +190,7 @@ class HttpProtocol(asyncio.Protocol):
             self._transport.pause_reading()
 
     def new_exchange(self, parser: RequestParser) -> HttpExchange:
-        """Raises Refused."""
+        """Raises AccessRefused."""
         exchange = HttpExchange(self, parser.method, parser.target, parser.headers, parser.http_version)
         exchange.keep_alive = exchange.http_version != "1.0" and parser.keep_alive
         exchange.expects_continue = parser.expects_continue
@@ -200,7 +200,7 @@ class HttpProtocol(asyncio.Protocol):
         return exchange
 
     def _find_fast_handler(self, exchange: HttpExchange) -> FastHandler | None:
-        """A head that repeats the one before it, but for the length of the body, is not judged again."""
+        """A head that repeats the previous one, except for the content-length, is not checked again."""
         if exchange.method != b"POST" or not exchange.keep_alive or exchange.expects_continue:
             return None
         if self._app is _FOREIGN_USER:
@@ -220,7 +220,7 @@ class HttpProtocol(asyncio.Protocol):
     # Responses
 
     def advance(self) -> None:
-        """Begin what is next, if it is its turn."""
+        """Start the next request if it is its turn."""
         queue = self._queue
         if self._closing or queue.current is not None or self._sender.stalled_at is not None:
             return
@@ -252,7 +252,7 @@ class HttpProtocol(asyncio.Protocol):
     def _ended(self, exchange: HttpExchange, task: "asyncio.Task[None]") -> None:
         self._server.tasks.discard(task)
         if not task.cancelled() and (problem := task.exception()) is not None:
-            _logger.error("a request could not be answered", exc_info=problem)
+            _logger.error("request failed", exc_info=problem)
         if exchange.complete or exchange.disconnected:
             return
         if exchange.started:
@@ -276,7 +276,7 @@ class HttpProtocol(asyncio.Protocol):
             self._finish()
 
     def refuse(self, refusal: AccessRefused) -> None:
-        """In its turn. A request that is not complete gets no response but this."""
+        """Refuse in turn. An incomplete request gets no other response."""
         self._refusal = refusal
         incomplete = self._queue.stop()
         if incomplete is not None and incomplete.started:
@@ -288,7 +288,7 @@ class HttpProtocol(asyncio.Protocol):
         self.advance()
 
     def _finish(self) -> None:
-        """Lingering close: closing while bytes arrive would reset the connection, and the last response with it."""
+        """Lingering close: closing while bytes arrive would reset the connection and lose the last response."""
         self._closing = True
         self._queue.stop()
         if self._transport.is_closing():
@@ -337,7 +337,7 @@ class HttpProtocol(asyncio.Protocol):
     # Deadlines
 
     def _expect_next(self) -> None:
-        """What the client owes next, from the moment on at which it owes it."""
+        """Set the deadline for what the client must send next."""
         if self._refusal is not None or self._closing:
             return
         queue = self._queue

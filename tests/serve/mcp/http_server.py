@@ -1,4 +1,4 @@
-"""A runtime that is served over HTTP on a port of its own, and requests as a client writes them."""
+"""A runtime served over HTTP on a free port, and requests as a client writes them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence

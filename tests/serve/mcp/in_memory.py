@@ -1,4 +1,4 @@
-"""A conversation with the desk of a runtime in this process: lines in, lines out, without pipes."""
+"""An in-memory client of a runtime in this process: lines in, lines out."""
 
 import asyncio
 import json

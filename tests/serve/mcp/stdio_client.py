@@ -1,4 +1,4 @@
-"""A server as a child process, spoken to over its pipes line by line, as a client writes them."""
+"""A client of a server in a child process, over its pipes."""
 
 import json
 import os

@@ -51,7 +51,7 @@ async def deep(levels: int) -> dict[str, Any]:
 TOOLS = [upstream_error, diagnosed, picture, deep]
 
 
-async def test_an_error_of_a_server_elsewhere_is_an_error_here(world: World) -> None:
+async def test_an_upstream_error_is_passed_on(world: World) -> None:
     async with connect(world.reeve(tools=TOOLS)) as client:
         await client.initialize()
         told = await client.ask("tools/call", {"name": "upstream_error"})
@@ -59,7 +59,7 @@ async def test_an_error_of_a_server_elsewhere_is_an_error_here(world: World) -> 
     assert told["error"] == {"code": -32042, "message": "log in first", "data": {"url": "https://example.com"}}
 
 
-async def test_what_a_server_elsewhere_answers_is_handed_on_unharmed(world: World) -> None:
+async def test_what_an_upstream_server_answers_is_handed_on_unharmed(world: World) -> None:
     async with connect(world.reeve(tools=TOOLS)) as client:
         await client.initialize()
         told = await client.call("picture")
@@ -115,7 +115,7 @@ async def test_a_call_through_another_can_reach_nothing_else(world: World, args:
 @pytest.mark.parametrize(
     "args", [{}, {"query": ""}, {"query": 7}, {"query": "a", "limit": "many"}, {"query": "a", "limit": True}]
 )
-async def test_a_search_for_nothing_is_told_how_to_search(world: World, args: dict[str, Any]) -> None:
+async def test_an_invalid_search_is_answered_with_its_usage(world: World, args: dict[str, Any]) -> None:
     async with connect(world.reeve(), search=True) as client:
         await client.initialize()
         told = await client.call("search_tools", **args)
@@ -133,7 +133,7 @@ async def test_a_search_finds_only_what_may_be_used(world: World) -> None:
     assert "bash" not in names
     assert "read_file" in names
     assert nothing["structuredContent"] == {"tools": []}
-    assert "No tool fits" in nothing["content"][0]["text"]
+    assert "No tool matches" in nothing["content"][0]["text"]
 
 
 async def test_without_search_its_tools_do_not_exist(world: World) -> None:
@@ -174,7 +174,7 @@ async def test_the_tool_that_waits_is_for_clients_that_cannot_be_asked(world: Wo
     assert listed == {"asks": [], "waits": ["wait_for_approval"]}
 
 
-async def test_a_refusal_of_ours_is_not_held_against_what_a_server_elsewhere_promised(world: World) -> None:
+async def test_our_refusal_is_not_validated_against_an_upstream_output_schema(world: World) -> None:
     promised = {"type": "object", "properties": {"degrees": {"type": "number"}}, "required": ["degrees"]}
     tool = {"name": "t", "inputSchema": {"type": "object"}, "outputSchema": promised}
     servers = {"far": {"command": sys.executable, "args": [LIGHT, json.dumps({"tools": [tool]})]}}
@@ -214,7 +214,7 @@ async def test_a_call_waits_for_a_server_that_is_still_connecting(world: World) 
     assert unknown["error"]["message"] == "Unknown tool: late__nothing"
 
 
-async def test_a_client_is_greeted_before_the_tools_are_there_and_served_after(world: World) -> None:
+async def test_initialize_is_answered_before_the_runtime_is_up_and_calls_after(world: World) -> None:
     reeve = world.reeve(tools=TOOLS)
     responder, client = StartupResponder(servers=True, search=False), InMemoryClient()
     client.connection = McpConnection(responder, client, session="one")
@@ -237,7 +237,7 @@ async def test_a_client_is_greeted_before_the_tools_are_there_and_served_after(w
     assert later["structuredContent"]["result"] == 2
 
 
-async def test_a_client_of_the_modern_era_is_told_the_same_before_the_tools_are_there_and_after(world: World) -> None:
+async def test_discover_gives_the_same_before_and_after_the_runtime_is_up(world: World) -> None:
     reeve = world.reeve(tools=TOOLS)
     responder, client = StartupResponder(servers=False, search=True), InMemoryClient()
     client.connection = McpConnection(responder, client, session="one")
@@ -254,7 +254,7 @@ async def test_a_client_of_the_modern_era_is_told_the_same_before_the_tools_are_
     assert early["result"]["supportedVersions"] == ["2026-07-28"]
 
 
-async def test_who_came_too_early_to_a_server_that_cannot_start_is_told_why() -> None:
+async def test_early_requests_are_answered_with_the_reason_of_a_failed_start() -> None:
     responder, client = StartupResponder(servers=False, search=True), InMemoryClient()
     client.connection = McpConnection(responder, client, session="one")
     initialized = await client.initialize()

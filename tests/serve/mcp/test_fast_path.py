@@ -1,4 +1,4 @@
-"""The short way answers exactly as the long way does, or leaves a request alone."""
+"""The fast path answers exactly as the SDK does, or leaves the request alone."""
 
 import asyncio
 import json

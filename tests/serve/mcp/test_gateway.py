@@ -94,7 +94,7 @@ async def test_prompts_and_completions_reach_their_server_under_its_own_name(wor
     assert unknown["error"] == {"code": -32602, "message": "Unknown prompt: tell"}
 
 
-async def test_news_of_a_server_reach_whoever_subscribed(world: World) -> None:
+async def test_upstream_notifications_reach_their_subscribers(world: World) -> None:
     async with connect(libraries(world, "one", policy=None)) as client:
         await client.initialize()
         await client.ask("resources/subscribe", {"uri": "one://book/1"})
@@ -184,7 +184,7 @@ async def test_what_a_server_is_asked_is_on_record(world: World) -> None:
         ("resources/subscribe", {}),
     ],
 )
-async def test_requests_that_are_none_are_refused(world: World, method: str, params: dict[str, Any]) -> None:
+async def test_invalid_requests_are_refused(world: World, method: str, params: dict[str, Any]) -> None:
     async with connect(libraries(world, "one")) as client:
         await client.initialize()
 

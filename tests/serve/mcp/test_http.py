@@ -1,4 +1,4 @@
-"""MCP over HTTP, as clients of both eras use it and as strangers try to."""
+"""MCP over HTTP, with clients of both eras and with attackers."""
 
 import asyncio
 import json
@@ -193,7 +193,7 @@ async def test_a_page_that_rebinds_its_name_to_us_gets_nowhere(
     assert (answer.status_code, ran) == (status, [])
 
 
-async def test_without_its_token_nobody_comes_in_and_is_told_how(world: World) -> None:
+async def test_without_a_token_a_request_is_refused_with_the_scheme(world: World) -> None:
     async with serving(world.reeve(tools=[echo]), tokens=[ADA]) as server:
         bare = await server.ask("tools/call", {"name": "echo", "arguments": {"text": "x"}})
         wrong = await server.ask("tools/list", headers={"authorization": "Bearer guessed-guessed-guessed"})
@@ -317,7 +317,7 @@ async def test_sessions_that_end_leave_nothing_behind(world: World) -> None:
                 await asyncio.sleep(0.01)
 
 
-async def test_a_session_must_begin_with_a_greeting(world: World) -> None:
+async def test_a_session_must_begin_with_initialize(world: World) -> None:
     said = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
     async with serving(world.reeve()) as server:
         answer = await server.client.post(server.url, json=said, headers=LEGACY)
@@ -398,7 +398,7 @@ async def test_a_configured_page_is_let_through_by_the_browser_and_still_needs_i
     assert "authorization" in asked.headers["access-control-allow-headers"]
 
 
-async def test_no_other_page_is_told_anything_that_lets_it_read(world: World) -> None:
+async def test_other_origins_get_no_cors_headers(world: World) -> None:
     async with serving(world.reeve(tools=[echo]), origins=[PAGE]) as server:
         asked = await server.client.options(server.url, headers={"origin": "https://evil.example", **ASKING})
         said = await server.ask("tools/list", headers={"origin": "https://evil.example"})

@@ -1,4 +1,4 @@
-"""What clients say once for all reaches the servers behind us: how much to log, and that their folders are others."""
+"""Log levels and root changes reach the upstream servers."""
 
 import json
 from typing import Any
@@ -34,7 +34,7 @@ def another(client: InMemoryClient, reeve: Any) -> InMemoryClient:
     return other
 
 
-async def test_a_server_that_can_is_told_how_much_to_log(world: World) -> None:
+async def test_a_server_with_logging_gets_the_log_level(world: World) -> None:
     async with connect(world.reeve(mcp_servers=SERVERS)) as client:
         await client.initialize()
         answer = await client.ask("logging/setLevel", {"level": "warning"})
@@ -64,7 +64,7 @@ async def test_the_client_that_wants_most_is_followed_as_long_as_it_is_there(wor
         assert levels(await heard(client)) == ["error", "debug", "alert"]
 
 
-async def test_a_server_that_comes_back_is_told_again(world: World) -> None:
+async def test_a_restarted_server_gets_the_log_level_again(world: World) -> None:
     async with connect(world.reeve(mcp_servers=SERVERS)) as client:
         await client.initialize()
         await client.ask("logging/setLevel", {"level": "info"})

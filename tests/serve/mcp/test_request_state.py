@@ -35,7 +35,7 @@ def test_what_is_sealed_comes_back_whole() -> None:
     assert opened.expires == 1600.0
 
 
-def test_nothing_of_it_can_be_read_by_whoever_carries_it() -> None:
+def test_the_client_cannot_read_the_state() -> None:
     token = seal().close(STATE)
 
     raw = base64.urlsafe_b64decode(token + "==")

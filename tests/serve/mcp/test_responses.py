@@ -1,4 +1,4 @@
-"""However a plain call ends, its client is answered or its connection closed, and the record says what became of it."""
+"""However a plain call ends, its client is answered or its connection closed."""
 
 import asyncio
 import json
@@ -45,7 +45,7 @@ async def codes(world: World, name: str) -> list[str]:
         return [each["code"] for each in await later.audit.recent(last_n=TIMES, filters={"tool": name})]
 
 
-async def test_a_tool_that_cancels_itself_costs_nobody_the_connection(world: World) -> None:
+async def test_a_tool_that_cancels_itself_does_not_close_the_connection(world: World) -> None:
     async with serving(world.reeve(tools=[stray, echo])) as server, connection(server.url) as line:
         await line.send(call("stray"))
         first = await line.answer()
@@ -55,7 +55,7 @@ async def test_a_tool_that_cancels_itself_costs_nobody_the_connection(world: Wor
         assert b"still here" in (await line.answer()).body
 
 
-async def test_who_leaves_while_somebody_is_asked_takes_the_question_and_the_call_along(world: World) -> None:
+async def test_a_disconnect_while_a_person_is_asked_withdraws_the_question_and_the_call(world: World) -> None:
     asked, dropped = asyncio.Event(), asyncio.Event()
 
     async def approve(_: Any) -> bool:
@@ -77,14 +77,14 @@ async def test_who_leaves_while_somebody_is_asked_takes_the_question_and_the_cal
 
 @pytest.mark.parametrize("keepalive", [0.02, 20.0], ids=["as a stream", "at once"])
 @pytest.mark.parametrize("behind", [b"", call("echo", text="next"), b"GARBAGE"], ids=["alone", "before one", "garbage"])
-async def test_who_leaves_in_the_midst_of_a_call_ends_it(world: World, keepalive: float, behind: bytes) -> None:
+async def test_a_disconnect_during_a_call_cancels_it(world: World, keepalive: float, behind: bytes) -> None:
     sleeper = Sleeper()
     async with serving(world.reeve(tools=[sleeper.tool(), echo]), keepalive=keepalive) as server:
         async with connection(server.url) as line:
             await line.send(call("sleep") + behind)
             await asyncio.wait_for(sleeper.runs.wait(), TIMES)
             if keepalive < 1:
-                await line.until(b": still at it")
+                await line.until(b": keep-alive")
         await asyncio.wait_for(sleeper.ended.wait(), TIMES)
 
     assert await codes(world, "sleep") == ["E_CANCELLED"]

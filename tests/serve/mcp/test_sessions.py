@@ -1,4 +1,4 @@
-"""One owner's sessions take the place of their own oldest, never of those of others."""
+"""A new session replaces its owner's oldest idle one, never one of another owner."""
 
 from contextlib import AsyncExitStack
 
@@ -58,7 +58,7 @@ async def test_where_others_hold_all_there_is_a_new_owner_is_refused_and_nobody_
         assert [await is_open(server, each, ADA) for each in sessions] == [True, True]
 
 
-async def test_an_address_has_so_many_sessions_whoever_they_belong_to(world: World) -> None:
+async def test_sessions_are_limited_per_address_across_owners(world: World) -> None:
     async with serving(world.reeve(), tokens=[ADA, BOB], limits={"max_sessions_per_address": 2}) as server:
         for _ in range(2):
             await open_session(server, bearer(ADA))

@@ -1,4 +1,4 @@
-"""What a connection was allowed a moment ago counts for nothing: each of its requests is judged as if it came alone."""
+"""Each request on a connection is checked as if it came alone."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""`toolreeve mcp` as a process of its own, over real pipes."""
+"""`toolreeve mcp` as its own process, over real pipes."""
 
 import asyncio
 import json
@@ -128,7 +128,7 @@ def test_wrong_arguments_are_a_result_and_an_unknown_tool_is_an_error(server: Ch
 @pytest.mark.parametrize(
     "params", [{}, {"name": 7}, {"name": "bash", "arguments": []}, {"name": "bash", "arguments": 7}]
 )
-def test_a_call_that_is_none_is_an_error(server: Child, params: dict[str, Any]) -> None:
+def test_an_invalid_call_is_an_error(server: Child, params: dict[str, Any]) -> None:
     server.initialize()
 
     assert server.ask("tools/call", params)["error"]["code"] == -32602
@@ -390,7 +390,7 @@ def test_no_part_of_the_sdk_is_imported_to_serve_over_pipes(place: Path) -> None
 
 
 @pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
-def test_who_spoke_before_we_listened_is_greeted_before_anything_slow_begins(run: Callable[[Any], Any]) -> None:
+def test_an_early_initialize_is_answered_before_the_slow_start(run: Callable[[Any], Any]) -> None:
     theirs, ours = os.pipe(), os.pipe()
     params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {}}
     said = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}

@@ -1,4 +1,4 @@
-"""The official client, in each way it can connect, against our servers on stdio."""
+"""The official client, in each connection mode, against our stdio servers."""
 
 import sys
 from collections.abc import AsyncIterator

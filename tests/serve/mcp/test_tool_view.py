@@ -176,7 +176,7 @@ def declared(*, trusted: bool, **known: Any) -> ToolSpec:
     )
 
 
-def test_a_tool_elsewhere_is_described_as_its_server_did_under_our_name() -> None:
+def test_an_upstream_tool_keeps_its_definition_under_our_name() -> None:
     told = describe(declared(trusted=True, read_only=True, idempotent=True, danger=DangerLevel.LOW), "git__push")
 
     assert told == DECLARED | {"name": "git__push"}

@@ -55,7 +55,7 @@ def test_nothing_chosen_is_everything_and_what_is_taken_away_stays_away() -> Non
 
 @pytest.mark.parametrize("words", ["", " ", ",", " , ,", [""], [",", " "]])
 def test_a_text_without_a_word_is_refused_and_does_not_show_everything(words: str | list[str]) -> None:
-    with pytest.raises(ToolreeveError, match="names nothing\n  fix: name categories"):
+    with pytest.raises(ToolreeveError, match="names no tools\n  fix: name categories"):
         read_toolset(words)
 
 

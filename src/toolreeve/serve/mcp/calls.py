@@ -1,7 +1,7 @@
-"""What becomes of a `tools/call`? A call on the road, and its result in MCP's shape.
+"""`tools/call`: runs the tool on the road and converts its result to MCP.
 
-Only tools of the client's view exist; everything else is unknown. A tool that fails is a result that says so; a request
-that is none is an error.
+Only tools in the client's view exist; any other name is unknown. A failing tool is a result with `isError`; an invalid
+request is a JSON-RPC error.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ _NOTHING: Mapping[str, Any] = {}
 
 
 class Calls:
-    """`asking` settles what a call needs to know from the client; without it, nothing waits for an answer."""
+    """`input_required` handles input that a call needs from the client; without it, no call waits for input."""
 
     def __init__(
         self,
@@ -34,23 +34,22 @@ class Calls:
         *,
         lists_wait_tool: bool = True,
     ) -> None:
-        self._reeve, self._upstreams, self._input_required, self._lists_own = (
-            reeve,
-            upstreams,
-            input_required,
-            lists_wait_tool,
-        )
+        self._reeve = reeve
+        self._upstreams = upstreams
+        self._input_required = input_required
+        self._lists_wait_tool = lists_wait_tool
 
     def own_tools(self, context: RequestContext) -> Sequence[Mapping[str, Any]]:
-        """Tools of the door itself."""
+        """The door's own tools."""
         waits = (WAIT_TOOL,) if self._waits(context) else ()
         return (*meta_tools.TOOLS, *waits) if context.view.search else waits
 
     def _waits(self, context: RequestContext) -> bool:
-        return self._lists_own and self._input_required is not None and self._input_required.offers_wait(context)
+        return self._lists_wait_tool and self._input_required is not None and self._input_required.offers_wait(context)
 
     async def answer(self, params: Params, context: RequestContext) -> dict[str, Any]:
-        name, args = params.get("name"), params.get("arguments")
+        name = params.get("name")
+        args = params.get("arguments")
         if not isinstance(name, str) or (args is not None and not isinstance(args, dict)):
             raise WireError(INVALID_PARAMS, "tools/call takes `name`, a string, and `arguments`, an object")
         if context.view.search:
@@ -76,7 +75,7 @@ class Calls:
     async def _wait(
         self, input_required: InputRequired, params: Params, args: Any, context: RequestContext
     ) -> dict[str, Any]:
-        """What somebody has allowed by now runs, as it was asked for, if the client may still see the tool."""
+        """Run the approved call as it was asked about, if the client may still see the tool."""
         await input_required.read_retry("tools/call", params, context)
         waited = await input_required.wait(args or _NOTHING, context)
         if isinstance(waited, ToolResult):
@@ -88,7 +87,7 @@ class Calls:
     async def _run(
         self, call: ToolCall, params: Params, context: RequestContext, spec: ToolSpec | None = None
     ) -> dict[str, Any]:
-        """`spec` is of the tool that the client called by its own name."""
+        """`spec` is the tool's, if the client called it directly."""
         context.call_id = call.id
         result = await self._reeve.run(call)
         if self._input_required is not None and (context.question is not None or result.meta.raw is not None):
@@ -98,7 +97,7 @@ class Calls:
         return _mcp_result(result, spec)
 
     async def _await_tool(self, name: str, view: ToolView) -> BoundTool:
-        """A tool of a server that is still being connected to is worth waiting for."""
+        """Wait for a tool of a server that is still connecting. Raises WireError for an unknown tool."""
         if self._upstreams is not None and self._upstreams.connecting:
             await self._upstreams.expected(name, CONNECT_TIMEOUT)
             if (found := view.find(name)) is not None:
@@ -114,6 +113,6 @@ def _mcp_result(result: ToolResult, spec: ToolSpec | None = None) -> dict[str, A
     if diagnostics := result.meta.diagnostics:
         converted["_meta"] = {**(converted.get("_meta") or {}), "toolreeve_diagnostics": dict(diagnostics)}
     if error is not None and result.meta.raw is None and spec is not None and "outputSchema" in (spec.declared or ()):
-        # A server elsewhere said what its tool answers, and clients hold our own refusals against that, too.
+        # The upstream server declared an output schema, and clients would validate our refusals against it.
         converted["_meta"] = {**(converted.get("_meta") or {}), "toolreeve_error": converted.pop("structuredContent")}
     return converted

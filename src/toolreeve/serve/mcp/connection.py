@@ -1,7 +1,7 @@
-"""How does one client talk with us over a wire that carries lines? JSON-RPC in both directions, in either era of MCP.
+"""One MCP client over a line transport: JSON-RPC both ways, in either era.
 
-The first request that is served decides the era, and none of the other is served after it. Whatever a line holds, it is
-answered by the rules of JSON-RPC or not at all: nothing that comes in can end the conversation.
+The first served request decides the era, and no request of the other era is served after it. Every line is answered by
+the rules of JSON-RPC or not at all: no input can end the connection.
 """
 
 import asyncio
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 MAX_RUNNING = 2048
 MAX_ID_LENGTH = 1024
 LOSSY = frozenset({"notifications/progress", "notifications/message"})
-"""What a client that does not read is not told later."""
+"""Notifications that are dropped while the client does not read."""
 
 Id = str | int
 
 
 class RequestHandlers(Protocol):
-    """Whoever answers the requests: the desk, or a small server of its own."""
+    """Answers requests: the full handlers, the startup responder, or a small server's own."""
 
     def methods(self, era: Era) -> Any: ...
 
@@ -59,7 +59,7 @@ class RequestHandlers(Protocol):
 
 
 class LineSink(Protocol):
-    """Where lines go. `clear` returns when the client has read enough for more to be sent."""
+    """The outgoing side of the transport. `clear` returns when the client has read enough to send more."""
 
     @property
     def congested(self) -> bool: ...
@@ -70,7 +70,7 @@ class LineSink(Protocol):
 
 
 class McpConnection:
-    """Begins without a view where it begins before the tools are there: `hand_over` brings it, with the desk."""
+    """A connection that starts before the runtime has no view; `hand_over` sets it, with the final handlers."""
 
     def __init__(
         self,
@@ -81,7 +81,9 @@ class McpConnection:
         principal: Principal = LOCAL,
         view: "ToolView | None" = None,
     ) -> None:
-        self._handlers, self._sink, self._loop = handlers, sink, asyncio.get_running_loop()
+        self._handlers = handlers
+        self._sink = sink
+        self._loop = asyncio.get_running_loop()
         self._era_selector = EraSelector(session, principal, view)
         self._running: dict[Id, tuple[asyncio.Task[None], RequestContext]] = {}
         self._outgoing = OutgoingRequests(self._post)
@@ -89,7 +91,7 @@ class McpConnection:
         self._held_back: dict[tuple[str, str | None], Mapping[str, Any]] = {}
 
     def hand_over(self, handlers: RequestHandlers, view: "ToolView") -> None:
-        """Another desk answers from now on."""
+        """Replace the handlers."""
         self._handlers = handlers
         self._era_selector.set_view(view)
         if self._unwatch is not None:
@@ -97,7 +99,7 @@ class McpConnection:
             self._unwatch = handlers.watch(self._era_selector.legacy_client, self._notify)
 
     def receive(self, line: bytes) -> None:
-        """Take one line. Never raises."""
+        """Process one line. Never raises."""
         try:
             message = json.loads(line)
         except ValueError:
@@ -117,7 +119,7 @@ class McpConnection:
             self._on_notification(method, message.get("params"))
 
     def refuse(self, problem: str) -> None:
-        """Answer what cannot even be read."""
+        """Answer a line that cannot be read."""
         self._refuse(None, WireError(INVALID_REQUEST, problem))
 
     def _on_request(self, request_id: Any, method: str, params: Any) -> None:
@@ -133,13 +135,13 @@ class McpConnection:
         self._running[request_id] = (task, context)
 
     def _admit(self, request_id: Any, method: str, params: Any) -> RequestContext:
-        """The sender of a request that may be served now. Raises WireError."""
+        """The context of a request that may be served now. Raises WireError."""
         if not _is_id(request_id):
             raise WireError(INVALID_REQUEST, "Invalid Request: `id` must be a string or an integer")
         if request_id in self._running:
             raise WireError(INVALID_REQUEST, "Invalid Request: a request with this id is running")
         if len(self._running) >= MAX_RUNNING:
-            raise WireError(INTERNAL_ERROR, f"too many requests at once; {MAX_RUNNING} are the most")
+            raise WireError(INTERNAL_ERROR, f"limit of {MAX_RUNNING} concurrent requests reached")
         if params is not None and not isinstance(params, dict):
             raise WireError(INVALID_PARAMS, "Invalid params: `params` must be an object")
         client = self._era_selector.client_for(method, params or {}, self._handlers.methods)
@@ -179,7 +181,7 @@ class McpConnection:
         result: dict[str, Any] | None = None,
         error: WireError | None = None,
     ) -> None:
-        """Answer, unless the client does not want to know any more."""
+        """Answer, unless the client has cancelled the request."""
         self._running.pop(request_id, None)
         if context.closed:
             return
@@ -190,7 +192,7 @@ class McpConnection:
             self._reply(request_id, result or {})
 
     def _on_notification(self, method: str, params: Any) -> None:
-        """A notification is never answered, whatever is wrong with it."""
+        """Notifications are never answered, even invalid ones."""
         if method != "notifications/cancelled":
             if self._era_selector.era is Era.LEGACY:
                 self._handlers.on_notification(method)
@@ -206,7 +208,7 @@ class McpConnection:
                 task.cancel()
 
     async def request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Ask the client something. Raises PeerError."""
+        """Raises PeerError."""
         return await self._outgoing.send(method, params)
 
     async def notify(self, method: str, params: Mapping[str, Any]) -> None:
@@ -217,7 +219,7 @@ class McpConnection:
         self._post({"jsonrpc": "2.0", "method": method, "params": params})
 
     def _notify(self, method: str, params: Mapping[str, Any]) -> None:
-        """News that keep: a client that does not read hears each of them once when it does."""
+        """Send a change notification; while the client does not read, one of each kind is held back."""
         if self._sink.congested:
             self._held_back[method, params.get("uri")] = params
         else:
@@ -230,7 +232,7 @@ class McpConnection:
             self._notify(method, params)
 
     async def finish(self, timeout: float) -> None:
-        """Nothing more will come in. What is running gets a moment to be answered, and is then ended."""
+        """The input has ended. Running requests get `timeout` seconds to complete and are then cancelled."""
         self._outgoing.close()
         if self._unwatch is not None:
             self._unwatch()
@@ -258,7 +260,7 @@ class McpConnection:
             line = json.dumps(message)
         except TypeError:
             traceback.print_exc(file=sys.stderr)
-            broken = WireError(INTERNAL_ERROR, "the answer cannot be written as JSON").to_dict()
+            broken = WireError(INTERNAL_ERROR, "the result cannot be encoded as JSON").to_dict()
             line = json.dumps({"jsonrpc": "2.0", "id": message.get("id"), "error": broken})
         self._sink.send(line + b"\n")
 

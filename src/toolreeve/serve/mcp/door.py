@@ -1,4 +1,4 @@
-"""How is the MCP door of a runtime opened? The desk and what its clients see, as configured."""
+"""Builds the MCP door of a runtime from its settings: handlers and tool view."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def new_handlers(reeve: "Toolreeve") -> Handlers:
-    """Inside the loop, for a runtime that is started."""
+    """Must be called in the event loop, for a started runtime."""
     return Handlers(reeve, input_required=new_input_required(reeve))
 
 
@@ -25,7 +25,7 @@ def new_view(
     search: bool | None = None,
     role: Role = Role.OPERATOR,
 ) -> ToolView:
-    """What is not given is as the settings have it. Raises ToolreeveError for a word that chooses nothing."""
+    """Arguments left out are taken from the settings. Raises ToolreeveError for a toolset word that matches nothing."""
     chosen = reeve.configuration.settings.mcp
     toolset = read_toolset(chosen.tools if tools is None else tools)
     servers = prefixes(reeve)
@@ -34,5 +34,5 @@ def new_view(
 
 
 def prefixes(reeve: "Toolreeve") -> Mapping[str, str]:
-    """What the names of the tools of each configured server begin with."""
+    """The tool name prefix of each configured server."""
     return reeve.fleet.prefixes()

@@ -1,6 +1,6 @@
-"""Who sends a request over a wire, and in which era? The first request that is served decides, for all that follow.
+"""Era selection: the first served request decides the era of a connection.
 
-In the legacy era one handshake says who it is; in the modern era every request does.
+In the legacy era one `initialize` identifies the client; in the modern era every request does.
 """
 
 from collections.abc import Callable, Collection
@@ -26,10 +26,12 @@ MAX_ECHOED = 1024
 
 
 class EraSelector:
-    """`era` is None until it is decided. `connection` is who it is in the legacy era."""
+    """`era` is None until it is decided. `legacy_client` is the client of the legacy era."""
 
     def __init__(self, session: str, principal: Principal, view: "ToolView | None") -> None:
-        self._session, self._principal, self._view = session, principal, view
+        self._session = session
+        self._principal = principal
+        self._view = view
         self.era: Era | None = None
         self.legacy_client = self._client(Era.LEGACY, log_level="debug")
 
@@ -37,7 +39,7 @@ class EraSelector:
         self._view = self.legacy_client.view = view
 
     def client_for(self, method: str, params: Params, known: Callable[[Era], Collection[str]]) -> ClientInfo:
-        """The sender of a request that may be served now; `known` are the methods of an era. Raises WireError."""
+        """The client of a request that may be served now; `known` gives the methods of an era. Raises WireError."""
         modern = method != "initialize" and is_modern(params)
         if self.era is Era.MODERN and method == "initialize":
             raise unsupported(str(params.get("protocolVersion", ""))[:MAX_ECHOED])
@@ -45,7 +47,7 @@ class EraSelector:
             return self._by_envelope(params)
         if modern:
             raise WireError(
-                INVALID_REQUEST, "this conversation began with `initialize`; requests of 2026-07-28 end there"
+                INVALID_REQUEST, "this connection began with `initialize`; it takes no requests of 2026-07-28"
             )
         if self.era is None and method not in ("initialize", "ping"):
             if method not in known(Era.LEGACY):
@@ -65,5 +67,5 @@ class EraSelector:
         )
 
     def _client(self, era: Era, **details: Any) -> ClientInfo:
-        view = cast("ToolView", self._view)  # before the tools are there, nobody looks
+        view = cast("ToolView", self._view)  # unused until the runtime is up
         return ClientInfo(view=view, era=era, session=self._session, principal=self._principal, **details)

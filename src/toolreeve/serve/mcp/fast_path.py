@@ -1,7 +1,7 @@
-"""Is this a plain call of a tool, as most requests are? Then it is answered here; anything else goes to the SDK whole.
+"""Fast path for plain tool calls; every other request goes to the SDK unchanged.
 
-Plain means: the modern era, headers that agree with the body, a tool that the client sees, nothing that would need a
-stream. Whatever is in doubt is not plain. The SDK then gets the request byte for byte, as if nobody had looked.
+Plain means: the modern era, headers that agree with the body, a tool that the client sees, nothing that needs a stream.
+In doubt a request is not plain. The SDK then gets it byte for byte.
 """
 
 import re
@@ -35,19 +35,21 @@ _PARAMS = {"name", "arguments", "_meta"}
 _NO_CLIENT_INFO = {"name": "", "version": ""}
 _UNUSUAL = {"progressToken", LOG_LEVEL_KEY}
 _ROUNDED = re.compile(rb"\d{19}")
-"""Numbers that orjson might round; the SDK's parser does not."""
+"""Numbers that orjson might round, and the SDK's parser does not."""
 
 Headers = Mapping[bytes, bytes]
 
 
 class FastPath:
     def __init__(self, handlers: Handlers, view_of: ViewOf, keepalive: float) -> None:
-        self._handlers, self._view_of, self._keepalive = handlers, view_of, keepalive
+        self._handlers = handlers
+        self._view_of = view_of
+        self._keepalive = keepalive
         self._mirrors_headers: dict[str, bool] = {}
         self._version = -1
 
     def find_fast_handler(self, headers: Sequence[Header], credential: Credential) -> FastHandler | None:
-        """Who takes the body of a POST with these headers; None if they are not those of a plain call."""
+        """The handler for the body of a POST with these headers; None if it is not a plain call."""
         name = _plain_name(headers)
         return None if name is None else partial(self._take, name, credential, self._view_of(credential))
 
@@ -62,26 +64,29 @@ class FastPath:
         return Reply(self._handlers, context, exchange, keepalive=self._keepalive).send(request["params"])
 
     def _knows(self, name: str, view: ToolView) -> bool:
-        """Whether it is a tool that the client sees, and none of its arguments must be repeated in headers."""
+        """Whether the client sees the tool, and none of its arguments must be repeated in headers."""
         found = view.find(name)
         if found is None:
             return False
         if self._version != view.registry.version:
-            self._version, self._mirrors_headers = view.registry.version, {}
+            self._version = view.registry.version
+            self._mirrors_headers = {}
         if (mirrors := self._mirrors_headers.get(name)) is None:
             mirrors = self._mirrors_headers[name] = bool(x_mcp_header_map(found.spec.input))
         return not mirrors
 
 
 def _plain_name(shown: Sequence[Header]) -> str | None:
-    """The tool that the headers name, if all that they say is usual."""
+    """The tool named by the headers, if they are those of a plain call."""
     headers: Headers = dict(shown)
     if len(headers) != len(shown) or b"content-encoding" in headers:
         return None
     if headers.get(b"mcp-protocol-version") != _VERSION.encode() or headers.get(b"mcp-method") != b"tools/call":
         return None
     tool = headers.get(b"mcp-name", b"")
-    return tool.decode() if tool.isascii() and not tool.startswith(b"=?") and _accepts(headers) else None
+    if not tool.isascii() or tool.startswith(b"=?") or not _accepts(headers):
+        return None
+    return tool.decode()
 
 
 def _accepts(headers: Headers) -> bool:
@@ -117,7 +122,7 @@ def _has_plain_params(params: dict[str, Any], name: str) -> bool:
 
 
 def _has_plain_meta(meta: Mapping[str, Any]) -> bool:
-    """Nothing to be told while the call runs, and a sender that says who it is as it should, or not at all."""
+    """No notifications are requested, and the client info is valid or absent."""
     if not _UNUSUAL.isdisjoint(meta):
         return False
     info = meta.get(CLIENT_KEY, _NO_CLIENT_INFO)

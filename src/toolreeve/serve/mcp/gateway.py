@@ -1,7 +1,7 @@
-"""What do the servers behind us offer besides tools? Their resources, prompts and completions, under one roof.
+"""Gateway to the resources, prompts and completions of upstream servers.
 
-Lists are merged; whatever is then asked of a server is a call of a hidden tool and takes the road like any other.
-Where two servers know a URI, it is listed once, and the first that was configured answers.
+Lists are merged; every other request is a call of a hidden tool and takes the road like any other call. A URI that two
+servers offer is listed once, and the server that is configured first answers.
 """
 
 import re
@@ -21,16 +21,16 @@ from toolreeve.serve.mcp.tool_view import PAGE, read_cursor, write_cursor
 from toolreeve.upstream.tools.names import NameRefused, relay_name, tool_name
 
 CONNECT_TIMEOUT = 10.0
-"""How long a list waits for servers that are still being connected to."""
+"""Seconds that a list waits for servers that are still connecting."""
 
 Offered = Sequence[tuple[str, Mapping[str, Any]]]
-"""Definitions as their servers gave them, each with the server's name."""
+"""Definitions as sent by their servers, each with the server's name."""
 Run = Callable[[ToolCall], Awaitable[ToolResult]]
 _NOTHING: Params = {}
 
 
 class Upstreams(Protocol):
-    """The servers behind us, as far as this door has to know them."""
+    """The upstream servers as this door uses them."""
 
     @property
     def connecting(self) -> bool: ...
@@ -67,7 +67,10 @@ class Gateway:
     def __init__(
         self, upstreams: Upstreams, registry: ToolRegistry, run: Run, input_required: InputRequired | None
     ) -> None:
-        self._upstreams, self._registry, self._run, self._input_required = upstreams, registry, run, input_required
+        self._upstreams = upstreams
+        self._registry = registry
+        self._run = run
+        self._input_required = input_required
         self._subscribers: Counter[tuple[str, str]] = Counter()
 
     async def resources(self, params: Params, context: RequestContext) -> dict[str, Any]:
@@ -96,7 +99,8 @@ class Gateway:
             raise WireError(INVALID_PARAMS, "params.ref and params.argument must be objects")
         if ref.get("type") == "ref/prompt":
             prompt = await self._prompt(read_text(ref, "name"), context)
-            server, ref = prompt.server, {**ref, "name": prompt.own_name}
+            server = prompt.server
+            ref = {**ref, "name": prompt.own_name}
         else:
             server = await self._server_of(read_text(ref, "uri"), context)
         return await self._ask(server, "completion/complete", _select(params, "argument", "context", ref=ref), context)
@@ -113,7 +117,7 @@ class Gateway:
             raise
 
     async def unsubscribe(self, uri: str, context: RequestContext) -> dict[str, Any]:
-        """The server is told only when nobody here is left who wants to know."""
+        """The server is asked only when the last subscriber leaves."""
         server = next((server for server, known in self._subscribers if known == uri), None)
         if server is None:
             return {}
@@ -126,10 +130,10 @@ class Gateway:
     async def _ask(
         self, server: str, method: str, args: Mapping[str, Any], context: RequestContext, params: Params = _NOTHING
     ) -> dict[str, Any]:
-        """`params` are the client's own, where it may be asked something before it is answered."""
+        """`params` are the client's own, if the request may need input from the client."""
         hidden = self._registry.get(relay_name(server, method))
         if hidden is None or not context.view.admits(hidden.spec):
-            raise WireError(INVALID_PARAMS, f"server {server!r} does not take {method!r}")
+            raise WireError(INVALID_PARAMS, f"server {server!r} does not support {method!r}")
         if self._input_required is not None and params:
             await self._input_required.read_retry(method, params, context)
         call = ToolCall(
@@ -169,13 +173,14 @@ class Gateway:
 
     async def _prompts(self, context: RequestContext) -> dict[str, _Prompt]:
         await self._upstreams.settled(CONNECT_TIMEOUT)
-        prefixes, named = self._upstreams.prefixes(), dict[str, _Prompt]()
+        prefixes = self._upstreams.prefixes()
+        named: dict[str, _Prompt] = {}
         for server, definition in self._visible(await self._upstreams.prompts(), "prompts/get", context):
             own = definition.get("name")
             try:
                 named.setdefault(tool_name(prefixes[server], str(own)), _Prompt(server, str(own), definition))
             except (NameRefused, KeyError):
-                continue  # the server's own problem; it stops no other's prompts
+                continue  # an invalid name affects no other prompt
         return named
 
     async def _resources(self, context: RequestContext) -> Offered:
@@ -189,7 +194,7 @@ class Gateway:
     def _visible(
         self, offered: Offered, method: str, context: RequestContext
     ) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """Without what the client could not ask for anyway."""
+        """The definitions that the client may ask for."""
         for server, definition in offered:
             hidden = self._registry.get(relay_name(server, method))
             if hidden is not None and context.view.admits(hidden.spec):
@@ -201,7 +206,7 @@ class Gateway:
 
 
 def read_upstream_result(result: ToolResult) -> dict[str, Any]:
-    """What a server answered, as it answered it. Raises WireError where it did not."""
+    """The server's result, unchanged. Raises WireError for a failure."""
     match result.outcome:
         case Failure() as failure:
             raise rpc_error(failure)
@@ -210,7 +215,7 @@ def read_upstream_result(result: ToolResult) -> dict[str, Any]:
 
 
 def rpc_error(failure: Failure) -> WireError:
-    """The server's own error where it gave one, else ours."""
+    """The server's own error if it sent one, else ours."""
     told = failure.detail.get("jsonrpc") if isinstance(failure.detail, Mapping) else None
     if isinstance(told, Mapping) and isinstance(told.get("code"), int):
         return WireError(told["code"], str(told.get("message", "")), told.get("data"))
@@ -222,7 +227,7 @@ def _select(params: Params, *keys: str, **given: Any) -> dict[str, Any]:
 
 
 def _deduplicated(key: str, offered: Iterable[tuple[str, Mapping[str, Any]]]) -> Offered:
-    """Of those with the same place the first, which is the one that answers there."""
+    """The first definition for each key, which is the one that answers."""
     places: set[Any] = set()
     kept = []
     for server, definition in offered:
@@ -251,7 +256,7 @@ def _page(key: str, items: Sequence[Mapping[str, Any]], cursor: Any) -> dict[str
 
 
 def _may_expand_to(template: str, uri: str) -> bool:
-    """Whether the URI has the template's literal parts in their order; what stands in braces may be anything."""
+    """Whether the URI contains the template's literal parts in order; an expression may expand to anything."""
     literals = re.split(r"\{[^{}]*\}", template)
     if not uri.startswith(literals[0]) or not uri.endswith(literals[-1]):
         return False

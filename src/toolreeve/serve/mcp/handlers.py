@@ -1,6 +1,6 @@
-"""What does an MCP client ask for, and who answers? One desk for every transport: requests in, results out, as dicts.
+"""MCP request handlers, shared by all transports: params in, results out, as dicts.
 
-Each method belongs to its era; what a client may not see, it is not told of. What a request wants done takes the road.
+Each method belongs to its era. A client learns nothing about tools that it may not see. Every action takes the road.
 """
 
 import asyncio
@@ -35,10 +35,9 @@ Answer = Callable[[Params, RequestContext], Awaitable[dict[str, Any]]]
 
 
 class Handlers:
-    """Made inside the loop it works in, for a runtime that is started; closed before it.
+    """Created in the event loop, for a started runtime; closed before the runtime.
 
-    Without `lists_own`, a client that cannot be asked is not shown the tool with which to wait for an approval; it can
-    call it all the same.
+    Without `lists_wait_tool`, `wait_for_approval` is not listed, but can still be called.
     """
 
     def __init__(
@@ -75,27 +74,27 @@ class Handlers:
         return self._stamped(method, await found(params, context), context)
 
     async def call(self, params: Params, context: RequestContext) -> dict[str, Any]:
-        """The same for `tools/call`, which most requests are. Raises WireError."""
+        """Like `answer`, for `tools/call`. Raises WireError."""
         return self._stamped("tools/call", await self._calls.answer(params, context), context)
 
     def cancel(self, context: RequestContext) -> bool:
-        """End the call that a request made; False if it made none, or that has ended."""
+        """Cancel the call of a request; False if it has none, or the call has ended."""
         return context.call_id is not None and self._reeve.cancel(context.call_id)
 
     def watch(self, client: ClientInfo, notify: Notify) -> Callable[[], None]:
-        """Tell a connection of the legacy era what changes; what is returned ends that."""
+        """Send change notifications to a legacy connection; returns a function that stops it."""
         return self.notifications.listen(lambda _, uri: uri is None or uri in client.subscribed, notify)
 
     async def release(self, context: RequestContext) -> None:
-        """A connection of the legacy era has ended: nothing is kept up for it any more."""
+        """A legacy connection has ended: drop its subscriptions and log level."""
         for uri in list(context.client.subscribed):
-            with suppress(WireError):  # the server is away, and with it the subscription
+            with suppress(WireError):  # the server is down, and the subscription with it
                 await self._unsubscribe({"uri": uri}, context)
         if self._log_levels is not None:
             await self._log_levels.forget(context.client)
 
     def on_notification(self, method: str) -> None:
-        """What a connection of the legacy era says without wanting an answer, as far as servers behind us care."""
+        """A notification from a legacy connection, as far as upstream servers care."""
         if method == ROOTS_CHANGED and self._upstreams is not None:
             self._upstreams.roots_changed()
 
@@ -137,7 +136,7 @@ class Handlers:
         return {"server/discover": self._discover, "subscriptions/listen": self._listen}
 
     def initialize(self, params: Params, context: RequestContext) -> dict[str, Any]:
-        """Needs no waiting, so that whatever is sent right behind it finds the client known. Raises WireError."""
+        """Synchronous, so that a request sent right behind it finds the client known. Raises WireError."""
         read_client(params, context.client)
         return initialize_result(context.client, self.info, self.capabilities(), search=context.view.search)
 
@@ -157,7 +156,7 @@ class Handlers:
         return {}
 
     async def _await_servers(self) -> None:
-        """For a while after the door opened; who comes up later than that is news."""
+        """Wait for connecting servers shortly after start; later ones are announced by notification."""
         left = self._until - asyncio.get_running_loop().time()
         if self._upstreams is not None and self._upstreams.connecting and left > 0:
             await self._upstreams.settled(left)

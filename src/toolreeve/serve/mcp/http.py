@@ -1,7 +1,7 @@
-"""Where is MCP spoken over HTTP? One endpoint for both eras: plain calls the short way, all else through the SDK.
+"""MCP over streamable HTTP: plain calls on the fast path, the rest through the SDK.
 
-Who may come in is decided before this is reached. A session belongs to the credential that opened it, and shows the
-tools that this credential may see.
+Access is checked before this is reached. A session belongs to the credential that opened it, and shows the tools that
+this credential may see.
 """
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
@@ -36,7 +36,7 @@ _current_view: ContextVar[ToolView] = ContextVar("viewing")
 
 @dataclass(frozen=True, slots=True)
 class NarrowedToolset(Toolset):
-    """What fits here and in the wider toolset as well."""
+    """The tools that are in this toolset and in `within`."""
 
     within: Toolset = EVERYTHING
 
@@ -45,7 +45,7 @@ class NarrowedToolset(Toolset):
 
 
 class ToolViews:
-    """One view for each credential: its own tools, but never more than the door's."""
+    """One view per credential: its own tools, never more than the door's."""
 
     def __init__(self, door: ToolView) -> None:
         self._door = door
@@ -53,21 +53,22 @@ class ToolViews:
 
     def of(self, credential: Credential) -> ToolView:
         if (view := self._views.get(credential.id)) is None:
-            own, door = read_toolset(credential.tools), self._door
+            own = read_toolset(credential.tools)
+            door = self._door
             toolset = NarrowedToolset(own.chosen, own.removed, door.toolset)
             view = ToolView(door.registry, toolset=toolset, role=credential.principal.role, search=door.search)
             self._views[credential.id] = view
         return view
 
     def check(self, credentials: Sequence[Credential], servers: Collection[str] = ()) -> None:
-        """Raises ToolreeveError for a token's word that chooses nothing."""
+        """Raises ToolreeveError for a token's toolset word that matches nothing."""
         specs = [bound.spec for bound in self._door.registry.list()]
         for credential in credentials:
             check_toolset(read_toolset(credential.tools), specs, servers)
 
 
 class McpHttpDoor:
-    """An ASGI application. Requests come with their credential in the scope."""
+    """An ASGI application. The scope holds the credential of the request."""
 
     def __init__(
         self,
@@ -97,7 +98,6 @@ class McpHttpDoor:
         return self._fast.find_fast_handler(headers, credential)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """The long way, which every request could take."""
         credential: Credential = scope[CREDENTIAL]
         # The SDK ties a session to the client id of its user; it never sees the token.
         token = AccessToken(token="", client_id=credential.id, scopes=[])
@@ -105,6 +105,6 @@ class McpHttpDoor:
         await self.sessions.serve({**scope, "user": AuthenticatedUser(token)}, receive, send)
 
     def _schema(self, name: str) -> Mapping[str, Any] | None:
-        """The input schema of a tool, for the client whose request is at hand."""
+        """The input schema of a tool, if the current client sees it."""
         found = _current_view.get().find(name)
         return None if found is None else found.spec.input

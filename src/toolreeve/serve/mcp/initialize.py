@@ -1,6 +1,6 @@
-"""What are a client and we told about each other first? Versions, names, and what each of us can do.
+"""`initialize` and `server/discover`: versions, names and capabilities.
 
-Nothing heavy is imported here: the first answer must come before the tools are there.
+Nothing heavy is imported here: the first response must be sent before the runtime is up.
 """
 
 from collections.abc import Collection, Mapping
@@ -24,8 +24,8 @@ BEYOND_TOOLS: Mapping[str, Mapping[str, Any]] = {
     "completions": {},
     "logging": {},
 }
-"""What only servers behind us can bring. One that is not connected yet may bring anything, and an empty list breaks no
-promise."""
+"""Capabilities that only upstream servers provide. While one is still connecting all are declared: an empty list is
+valid."""
 
 
 def server_info(name: str = "toolreeve") -> dict[str, Any]:
@@ -39,23 +39,23 @@ def server_capabilities(beyond: Collection[str] = ()) -> dict[str, Any]:
 
 
 def read_client(params: Params, client: ClientInfo) -> None:
-    """Take over what `initialize` says about the client. Raises WireError, and then has taken over nothing."""
+    """Store the client's `initialize` params. Raises WireError, and then stores nothing."""
     requested = read_text(params, "protocolVersion")
-    capabilities, info = _object(params, "capabilities"), _object(params, "clientInfo")
+    capabilities = _object(params, "capabilities")
+    info = _object(params, "clientInfo")
     client.version = requested if requested in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
-    client.capabilities, client.info = capabilities, info
+    client.capabilities = capabilities
+    client.info = info
 
 
 def initialize_result(
     client: ClientInfo, info: Mapping[str, Any], capabilities: Mapping[str, Any], *, search: bool
 ) -> dict[str, Any]:
-    """The answer to `initialize`."""
     result = {"protocolVersion": client.version, "capabilities": capabilities, "serverInfo": info}
     return result | {"instructions": SEARCHING} if search else result
 
 
 def discover_result(capabilities: Mapping[str, Any], *, search: bool) -> dict[str, Any]:
-    """The answer to `server/discover`."""
     result = {"supportedVersions": list(MODERN_VERSIONS), "capabilities": capabilities}
     return result | {"instructions": SEARCHING} if search else result
 

@@ -1,7 +1,7 @@
-"""How does a client answer what a call needs to know? Approvals and what servers elsewhere ask, over several requests.
+"""`input_required` results: approvals and upstream questions across several requests.
 
-In the modern era nothing waits: the answer to a request is a question with a sealed state, and the client repeats the
-request with both. What it brings is verified here, and then takes the whole road again; here nothing is ever allowed.
+In the modern era no request waits: its result is a question with a sealed state, and the client repeats the request
+with both. What it brings is verified here and then takes the whole road again; nothing is ever allowed here.
 """
 
 import time
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from toolreeve.runtime.toolreeve import Toolreeve
 
 KEY = "approval"
-"""Our question's name among the input requests. Ours never stands beside those of a server elsewhere."""
+"""The key of our question in `inputRequests`. It never appears beside questions of an upstream server."""
 WAIT = "wait_for_approval"
 MAX_WAIT = 50.0
 DEFAULT_WAIT = 25.0
 REFUSED = "Invalid or expired requestState"
 NONCE_LIFETIME = 2 * LIFETIME
-"""Seconds that a used state is remembered: longer than it could be shown again, also where clocks differ a little."""
+"""Seconds that a used state is remembered: longer than it is valid, even with some clock skew."""
 
 WAIT_TOOL: Mapping[str, Any] = {
     "name": WAIT,
@@ -59,7 +59,7 @@ WAIT_TOOL: Mapping[str, Any] = {
 
 
 def new_input_required(reeve: "Toolreeve") -> "InputRequired":
-    """With the keys of the configuration. Raises ConfigError for one that is none."""
+    """With the configured keys. Raises ConfigError for an invalid one."""
     configuration = reeve.configuration
     revealed = [configuration.reveal(key, key="mcp.state_key") for key in configuration.settings.mcp.state_key]
     keys = check_keys(revealed, source="mcp.state_key")
@@ -68,26 +68,29 @@ def new_input_required(reeve: "Toolreeve") -> "InputRequired":
 
 
 class InputRequired:
-    """`seal` is made when it is first needed: not every door speaks to clients of the modern era."""
+    """`seal` is called when it is first needed: not every door has clients of the modern era."""
 
     def __init__(self, seal: Callable[[], Seal], approvals: PendingStore, *, now: Callable[[], float]) -> None:
-        self._make, self._approvals, self._now = seal, approvals, now
+        self._new_seal = seal
+        self._approvals = approvals
+        self._now = now
         self._made: Seal | None = None
 
     @property
     def _seal(self) -> Seal:
         if self._made is None:
-            self._made = self._make()
+            self._made = self._new_seal()
         return self._made
 
     async def read_retry(self, method: str, params: Params, context: RequestContext) -> None:
-        """Take over what a repeated request carries: `caller` then has its answers, state and decision.
+        """Store the responses, state and decision of a repeated request in `context`.
 
-        Raises WireError for what is not ours, not theirs, too late, or was used already.
+        Raises WireError for a state that is forged, expired, used, or another holder's.
         """
         if context.era is not Era.MODERN:
             return
-        responses, token = _responses(params), params.get("requestState")
+        responses = _responses(params)
+        token = params.get("requestState")
         if token is None:
             context.responses = responses
             return
@@ -100,12 +103,13 @@ class InputRequired:
             raise WireError(INVALID_PARAMS, REFUSED)
         context.decision = decision
         if not state.question:
-            context.responses, context.state = responses, state.inner
+            context.responses = responses
+            context.state = state.inner
 
     def required(
         self, method: str, params: Params, context: RequestContext, result: ToolResult
     ) -> dict[str, Any] | None:
-        """The `input_required` result, where the client must be asked before the call can go on; else None."""
+        """The `input_required` result, if the client must be asked before the call can continue; else None."""
         if context.era is not Era.MODERN:
             return None
         asked = context.question
@@ -133,8 +137,9 @@ class InputRequired:
     def _wrap_upstream(
         self, method: str, params: Params, context: RequestContext, result: ToolResult
     ) -> dict[str, Any]:
-        """What a server elsewhere asks, with its state inside ours; an approval given before is not asked for again."""
-        raw, meta = dict(result.meta.raw or {}), result.meta
+        """The upstream server's question, with its state inside ours; a given approval is not asked for again."""
+        meta = result.meta
+        raw = dict(meta.raw or {})
         inner = raw.get("requestState")
         if inner is None and not meta.binding:
             return raw
@@ -148,14 +153,14 @@ class InputRequired:
         return raw | {"requestState": self._seal.close(state)}
 
     def offers_wait(self, context: RequestContext) -> bool:
-        """Whether the client needs the tool that waits: one that can show a question is asked itself."""
+        """Whether the client needs `wait_for_approval`: one that can show forms is asked itself."""
         return not can_elicit(context.capabilities)
 
     async def wait(self, arguments: Any, context: RequestContext) -> ToolCall | ToolResult:
-        """The call to make now that somebody has decided, or what to answer instead.
+        """The call to run once a person has decided, or the result to return instead.
 
-        The call is handed out once, to the principal that asked; `caller` then carries the decision, and a no is told
-        by the road like any other.
+        The call is returned once, to the principal that asked; `context` then carries the decision, and a denial is
+        reported by the road like any other.
         """
         match arguments:
             case {"approval_id": str(number), **rest} if number and set(rest) <= {"timeout"}:
@@ -170,9 +175,9 @@ class InputRequired:
         holder = _holder(context)
         pending = await self._approvals.find(number)
         if pending is None or pending.id != number or pending.holder != holder or not _may_see(pending, context):
-            return _failed(ErrorCode.PERMISSION, f"no approval {number!r} waits for this caller")
+            return _failed(ErrorCode.PERMISSION, f"no approval {number!r} is pending for this caller")
         if pending.state == USED and context.decision is not None and context.decision.binding == pending.binding:
-            return _call_for(context, pending)  # it has begun, and goes on with what its tool wanted to know
+            return _call_for(context, pending)  # already started: continue with the input that its tool requested
         pending = await self._approvals.wait(number, timeout=seconds) or pending
         if pending.state in (ALLOWED, DENIED) and not pending.question["hidden"]:
             claimed = await self._approvals.claim(number, holder=holder)
@@ -197,10 +202,10 @@ def _pending_result(pending: PendingRow) -> ToolResult:
     data = {"status": pending.state, "approval_id": pending.id, "expires": pending.expires}
     if pending.state == PENDING:
         return _result(Success(data, f"Nobody has answered {pending.id!r} yet: call {WAIT} again. Nothing has run."))
-    if pending.state in (ALLOWED, DENIED):  # no call of a tool: only the client can make the request again
+    if pending.state in (ALLOWED, DENIED):  # not a tool call: only the client can repeat the request
         return _result(Success(data, f"{pending.id!r} was {pending.state}: make the same request again."))
     if pending.answer is not None:
-        message = f"the answer to {pending.id!r} was used already: see what its call gave, or make a new call"
+        message = f"the answer to {pending.id!r} has already been used: see the result of its call, or make a new call"
         return _failed(ErrorCode.APPROVAL_DENIED, message, data)
     return _failed(ErrorCode.APPROVAL_TIMEOUT, f"nobody answered {pending.id!r} in time; nothing has run", data)
 
@@ -214,7 +219,7 @@ def _result(outcome: Success | Failure) -> ToolResult:
 
 
 def _decision(state: RequestState, responses: Mapping[str, Any] | None) -> Decided | None:
-    """What the note and the answers say about an approval; None where they say nothing."""
+    """The decision in the state and the responses; None if there is none."""
     if state.approved_by and state.binding:
         return Decided(state.binding, {"approved_by": state.approved_by})
     if not state.question or responses is None or KEY not in responses:
@@ -235,12 +240,12 @@ def _holder(context: RequestContext) -> str:
 
 
 def _may_see(pending: PendingRow, context: RequestContext) -> bool:
-    """Whether the client may know of the tool. Asked before the answer is taken: it is there for one time."""
+    """Whether the client may know the tool. Checked before the answer is claimed, which works once."""
     return bool(pending.question["hidden"]) or context.view.find(pending.question["tool"]) is not None
 
 
 def _digest(method: str, params: Params) -> str:
-    """The request itself, without what only goes along with it."""
+    """Identifies the request, without the fields that accompany it."""
     beside = ("_meta", "inputResponses", "requestState")
     try:
         return fingerprint(method, {key: value for key, value in params.items() if key not in beside})

@@ -1,7 +1,6 @@
-"""How much do the servers behind us log? As much as the client says that wants to hear most.
+"""The log level of upstream servers: the most verbose one that a client has set.
 
-Each client is still told only what it wants to hear. One that says nothing changes nothing: servers know best what they
-log by themselves.
+Each client still gets only its own level. A client that sets none changes nothing: servers keep their default.
 """
 
 from typing import Protocol
@@ -25,7 +24,7 @@ class LogLevels:
         await self._settle()
 
     async def forget(self, client: ClientInfo) -> None:
-        """Whoever has gone wishes nothing any more."""
+        """The client has disconnected."""
         if self._levels.pop(client.session, None) is not None:
             await self._settle()
 

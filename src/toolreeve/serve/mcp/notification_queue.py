@@ -1,6 +1,7 @@
-"""How does a session hear of changes without holding up whoever made them? From a queue, one at a time.
+"""Queue of change notifications to one session, sent one at a time.
 
-A client that does not listen costs nothing but the latest of each kind: news say that something changed, not what.
+It never blocks the sender. For a client that does not read, it holds one notification of each kind at most: they say
+that something changed, not what.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
-"""Who must hear that something changed? Whoever listens, once per change however often it happens in a moment.
+"""Change notifications: published to listeners, coalesced per turn of the event loop.
 
-News only say that something is different now: a listener that is slow misses repetitions, never the fact.
+A notification says only that something changed: a slow listener misses repetitions, never the fact.
 """
 
 import asyncio
@@ -16,16 +16,16 @@ UPDATED = "notifications/resources/updated"
 
 Notify = Callable[[str, Mapping[str, Any]], None]
 Wants = Callable[[str, str | None], bool]
-"""Asked with the method, and the URI where one resource is meant."""
+"""Filters by method, and by URI if the notification is about one resource."""
 End = Callable[[], None]
 
 
 def _do_nothing() -> None:
-    """The end of the news changes nothing."""
+    """The default `end`."""
 
 
 class Notifications:
-    """Must be made inside the loop in which it is listened to."""
+    """Must be created in the event loop of its listeners."""
 
     def __init__(self, registry: ToolRegistry) -> None:
         self._loop = asyncio.get_running_loop()
@@ -34,7 +34,7 @@ class Notifications:
         self._unwatch = registry.watch(lambda: self.publish(TOOLS))
 
     def listen(self, wants: Wants, notify: Notify, end: End = _do_nothing) -> Callable[[], None]:
-        """Call `tell` with what `wants` wants to hear, and `end` when no more will come; what is returned ends it."""
+        """Call `notify` for what `wants` accepts, and `end` on close; returns a function that unsubscribes."""
         token = object()
         self._listeners[token] = (wants, notify, end)
         return lambda: self._listeners.pop(token, None) and None
@@ -47,7 +47,7 @@ class Notifications:
         self._changes[method, uri] = None
 
     def on_upstream_notification(self, _: str, method: str, params: Mapping[str, Any]) -> None:
-        """A server elsewhere told us that something changed there."""
+        """An upstream server has sent a notification."""
         if method in (TOOLS, PROMPTS, RESOURCES):
             self.publish(method)
         elif method == UPDATED and isinstance(uri := params.get("uri"), str):

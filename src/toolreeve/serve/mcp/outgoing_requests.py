@@ -1,6 +1,6 @@
-"""What did we ask the client, and what did it say? Questions carry numbers of ours, and answers come back by them.
+"""Requests from the server to the client, matched to their responses by id.
 
-A question that nobody needs answered any more is taken back; an answer to none is nothing.
+A request that is no longer needed is cancelled at the client; a response without a request is ignored.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from toolreeve.core.peer import PeerError
 from toolreeve.serve.mcp.protocol import CONNECTION_CLOSED, INTERNAL_ERROR
 
 ANSWER_TIMEOUT = 3600.0
-"""How many seconds a client may take to answer; whoever asks may well give up before."""
+"""Seconds until a request is given up; callers usually have shorter timeouts."""
 
 
 class OutgoingRequests:
@@ -31,10 +31,10 @@ class OutgoingRequests:
             async with asyncio.timeout(ANSWER_TIMEOUT):
                 return await waiting
         except TimeoutError:
-            self._withdraw(request_id, "nobody answered")
+            self._withdraw(request_id, "timed out")
             raise PeerError(CONNECTION_CLOSED, "the client did not answer") from None
         except asyncio.CancelledError:
-            self._withdraw(request_id, "not needed any more")
+            self._withdraw(request_id, "no longer needed")
             raise
         finally:
             self._open.pop(request_id, None)
@@ -51,10 +51,10 @@ class OutgoingRequests:
             waiting.set_exception(_error_in(message.get("error")))
 
     def close(self) -> None:
-        """Nobody is there to answer any more."""
+        """The client has disconnected."""
         for waiting in self._open.values():
             if not waiting.done():
-                waiting.set_exception(PeerError(CONNECTION_CLOSED, "the client is gone"))
+                waiting.set_exception(PeerError(CONNECTION_CLOSED, "the client has disconnected"))
 
     def _withdraw(self, request_id: str, reason: str) -> None:
         params = {"requestId": request_id, "reason": reason}
@@ -64,4 +64,4 @@ class OutgoingRequests:
 def _error_in(error: Any) -> PeerError:
     if isinstance(error, dict) and isinstance(error.get("code"), int):
         return PeerError(error["code"], str(error.get("message", "")), error.get("data"))
-    return PeerError(INTERNAL_ERROR, "the client's answer is neither a result nor an error")
+    return PeerError(INTERNAL_ERROR, "the client's response has neither a result nor an error")

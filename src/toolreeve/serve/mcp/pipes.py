@@ -1,7 +1,7 @@
-"""How do stdin and stdout become a wire that nothing else can write on? They are taken away from everybody else.
+"""Exclusive line transport over stdin and stdout.
 
-While we serve, descriptor 0 is empty and 1 is stderr: what tools and their children print cannot reach the client. No
-descriptor that others hold is made non-blocking, except pipes and sockets that are ours to read or write.
+While serving, descriptor 0 is empty and 1 is stderr: nothing that tools or their children print can reach the client.
+No descriptor that other processes hold is made non-blocking, except the pipes and sockets that we read or write.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ _CHUNK = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Pipes:
-    """Private copies of what were stdin and stdout. `pumps` carry what the loop cannot wait for itself."""
+    """Private copies of stdin and stdout. `pumps` are threads for descriptors that the event loop cannot poll."""
 
     source: FileIO
     sink: FileIO
@@ -29,14 +29,16 @@ class Pipes:
 
 
 def claim() -> Pipes:
-    """To be called before anything else may print."""
-    source, sink, empty = _private(0), _private(1), _move_up(os.open(os.devnull, os.O_RDWR))
+    """Must be called before anything else can print."""
+    source = _private(0)
+    sink = _private(1)
+    empty = _move_up(os.open(os.devnull, os.O_RDWR))
     if not _is_open(2):
         os.dup2(empty, 2)
     os.dup2(empty, 0)
     os.dup2(2, 1)
     os.close(empty)
-    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)  # None if it was closed when we were started
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)  # None if it was closed at start
     sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
     reading, incoming = _pumped(source, outward=False)
     writing, outgoing = _pumped(sink, outward=True)
@@ -45,14 +47,14 @@ def claim() -> Pipes:
 
 
 def _private(descriptor: int) -> int:
-    """A copy; of nothing, if it was closed when we were started."""
+    """A copy of the descriptor; of /dev/null if it was closed at start."""
     if _is_open(descriptor):
         return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
     return _move_up(os.open(os.devnull, os.O_RDWR))
 
 
 def _move_up(descriptor: int) -> int:
-    """The same file, out of the way of the standard three."""
+    """The same file on a descriptor above the standard three."""
     moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
     os.close(descriptor)
     return moved
@@ -67,13 +69,16 @@ def _is_open(descriptor: int) -> bool:
 
 
 def _pumped(descriptor: int, *, outward: bool) -> tuple[int, threading.Thread | None]:
-    """Files and terminals are carried by a thread: the loop cannot wait for the one, and must not unblock the other."""
+    """Files and terminals need a thread: the loop cannot poll files, and must not make terminals non-blocking."""
     mode = os.fstat(descriptor).st_mode
     if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
         return descriptor, None
     reading, writing = os.pipe()
-    ours, source, sink = (writing, reading, descriptor) if outward else (reading, descriptor, writing)
-    # Reading from a terminal cannot be interrupted: that pump may outlive us. The other one ends with our last word.
+    if outward:
+        ours, source, sink = writing, reading, descriptor
+    else:
+        ours, source, sink = reading, descriptor, writing
+    # Reading from a terminal cannot be interrupted, so that thread is a daemon; the other ends after the last write.
     thread = threading.Thread(target=_pump, args=(source, sink), daemon=not outward, name="stdio-pump")
     thread.start()
     return ours, thread
@@ -85,19 +90,21 @@ def _pump(source: int, sink: int) -> None:
             while chunk:
                 chunk = chunk[os.write(sink, chunk) :]
     except OSError:
-        pass  # one of the ends is gone, and with it the conversation
+        pass  # one end is closed, and the connection with it
     finally:
         os.close(source)
         os.close(sink)
 
 
 class LineReader(asyncio.Protocol):
-    """Cuts what comes in into lines. A line that is too long is reported and dropped, however long it goes on."""
+    """Splits the input into lines. An overlong line is reported and discarded, however long it is."""
 
     def __init__(
         self, receive: Callable[[bytes], None], too_long: Callable[[], None], ended: Callable[[], None]
     ) -> None:
-        self._receive, self._too_long, self._ended = receive, too_long, ended
+        self._receive = receive
+        self._too_long = too_long
+        self._ended = ended
         self._parts: list[bytes] = []
         self._size = 0
 
@@ -124,8 +131,10 @@ class LineReader(asyncio.Protocol):
             self._parts.append(part)
 
     def _finish(self) -> None:
-        parts, size = self._parts, self._size
-        self._parts, self._size = [], 0
+        parts = self._parts
+        size = self._size
+        self._parts = []
+        self._size = 0
         if size > MAX_LINE_BYTES:
             self._too_long()
             return
@@ -135,10 +144,11 @@ class LineReader(asyncio.Protocol):
 
 
 class LineWriter(asyncio.Protocol):
-    """Gathers the lines of one turn of the loop and writes them at once; says when too many wait."""
+    """Collects the lines of one event loop turn and writes them at once; reports congestion."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, ended: Callable[[], None]) -> None:
-        self._loop, self._ended = loop, ended
+        self._loop = loop
+        self._ended = ended
         self._lines: list[bytes] = []
         self._size = 0
         self._transport: asyncio.WriteTransport | None = None
@@ -165,7 +175,9 @@ class LineWriter(asyncio.Protocol):
         await self._open.wait()
 
     def flush(self) -> None:
-        lines, self._lines, self._size = self._lines, [], 0
+        lines = self._lines
+        self._lines = []
+        self._size = 0
         if lines and self._transport is not None and not self._lost:
             self._transport.write(lines[0] if len(lines) == 1 else b"".join(lines))
 
@@ -187,12 +199,12 @@ class LineWriter(asyncio.Protocol):
         self._ended()
 
     async def drain(self, timeout: float) -> None:
-        """Until all is written, or the client does not take it in time."""
+        """Wait until everything is written; abort after `timeout` seconds."""
         self.on_pause = self.on_resume = _do_nothing
         self.flush()
         if self._transport is None or self._lost:
             return
-        self._transport.set_write_buffer_limits(high=0)  # from now on, "open" means that nothing waits
+        self._transport.set_write_buffer_limits(high=0)  # from now on, "open" means that the buffer is empty
         try:
             async with asyncio.timeout(timeout):
                 await self._open.wait()
@@ -201,4 +213,4 @@ class LineWriter(asyncio.Protocol):
 
 
 def _do_nothing() -> None:
-    """Nobody minds."""
+    """The default callback."""

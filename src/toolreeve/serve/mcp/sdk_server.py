@@ -1,7 +1,7 @@
-"""How do requests that came through the SDK's server reach the desk, and the desk's questions their client?
+"""Adapter between the SDK's server and the request handlers.
 
-The SDK keeps the transport: sessions, streams, headers, versions. What a request means is the desk's alone, and its
-answer goes out as the desk gave it: the SDK's own shaping would drop every field that it has no model for.
+The SDK owns the transport: sessions, streams, headers, versions. The handlers alone interpret requests, and their
+results are sent unchanged: the SDK's models would drop every field that they do not know.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,7 +31,7 @@ _CLIENT = "toolreeve.client"
 
 
 class SdkChannel:
-    """The way back to the client of one request: its own stream."""
+    """The channel to the client of one request: its own stream."""
 
     def __init__(self, ctx: Context) -> None:
         self._outbound = ctx.session._request_outbound
@@ -47,10 +47,11 @@ class SdkChannel:
 
 
 class HandlersMiddleware:
-    """Middleware of the SDK's server: hands every request to the desk, and lets nothing past it."""
+    """SDK middleware that passes every request to the handlers, and none to the SDK's own."""
 
     def __init__(self, handlers: Handlers, view_of: ViewOf) -> None:
-        self._handlers, self._view_of = handlers, view_of
+        self._handlers = handlers
+        self._view_of = view_of
 
     async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         if ctx.request_id is None:
@@ -95,7 +96,7 @@ class HandlersMiddleware:
         return client
 
     def _new_session(self, credential: Credential, connection: Connection) -> ClientInfo:
-        """A session of the legacy era begins: it hears what changes until it ends."""
+        """Start a legacy session, which gets change notifications until it ends."""
         client = ClientInfo(
             view=self._view_of(credential),
             era=Era.LEGACY,
@@ -111,10 +112,10 @@ class HandlersMiddleware:
 
 
 class _NoClient:
-    """The way back to a client that has gone."""
+    """The channel to a client that has disconnected."""
 
     async def request(self, _: str, __: Mapping[str, Any]) -> dict[str, Any]:
-        raise PeerError(INVALID_REQUEST, "the client has gone")
+        raise PeerError(INVALID_REQUEST, "the client has disconnected")
 
     async def notify(self, _: str, __: Mapping[str, Any]) -> None:
         return
@@ -124,10 +125,10 @@ NO_CLIENT = _NoClient()
 
 
 def new_modern_client(credential: Credential, view: ToolView, envelope: Envelope) -> ClientInfo:
-    """Who sent one request of the modern era.
+    """The client of one modern request.
 
-    Nothing ties two such requests together but the credential: all that come with it are one session, whichever
-    worker they come to.
+    Only the credential connects two such requests: all requests with the same credential are one session, whichever
+    worker they reach.
     """
     return ClientInfo(
         view=view,
@@ -145,7 +146,7 @@ def new_modern_client(credential: Credential, view: ToolView, envelope: Envelope
 def new_server(
     handlers: Handlers, view_of: ViewOf, schema_of: Callable[[str], Mapping[str, Any] | None]
 ) -> Server[Any]:
-    """An SDK server that knows nothing of its own. `schema_of` is asked which arguments are repeated in headers."""
+    """An SDK server without handlers of its own. `schema_of` tells which arguments are repeated in headers."""
     server: Server[Any] = Server(
         handlers.info["name"], version=handlers.info["version"], get_tool_input_schema=schema_of
     )
@@ -154,7 +155,7 @@ def new_server(
 
 
 def _check(ctx: Context) -> None:
-    """Raises MCPError for a method that its revision does not have, ValidationError for params that it does not."""
+    """Raises MCPError for a method that the revision does not have, ValidationError for invalid params."""
     try:
         if ctx.method in methods.SPEC_CLIENT_METHODS:
             methods.validate_client_request(ctx.method, ctx.protocol_version, ctx.params)
@@ -163,5 +164,5 @@ def _check(ctx: Context) -> None:
 
 
 def _connection(ctx: Context) -> Connection:
-    """The SDK shows handlers a session for each request, and what these share only from inside."""
+    """The connection that the requests of one session share; the SDK has no public accessor."""
     return ctx.session._connection

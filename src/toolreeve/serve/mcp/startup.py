@@ -1,6 +1,6 @@
-"""Who answers while the tools are still being brought? Somebody who can greet, and asks for patience with the rest.
+"""Answers `initialize` before the runtime is up; everything else waits for it.
 
-Every request that comes early is answered by the desk as soon as it is there, or told why it never will be.
+Every early request is answered by the handlers as soon as they exist, or with the reason why the start failed.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class StartupResponder:
-    """Knows from the configuration whether there are servers behind us, and whether tools are to be searched for."""
+    """`servers` says whether upstream servers are configured, `search` whether tools are found by searching."""
 
     def __init__(self, *, servers: bool, search: bool) -> None:
         self._beyond = tuple(BEYOND_TOOLS) if servers else ()
@@ -39,7 +39,7 @@ class StartupResponder:
         if self._ready.done():
             return
         self._ready.set_exception(WireError(INTERNAL_ERROR, f"the server could not start: {why}"))
-        self._ready.exception()  # seen, even if nobody asked for anything
+        self._ready.exception()  # marked as retrieved, in case no request waits
 
     def methods(self, _: Era) -> Sequence[str]:
         return ("tools/list", "tools/call", "logging/setLevel")
@@ -69,7 +69,7 @@ class StartupResponder:
         return lambda: None
 
     def on_notification(self, _: str) -> None:
-        """Nobody is there yet to whom it would be news."""
+        """There are no upstream servers to notify yet."""
 
     async def release(self, _: RequestContext) -> None:
-        """Nothing is kept up for anybody yet."""
+        """There are no subscriptions yet."""

@@ -1,6 +1,6 @@
-"""How is MCP served over stdin and stdout? One client for the life of the process, without the SDK, fast to start.
+"""MCP over stdin and stdout: one client for the life of the process, without the SDK.
 
-Nothing but protocol reaches stdout. The end of stdin, SIGTERM or a client that is gone end the service, in good order.
+Only protocol messages reach stdout. The end of stdin, SIGTERM, SIGINT or a closed stdout end the service gracefully.
 """
 
 import asyncio
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from toolreeve.serve.mcp.tool_view import ToolView
 
 LAST_RESPONSES_TIMEOUT = 1.0
-"""How many seconds requests get to be answered after the last one has come."""
+"""Seconds that running requests get to complete after the input has ended."""
 DRAIN_TIMEOUT = 2.0
-TOO_LONG = f"Invalid Request: a message may have {MAX_LINE_BYTES} bytes at most"
+TOO_LONG = f"Invalid Request: the message exceeds {MAX_LINE_BYTES} bytes"
 
 
 def run(main: Coroutine[Any, Any, None]) -> None:
-    """On the faster loop where it is installed."""
+    """Run on uvloop if it is installed."""
     try:
         import uvloop
     except ImportError:
@@ -33,29 +33,33 @@ def run(main: Coroutine[Any, Any, None]) -> None:
 
 
 class StdioService:
-    """A conversation over the process's own pipes. `over` is set when the client is gone or we are told to end."""
+    """A connection over the process's own pipes. `finished` is set when the client is gone or a signal arrives."""
 
     def __init__(self, handlers: RequestHandlers, pipes: Pipes, view: "ToolView | None" = None) -> None:
         self.finished = asyncio.Event()
-        self._stopped = self._closed = False
+        self._stopped = False
+        self._closed = False
         self._pipes = pipes
         self._writer = LineWriter(asyncio.get_running_loop(), self.finished.set)
         self.connection = McpConnection(handlers, self._writer, session=new_id(), view=view)
 
     async def start(self) -> None:
-        """When it returns, what the client had sent before has been heard, and answered if it could be at once."""
-        loop, connection, writer = asyncio.get_running_loop(), self.connection, self._writer
+        """On return, messages sent before have been received, and answered if that needs no waiting."""
+        loop = asyncio.get_running_loop()
+        connection = self.connection
+        writer = self._writer
         lines = LineReader(connection.receive, lambda: connection.refuse(TOO_LONG), self.finished.set)
         self._sink, _ = await loop.connect_write_pipe(lambda: writer, self._pipes.sink)
         self._source, _ = await loop.connect_read_pipe(lambda: lines, self._pipes.source)
-        writer.on_pause, writer.on_resume = self._source.pause_reading, self._resume
+        writer.on_pause = self._source.pause_reading
+        writer.on_resume = self._resume
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop)
-        for _ in range(4):  # turns of the loop: the reading, the answering, the answer, the writing
+        for _ in range(4):  # loop turns: read, dispatch, answer, write
             await asyncio.sleep(0)
 
     async def close(self) -> None:
-        """Once more does nothing."""
+        """Idempotent."""
         if self._closed:
             return
         self._closed = True
@@ -77,7 +81,7 @@ class StdioService:
 async def serve_stdio(
     handlers: RequestHandlers, pipes: Pipes, view: "ToolView | None" = None
 ) -> AsyncIterator[StdioService]:
-    """Without a view, `desk` must be one that needs none, or sees to one itself."""
+    """Without a view, the handlers must not need one, or must set it themselves."""
     service = StdioService(handlers, pipes, view)
     await service.start()
     try:

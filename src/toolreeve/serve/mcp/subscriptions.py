@@ -1,6 +1,6 @@
-"""What does a client of the modern era hear while it listens? Only the kinds of news it asked for, marked as such.
+"""`subscriptions/listen` of the modern era: only the requested notifications.
 
-The first thing it hears is what it will hear about. The request is answered when we stop telling.
+The first notification acknowledges the honoured subscriptions. The request is answered when the subscription ends.
 """
 
 import asyncio
@@ -14,16 +14,17 @@ from toolreeve.serve.mcp.request_context import RequestContext
 
 MAX_RESOURCES = 1000
 UNSUBSCRIBE_TIMEOUT = 5.0
-"""How many seconds servers get to be told that nobody listens any more."""
+"""Seconds for unsubscribing at the upstream servers."""
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 _KINDS = {"toolsListChanged": TOOLS, "promptsListChanged": PROMPTS, "resourcesListChanged": RESOURCES}
 
 
 class _Inbox:
-    """What was told and not yet passed on, each thing once: it cannot grow beyond what was asked for."""
+    """Undelivered notifications, each once: bounded by the number of subscriptions."""
 
     def __init__(self, kinds: Sequence[str], uris: Sequence[str]) -> None:
-        self._methods, self._uris = {_KINDS[kind] for kind in kinds}, frozenset(uris)
+        self._methods = {_KINDS[kind] for kind in kinds}
+        self._uris = frozenset(uris)
         self._waiting: dict[tuple[str, str | None], None] = {}
         self._woken = asyncio.Event()
         self._ended = False
@@ -53,7 +54,7 @@ class _Inbox:
 async def listen(
     params: Params, context: RequestContext, notifications: Notifications, gateway: Gateway | None
 ) -> dict[str, Any]:
-    """Runs until it is cancelled, or the news end."""
+    """Runs until it is cancelled or the notifications are closed."""
     if context.request_id is None:
         raise WireError(INVALID_REQUEST, "subscriptions/listen needs an id")
     kinds, uris = _read_wanted(params)
@@ -88,7 +89,7 @@ async def _subscribed(gateway: Gateway, uri: str, context: RequestContext) -> bo
     try:
         await gateway.subscribe(uri, context)
     except WireError:
-        return False  # not honoured, and the acknowledgement says so by leaving it out
+        return False  # left out of the acknowledgement
     return True
 
 
@@ -98,4 +99,4 @@ async def _unsubscribe(gateway: Gateway, uris: Sequence[str], context: RequestCo
             for uri in uris:
                 await gateway.unsubscribe(uri, context)
     except (TimeoutError, WireError):
-        return  # the server is away, and with it the subscription
+        return  # the server is down, and the subscription with it

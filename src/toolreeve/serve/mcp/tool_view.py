@@ -1,6 +1,6 @@
-"""Which tools does a client see? What its toolset chooses and its role may use; nothing else exists for it.
+"""The tools that a client sees: those of its toolset that its role may use.
 
-A tool that is not seen cannot be called, by whatever name. Lists are made once for each state of the registry.
+A tool outside the view cannot be called, by whatever name. Lists are built once per version of the registry.
 """
 
 import base64
@@ -21,13 +21,13 @@ from toolreeve.serve.mcp.tool_definitions import describe
 from toolreeve.serve.mcp.toolset import EVERYTHING, Toolset
 
 PAGE = 500
-MOST_PAGES = 50
+MAX_PAGES = 50
 _NO_ALIASES: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class ToolPage:
-    """`encoded` is the same list of tools as JSON."""
+    """`encoded` is `tools` as JSON."""
 
     tools: Sequence[Mapping[str, Any]]
     encoded: bytes
@@ -36,7 +36,7 @@ class ToolPage:
 
 @dataclass(frozen=True, slots=True)
 class _Listing:
-    """What the registry held at one version, as this view shows it."""
+    """The listed tools at one version of the registry."""
 
     version: int
     names: Sequence[str]
@@ -45,8 +45,8 @@ class _Listing:
 
 
 class ToolView:
-    """`search` shows only tools that the toolset names outright; the others are found by searching. `spelled` gives
-    tools other names than their own."""
+    """With `search`, only tools that the toolset names are listed; the others are found by searching. `aliases` maps
+    tools to the names that the client uses."""
 
     def __init__(
         self,
@@ -57,7 +57,10 @@ class ToolView:
         search: bool = False,
         aliases: Mapping[str, str] = _NO_ALIASES,
     ) -> None:
-        self.registry, self.toolset, self.role, self.search = registry, toolset, role, search
+        self.registry = registry
+        self.toolset = toolset
+        self.role = role
+        self.search = search
         self._aliases = aliases
         self._listed: _Listing | None = None
         self._pages: dict[tuple[int, int], ToolPage] = {}
@@ -65,7 +68,7 @@ class ToolView:
         self._version = -1
 
     def admits(self, spec: ToolSpec) -> bool:
-        """Whether the client may use a tool, be it listed or not."""
+        """Whether the client may use a tool, listed or hidden."""
         return self.toolset.includes(spec) and (self.role is not Role.VIEWER or spec.read_only)
 
     def shows(self, spec: ToolSpec) -> bool:
@@ -73,7 +76,8 @@ class ToolView:
 
     def find(self, name: str) -> BoundTool | None:
         if self._version != self.registry.version:
-            self._version, self._found = self.registry.version, {}
+            self._version = self.registry.version
+            self._found = {}
         if (found := self._found.get(name)) is None:
             found = self.registry.get(name)
             if found is None or not self.shows(found.spec):
@@ -82,18 +86,18 @@ class ToolView:
         return found
 
     def matching(self, query: str, limit: int) -> Sequence[Mapping[str, Any]]:
-        """The definitions of tools that have to do with a query, the best first."""
+        """The definitions of the tools that match a query, best first."""
         found = self.registry.search(query, limit=len(self.registry))
         seen = [bound.spec for bound in found if self.shows(bound.spec)]
         return [describe(spec, self._name(spec)) for spec in seen[:limit]]
 
     def page(self, cursor: Any = None, first: Sequence[Mapping[str, Any]] = ()) -> ToolPage:
-        """A part of the list. `first` stands before the tools of the first page."""
+        """One page of the list. `first` precedes the tools of the first page."""
         listed = self._current()
         start = 0 if cursor is None else bisect_right(listed.names, read_cursor(cursor))
         key = (start, -1 if cursor is not None else len(first))
         if (made := self._pages.get(key)) is None:
-            if len(self._pages) >= MOST_PAGES:  # cursors that nobody was given, to fill the memory
+            if len(self._pages) >= MAX_PAGES:  # made-up cursors must not fill the memory
                 self._pages.clear()
             made = self._pages[key] = self._new_page(listed, start, () if cursor is not None else first)
         return made
@@ -129,7 +133,7 @@ def write_cursor(name: str) -> str:
 
 
 def read_cursor(cursor: Any) -> str:
-    """The name after which a page begins: it holds even when tools came or went in between."""
+    """The name after which a page begins; valid even if tools were added or removed."""
     try:
         return base64.b64decode(cursor, altchars=b"-_", validate=True).decode()
     except (TypeError, ValueError, binascii.Error):

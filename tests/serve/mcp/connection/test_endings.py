@@ -1,4 +1,4 @@
-"""How requests end: cancelled, refused, crashed, or with the conversation."""
+"""How requests end: cancelled, refused, crashed, or with the connection."""
 
 import asyncio
 from typing import Any
@@ -55,7 +55,7 @@ async def test_a_cancelled_call_ends_and_is_not_answered(world: World) -> None:
     assert client.lines.empty()
 
 
-async def test_a_crash_at_the_desk_is_told_without_its_details() -> None:
+async def test_a_crash_in_a_handler_is_answered_without_its_details() -> None:
     class Broken(Counter):
         async def call(self, params: Any, context: RequestContext) -> dict[str, Any]:
             raise RuntimeError("/home/somebody/secret")
@@ -79,7 +79,7 @@ async def test_an_answer_that_is_no_json_is_an_error_and_not_silence() -> None:
     assert (await client.ask("tools/call"))["error"]["code"] == -32603
 
 
-async def test_requests_that_still_run_at_the_end_are_told_that_it_is_over() -> None:
+async def test_requests_that_run_at_the_end_are_answered_with_connection_closed() -> None:
     class Slow(Counter):
         async def call(self, params: Any, context: RequestContext) -> dict[str, Any]:
             await asyncio.Event().wait()

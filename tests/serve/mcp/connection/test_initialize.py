@@ -1,4 +1,4 @@
-"""How a conversation of the older era begins, and that it begins once."""
+"""`initialize` in the legacy era."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.serve.mcp.stdio_client import CLIENT
 from tests.world import World
 
 
-async def test_the_handshake_says_who_we_are_and_tools_follow(world: World) -> None:
+async def test_initialize_identifies_the_server_and_tools_follow(world: World) -> None:
     async with connect(world.reeve(tools=TOOLS)) as client:
         initialized = (await client.initialize())["result"]
         listed = (await client.ask("tools/list"))["result"]["tools"]

@@ -1,4 +1,4 @@
-"""Messages as JSON-RPC has them: what is answered, what never is, and that no line ends the conversation."""
+"""JSON-RPC messages: which are answered, and that no line ends the connection."""
 
 import asyncio
 import json
@@ -126,7 +126,7 @@ LINES = st.one_of(
 
 
 @given(lines=st.lists(LINES, max_size=8), handshake=st.booleans())
-def test_no_line_ends_the_conversation_and_every_answer_is_json_rpc(lines: list[bytes], handshake: bool) -> None:
+def test_no_line_ends_the_connection_and_every_response_is_json_rpc(lines: list[bytes], handshake: bool) -> None:
     asyncio.run(_hostile(lines, handshake))
 
 
@@ -150,9 +150,7 @@ async def _hostile(lines: list[bytes], handshake: bool) -> None:
 
 @given(lines=st.lists(LINES, max_size=20))
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_no_line_ends_a_conversation_with_the_desk(
-    tmp_path_factory: pytest.TempPathFactory, lines: list[bytes]
-) -> None:
+def test_no_line_ends_a_connection_to_a_runtime(tmp_path_factory: pytest.TempPathFactory, lines: list[bytes]) -> None:
     async def connection() -> None:
         async with connect(World(tmp_path_factory.mktemp("world")).reeve()) as client:
             await client.initialize()

@@ -1,4 +1,4 @@
-"""The newer era, in which every request says who sends it, and how it keeps apart from the older one."""
+"""The modern era, and its separation from the legacy era."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from tests.world import World
 from toolreeve.serve.mcp.protocol import SERVER_KEY, VERSION_KEY
 
 
-async def test_every_answer_of_the_modern_era_says_it_is_complete_and_who_gave_it(world: World) -> None:
+async def test_every_modern_result_carries_its_type_and_the_server_info(world: World) -> None:
     async with connect(world.reeve(tools=TOOLS)) as client:
         found = (await client.modern("server/discover"))["result"]
         listed = (await client.modern("tools/list"))["result"]
@@ -25,7 +25,7 @@ async def test_every_answer_of_the_modern_era_says_it_is_complete_and_who_gave_i
     assert "ttlMs" not in said
 
 
-async def test_a_handshake_in_a_modern_conversation_is_told_which_versions_there_are(world: World) -> None:
+async def test_initialize_on_a_modern_connection_is_answered_with_the_supported_versions(world: World) -> None:
     async with connect(world.reeve()) as client:
         await client.modern("server/discover")
 
@@ -64,12 +64,12 @@ async def test_a_modern_probe_that_failed_leaves_the_handshake_open(world: World
         (envelope() | {VERSION_KEY: "2025-11-25"}, -32022),
     ],
 )
-async def test_a_modern_request_must_say_who_sends_it(world: World, meta: dict[str, Any], code: int) -> None:
+async def test_a_modern_request_must_identify_its_client(world: World, meta: dict[str, Any], code: int) -> None:
     async with connect(world.reeve()) as client:
         assert (await client.ask("tools/list", {"_meta": meta}))["error"]["code"] == code
 
 
-async def test_a_modern_conversation_takes_no_request_without_its_envelope(world: World) -> None:
+async def test_a_modern_connection_takes_no_request_without_its_envelope(world: World) -> None:
     async with connect(world.reeve()) as client:
         await client.modern("server/discover")
 

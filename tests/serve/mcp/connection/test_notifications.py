@@ -1,4 +1,4 @@
-"""Who is told when tools come and go, and what somebody who does not read may miss."""
+"""Change notifications, and which of them a slow client may miss."""
 
 import asyncio
 from typing import Any
@@ -60,7 +60,7 @@ async def test_a_listener_hears_what_it_asked_for_and_nothing_else(world: World)
     assert (told["method"], told["params"]) == ("notifications/tools/list_changed", {"_meta": mark})
 
 
-async def test_a_listener_is_answered_when_the_desk_closes_and_not_when_it_leaves(world: World) -> None:
+async def test_a_listener_is_answered_when_the_handlers_close_and_not_when_it_cancels(world: World) -> None:
     reeve = world.reeve(tools=TOOLS)
     async with reeve:
         handlers, client = new_handlers(reeve), InMemoryClient()

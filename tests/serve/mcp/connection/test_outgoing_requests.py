@@ -1,4 +1,4 @@
-"""What the client is asked while its call runs, and what it is never asked."""
+"""Requests from the server to the client during a call."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a caller hears of its own call: progress that grows, log lines that it wants, nothing once it is answered."""
+"""Progress and log notifications of a running call."""
 
 import json
 from typing import Any
@@ -14,7 +14,7 @@ from toolreeve.serve.mcp.request_context import ClientInfo, RequestContext
 from toolreeve.system_info import Counter
 
 
-async def test_progress_is_told_with_growing_numbers_to_whoever_asked_for_it(world: World) -> None:
+async def test_progress_is_sent_with_increasing_numbers_if_requested(world: World) -> None:
     async with connect(world.reeve(tools=TOOLS)) as client:
         await client.initialize()
         await client.ask("tools/call", {"name": "steps", "arguments": {}, "_meta": {"progressToken": 7}})
@@ -52,7 +52,7 @@ async def test_progress_grows_whatever_is_reported(given: list[Any], told: list[
 @pytest.mark.parametrize(
     ("least", "told"), [(None, []), ("debug", ["debug", "error"]), ("warning", ["error"]), ("emergency", [])]
 )
-async def test_log_lines_below_the_wanted_level_are_not_told(least: str | None, told: list[str]) -> None:
+async def test_log_lines_below_the_requested_level_are_not_sent(least: str | None, told: list[str]) -> None:
     client = InMemoryClient()
     client.connection = McpConnection(Counter(), client, session="one")
     context = RequestContext(ClientInfo(view=None, era=Era.LEGACY, session="one", log_level=least), client.connection)  # type: ignore[arg-type]
@@ -64,7 +64,7 @@ async def test_log_lines_below_the_wanted_level_are_not_told(least: str | None, 
     assert client.lines.empty()
 
 
-async def test_a_level_that_is_none_is_refused(world: World) -> None:
+async def test_an_invalid_log_level_is_refused(world: World) -> None:
     async with connect(world.reeve()) as client:
         await client.initialize()
 

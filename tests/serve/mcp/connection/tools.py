@@ -1,4 +1,4 @@
-"""Tools whose calls a conversation can watch: one answers, one never ends, one reports, one asks the client."""
+"""Tools for connection tests: one answers, one never ends, one reports, one asks the client."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""No test sees what ran in another."""
+"""Resets the recorded runs between tests."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Whose state is good, and for one answer: what an attacker would bring, with the real road behind the desk."""
+"""A request state is valid once, for its holder and its request; attacks on it."""
 
 import asyncio
 from typing import Any

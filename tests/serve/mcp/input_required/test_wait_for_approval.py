@@ -1,4 +1,4 @@
-"""Waiting for an approval that a person gives later: who may wait, and what runs then."""
+"""`wait_for_approval`: who may wait, and what runs then."""
 
 import asyncio
 import json
@@ -43,7 +43,7 @@ async def test_only_the_principal_that_asked_may_wait(world: World) -> None:
     assert [each["isError"] for each in (stolen, borrowed, shortened, done)] == [True, True, True, False]
 
 
-async def test_whoever_does_not_see_the_tool_neither_learns_of_it_nor_uses_up_its_approval(world: World) -> None:
+async def test_a_client_that_does_not_see_the_tool_cannot_use_up_its_approval(world: World) -> None:
     async with worker(world) as one:
         number = await filed(one)
         await one.reeve.approvals.decide(number, write_answer(Answer(granted=True, by="Bea")))

@@ -1,4 +1,4 @@
-"""Tools that ask before they are done, as a server elsewhere would; `RUNS` tells what each was brought."""
+"""Tools that ask for input as an upstream server would; `RUNS` records what each got."""
 
 from collections.abc import Mapping
 from typing import Any

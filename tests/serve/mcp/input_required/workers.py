@@ -1,4 +1,4 @@
-"""Processes that serve the same clients, and a client that calls through one of them and brings what it likes."""
+"""Workers that serve the same clients, and a client that calls through one of them."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
