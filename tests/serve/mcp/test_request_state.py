@@ -111,7 +111,7 @@ def test_a_key_that_others_can_read_or_that_is_empty_is_refused(tmp_path: Path) 
     file = tmp_path / KEY_FILE
     file.write_text("x" * 64)
     file.chmod(0o644)
-    with pytest.raises(ConfigError, match="others can read"):
+    with pytest.raises(ConfigError, match="other users can read"):
         load_keys(tmp_path)
     file.chmod(0o600)
     file.write_text("\n")

@@ -26,7 +26,7 @@ async def test_there_is_an_end_to_how_much_runs_at_once() -> None:
     refused = await client.ask("tools/call", {"name": "wait"})
     await client.connection.finish(0)
 
-    assert "too many" in refused["error"]["message"]
+    assert f"limit of {MAX_RUNNING} concurrent requests" in refused["error"]["message"]
 
 
 async def test_a_cancelled_call_ends_and_is_not_answered(world: World) -> None:
