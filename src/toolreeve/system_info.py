@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from toolreeve.core import json
-from toolreeve.core.peer import Era
+from toolreeve.core.mcp import Era
 from toolreeve.serve.mcp.initialize import initialize_result, read_client, server_info
 from toolreeve.serve.mcp.pipes import Pipes, claim
 from toolreeve.serve.mcp.protocol import INVALID_PARAMS, METHOD_NOT_FOUND, MODERN_VERSIONS, Params, WireError, stamp

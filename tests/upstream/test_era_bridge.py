@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.upstream.people import Person
-from toolreeve.core.peer import Era, PeerError
+from toolreeve.core.mcp import Era, PeerError
 from toolreeve.upstream.era_bridge import MOST_ROUNDS, ask
 from toolreeve.upstream.session.session import UpstreamSession
 from toolreeve.upstream.transports.transport import Message, RemoteError, Transport

@@ -8,13 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from toolreeve.approval import elicitation, pending
+from toolreeve.approval import pending
 from toolreeve.approval.channel import Channel
-from toolreeve.approval.channels.peer import PeerChannel
-from toolreeve.approval.elicitation import NoAnswer
 from toolreeve.approval.pending import PendingApproval
 from toolreeve.approval.request import Answer, Request
 from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.peer import NoAnswer, PriorAnswer
 
 WITHDRAWAL = 1.0
 """Seconds that a cancelled channel gets to withdraw its question; after that it is abandoned."""
@@ -90,19 +89,23 @@ async def _withdraw(asking: Mapping[asyncio.Task[Any], Channel]) -> None:
     await asyncio.wait(asking, timeout=WITHDRAWAL)
 
 
-async def client_answer(request: Request, result: Any) -> Answer:
+async def client_answer(request: Request, prior: PriorAnswer) -> Answer:
     """The answer that the client brought with a repeated request."""
     try:
-        answer = elicitation.read_answer(request, result)
+        answer: Answer = prior.read(request)
     except NoAnswer as problem:
         message = f"{request.heading} requires approval but the client gave no usable answer: {problem}"
         suggestions = suggest_channels("client", beforehand=not request.grounds)
         raise ToolError(ErrorCode.PERMISSION, message, suggestions=suggestions) from None
-    return _signed(answer, PeerChannel.name, request)
+    return _signed(answer, prior.channel, request) if prior.channel else answer
 
 
-async def pending_answer(request: Request, waiting: PendingApproval) -> Answer:
+def prior_answer(approval: PendingApproval, binding: str) -> PriorAnswer:
     """The stored answer to a pending approval."""
-    if waiting.answer is None:
-        raise ToolError(ErrorCode.PERMISSION, f"{request.heading}: nobody has answered yet")
-    return pending.read_answer(request, waiting.answer)
+
+    def read(request: Request) -> Answer:
+        if approval.answer is None:
+            raise ToolError(ErrorCode.PERMISSION, f"{request.heading}: nobody has answered yet")
+        return pending.read_answer(request, approval.answer)
+
+    return PriorAnswer(binding=binding, question=approval.id, asked=approval.asked, read=read)

@@ -11,17 +11,16 @@ from dataclasses import replace
 from typing import Any
 
 from toolreeve.approval.always_rule import AlwaysRule, new_always_rule, rule_text
-from toolreeve.approval.answers import client_answer, first_answer, pending_answer, suggest_channels
+from toolreeve.approval.answers import client_answer, first_answer, prior_answer, suggest_channels
 from toolreeve.approval.channel import Channel
 from toolreeve.approval.channels.peer import PeerChannel
-from toolreeve.approval.elicitation import can_elicit
 from toolreeve.approval.grants import Grants
 from toolreeve.approval.pending import PendingApproval, PendingApprovals, holder_of, write_question
 from toolreeve.approval.request import Answer, Approval, Request, Scope, digest, grounds_of, pose
 from toolreeve.core.action import Action
 from toolreeve.core.errors import ErrorCode, ToolError, ToolreeveError
 from toolreeve.core.events import Event
-from toolreeve.core.peer import Decided, Era, Peer
+from toolreeve.core.peer import Peer, PriorAnswer, PriorApproval
 from toolreeve.core.verdict import Decision, Verdict
 
 logger = logging.getLogger(__name__)
@@ -84,9 +83,9 @@ class Broker:
         decision = peer.decision
         if decision is not None and decision.binding == request.binding:
             return await self._continue(decision, action, request, version)
-        if can_elicit(peer.capabilities):
-            if peer.era is Era.MODERN:
-                raise self._deferred(peer, request)
+        if peer.can_ask:
+            if peer.defers:
+                raise await self._defer(peer, request)
             channels = [PeerChannel(peer), *channels]
         if channels:
             return await self._ask(action, request, channels, version)
@@ -103,25 +102,20 @@ class Broker:
         answer = first_answer(request, channels, self._timeout)
         return await self._conclude(action, request, answer, version, question=request.id, asked=asked)
 
-    def _deferred(self, peer: Peer, request: Request) -> ToolError:
-        peer.defer(request)
+    async def _defer(self, peer: Peer, request: Request) -> ToolError:
+        await peer.ask(request)
         self._emit_requested(request, request.id, [PeerChannel.name])
         return ToolError(
             ErrorCode.APPROVAL_PENDING, f"{request.heading} requires approval{request.aside}: the client is asked"
         )
 
-    async def _continue(self, decision: Decided, action: Action, request: Request, version: str) -> Approval:
+    async def _continue(
+        self, decision: PriorApproval | PriorAnswer, action: Action, request: Request, version: str
+    ) -> Approval:
         """Use the decision that the client brought. A call that was approved before it paused continues."""
-        match decision.answer:
-            case {"approved_by": str(by)}:
-                return Approval(by=by, scope=Scope.ONCE, digest=request.digest, binding=request.binding)
-            case {"pending": waiting}:
-                return await self._decide_by(waiting, action, request, version)
-            case {"elicitation": result, "question": str(question), "asked": float(asked)}:
-                answer = client_answer(request, result)
-                return await self._conclude(action, request, answer, version, question=question, asked=asked)
-            case _:
-                raise ToolError(ErrorCode.PERMISSION, f"{request.heading}: the client sent an invalid answer")
+        if isinstance(decision, PriorApproval):
+            return Approval(by=decision.by, scope=Scope.ONCE, digest=request.digest, binding=request.binding)
+        return await self._conclude_prior(decision, action, request, version)
 
     async def _look_up(self, action: Action, request: Request, version: str, *, holder: str) -> Approval:
         """Use a stored answer if there is one; otherwise store the question."""
@@ -129,7 +123,7 @@ class Broker:
             raise _no_channel(action)
         decided = await self._pending.take(binding=request.binding, holder=holder)
         if decided is not None:
-            return await self._decide_by(decided, action, request, version)
+            return await self._conclude_prior(prior_answer(decided, request.binding), action, request, version)
         question = write_question(request, action)
         waiting, new = await self._pending.file(
             binding=request.binding, holder=holder, tool=request.tool, question=question
@@ -141,9 +135,9 @@ class Broker:
             )
         raise _pending(request, waiting)
 
-    async def _decide_by(self, waiting: PendingApproval, action: Action, request: Request, version: str) -> Approval:
-        answer = pending_answer(request, waiting)
-        return await self._conclude(action, request, answer, version, question=waiting.id, asked=waiting.asked)
+    async def _conclude_prior(self, prior: PriorAnswer, action: Action, request: Request, version: str) -> Approval:
+        answer = client_answer(request, prior)
+        return await self._conclude(action, request, answer, version, question=prior.question, asked=prior.asked)
 
     async def _conclude(
         self,

@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 from toolreeve.core.peer import Peer
 
-METHOD = "notifications/progress"
 LONGEST = 4_000
 MOST_WAITING = 100
 
@@ -22,7 +21,7 @@ def to_peer(peer: Peer, redact: Callable[[str], str]) -> Callable[[str], None]:
     def tell(text: str) -> None:
         if len(telling) >= MOST_WAITING:
             return
-        task = loop.create_task(peer.notify(METHOD, {"message": redact(text)[:LONGEST]}))
+        task = loop.create_task(peer.progress(redact(text)[:LONGEST]))
         telling.add(task)
         task.add_done_callback(telling.discard)
 

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Collection, Mapping
 from typing import Any
 
 from toolreeve.core.deadline import Deadline, thought
-from toolreeve.core.peer import Era, Peer, PeerError
+from toolreeve.core.mcp import Era, McpPeer, PeerError
 from toolreeve.upstream.session.session import UpstreamSession
 from toolreeve.upstream.transports.transport import RemoteError
 
@@ -22,7 +22,7 @@ async def ask(
     session: UpstreamSession,
     method: str,
     params: Mapping[str, Any],
-    peer: Peer | None,
+    peer: McpPeer | None,
     deadline: Deadline | None = None,
 ) -> dict[str, Any]:
     """The server's last word on a request; `deadline` is the call's. Raises RemoteError, ServerAway."""
@@ -34,7 +34,7 @@ async def ask(
 
 
 async def _drive(
-    session: UpstreamSession, method: str, params: Mapping[str, Any], peer: Peer, deadlines: Collection[Deadline]
+    session: UpstreamSession, method: str, params: Mapping[str, Any], peer: McpPeer, deadlines: Collection[Deadline]
 ) -> dict[str, Any]:
     sent = params
     for _ in range(MOST_ROUNDS):
@@ -55,7 +55,7 @@ def _repeated(params: Mapping[str, Any], responses: Mapping[str, Any] | None, st
     return {**params, **added} if state is None else {**params, **added, "requestState": state}
 
 
-async def _answers(questions: Any, peer: Peer, deadlines: Collection[Deadline]) -> dict[str, Any]:
+async def _answers(questions: Any, peer: McpPeer, deadlines: Collection[Deadline]) -> dict[str, Any]:
     if questions is None:
         return {}
     if not isinstance(questions, dict) or len(questions) > MOST_QUESTIONS:
@@ -63,7 +63,7 @@ async def _answers(questions: Any, peer: Peer, deadlines: Collection[Deadline]) 
     return {name: await _answer(question, peer, deadlines) for name, question in questions.items()}
 
 
-async def _answer(question: Any, peer: Peer, deadlines: Collection[Deadline]) -> dict[str, Any]:
+async def _answer(question: Any, peer: McpPeer, deadlines: Collection[Deadline]) -> dict[str, Any]:
     method = question.get("method") if isinstance(question, dict) else None
     if not isinstance(method, str) or method not in _KNOWN:
         raise RemoteError(_INTERNAL, f"the server asks back {ascii(method)[:100]}, which nobody can answer")

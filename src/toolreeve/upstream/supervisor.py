@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from toolreeve.core.errors import ToolError, describe_crash
-from toolreeve.core.peer import Era
+from toolreeve.core.mcp import Era
 from toolreeve.upstream.connections import Connections, Dial, Identity
 from toolreeve.upstream.scrubber import Scrubber
 from toolreeve.upstream.server_spec import ServerSpec

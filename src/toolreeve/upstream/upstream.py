@@ -15,6 +15,7 @@ from toolreeve.upstream import era_bridge
 from toolreeve.upstream.connections import Dial, Identity
 from toolreeve.upstream.scrubber import Scrubber
 from toolreeve.upstream.server_spec import ServerSpec
+from toolreeve.upstream.session.peer import as_mcp_peer
 from toolreeve.upstream.supervisor import Notice, ServerState, ServerSupervisor, Tell
 from toolreeve.upstream.tools.listing import CAPABILITIES, Listed, list_all
 from toolreeve.upstream.tools.result import failure_of
@@ -75,16 +76,17 @@ class Upstream:
     ) -> dict[str, Any]:
         """A request on behalf of a call. Raises ToolError(UPSTREAM)."""
         call, keeper, deadline = context.call, self.keeper, context.deadline
-        era = None if call.peer is None else call.peer.era
+        peer = as_mcp_peer(call.peer)
+        era = None if peer is None or peer is not call.peer else peer.era
         try:
             session = keeper.find(era) or await keeper.reach(era, self._seconds(call))
             try:
-                return await era_bridge.ask(session, method, params, call.peer, deadline)
+                return await era_bridge.ask(session, method, params, peer, deadline)
             except ServerUnavailable:
                 if not repeatable:
                     raise
             session = keeper.find(era) or await keeper.reach(era, self._seconds(call))
-            return await era_bridge.ask(session, method, params, call.peer, deadline)
+            return await era_bridge.ask(session, method, params, peer, deadline)
         except (RemoteError, ServerUnavailable) as problem:
             raise self._failure(problem) from None
 

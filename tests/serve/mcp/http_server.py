@@ -10,7 +10,7 @@ import httpx2
 
 from toolreeve import DangerLevel, Toolreeve, tool
 from toolreeve.config.sections.serve import Serve
-from toolreeve.core.peer import Era
+from toolreeve.core.mcp import Era
 from toolreeve.serve.access import new_access_control
 from toolreeve.serve.app import MCP, SHUTDOWN_GRACE, Application, HttpServer, bind
 from toolreeve.serve.limits import read_limits

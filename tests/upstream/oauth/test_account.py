@@ -8,7 +8,7 @@ import pytest
 from tests.upstream.gatehouse import Browser
 from tests.upstream.oauth.test_authorization import Place, placed
 from tests.upstream.webs import conversation, guarded, line_to, spec_of
-from toolreeve.core.peer import Era
+from toolreeve.core.mcp import Era
 from toolreeve.upstream.oauth.account import Farewell, logout
 from toolreeve.upstream.oauth.token_file import TokenFile
 from toolreeve.upstream.transports.transport import ServerUnavailable

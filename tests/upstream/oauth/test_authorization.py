@@ -16,7 +16,7 @@ import pytest
 from tests.upstream.gatehouse import Browser, Gatehouse
 from tests.upstream.webs import conversation, guarded, line_to, served, spec_of
 from toolreeve.core import json
-from toolreeve.core.peer import Era
+from toolreeve.core.mcp import Era
 from toolreeve.upstream.oauth.account import login
 from toolreeve.upstream.oauth.token_file import TokenFile
 from toolreeve.upstream.transports.transport import ServerUnavailable

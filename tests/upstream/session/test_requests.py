@@ -3,7 +3,7 @@
 from tests.upstream.people import Person
 from tests.upstream.scripted import INFO, Scripted, opened
 from tests.upstream.session.talking import ELICITS, calling
-from toolreeve.core.peer import Era
+from toolreeve.core.mcp import Era
 
 
 async def test_each_request_of_the_newer_era_says_who_asks_for_whom() -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.upstream.people import Person
 from tests.upstream.scripted import Scripted, opened
 from tests.upstream.session.talking import ELICITS, accept, asking, calling
-from toolreeve.core.peer import Era
+from toolreeve.core.mcp import Era
 
 
 async def test_a_question_is_never_put_to_somebody_else() -> None:

@@ -18,7 +18,7 @@ from tests.upstream.people import Person
 from tests.upstream.servers import official
 from tests.upstream.webs import by_hand, chunk, conversation, head, line_to, listening_on, request, served
 from tests.world import World
-from toolreeve.core.peer import Era
+from toolreeve.core.mcp import Era
 from toolreeve.upstream.session.session import UpstreamSession
 from toolreeve.upstream.transports.transport import MAX_MESSAGE, ServerUnavailable
 

@@ -27,7 +27,7 @@ from tests.upstream.webs import (
     served,
 )
 from toolreeve.core import json
-from toolreeve.core.peer import Era
+from toolreeve.core.mcp import Era
 from toolreeve.upstream.session.session import UpstreamSession
 from toolreeve.upstream.transports.transport import MAX_MESSAGE, RemoteError, ServerUnavailable
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from toolreeve.core import json
 from toolreeve.core.call import LOCAL, Principal
-from toolreeve.core.peer import Era
+from toolreeve.core.mcp import Era
 from toolreeve.serve.mcp.era_selection import EraSelector
 from toolreeve.serve.mcp.outgoing_requests import OutgoingRequests
 from toolreeve.serve.mcp.protocol import (

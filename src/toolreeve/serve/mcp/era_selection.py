@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, cast
 
 from toolreeve.core.call import Principal
-from toolreeve.core.peer import Era
+from toolreeve.core.mcp import Era
 from toolreeve.serve.mcp.protocol import (
     INVALID_REQUEST,
     METHOD_NOT_FOUND,

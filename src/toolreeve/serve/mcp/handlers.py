@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from toolreeve.core.peer import Era
+from toolreeve.core.mcp import Era
 from toolreeve.serve.mcp.calls import Calls
 from toolreeve.serve.mcp.gateway import CONNECT_TIMEOUT, Gateway, Upstreams
 from toolreeve.serve.mcp.initialize import (

@@ -6,17 +6,21 @@ with both. What it brings is verified here and then takes the whole road again; 
 
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolreeve.approval.elicitation import METHOD, can_elicit, elicitation
+from toolreeve.approval.answers import prior_answer
+from toolreeve.approval.channels.peer import PeerChannel
 from toolreeve.approval.pending import holder_of, read_call
-from toolreeve.approval.request import Request, fingerprint
+from toolreeve.approval.request import Answer, Request, fingerprint
 from toolreeve.core.call import ToolCall, new_id
 from toolreeve.core.errors import ErrorCode
-from toolreeve.core.peer import Decided, Era
+from toolreeve.core.mcp import Era
+from toolreeve.core.peer import PriorAnswer, PriorApproval
 from toolreeve.core.result import Failure, Meta, Success, ToolResult
 from toolreeve.record.pending import ALLOWED, DENIED, PENDING, USED, PendingRow, PendingStore
+from toolreeve.serve.mcp.elicitation import METHOD, elicitation, read_answer
 from toolreeve.serve.mcp.protocol import INVALID_PARAMS, Params, WireError
 from toolreeve.serve.mcp.request_context import RequestContext
 from toolreeve.serve.mcp.request_state import LIFETIME, BadState, RequestState, Seal, check_keys, load_keys
@@ -113,7 +117,7 @@ class InputRequired:
         if context.era is not Era.MODERN:
             return None
         asked = context.question
-        if isinstance(asked, Request) and result.error is not None and result.error.code is ErrorCode.APPROVAL_PENDING:
+        if asked is not None and result.error is not None and result.error.code is ErrorCode.APPROVAL_PENDING:
             return self._question(method, params, context, asked)
         raw = result.meta.raw
         if raw is None or raw.get("resultType") != "input_required":
@@ -154,7 +158,7 @@ class InputRequired:
 
     def offers_wait(self, context: RequestContext) -> bool:
         """Whether the client needs `wait_for_approval`: one that can show forms is asked itself."""
-        return not can_elicit(context.capabilities)
+        return not context.can_ask
 
     async def wait(self, arguments: Any, context: RequestContext) -> ToolCall | ToolResult:
         """The call to run once a person has decided, or the result to return instead.
@@ -188,7 +192,7 @@ class InputRequired:
 
 
 def _resumed(pending: PendingRow, context: RequestContext) -> ToolCall:
-    context.decision = Decided(pending.binding, {"pending": pending})
+    context.decision = prior_answer(pending, pending.binding)
     return _call_for(context, pending)
 
 
@@ -218,14 +222,23 @@ def _result(outcome: Success | Failure) -> ToolResult:
     return ToolResult(outcome, Meta(call_id=new_id(), tool=WAIT, session=""))
 
 
-def _decision(state: RequestState, responses: Mapping[str, Any] | None) -> Decided | None:
+def _decision(state: RequestState, responses: Mapping[str, Any] | None) -> PriorApproval | PriorAnswer | None:
     """The decision in the state and the responses; None if there is none."""
     if state.approved_by and state.binding:
-        return Decided(state.binding, {"approved_by": state.approved_by})
+        return PriorApproval(binding=state.binding, by=state.approved_by)
     if not state.question or responses is None or KEY not in responses:
         return None
-    data = {"elicitation": responses[KEY], "question": state.question, "asked": state.asked}
-    return Decided(state.binding, data)
+    return PriorAnswer(
+        binding=state.binding,
+        question=state.question,
+        asked=state.asked,
+        read=partial(_read_elicitation, responses[KEY]),
+        channel=PeerChannel.name,
+    )
+
+
+def _read_elicitation(result: Any, request: Request) -> Answer:
+    return read_answer(request, result)
 
 
 def _responses(params: Params) -> Mapping[str, Any] | None:

@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from toolreeve.core.peer import PeerError
+from toolreeve.core.mcp import PeerError
 from toolreeve.serve.mcp.protocol import CONNECTION_CLOSED, INTERNAL_ERROR
 
 ANSWER_TIMEOUT = 3600.0

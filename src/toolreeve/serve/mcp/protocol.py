@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolreeve.core.peer import Era, RpcError
+from toolreeve.core.mcp import Era, RpcError
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600

@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from toolreeve.core.call import LOCAL, Principal
-from toolreeve.core.peer import Decided, Era, PeerError
+from toolreeve.core.mcp import Era, PeerError
+from toolreeve.core.peer import DEFERRED, Deferred, PeerUnavailable, PriorAnswer, PriorApproval
 from toolreeve.serve.mcp.protocol import LOG_LEVELS, METHOD_NOT_FOUND
 
 if TYPE_CHECKING:
+    from toolreeve.approval.request import Answer, Request
     from toolreeve.serve.mcp.tool_view import ToolView
 
 _NEEDS = {
@@ -86,10 +88,10 @@ class RequestContext:
         self._last: float | None = None
         self.closed = False
         self.call_id: str | None = None
-        self.question: Any = None
+        self.question: Request | None = None
         self.responses: Mapping[str, Any] | None = None
         self.state: str | None = None
-        self.decision: Decided | None = None
+        self.decision: PriorApproval | PriorAnswer | None = None
 
     @property
     def view(self) -> "ToolView":
@@ -143,8 +145,30 @@ class RequestContext:
             return
         await self._outbound.notify(method, params)
 
-    def defer(self, question: Any) -> None:
-        self.question = question
+    @property
+    def can_ask(self) -> bool:
+        """Whether the client shows forms; elicitation declared without a mode means forms."""
+        declared = self.client.capabilities.get("elicitation")
+        return isinstance(declared, Mapping) and ("form" in declared or "url" not in declared)
+
+    @property
+    def defers(self) -> bool:
+        return self.client.era is Era.MODERN
+
+    async def ask(self, request: "Request") -> "Answer | Deferred":
+        from toolreeve.serve.mcp.elicitation import METHOD, elicitation, read_answer
+
+        if self.defers:
+            self.question = request
+            return DEFERRED
+        try:
+            result = await self.request(METHOD, elicitation(request))
+        except PeerError as problem:
+            raise PeerUnavailable(problem.message) from None
+        return read_answer(request, result)
+
+    async def progress(self, text: str) -> None:
+        await self.notify("notifications/progress", {"message": text})
 
     def _numbered(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
         """Progress must increase; a report without a number, or with a smaller one, is counted up."""

@@ -14,7 +14,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_REQUEST, METHOD_NOT_FOUND, methods
 
 from toolreeve.core.call import new_id
-from toolreeve.core.peer import Era, PeerError
+from toolreeve.core.mcp import Era, PeerError
 from toolreeve.serve.mcp.encoding import writable, write
 from toolreeve.serve.mcp.handlers import Handlers
 from toolreeve.serve.mcp.notification_queue import NotificationQueue

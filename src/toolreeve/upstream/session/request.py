@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolreeve.core.deadline import Deadline
-from toolreeve.core.peer import Peer
+from toolreeve.core.mcp import McpPeer
 from toolreeve.upstream.transports.transport import Message
 
 _BACKLOG = 256
@@ -33,7 +33,7 @@ class PendingRequest:
     def __init__(
         self,
         method: str,
-        peer: Peer | None,
+        peer: McpPeer | None,
         timeout: float | None,
         loop: asyncio.AbstractEventLoop,
         deadline: Deadline | None = None,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from toolreeve.core.deadline import Deadline, thought
-from toolreeve.core.peer import Era, Peer, PeerError
+from toolreeve.core.mcp import Era, McpPeer, PeerError
 from toolreeve.upstream.session.request import PendingRequest
 
 METHOD_NOT_FOUND = -32601
@@ -51,7 +51,7 @@ class ServerRequests:
         else:
             self._open[number] = (asyncio.create_task(self._carry(number, method, params, peer)), peer.session)
 
-    def _callers(self) -> list[Peer | None]:
+    def _callers(self) -> list[McpPeer | None]:
         return [flight.peer for flight in self._flights.values() if flight.works]
 
     def _answer_for_nobody(self, number: str | int, method: str) -> None:
@@ -62,7 +62,7 @@ class ServerRequests:
         else:
             self._refuse(number, PeerError(METHOD_NOT_FOUND, "the caller has no model that could be asked"))
 
-    async def _carry(self, number: str | int, method: str, params: Mapping[str, Any], peer: Peer) -> None:
+    async def _carry(self, number: str | int, method: str, params: Mapping[str, Any], peer: McpPeer) -> None:
         asking = peer.request(method, params)
         try:
             person = method == "elicitation/create"
@@ -75,7 +75,7 @@ class ServerRequests:
         finally:
             self._open.pop(number, None)
 
-    def _deadlines(self, peer: Peer) -> list[Deadline]:
+    def _deadlines(self, peer: McpPeer) -> list[Deadline]:
         """Of all that is done for whoever is asked: the question does not say which of it waits for the answer."""
         served = [flight for flight in self._flights.values() if flight.peer and flight.peer.session == peer.session]
         return [flight.deadline for flight in served if flight.deadline is not None]
@@ -104,5 +104,5 @@ class ServerRequests:
         self._reply({"jsonrpc": "2.0", "id": number, "error": problem.to_dict()})
 
 
-def _can_be_asked(peer: Peer, method: str) -> bool:
+def _can_be_asked(peer: McpPeer, method: str) -> bool:
     return peer.era is Era.LEGACY and _NEEDED[method] in peer.capabilities

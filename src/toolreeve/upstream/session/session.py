@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from toolreeve.core.deadline import Deadline
-from toolreeve.core.peer import Era, Peer
+from toolreeve.core.mcp import Era, McpPeer
 from toolreeve.core.visible import one_line
 from toolreeve.upstream.scrubber import Scrubber
 from toolreeve.upstream.session import handshake, request_headers
@@ -108,7 +108,7 @@ class UpstreamSession:
         method: str,
         params: Mapping[str, Any] | None = None,
         *,
-        peer: Peer | None = None,
+        peer: McpPeer | None = None,
         timeout: float | None = None,
         deadline: Deadline | None = None,
     ) -> dict[str, Any]:
@@ -151,7 +151,7 @@ class UpstreamSession:
         except ValueError as problem:
             raise RemoteError(INVALID_PARAMS, f"the request cannot be sent as JSON: {problem}") from None
 
-    def _stamped(self, number: int, params: Mapping[str, Any] | None, peer: Peer | None) -> Mapping[str, Any] | None:
+    def _stamped(self, number: int, params: Mapping[str, Any] | None, peer: McpPeer | None) -> Mapping[str, Any] | None:
         """With what this request says of itself: whether progress is wanted and, in the modern era, who asks."""
         modern = self.greeting.version == Era.MODERN
         wants_progress = peer is not None and peer.wants_progress
@@ -165,7 +165,7 @@ class UpstreamSession:
             meta |= self.stamps(peer)
         return {**(params or {}), "_meta": meta}
 
-    def stamps(self, peer: Peer | None = None) -> dict[str, Any]:
+    def stamps(self, peer: McpPeer | None = None) -> dict[str, Any]:
         """What each request of the modern era carries."""
         said = {
             _PREFIX + "protocolVersion": str(Era.MODERN),

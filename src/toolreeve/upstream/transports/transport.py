@@ -6,7 +6,7 @@ A line knows nothing of what is said over it. It bounds what it takes in and wha
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, Protocol
 
-from toolreeve.core.peer import RpcError
+from toolreeve.core.mcp import RpcError
 
 Message = dict[str, Any]
 Kind = Literal["stdio", "http", "sse"]

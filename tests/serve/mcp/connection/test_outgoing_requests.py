@@ -9,7 +9,7 @@ from tests.serve.mcp.connection.tools import TOOLS
 from tests.serve.mcp.in_memory import InMemoryClient, connect
 from tests.serve.mcp.stdio_client import envelope
 from tests.world import World
-from toolreeve.core.peer import PeerError
+from toolreeve.core.mcp import PeerError
 from toolreeve.serve.mcp.connection import McpConnection
 from toolreeve.system_info import Counter
 
@@ -80,5 +80,5 @@ async def test_a_person_who_is_asked_when_the_client_goes_away_is_not_waited_for
     await client.next()
     await client.connection.finish(0)
 
-    with pytest.raises(PeerError, match="gone"):
+    with pytest.raises(PeerError, match="disconnected"):
         await asked

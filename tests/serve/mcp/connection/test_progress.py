@@ -8,7 +8,7 @@ import pytest
 from tests.serve.mcp.connection.tools import TOOLS
 from tests.serve.mcp.in_memory import InMemoryClient, connect
 from tests.world import World
-from toolreeve.core.peer import Era, PeerError
+from toolreeve.core.mcp import Era, PeerError
 from toolreeve.serve.mcp.connection import McpConnection
 from toolreeve.serve.mcp.request_context import ClientInfo, RequestContext
 from toolreeve.system_info import Counter

@@ -9,7 +9,7 @@ import pytest
 from tests.world import World
 from toolreeve import Toolreeve
 from toolreeve.core.call import LOCAL, Principal
-from toolreeve.core.peer import Era
+from toolreeve.core.mcp import Era
 from toolreeve.serve.mcp.handlers import Handlers
 from toolreeve.serve.mcp.input_required import REFUSED, InputRequired
 from toolreeve.serve.mcp.protocol import INVALID_PARAMS, WireError

@@ -6,18 +6,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.approval.clients import Client
 from tests.approval.people import ASK, call, question
-from toolreeve.approval.elicitation import LONGEST, NoAnswer, can_elicit, elicitation, read_answer
 from toolreeve.approval.request import pose
+from toolreeve.core.peer import NoAnswer
+from toolreeve.serve.mcp.elicitation import LONGEST, elicitation, read_answer
 
 
-def test_a_client_shows_forms_unless_it_says_that_it_shows_only_pages() -> None:
-    assert can_elicit({"elicitation": {}})
-    assert can_elicit({"elicitation": {"form": {}, "url": {}}})
-    assert not can_elicit({"elicitation": {"url": {}}})
-    assert not can_elicit({})
-    assert not can_elicit({"elicitation": None})
-    assert not can_elicit({"elicitation": True})
+@pytest.mark.parametrize(
+    ("capabilities", "shows"),
+    [
+        ({"elicitation": {}}, True),
+        ({"elicitation": {"form": {}, "url": {}}}, True),
+        ({"elicitation": {"url": {}}}, False),
+        ({}, False),
+        ({"elicitation": None}, False),
+        ({"elicitation": True}, False),
+    ],
+)
+def test_a_client_shows_forms_unless_it_declares_only_urls(capabilities: dict[str, Any], *, shows: bool) -> None:
+    assert Client(capabilities=capabilities).can_ask is shows
 
 
 def test_the_form_shows_everything_and_offers_no_first() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from toolreeve.approval.prompt import describe
 from toolreeve.approval.request import Answer, Request, Scope
+from toolreeve.core.peer import NoAnswer
 
 METHOD = "elicitation/create"
 LONGEST = 60_000
@@ -19,16 +20,6 @@ ALLOW = {
     "allow for this session": Scope.SESSION,
     "always allow": Scope.ALWAYS,
 }
-
-
-class NoAnswer(Exception):
-    """The client's response neither grants nor denies."""
-
-
-def can_elicit(capabilities: Mapping[str, Any]) -> bool:
-    """Whether the client shows forms; elicitation declared without a mode means forms."""
-    declared = capabilities.get("elicitation")
-    return isinstance(declared, Mapping) and ("form" in declared or "url" not in declared)
 
 
 def elicitation(request: Request) -> dict[str, Any]:
