@@ -10,7 +10,7 @@ import psutil
 import pytest
 from mcp import Client, StdioServerParameters
 
-from tests.serve.mcp.pipe import Child, envelope, home
+from tests.serve.mcp.stdio_client import Child, envelope, home
 from toolreeve.system_info import TOOLS
 
 MODES = ("legacy", "auto", "2026-07-28")
@@ -34,7 +34,7 @@ async def test_any_client_may_use_it(tmp_path: Path, mode: Any) -> None:
 
 
 def test_each_tool_reports_on_this_machine_as_declared(server: Child) -> None:
-    server.greet()
+    server.initialize()
 
     for tool in TOOLS:
         told = server.call(tool["name"])
@@ -51,7 +51,7 @@ def test_each_tool_reports_on_this_machine_as_declared(server: Child) -> None:
 
 
 def test_arguments_and_tools_that_it_does_not_know_are_refused(server: Child) -> None:
-    server.greet()
+    server.initialize()
 
     assert server.call("disk_info", path="/")["isError"] is True
     assert server.ask("tools/call", {"name": "format_disk"})["error"]["code"] == -32602
@@ -73,7 +73,7 @@ def test_it_starts_without_the_runtime_and_ends_with_its_client(tmp_path: Path) 
         "print([module for module in sys.modules if module in heavy], file=sys.stderr)"
     )
     with Child([sys.executable, "-c", program], cwd=tmp_path, env=home(tmp_path)) as server:
-        server.greet()
+        server.initialize()
         server.call("system_info")
         status, said = server.leave()
 

@@ -6,22 +6,22 @@ It serves nothing else. Every call takes the road of a runtime for the current d
 from toolreeve.core.names import BUILTIN_SERVER
 from toolreeve.runtime.toolreeve import Toolreeve
 from toolreeve.serve.mcp.handlers import Handlers
-from toolreeve.serve.mcp.input_required import new_asking
+from toolreeve.serve.mcp.input_required import new_input_required
 from toolreeve.serve.mcp.pipes import Pipes, claim
-from toolreeve.serve.mcp.stdio import run, serving
+from toolreeve.serve.mcp.stdio import run, serve_stdio
 from toolreeve.serve.mcp.tool_view import ToolView
-from toolreeve.serve.mcp.toolset import read_patterns
+from toolreeve.serve.mcp.toolset import read_toolset
 from toolreeve.upstream.tools.discovery import DOCUMENTED
 
-SPELLED = {"bash": "bash_command"}
+ALIASES = {"bash": "bash_command"}
 
 
 async def _serve(pipes: Pipes) -> None:
     async with Toolreeve(approve=(), mcp_servers={}, origin="mcp") as reeve:
-        handlers = Handlers(reeve, name=BUILTIN_SERVER, asking=new_asking(reeve), lists_own=False)
-        view = ToolView(reeve.tools, patterns=read_patterns(DOCUMENTED), spelled=SPELLED)
-        async with serving(handlers, pipes, view) as service:
-            await service.over.wait()
+        handlers = Handlers(reeve, name=BUILTIN_SERVER, input_required=new_input_required(reeve), lists_wait_tool=False)
+        view = ToolView(reeve.tools, toolset=read_toolset(DOCUMENTED), aliases=ALIASES)
+        async with serve_stdio(handlers, pipes, view) as service:
+            await service.finished.wait()
             handlers.close()
 
 

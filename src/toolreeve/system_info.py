@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from toolreeve.core import json
-from toolreeve.core.peer import Era
-from toolreeve.serve.mcp.initialize import greet, introduce, own_info
+from toolreeve.core.mcp import Era
+from toolreeve.serve.mcp.initialize import initialize_result, read_client, server_info
 from toolreeve.serve.mcp.pipes import Pipes, claim
 from toolreeve.serve.mcp.protocol import INVALID_PARAMS, METHOD_NOT_FOUND, MODERN_VERSIONS, Params, WireError, stamp
 from toolreeve.serve.mcp.request_context import ClientInfo, RequestContext
-from toolreeve.serve.mcp.stdio import run, serving
+from toolreeve.serve.mcp.stdio import run, serve_stdio
 
 NAME = "system-info"
 _CAPABILITIES: Mapping[str, Any] = {"tools": {}}
@@ -137,24 +137,24 @@ class SystemInfoHandlers:
     """Handles requests: three tools, and the methods every server must have."""
 
     def __init__(self) -> None:
-        self._info = own_info(NAME)
+        self._info = server_info(NAME)
 
     def methods(self, era: Era) -> Sequence[str]:
         common = ("tools/list", "tools/call")
         return (*common, "ping") if era is Era.LEGACY else (*common, "server/discover")
 
-    def initialize(self, params: Params, caller: RequestContext) -> dict[str, Any]:
-        introduce(params, caller.client)
-        return greet(caller.client, self._info, _CAPABILITIES, search=False)
+    def initialize(self, params: Params, context: RequestContext) -> dict[str, Any]:
+        read_client(params, context.client)
+        return initialize_result(context.client, self._info, _CAPABILITIES, search=False)
 
-    async def answer(self, method: str, params: Params, caller: RequestContext) -> dict[str, Any]:
-        if method not in self.methods(caller.era):
+    async def answer(self, method: str, params: Params, context: RequestContext) -> dict[str, Any]:
+        if method not in self.methods(context.era):
             raise WireError(METHOD_NOT_FOUND, "Method not found", method[:200])
         result = await self._result(method, params)
-        return result if caller.era is Era.LEGACY else stamp(method, result, self._info)
+        return result if context.era is Era.LEGACY else stamp(method, result, self._info)
 
-    async def call(self, params: Params, caller: RequestContext) -> dict[str, Any]:
-        return await self.answer("tools/call", params, caller)
+    async def call(self, params: Params, context: RequestContext) -> dict[str, Any]:
+        return await self.answer("tools/call", params, context)
 
     async def _result(self, method: str, params: Params) -> dict[str, Any]:
         match method:
@@ -170,13 +170,13 @@ class SystemInfoHandlers:
     def cancel(self, _: RequestContext) -> bool:
         return False
 
-    def follow(self, _: ClientInfo, __: Callable[[str, Mapping[str, Any]], None]) -> Callable[[], None]:
+    def watch(self, _: ClientInfo, __: Callable[[str, Mapping[str, Any]], None]) -> Callable[[], None]:
         return lambda: None
 
-    def hear(self, _: str) -> None:
+    def on_notification(self, _: str) -> None:
         """Notifications of a client change nothing."""
 
-    async def leave(self, _: RequestContext) -> None:
+    async def release(self, _: RequestContext) -> None:
         """There is no per-client state."""
 
 
@@ -196,8 +196,8 @@ async def _call_tool(params: Params) -> dict[str, Any]:
 
 
 async def _serve(pipes: Pipes) -> None:
-    async with serving(SystemInfoHandlers(), pipes) as service:
-        await service.over.wait()
+    async with serve_stdio(SystemInfoHandlers(), pipes) as service:
+        await service.finished.wait()
 
 
 def main() -> None:

@@ -1,39 +1,23 @@
-"""Clients that call through a door: they have a line back, and somebody may sit there."""
+"""Scripted clients that call through a door and may answer questions."""
 
 import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from toolreeve import Toolreeve
-from toolreeve.approval.request import Request
 from toolreeve.core.call import LOCAL, Principal, ToolCall
-from toolreeve.core.peer import Decided, Era, PeerError
+from toolreeve.core.mcp import Era, PeerError
 from toolreeve.core.result import ToolResult
+from toolreeve.serve.mcp.request_context import ClientInfo, RequestContext
 
 FORMS: Mapping[str, Any] = {"elicitation": {}}
 ACCEPT = {"action": "accept", "content": {"decision": "allow once"}}
 
 
-class Client:
+class ScriptedOutbound:
     """`answers` says what the person at the client answers to a form; without it, they never do."""
 
-    credential = ""
-    log_level = None
-    wants_progress = False
-    responses = None
-    state = None
-
-    def __init__(
-        self,
-        era: Era = Era.LEGACY,
-        capabilities: Mapping[str, Any] = FORMS,
-        *,
-        answers: Callable[[Mapping[str, Any]], Any] | None = None,
-        session: str = "s",
-    ) -> None:
-        self.era, self.capabilities, self.session = era, capabilities, session
-        self.decision: Decided | None = None
-        self.question: Request | None = None
+    def __init__(self, answers: Callable[[Mapping[str, Any]], Any] | None) -> None:
         self.asked: list[tuple[str, Mapping[str, Any]]] = []
         self.shown = asyncio.Event()
         self.withdrawn = False
@@ -54,13 +38,26 @@ class Client:
     async def notify(self, method: str, params: Mapping[str, Any]) -> None:
         raise AssertionError(f"nothing is told here, but {method} was")
 
-    def defer(self, question: Any) -> None:
-        self.question = question
+
+class Client(RequestContext):
+    """The request context of a client with a scripted person."""
+
+    def __init__(
+        self,
+        era: Era = Era.LEGACY,
+        capabilities: Mapping[str, Any] = FORMS,
+        *,
+        answers: Callable[[Mapping[str, Any]], Any] | None = None,
+        session: str = "s",
+    ) -> None:
+        self.form = ScriptedOutbound(answers)
+        client = ClientInfo(view=None, era=era, session=session, capabilities=capabilities)  # type: ignore[arg-type]
+        super().__init__(client, self.form)
 
     @property
     def message(self) -> str:
         """The form that was shown last."""
-        return str(self.asked[-1][1]["message"])
+        return str(self.form.asked[-1][1]["message"])
 
     async def writes(
         self, reeve: Toolreeve, path: str = "a.txt", content: str = "x", *, principal: Principal = LOCAL, **more: Any

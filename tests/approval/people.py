@@ -6,13 +6,15 @@ from typing import Any
 
 from toolreeve.approval.broker import Broker
 from toolreeve.approval.channels.callback import CallbackChannel
-from toolreeve.approval.request import Answer, Request
+from toolreeve.approval.request import Answer, Request, pose
 from toolreeve.core.action import Action
 from toolreeve.core.call import Principal, ToolCall
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect, EffectKind
+from toolreeve.core.errors import ErrorCode
 from toolreeve.core.events import Event
 from toolreeve.core.files import Files
+from toolreeve.core.result import ToolResult
 from toolreeve.core.tool import bind, tool
 from toolreeve.core.verdict import Decision, Verdict
 
@@ -44,6 +46,14 @@ def call(
     made = tool(name=name, danger=danger, effects=effects, input_schema=schema, description=description or name)(work)
     made_call = ToolCall(tool=name, args=given, session=session, principal=Principal(user=user))
     return Action(made_call, bind(made), given, Place())  # type: ignore[arg-type]
+
+
+def question(**arguments: Any) -> Request:
+    return pose(call(args=arguments or None), ASK, version="1", timeout=60.0, lasting="- a rule")
+
+
+def code(result: ToolResult) -> ErrorCode | None:
+    return None if result.error is None else result.error.code
 
 
 def writes(args: dict[str, Any], files: Files) -> list[Effect]:

@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.approval.people import call, runs, writes
-from toolreeve.approval.always_rule import lasting_rule, rule_text
+from toolreeve.approval.always_rule import new_always_rule, rule_text
 from toolreeve.core.action import Action
 from toolreeve.core.documents import parse_yaml
 from toolreeve.core.verdict import Decision
@@ -13,7 +13,7 @@ from toolreeve.policy.state import PolicyState
 
 
 def policy_after(action: Action, *others: PermissionRule) -> PolicyState:
-    text = f"rules:\n  - {rule_text(lasting_rule(action))}\n"
+    text = f"rules:\n  - {rule_text(new_always_rule(action))}\n"
     return PolicyState.of(rules=[*parse_rules(parse_yaml(text, "policy.yaml"), root="/w"), *others], root="/w")
 
 
@@ -56,6 +56,6 @@ def test_hostile_arguments_stay_data_in_the_rule() -> None:
 
 @given(st.text(max_size=30))
 def test_any_text_is_read_back_as_it_was(text: str) -> None:
-    rule = lasting_rule(call("bash", {"command": text}, effects=runs))
+    rule = new_always_rule(call("bash", {"command": text}, effects=runs))
 
     assert parse_yaml(f"- {rule_text(rule)}", "policy.yaml").value == [rule]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.approval.people import ASK, Listener, Person, Place, broker_of, call, runs, writes
-from toolreeve.approval.always_rule import Lasting
+from toolreeve.approval.always_rule import AlwaysRule
 from toolreeve.approval.broker import Broker
 from toolreeve.approval.channels.callback import CallbackChannel
 from toolreeve.approval.request import Answer, Approval, Request, Scope
@@ -26,7 +26,7 @@ async def refusal(broker: Broker, action: Action | None = None, **options: Any) 
 
 def test_nothing_but_an_ask_can_be_approved() -> None:
     for decision in (Decision.ALLOW, Decision.DENY):
-        with pytest.raises(ToolreeveError, match="only what asks"):
+        with pytest.raises(ToolreeveError, match="only an ASK verdict"):
             asyncio.run(broker_of(lambda _: True).settle(call(), Verdict(decision, "x")))
 
 
@@ -313,9 +313,9 @@ async def test_edited_arguments_come_back_and_grant_nothing_lasting() -> None:
 
 
 async def test_always_writes_the_narrow_rule_that_was_shown() -> None:
-    written: list[Lasting] = []
+    written: list[AlwaysRule] = []
 
-    async def remember(rule: Lasting) -> str:
+    async def remember(rule: AlwaysRule) -> str:
         written.append(rule)
         return "policy.yaml:9"
 
@@ -336,11 +336,11 @@ async def test_always_without_a_place_to_write_is_once_and_says_so() -> None:
     approval = await broker_of(lambda request: request.allow(scope="always")).settle(call(), ASK)
 
     assert approval.scope is Scope.ONCE
-    assert approval.problem == "nothing can be remembered for always here"
+    assert approval.problem == "no rule can be written here"
 
 
 async def test_a_rule_that_cannot_be_written_is_once_and_says_so() -> None:
-    async def remember(_: Lasting) -> str:
+    async def remember(_: AlwaysRule) -> str:
         raise PermissionError(13, "read-only")
 
     broker = broker_of(lambda request: request.allow(scope="always"), remember=remember)

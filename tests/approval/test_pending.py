@@ -1,10 +1,10 @@
-"""Questions that are kept where nobody is there, and answers that were given meanwhile."""
+"""Pending approvals: stored questions, and their later answers."""
 
 import json
 from typing import Any
 
 from tests.approval.clients import Client
-from tests.approval.questions import code, question
+from tests.approval.people import code, question
 from tests.world import World
 from toolreeve.approval.pending import read_question, write_answer
 from toolreeve.core.call import Principal
@@ -24,7 +24,7 @@ async def answered(world: World, **answer: Any) -> PendingRow:
     return matter
 
 
-async def test_where_nobody_is_there_the_question_is_kept_with_everything_in_it(world: World) -> None:
+async def test_with_nobody_to_ask_the_whole_question_is_stored(world: World) -> None:
     async with world.reeve() as reeve:
         result = await Client(capabilities={}).writes(reeve)
     async with world.reeve() as reeve:
@@ -32,7 +32,7 @@ async def test_where_nobody_is_there_the_question_is_kept_with_everything_in_it(
 
     assert code(result) is ErrorCode.APPROVAL_PENDING
     assert result.data == {"status": "pending", "approval_id": matter.id, "expires": matter.expires}
-    assert f"The question waits as {matter.id!r}: a person must decide it" in result.to_text()
+    assert f"The approval {matter.id!r} is pending: a person must decide it" in result.to_text()
     assert "toolreeve approvals" not in json.dumps(result.to_mcp()), "no command that a model could run itself"
     request = read_question(matter.id, matter.question)
     assert (request.tool, request.danger, request.session) == ("write_file", DangerLevel.MEDIUM, "s")
@@ -60,7 +60,7 @@ async def test_the_same_call_again_uses_what_was_answered_meanwhile_once(world: 
     assert code(second) is ErrorCode.APPROVAL_PENDING
 
 
-async def test_a_no_on_the_docket_is_told_once_with_its_note(world: World) -> None:
+async def test_a_stored_denial_is_reported_once_with_its_note(world: World) -> None:
     await answered(world, granted=False, note="ask Carl")
     async with world.reeve() as reeve:
         result = await Client(capabilities={}).writes(reeve)
@@ -69,7 +69,7 @@ async def test_a_no_on_the_docket_is_told_once_with_its_note(world: World) -> No
     assert "refused by Bea: ask Carl" in result.to_text()
 
 
-async def test_an_answer_on_the_docket_fits_no_other_call_nor_caller(world: World) -> None:
+async def test_a_stored_answer_fits_no_other_call_or_caller(world: World) -> None:
     matter = await answered(world)
     eve = Principal(user="eve")
     async with world.reeve() as reeve:
@@ -85,7 +85,7 @@ async def test_an_answer_on_the_docket_fits_no_other_call_nor_caller(world: Worl
     assert unused.state != USED
 
 
-async def test_edited_arguments_on_the_docket_are_what_runs(world: World) -> None:
+async def test_arguments_edited_in_a_stored_answer_are_what_runs(world: World) -> None:
     await answered(world, args={"path": "b.txt", "content": "edited"})
     async with world.reeve() as reeve:
         result = await Client(capabilities={}).writes(reeve)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.approval.people import call
-from toolreeve.approval.preview import MAX_BYTES, MAX_LINES, diff, edited, preview, previewer
+from toolreeve.approval.preview import MAX_BYTES, MAX_LINES, apply_edits, diff, preview, previewer
 from toolreeve.core.action import Action
 from toolreeve.guard.files.workspace import WorkspaceFiles
 
@@ -57,7 +57,7 @@ def test_edits_are_shown_as_they_would_come_out() -> None:
 
 @pytest.mark.parametrize("edits", [[{"old": "x", "new": "y"}], [{"old": "o", "new": ""}], [{"old": ""}], [5]])
 def test_edits_that_do_not_fit_exactly_once_have_no_preview(edits: list[object]) -> None:
-    assert edited("one two", edits) is None
+    assert apply_edits("one two", edits) is None
     assert preview(call("edit_file", {"path": "a.txt", "edits": edits}), reading("one two")) == ""
 
 
@@ -106,5 +106,5 @@ async def test_a_preview_reads_the_workspace_and_says_what_it_cannot_show(tmp_pa
     assert (await show(writing("a.txt"))).splitlines()[-2:] == ["-old", "+new"]
     assert (await show(writing("none.txt"))).splitlines()[-1] == "+new"
     assert "larger than 1024 KB" in await show(writing("big.txt"))
-    assert "cannot be shown" in await show(writing("link"))
+    assert "no preview" in await show(writing("link"))
     assert "root:" not in await show(writing("link"))

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.approval.people import ASK, call, writes
 from toolreeve.approval.prompt import GUTTER, SHOWN_CHARACTERS, describe
 from toolreeve.approval.request import Request, pose
-from toolreeve.approval.visible import visible
 from toolreeve.core.verdict import Decision, Verdict
+from toolreeve.core.visible import visible
 
 
 def request(args: dict[str, Any], **changes: Any) -> Request:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.serve.mcp.pipe import PATIENCE, TOOLREEVE, Child, home
+from tests.serve.mcp.stdio_client import PATIENCE, TOOLREEVE, Child, home
 
 TOOLS = "tools:\n  hail:\n    description: Say hello\n    script: echo hello\n"
 
@@ -32,7 +32,7 @@ def test_a_file_of_tools_that_breaks_while_they_are_served_is_told_once_and_they
     file = tmp_path / "tools.yaml"
     file.write_text(TOOLS)
     with served(tmp_path) as server:
-        server.greet()
+        server.initialize()
         before = {each["name"] for each in server.ask("tools/list")["result"]["tools"]}
         file.write_text("tools:\n  hail: [\n")
         said = hear(server, "its previous tools stay")
@@ -56,4 +56,4 @@ def test_a_toolset_of_separators_is_refused_and_does_not_show_everything(tmp_pat
 
     assert "result" not in answer
     assert status == 2
-    assert "names nothing" in said
+    assert "names no tools" in said

@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.conftest import Shell
 from tests.conformance.gateway import running
-from tests.serve.mcp.house import HEADERS, request
+from tests.serve.mcp.http_server import HEADERS, request
 
 LISTING = {**HEADERS, "mcp-method": "tools/list"}
 TOKENS = """

@@ -19,7 +19,7 @@ from tests.upstream.callers import ScriptedCaller
 from toolreeve import Toolreeve
 from toolreeve.config import Network, Settings, State, Workspace
 from toolreeve.core.call import ToolCall, new_id
-from toolreeve.core.peer import Era
+from toolreeve.core.mcp import Era
 from toolreeve.core.result import ToolResult
 from toolreeve.upstream.tools.names import relay_name
 

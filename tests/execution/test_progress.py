@@ -1,6 +1,5 @@
 import asyncio
 import threading
-from collections.abc import Mapping
 from typing import Any
 
 from toolreeve.execution.progress import MAX_CHARACTERS, MAX_PENDING, to_peer
@@ -13,8 +12,8 @@ class Listener:
         self.heard: list[Any] = []
         self.deaf = deaf
 
-    async def notify(self, method: str, params: Mapping[str, Any]) -> None:
-        self.heard.append(params["message"])
+    async def progress(self, text: str) -> None:
+        self.heard.append(text)
         if self.deaf:
             await asyncio.Event().wait()
 

@@ -11,7 +11,7 @@ from mcp.client.client import Client
 from mcp_types import CreateMessageResult, ElicitResult, TextContent
 
 from tests.peers.programs import node_server, python_server
-from tests.serve.mcp.house import serving
+from tests.serve.mcp.http_server import serving
 from tests.world import World
 from toolreeve import Toolreeve
 from toolreeve.config import Policy

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from toolreeve.core.peer import PeerError
+from toolreeve.core.mcp import PeerError
 from toolreeve.rpc.errors import INTERNAL_ERROR
 from toolreeve.rpc.messages import encode, encode_line, error_response, notification, read_error, request, response
 

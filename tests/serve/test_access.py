@@ -1,4 +1,4 @@
-"""Who is let in through HTTP, and under which name."""
+"""HTTP access control: hosts, origins and tokens."""
 
 import hashlib
 
@@ -6,8 +6,8 @@ import pytest
 
 from toolreeve.core.call import Principal, Role
 from toolreeve.core.errors import ConfigError
-from toolreeve.serve.access import AccessControl, AccessRefused, Header, is_loopback, new_gate
-from toolreeve.serve.tokens import UNASKED, Credential, Tokens, read_tokens
+from toolreeve.serve.access import AccessControl, AccessRefused, Header, is_loopback, new_access_control
+from toolreeve.serve.tokens import ANONYMOUS, Credential, Tokens, read_tokens
 
 SECRET = "a-token-that-nobody-guesses"
 VAULT = {"ADA": SECRET, "SHORT": "short", "FOREIGN": "ünsichtbar-und-sehr-lang"}
@@ -32,7 +32,7 @@ def status(gate: AccessControl, headers: list[Header]) -> int:
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:8733", "localhost:1", "LOCALHOST", "[::1]:8733", "[::1]"])
 def test_a_request_for_this_machine_comes_in(host: str) -> None:
-    assert new_gate("127.0.0.1", Tokens()).admit(request(host)) == UNASKED
+    assert new_access_control("127.0.0.1", Tokens()).admit(request(host)) == ANONYMOUS
 
 
 @pytest.mark.parametrize(
@@ -52,41 +52,41 @@ def test_a_request_for_this_machine_comes_in(host: str) -> None:
         "",
     ],
 )
-def test_a_request_under_another_name_is_refused_whoever_resolved_it_to_us(host: str) -> None:
-    assert status(new_gate("127.0.0.1", Tokens()), request(host)) == 421
+def test_a_request_for_another_host_name_is_refused(host: str) -> None:
+    assert status(new_access_control("127.0.0.1", Tokens()), request(host)) == 421
 
 
 def test_a_request_without_a_host_is_refused() -> None:
-    assert status(new_gate("127.0.0.1", Tokens()), []) == 421
+    assert status(new_access_control("127.0.0.1", Tokens()), []) == 421
 
 
 @pytest.mark.parametrize("name", [b"host", b"origin", b"authorization"])
 def test_a_header_that_appears_twice_is_refused_so_that_nobody_reads_the_other_one(name: bytes) -> None:
     twice = [*request(), (name, b"127.0.0.1:8733"), (name, b"evil.example")]
 
-    assert status(new_gate("127.0.0.1", Tokens()), twice) == 400
+    assert status(new_access_control("127.0.0.1", Tokens()), twice) == 400
 
 
 def test_a_page_of_our_own_may_send_requests() -> None:
-    assert status(new_gate("127.0.0.1", Tokens()), request(origin="http://127.0.0.1:8733")) == 200
+    assert status(new_access_control("127.0.0.1", Tokens()), request(origin="http://127.0.0.1:8733")) == 200
 
 
 @pytest.mark.parametrize(
     "origin",
     ["http://evil.example", "null", "http://127.0.0.1:8733.evil.example", "http://localhost:3000", "file://", ""],
 )
-def test_a_page_of_somebody_else_may_not_even_from_this_machine(origin: str) -> None:
-    assert status(new_gate("127.0.0.1", Tokens()), request(origin=origin)) == 403
+def test_a_foreign_origin_is_refused_even_from_this_machine(origin: str) -> None:
+    assert status(new_access_control("127.0.0.1", Tokens()), request(origin=origin)) == 403
 
 
 def test_configured_names_and_origins_are_let_in() -> None:
-    gate = new_gate("127.0.0.1", Tokens(), hosts=["Tools.Example"], origins=["https://app.example/"])
+    gate = new_access_control("127.0.0.1", Tokens(), hosts=["Tools.Example"], origins=["https://app.example/"])
 
     assert status(gate, request("tools.example:443", origin="https://app.example")) == 200
 
 
 def test_beyond_loopback_bare_addresses_are_fine_and_names_must_be_configured() -> None:
-    gate = new_gate("0.0.0.0", read_tokens([ADA], reveal))
+    gate = new_access_control("0.0.0.0", read_tokens([ADA], reveal))
     shown = {"authorization": f"Bearer {SECRET}"}
 
     assert [status(gate, request(host, **shown)) for host in ("192.168.0.7:8733", "[fe80::1]", "evil.example")] == [
@@ -97,7 +97,7 @@ def test_beyond_loopback_bare_addresses_are_fine_and_names_must_be_configured() 
 
 
 def test_a_token_stands_for_its_user_role_and_tools() -> None:
-    gate = new_gate("127.0.0.1", read_tokens([ADA], reveal))
+    gate = new_access_control("127.0.0.1", read_tokens([ADA], reveal))
 
     assert gate.admit(request(authorization=f"bearer  {SECRET}")) == Credential(
         id=hashlib.sha256(SECRET.encode()).hexdigest()[:16],
@@ -109,8 +109,8 @@ def test_a_token_stands_for_its_user_role_and_tools() -> None:
 @pytest.mark.parametrize(
     "shown", [{}, {"authorization": "Bearer wrong"}, {"authorization": f"Basic {SECRET}"}, {"authorization": SECRET}]
 )
-def test_with_tokens_configured_nobody_comes_in_without_one_not_even_from_this_machine(shown: dict[str, str]) -> None:
-    gate = new_gate("127.0.0.1", read_tokens([ADA], reveal))
+def test_with_tokens_configured_one_is_required_even_from_this_machine(shown: dict[str, str]) -> None:
+    gate = new_access_control("127.0.0.1", read_tokens([ADA], reveal))
 
     with pytest.raises(AccessRefused) as refusal:
         gate.admit(request(**shown))
@@ -118,8 +118,8 @@ def test_with_tokens_configured_nobody_comes_in_without_one_not_even_from_this_m
     assert (refusal.value.status, refusal.value.headers[0][0]) == (401, b"www-authenticate")
 
 
-def test_a_stranger_is_told_about_the_host_before_anything_about_tokens() -> None:
-    assert status(new_gate("127.0.0.1", read_tokens([ADA], reveal)), request("evil.example")) == 421
+def test_an_invalid_host_is_reported_before_a_missing_token() -> None:
+    assert status(new_access_control("127.0.0.1", read_tokens([ADA], reveal)), request("evil.example")) == 421
 
 
 def test_a_token_can_be_configured_by_its_digest_alone() -> None:
@@ -134,14 +134,14 @@ def test_a_token_can_be_configured_by_its_digest_alone() -> None:
 @pytest.mark.parametrize(
     ("table", "said"),
     [
-        ({"user": "ada"}, "either a token or its sha256"),
-        ({"token": "${secret:ADA}", "sha256": "0" * 64, "user": "ada"}, "either a token or its sha256"),
-        ({"token": SECRET, "user": "ada"}, "not written into a file"),
+        ({"user": "ada"}, "either token or sha256"),
+        ({"token": "${secret:ADA}", "sha256": "0" * 64, "user": "ada"}, "either token or sha256"),
+        ({"token": SECRET, "user": "ada"}, "must not be written in plain text"),
         ({"token": "${secret:SHORT}", "user": "ada"}, "at least 16"),
         ({"token": "${secret:FOREIGN}", "user": "ada"}, "ASCII"),
         ({"sha256": "abc", "user": "ada"}, "SHA-256"),
-        ({"token": "${secret:ADA}"}, "whose token"),
-        ({"token": "${secret:ADA}", "user": "ada", "role": "root"}, "no role 'root'"),
+        ({"token": "${secret:ADA}"}, "the token has no user"),
+        ({"token": "${secret:ADA}", "user": "ada", "role": "root"}, "unknown role 'root'"),
     ],
 )
 def test_a_token_that_is_configured_badly_is_refused_with_the_fix(table: dict[str, str], said: str) -> None:

@@ -1,11 +1,11 @@
-"""What is recognised is answered at once; everything else, and everything in between, as if nobody had looked."""
+"""Fast-path and ASGI responses, interleaved on one connection."""
 
 import asyncio
 
 import pytest
 
-from tests.serve.answering import DOZE, HOST, MUCH, quick, served
-from tests.serve.raw import connection, post
+from tests.serve.raw_http import connection, post
+from tests.serve.sample_server import DOZE, HOST, MUCH, quick, served
 from toolreeve.serve.request_queue import LARGEST
 
 BEGUN = quick(b"next")[:-2]
@@ -52,7 +52,7 @@ async def test_a_request_behind_one_that_takes_long_waits_its_turn() -> None:
     assert told == [b"doze", b"second", b"third"]
 
 
-async def test_who_does_not_read_what_was_answered_is_not_answered_more_until_they_do() -> None:
+async def test_a_client_that_does_not_read_gets_no_further_responses_until_it_does() -> None:
     async with served() as (url, application, _), connection(url) as line:
         await line.send(quick(b"much"))
         await application.answered.wait()
@@ -140,7 +140,7 @@ async def test_an_answer_that_fails_ends_its_connection_and_no_other(caplog: pyt
         await other.send(quick(b"hello"))
         assert (await other.answer()).body == b"quick ? hello"
 
-    assert "could not be answered" in caplog.text
+    assert "request failed" in caplog.text
 
 
 async def test_a_server_that_stops_lets_an_answer_end_and_closes_behind_it() -> None:

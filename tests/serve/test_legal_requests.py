@@ -1,4 +1,4 @@
-"""Whatever is a legal request is answered, and as a stock uvicorn answers it where that answers at all."""
+"""Every legal request is answered, and as a stock uvicorn answers it."""
 
 import asyncio
 import random
@@ -13,7 +13,7 @@ import uvicorn
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 
-from tests.serve.answering import served
+from tests.serve.sample_server import served
 from toolreeve.serve.app import bind
 
 HOST = b"127.0.0.1"

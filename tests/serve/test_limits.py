@@ -1,4 +1,4 @@
-"""One token, one user or one address uses up its own share and nothing of what is left for the others."""
+"""A token, user or address uses up its own quota and nothing of the others'."""
 
 import asyncio
 import socket
@@ -6,9 +6,9 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from tests.serve.answering import HOST, MUCH, quick, served
-from tests.serve.mcp.house import House, serving
-from tests.serve.raw import Connection, connection, post
+from tests.serve.mcp.http_server import HttpTestServer, serving
+from tests.serve.raw_http import Connection, connection, post
+from tests.serve.sample_server import HOST, MUCH, quick, served
 from tests.world import World
 from toolreeve.config.sections.serve import Serve
 from toolreeve.serve.limits import describe, peer_address, read_limits
@@ -22,8 +22,8 @@ def hello(token: dict[str, str]) -> bytes:
     return post([(b"host", b"127.0.0.1"), (b"authorization", shown)], b"", target=b"/elsewhere")
 
 
-async def come(stack: AsyncExitStack, house: House, token: dict[str, str]) -> tuple[Connection, int, str]:
-    line = await stack.enter_async_context(connection(house.url))
+async def come(stack: AsyncExitStack, server: HttpTestServer, token: dict[str, str]) -> tuple[Connection, int, str]:
+    line = await stack.enter_async_context(connection(server.url))
     await line.send(hello(token))
     answer = await line.answer()
     return line, answer.status, answer.body.decode()
@@ -66,15 +66,15 @@ async def test_all_together_have_so_many_connections() -> None:
     assert (refused.status, b"serve.max_connections = 1" in refused.body) == (503, True)
 
 
-async def test_a_connection_that_is_too_many_and_says_nothing_is_told_so() -> None:
+async def test_a_silent_connection_beyond_the_limit_is_refused_with_the_reason() -> None:
     async with served(max_connections=1) as (url, _, _), connection(url), connection(url) as two:
         assert (await two.answer()).status == 503
 
 
 async def test_a_token_has_so_many_connections_and_others_have_theirs(world: World) -> None:
     limits = {"max_connections_per_token": 2}
-    async with serving(world.reeve(), tokens=[ADA, BOB], limits=limits) as house, AsyncExitStack() as stack:
-        told = [await come(stack, house, token) for token in (ADA, ADA, ADA, BOB, BOB)]
+    async with serving(world.reeve(), tokens=[ADA, BOB], limits=limits) as server, AsyncExitStack() as stack:
+        told = [await come(stack, server, token) for token in (ADA, ADA, ADA, BOB, BOB)]
         await told[0][0].send(hello(BOB))
         other = await told[0][0].answer()
 
@@ -83,7 +83,7 @@ async def test_a_token_has_so_many_connections_and_others_have_theirs(world: Wor
     assert other.status == 429
 
 
-async def test_whoever_does_not_read_holds_no_more_than_their_share_and_the_newest_is_answered() -> None:
+async def test_unread_responses_are_bounded_by_the_quota_and_the_newest_is_answered() -> None:
     async with served(max_buffered_bytes_per_address=3 * MUCH * 4) as (url, _, server):
         host, _, port = url.removeprefix("http://").rpartition(":")
         with socket.create_connection((host, int(port))) as stalled:
@@ -144,7 +144,7 @@ def test_what_one_client_can_take_at_will_counts_as_one_address(host: str, addre
     assert peer_address(host) == address
 
 
-def test_the_limits_are_told_as_they_hold() -> None:
+def test_limits_are_described_as_they_apply() -> None:
     said = list(describe(read_limits(Serve(max_connections=10**9, max_sessions=7))))
 
     assert "1000000000" not in said[0]

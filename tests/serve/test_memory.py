@@ -1,4 +1,4 @@
-"""A burst of responses that nobody reads takes little memory, and gives it back."""
+"""A burst of unread responses takes little memory, and gives it back."""
 
 import os
 import re
@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.serve.mcp.house import HEADERS, request
-from tests.serve.raw import post
+from tests.serve.mcp.http_server import HEADERS, request
+from tests.serve.raw_http import post
 from toolreeve.serve.mcp.encoding import write
 
 MIB = 1024 * 1024
@@ -81,7 +81,7 @@ def wait_for_all(clients: list[socket.socket]) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel tells what a process holds")
-def test_answers_that_are_not_read_are_bounded_and_their_memory_is_given_back(tmp_path: Path) -> None:
+def test_unread_responses_are_bounded_and_their_memory_is_returned(tmp_path: Path) -> None:
     shown = {**HEADERS, "host": "127.0.0.1", "mcp-method": "tools/call", "mcp-name": "big"}
     headers = [(name.encode(), value.encode()) for name, value in shown.items()]
     call = post(headers, write(request("tools/call", {"name": "big", "arguments": {}})))

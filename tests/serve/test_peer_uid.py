@@ -1,4 +1,4 @@
-"""The kernel says the same of a connection, whichever way it is asked."""
+"""Both ways to query the kernel give the same uid."""
 
 import os
 import socket
@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from toolreeve.serve.peer_uid import ask, owner, search
+from toolreeve.serve.peer_uid import find_uid, query_netlink, search_proc
 
-WAYS = [ask, search, owner]
+WAYS = [query_netlink, search_proc, find_uid]
 
 
 class Pair:
@@ -19,7 +19,7 @@ class Pair:
         with socket.create_server((host, 0), family=family) as listening:
             self.far = socket.create_connection(listening.getsockname()[:2])
             self.near, _ = listening.accept()
-        self.told: tuple[Any, ...] = family, self.near.getpeername()[:2], self.near.getsockname()[:2]
+        self.ends: tuple[Any, ...] = family, self.near.getpeername()[:2], self.near.getsockname()[:2]
 
 
 @pytest.fixture(params=[(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")], ids=["IPv4", "IPv6"])
@@ -31,23 +31,23 @@ def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_connection_belongs_to_the_user_of_the_program_at_its_far_end(pair: Pair, way: Any) -> None:
-    assert way(*pair.told) == os.getuid()
+    assert way(*pair.ends) == os.getuid()
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_who_has_gone_is_nobody(pair: Pair, way: Any) -> None:
+def test_a_closed_connection_has_no_uid(pair: Pair, way: Any) -> None:
     pair.far.close()
 
-    assert way(*pair.told) is None
+    assert way(*pair.ends) is None
 
 
-def test_a_connection_that_never_was_is_nobodys(pair: Pair) -> None:
-    family, far, near = pair.told
+def test_a_connection_that_does_not_exist_has_no_uid(pair: Pair) -> None:
+    family, far, near = pair.ends
 
-    assert owner(family, (far[0], 1), near) is None
+    assert find_uid(family, (far[0], 1), near) is None
 
 
-def test_somebody_who_listens_where_the_far_end_would_be_is_not_it(pair: Pair) -> None:
-    family, far, near = pair.told
+def test_a_listening_socket_at_the_peer_address_is_not_the_peer(pair: Pair) -> None:
+    family, far, near = pair.ends
     with socket.create_server((far[0], 0), family=family) as listening:
-        assert owner(family, listening.getsockname()[:2], near) is None
+        assert find_uid(family, listening.getsockname()[:2], near) is None

@@ -1,4 +1,4 @@
-"""Whatever is sent in whichever pieces, each request gets its own answer, in order, and nothing else is one."""
+"""Each request gets its own response, in order, however the bytes are split."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -10,9 +10,9 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.serve.answering import DOZE, HOST, quick, served
-from tests.serve.raw import Connection, connection, post
-from toolreeve.serve.request_queue import LARGEST, MOST_WAITING
+from tests.serve.raw_http import Connection, connection, post
+from tests.serve.sample_server import DOZE, HOST, quick, served
+from toolreeve.serve.request_queue import LARGEST, MAX_WAITING
 
 HEAD = b"POST /quick HTTP/1.1\r\nhost: here\r\n"
 GARBAGE = b"GARBAGE\r\n\r\n"
@@ -57,7 +57,7 @@ WAYS: Sequence[Callable[[bytes], bytes]] = [
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
+class Script:
     """What is said on one connection, and which bodies are to be answered. `ending` ends it, and what follows is in
     vain."""
 
@@ -75,14 +75,14 @@ class Talk:
 
 
 @st.composite
-def talks(draw: st.DrawFn) -> Talk:
+def scripts(draw: st.DrawFn) -> Script:
     bodies, requests = [], []
     for number in range(draw(st.integers(1, 12))):
         word, turns = draw(st.sampled_from([b"think", b"leave"])), draw(st.integers(0, 6))
         padding = b"x" * (LARGEST if draw(st.integers(0, 20)) == 0 else 0)
         bodies.append(b"%s %d %s no-%d" % (word, turns, padding, number))
         requests.append(draw(st.sampled_from(WAYS))(bodies[-1]))
-    return Talk(requests, bodies, draw(st.sampled_from([b"", *UNREADABLE, *LAST])))
+    return Script(requests, bodies, draw(st.sampled_from([b"", *UNREADABLE, *LAST])))
 
 
 class Stage:
@@ -91,30 +91,30 @@ class Stage:
     def __init__(self, portal: BlockingPortal, url: str) -> None:
         self._portal, self._url = portal, url
 
-    def hear(self, talk: Talk, sizes: Sequence[int]) -> list[bytes]:
+    def play(self, script: Script, sizes: Sequence[int]) -> list[bytes]:
         """The last word of each answer; of a refusal its status. If the connection is to end, it has ended."""
-        return self._portal.call(self._hear, talk, sizes)
+        return self._portal.call(self._play, script, sizes)
 
-    async def _hear(self, talk: Talk, sizes: Sequence[int]) -> list[bytes]:
+    async def _play(self, script: Script, sizes: Sequence[int]) -> list[bytes]:
         async with connection(self._url) as line, asyncio.TaskGroup() as tasks:
-            tasks.create_task(say(line, talk, sizes))
-            answers = [await line.answer() for _ in range(len(talk.bodies) + bool(talk.ending))]
-            rest = await line.rest() if talk.ending else b""
+            tasks.create_task(say(line, script, sizes))
+            answers = [await line.answer() for _ in range(len(script.bodies) + bool(script.ending))]
+            rest = await line.rest() if script.ending else b""
         assert rest == b""
         return [each.body.split()[-1] if each.status == 200 else b"%d" % each.status for each in answers]
 
 
-async def say(line: Connection, talk: Talk, sizes: Sequence[int]) -> None:
+async def say(line: Connection, script: Script, sizes: Sequence[int]) -> None:
     """In pieces of these sizes, over and over, so that each is likely to arrive alone. How it ends comes in one piece:
     what arrives after the end would break the connection off."""
-    data = talk.said
+    data = script.said
     for size in cycle(max(size, len(data) // 200) for size in sizes):
         await line.send(data[:size])
         data = data[size:]
         await asyncio.sleep(0)
         if not data:
             break
-    await line.send(talk.said_last)
+    await line.send(script.said_last)
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["asyncio", "uvloop"])
@@ -127,13 +127,13 @@ def stage(request: pytest.FixtureRequest) -> Iterator[Stage]:
 
 
 @settings(max_examples=100)
-@given(talk=talks(), sizes=st.lists(st.integers(1, 2000), min_size=1, max_size=8))
+@given(script=scripts(), sizes=st.lists(st.integers(1, 2000), min_size=1, max_size=8))
 def test_every_request_gets_its_own_answer_in_order_however_it_is_cut(
-    stage: Stage, talk: Talk, sizes: list[int]
+    stage: Stage, script: Script, sizes: list[int]
 ) -> None:
-    last = [] if not talk.ending else [b"last"] if talk.ending in LAST else [b"400"]
+    last = [] if not script.ending else [b"last"] if script.ending in LAST else [b"400"]
 
-    assert stage.hear(talk, sizes) == [body.split()[-1] for body in talk.bodies] + last
+    assert stage.play(script, sizes) == [body.split()[-1] for body in script.bodies] + last
 
 
 @pytest.mark.parametrize("unreadable", UNREADABLE)
@@ -171,7 +171,7 @@ async def test_a_body_behind_the_wish_for_another_protocol_is_no_request() -> No
 
 
 async def test_however_many_requests_come_together_all_are_answered() -> None:
-    many = 40 * MOST_WAITING
+    many = 40 * MAX_WAITING
     async with served() as (url, application, _), connection(url) as line:
         await line.send(DOZE + b"".join(quick(b"%d" % number) for number in range(many)))
         await application.dozes.wait()
@@ -182,7 +182,7 @@ async def test_however_many_requests_come_together_all_are_answered() -> None:
 
 
 @pytest.mark.parametrize("behind", [b"", quick(b"next"), GARBAGE], ids=["alone", "before another", "before garbage"])
-async def test_who_goes_away_is_noticed_by_what_is_answered_the_usual_way_too(behind: bytes) -> None:
+async def test_a_disconnect_is_noticed_by_the_asgi_application(behind: bytes) -> None:
     async with served() as (url, application, _):
         async with connection(url) as line:
             await line.send(post([HOST], b"linger") + behind)

@@ -1,4 +1,4 @@
-"""After a refusal the connection ends: the client can read why, and what it goes on sending is not taken."""
+"""After a refusal the client can read the reason, and its further bytes are discarded."""
 
 import asyncio
 import socket
@@ -6,11 +6,11 @@ import socket
 import pytest
 from starlette.responses import PlainTextResponse
 
-from tests.serve.answering import served
-from tests.serve.mcp.house import serving
+from tests.serve.mcp.http_server import serving
+from tests.serve.sample_server import served
 from tests.world import World
-from toolreeve.serve.parser import MOST_BYTES
-from toolreeve.serve.protocol import MOST_LINGERING, HttpProtocol
+from toolreeve.serve.parser import MAX_BYTES
+from toolreeve.serve.protocol import MAX_LINGERING, HttpProtocol
 
 TOKEN = {"token": "ada-comes-in-with-this", "user": "ada", "role": "operator"}
 BEGUN = b"POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\n"
@@ -23,14 +23,14 @@ REFUSED = {
     b"404": (BEGUN + GIVEN + BODY).replace(b"/mcp", b"/elsewhere"),
     b"413": BEGUN + GIVEN + BODY,
     b"400": b"GARBAGE\r\n\r\n",
-    b"414": b"GET /" + b"a" * (MOST_BYTES + 8192),
+    b"414": b"GET /" + b"a" * (MAX_BYTES + 8192),
     b"431": BEGUN + b"a:\r\n" * 300,
 }
 MOST_IN_FLIGHT = 16 * 1024 * 1024
 """What the buffers of both sockets may hold besides what is read and dropped."""
 
 
-class Hasty(HttpProtocol):
+class ShortDeadlines(HttpProtocol):
     head_seconds = body_seconds = linger_seconds = 0.3
 
 
@@ -46,9 +46,9 @@ def flood(client: socket.socket) -> int:
 
 
 @pytest.mark.parametrize("status", REFUSED)
-async def test_whoever_is_refused_reads_why_and_is_not_read_any_further(world: World, status: bytes) -> None:
-    async with serving(world.reeve(), tokens=[TOKEN]) as house:
-        port = int(house.url.rpartition(":")[2].partition("/")[0])
+async def test_a_refused_client_reads_the_reason_and_is_not_read_further(world: World, status: bytes) -> None:
+    async with serving(world.reeve(), tokens=[TOKEN]) as server:
+        port = int(server.url.rpartition(":")[2].partition("/")[0])
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(REFUSED[status])
         said = await asyncio.wait_for(reader.read(), 10)
@@ -60,12 +60,12 @@ async def test_whoever_is_refused_reads_why_and_is_not_read_any_further(world: W
 
     assert said.startswith(b"HTTP/1.1 " + status)
     assert b"connection: close" in said
-    assert sent < MOST_LINGERING + MOST_IN_FLIGHT
+    assert sent < MAX_LINGERING + MOST_IN_FLIGHT
 
 
-async def test_whoever_sends_a_little_too_much_and_reads_late_still_reads_why(world: World) -> None:
-    async with serving(world.reeve(), tokens=[TOKEN]) as house:
-        port = int(house.url.rpartition(":")[2].partition("/")[0])
+async def test_a_client_that_sends_slightly_too_much_and_reads_late_still_reads_the_reason(world: World) -> None:
+    async with serving(world.reeve(), tokens=[TOKEN]) as server:
+        port = int(server.url.rpartition(":")[2].partition("/")[0])
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(BEGUN + GIVEN + b"content-length: 6000000\r\n\r\n" + b"x" * 6_000_000)
         await writer.drain()
@@ -75,8 +75,8 @@ async def test_whoever_sends_a_little_too_much_and_reads_late_still_reads_why(wo
     assert said.startswith(b"HTTP/1.1 413")
 
 
-async def test_whoever_stays_after_a_refusal_is_not_waited_for() -> None:
-    async with served(Hasty, application=PlainTextResponse("done")) as (url, _, server):
+async def test_a_client_that_stays_after_a_refusal_is_disconnected() -> None:
+    async with served(ShortDeadlines, application=PlainTextResponse("done")) as (url, _, server):
         reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
         writer.write(BEGUN)
         said = await asyncio.wait_for(reader.read(), 10)

@@ -3,7 +3,8 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from toolreeve.core.peer import Decided, Era, PeerError
+from toolreeve.core.mcp import Era, PeerError
+from toolreeve.core.peer import PriorAnswer, PriorApproval
 
 Answer = Callable[[str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
 
@@ -12,6 +13,8 @@ class ScriptedCaller:
     """The `Peer` of a call. `told` and `asked` are the notifications and requests that it got, in order."""
 
     credential = ""
+    can_ask = False
+    defers = False
 
     def __init__(
         self,
@@ -27,7 +30,7 @@ class ScriptedCaller:
         self.capabilities: Mapping[str, Any] = capabilities or {}
         self.responses: Mapping[str, Any] | None = None
         self.state: str | None = None
-        self.decision: Decided | None = None
+        self.decision: PriorApproval | PriorAnswer | None = None
         self.told: list[tuple[str, Mapping[str, Any]]] = []
         self.asked: list[tuple[str, Mapping[str, Any]]] = []
         self._answer = answer
@@ -41,5 +44,8 @@ class ScriptedCaller:
     async def notify(self, method: str, params: Mapping[str, Any]) -> None:
         self.told.append((method, params))
 
-    def defer(self, question: Any) -> None:
-        raise AssertionError("nobody defers here")
+    async def ask(self, request: Any) -> Any:
+        raise AssertionError("no approval is asked for here")
+
+    async def progress(self, text: str) -> None:
+        await self.notify("notifications/progress", {"message": text})

@@ -12,7 +12,7 @@ import uvicorn
 
 from tests.network import Answer, Received, read_request
 from toolreeve.core import json
-from toolreeve.core.peer import Era
+from toolreeve.core.mcp import Era
 from toolreeve.guard.network.client import GuardedHttp
 from toolreeve.guard.network.guard import NetworkGuard, NetworkSettings
 from toolreeve.rpc.messages import Message

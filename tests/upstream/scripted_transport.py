@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from toolreeve.core.peer import Era
+from toolreeve.core.mcp import Era
 from toolreeve.rpc.messages import Message
 from toolreeve.upstream.session.session import UpstreamSession
 from toolreeve.upstream.transports.transport import Kind, OnLost, OnMessage

@@ -5,7 +5,7 @@ import json
 import os
 import sys
 
-from toolreeve.core.peer import Era
+from toolreeve.core.mcp import Era
 from toolreeve.upstream.session.session import UpstreamSession
 from toolreeve.upstream.transports.process import inherited
 from toolreeve.upstream.transports.stdio import StdioTransport

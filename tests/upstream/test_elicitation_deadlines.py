@@ -13,7 +13,7 @@ from tests.world import World
 from toolreeve import ErrorCode, Toolreeve, ToolResult
 from toolreeve.config import Approval
 from toolreeve.core.call import ToolCall
-from toolreeve.core.peer import Era
+from toolreeve.core.mcp import Era
 
 TOOLS_TIME = 0.7
 THOUGHT = 1.2

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.upstream.callers import ScriptedCaller
-from toolreeve.core.peer import Era, PeerError
+from toolreeve.core.mcp import Era, PeerError
 from toolreeve.rpc.messages import Message
 from toolreeve.upstream.era_bridge import MAX_ROUNDS, send_request
 from toolreeve.upstream.session.session import UpstreamSession

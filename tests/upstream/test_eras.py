@@ -12,7 +12,7 @@ from tests.upstream.callers import ScriptedCaller
 from tests.world import World
 from toolreeve import Toolreeve, ToolResult
 from toolreeve.core.call import ToolCall
-from toolreeve.core.peer import Era
+from toolreeve.core.mcp import Era
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 SERVER = str(Path(__file__).parent / "servers" / "official.py")

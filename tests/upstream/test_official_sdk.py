@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 from tests.upstream.callers import ScriptedCaller
-from toolreeve.core.peer import Era
+from toolreeve.core.mcp import Era
 from toolreeve.upstream.session.session import UpstreamSession
 from toolreeve.upstream.transports.process import inherited
 from toolreeve.upstream.transports.stdio import StdioTransport

@@ -1,1 +1,1 @@
-"""Who says yes? Broker, grants, prompts and channels to people."""
+"""Approvals: the broker, its grants, prompts and channels."""

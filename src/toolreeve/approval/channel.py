@@ -1,4 +1,7 @@
-"""Through what can a person be asked? One protocol; the broker asks all channels at once and takes the first answer."""
+"""Channel: a way to ask a person for an approval.
+
+The broker asks all available channels at once and takes the first answer.
+"""
 
 from typing import Protocol, runtime_checkable
 
@@ -7,13 +10,13 @@ from toolreeve.approval.request import Answer, Request
 
 @runtime_checkable
 class Channel(Protocol):
-    """`ask` is cancelled when another channel answered first or the time is over; it then takes its question back."""
+    """`ask` is cancelled when another channel answers first or time runs out; it must then withdraw its question."""
 
     @property
     def name(self) -> str: ...
 
     def available(self) -> bool:
-        """Whether somebody can be reached here now."""
+        """Whether a person can be reached on this channel now."""
         ...
 
     async def ask(self, request: Request) -> Answer: ...

@@ -1,13 +1,14 @@
-"""Has this been answered already? A yes "for this session" covers the same thing again, and nothing wider.
+"""Session grants: approvals that cover the same call again, and nothing wider.
 
-The same thing is: the same tool with the same definition and danger, in the same session, for the same principal, under
+The same call is: the same tool with the same definition and danger, in the same session, for the same principal, under
 the same policy, and
-- for a call that only touches files: the same effects on the same resolved paths (another content may be written);
-- for any other: exactly the same arguments.
+- for a call that only touches files: the same effects on the same resolved paths (the content may differ);
+- for any other call: exactly the same arguments.
 Grants live in memory and end with the process.
 """
 
 from collections import OrderedDict
+from typing import Any
 
 from toolreeve.approval.request import definition, fingerprint
 from toolreeve.core.action import Action
@@ -22,7 +23,7 @@ def only_touches_files(action: Action) -> bool:
 
 
 class Grants:
-    """Remembers who granted what; the oldest are forgotten first when there are too many."""
+    """Maps each granted call to the user who granted it. Beyond `MAX_GRANTS` the oldest is dropped."""
 
     def __init__(self) -> None:
         self._by: OrderedDict[str, str] = OrderedDict()
@@ -33,7 +34,7 @@ class Grants:
             self._by.popitem(last=False)
 
     def find(self, action: Action, *, version: str) -> str | None:
-        """Who granted it, or None."""
+        """The user who granted it, or None."""
         return self._by.get(_key(action, version)) if self._by else None
 
     def forget(self) -> None:
@@ -42,9 +43,10 @@ class Grants:
 
 def _key(action: Action, version: str) -> str:
     call = action.call
-    same = (
-        sorted(f"{effect} {effect.reach}" for effect in action.effects) if only_touches_files(action) else action.args
-    )
+    if only_touches_files(action):
+        subject: Any = sorted(f"{effect} {effect.reach}" for effect in action.effects)
+    else:
+        subject = action.args
     return fingerprint(
         definition(action.spec),
         action.danger.value,
@@ -52,5 +54,5 @@ def _key(action: Action, version: str) -> str:
         call.principal.user,
         call.principal.role.value,
         version,
-        same,
+        subject,
     )

@@ -1,6 +1,6 @@
-"""Where does a question wait while nobody is there? On the docket, which outlives the call and the process.
+"""Pending approvals: questions stored until a person answers, across calls and processes.
 
-Written down whole, so that a person sees later what they would have seen then; the answer fits this one call, once.
+A question is stored whole, so that it is shown later exactly as it was asked. An answer fits this one call, once.
 """
 
 from collections.abc import Mapping
@@ -14,11 +14,11 @@ from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.core.verdict import Decision, Verdict
 
 Record = Mapping[str, Any]
-"""Plain data, as JSON has it."""
+"""Plain JSON data."""
 
 
 class PendingApproval(Protocol):
-    """A question on the docket. `answer` is None until somebody has decided."""
+    """A stored question. `answer` is None until a person decides."""
 
     @property
     def id(self) -> str: ...
@@ -35,21 +35,22 @@ class PendingApproval(Protocol):
 
 class PendingApprovals(Protocol):
     async def file(self, *, binding: str, holder: str, tool: str, question: Record) -> tuple[PendingApproval, bool]:
-        """The matter that waits, and whether it is new: the same question is not asked twice at the same time."""
+        """The pending approval, and whether it is new: the same question is stored once."""
         ...
 
     async def take(self, *, binding: str, holder: str) -> PendingApproval | None:
-        """A matter that was decided, for once: nobody else gets it after this."""
+        """A decided approval, consumed by this call."""
         ...
 
 
 def holder_of(principal: Principal, credential: str) -> str:
-    """The principal, and what it showed to be let in: another token of the same user is another holder."""
+    """Identifies the principal and its credential: another token of the same user is another holder."""
     return fingerprint(principal.user, principal.role.value, credential)
 
 
 def write_question(request: Request, action: Action) -> Record:
-    call, verdict = action.call, request.verdict
+    call = action.call
+    verdict = request.verdict
     return {
         "call_id": request.call_id,
         "tool": request.tool,
@@ -72,7 +73,7 @@ def write_question(request: Request, action: Action) -> Record:
 
 
 def read_question(number: str, record: Record) -> Request:
-    """The question as it was asked. Its digest is the docket's number: an answer to it fits no live question."""
+    """The question as it was asked. Its digest is the stored id, so an answer to it fits no live question."""
     decision, layer, reason, rule = record["verdict"]
     return Request(
         id=number,
@@ -93,7 +94,7 @@ def read_question(number: str, record: Record) -> Request:
 
 
 def read_call(record: Record) -> ToolCall:
-    """The call that was asked about, to be made again."""
+    """The call that the question is about, to be run again."""
     return ToolCall(
         tool=record["tool"],
         args=record["args"] if record["given"] is None else record["given"],
@@ -116,7 +117,7 @@ def write_answer(answer: Answer) -> Record:
 
 
 def read_answer(request: Request, record: Record) -> Answer:
-    """What was decided on the docket, as the answer to a live question about the same call."""
+    """The stored decision as an answer to a live question about the same call."""
     if record["granted"] is not True:
         return request.deny(by=record["by"], note=record["note"])
     return request.allow(by=record["by"], scope=Scope(record["scope"]), note=record["note"], args=record["args"])

@@ -1,6 +1,7 @@
-"""What would a call change? A unified diff for the tools that write text, made without changing anything.
+"""Previews of file changes: a unified diff of what a call would write.
 
-A preview is help for the eye, not a promise: the file is read again when the call runs. What cannot be shown is said.
+A preview changes nothing and promises nothing: the file is read again when the call runs. A preview that cannot be
+shown says why.
 """
 
 import difflib
@@ -14,17 +15,17 @@ from toolreeve.core.files import Files
 from toolreeve.core.threads import run_interruptibly
 
 ReadText = Callable[[str], str | None]
-"""The text of the file at a path as the caller wrote it; None where there is none, or none that can be shown."""
+"""The text of the file at the given path; None if there is no such file."""
 
 MAX_BYTES = 1024 * 1024
 CONTEXT = 3
 _HUNK = re.compile(r"^@@ -(\d+)(,\d+)? \+(\d+)(,\d+)? @@$")
 MAX_LINES = 1500
-"""What differs may have so many lines on either side; comparing takes the square of it."""
+"""Largest differing region in lines, on either side; comparing is quadratic."""
 
 
 def previewer(files: Files) -> Callable[[Action], Awaitable[str]]:
-    """Previews against the files of a workspace, worked out in a thread."""
+    """A function that previews calls against the workspace, in a thread."""
 
     def read(path: str) -> str | None:
         try:
@@ -32,16 +33,16 @@ def previewer(files: Files) -> Callable[[Action], Awaitable[str]]:
                 return None
             chunk = files.read(path, MAX_BYTES)
         except ToolError as refusal:
-            raise _Unseen(refusal.message) from None
+            raise _Unreadable(refusal.message) from None
         if chunk.size > MAX_BYTES:
-            raise _Unseen(f"the file is larger than {MAX_BYTES // 1024} KB")
+            raise _Unreadable(f"the file is larger than {MAX_BYTES // 1024} KB")
         return chunk.data.decode(errors="replace")
 
     def show(action: Action) -> str:
         try:
             return preview(action, read)
-        except _Unseen as reason:
-            return f"(what would change cannot be shown: {reason})"
+        except _Unreadable as reason:
+            return f"(no preview: {reason})"
 
     async def shown(action: Action) -> str:
         text: str = await run_interruptibly(lambda: show(action))
@@ -50,8 +51,8 @@ def previewer(files: Files) -> Callable[[Action], Awaitable[str]]:
     return shown
 
 
-class _Unseen(Exception):
-    """What is there now cannot be read."""
+class _Unreadable(Exception):
+    """The current content cannot be read."""
 
 
 def preview(action: Action, read: ReadText) -> str:
@@ -59,18 +60,21 @@ def preview(action: Action, read: ReadText) -> str:
     match action.spec.name, action.args:
         case "write_file", {"path": str(path), "content": str(content)}:
             before = read(path)
-            after = (before or "") + content if action.args.get("append") is True else content
-            return diff(before, after, path)
+            if action.args.get("append") is True:
+                content = (before or "") + content
+            return diff(before, content, path)
         case "edit_file", {"path": str(path), "edits": list(edits)}:
             before = read(path)
-            result = None if before is None else edited(before, edits)
-            return "" if result is None else diff(before, result, path)
+            if before is None:
+                return ""
+            after = apply_edits(before, edits)
+            return "" if after is None else diff(before, after, path)
         case _:
             return ""
 
 
-def edited(text: str, edits: Sequence[Any]) -> str | None:
-    """The text after the edits, or None where one of them does not fit exactly once."""
+def apply_edits(text: str, edits: Sequence[Any]) -> str | None:
+    """The text after the edits; None if one of them does not match exactly once."""
     for edit in edits:
         match edit:
             case {"old": str(old), "new": str(new)} if old and text.count(old) == 1:
@@ -81,26 +85,29 @@ def edited(text: str, edits: Sequence[Any]) -> str | None:
 
 
 def diff(before: str | None, after: str, path: str) -> str:
-    old, new = _lines(before or ""), _lines(after)
+    old = _lines(before or "")
+    new = _lines(after)
     head, tail = _common(old, new)
     if max(len(old), len(new)) - head - tail > MAX_LINES:
         return f"(too different to compare: {len(old)} lines before, {len(new)} after)"
-    names = ("(nothing)" if before is None else path, path)
+    old_name = "(nothing)" if before is None else path
     skipped = max(0, head - CONTEXT)
     kept = max(0, tail - CONTEXT)
-    near = (old[skipped : len(old) - kept], new[skipped : len(new) - kept])
-    lines = [_HUNK.sub(_moved(skipped), line) for line in difflib.unified_diff(*near, *names, lineterm="", n=CONTEXT)]
+    old = old[skipped : len(old) - kept]
+    new = new[skipped : len(new) - kept]
+    unified = difflib.unified_diff(old, new, old_name, path, lineterm="", n=CONTEXT)
+    lines = [_HUNK.sub(_shifted_by(skipped), line) for line in unified]
     return "\n".join(lines) if lines else "(no line changes)"
 
 
 def _lines(text: str) -> list[str]:
-    """Parted at line feeds only: other characters that break lines must stay to be seen."""
+    """Split at line feeds only: other line-breaking characters must stay visible."""
     lines = text.split("\n")
     return lines if lines[-1] else lines[:-1]
 
 
 def _common(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
-    """How many lines at the start, and at the end, are the same."""
+    """The number of equal lines at the start and at the end."""
     shorter = min(len(old), len(new))
     head = next((index for index in range(shorter) if old[index] != new[index]), shorter)
     rest = shorter - head
@@ -108,6 +115,6 @@ def _common(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
     return head, tail
 
 
-def _moved(lines: int) -> Callable[[re.Match[str]], str]:
-    """The head of a hunk, counted from the start of the file again."""
+def _shifted_by(lines: int) -> Callable[[re.Match[str]], str]:
+    """Hunk headers with line numbers counted from the start of the file."""
     return lambda found: f"@@ -{int(found[1]) + lines}{found[2] or ''} +{int(found[3]) + lines}{found[4] or ''} @@"

@@ -1,15 +1,15 @@
-"""What is a person shown before they say yes? Everything the call will do, with nothing hidden in it.
+"""The approval prompt: everything the call will do, with nothing hidden.
 
-Each line that comes from the call stands behind a gutter, so that no argument can pass for a line of the prompt. Long
-values are cut in the middle and say so; the details show them whole.
+Each line that comes from the call is printed behind a gutter, so that no argument can pass for a line of the prompt.
+Long values are cut in the middle and say so; the details show them whole.
 """
 
 from collections.abc import Iterator
 from typing import Any
 
 from toolreeve.approval.request import Request
-from toolreeve.approval.visible import one_line, visible
 from toolreeve.core import json
+from toolreeve.core.visible import one_line, visible
 
 SHOWN_CHARACTERS = 800
 SHOWN_LINES = 24
@@ -19,7 +19,7 @@ MORE = ", ? shows all"
 
 
 def describe(request: Request, *, whole: bool = False, more: str = MORE) -> str:
-    """The question, without the choices. `whole` leaves nothing out; `more` says how to see what is left out."""
+    """The question without the choices. `whole` omits nothing; `more` says how to see what was omitted."""
     lines = [f"Tool '{one_line(request.tool)}' (danger={request.danger.value}) requests approval:"]
     lines += _arguments(request, more, whole=whole)
     if request.effects:
@@ -61,7 +61,9 @@ def _arguments(request: Request, more: str, *, whole: bool) -> Iterator[str]:
 
 def _json(value: Any) -> str:
     try:
-        return json.pretty(value) if isinstance(value, (dict, list)) and value else json.dumps(value).decode()
+        if isinstance(value, (dict, list)) and value:
+            return json.pretty(value)
+        return json.dumps(value).decode()
     except (TypeError, RecursionError):
         return repr(value)
 

@@ -1,7 +1,8 @@
-"""What is a person asked, and what may the answer be? An answer fits one request only: the digest in it says which.
+"""Approval requests and answers.
 
-The digest covers the tool and its definition, the arguments and where they lead, who calls, the policy and the request
-itself, so an answer cannot be used for another call, nor for the same call twice.
+An answer fits one request only, by digest. The digest covers the tool and its definition, the arguments and the
+resolved effects, the principal, the policy and the request itself, so an answer cannot be used for another call, nor
+for the same call twice.
 """
 
 import copy
@@ -21,7 +22,7 @@ from toolreeve.core.verdict import Verdict
 
 
 class Scope(StrEnum):
-    """For how long a yes holds."""
+    """How long a grant holds."""
 
     ONCE = "once"
     SESSION = "session"
@@ -30,7 +31,7 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a person said. `note` is read by the model; `args` are the arguments as the person edited them."""
+    """A person's answer. The model reads `note`; `args` are the arguments as the person edited them."""
 
     granted: bool
     by: str = ""
@@ -42,10 +43,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approval:
-    """A yes that the road may act on. `remembered` says where an "always" was written, `problem` why it was not.
+    """A grant that the road may act on. `remembered` says where an "always" was written, `problem` why it was not.
 
-    `binding` names the call it was given for, so that the same call can go on after its tool has asked for more; it is
-    empty where another call was approved than the one that was asked about.
+    `binding` names the approved call, so that the same call can continue after its tool has asked for input; it is
+    empty if the person edited the arguments.
     """
 
     by: str
@@ -60,11 +61,11 @@ class Approval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One question. The arguments are a copy: what was shown cannot be changed behind the person's back.
+    """One question to a person. The arguments are a copy, so what was shown cannot change afterwards.
 
-    `binding` is the same for the same question asked again: it fits an answer that comes with a later request.
-    `lasting` is the rule that "always" would write, as text; empty where nothing can be written. `preview` shows what
-    the call would change, as a diff. `grounds` is what the tool itself says of this call, if it says anything.
+    `binding` is the same when the same question is asked again, so that an answer can arrive with a later request.
+    `lasting` is the rule that "always" would write, as text; empty if nothing can be written. `preview` is a diff of
+    what the call would change. `grounds` is the tool's own assessment of this call, if it has one.
     """
 
     id: str
@@ -90,7 +91,7 @@ class Request:
 
     @property
     def aside(self) -> str:
-        """What the tool says of the call, to be put after what became of it."""
+        """The tool's assessment in parentheses, to be appended to a message."""
         return f" ({self.grounds})" if self.grounds else ""
 
     def allow(
@@ -110,7 +111,6 @@ class Request:
 def pose(
     action: Action, verdict: Verdict, *, version: str, timeout: float, preview: str = "", lasting: str = ""
 ) -> Request:
-    """The question about an action."""
     number = new_id()
     return Request(
         id=number,
@@ -137,7 +137,7 @@ def grounds_of(action: Action) -> str:
 
 
 def digest(action: Action, *, version: str, request: str = "") -> str:
-    """Of one question about the action; without its number, of every question about it."""
+    """Identifies one question about the action; without `request`, every question about it."""
     call = action.call
     return fingerprint(
         request,
@@ -158,7 +158,7 @@ def definition(spec: ToolSpec) -> str:
 
 
 def fingerprint(*parts: Any) -> str:
-    """Order of keys does not matter; every value does."""
+    """A hash of JSON-like values, independent of key order."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=_plain).encode()).hexdigest()
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from toolreeve.config import Configuration
     from toolreeve.serve.mcp.pipes import Pipes
     from toolreeve.serve.mcp.startup import StartupResponder
-    from toolreeve.serve.mcp.stdio import Service
+    from toolreeve.serve.mcp.stdio import StdioService
 
 
 @click.command(cls=CliCommand)
@@ -49,22 +49,27 @@ def _without_own_servers(configuration: "Configuration") -> "Configuration":
 
 async def _serve(configuration: "Configuration", pipes: "Pipes", *, tools: str | None, search: bool) -> None:
     from toolreeve.serve.mcp.startup import StartupResponder
-    from toolreeve.serve.mcp.stdio import serving
+    from toolreeve.serve.mcp.stdio import serve_stdio
 
-    startup = StartupResponder(servers=any(server.enabled for server in configuration.mcp_servers), search=search)
-    async with serving(startup, pipes) as service:
+    responder = StartupResponder(servers=any(server.enabled for server in configuration.mcp_servers), search=search)
+    async with serve_stdio(responder, pipes) as service:
         try:
-            await _load_and_serve(configuration, startup, service, tools=tools, search=search)
+            await _load_and_serve(configuration, responder, service, tools=tools, search=search)
         except Exception as problem:
-            startup.give_up(str(problem))
+            responder.give_up(str(problem))
             raise
 
 
 async def _load_and_serve(
-    configuration: "Configuration", startup: "StartupResponder", service: "Service", *, tools: str | None, search: bool
+    configuration: "Configuration",
+    responder: "StartupResponder",
+    service: "StdioService",
+    *,
+    tools: str | None,
+    search: bool,
 ) -> None:
     from toolreeve.runtime.toolreeve import Toolreeve
-    from toolreeve.serve.mcp.door import new_desk, new_view
+    from toolreeve.serve.mcp.door import new_handlers, new_view
 
     reeve = Toolreeve(settings=configuration, approve=(), await_servers=False, origin="mcp")
     for problem in reeve.problems:
@@ -74,9 +79,9 @@ async def _load_and_serve(
     except ToolreeveError as problem:
         raise click.UsageError(str(problem)) from None
     async with reeve:
-        desk = new_desk(reeve)
-        service.conversation.hand_over(desk, view)
-        startup.open(desk, view)
-        await service.over.wait()
-        desk.close()
-        await service.end()
+        handlers = new_handlers(reeve)
+        service.connection.hand_over(handlers, view)
+        responder.complete(handlers, view)
+        await service.finished.wait()
+        handlers.close()
+        await service.close()

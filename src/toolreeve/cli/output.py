@@ -13,11 +13,11 @@ from typing import IO, Any
 
 import click
 
-from toolreeve.approval.visible import visible
 from toolreeve.cli.options import Options, ReaderGone, on_terminal
 from toolreeve.core import json
 from toolreeve.core.errors import TRAITS, ConfigError, ConfigErrors, ErrorCode, ExitStatus, ToolError, ToolreeveError
 from toolreeve.core.result import Failure
+from toolreeve.core.visible import visible
 
 
 def _safe(text: str) -> str:

@@ -25,7 +25,7 @@ def serve(*, mcp: bool, host: str | None, port: int | None, tools: str | None, s
     if not mcp:
         raise click.UsageError("choose what to serve: --mcp")
     from toolreeve.cli.runtime import check_workspace
-    from toolreeve.serve.app import bind, check_reach
+    from toolreeve.serve.app import bind, check_exposure
     from toolreeve.serve.mcp.stdio import run
     from toolreeve.serve.memory import give_back_memory
     from toolreeve.serve.tokens import read_tokens
@@ -35,7 +35,7 @@ def serve(*, mcp: bool, host: str | None, port: int | None, tools: str | None, s
     check_workspace(configuration)
     chosen = configuration.settings.serve
     tokens = read_tokens(chosen.tokens, partial(configuration.reveal, key="serve.tokens"))
-    check_reach(host or chosen.host, tokens)
+    check_exposure(host or chosen.host, tokens)
     with bind(host or chosen.host, chosen.port if port is None else port) as place:
         run(_serve(current(), place, tokens, tools=tools, search=search))
     return 0
@@ -45,20 +45,20 @@ async def _serve(
     options: Options, place: "socket.socket", tokens: "Tokens", *, tools: str | None, search: bool | None
 ) -> None:
     from toolreeve.cli.runtime import new_runtime
-    from toolreeve.serve.access import new_gate
+    from toolreeve.serve.access import new_access_control
     from toolreeve.serve.app import MCP, HttpServer, new_application
     from toolreeve.serve.limits import describe, read_limits
     from toolreeve.serve.mcp.door import new_view, prefixes
-    from toolreeve.serve.mcp.http import Views
+    from toolreeve.serve.mcp.http import ToolViews
 
     chosen = options.configuration().settings.serve
     host, port = place.getsockname()[:2]
-    gate = new_gate(host, tokens, hosts=chosen.allowed_hosts, origins=chosen.allowed_origins)
+    access = new_access_control(host, tokens, hosts=chosen.allowed_hosts, origins=chosen.allowed_origins)
     runtime = new_runtime(options)
-    views = Views(new_view(runtime, tools=tools, search=search))
+    views = ToolViews(new_view(runtime, tools=tools, search=search))
     views.check(tokens.credentials(), prefixes(runtime).values())
     limits = read_limits(chosen)
-    async with runtime, new_application(runtime, gate, views, limits) as application:
+    async with runtime, new_application(runtime, access, views, limits) as application:
         note(f"MCP at http://{f'[{host}]' if ':' in host else host}:{port}{MCP}")
         note(f"at most {'; '.join(describe(limits))}")
         await HttpServer(application, limits).serve([place])

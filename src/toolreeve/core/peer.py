@@ -1,49 +1,60 @@
-"""Peer: the connection from a running call back to its client.
+"""Peer: the caller of a running call, in whatever protocol it speaks.
 
-A door that can carry more than a result — progress, log lines, a question to the user — passes a `Peer` with the call.
-An upstream tool talks through it to the calling client, and approvals are requested through it.
+A door that can carry more than a result attaches a `Peer` to the call: progress goes through it, and approvals are
+asked through it. Nothing here knows a protocol; a door translates.
 """
 
-from collections.abc import Mapping
-from enum import StrEnum
-from typing import Any, Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final, Literal, Protocol
 
 
-class Era(StrEnum):
-    """The two forms of MCP: after a handshake with requests both ways, or one request at a time."""
-
-    LEGACY = "2025-11-25"
-    MODERN = "2026-07-28"
+class Deferral(Enum):
+    DEFERRED = "deferred"
 
 
-class RpcError(Exception):
-    """A JSON-RPC request that fails with an error response."""
-
-    def __init__(self, code: int, message: str, data: Any = None) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.data = data
-
-    def to_dict(self) -> dict[str, Any]:
-        error: dict[str, Any] = {"code": self.code, "message": self.message}
-        return error if self.data is None else error | {"data": self.data}
+DEFERRED: Final = Deferral.DEFERRED
+"""Returned by `Peer.ask` if the answer arrives with a later call."""
+Deferred = Literal[Deferral.DEFERRED]
 
 
-class PeerError(RpcError):
-    """The client answered a request with an error, or could not be reached."""
+class PeerUnavailable(Exception):
+    """The caller cannot be asked."""
+
+
+class NoAnswer(Exception):
+    """The caller's response neither grants nor denies."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriorApproval:
+    """The call that `binding` names was approved before it paused for input."""
+
+    binding: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriorAnswer:
+    """A person's answer to a deferred question about the call that `binding` names.
+
+    `read` gives the answer to the same question asked again; it raises NoAnswer. `channel` names the channel for an
+    answer that does not say who gave it. `question` and `asked` say which question it was, and when it was asked.
+    """
+
+    binding: str
+    question: str
+    asked: float
+    read: Callable[[Any], Any]
+    channel: str = ""
 
 
 class Peer(Protocol):
-    """One call's connection back to its client.
+    """One call's channel back to its caller.
 
-    `responses` and `state` are sent by a client of the modern era with a repeated request, for the tool itself (answers
-    to an upstream server's questions, and that server's own opaque state). `decision` is for Toolreeve: the verified
-    answer to an approval, with the binding of the call it was asked about.
+    `decision` is what the caller brought with a repeated call, verified by its door.
     """
-
-    @property
-    def era(self) -> Era: ...
 
     @property
     def session(self) -> str:
@@ -52,49 +63,27 @@ class Peer(Protocol):
 
     @property
     def credential(self) -> str:
-        """Identifies the client's credential; empty if none was required."""
-        ...
-
-    @property
-    def capabilities(self) -> Mapping[str, Any]:
-        """The client's declared capabilities: `elicitation`, `sampling`, `roots`…"""
-        ...
-
-    @property
-    def log_level(self) -> str | None:
-        """The least severe log line that the client wants; None for none."""
+        """The id of the client's token; empty if none is required."""
         ...
 
     @property
     def wants_progress(self) -> bool: ...
 
     @property
-    def responses(self) -> Mapping[str, Any] | None: ...
+    def can_ask(self) -> bool:
+        """Whether a person at the caller can be shown a question."""
+        ...
 
     @property
-    def state(self) -> str | None: ...
+    def defers(self) -> bool:
+        """Whether questions are answered with a later call: `ask` then returns DEFERRED at once."""
+        ...
 
     @property
-    def decision(self) -> "Decided | None": ...
+    def decision(self) -> PriorApproval | PriorAnswer | None: ...
 
-    async def request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Send a request to the client, in the legacy era only. Raises PeerError."""
+    async def ask(self, request: Any) -> Any:
+        """The `Answer` to an approval `Request`, or DEFERRED. Raises PeerUnavailable, NoAnswer."""
         ...
 
-    async def notify(self, method: str, params: Mapping[str, Any]) -> None:
-        """Send a notification about this call. Progress needs no token: the door knows it."""
-        ...
-
-    def defer(self, question: Any) -> None:
-        """Keep a question for the client, to be sent with the response to this request."""
-        ...
-
-
-class Decided:
-    """A person's answer that came with a repeated request. `binding` names the call it was given for."""
-
-    __slots__ = ("answer", "binding")
-
-    def __init__(self, binding: str, answer: Mapping[str, Any]) -> None:
-        self.binding = binding
-        self.answer = answer
+    async def progress(self, text: str) -> None: ...

@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 from toolreeve.core.peer import Peer
 
-METHOD = "notifications/progress"
 MAX_CHARACTERS = 4_000
 MAX_PENDING = 100
 
@@ -22,7 +21,7 @@ def to_peer(peer: Peer, redact: Callable[[str], str]) -> Callable[[str], None]:
     def notify(text: str) -> None:
         if len(pending) >= MAX_PENDING:
             return
-        task = loop.create_task(peer.notify(METHOD, {"message": redact(text)[:MAX_CHARACTERS]}))
+        task = loop.create_task(peer.progress(redact(text)[:MAX_CHARACTERS]))
         pending.add(task)
         task.add_done_callback(pending.discard)
 

@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 from toolreeve.core import json
-from toolreeve.core.peer import RpcError
+from toolreeve.core.mcp import RpcError
 from toolreeve.rpc.errors import INTERNAL_ERROR
 
 Id = int | str

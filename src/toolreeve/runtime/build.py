@@ -234,7 +234,7 @@ class Assembly:
             emit=self.events.pass_on,
             remember=policy.remember,
             preview=previewer(self.files),
-            docket=self.approvals,
+            pending=self.approvals,
         )
         self.redactor.learn(value for server in servers for value in server.secret_values)
         self.pins = Pins(self.store, note=self.journal.note)

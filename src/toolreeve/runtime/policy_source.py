@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from toolreeve.approval.always_rule import Lasting, rule_text
+from toolreeve.approval.always_rule import AlwaysRule, rule_text
 from toolreeve.config import Configuration
 from toolreeve.core.atomic import write_private
 from toolreeve.core.call import new_id
@@ -66,7 +66,7 @@ class PolicySource:
             now=time.time,
         )
 
-    async def remember(self, rule: Lasting) -> str:
+    async def remember(self, rule: AlwaysRule) -> str:
         """Append the rule of an "always" answer to the user's policy file, and apply it. Returns its location."""
         files = self._configuration.settings.policy.files
         path = Path(files[0]) if files else self._configuration.user_file.with_name("policy.yaml")
@@ -85,7 +85,7 @@ def read_configured(configuration: Configuration) -> Sequence[PermissionRule]:
     return rules
 
 
-def append_rule(path: Path, rule: Lasting, *, root: str) -> PermissionRule:
+def append_rule(path: Path, rule: AlwaysRule, *, root: str) -> PermissionRule:
     """Append a rule to a policy file; if the result is not valid, the file stays as it was. Raises ConfigErrors."""
     path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -1,1 +1,1 @@
-"""The doors through which others call us."""
+"""The doors: servers through which clients call tools."""

@@ -1,8 +1,8 @@
-"""May this HTTP request come in? Its Host, its Origin and its token are looked at before anything else is.
+"""HTTP access control: Host, Origin and bearer token, checked before anything else.
 
-A web page can make a browser send requests here, under a name of its choice (DNS rebinding). So the Host must be one
-that we go by, an Origin must be ours or a configured one, and where tokens are configured one must be shown. Whatever
-appears twice, or not at all where it must, is refused.
+A web page can make a browser send requests here under a name of its choice (DNS rebinding). So the Host must be one of
+ours, an Origin must be ours or a configured one, and if tokens are configured a valid one is required. A header that
+appears twice, or is missing where it is required, is refused.
 """
 
 import ipaddress
@@ -10,27 +10,29 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from toolreeve.serve.tokens import UNASKED, Credential, Tokens
+from toolreeve.serve.tokens import ANONYMOUS, Credential, Tokens
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?")
-_LOOKED_AT = (b"host", b"origin", b"authorization")
+_CHECKED = (b"host", b"origin", b"authorization")
 
 Header = tuple[bytes, bytes]
 
 
 class AccessRefused(Exception):
-    """A request does not come in: with this status, for this reason, and perhaps a hint in a header."""
+    """A request is refused with this HTTP status, reason and headers."""
 
     def __init__(self, status: int, reason: str, headers: Sequence[Header] = ()) -> None:
         super().__init__(reason)
-        self.status, self.reason, self.headers = status, reason, headers
+        self.status = status
+        self.reason = reason
+        self.headers = headers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessControl:
-    """`hosts` are names, without ports, that requests may be for; `origins` are web pages that may send them.
-    `addresses` lets in whatever is for a bare address: rebinding needs a name."""
+    """`hosts` are the accepted Host names, without ports; `origins` are the accepted origins of web pages. With
+    `addresses`, any bare IP address is an accepted Host: rebinding needs a name."""
 
     tokens: Tokens = field(default_factory=Tokens)
     hosts: Collection[str] = LOOPBACK
@@ -38,30 +40,35 @@ class AccessControl:
     addresses: bool = False
 
     def admit(self, headers: Iterable[Header]) -> Credential:
-        """Raises Refused."""
-        shown = self._checked(headers)
-        return self._identify(shown.get(b"authorization")) if self.tokens else UNASKED
+        """Raises AccessRefused."""
+        checked = self._check(headers)
+        return self._identify(checked.get(b"authorization")) if self.tokens else ANONYMOUS
 
-    def page(self, headers: Iterable[Header]) -> bytes | None:
-        """The configured web page that sends this, if one does; no token is asked for. Raises Refused."""
+    def allowed_origin(self, headers: Iterable[Header]) -> bytes | None:
+        """The request's Origin if it is a configured one, else None; needs no token. Raises AccessRefused."""
         if not self.origins:
             return None
-        origin = self._checked(headers).get(b"origin")
-        return origin if origin is not None and origin.decode("latin-1").lower() in self.origins else None
+        origin = self._check(headers).get(b"origin")
+        if origin is None or origin.decode("latin-1").lower() not in self.origins:
+            return None
+        return origin
 
-    def _checked(self, headers: Iterable[Header]) -> dict[bytes, bytes]:
-        shown = _shown(headers)
-        host = self._check_host(shown.get(b"host", b""))
-        if (origin := shown.get(b"origin")) is not None:
+    def _check(self, headers: Iterable[Header]) -> dict[bytes, bytes]:
+        checked = _read_once(headers)
+        host = self._check_host(checked.get(b"host", b""))
+        if (origin := checked.get(b"origin")) is not None:
             self._check_origin(origin, host)
-        return shown
+        return checked
 
     def _check_host(self, given: bytes) -> str:
         host = given.decode("latin-1").lower()
-        named = _HOST.fullmatch(host)
-        if named is None or not (named[1] in self.hosts or (self.addresses and _is_address(named[1]))):
+        matched = _HOST.fullmatch(host)
+        if matched is None or not self._is_own(matched[1]):
             raise AccessRefused(421, "Invalid Host header")
         return host
+
+    def _is_own(self, name: str) -> bool:
+        return name in self.hosts or (self.addresses and _is_address(name))
 
     def _check_origin(self, given: bytes, host: str) -> None:
         origin = given.decode("latin-1").lower()
@@ -70,16 +77,18 @@ class AccessControl:
 
     def _identify(self, authorization: bytes | None) -> Credential:
         if authorization is None:
-            raise AccessRefused(401, "a bearer token is needed", [(b"www-authenticate", b'Bearer realm="toolreeve"')])
+            raise AccessRefused(401, "a bearer token is required", [(b"www-authenticate", b'Bearer realm="toolreeve"')])
         found = self.tokens.find(authorization)
         if found is None:
             hint = b'Bearer realm="toolreeve", error="invalid_token"'
-            raise AccessRefused(401, "this token is not known here", [(b"www-authenticate", hint)])
+            raise AccessRefused(401, "unknown bearer token", [(b"www-authenticate", hint)])
         return found
 
 
-def new_gate(host: str, tokens: Tokens, *, hosts: Iterable[str] = (), origins: Iterable[str] = ()) -> AccessControl:
-    """The gate of a server that listens on `host`."""
+def new_access_control(
+    host: str, tokens: Tokens, *, hosts: Iterable[str] = (), origins: Iterable[str] = ()
+) -> AccessControl:
+    """For a server that listens on `host`."""
     own = f"[{host}]" if ":" in host else host
     return AccessControl(
         tokens=tokens,
@@ -90,7 +99,7 @@ def new_gate(host: str, tokens: Tokens, *, hosts: Iterable[str] = (), origins: I
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches what listens there. A name that is not known to be so is not."""
+    """Whether only this machine can reach the host. Of names, only `localhost` counts."""
     if host.lower() == "localhost":
         return True
     try:
@@ -99,14 +108,14 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _shown(headers: Iterable[Header]) -> dict[bytes, bytes]:
-    shown: dict[bytes, bytes] = {}
+def _read_once(headers: Iterable[Header]) -> dict[bytes, bytes]:
+    found: dict[bytes, bytes] = {}
     for name, value in headers:
-        if name in _LOOKED_AT:
-            if name in shown:
+        if name in _CHECKED:
+            if name in found:
                 raise AccessRefused(400, f"the {name.decode()} header appears more than once")
-            shown[name] = value
-    return shown
+            found[name] = value
+    return found
 
 
 def _is_address(host: str) -> bool:

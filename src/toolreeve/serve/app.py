@@ -1,6 +1,6 @@
-"""What is served over HTTP, and where? One application: the gate in front, then each door under its path.
+"""The HTTP application: access control in front, one door per path.
 
-Nothing is reachable without passing the gate. What is under no known path is not found.
+Nothing is reachable without passing access control. An unknown path is answered with 404.
 """
 
 import logging
@@ -18,49 +18,53 @@ from uvicorn import Config, Server
 
 from toolreeve.core.errors import ConfigError
 from toolreeve.serve.access import AccessControl, AccessRefused, Header, is_loopback
-from toolreeve.serve.cors import answer_question, is_question, readable_by
-from toolreeve.serve.exchange import Take
+from toolreeve.serve.cors import answer_preflight, is_preflight, with_cors_headers
+from toolreeve.serve.exchange import FastHandler
 from toolreeve.serve.limits import ServerLimits, Usage
-from toolreeve.serve.mcp.door import new_desk
-from toolreeve.serve.mcp.http import HttpDoor, Views
+from toolreeve.serve.mcp.door import new_handlers
+from toolreeve.serve.mcp.http import McpHttpDoor, ToolViews
 from toolreeve.serve.mcp.sdk_server import CREDENTIAL
-from toolreeve.serve.peer_uid import admitted_user
-from toolreeve.serve.protocol import CONNECTION, Entrance, HttpProtocol
+from toolreeve.serve.peer_uid import find_allowed_uid
+from toolreeve.serve.protocol import CONNECTION, HttpProtocol, SharedServerState
 from toolreeve.serve.tokens import Credential, Tokens
 
 if TYPE_CHECKING:
     from toolreeve.runtime.toolreeve import Toolreeve
 
-PATIENCE = 5.0
-"""Seconds that requests under way get to end when the server stops."""
+SHUTDOWN_GRACE = 5.0
+"""Seconds that running requests get to complete when the server stops."""
 MCP = "/mcp"
 
 
 class Door(Protocol):
-    """An ASGI application that may answer some requests the short way."""
+    """An ASGI application that may answer some requests on a fast path."""
 
-    def recognise(self, headers: Sequence[Header], credential: Credential) -> Take | None: ...
+    def find_fast_handler(self, headers: Sequence[Header], credential: Credential) -> FastHandler | None: ...
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
 
 
 class Application:
-    """`stop` is called when no more requests are to come, so that those which listen end by themselves."""
+    """`stop` is called when the server stops accepting requests, so that open subscriptions end."""
 
-    def __init__(self, gate: AccessControl, doors: Mapping[str, Door], stop: Callable[[], None]) -> None:
-        self._gate, self._doors, self.stop = gate, doors, stop
+    def __init__(self, access: AccessControl, doors: Mapping[str, Door], stop: Callable[[], None]) -> None:
+        self._access = access
+        self._doors = doors
+        self.stop = stop
 
     @property
-    def asks_for_tokens(self) -> bool:
-        return bool(self._gate.tokens)
+    def requires_token(self) -> bool:
+        return bool(self._access.tokens)
 
-    def recognise(self, target: bytes, headers: Sequence[Header], connection: HttpProtocol) -> Take | None:
-        """Who takes what is posted there; None for all that is not as plain as can be, and for who is refused."""
+    def find_fast_handler(
+        self, target: bytes, headers: Sequence[Header], connection: HttpProtocol
+    ) -> FastHandler | None:
+        """The fast path for a POST; None for a request that is not plain, and for one that is refused."""
         door = self._doors.get(target.decode("latin-1"))
         if door is None or any(name == b"origin" for name, _ in headers):
             return None
         try:
-            return door.recognise(headers, self._admit(headers, connection))
+            return door.find_fast_handler(headers, self._admit(headers, connection))
         except AccessRefused:
             return None
 
@@ -68,48 +72,48 @@ class Application:
         if scope["type"] != "http":
             raise ValueError(f"{scope['type']} is not served here")
         try:
-            if (page := self._gate.page(scope["headers"])) is not None:
-                if is_question(scope):
-                    await answer_question(page, send)
+            if (allowed_origin := self._access.allowed_origin(scope["headers"])) is not None:
+                if is_preflight(scope):
+                    await answer_preflight(allowed_origin, send)
                     return
-                send = readable_by(page, send)
+                send = with_cors_headers(allowed_origin, send)
             scope[CREDENTIAL] = self._admit(scope["headers"], scope[CONNECTION])
         except AccessRefused as refusal:
             headers = {name.decode(): value.decode() for name, value in refusal.headers}
             await PlainTextResponse(refusal.reason, refusal.status, headers)(scope, receive, send)
             return
-        door = self._doors.get(scope["path"]) or PlainTextResponse(f"nothing is here; MCP is at {MCP}", 404)
+        door = self._doors.get(scope["path"]) or PlainTextResponse(f"Not Found: MCP is served at {MCP}", 404)
         await door(scope, receive, send)
 
     def _admit(self, headers: Sequence[Header], connection: HttpProtocol) -> Credential:
-        """Raises Refused."""
-        credential = self._gate.admit(headers)
+        """Raises AccessRefused."""
+        credential = self._access.admit(headers)
         if credential.id:
             connection.identify(credential.id)
         return credential
 
 
 class HttpServer(Server):
-    """Stops at SIGTERM and SIGINT. Uvicorn would raise them again afterwards, before anything else is put away."""
+    """Stops at SIGTERM and SIGINT. Uvicorn would raise them again afterwards, before the runtime has shut down."""
 
-    def __init__(self, application: Application, limits: ServerLimits, *, patience: float = PATIENCE) -> None:
+    def __init__(self, application: Application, limits: ServerLimits, *, grace: float = SHUTDOWN_GRACE) -> None:
         self._application = application
-        entrance = Entrance(
+        entrance = SharedServerState(
             usage=Usage(limits),
-            recognise=application.recognise,
-            admit=None if application.asks_for_tokens else admitted_user,
+            find_fast_handler=application.find_fast_handler,
+            admit=None if application.requires_token else find_allowed_uid,
         )
         super().__init__(
             Config(
                 application,
-                http=partial(HttpProtocol, entrance),  # type: ignore[arg-type]  # whatever makes a protocol will do
+                http=partial(HttpProtocol, entrance),  # type: ignore[arg-type]  # any factory will do
                 lifespan="off",
                 log_config=None,
                 access_log=False,
                 ws="none",
                 proxy_headers=False,
                 server_header=False,
-                timeout_graceful_shutdown=patience,  # type: ignore[arg-type]  # parts of a second do as well
+                timeout_graceful_shutdown=grace,  # type: ignore[arg-type]  # fractions work
             )
         )
 
@@ -128,15 +132,15 @@ class HttpServer(Server):
     async def main_loop(self) -> None:
         await super().main_loop()
         self._application.stop()
-        # Streams that end in their midst from now on are meant to.
+        # Streams that are cut from now on are expected.
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
 
 
-def check_reach(host: str, tokens: Tokens) -> None:
-    """Raises ConfigError where others than this machine would come in without a token."""
+def check_exposure(host: str, tokens: Tokens) -> None:
+    """Raises ConfigError if other machines could connect without a token."""
     if not tokens and not is_loopback(host):
         raise ConfigError(
-            f"{host} is reachable for others, and no token is configured",
+            f"{host} is reachable from other machines, and no token is configured",
             source="serve.host",
             fix="listen on 127.0.0.1, or add to toolreeve.toml: "
             'serve.tokens = [{token = "${secret:TOOLREEVE_TOKEN}", user = "me", role = "operator"}]',
@@ -144,7 +148,7 @@ def check_reach(host: str, tokens: Tokens) -> None:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Raises ConfigError where it cannot be listened."""
+    """Raises ConfigError if the address cannot be bound."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host.strip("[]"), port), family=family, backlog=1024)
@@ -152,18 +156,18 @@ def bind(host: str, port: int) -> socket.socket:
         raise ConfigError(
             f"cannot listen on {host} port {port}: {problem.strerror or problem}",
             source="serve.port",
-            fix="choose another with --port (0: any that is free)",
+            fix="choose another with --port (0: any free port)",
         ) from None
 
 
 @asynccontextmanager
 async def new_application(
-    reeve: "Toolreeve", gate: AccessControl, views: Views, limits: ServerLimits
+    reeve: "Toolreeve", access: AccessControl, views: ToolViews, limits: ServerLimits
 ) -> AsyncIterator[Application]:
-    """For a runtime that is started."""
-    desk = new_desk(reeve)
+    """For a started runtime."""
+    handlers = new_handlers(reeve)
     with ExitStack() as once:
-        once.callback(desk.close)
-        door = HttpDoor(desk, views, limits.sessions)
+        once.callback(handlers.close)
+        door = McpHttpDoor(handlers, views, limits.sessions)
         async with door.open():
-            yield Application(gate, {MCP: door}, once.close)
+            yield Application(access, {MCP: door}, once.close)

@@ -1,6 +1,6 @@
-"""Deadlines of a connection: one lazy timer for what the client owes.
+"""Read deadlines of a connection, on one lazy timer.
 
-A timer that is running already is left to expire and is then set again: most requests set none.
+A running timer is left to expire and is then set again, so that most requests set none.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 
 class ConnectionDeadline:
-    """Calls `expired` when the client has not sent in time what it was expected to."""
+    """Calls `expired` when the client has not sent the expected bytes in time."""
 
     __slots__ = ("_expected", "_expired", "_loop", "_timer", "_when")
 
@@ -21,7 +21,7 @@ class ConnectionDeadline:
         self._timer: asyncio.TimerHandle | None = None
 
     def expect(self, what: object, seconds: float) -> None:
-        """The same thing keeps the deadline that it was first given."""
+        """An expectation that is already set keeps its deadline."""
         if what == self._expected:
             return
         self._expected = what
@@ -31,7 +31,7 @@ class ConnectionDeadline:
             self._set()
 
     def clear(self) -> None:
-        """Nothing is expected; a running timer finds that out by itself."""
+        """Expect nothing; a running timer then expires without effect."""
         self._expected = None
         self._when = math.inf
 

@@ -1,6 +1,6 @@
 """One HTTP request and its response: an ASGI cycle, or one write.
 
-A response is framed here, whoever gives it. What its connection no longer takes is dropped, never sent to another.
+All responses are framed here. Bytes that the connection no longer takes are dropped, never sent on another.
 """
 
 import asyncio
@@ -14,8 +14,8 @@ from starlette.types import ASGIApp, Message, Scope
 
 from toolreeve.serve.access import AccessRefused, Header
 
-Take = Callable[[bytes, "HttpExchange"], Coroutine[Any, Any, None] | None]
-"""Given a body, how its request is answered; None to leave it to the ASGI application."""
+FastHandler = Callable[[bytes, "HttpExchange"], Coroutine[Any, Any, None] | None]
+"""Given the body, the coroutine that answers the request; None to leave it to the ASGI application."""
 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _STATUS_LINES = {each.value: f"HTTP/1.1 {each.value} {each.phrase}\r\n".encode() for each in HTTPStatus}
@@ -23,7 +23,7 @@ _WITHOUT_BODY = {204, 304}
 
 
 class HttpConnection(Protocol):
-    """What an exchange needs of the connection that it belongs to."""
+    """The connection as an exchange uses it."""
 
     @property
     def default_headers(self) -> Sequence[Header]: ...
@@ -38,19 +38,26 @@ class HttpConnection(Protocol):
 
 
 class HttpExchange:
-    """`received` counts the bytes of the body, `body` has those that nobody has taken yet, and `whole` says that no
-    more come. `left` is called should the client go away before it is answered."""
+    """`received` counts the bytes of the body, `body` holds those not read yet, and `whole` says that the body is
+    complete. `left` is called if the client disconnects before the response is complete."""
 
     def __init__(
         self, connection: HttpConnection, method: bytes, target: bytes, headers: list[Header], http_version: str
     ) -> None:
         self._connection = connection
-        self.method, self.target, self.headers, self.http_version = method, target, headers, http_version
+        self.method = method
+        self.target = target
+        self.headers = headers
+        self.http_version = http_version
         self.body = bytearray()
         self.received = 0
-        self.keep_alive = self.expects_continue = self.whole = False
-        self.started = self.complete = self.disconnected = False
-        self.take: Take | None = None
+        self.keep_alive = False
+        self.expects_continue = False
+        self.whole = False
+        self.started = False
+        self.complete = False
+        self.disconnected = False
+        self.fast_handler: FastHandler | None = None
         self.left: Callable[[], None] | None = None
         self.scope: Scope = {}
         self._changed: asyncio.Event | None = None
@@ -58,16 +65,16 @@ class HttpExchange:
 
     @property
     def is_open_stream(self) -> bool:
-        """Whether a response has started that ends only when the application ends it."""
+        """Whether a response of unknown length has started."""
         return self.started and self._left_to_send is None
 
     def changed(self) -> None:
-        """The body has grown or ended, or the exchange is over."""
+        """Wakes `receive`: the body has grown or ended, or the exchange is over."""
         if self._changed is not None:
             self._changed.set()
 
     def disconnect(self) -> None:
-        """Nobody is there to be answered any more."""
+        """The client is gone."""
         if self.complete or self.disconnected:
             return
         self.disconnected = True
@@ -76,16 +83,16 @@ class HttpExchange:
             left, self.left = self.left, None
             left()
 
-    # In one piece, or in parts
+    # Fast path
 
     def answer(self, status: int, kind: bytes, body: bytes, headers: Sequence[Header] = ()) -> None:
-        """The whole response."""
+        """Send the whole response."""
         framing = b"content-type: %s\r\ncontent-length: %d\r\n" % (kind, len(body))
         self._write(self._head(status, headers, framing) + (b"" if self.method == b"HEAD" else body))
         self._complete()
 
     def stream(self, kind: bytes) -> None:
-        """Begin a response that comes in parts."""
+        """Start a chunked response."""
         framing = b"cache-control: no-cache, no-transform\r\ntransfer-encoding: chunked\r\n"
         self._write(self._head(200, (), b"content-type: %s\r\n%s" % (kind, framing)))
 
@@ -93,11 +100,11 @@ class HttpExchange:
         self._write(b"%x\r\n%s\r\n" % (len(data), data))
 
     def end(self) -> None:
-        """No more parts come."""
+        """End a chunked response."""
         self._write(b"0\r\n\r\n")
         self._complete()
 
-    # As an ASGI application does it
+    # ASGI
 
     async def run(self, app: ASGIApp) -> None:
         self._changed = asyncio.Event()
@@ -131,7 +138,7 @@ class HttpExchange:
             self._write(self._head(message["status"], message.get("headers", ()), self._framing(message)))
 
     def _framing(self, message: Message) -> bytes:
-        """What the headers of the application do not say about where its body ends."""
+        """The framing header, if the application's own headers do not frame the body."""
         for name, value in message.get("headers", ()):
             if name.lower() == b"content-length":
                 self._left_to_send = int(value)
@@ -156,7 +163,7 @@ class HttpExchange:
         if self._left_to_send is not None:
             self._left_to_send -= len(body)
             if self._left_to_send < 0 or (self._left_to_send and not more):
-                raise RuntimeError("an application sent another number of bytes than it announced")
+                raise RuntimeError("an application sent a body that does not match its content-length")
             self._write(body)
         elif self.http_version == "1.0":
             self._write(body)
@@ -165,7 +172,7 @@ class HttpExchange:
             self._write(chunk if more else chunk + b"0\r\n\r\n")
 
     def _head(self, status: int, headers: Sequence[Header], framing: bytes) -> bytes:
-        """A response that comes before the end of its request ends the connection: the rest is not waited for."""
+        """A response that starts before its request is complete closes the connection afterwards."""
         self.started = True
         self.keep_alive = self.keep_alive and self.whole
         lines = [b"%s: %s\r\n" % _checked(each) for each in (*self._connection.default_headers, *headers)]
@@ -185,11 +192,11 @@ class HttpExchange:
 
 
 def new_scope(exchange: HttpExchange, *, client: Any, server: Any) -> Scope:
-    """For an ASGI application. Raises Refused."""
+    """Raises AccessRefused."""
     try:
         url = httptools.parse_url(exchange.target)
     except httptools.HttpParserInvalidURLError:
-        raise AccessRefused(400, "the target of the request is no URL") from None
+        raise AccessRefused(400, "the request target is not a URL") from None
     path = url.path or b"/"
     return {
         "type": "http",

@@ -1,6 +1,6 @@
 """Quotas of connections, sessions and buffered bytes: total, per token, per address.
 
-Whoever reaches a quota of their own is refused or cut off; what is left of the total stays free for the others.
+A client that reaches its own quota is refused or cut off; the rest of the total stays free for the others.
 """
 
 import ipaddress
@@ -14,15 +14,15 @@ from toolreeve.serve.access import AccessRefused, Header
 
 RETRY: Header = (b"retry-after", b"5")
 _OTHER_FILES = 256
-"""File descriptors that are left for everything but connections."""
+"""File descriptors reserved for everything but connections."""
 _V6_NETWORK = 64
 Key = tuple[str, str]
-"""How the name of the setting ends, and whose share it is."""
+"""The suffix of the setting, and the token or address that the share belongs to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quota:
-    """`setting` is the key that the total is configured with; the others are named after it."""
+    """`setting` is the key of the total; `_per_token` and `_per_address` are appended for the others."""
 
     setting: str
     total: int
@@ -51,9 +51,9 @@ def _read_quota(chosen: Serve, setting: str) -> Quota:
     )
 
 
-class Holder(Protocol):
-    """A connection as the quotas see it: `held` is what was counted last, `buffered` what it is now. `stalled_at` is
-    when it stopped to read what it was sent."""
+class Member(Protocol):
+    """A connection as the quotas see it: `held` is the size counted last, `buffered` the current one. `stalled_at` is
+    when the client stopped reading."""
 
     held: int
     shares: "list[Share]"
@@ -67,104 +67,107 @@ class Holder(Protocol):
 
 
 class Share:
-    """The connections of one token or one address, or all of them, and the bytes that are kept for these."""
+    """The connections of one token, one address or all, and the bytes buffered for them."""
 
-    __slots__ = ("held", "key", "members", "most_bytes", "most_members")
+    __slots__ = ("held", "key", "max_bytes", "max_members", "members")
 
-    def __init__(self, key: "Key", most_members: int, most_bytes: int) -> None:
-        self.key, self.most_members, self.most_bytes = key, most_members, most_bytes
-        self.members: set[Holder] = set()
+    def __init__(self, key: "Key", max_members: int, max_bytes: int) -> None:
+        self.key = key
+        self.max_members = max_members
+        self.max_bytes = max_bytes
+        self.members: set[Member] = set()
         self.held = 0
 
     def is_exceeded(self) -> bool:
-        """Counted afresh before it is said: what is read in parts is not told of."""
-        if self.held <= self.most_bytes:
+        """Recounts before answering: partial reads by clients are not reported."""
+        if self.held <= self.max_bytes:
             return False
         for member in self.members:
             count(member, member.buffered())
-        return self.held > self.most_bytes
+        return self.held > self.max_bytes
 
 
 class Usage:
-    """What all connections take up. A connection is known by its address when it comes, by its owner when it shows a
-    token; where no tokens are asked for, the owner is a user of this machine."""
+    """The usage of all connections. A connection counts for its address when it is made, and for its owner when it
+    shows a token; without tokens, the owner is a local user."""
 
     def __init__(self, limits: ServerLimits) -> None:
-        self._connections, self._buffered = limits.connections, limits.buffered_bytes
+        self._connections = limits.connections
+        self._buffered = limits.buffered_bytes
         self._shares: dict[Key, Share] = {}
 
-    def enter(self, holder: Holder, address: str) -> None:
-        """Raises Refused."""
-        everybody = self._share(("", ""), _reachable(self._connections.total), self._buffered.total)
-        neighbours = self._share(("_per_address", address), self._connections.per_address, self._buffered.per_address)
-        self._check_room(everybody)
-        self._check_room(neighbours)
-        self._join(holder, everybody)
-        self._join(holder, neighbours)
+    def enter(self, member: Member, address: str) -> None:
+        """Raises AccessRefused."""
+        total = self._share(("", ""), _max_connections(self._connections.total), self._buffered.total)
+        per_address = self._share(("_per_address", address), self._connections.per_address, self._buffered.per_address)
+        self._check_room(total)
+        self._check_room(per_address)
+        self._join(member, total)
+        self._join(member, per_address)
 
-    def identify(self, holder: Holder, owner: str) -> None:
-        """A connection counts for the owner that it showed last. Raises Refused."""
+    def identify(self, member: Member, owner: str) -> None:
+        """A connection counts for the last owner it identified as. Raises AccessRefused."""
         share = self._share(("_per_token", owner), self._connections.per_token, self._buffered.per_token)
-        if holder in share.members:
+        if member in share.members:
             return
         self._check_room(share)
-        for other in [each for each in holder.shares if each.key[0] == share.key[0]]:
-            self._part(holder, other)
-        self._join(holder, share)
+        for other in [each for each in member.shares if each.key[0] == share.key[0]]:
+            self._part(member, other)
+        self._join(member, share)
 
-    def leave(self, holder: Holder) -> None:
-        for share in list(holder.shares):
-            self._part(holder, share)
+    def leave(self, member: Member) -> None:
+        for share in list(member.shares):
+            self._part(member, share)
 
-    def check_bytes(self, holder: Holder, size: int) -> None:
-        """For bytes that arrive. Raises Refused."""
-        count(holder, size)
-        for share in holder.shares:
+    def check_bytes(self, member: Member, size: int) -> None:
+        """For received bytes. Raises AccessRefused."""
+        count(member, size)
+        for share in member.shares:
             if share.is_exceeded():
-                limit = f"serve.{self._buffered.setting}{share.key[0]} = {share.most_bytes}"
-                raise AccessRefused(429, f"too many bytes of requests and unread responses ({limit})", [RETRY])
+                limit = f"serve.{self._buffered.setting}{share.key[0]} = {share.max_bytes}"
+                raise AccessRefused(429, f"too many buffered bytes of requests and unread responses ({limit})", [RETRY])
 
-    def shed(self, holder: Holder, size: int) -> None:
-        """For bytes that are sent: those who have not read theirs for the longest time are cut off."""
-        count(holder, size)
-        for share in list(holder.shares):
+    def shed(self, member: Member, size: int) -> None:
+        """For sent bytes: the clients that stalled first are cut off."""
+        count(member, size)
+        for share in list(member.shares):
             while share.is_exceeded() and (stalled := [each for each in share.members if each.stalled_at is not None]):
                 oldest = min(stalled, key=lambda each: each.stalled_at or 0.0)
                 self.leave(oldest)
                 oldest.drop()
 
-    def _share(self, key: "Key", most_members: int, most_bytes: int) -> Share:
+    def _share(self, key: "Key", max_members: int, max_bytes: int) -> Share:
         found = self._shares.get(key)
-        return Share(key, most_members, most_bytes) if found is None else found
+        return Share(key, max_members, max_bytes) if found is None else found
 
     def _check_room(self, share: Share) -> None:
-        if len(share.members) >= share.most_members:
-            limit = f"serve.{self._connections.setting}{share.key[0]} = {share.most_members}"
+        if len(share.members) >= share.max_members:
+            limit = f"serve.{self._connections.setting}{share.key[0]} = {share.max_members}"
             raise AccessRefused(429 if share.key[0] else 503, f"too many connections ({limit})", [RETRY])
 
-    def _join(self, holder: Holder, share: Share) -> None:
+    def _join(self, member: Member, share: Share) -> None:
         self._shares[share.key] = share
-        share.members.add(holder)
-        share.held += holder.held
-        holder.shares.append(share)
+        share.members.add(member)
+        share.held += member.held
+        member.shares.append(share)
 
-    def _part(self, holder: Holder, share: Share) -> None:
-        share.members.discard(holder)
-        share.held -= holder.held
-        holder.shares.remove(share)
+    def _part(self, member: Member, share: Share) -> None:
+        share.members.discard(member)
+        share.held -= member.held
+        member.shares.remove(share)
         if not share.members:
             del self._shares[share.key]
 
 
-def count(holder: Holder, size: int) -> None:
-    grown = size - holder.held
-    holder.held = size
-    for share in holder.shares:
+def count(member: Member, size: int) -> None:
+    grown = size - member.held
+    member.held = size
+    for share in member.shares:
         share.held += grown
 
 
 def peer_address(host: str) -> str:
-    """What counts as one address: all of this machine, and a network of IPv6 as it is given to one customer."""
+    """The address for quotas: `loopback` for this machine, and the /64 network of an IPv6 address."""
     try:
         address = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
@@ -179,18 +182,18 @@ def peer_address(host: str) -> str:
 
 
 def describe(limits: ServerLimits) -> Iterable[str]:
-    """One line for each quota, as the settings have it."""
+    """One line per quota."""
     for what, quota in (
         ("connections", limits.connections),
         ("sessions", limits.sessions),
         ("buffered bytes", limits.buffered_bytes),
     ):
-        total = quota.total if quota is not limits.connections else _reachable(quota.total)
+        total = _max_connections(quota.total) if quota is limits.connections else quota.total
         yield f"{what}: {total} ({quota.per_token} per token, {quota.per_address} per address)"
 
 
-def _reachable(connections: int) -> int:
-    """As many as there are file descriptors for."""
+def _max_connections(connections: int) -> int:
+    """The configured number, bounded by the available file descriptors."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files == resource.RLIM_INFINITY:
         return connections

@@ -1,7 +1,7 @@
-"""Allocator settings: large blocks go back to the system when they are freed.
+"""Allocator setting: large freed blocks are returned to the operating system.
 
-glibc raises the size from which it does so with every large block that is freed, and then keeps what a burst of large
-responses took: for good, since small blocks that stay lie between those that went.
+By default glibc raises its mmap threshold with every large block that is freed, and then keeps the memory of a burst of
+large responses for good, because small live blocks lie between the freed ones.
 """
 
 import ctypes
@@ -11,7 +11,7 @@ _LARGE = 256 * 1024
 
 
 def give_back_memory() -> bool:
-    """For this process; False where the C library has no such setting."""
+    """Applies to the whole process; False if the C library has no such setting."""
     try:
         return bool(ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE))
     except AttributeError:

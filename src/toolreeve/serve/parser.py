@@ -1,7 +1,7 @@
 """HTTP/1.1 request parsing on httptools, with bounds on heads and trailers.
 
-A request that asks for another protocol is parsed as if it did not. A target that names a host names the one of the
-Host header, so that whoever judges the latter has judged both.
+An upgrade request is parsed as a plain one. A target that names a host must name the one of the Host header, so that
+checking the header checks both.
 """
 
 import logging
@@ -11,15 +11,15 @@ import httptools
 
 from toolreeve.serve.access import AccessRefused, Header
 
-MOST_BYTES = 256 * 1024
-"""Bytes of a head, or of what follows a body."""
-MOST_HEADERS = 256
+MAX_BYTES = 256 * 1024
+"""Limit of a request head, and of trailers."""
+MAX_HEADERS = 256
 
 _logger = logging.getLogger(__name__)
 
 
 class Receiver(Protocol):
-    """What a parser tells of each request. Whatever it raises as Refused is raised by the parser as well."""
+    """Receives the events of each request. An AccessRefused that it raises is raised by the parser too."""
 
     def on_head(self, parser: "RequestParser") -> None: ...
 
@@ -29,9 +29,9 @@ class Receiver(Protocol):
 
 
 class RequestParser:
-    """`begun` says whether a head has begun and not ended; what else can be read here is of the last head.
+    """`begun` says whether a head has begun and not ended; the other attributes describe the last head.
 
-    Bytes are counted from the last point up to which a request is known to be sound.
+    Bytes are counted from the last point up to which the request is known to be valid.
     """
 
     def __init__(self, receiver: Receiver) -> None:
@@ -42,20 +42,21 @@ class RequestParser:
         self.target = b""
         self.headers: list[Header] = []
         self._lines = self.headers
-        self._fed = self._size = 0
+        self._fed = 0
+        self._size = 0
 
     def feed(self, data: bytes) -> None:
-        """Raises Refused."""
+        """Raises AccessRefused."""
         self._fed = len(data)
         try:
             self._parse(data)
         except httptools.HttpParserError as problem:
             raise _refusal(problem) from None
         self._size += self._fed
-        if self._size > MOST_BYTES:
+        if self._size > MAX_BYTES:
             if self.begun and not self.headers:
-                raise AccessRefused(414, f"the target of a request may have {MOST_BYTES} bytes at most")
-            raise AccessRefused(431, f"the headers of a request may have {MOST_BYTES} bytes at most")
+                raise AccessRefused(414, f"the request target exceeds {MAX_BYTES} bytes")
+            raise AccessRefused(431, f"the request headers exceed {MAX_BYTES} bytes")
 
     @property
     def method(self) -> bytes:
@@ -69,7 +70,7 @@ class RequestParser:
     def keep_alive(self) -> bool:
         return self._parser.should_keep_alive()
 
-    # What httptools calls
+    # Called by httptools
 
     def on_message_begin(self) -> None:
         self.begun = True
@@ -82,8 +83,8 @@ class RequestParser:
         self.target += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if len(self._lines) >= MOST_HEADERS:
-            raise AccessRefused(431, f"a request may have {MOST_HEADERS} headers at most")
+        if len(self._lines) >= MAX_HEADERS:
+            raise AccessRefused(431, f"the request has more than {MAX_HEADERS} headers")
         name = name.lower()
         if name == b"expect" and value.lower() == b"100-continue":
             self.expects_continue = True
@@ -92,11 +93,11 @@ class RequestParser:
     def on_headers_complete(self) -> None:
         if self._parser.should_upgrade():
             if self.method == b"CONNECT":
-                raise AccessRefused(400, "this is no proxy")
+                raise AccessRefused(400, "CONNECT is not supported: this is not a proxy")
             return
         self.begun = False
         self._size = -self._fed
-        self._lines = []  # what follows a body is not part of the head that is judged
+        self._lines = []  # trailers are not part of the checked head
         if not self.target.startswith((b"/", b"*")):
             self._check_authority()
         self._receiver.on_head(self)
@@ -111,7 +112,7 @@ class RequestParser:
             self._receiver.on_end()
 
     def _parse(self, data: bytes) -> None:
-        """httptools gives up a request that asks for another protocol at the end of its head."""
+        """httptools stops at the end of the head of an upgrade request."""
         while True:
             try:
                 self._parser.feed_data(data)
@@ -131,13 +132,13 @@ class RequestParser:
         for end in (b"/", b"?", b"#"):
             authority = authority.partition(end)[0]
         if not authority:
-            raise AccessRefused(400, "the target of the request names no host")
+            raise AccessRefused(400, "the request target names no host")
         if [value.lower() for name, value in self.headers if name == b"host"] != [authority.lower()]:
-            raise AccessRefused(421, "the target of the request names another host than its Host header")
+            raise AccessRefused(421, "the request target and the Host header name different hosts")
 
     def _new_parser(self) -> httptools.HttpRequestParser:
         parser = httptools.HttpRequestParser(self)
-        parser.set_dangerous_leniencies(lenient_data_after_close=True)  # what follows the last request is dropped
+        parser.set_dangerous_leniencies(lenient_data_after_close=True)  # data after the last request is dropped
         return parser
 
 

@@ -1,10 +1,10 @@
-"""The HTTP/1.1 protocol of the server: order, deadlines and quotas of a connection.
+"""The HTTP/1.1 server protocol: ordering, deadlines and quotas of a connection.
 
-The requests of one connection are answered in their order, one at a time, and none is begun while the socket does not
-take the responses before it. What cannot be parsed is refused in its turn, and ends the connection: nothing behind it
-is taken for a request. What is kept for a client is bounded in bytes and in time.
+The requests of one connection are answered in order, one at a time, and none is started while the socket does not
+accept the earlier responses. A request that cannot be parsed is refused in its turn and ends the connection: nothing
+behind it is parsed as a request. Everything buffered for a client is bounded in bytes and in time.
 
-Of uvicorn it uses what its server asks of any protocol class, and nothing of its own protocols.
+It implements the interface that uvicorn's server expects of a protocol class, and uses none of uvicorn's protocols.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Scope
 
 from toolreeve.serve.access import AccessRefused, Header
 from toolreeve.serve.deadlines import ConnectionDeadline
-from toolreeve.serve.exchange import HttpExchange, Take, new_scope
+from toolreeve.serve.exchange import FastHandler, HttpExchange, new_scope
 from toolreeve.serve.limits import Share, Usage, count, peer_address
 from toolreeve.serve.parser import RequestParser
 from toolreeve.serve.request_queue import LARGEST, PIECE, RequestQueue
@@ -31,32 +31,32 @@ if TYPE_CHECKING:
     from uvicorn.server import ServerState
 
 CONNECTION = "toolreeve.connection"
-"""Where an application finds, in the scope of a request, the connection that it came on."""
-MOST_LINGERING = 8 * 1024 * 1024
-"""Bytes that a lingering close reads and drops, so that the client can read the last response."""
+"""The scope key of the connection that a request came on."""
+MAX_LINGERING = 8 * 1024 * 1024
+"""Bytes that a lingering close reads and discards, so that the client can read the last response."""
 _TEXT = b"text/plain; charset=utf-8"
 
 _logger = logging.getLogger(__name__)
-_STRANGER = PlainTextResponse(
-    "only programs of the user who serves this come in without a token; configure serve.tokens", status_code=403
+_FOREIGN_USER = PlainTextResponse(
+    "without a token, only processes of the serving user may connect; configure serve.tokens", status_code=403
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entrance:
+class SharedServerState:
     """What the connections of one server share.
 
-    `recognise` says, given the target and the headers of a POST, who takes its body the short way. `admit` gives the
-    user at the far end of a connection, None for one who does not come in; it is asked where no token is.
+    `find_fast_handler` returns the fast path for the target and headers of a POST. `admit` returns the uid of the peer
+    process, None if it is not allowed; it is used if no token is required.
     """
 
     usage: Usage
-    recognise: Callable[[bytes, Sequence[Header], "HttpProtocol"], Take | None]
+    find_fast_handler: Callable[[bytes, Sequence[Header], "HttpProtocol"], FastHandler | None]
     admit: Callable[[socket.socket], int | None] | None = None
 
 
 class HttpProtocol(asyncio.Protocol):
-    """One connection. `_closing` says that its last response is written, `_refusal` what the last one will be."""
+    """One connection. `_closing` says that its last response is written, `_refusal` what that response will be."""
 
     head_seconds = 10.0
     body_seconds = 60.0
@@ -65,13 +65,13 @@ class HttpProtocol(asyncio.Protocol):
 
     def __init__(
         self,
-        entrance: Entrance,
+        shared: SharedServerState,
         config: "Config",
         server_state: "ServerState",
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
-        self._entrance = entrance
+        self._shared = shared
         self._server = server_state
         self._app_state = app_state
         self._app: ASGIApp = config.loaded_app
@@ -80,7 +80,7 @@ class HttpProtocol(asyncio.Protocol):
         self._deadline = ConnectionDeadline(self._loop, self._expired)
         self._refusal: AccessRefused | None = None
         self._last_head: tuple[bytes, list[Header]] | None = None
-        self._last_take: Take | None = None
+        self._last_fast_handler: FastHandler | None = None
         self._half_closed = False
         self._closing = False
         self._stopping = False
@@ -94,8 +94,8 @@ class HttpProtocol(asyncio.Protocol):
     # The connection
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        # What a client sent before it broke off is still read: nothing that fails here may leave the door open.
-        app, self._app = self._app, _STRANGER
+        # Bytes sent before a disconnect are still read: no failure here may leave the real application in place.
+        app, self._app = self._app, _FOREIGN_USER
         self._transport = transport
         self._queue = RequestQueue(self, transport)
         self._sender = ResponseSender(transport, self._loop, self.reading_seconds)
@@ -104,7 +104,7 @@ class HttpProtocol(asyncio.Protocol):
         self.address = peer_address(self._client[0]) if self._client else ""
         self._deadline.expect("first head", self.head_seconds)
         try:
-            self._entrance.usage.enter(self, self.address)
+            self._shared.usage.enter(self, self.address)
             if self._is_admitted():
                 self._app = app
         except AccessRefused as refusal:
@@ -112,24 +112,24 @@ class HttpProtocol(asyncio.Protocol):
             self._deadline.expect("refused request", self.linger_seconds)
 
     def _is_admitted(self) -> bool:
-        """Raises Refused."""
-        if self._entrance.admit is None:
+        """Raises AccessRefused."""
+        if self._shared.admit is None:
             return True
-        user = self._entrance.admit(self._transport.get_extra_info("socket"))
+        user = self._shared.admit(self._transport.get_extra_info("socket"))
         if user is None:
             return False
         self.identify(f"user {user}")
         return True
 
     def identify(self, owner: str) -> None:
-        """Whose connection this is, as it has just shown. Raises Refused."""
+        """Count the connection for its owner. Raises AccessRefused."""
         if owner != self.owner:
-            self._entrance.usage.identify(self, owner)
+            self._shared.usage.identify(self, owner)
             self.owner = owner
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         self._server.connections.discard(self)
-        self._entrance.usage.leave(self)
+        self._shared.usage.leave(self)
         self._closing = True
         self._deadline.cancel()
         self._sender.stop()
@@ -138,19 +138,19 @@ class HttpProtocol(asyncio.Protocol):
         self._queue.waiting.clear()
 
     def eof_received(self) -> bool:
-        """Half-close: a client that sends no more may still read, and is answered what it asked."""
+        """Half-close: the client can still read, so its requests are answered."""
         if self._closing:
             return False
         self._half_closed = True
         if self._queue.has_begun_request:
-            self.refuse(AccessRefused(400, "the request ended before it was complete"))
+            self.refuse(AccessRefused(400, "the request is incomplete"))
         if self._queue.current is None and not self._queue.waiting:
             return False
         self._sender.probe(lambda: self._queue.current)
         return True
 
     def shutdown(self) -> None:
-        """The server stops: what has been asked is answered, and nothing else."""
+        """The server stops: received requests are answered, and nothing else."""
         self._stopping = True
         last = self._queue.waiting[-1] if self._queue.waiting else self._queue.current
         if last is None or self._closing:
@@ -176,13 +176,13 @@ class HttpProtocol(asyncio.Protocol):
 
     def _check_buffered(self) -> None:
         try:
-            self._entrance.usage.check_bytes(self, self.buffered())
+            self._shared.usage.check_bytes(self, self.buffered())
         except AccessRefused as refusal:
             self.refuse(refusal)
 
     def _discard(self, size: int) -> None:
         self._lingered += size
-        if self._lingered <= MOST_LINGERING:
+        if self._lingered <= MAX_LINGERING:
             self.advance()
         elif self._closing:
             self._transport.close()
@@ -190,26 +190,26 @@ class HttpProtocol(asyncio.Protocol):
             self._transport.pause_reading()
 
     def new_exchange(self, parser: RequestParser) -> HttpExchange:
-        """Raises Refused."""
+        """Raises AccessRefused."""
         exchange = HttpExchange(self, parser.method, parser.target, parser.headers, parser.http_version)
         exchange.keep_alive = exchange.http_version != "1.0" and parser.keep_alive
         exchange.expects_continue = parser.expects_continue
-        exchange.take = self._recognise(exchange)
-        if exchange.take is None:
+        exchange.fast_handler = self._find_fast_handler(exchange)
+        if exchange.fast_handler is None:
             exchange.scope = self._new_scope(exchange)
         return exchange
 
-    def _recognise(self, exchange: HttpExchange) -> Take | None:
-        """A head that repeats the one before it, but for the length of the body, is not judged again."""
+    def _find_fast_handler(self, exchange: HttpExchange) -> FastHandler | None:
+        """A head that repeats the previous one, except for the content-length, is not checked again."""
         if exchange.method != b"POST" or not exchange.keep_alive or exchange.expects_continue:
             return None
-        if self._app is _STRANGER:
+        if self._app is _FOREIGN_USER:
             return None
         head = exchange.target, [each for each in exchange.headers if each[0] != b"content-length"]
         if head != self._last_head:
             self._last_head = head
-            self._last_take = self._entrance.recognise(exchange.target, exchange.headers, self)
-        return self._last_take
+            self._last_fast_handler = self._shared.find_fast_handler(exchange.target, exchange.headers, self)
+        return self._last_fast_handler
 
     def _new_scope(self, exchange: HttpExchange) -> Scope:
         scope = new_scope(exchange, client=self._client, server=self._transport.get_extra_info("sockname"))
@@ -220,7 +220,7 @@ class HttpProtocol(asyncio.Protocol):
     # Responses
 
     def advance(self) -> None:
-        """Begin what is next, if it is its turn."""
+        """Start the next request if it is its turn."""
         queue = self._queue
         if self._closing or queue.current is not None or self._sender.stalled_at is not None:
             return
@@ -236,10 +236,10 @@ class HttpProtocol(asyncio.Protocol):
 
     def _begin(self, exchange: HttpExchange) -> None:
         answering = None
-        if exchange.take is not None and exchange.received <= LARGEST:
+        if exchange.fast_handler is not None and exchange.received <= LARGEST:
             if not exchange.whole:
                 return
-            answering = exchange.take(bytes(exchange.body), exchange)
+            answering = exchange.fast_handler(bytes(exchange.body), exchange)
         if answering is None:
             exchange.scope = exchange.scope or self._new_scope(exchange)
             answering = exchange.run(self._app)
@@ -252,7 +252,7 @@ class HttpProtocol(asyncio.Protocol):
     def _ended(self, exchange: HttpExchange, task: "asyncio.Task[None]") -> None:
         self._server.tasks.discard(task)
         if not task.cancelled() and (problem := task.exception()) is not None:
-            _logger.error("a request could not be answered", exc_info=problem)
+            _logger.error("request failed", exc_info=problem)
         if exchange.complete or exchange.disconnected:
             return
         if exchange.started:
@@ -276,7 +276,7 @@ class HttpProtocol(asyncio.Protocol):
             self._finish()
 
     def refuse(self, refusal: AccessRefused) -> None:
-        """In its turn. A request that is not complete gets no response but this."""
+        """Refuse in turn. An incomplete request gets no other response."""
         self._refusal = refusal
         incomplete = self._queue.stop()
         if incomplete is not None and incomplete.started:
@@ -288,7 +288,7 @@ class HttpProtocol(asyncio.Protocol):
         self.advance()
 
     def _finish(self) -> None:
-        """Lingering close: closing while bytes arrive would reset the connection, and the last response with it."""
+        """Lingering close: closing while bytes arrive would reset the connection and lose the last response."""
         self._closing = True
         self._queue.stop()
         if self._transport.is_closing():
@@ -313,7 +313,7 @@ class HttpProtocol(asyncio.Protocol):
     def write(self, data: bytes) -> None:
         self._sender.write(data)
         if self._sender.stalled_at is not None:
-            self._entrance.usage.shed(self, self.buffered())
+            self._shared.usage.shed(self, self.buffered())
 
     async def drain(self) -> None:
         await self._sender.drain()
@@ -326,7 +326,7 @@ class HttpProtocol(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         self._sender.pause()
-        self._entrance.usage.shed(self, self.buffered())
+        self._shared.usage.shed(self, self.buffered())
 
     def resume_writing(self) -> None:
         self._sender.resume()
@@ -337,7 +337,7 @@ class HttpProtocol(asyncio.Protocol):
     # Deadlines
 
     def _expect_next(self) -> None:
-        """What the client owes next, from the moment on at which it owes it."""
+        """Set the deadline for what the client must send next."""
         if self._refusal is not None or self._closing:
             return
         queue = self._queue

@@ -1,6 +1,6 @@
-"""Pipelined requests of one connection, parsed as far as there is room.
+"""Queue of pipelined requests of one connection, with bounded read-ahead.
 
-What there is no room for stays in the kernel's buffers: reading pauses until requests before it are answered.
+Beyond the bound bytes stay in the kernel's buffers: reading pauses until earlier requests are answered.
 """
 
 import asyncio
@@ -12,19 +12,19 @@ from toolreeve.serve.exchange import HttpExchange
 from toolreeve.serve.parser import RequestParser
 
 LARGEST = 64 * 1024
-"""Bytes of a body that may be answered the short way."""
-MOST_WAITING = 16
-"""Requests of one connection that are parsed before those in front of them are answered."""
+"""Largest body, in bytes, that the fast path answers."""
+MAX_WAITING = 16
+"""Requests of one connection that are parsed ahead of their turn."""
 PIECE = 4096
-"""Bytes that are parsed without looking whether there is room for more requests."""
-_MOST_BODY_BYTES = 2 * LARGEST
+"""Bytes that are parsed between two checks for room."""
+_MAX_BODY_BYTES = 2 * LARGEST
 
 
 class Owner(Protocol):
-    """What a queue needs of its connection."""
+    """The connection as its queue uses it."""
 
     def new_exchange(self, parser: RequestParser) -> HttpExchange:
-        """Raises Refused."""
+        """Raises AccessRefused."""
         ...
 
     def advance(self) -> None: ...
@@ -33,7 +33,7 @@ class Owner(Protocol):
 
 
 class RequestQueue:
-    """`arriving` is the request whose body is not complete yet, `current` the one that is being answered."""
+    """`arriving` is the request whose body is incomplete, `current` the one being answered."""
 
     def __init__(self, owner: Owner, transport: asyncio.Transport) -> None:
         self._owner = owner
@@ -55,7 +55,7 @@ class RequestQueue:
             self.read_more()
 
     def read_more(self) -> None:
-        """Parse what has come, and let more come, as far as there is room for it."""
+        """Parse buffered bytes and resume reading, as far as there is room."""
         while self._unparsed and self._has_room():
             piece = bytes(self._unparsed[:PIECE])
             del self._unparsed[:PIECE]
@@ -73,7 +73,7 @@ class RequestQueue:
             self._transport.resume_reading()
 
     def stop(self) -> HttpExchange | None:
-        """Parse nothing more. Returns the request that is not complete, and stays so."""
+        """Parse nothing more. Returns the incomplete request, if any."""
         self._stopped = True
         self._unparsed.clear()
         incomplete, self.arriving = self.arriving, None
@@ -90,7 +90,7 @@ class RequestQueue:
         return self.arriving is not None or self._parser.begun
 
     def buffered(self) -> int:
-        """A body counts whole until its request is answered."""
+        """Buffered bytes. A body counts whole until its request is answered."""
         received = sum(each.received for each in self.waiting)
         if self.current is not None:
             received += self.current.received
@@ -99,9 +99,9 @@ class RequestQueue:
     def _has_room(self) -> bool:
         if self.waiting:
             body_bytes = sum(len(each.body) for each in self.waiting)
-            if len(self.waiting) >= MOST_WAITING or body_bytes > _MOST_BODY_BYTES:
+            if len(self.waiting) >= MAX_WAITING or body_bytes > _MAX_BODY_BYTES:
                 return False
-        return self.current is None or len(self.current.body) <= _MOST_BODY_BYTES
+        return self.current is None or len(self.current.body) <= _MAX_BODY_BYTES
 
     def _parse(self, data: bytes) -> None:
         try:
@@ -115,17 +115,17 @@ class RequestQueue:
         exchange = self._owner.new_exchange(parser)
         self.arriving = exchange
         self.waiting.append(exchange)
-        if exchange.take is None:
+        if exchange.fast_handler is None:
             self._owner.advance()
 
     def on_body(self, data: bytes) -> None:
         exchange = self.arriving
-        if exchange is None:  # it has been answered, and what is left of it is not read
+        if exchange is None:  # already answered; the rest of its body is ignored
             return
         exchange.body += data
         exchange.received += len(data)
         exchange.changed()
-        if exchange.take is not None and exchange.received > LARGEST:
+        if exchange.fast_handler is not None and exchange.received > LARGEST:
             self._owner.advance()
 
     def on_end(self) -> None:

@@ -1,6 +1,6 @@
-"""The sending side of a connection: back-pressure, write timeout, half-close probe.
+"""Response sending: back-pressure, write timeout, half-close probe.
 
-A client that takes nothing of what it was sent for `timeout` seconds is cut off.
+A client that reads nothing for `timeout` seconds is cut off.
 """
 
 import asyncio
@@ -13,10 +13,10 @@ _LONGEST_PROBE = 15.0
 
 
 class ResponseSender:
-    """`stalled_at` is when the socket stopped taking bytes; None while it takes them."""
+    """`stalled_at` is when the socket stopped accepting bytes; None while it accepts them."""
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, timeout: float) -> None:
-        transport.set_write_buffer_limits(high=0)  # pause as soon as the socket does not take everything
+        transport.set_write_buffer_limits(high=0)  # pause as soon as the socket does not accept everything
         self._transport = transport
         self._loop = loop
         self._timeout = timeout
@@ -34,7 +34,7 @@ class ResponseSender:
             self._size += len(data)
 
     def unread(self) -> int:
-        """Bytes kept for the client: a response that is read in part is kept whole."""
+        """Bytes buffered for the client: a partly read response counts whole."""
         return 0 if self.stalled_at is None else self._size
 
     async def drain(self) -> None:
@@ -69,10 +69,10 @@ class ResponseSender:
             self._transport.abort()
 
     def probe(self, current: Callable[[], HttpExchange | None], delay: float = _FIRST_PROBE) -> None:
-        """Find out whether a half-closed client has gone altogether: then writing to it fails.
+        """Find out whether a half-closed client is gone: then writing to it fails.
 
-        An interim response can be written until the response starts. After that its own bytes are the probe, but for
-        a stream that may stay silent: its client is taken to have gone.
+        Until the response starts, the probe is an interim response; after that, the response itself. A stream may stay
+        silent, so its half-closed client is assumed to be gone.
         """
         self._probe_timer = self._loop.call_later(delay, self._probe, current, delay)
 

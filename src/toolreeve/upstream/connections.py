@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from toolreeve.core.peer import Era
+from toolreeve.core.mcp import Era
 from toolreeve.core.secrets.scrubber import Scrubber
 from toolreeve.upstream.server_spec import ServerSpec
 from toolreeve.upstream.session.session import UpstreamSession

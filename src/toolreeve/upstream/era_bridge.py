@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Collection, Mapping
 from typing import Any
 
 from toolreeve.core.deadline import Deadline, await_answer
-from toolreeve.core.peer import Era, Peer, PeerError
+from toolreeve.core.mcp import Era, McpPeer, PeerError
 from toolreeve.rpc.errors import INTERNAL_ERROR
 from toolreeve.upstream.session.session import UpstreamSession
 from toolreeve.upstream.transports.transport import RemoteError
@@ -22,7 +22,7 @@ async def send_request(
     session: UpstreamSession,
     method: str,
     params: Mapping[str, Any],
-    peer: Peer | None,
+    peer: McpPeer | None,
     deadline: Deadline | None = None,
 ) -> dict[str, Any]:
     """The server's final result; `deadline` is the call's. Raises RemoteError, ServerUnavailable."""
@@ -34,7 +34,7 @@ async def send_request(
 
 
 async def _ask_legacy_caller(
-    session: UpstreamSession, method: str, params: Mapping[str, Any], peer: Peer, deadlines: Collection[Deadline]
+    session: UpstreamSession, method: str, params: Mapping[str, Any], peer: McpPeer, deadlines: Collection[Deadline]
 ) -> dict[str, Any]:
     sent = params
     for _ in range(MAX_ROUNDS):
@@ -56,7 +56,7 @@ def _with_answers(params: Mapping[str, Any], responses: Mapping[str, Any] | None
     return {**params, **added} if added else params
 
 
-async def _answers(questions: Any, peer: Peer, deadlines: Collection[Deadline]) -> dict[str, Any]:
+async def _answers(questions: Any, peer: McpPeer, deadlines: Collection[Deadline]) -> dict[str, Any]:
     if questions is None:
         return {}
     if not isinstance(questions, dict) or len(questions) > MAX_QUESTIONS:
@@ -66,7 +66,7 @@ async def _answers(questions: Any, peer: Peer, deadlines: Collection[Deadline]) 
     return {name: await _answer(question, peer, deadlines) for name, question in questions.items()}
 
 
-async def _answer(question: Any, peer: Peer, deadlines: Collection[Deadline]) -> dict[str, Any]:
+async def _answer(question: Any, peer: McpPeer, deadlines: Collection[Deadline]) -> dict[str, Any]:
     method = question.get("method") if isinstance(question, dict) else None
     if not isinstance(method, str) or method not in _KNOWN:
         raise RemoteError(INTERNAL_ERROR, f"the server asks for {ascii(method)[:100]}, which no client can answer")

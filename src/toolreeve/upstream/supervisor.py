@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from toolreeve.core.errors import ToolError, describe_crash
-from toolreeve.core.peer import Era
+from toolreeve.core.mcp import Era
 from toolreeve.core.secrets.scrubber import Scrubber
 from toolreeve.upstream.connections import Connect, Connections, Identity
 from toolreeve.upstream.server_spec import ServerSpec

@@ -15,6 +15,7 @@ from toolreeve.core.secrets.scrubber import Scrubber
 from toolreeve.upstream import era_bridge
 from toolreeve.upstream.connections import Connect, Identity
 from toolreeve.upstream.server_spec import ServerSpec
+from toolreeve.upstream.session.peer import as_mcp_peer
 from toolreeve.upstream.supervisor import Emit, OnNotification, ServerState, ServerSupervisor
 from toolreeve.upstream.tools.listing import CAPABILITIES, Listed, list_all
 from toolreeve.upstream.tools.result import failure_of
@@ -87,16 +88,17 @@ class Upstream:
         call = context.call
         supervisor = self.supervisor
         deadline = context.deadline
-        era = None if call.peer is None else call.peer.era
+        peer = as_mcp_peer(call.peer)
+        era = None if peer is None or peer is not call.peer else peer.era
         try:
             session = supervisor.find(era) or await supervisor.reach(era, self._seconds(call))
             try:
-                return await era_bridge.send_request(session, method, params, call.peer, deadline)
+                return await era_bridge.send_request(session, method, params, peer, deadline)
             except ServerUnavailable:
                 if not repeatable:
                     raise
             session = supervisor.find(era) or await supervisor.reach(era, self._seconds(call))
-            return await era_bridge.send_request(session, method, params, call.peer, deadline)
+            return await era_bridge.send_request(session, method, params, peer, deadline)
         except (RemoteError, ServerUnavailable) as problem:
             raise self._failure(problem) from None
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.approval.people import ASK, Person, call, writes
-from toolreeve.approval.always_rule import Lasting
+from toolreeve.approval.always_rule import AlwaysRule
 from toolreeve.approval.broker import Broker
 from toolreeve.approval.channels.terminal import TerminalChannel
 from toolreeve.approval.request import Approval, Scope
@@ -116,9 +116,9 @@ async def test_n_asks_for_a_note_that_reaches_the_model(screen: Screen) -> None:
 
 
 async def test_always_shows_the_rule_and_writes_it_only_when_agreed(screen: Screen) -> None:
-    written: list[Lasting] = []
+    written: list[AlwaysRule] = []
 
-    async def remember(rule: Lasting) -> str:
+    async def remember(rule: AlwaysRule) -> str:
         written.append(rule)
         return "policy.yaml:1"
 
@@ -178,7 +178,7 @@ async def test_arguments_are_edited_as_json_and_shown_again(screen: Screen) -> N
         screen.types("e\n")
         await screen.shows("JSON: ")
         screen.types("{not json\n")
-        await screen.shows("gave no arguments")
+        await screen.shows("Invalid arguments")
         await screen.shows("details: ")
         screen.types("e\n")
         await screen.shows("JSON: ")
@@ -215,7 +215,7 @@ async def test_an_editor_that_does_not_start_is_told_and_asked_again(screen: Scr
     async with asking(screen, editor=["/no/such/editor"]) as settling:
         await screen.shows("details: ")
         screen.types("e\n")
-        await screen.shows("gave no arguments")
+        await screen.shows("Invalid arguments")
         await screen.shows("details: ")
         assert not settling.done()
 
@@ -228,7 +228,7 @@ async def test_another_channel_answers_first_and_the_terminal_takes_its_question
         person.say(lambda request: request.allow())
 
         assert (await settling).by == "ann via person"
-        await screen.shows("no longer asked")
+        await screen.shows("withdrawn")
 
 
 async def test_questions_are_asked_one_at_a_time(screen: Screen) -> None:

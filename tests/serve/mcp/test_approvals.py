@@ -1,4 +1,4 @@
-"""Approvals as a client of MCP lives through them: real clients, real servers in processes of their own."""
+"""Approvals end to end: real MCP clients, real servers in their own processes."""
 
 import asyncio
 import json
@@ -156,15 +156,15 @@ async def test_another_worker_takes_the_answer_once(world: World) -> None:
     async with (
         http(world) as one,
         http(world) as other,
-        one.client(MODERN, Someone()) as asking,
+        one.client(MODERN, Someone()) as first,
         other.client(MODERN, Someone()) as answering,
     ):
-        asked = await asking.session.call_tool("write_file", args, allow_input_required=True)
+        asked = await first.session.call_tool("write_file", args, allow_input_required=True)
         assert isinstance(asked, InputRequiredResult)
         brought: dict[str, Any] = {"input_responses": {"approval": yes}, "request_state": asked.request_state}
         done = await answering.session.call_tool("write_file", args, allow_input_required=True, **brought)
         with pytest.raises(MCPError, match="Invalid or expired requestState"):
-            await asking.session.call_tool("write_file", args, allow_input_required=True, **brought)
+            await first.session.call_tool("write_file", args, allow_input_required=True, **brought)
 
     assert isinstance(done, CallToolResult)
     assert not done.is_error
@@ -181,7 +181,7 @@ class Chooser(Someone):
 
 
 @pytest.mark.parametrize("mode", ["legacy", MODERN])
-async def test_what_a_server_elsewhere_asks_reaches_the_same_person_after_one_approval(world: World, mode: str) -> None:
+async def test_what_an_upstream_server_asks_reaches_the_same_person_after_one_approval(world: World, mode: str) -> None:
     folder = Path(surroundings(world)["HOME"]) / ".config" / "toolreeve"
     folder.mkdir(parents=True)
     server = {"command": sys.executable, "args": ["-m", "tests.upstream.servers.official"], "cwd": str(ROOT)}
@@ -203,7 +203,7 @@ async def answer(world: World, number: str, given: Answer) -> None:
 
 
 @pytest.mark.parametrize("mode", ["legacy", MODERN])
-async def test_a_client_that_can_show_nothing_waits_for_somebody_elsewhere(world: World, door: Door, mode: str) -> None:
+async def test_a_client_without_forms_waits_for_a_person_at_a_terminal(world: World, door: Door, mode: str) -> None:
     async with door.client(mode) as client:
         listed = [tool.name for tool in (await client.list_tools()).tools]
         pending = await writes(client)
@@ -224,7 +224,7 @@ async def test_a_client_that_can_show_nothing_waits_for_somebody_elsewhere(world
     assert again.structured_content["status"] == "used"
 
 
-async def test_a_no_from_elsewhere_is_told_with_its_note(world: World) -> None:
+async def test_a_denial_at_a_terminal_is_reported_with_its_note(world: World) -> None:
     async with stdio(world).client("legacy") as client:
         number = (await writes(client)).structured_content["approval_id"]
         await answer(world, number, Answer(granted=False, by="Bea", note="use b.txt"))
@@ -258,12 +258,12 @@ async def test_waiting_for_nonsense_is_an_error_that_says_what_is_expected(world
     assert "E_INVALID_PARAMS" in text(result)
 
 
-async def test_what_nobody_filed_cannot_be_waited_for(world: World) -> None:
+async def test_an_unknown_approval_cannot_be_waited_for(world: World) -> None:
     async with stdio(world).client("legacy") as client:
         result = await client.call_tool("wait_for_approval", {"approval_id": "0123456789", "timeout": 50})
 
     assert result.is_error
-    assert "no approval '0123456789' waits for this caller" in text(result)
+    assert "no approval '0123456789' is pending for this caller" in text(result)
 
 
 class Thoughtful(Someone):
@@ -290,7 +290,7 @@ async def test_thinking_longer_than_a_tool_may_run_is_no_timeout(world: World, m
     assert not result.is_error, text(result)
 
 
-async def test_a_form_that_nobody_answers_is_taken_back_when_its_time_is_over(world: World) -> None:
+async def test_an_unanswered_form_is_withdrawn_at_the_timeout(world: World) -> None:
     someone = Thoughtful(3600)
     async with stdio(world, TOOLREEVE_APPROVAL_TIMEOUT="0.2").client("legacy", someone) as client:
         result = await writes(client)

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from tests.serve.mcp.room import Room, room
+from tests.serve.mcp.in_memory import InMemoryClient, connect
 from tests.world import World
 from toolreeve import DangerLevel, Principal, Role, tool
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.result import Output
 from toolreeve.serve.mcp.connection import McpConnection
-from toolreeve.serve.mcp.door import new_desk, new_view
+from toolreeve.serve.mcp.door import new_handlers, new_view
 from toolreeve.serve.mcp.startup import StartupResponder
 from toolreeve.serve.mcp.tool_view import ToolView
 
@@ -51,17 +51,17 @@ async def deep(levels: int) -> dict[str, Any]:
 TOOLS = [upstream_error, diagnosed, picture, deep]
 
 
-async def test_an_error_of_a_server_elsewhere_is_an_error_here(world: World) -> None:
-    async with room(world.reeve(tools=TOOLS)) as client:
-        await client.greet()
+async def test_an_upstream_error_is_passed_on(world: World) -> None:
+    async with connect(world.reeve(tools=TOOLS)) as client:
+        await client.initialize()
         told = await client.ask("tools/call", {"name": "upstream_error"})
 
     assert told["error"] == {"code": -32042, "message": "log in first", "data": {"url": "https://example.com"}}
 
 
-async def test_what_a_server_elsewhere_answers_is_handed_on_unharmed(world: World) -> None:
-    async with room(world.reeve(tools=TOOLS)) as client:
-        await client.greet()
+async def test_what_an_upstream_server_answers_is_handed_on_unharmed(world: World) -> None:
+    async with connect(world.reeve(tools=TOOLS)) as client:
+        await client.initialize()
         told = await client.call("picture")
 
     assert told == {
@@ -71,8 +71,8 @@ async def test_what_a_server_elsewhere_answers_is_handed_on_unharmed(world: Worl
 
 
 async def test_a_diagnosis_comes_along_beside_the_result(world: World) -> None:
-    async with room(world.reeve(tools=TOOLS)) as client:
-        await client.greet()
+    async with connect(world.reeve(tools=TOOLS)) as client:
+        await client.initialize()
         told = await client.call("diagnosed")
 
     assert told["isError"] is True
@@ -81,8 +81,8 @@ async def test_a_diagnosis_comes_along_beside_the_result(world: World) -> None:
 
 @pytest.mark.parametrize("levels", [200, 300, 900])
 async def test_an_answer_that_goes_very_deep_is_an_answer_or_an_error(world: World, levels: int) -> None:
-    async with room(world.reeve(tools=TOOLS)) as client:
-        await client.greet()
+    async with connect(world.reeve(tools=TOOLS)) as client:
+        await client.initialize()
         number = client.begin("tools/call", {"name": "deep", "arguments": {"levels": levels}})
         async with asyncio.timeout(10):
             line = await client.lines.get()
@@ -93,8 +93,8 @@ async def test_an_answer_that_goes_very_deep_is_an_answer_or_an_error(world: Wor
 
 async def test_a_tool_called_through_another_is_on_record_under_its_own_name(world: World) -> None:
     reeve = world.reeve(tools=TOOLS)
-    async with room(reeve, search=True) as client:
-        await client.greet()
+    async with connect(reeve, search=True) as client:
+        await client.initialize()
         params = {"name": "call_tool", "arguments": {"name": "calculate", "arguments": {"expression": "1"}}}
         await client.ask("tools/call", params)
         recorded = [entry["tool"] for entry in await reeve.audit.recent(last_n=5, filters={})]
@@ -106,8 +106,8 @@ async def test_a_tool_called_through_another_is_on_record_under_its_own_name(wor
     "args", [{}, {"name": 7}, {"name": "calculate", "arguments": []}, {"name": "bash"}, {"name": "search_tools"}]
 )
 async def test_a_call_through_another_can_reach_nothing_else(world: World, args: dict[str, Any]) -> None:
-    async with room(world.reeve(), tools="calculate", search=True) as client:
-        await client.greet()
+    async with connect(world.reeve(), tools="calculate", search=True) as client:
+        await client.initialize()
 
         assert (await client.ask("tools/call", {"name": "call_tool", "arguments": args}))["error"]["code"] == -32602
 
@@ -115,17 +115,17 @@ async def test_a_call_through_another_can_reach_nothing_else(world: World, args:
 @pytest.mark.parametrize(
     "args", [{}, {"query": ""}, {"query": 7}, {"query": "a", "limit": "many"}, {"query": "a", "limit": True}]
 )
-async def test_a_search_for_nothing_is_told_how_to_search(world: World, args: dict[str, Any]) -> None:
-    async with room(world.reeve(), search=True) as client:
-        await client.greet()
+async def test_an_invalid_search_is_answered_with_its_usage(world: World, args: dict[str, Any]) -> None:
+    async with connect(world.reeve(), search=True) as client:
+        await client.initialize()
         told = await client.call("search_tools", **args)
 
     assert told["isError"] is True
 
 
 async def test_a_search_finds_only_what_may_be_used(world: World) -> None:
-    async with room(world.reeve(), tools="-shell", search=True) as client:
-        await client.greet()
+    async with connect(world.reeve(), tools="-shell", search=True) as client:
+        await client.initialize()
         found = await client.call("search_tools", query="bash command file", limit=1_000_000)
         nothing = await client.call("search_tools", query="xyzzy")
 
@@ -133,12 +133,12 @@ async def test_a_search_finds_only_what_may_be_used(world: World) -> None:
     assert "bash" not in names
     assert "read_file" in names
     assert nothing["structuredContent"] == {"tools": []}
-    assert "No tool fits" in nothing["content"][0]["text"]
+    assert "No tool matches" in nothing["content"][0]["text"]
 
 
 async def test_without_search_its_tools_do_not_exist(world: World) -> None:
-    async with room(world.reeve()) as client:
-        await client.greet()
+    async with connect(world.reeve()) as client:
+        await client.initialize()
 
         for name in ("search_tools", "call_tool"):
             assert "Unknown tool" in (await client.ask("tools/call", {"name": name}))["error"]["message"]
@@ -147,15 +147,15 @@ async def test_without_search_its_tools_do_not_exist(world: World) -> None:
 async def test_a_viewer_can_call_what_reads_and_nothing_else(world: World) -> None:
     reeve = world.reeve()
     async with reeve:
-        desk, client = new_desk(reeve), Room()
+        handlers, client = new_handlers(reeve), InMemoryClient()
         view, viewer = ToolView(reeve.tools, role=Role.VIEWER), Principal(user="eve", role=Role.VIEWER)
-        client.talk = McpConnection(desk, client, session="one", view=view, principal=viewer)
-        await client.greet()
+        client.connection = McpConnection(handlers, client, session="one", view=view, principal=viewer)
+        await client.initialize()
         refused = await client.ask("tools/call", {"name": "bash", "arguments": {"command": "true"}})
         told = await client.call("calculate", expression="1")
         recorded = await reeve.audit.recent(last_n=1, filters={})
-        await client.talk.finish(0)
-        desk.close()
+        await client.connection.finish(0)
+        handlers.close()
 
     assert refused["error"]["message"] == "Unknown tool: bash"
     assert told["isError"] is False
@@ -166,20 +166,20 @@ async def test_the_tool_that_waits_is_for_clients_that_cannot_be_asked(world: Wo
     listed = {}
     clients: dict[str, dict[str, Any]] = {"asks": {"elicitation": {}}, "waits": {}}
     for name, capabilities in clients.items():
-        async with room(World(_fresh(world, name)).reeve()) as client:
-            await client.greet(**capabilities)
+        async with connect(World(_fresh(world, name)).reeve()) as client:
+            await client.initialize(**capabilities)
             tools = (await client.ask("tools/list"))["result"]["tools"]
             listed[name] = [tool["name"] for tool in tools if tool["name"] == "wait_for_approval"]
 
     assert listed == {"asks": [], "waits": ["wait_for_approval"]}
 
 
-async def test_a_refusal_of_ours_is_not_held_against_what_a_server_elsewhere_promised(world: World) -> None:
+async def test_our_refusal_is_not_validated_against_an_upstream_output_schema(world: World) -> None:
     promised = {"type": "object", "properties": {"degrees": {"type": "number"}}, "required": ["degrees"]}
     tool = {"name": "t", "inputSchema": {"type": "object"}, "outputSchema": promised}
     servers = {"far": {"command": sys.executable, "args": [LIGHT, json.dumps({"tools": [tool]})]}}
-    async with room(world.reeve(mcp_servers=servers)) as client:
-        await client.greet()
+    async with connect(world.reeve(mcp_servers=servers)) as client:
+        await client.initialize()
         told = await client.call("far__t")
 
     assert told["isError"] is True
@@ -195,8 +195,8 @@ def _fresh(world: World, name: str) -> Path:
 
 async def test_a_list_waits_for_servers_that_are_still_connecting(world: World) -> None:
     servers = {"late": {"command": sys.executable, "args": [LIGHT, "{}"]}}
-    async with room(world.reeve(mcp_servers=servers, await_servers=False), tools="late") as client:
-        capabilities = (await client.greet(elicitation={}))["result"]["capabilities"]
+    async with connect(world.reeve(mcp_servers=servers, await_servers=False), tools="late") as client:
+        capabilities = (await client.initialize(elicitation={}))["result"]["capabilities"]
         names = [each["name"] for each in (await client.ask("tools/list"))["result"]["tools"]]
 
     assert "resources" in capabilities
@@ -205,8 +205,8 @@ async def test_a_list_waits_for_servers_that_are_still_connecting(world: World) 
 
 async def test_a_call_waits_for_a_server_that_is_still_connecting(world: World) -> None:
     servers = {"late": {"command": sys.executable, "args": [LIGHT, "{}"], "danger": "safe"}}
-    async with room(world.reeve(mcp_servers=servers, await_servers=False)) as client:
-        await client.greet()
+    async with connect(world.reeve(mcp_servers=servers, await_servers=False)) as client:
+        await client.initialize()
         told = await client.ask("tools/call", {"name": "late__echo", "arguments": {"a": 1}})
         unknown = await client.ask("tools/call", {"name": "late__nothing", "arguments": {}})
 
@@ -214,53 +214,53 @@ async def test_a_call_waits_for_a_server_that_is_still_connecting(world: World) 
     assert unknown["error"]["message"] == "Unknown tool: late__nothing"
 
 
-async def test_a_client_is_greeted_before_the_tools_are_there_and_served_after(world: World) -> None:
+async def test_initialize_is_answered_before_the_runtime_is_up_and_calls_after(world: World) -> None:
     reeve = world.reeve(tools=TOOLS)
-    porter, client = StartupResponder(servers=True, search=False), Room()
-    client.talk = McpConnection(porter, client, session="one")
-    greeted = await client.greet(elicitation={})
+    responder, client = StartupResponder(servers=True, search=False), InMemoryClient()
+    client.connection = McpConnection(responder, client, session="one")
+    initialized = await client.initialize(elicitation={})
     early = client.begin("tools/list")
     async with reeve:
-        desk, view = new_desk(reeve), new_view(reeve, tools="calculate")
-        client.talk.hand_over(desk, view)
-        porter.open(desk, view)
+        handlers, view = new_handlers(reeve), new_view(reeve, tools="calculate")
+        client.connection.hand_over(handlers, view)
+        responder.complete(handlers, view)
         listed = await client.answer_to(early)
         reeve.tools.unregister("picture")
         told = await client.next()
         later = await client.call("calculate", expression="2")
-        await client.talk.finish(0)
-        desk.close()
+        await client.connection.finish(0)
+        handlers.close()
 
-    assert set(greeted["result"]["capabilities"]) == {"tools", "resources", "prompts", "completions", "logging"}
+    assert set(initialized["result"]["capabilities"]) == {"tools", "resources", "prompts", "completions", "logging"}
     assert [each["name"] for each in listed["result"]["tools"]] == ["calculate"]
     assert told["method"] == "notifications/tools/list_changed"
     assert later["structuredContent"]["result"] == 2
 
 
-async def test_a_client_of_the_modern_era_is_told_the_same_before_the_tools_are_there_and_after(world: World) -> None:
+async def test_discover_gives_the_same_before_and_after_the_runtime_is_up(world: World) -> None:
     reeve = world.reeve(tools=TOOLS)
-    porter, client = StartupResponder(servers=False, search=True), Room()
-    client.talk = McpConnection(porter, client, session="one")
+    responder, client = StartupResponder(servers=False, search=True), InMemoryClient()
+    client.connection = McpConnection(responder, client, session="one")
     early = await client.modern("server/discover")
     async with reeve:
-        desk, view = new_desk(reeve), new_view(reeve, search=True)
-        client.talk.hand_over(desk, view)
-        porter.open(desk, view)
+        handlers, view = new_handlers(reeve), new_view(reeve, search=True)
+        client.connection.hand_over(handlers, view)
+        responder.complete(handlers, view)
         later = await client.modern("server/discover")
-        await client.talk.finish(0)
-        desk.close()
+        await client.connection.finish(0)
+        handlers.close()
 
     assert early["result"] == later["result"]
     assert early["result"]["supportedVersions"] == ["2026-07-28"]
 
 
-async def test_who_came_too_early_to_a_server_that_cannot_start_is_told_why() -> None:
-    porter, client = StartupResponder(servers=False, search=True), Room()
-    client.talk = McpConnection(porter, client, session="one")
-    greeted = await client.greet()
+async def test_early_requests_are_answered_with_the_reason_of_a_failed_start() -> None:
+    responder, client = StartupResponder(servers=False, search=True), InMemoryClient()
+    client.connection = McpConnection(responder, client, session="one")
+    initialized = await client.initialize()
     early = client.begin("tools/call", {"name": "calculate"})
-    porter.give_up("no disk")
-    porter.give_up("once is enough")
+    responder.give_up("no disk")
+    responder.give_up("once is enough")
 
-    assert "search_tools" in greeted["result"]["instructions"]
+    assert "search_tools" in initialized["result"]["instructions"]
     assert (await client.answer_to(early))["error"]["message"] == "the server could not start: no disk"

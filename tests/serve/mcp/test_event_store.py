@@ -1,4 +1,4 @@
-"""What is kept for a client whose stream broke, and for how long."""
+"""Events kept for a client whose stream broke."""
 
 from mcp.server.streamable_http import EventMessage
 from mcp_types import JSONRPCNotification

@@ -1,4 +1,4 @@
-"""The short way answers exactly as the long way does, or leaves a request alone."""
+"""The fast path answers exactly as the SDK does, or leaves the request alone."""
 
 import asyncio
 import json
@@ -11,14 +11,14 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.serve.mcp.house import HEADERS, VERSION, House, request, serving
-from tests.serve.raw import Answer, Header, connection, post
+from tests.serve.mcp.http_server import HEADERS, VERSION, HttpTestServer, request, serving
+from tests.serve.raw_http import Answer, Header, connection, post
 from tests.world import World
 from toolreeve import DangerLevel, tool
 from toolreeve.serve.mcp.protocol import CAPABILITIES_KEY, CLIENT_KEY, LOG_LEVEL_KEY, VERSION_KEY
 from toolreeve.serve.mcp.sdk_server import CREDENTIAL
 from toolreeve.serve.protocol import CONNECTION
-from toolreeve.serve.tokens import UNASKED
+from toolreeve.serve.tokens import ANONYMOUS
 
 HEADER = {"type": "object", "properties": {"place": {"type": "string", "x-mcp-header": "Place"}}}
 CALL = {"name": "echo", "arguments": {"text": "x"}}
@@ -39,27 +39,27 @@ def mirrored(place: str = "") -> str:
 class Stage:
     """A door in a loop of its own: Hypothesis calls without one."""
 
-    def __init__(self, portal: BlockingPortal, house: House) -> None:
-        self._portal, self._house = portal, house
+    def __init__(self, portal: BlockingPortal, server: HttpTestServer) -> None:
+        self._portal, self._server = portal, server
 
     def both(self, headers: list[Header], body: bytes) -> tuple[Answer, Answer]:
         """What the short way and the long way answer."""
         return self._portal.call(self._both, headers, body)
 
     def recognises(self, headers: list[Header]) -> bool:
-        return self._house.door.recognise(headers, UNASKED) is not None
+        return self._server.door.find_fast_handler(headers, ANONYMOUS) is not None
 
     async def _both(self, headers: list[Header], body: bytes) -> tuple[Answer, Answer]:
-        async with connection(self._house.url) as line:
+        async with connection(self._server.url) as line:
             await line.send(post(headers, body))
-            return await line.answer(), await told(self._house.door, headers, body)
+            return await line.answer(), await told(self._server.door, headers, body)
 
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     reeve = World(tmp_path_factory.mktemp("fast")).reeve(tools=[echo, mirrored])
-    with start_blocking_portal() as portal, portal.wrap_async_context_manager(serving(reeve)) as house:
-        yield Stage(portal, house)
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(serving(reeve)) as server:
+        yield Stage(portal, server)
 
 
 async def told(application: Any, headers: list[Header], body: bytes) -> Answer:
@@ -85,7 +85,7 @@ async def told(application: Any, headers: list[Header], body: bytes) -> Answer:
         "root_path": "",
         "http_version": "1.1",
         "asgi": {"version": "3.0"},
-        CREDENTIAL: UNASKED,
+        CREDENTIAL: ANONYMOUS,
         CONNECTION: SimpleNamespace(owner="user 1", address="loopback"),
     }
     sent: list[Any] = []

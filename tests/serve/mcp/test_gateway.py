@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from tests.serve.mcp.pipe import envelope
-from tests.serve.mcp.room import Room, room
+from tests.serve.mcp.in_memory import InMemoryClient, connect
+from tests.serve.mcp.stdio_client import envelope
 from tests.world import World
 from toolreeve import Toolreeve
 from toolreeve.serve.mcp.connection import McpConnection
 from toolreeve.serve.mcp.gateway import _may_expand_to
 from toolreeve.serve.mcp.tool_view import ToolView
 
-LIBRARY = str(Path(__file__).parent / "library.py")
+LIBRARY = str(Path(__file__).parent / "library_server.py")
 
 
 def libraries(world: World, *names: str, **options: Any) -> Toolreeve:
@@ -23,18 +23,18 @@ def libraries(world: World, *names: str, **options: Any) -> Toolreeve:
     return world.reeve(mcp_servers=servers, mode=None, **options)
 
 
-async def read(client: Room, uri: str) -> str:
+async def read(client: InMemoryClient, uri: str) -> str:
     return str((await client.ask("resources/read", {"uri": uri}))["result"]["contents"][0]["text"])
 
 
 async def test_what_several_servers_offer_is_one_offer(world: World) -> None:
-    async with room(libraries(world, "one", "two")) as client:
-        greeted = (await client.greet())["result"]["capabilities"]
+    async with connect(libraries(world, "one", "two")) as client:
+        initialized = (await client.initialize())["result"]["capabilities"]
         resources = (await client.ask("resources/list"))["result"]["resources"]
         templates = (await client.ask("resources/templates/list"))["result"]["resourceTemplates"]
         prompts = (await client.ask("prompts/list"))["result"]["prompts"]
 
-    assert set(greeted) == {"tools", "resources", "prompts", "completions", "logging"}
+    assert set(initialized) == {"tools", "resources", "prompts", "completions", "logging"}
     assert [each["uri"] for each in resources] == ["one://book/1", "shared://book", "two://book/1"]
     assert resources[0]["annotations"] == {"audience": ["user"]}
     assert [each["uriTemplate"] for each in templates] == ["one://shelf/{n}/book/{m}", "two://shelf/{n}/book/{m}"]
@@ -42,8 +42,8 @@ async def test_what_several_servers_offer_is_one_offer(world: World) -> None:
 
 
 async def test_a_resource_is_read_where_it_is_and_by_the_first_where_several_have_it(world: World) -> None:
-    async with room(libraries(world, "one", "two")) as client:
-        await client.greet()
+    async with connect(libraries(world, "one", "two")) as client:
+        await client.initialize()
         known = [await read(client, uri) for uri in ("one://book/1", "two://book/1", "shared://book")]
         expanded = await read(client, "two://shelf/3/book/4")
         whole = (await client.ask("resources/read", {"uri": "two://book/1"}))["result"]
@@ -64,23 +64,23 @@ async def test_a_resource_that_two_servers_have_is_said_in_the_status_of_the_sec
 
 
 async def test_the_only_server_is_asked_for_what_it_did_not_list(world: World) -> None:
-    async with room(libraries(world, "one")) as client:
-        await client.greet()
+    async with connect(libraries(world, "one")) as client:
+        await client.initialize()
 
         assert await read(client, "secret://book") == "read by one"
 
 
 async def test_an_error_of_the_server_is_handed_on_as_it_is(world: World) -> None:
-    async with room(libraries(world, "one")) as client:
-        await client.greet()
+    async with connect(libraries(world, "one")) as client:
+        await client.initialize()
         told = await client.ask("resources/read", {"uri": "one://missing"})
 
     assert told["error"] == {"code": -32002, "message": "no such book", "data": {"shelf": 7}}
 
 
 async def test_prompts_and_completions_reach_their_server_under_its_own_name(world: World) -> None:
-    async with room(libraries(world, "one", "two")) as client:
-        await client.greet()
+    async with connect(libraries(world, "one", "two")) as client:
+        await client.initialize()
         got = await client.ask("prompts/get", {"name": "two__tell", "arguments": {"topic": "x"}})
         asked = {"ref": {"type": "ref/prompt", "name": "two__tell"}, "argument": {"name": "topic", "value": "a"}}
         completed = await client.ask("completion/complete", asked)
@@ -94,9 +94,9 @@ async def test_prompts_and_completions_reach_their_server_under_its_own_name(wor
     assert unknown["error"] == {"code": -32602, "message": "Unknown prompt: tell"}
 
 
-async def test_news_of_a_server_reach_whoever_subscribed(world: World) -> None:
-    async with room(libraries(world, "one", policy=None)) as client:
-        await client.greet()
+async def test_upstream_notifications_reach_their_subscribers(world: World) -> None:
+    async with connect(libraries(world, "one", policy=None)) as client:
+        await client.initialize()
         await client.ask("resources/subscribe", {"uri": "one://book/1"})
         await client.ask("resources/subscribe", {"uri": "one://book/1"})
         await client.call("one__publish")
@@ -115,22 +115,22 @@ async def test_news_of_a_server_reach_whoever_subscribed(world: World) -> None:
 
 async def test_a_client_that_leaves_takes_its_subscriptions_along_and_no_others(world: World) -> None:
     reeve = libraries(world, "one")
-    async with room(reeve) as stays:
-        await stays.greet()
+    async with connect(reeve) as stays:
+        await stays.initialize()
         await stays.ask("resources/subscribe", {"uri": "one://book/1"})
-        leaves = Room()
-        leaves.talk = McpConnection(stays.desk, leaves, session="other", view=ToolView(reeve.tools))
-        await leaves.greet()
+        leaves = InMemoryClient()
+        leaves.connection = McpConnection(stays.handlers, leaves, session="other", view=ToolView(reeve.tools))
+        await leaves.initialize()
         await leaves.ask("resources/subscribe", {"uri": "one://book/1"})
         await leaves.ask("resources/subscribe", {"uri": "shared://book"})
-        await leaves.talk.finish(0)
+        await leaves.connection.finish(0)
         left = await stays.call("one__publish")
 
     assert left["content"][0]["text"] == "one://book/1"
 
 
 async def test_a_listener_of_the_modern_era_hears_of_its_resources_until_it_stops(world: World) -> None:
-    async with room(libraries(world, "one")) as client:
+    async with connect(libraries(world, "one")) as client:
         asked = {"resourceSubscriptions": ["one://book/1"], "resourcesListChanged": False}
         number = client.begin("subscriptions/listen", {"notifications": asked, "_meta": envelope()})
         acknowledged = await client.next()
@@ -145,8 +145,8 @@ async def test_a_listener_of_the_modern_era_hears_of_its_resources_until_it_stop
 
 
 async def test_a_toolset_without_a_server_hides_all_that_it_offers(world: World) -> None:
-    async with room(libraries(world, "one", "two"), tools="two,calculate") as client:
-        await client.greet()
+    async with connect(libraries(world, "one", "two"), tools="two,calculate") as client:
+        await client.initialize()
         resources = (await client.ask("resources/list"))["result"]["resources"]
         prompts = (await client.ask("prompts/list"))["result"]["prompts"]
         refused = [
@@ -163,8 +163,8 @@ async def test_a_toolset_without_a_server_hides_all_that_it_offers(world: World)
 
 async def test_what_a_server_is_asked_is_on_record(world: World) -> None:
     reeve = libraries(world, "one")
-    async with room(reeve) as client:
-        await client.greet()
+    async with connect(reeve) as client:
+        await client.initialize()
         await read(client, "one://book/1")
         recorded = await reeve.audit.recent(last_n=5, filters={"tool": "one__resources/read"})
 
@@ -184,17 +184,17 @@ async def test_what_a_server_is_asked_is_on_record(world: World) -> None:
         ("resources/subscribe", {}),
     ],
 )
-async def test_requests_that_are_none_are_refused(world: World, method: str, params: dict[str, Any]) -> None:
-    async with room(libraries(world, "one")) as client:
-        await client.greet()
+async def test_invalid_requests_are_refused(world: World, method: str, params: dict[str, Any]) -> None:
+    async with connect(libraries(world, "one")) as client:
+        await client.initialize()
 
         assert (await client.ask(method, params))["error"]["code"] == -32602
 
 
 @pytest.mark.parametrize("method", ["resources/list", "prompts/list", "completion/complete", "resources/subscribe"])
 async def test_without_servers_there_are_only_tools(world: World, method: str) -> None:
-    async with room(world.reeve()) as client:
-        await client.greet()
+    async with connect(world.reeve()) as client:
+        await client.initialize()
 
         assert (await client.ask(method, {}))["error"]["code"] == -32601
 

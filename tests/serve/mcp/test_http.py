@@ -1,4 +1,4 @@
-"""MCP over HTTP, as clients of both eras use it and as strangers try to."""
+"""MCP over HTTP, with clients of both eras and with attackers."""
 
 import asyncio
 import json
@@ -10,7 +10,7 @@ import pytest
 from mcp.client.client import Client
 from mcp_types import ElicitResult, ToolListChangedNotification
 
-from tests.serve.mcp.house import HEADERS, House, Sleeper, request, serving
+from tests.serve.mcp.http_server import HEADERS, HttpTestServer, Sleeper, request, serving
 from tests.world import World
 from toolreeve import DangerLevel, tool
 from toolreeve.config import Policy
@@ -53,20 +53,20 @@ def bearer(token: dict[str, str]) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def connected(house: House, mode: Any, **options: Any) -> AsyncIterator[Client]:
-    async with Client(house.url, mode=mode, **options) as client:
+async def connected(server: HttpTestServer, mode: Any, **options: Any) -> AsyncIterator[Client]:
+    async with Client(server.url, mode=mode, **options) as client:
         yield client
 
 
-async def open_session(house: House, headers: dict[str, str] | None = None) -> str:
+async def open_session(server: HttpTestServer, headers: dict[str, str] | None = None) -> str:
     said = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}
-    answer = await house.client.post(house.url, json=said, headers=LEGACY | (headers or {}))
+    answer = await server.client.post(server.url, json=said, headers=LEGACY | (headers or {}))
     return str(answer.headers["mcp-session-id"])
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto", "2026-07-28"])
 async def test_the_sdks_client_lists_and_calls_in_every_era(world: World, mode: Any) -> None:
-    async with serving(world.reeve(tools=[echo])) as house, connected(house, mode) as client:
+    async with serving(world.reeve(tools=[echo])) as server, connected(server, mode) as client:
         listed = await client.list_tools()
         result = await client.call_tool("echo", {"text": "hello"})
 
@@ -75,20 +75,20 @@ async def test_the_sdks_client_lists_and_calls_in_every_era(world: World, mode: 
 
 
 async def test_a_call_takes_the_road_and_is_on_record(world: World) -> None:
-    async with serving(world.reeve(tools=[echo])) as house:
-        await house.call("echo", text="hello")
-        (record,) = await house.reeve.audit.recent(last_n=1, filters={"tool": "echo"})
+    async with serving(world.reeve(tools=[echo])) as server:
+        await server.call("echo", text="hello")
+        (record,) = await server.reeve.audit.recent(last_n=1, filters={"tool": "echo"})
 
     assert record["origin"] == "mcp"
 
 
 async def test_what_no_model_knows_passes_unharmed_the_short_way_and_the_long_way(world: World) -> None:
-    async with serving(world.reeve(tools=[odd])) as house:
-        short = await house.ask("tools/call", {"name": "odd"})
-        long = await house.ask("tools/call", {"name": "odd"}, meta={"progressToken": 1})
-        session = await open_session(house)
+    async with serving(world.reeve(tools=[odd])) as server:
+        short = await server.ask("tools/call", {"name": "odd"})
+        long = await server.ask("tools/call", {"name": "odd"}, meta={"progressToken": 1})
+        session = await open_session(server)
         said = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "odd"}}
-        legacy = await house.client.post(house.url, json=said, headers=LEGACY | {"mcp-session-id": session})
+        legacy = await server.client.post(server.url, json=said, headers=LEGACY | {"mcp-session-id": session})
 
     events = [line for line in legacy.text.splitlines() if line.startswith("data: {")]
     assert json.loads(events[0][6:])["result"] == ODD
@@ -109,12 +109,12 @@ async def test_an_answer_that_is_nested_too_deeply_is_an_error_and_no_crash(worl
         """Answer as a hostile server might."""
         return Output(data={}, raw={"content": [], "structuredContent": well})
 
-    async with serving(world.reeve(tools=[dig, echo])) as house:
-        deep = await house.ask("tools/call", {"name": "dig"}, meta=meta)
-        session = await open_session(house)
+    async with serving(world.reeve(tools=[dig, echo])) as server:
+        deep = await server.ask("tools/call", {"name": "dig"}, meta=meta)
+        session = await open_session(server)
         said = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "dig"}}
-        legacy = await house.client.post(house.url, json=said, headers=LEGACY | {"mcp-session-id": session})
-        after = await house.call("echo", text="still here")
+        legacy = await server.client.post(server.url, json=said, headers=LEGACY | {"mcp-session-id": session})
+        after = await server.call("echo", text="still here")
 
     assert "nested too deeply" in deep.json()["error"]["message"]
     assert "nested too deeply" in legacy.text
@@ -123,8 +123,8 @@ async def test_an_answer_that_is_nested_too_deeply_is_an_error_and_no_crash(worl
 
 async def test_a_client_that_goes_away_takes_its_call_with_it(world: World) -> None:
     sleeper = Sleeper()
-    async with serving(world.reeve(tools=[sleeper.tool()])) as house:
-        waiting = asyncio.create_task(house.ask("tools/call", {"name": "sleep"}))
+    async with serving(world.reeve(tools=[sleeper.tool()])) as server:
+        waiting = asyncio.create_task(server.ask("tools/call", {"name": "sleep"}))
         await asyncio.wait_for(sleeper.runs.wait(), 10)
         waiting.cancel()
         await asyncio.wait_for(sleeper.ended.wait(), 10)
@@ -136,7 +136,7 @@ async def test_a_client_that_goes_away_takes_its_call_with_it(world: World) -> N
 
 async def test_a_cancelled_request_of_the_legacy_era_ends_its_call(world: World) -> None:
     sleeper = Sleeper()
-    async with serving(world.reeve(tools=[sleeper.tool()])) as house, connected(house, "legacy") as client:
+    async with serving(world.reeve(tools=[sleeper.tool()])) as server, connected(server, "legacy") as client:
         waiting = asyncio.create_task(client.call_tool("sleep", {}))
         await asyncio.wait_for(sleeper.runs.wait(), 10)
         waiting.cancel()
@@ -153,10 +153,10 @@ async def test_a_long_call_is_kept_alive_by_a_stream_and_answered_in_it(world: W
         await woken.wait()
         return "woken"
 
-    async with serving(world.reeve(tools=[doze]), silence=0.05) as house:
+    async with serving(world.reeve(tools=[doze]), keepalive=0.05) as server:
         headers = HEADERS | {"mcp-method": "tools/call", "mcp-name": "doze"}
         said = request("tools/call", {"name": "doze"})
-        async with house.client.stream("POST", house.url, json=said, headers=headers) as answer:
+        async with server.client.stream("POST", server.url, json=said, headers=headers) as answer:
             lines = answer.aiter_lines()
             assert answer.headers["content-type"] == "text/event-stream"
             assert (await anext(lines)).startswith(":")
@@ -187,17 +187,17 @@ async def test_a_page_that_rebinds_its_name_to_us_gets_nowhere(
         ran.append(text)
         return text
 
-    async with serving(world.reeve(tools=[watched])) as house:
-        answer = await house.ask("tools/call", {"name": name, "arguments": {"text": "x"}}, headers=headers)
+    async with serving(world.reeve(tools=[watched])) as server:
+        answer = await server.ask("tools/call", {"name": name, "arguments": {"text": "x"}}, headers=headers)
 
     assert (answer.status_code, ran) == (status, [])
 
 
-async def test_without_its_token_nobody_comes_in_and_is_told_how(world: World) -> None:
-    async with serving(world.reeve(tools=[echo]), tokens=[ADA]) as house:
-        bare = await house.ask("tools/call", {"name": "echo", "arguments": {"text": "x"}})
-        wrong = await house.ask("tools/list", headers={"authorization": "Bearer guessed-guessed-guessed"})
-        right = await house.ask("tools/call", {"name": "echo", "arguments": {"text": "x"}}, headers=bearer(ADA))
+async def test_without_a_token_a_request_is_refused_with_the_scheme(world: World) -> None:
+    async with serving(world.reeve(tools=[echo]), tokens=[ADA]) as server:
+        bare = await server.ask("tools/call", {"name": "echo", "arguments": {"text": "x"}})
+        wrong = await server.ask("tools/list", headers={"authorization": "Bearer guessed-guessed-guessed"})
+        right = await server.ask("tools/call", {"name": "echo", "arguments": {"text": "x"}}, headers=bearer(ADA))
 
     assert [bare.status_code, wrong.status_code, right.status_code] == [401, 401, 200]
     assert "Bearer" in bare.headers["www-authenticate"]
@@ -207,11 +207,11 @@ async def test_without_its_token_nobody_comes_in_and_is_told_how(world: World) -
 async def test_each_token_sees_and_calls_only_its_own_tools(world: World) -> None:
     narrow = ADA | {"tools": ["echo", "file", "-delete_file"]}
     settings = world.settings(policy=Policy(allowed_tools=("*",)))
-    async with serving(world.reeve(tools=[echo, erase], settings=settings), tokens=[narrow, BOB]) as house:
-        mine = (await house.ask("tools/list", headers=bearer(ADA))).json()["result"]["tools"]
-        his = (await house.ask("tools/list", meta=CAN_ELICIT, headers=bearer(BOB))).json()["result"]["tools"]
+    async with serving(world.reeve(tools=[echo, erase], settings=settings), tokens=[narrow, BOB]) as server:
+        mine = (await server.ask("tools/list", headers=bearer(ADA))).json()["result"]["tools"]
+        his = (await server.ask("tools/list", meta=CAN_ELICIT, headers=bearer(BOB))).json()["result"]["tools"]
         unseen = [
-            await house.ask("tools/call", {"name": name, "arguments": {"text": "x"}}, headers=bearer(who))
+            await server.ask("tools/call", {"name": name, "arguments": {"text": "x"}}, headers=bearer(who))
             for name, who in (("erase", ADA), ("delete_file", ADA), ("erase", BOB))
         ]
 
@@ -224,22 +224,22 @@ async def test_each_token_sees_and_calls_only_its_own_tools(world: World) -> Non
 
 
 async def test_a_token_never_widens_what_the_door_shows(world: World) -> None:
-    async with serving(world.reeve(tools=[echo, erase]), tokens=[ADA | {"tools": ["*"]}], tools="echo") as house:
-        listed = (await house.ask("tools/list", meta=CAN_ELICIT, headers=bearer(ADA))).json()["result"]["tools"]
+    async with serving(world.reeve(tools=[echo, erase]), tokens=[ADA | {"tools": ["*"]}], tools="echo") as server:
+        listed = (await server.ask("tools/list", meta=CAN_ELICIT, headers=bearer(ADA))).json()["result"]["tools"]
 
     assert [each["name"] for each in listed] == ["echo"]
 
 
 async def test_a_session_is_of_no_use_to_another_token(world: World) -> None:
     said = {"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}}
-    async with serving(world.reeve(), tokens=[ADA, BOB]) as house:
-        session = {"mcp-session-id": await open_session(house, bearer(ADA))}
+    async with serving(world.reeve(), tokens=[ADA, BOB]) as server:
+        session = {"mcp-session-id": await open_session(server, bearer(ADA))}
         stolen = [
-            await house.client.post(house.url, json=said, headers=LEGACY | session | bearer(BOB)),
-            await house.client.get(house.url, headers=LEGACY | session | bearer(BOB)),
-            await house.client.delete(house.url, headers=LEGACY | session | bearer(BOB)),
+            await server.client.post(server.url, json=said, headers=LEGACY | session | bearer(BOB)),
+            await server.client.get(server.url, headers=LEGACY | session | bearer(BOB)),
+            await server.client.delete(server.url, headers=LEGACY | session | bearer(BOB)),
         ]
-        own = await house.client.post(house.url, json=said, headers=LEGACY | session | bearer(ADA))
+        own = await server.client.post(server.url, json=said, headers=LEGACY | session | bearer(ADA))
 
     assert [each.status_code for each in stolen] == [404, 404, 404]
     assert own.status_code == 200
@@ -255,33 +255,33 @@ async def test_an_answer_is_fetched_after_its_stream_broke(world: World) -> None
         return "at last"
 
     said = {"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {"name": "dawdle"}}
-    async with serving(world.reeve(tools=[dawdle])) as house:
-        headers = LEGACY | {"mcp-session-id": await open_session(house), "mcp-protocol-version": "2025-11-25"}
-        async with house.client.stream("POST", house.url, json=said, headers=headers) as answer:
+    async with serving(world.reeve(tools=[dawdle])) as server:
+        headers = LEGACY | {"mcp-session-id": await open_session(server), "mcp-protocol-version": "2025-11-25"}
+        async with server.client.stream("POST", server.url, json=said, headers=headers) as answer:
             first = await anext(line async for line in answer.aiter_lines() if line.startswith("id:"))
         go_on.set()
         again = headers | {"last-event-id": first.partition(":")[2].strip()}
-        async with house.client.stream("GET", house.url, headers=again) as answer:
+        async with server.client.stream("GET", server.url, headers=again) as answer:
             data = await anext(line async for line in answer.aiter_lines() if line.startswith("data: {"))
 
     assert json.loads(data[5:])["result"]["structuredContent"] == {"output": "at last"}
 
 
 async def test_events_of_one_session_cannot_be_replayed_into_another(world: World) -> None:
-    async with serving(world.reeve(tools=[echo])) as house:
-        victim, thief = await open_session(house), await open_session(house)
+    async with serving(world.reeve(tools=[echo])) as server:
+        victim, thief = await open_session(server), await open_session(server)
         said = {
             "jsonrpc": "2.0",
             "id": 7,
             "method": "tools/call",
             "params": {"name": "echo", "arguments": {"text": "s3"}},
         }
-        await house.client.post(house.url, json=said, headers=LEGACY | {"mcp-session-id": victim})
+        await server.client.post(server.url, json=said, headers=LEGACY | {"mcp-session-id": victim})
         heard = []
         for number in range(1, 8):
             headers = LEGACY | {"mcp-session-id": thief, "last-event-id": str(number)}
             try:
-                async with asyncio.timeout(0.2), house.client.stream("GET", house.url, headers=headers) as answer:
+                async with asyncio.timeout(0.2), server.client.stream("GET", server.url, headers=headers) as answer:
                     heard += [line async for line in answer.aiter_lines()]
             except TimeoutError:
                 continue
@@ -290,37 +290,37 @@ async def test_events_of_one_session_cannot_be_replayed_into_another(world: Worl
 
 
 async def test_a_body_beyond_the_limit_is_refused_whichever_way_it_takes(world: World) -> None:
-    async with serving(world.reeve(tools=[echo])) as house:
+    async with serving(world.reeve(tools=[echo])) as server:
         long = {"name": "echo", "arguments": {"text": "x" * (5 * 1024 * 1024)}}
-        short_way = await house.ask("tools/call", long)
-        long_way = await house.ask("tools/call", long, meta={"progressToken": 1})
+        short_way = await server.ask("tools/call", long)
+        long_way = await server.ask("tools/call", long, meta={"progressToken": 1})
 
     assert [short_way.status_code, long_way.status_code] == [413, 413]
 
 
 async def test_sessions_that_end_leave_nothing_behind(world: World) -> None:
-    async with serving(world.reeve(tools=[echo])) as house:
-        await house.client.delete(house.url, headers=LEGACY | {"mcp-session-id": await open_session(house)})
+    async with serving(world.reeve(tools=[echo])) as server:
+        await server.client.delete(server.url, headers=LEGACY | {"mcp-session-id": await open_session(server)})
         before = len(asyncio.all_tasks())
         for _ in range(20):
-            session = {"mcp-session-id": await open_session(house)}
+            session = {"mcp-session-id": await open_session(server)}
             said = {
                 "jsonrpc": "2.0",
                 "id": 2,
                 "method": "tools/call",
                 "params": {"name": "echo", "arguments": {"text": "x"}},
             }
-            await house.client.post(house.url, json=said, headers=LEGACY | session)
-            await house.client.delete(house.url, headers=LEGACY | session)
+            await server.client.post(server.url, json=said, headers=LEGACY | session)
+            await server.client.delete(server.url, headers=LEGACY | session)
         async with asyncio.timeout(10):
             while len(asyncio.all_tasks()) > before:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
 
 
-async def test_a_session_must_begin_with_a_greeting(world: World) -> None:
+async def test_a_session_must_begin_with_initialize(world: World) -> None:
     said = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
-    async with serving(world.reeve()) as house:
-        answer = await house.client.post(house.url, json=said, headers=LEGACY)
+    async with serving(world.reeve()) as server:
+        answer = await server.client.post(server.url, json=said, headers=LEGACY)
 
     assert answer.status_code == 400
 
@@ -333,7 +333,7 @@ async def test_a_session_hears_that_the_tools_have_changed(world: World) -> None
             heard.set()
 
     reeve = world.reeve()
-    async with serving(reeve) as house, connected(house, "legacy", message_handler=listen) as client:
+    async with serving(reeve) as server, connected(server, "legacy", message_handler=listen) as client:
         await client.list_tools()
         while not heard.is_set():
             reeve.tools.register(echo)
@@ -346,8 +346,8 @@ async def test_a_listener_of_the_modern_era_hears_what_it_asked_for_and_nothing_
     headers = HEADERS | {"mcp-method": "subscriptions/listen"}
     said = request("subscriptions/listen", {"notifications": {"toolsListChanged": True}}, number=9)
     async with (
-        serving(reeve) as house,
-        house.client.stream("POST", house.url, json=said, headers=headers) as answer,
+        serving(reeve) as server,
+        server.client.stream("POST", server.url, json=said, headers=headers) as answer,
     ):
         events = (json.loads(line[5:]) async for line in answer.aiter_lines() if line.startswith("data:"))
         first = await anext(events)
@@ -362,14 +362,14 @@ async def test_a_listener_of_the_modern_era_hears_what_it_asked_for_and_nothing_
 
 async def test_what_must_be_asked_is_asked_and_runs_once_after_the_answer(world: World) -> None:
     call = {"name": "erase", "arguments": {"text": "it"}}
-    async with serving(world.reeve(tools=[erase])) as house:
-        asked = (await house.ask("tools/call", call, meta=CAN_ELICIT)).json()["result"]
+    async with serving(world.reeve(tools=[erase])) as server:
+        asked = (await server.ask("tools/call", call, meta=CAN_ELICIT)).json()["result"]
         schema = asked["inputRequests"]["approval"]["params"]["requestedSchema"]["properties"]["decision"]
         accepted = {"approval": {"action": "accept", "content": {"decision": _allowing(schema)}}}
         again = call | {"inputResponses": accepted, "requestState": asked["requestState"]}
-        granted = (await house.ask("tools/call", again, meta=CAN_ELICIT)).json()
-        replayed = (await house.ask("tools/call", again, meta=CAN_ELICIT)).json()
-        records = await house.reeve.audit.recent(last_n=10, filters={"tool": "erase"})
+        granted = (await server.ask("tools/call", again, meta=CAN_ELICIT)).json()
+        replayed = (await server.ask("tools/call", again, meta=CAN_ELICIT)).json()
+        records = await server.reeve.audit.recent(last_n=10, filters={"tool": "erase"})
 
     assert asked["resultType"] == "input_required"
     assert granted["result"]["structuredContent"] == {"output": "erased it"}
@@ -387,22 +387,22 @@ PAGE = "https://app.example"
 
 
 async def test_a_configured_page_is_let_through_by_the_browser_and_still_needs_its_token(world: World) -> None:
-    async with serving(world.reeve(tools=[echo]), tokens=[ADA], origins=[PAGE]) as house:
-        asked = await house.client.options(house.url, headers={"origin": PAGE, **ASKING})
-        bare = await house.ask("tools/list", headers={"origin": PAGE})
+    async with serving(world.reeve(tools=[echo]), tokens=[ADA], origins=[PAGE]) as server:
+        asked = await server.client.options(server.url, headers={"origin": PAGE, **ASKING})
+        bare = await server.ask("tools/list", headers={"origin": PAGE})
         call = {"name": "echo", "arguments": {"text": "x"}}
-        full = await house.ask("tools/call", call, headers={"origin": PAGE, **bearer(ADA)})
+        full = await server.ask("tools/call", call, headers={"origin": PAGE, **bearer(ADA)})
 
     assert [asked.status_code, bare.status_code, full.status_code] == [204, 401, 200]
     assert {each.headers["access-control-allow-origin"] for each in (asked, bare, full)} == {PAGE}
     assert "authorization" in asked.headers["access-control-allow-headers"]
 
 
-async def test_no_other_page_is_told_anything_that_lets_it_read(world: World) -> None:
-    async with serving(world.reeve(tools=[echo]), origins=[PAGE]) as house:
-        asked = await house.client.options(house.url, headers={"origin": "https://evil.example", **ASKING})
-        said = await house.ask("tools/list", headers={"origin": "https://evil.example"})
-        unnamed = await house.ask("tools/list")
+async def test_other_origins_get_no_cors_headers(world: World) -> None:
+    async with serving(world.reeve(tools=[echo]), origins=[PAGE]) as server:
+        asked = await server.client.options(server.url, headers={"origin": "https://evil.example", **ASKING})
+        said = await server.ask("tools/list", headers={"origin": "https://evil.example"})
+        unnamed = await server.ask("tools/list")
 
     assert [asked.status_code, said.status_code, unnamed.status_code] == [403, 403, 200]
     assert not [each for each in (asked, said, unnamed) if "access-control-allow-origin" in each.headers]
@@ -415,8 +415,8 @@ async def test_a_person_is_asked_through_the_session_that_called(world: World, a
         return ElicitResult(action=action, content={"decision": _allowing(schema)} if action == "accept" else None)
 
     async with (
-        serving(world.reeve(tools=[erase])) as house,
-        Client(house.url, mode="legacy", elicitation_callback=decide) as client,
+        serving(world.reeve(tools=[erase])) as server,
+        Client(server.url, mode="legacy", elicitation_callback=decide) as client,
     ):
         result = await client.call_tool("erase", {"text": "it"})
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolreeve.core.errors import ConfigError
-from toolreeve.serve.mcp.request_state import KEY_FILE, BadState, RequestState, Seal, checked, kept
+from toolreeve.serve.mcp.request_state import KEY_FILE, BadState, RequestState, Seal, check_keys, load_keys
 
 KEY, OTHER = b"k" * 32, b"o" * 32
 STATE = RequestState(holder="ann", request="r", binding="b", approved_by="Bea", inner="theirs", question="q", asked=5.0)
@@ -35,7 +35,7 @@ def test_what_is_sealed_comes_back_whole() -> None:
     assert opened.expires == 1600.0
 
 
-def test_nothing_of_it_can_be_read_by_whoever_carries_it() -> None:
+def test_the_client_cannot_read_the_state() -> None:
     token = seal().close(STATE)
 
     raw = base64.urlsafe_b64decode(token + "==")
@@ -95,13 +95,13 @@ def test_only_one_spelling_of_a_token_is_the_token(spelled: str) -> None:
 
 def test_a_key_that_could_be_guessed_is_refused_by_its_place() -> None:
     with pytest.raises(ConfigError, match="key 2 has 6 characters"):
-        checked(["x" * 32, "secret"], source="mcp.state_key")
+        check_keys(["x" * 32, "secret"], source="mcp.state_key")
 
 
 def test_a_key_is_made_for_its_owner_alone_and_kept(tmp_path: Path) -> None:
-    first = kept(tmp_path / "state")
+    first = load_keys(tmp_path / "state")
 
-    assert kept(tmp_path / "state") == first
+    assert load_keys(tmp_path / "state") == first
     assert len(first[0]) == 64
     assert (tmp_path / "state" / KEY_FILE).stat().st_mode & 0o777 == 0o600
     assert [path.name for path in (tmp_path / "state").iterdir()] == [KEY_FILE]
@@ -111,17 +111,17 @@ def test_a_key_that_others_can_read_or_that_is_empty_is_refused(tmp_path: Path) 
     file = tmp_path / KEY_FILE
     file.write_text("x" * 64)
     file.chmod(0o644)
-    with pytest.raises(ConfigError, match="others can read"):
-        kept(tmp_path)
+    with pytest.raises(ConfigError, match="other users can read"):
+        load_keys(tmp_path)
     file.chmod(0o600)
     file.write_text("\n")
     with pytest.raises(ConfigError, match="no key"):
-        kept(tmp_path)
+        load_keys(tmp_path)
 
 
 async def test_processes_that_start_together_agree_on_one_key(tmp_path: Path) -> None:
-    imports = "import sys, pathlib; from toolreeve.serve.mcp.request_state import kept"
-    program = f"{imports}; print(kept(pathlib.Path(sys.argv[1])))"
+    imports = "import sys, pathlib; from toolreeve.serve.mcp.request_state import load_keys"
+    program = f"{imports}; print(load_keys(pathlib.Path(sys.argv[1])))"
     started = [
         await asyncio.create_subprocess_exec(sys.executable, "-c", program, str(tmp_path), stdout=subprocess.PIPE)
         for _ in range(4)

@@ -1,4 +1,4 @@
-"""However a plain call ends, its client is answered or its connection closed, and the record says what became of it."""
+"""However a plain call ends, its client is answered or its connection closed."""
 
 import asyncio
 import json
@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.serve.mcp.house import HEADERS, Sleeper, request, serving
-from tests.serve.raw import connection, post
+from tests.serve.mcp.http_server import HEADERS, Sleeper, request, serving
+from tests.serve.raw_http import connection, post
 from tests.world import World
 from toolreeve import DangerLevel, tool
 
@@ -45,8 +45,8 @@ async def codes(world: World, name: str) -> list[str]:
         return [each["code"] for each in await later.audit.recent(last_n=TIMES, filters={"tool": name})]
 
 
-async def test_a_tool_that_cancels_itself_costs_nobody_the_connection(world: World) -> None:
-    async with serving(world.reeve(tools=[stray, echo])) as house, connection(house.url) as line:
+async def test_a_tool_that_cancels_itself_does_not_close_the_connection(world: World) -> None:
+    async with serving(world.reeve(tools=[stray, echo])) as server, connection(server.url) as line:
         await line.send(call("stray"))
         first = await line.answer()
         await line.send(call("echo", text="still here"))
@@ -55,7 +55,7 @@ async def test_a_tool_that_cancels_itself_costs_nobody_the_connection(world: Wor
         assert b"still here" in (await line.answer()).body
 
 
-async def test_who_leaves_while_somebody_is_asked_takes_the_question_and_the_call_along(world: World) -> None:
+async def test_a_disconnect_while_a_person_is_asked_withdraws_the_question_and_the_call(world: World) -> None:
     asked, dropped = asyncio.Event(), asyncio.Event()
 
     async def approve(_: Any) -> bool:
@@ -66,8 +66,8 @@ async def test_who_leaves_while_somebody_is_asked_takes_the_question_and_the_cal
             dropped.set()
         return True
 
-    async with serving(world.reeve(tools=[erase], approve=approve)) as house:
-        async with connection(house.url) as line:
+    async with serving(world.reeve(tools=[erase], approve=approve)) as server:
+        async with connection(server.url) as line:
             await line.send(call("erase"))
             await asyncio.wait_for(asked.wait(), TIMES)
         await asyncio.wait_for(dropped.wait(), TIMES)
@@ -75,36 +75,36 @@ async def test_who_leaves_while_somebody_is_asked_takes_the_question_and_the_cal
     assert await codes(world, "erase") == ["E_CANCELLED"]
 
 
-@pytest.mark.parametrize("silence", [0.02, 20.0], ids=["as a stream", "at once"])
+@pytest.mark.parametrize("keepalive", [0.02, 20.0], ids=["as a stream", "at once"])
 @pytest.mark.parametrize("behind", [b"", call("echo", text="next"), b"GARBAGE"], ids=["alone", "before one", "garbage"])
-async def test_who_leaves_in_the_midst_of_a_call_ends_it(world: World, silence: float, behind: bytes) -> None:
+async def test_a_disconnect_during_a_call_cancels_it(world: World, keepalive: float, behind: bytes) -> None:
     sleeper = Sleeper()
-    async with serving(world.reeve(tools=[sleeper.tool(), echo]), silence=silence) as house:
-        async with connection(house.url) as line:
+    async with serving(world.reeve(tools=[sleeper.tool(), echo]), keepalive=keepalive) as server:
+        async with connection(server.url) as line:
             await line.send(call("sleep") + behind)
             await asyncio.wait_for(sleeper.runs.wait(), TIMES)
-            if silence < 1:
-                await line.until(b": still at it")
+            if keepalive < 1:
+                await line.until(b": keep-alive")
         await asyncio.wait_for(sleeper.ended.wait(), TIMES)
 
     assert await codes(world, "sleep") == ["E_CANCELLED"]
     assert await codes(world, "echo") == []
 
 
-@pytest.mark.parametrize("silence", [0.02, 20.0], ids=["as a stream", "at once"])
+@pytest.mark.parametrize("keepalive", [0.02, 20.0], ids=["as a stream", "at once"])
 @pytest.mark.parametrize("behind", [b"", call("echo", text="next")], ids=["alone", "before another"])
 async def test_a_server_that_stops_ends_what_does_not_end_and_closes(
-    world: World, silence: float, behind: bytes
+    world: World, keepalive: float, behind: bytes
 ) -> None:
     sleeper = Sleeper()
     async with asyncio.timeout(TIMES), AsyncExitStack() as outside:
-        async with serving(world.reeve(tools=[sleeper.tool(), echo]), silence=silence, patience=0.2) as house:
-            line = await outside.enter_async_context(connection(house.url))
+        async with serving(world.reeve(tools=[sleeper.tool(), echo]), keepalive=keepalive, grace=0.2) as server:
+            line = await outside.enter_async_context(connection(server.url))
             await line.send(call("sleep") + behind)
             await sleeper.runs.wait()
         said = await line.rest()
 
-    assert said.startswith(b"HTTP/1.1 200" if silence < 1 else b"HTTP/1.1 503")
+    assert said.startswith(b"HTTP/1.1 200" if keepalive < 1 else b"HTTP/1.1 503")
     assert b"\r\n0\r\n\r\n" not in said
     assert await codes(world, "sleep") == ["E_CANCELLED"]
     assert await codes(world, "echo") == []

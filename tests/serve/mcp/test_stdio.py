@@ -1,4 +1,4 @@
-"""`toolreeve mcp` as a process of its own, over real pipes."""
+"""`toolreeve mcp` as its own process, over real pipes."""
 
 import asyncio
 import json
@@ -19,10 +19,10 @@ import psutil
 import pytest
 import uvloop
 
-from tests.serve.mcp.pipe import PATIENCE, TOOLREEVE, Child, envelope, home
-from toolreeve.serve.mcp.pipes import LONGEST_LINE, Pipes
+from tests.serve.mcp.stdio_client import PATIENCE, TOOLREEVE, Child, envelope, home
+from toolreeve.serve.mcp.pipes import MAX_LINE_BYTES, Pipes
 from toolreeve.serve.mcp.startup import StartupResponder
-from toolreeve.serve.mcp.stdio import serving
+from toolreeve.serve.mcp.stdio import serve_stdio
 
 NOISY = """
 import os, subprocess, sys
@@ -70,7 +70,7 @@ def server(place: Path) -> Iterator[Child]:
 
 
 def test_nothing_but_protocol_reaches_stdout_whatever_tools_print(server: Child) -> None:
-    server.greet()
+    server.initialize()
 
     told = server.call("noise", text="not protocol")
     status, said = server.leave()
@@ -84,7 +84,7 @@ def test_nothing_but_protocol_reaches_stdout_whatever_tools_print(server: Child)
 
 def test_what_a_tool_answers_fits_the_schema_it_declared(server: Child, place: Path) -> None:
     (place / "work" / "a.txt").write_text("one\ntwo\n")
-    server.greet()
+    server.initialize()
     declared = {each["name"]: each for each in server.ask("tools/list")["result"]["tools"]}
     calls: dict[str, dict[str, Any]] = {
         "read_file": {"path": "a.txt"},
@@ -104,7 +104,7 @@ def test_what_a_tool_answers_fits_the_schema_it_declared(server: Child, place: P
 
 
 def test_a_failure_fits_the_schema_that_its_tool_declared_too(server: Child) -> None:
-    server.greet()
+    server.initialize()
     declared = {each["name"]: each for each in server.ask("tools/list")["result"]["tools"]}
 
     failing: dict[str, dict[str, Any]] = {"read_file": {"path": "nothing"}, "write_file": {"path": "a", "content": "b"}}
@@ -115,7 +115,7 @@ def test_a_failure_fits_the_schema_that_its_tool_declared_too(server: Child) -> 
 
 
 def test_wrong_arguments_are_a_result_and_an_unknown_tool_is_an_error(server: Child) -> None:
-    server.greet()
+    server.initialize()
 
     told = server.call("read_file", path=7, more=True)
     unknown = server.ask("tools/call", {"name": "no_such_tool", "arguments": {}})
@@ -128,14 +128,14 @@ def test_wrong_arguments_are_a_result_and_an_unknown_tool_is_an_error(server: Ch
 @pytest.mark.parametrize(
     "params", [{}, {"name": 7}, {"name": "bash", "arguments": []}, {"name": "bash", "arguments": 7}]
 )
-def test_a_call_that_is_none_is_an_error(server: Child, params: dict[str, Any]) -> None:
-    server.greet()
+def test_an_invalid_call_is_an_error(server: Child, params: dict[str, Any]) -> None:
+    server.initialize()
 
     assert server.ask("tools/call", params)["error"]["code"] == -32602
 
 
 def test_a_cancelled_command_dies_with_all_it_started(server: Child, place: Path) -> None:
-    server.greet()
+    server.initialize()
     token = f"600.{os.getpid()}"
     meta = {"progressToken": "p"}
     params = {"name": "bash", "arguments": {"command": f"echo up; sleep {token}; true"}, "_meta": meta}
@@ -170,7 +170,7 @@ def _sleeping(token: str) -> list[psutil.Process]:
 
 
 def test_a_client_that_leaves_ends_the_server_and_what_it_was_doing(server: Child) -> None:
-    server.greet()
+    server.initialize()
     token = f"601.{os.getpid()}"
     params = {"name": "bash", "arguments": {"command": f"echo up; sleep {token}; true"}, "_meta": {"progressToken": 1}}
     server.send({"id": 9, "method": "tools/call", "params": params})
@@ -203,14 +203,14 @@ def test_requests_that_were_sent_before_the_end_of_input_are_answered(place: Pat
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_server_in_good_order(server: Child, number: signal.Signals) -> None:
-    server.greet()
+    server.initialize()
     server.process.send_signal(number)
 
     assert server.process.wait(PATIENCE) == 0
 
 
 def test_a_client_that_stops_reading_for_good_ends_the_server_quietly(server: Child) -> None:
-    server.greet()
+    server.initialize()
     assert server.process.stdout is not None
     server.process.stdout.close()
     server.send({"id": 5, "method": "tools/list"})
@@ -221,7 +221,7 @@ def test_a_client_that_stops_reading_for_good_ends_the_server_quietly(server: Ch
 
 
 def test_a_client_that_does_not_read_is_waited_for_and_loses_nothing(server: Child) -> None:
-    server.greet()
+    server.initialize()
     server.ask("tools/list")
     process = psutil.Process(server.process.pid)
     before = process.memory_info().rss
@@ -251,8 +251,8 @@ def test_a_client_that_does_not_read_is_waited_for_and_loses_nothing(server: Chi
 
 
 def test_a_line_that_is_too_long_is_refused_and_the_next_is_served(server: Child) -> None:
-    server.greet()
-    server.write(b'{"jsonrpc":"2.0","id":8,"method":"ping","params":{"a":"' + b"x" * LONGEST_LINE + b'"}}')
+    server.initialize()
+    server.write(b'{"jsonrpc":"2.0","id":8,"method":"ping","params":{"a":"' + b"x" * MAX_LINE_BYTES + b'"}}')
     refused = server.read()
 
     assert (refused["id"], refused["error"]["code"]) == (None, -32600)
@@ -260,7 +260,7 @@ def test_a_line_that_is_too_long_is_refused_and_the_next_is_served(server: Child
 
 
 def test_a_message_of_many_megabytes_is_served(server: Child) -> None:
-    server.greet()
+    server.initialize()
     told = server.call("measure", text="x" * (8 << 20))
 
     assert told["structuredContent"] == {"output": 8 << 20}
@@ -329,7 +329,7 @@ def test_descriptors_that_are_closed_at_the_start_do_no_harm(place: Path, closed
 
 def test_a_toolset_narrows_what_is_listed_and_what_can_be_called(place: Path) -> None:
     with served(place, "--tools", "web,calculate") as server:
-        server.greet(elicitation={})
+        server.initialize(elicitation={})
         listed = [each["name"] for each in server.ask("tools/list")["result"]["tools"]]
         refused = server.ask("tools/call", {"name": "bash", "arguments": {"command": "true"}})
 
@@ -350,13 +350,13 @@ def test_a_toolset_with_a_typo_is_said_and_ends_the_server(place: Path) -> None:
 
 def test_with_search_two_tools_stand_for_all(place: Path) -> None:
     with served(place, "--search") as server:
-        greeted = server.greet(elicitation={})["result"]
+        initialized = server.initialize(elicitation={})["result"]
         listed = [each["name"] for each in server.ask("tools/list")["result"]["tools"]]
         found = server.call("search_tools", query="calculate an expression", limit=1)
         told = server.call("call_tool", name="calculate", arguments={"expression": "2+3"})
         unknown = server.ask("tools/call", {"name": "call_tool", "arguments": {"name": "call_tool"}})
 
-    assert "search_tools" in greeted["instructions"]
+    assert "search_tools" in initialized["instructions"]
     assert listed == ["search_tools", "call_tool"]
     assert [each["name"] for each in found["structuredContent"]["tools"]] == ["calculate"]
     assert told["structuredContent"]["result"] == 5
@@ -381,7 +381,7 @@ def test_no_part_of_the_sdk_is_imported_to_serve_over_pipes(place: Path) -> None
         " file=sys.stderr)\n"
     )
     with Child([sys.executable, "-c", program], cwd=place / "work", env=home(place)) as server:
-        server.greet()
+        server.initialize()
         server.call("calculate", expression="1")
         server.ask("tools/list")
         _, said = server.leave()
@@ -390,19 +390,19 @@ def test_no_part_of_the_sdk_is_imported_to_serve_over_pipes(place: Path) -> None
 
 
 @pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
-def test_who_spoke_before_we_listened_is_greeted_before_anything_slow_begins(run: Callable[[Any], Any]) -> None:
+def test_an_early_initialize_is_answered_before_the_slow_start(run: Callable[[Any], Any]) -> None:
     theirs, ours = os.pipe(), os.pipe()
     params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {}}
     said = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
     os.write(theirs[1], json.dumps(said).encode() + b"\n")
 
-    async def greet() -> bool:
+    async def initialize() -> bool:
         pipes = Pipes(FileIO(theirs[0], "r"), FileIO(ours[1], "w"))
-        async with serving(StartupResponder(servers=False, search=False), pipes):
-            greeted = bool(select.select([ours[0]], [], [], 0)[0])
+        async with serve_stdio(StartupResponder(servers=False, search=False), pipes):
+            initialized = bool(select.select([ours[0]], [], [], 0)[0])
             os.close(theirs[1])
-        return greeted
+        return initialized
 
-    assert run(greet())
+    assert run(initialize())
     assert b'"protocolVersion"' in os.read(ours[0], 10_000)
     os.close(ours[0])

@@ -1,4 +1,4 @@
-"""The official client, in each way it can connect, against our servers on stdio."""
+"""The official client, in each connection mode, against our stdio servers."""
 
 import sys
 from collections.abc import AsyncIterator
@@ -12,7 +12,7 @@ from mcp import Client, ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.shared.exceptions import MCPError
 
-from tests.serve.mcp.pipe import home
+from tests.serve.mcp.stdio_client import home
 
 MODES = ("legacy", "auto", "2026-07-28")
 DOCUMENTED = [
@@ -89,12 +89,12 @@ async def test_a_person_at_the_official_client_approves_a_call(tmp_path: Path, m
 async def test_the_documented_snippet_works_against_the_builtin_server(tmp_path: Path) -> None:
     parameters = started(tmp_path, "-m", "toolreeve.builtin_server")
     async with stdio_client(parameters) as (incoming, outgoing), ClientSession(incoming, outgoing) as session:
-        greeted = await session.initialize()
+        initialized = await session.initialize()
         listed = await session.list_tools()
         read = await session.call_tool("read_file", {"path": "a.txt"})
         ran = await session.call_tool("bash_command", {"command": "echo $((6*7))"})
 
-    assert greeted.server_info.name == "toolreeve_builtin"
+    assert initialized.server_info.name == "toolreeve_builtin"
     assert sorted(tool.name for tool in listed.tools) == DOCUMENTED
     content = read.structured_content or {}
     assert (content["content"], content["size"], content["exists"]) == ("hello\n", 6, True)

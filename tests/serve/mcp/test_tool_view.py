@@ -12,7 +12,7 @@ from toolreeve.runtime.builtin import TOOLS
 from toolreeve.serve.mcp.protocol import WireError
 from toolreeve.serve.mcp.tool_definitions import describe
 from toolreeve.serve.mcp.tool_view import PAGE, ToolView, as_fragment, write_cursor
-from toolreeve.serve.mcp.toolset import read_patterns
+from toolreeve.serve.mcp.toolset import read_toolset
 
 
 def bound(name: str, **known: Any) -> BoundTool:
@@ -40,7 +40,7 @@ def test_a_viewer_sees_only_what_reads() -> None:
 
 @pytest.mark.parametrize("name", ["bash", "bash_command", "shell", "mcp__toolreeve_builtin__bash"])
 def test_what_is_not_in_the_toolset_is_not_found_by_any_of_its_names(name: str) -> None:
-    view = ToolView(ToolRegistry(TOOLS), patterns=read_patterns("file"))
+    view = ToolView(ToolRegistry(TOOLS), toolset=read_toolset("file"))
 
     assert view.find(name) is None
 
@@ -109,7 +109,7 @@ def test_made_up_cursors_do_not_fill_the_memory() -> None:
 
 
 def test_when_tools_are_searched_for_only_those_named_outright_are_listed() -> None:
-    view = ToolView(ToolRegistry(TOOLS), patterns=read_patterns("read_file,web"), search=True)
+    view = ToolView(ToolRegistry(TOOLS), toolset=read_toolset("read_file,web"), search=True)
 
     assert names(view) == ["read_file"]
     assert [each["name"] for each in view.matching("fetch a url", 1)] == ["fetch_url"]
@@ -119,7 +119,7 @@ def test_when_tools_are_searched_for_only_those_named_outright_are_listed() -> N
 
 
 def test_a_tool_may_be_shown_under_another_of_its_names() -> None:
-    view = ToolView(ToolRegistry(TOOLS), patterns=read_patterns("bash"), spelled={"bash": "bash_command"})
+    view = ToolView(ToolRegistry(TOOLS), toolset=read_toolset("bash"), aliases={"bash": "bash_command"})
 
     assert names(view) == ["bash_command"]
     assert view.find("bash_command") is not None
@@ -176,7 +176,7 @@ def declared(*, trusted: bool, **known: Any) -> ToolSpec:
     )
 
 
-def test_a_tool_elsewhere_is_described_as_its_server_did_under_our_name() -> None:
+def test_an_upstream_tool_keeps_its_definition_under_our_name() -> None:
     told = describe(declared(trusted=True, read_only=True, idempotent=True, danger=DangerLevel.LOW), "git__push")
 
     assert told == DECLARED | {"name": "git__push"}

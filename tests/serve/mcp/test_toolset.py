@@ -3,7 +3,7 @@ import pytest
 from toolreeve.core.errors import ToolreeveError
 from toolreeve.core.tool import ToolSpec
 from toolreeve.runtime.builtin import TOOLS
-from toolreeve.serve.mcp.toolset import check_patterns, read_patterns
+from toolreeve.serve.mcp.toolset import check_toolset, read_toolset
 
 
 def spec(name: str, server: str | None = None, category: str = "mcp") -> ToolSpec:
@@ -14,9 +14,9 @@ SPECS = [each.spec for each in TOOLS] + [spec("git__log", "git"), spec("git__pus
 
 
 def chosen(words: str) -> list[str]:
-    patterns = read_patterns(words)
-    check_patterns(patterns, SPECS)
-    return sorted(each.name for each in SPECS if patterns.fit(each))
+    toolset = read_toolset(words)
+    check_toolset(toolset, SPECS)
+    return sorted(each.name for each in SPECS if toolset.includes(each))
 
 
 @pytest.mark.parametrize(
@@ -48,15 +48,15 @@ def test_a_category_may_be_spelled_as_people_do(spelling: str) -> None:
 def test_nothing_chosen_is_everything_and_what_is_taken_away_stays_away() -> None:
     everything = {each.name for each in SPECS}
 
-    assert {each.name for each in SPECS if read_patterns(()).fit(each)} == everything
+    assert {each.name for each in SPECS if read_toolset(()).includes(each)} == everything
     assert set(chosen("-shell")) == everything - {"bash", "execute_command"}
     assert chosen("bash,-shell") == []
 
 
 @pytest.mark.parametrize("words", ["", " ", ",", " , ,", [""], [",", " "]])
 def test_a_text_without_a_word_is_refused_and_does_not_show_everything(words: str | list[str]) -> None:
-    with pytest.raises(ToolreeveError, match="names nothing\n  fix: name categories"):
-        read_patterns(words)
+    with pytest.raises(ToolreeveError, match="names no tools\n  fix: name categories"):
+        read_toolset(words)
 
 
 @pytest.mark.parametrize(
@@ -76,12 +76,12 @@ def test_a_word_that_fits_nothing_is_an_error_that_names_what_is_near(words: str
 
 @pytest.mark.parametrize("words", ["late", "late__*", "late__tool", "-late__tool"])
 def test_a_server_that_is_not_there_yet_may_be_named(words: str) -> None:
-    check_patterns(read_patterns(words), SPECS, ["late"])
+    check_toolset(read_toolset(words), SPECS, ["late"])
 
 
 def test_any_name_may_come_from_a_server_without_a_prefix() -> None:
-    check_patterns(read_patterns("whatever"), SPECS, [""])
+    check_toolset(read_toolset("whatever"), SPECS, [""])
 
 
 def test_patterns_come_as_a_list_as_well() -> None:
-    assert read_patterns(["file,web", "-read_file"]) == read_patterns("file,web,-read_file")
+    assert read_toolset(["file,web", "-read_file"]) == read_toolset("file,web,-read_file")

@@ -8,7 +8,7 @@ import pytest
 from tests.upstream.http_servers import guarded, open_session, spec_of, transport_to
 from tests.upstream.oauth.test_authorization import Place, placed
 from tests.upstream.oauth_server import Browser
-from toolreeve.core.peer import Era
+from toolreeve.core.mcp import Era
 from toolreeve.upstream.oauth.account import LogoutResult, logout
 from toolreeve.upstream.oauth.token_file import TokenFile
 from toolreeve.upstream.transports.transport import ServerUnavailable

@@ -16,7 +16,7 @@ import pytest
 from tests.upstream.http_servers import guarded, open_session, served, spec_of, transport_to
 from tests.upstream.oauth_server import Browser, OAuthServer
 from toolreeve.core import json
-from toolreeve.core.peer import Era
+from toolreeve.core.mcp import Era
 from toolreeve.upstream.oauth.account import login
 from toolreeve.upstream.oauth.token_file import TokenFile
 from toolreeve.upstream.transports.transport import ServerUnavailable

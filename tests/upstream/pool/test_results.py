@@ -10,7 +10,7 @@ from tests.upstream.server_tables import light, tool
 from tests.world import World
 from toolreeve import ErrorCode
 from toolreeve.core.call import ToolCall
-from toolreeve.core.peer import Era
+from toolreeve.core.mcp import Era
 
 ANYTHING = {
     "content": [

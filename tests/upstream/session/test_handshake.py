@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.upstream.scripted_transport import INFO, ScriptedTransport, discovered, initialized
-from toolreeve.core.peer import Era
+from toolreeve.core.mcp import Era
 from toolreeve.upstream.session.session import UpstreamSession
 from toolreeve.upstream.transports.transport import ServerUnavailable
 

@@ -3,7 +3,7 @@
 from tests.upstream.callers import ScriptedCaller
 from tests.upstream.scripted_transport import INFO, ScriptedTransport, opened
 from tests.upstream.session.messages import ELICITS, start_call
-from toolreeve.core.peer import Era
+from toolreeve.core.mcp import Era
 
 
 async def test_each_request_of_the_newer_era_says_who_asks_for_whom() -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.upstream.callers import ScriptedCaller
 from tests.upstream.scripted_transport import ScriptedTransport, opened
 from tests.upstream.session.messages import ELICITS, accept, server_request, start_call
-from toolreeve.core.peer import Era
+from toolreeve.core.mcp import Era
 
 
 async def test_a_question_never_goes_to_another_caller() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.sandbox.conftest import open_folder
 from tests.upstream.transports.test_stdio import PATIENCE, alive
-from toolreeve.core.peer import Era
+from toolreeve.core.mcp import Era
 from toolreeve.core.process import ProcessRequest
 from toolreeve.sandbox.layout import Layout
 from toolreeve.sandbox.sandbox import Sandbox

@@ -18,7 +18,7 @@ from tests.upstream.callers import ScriptedCaller
 from tests.upstream.http_servers import by_hand, chunk, head, listening_on, open_session, request, served, transport_to
 from tests.upstream.servers import official
 from tests.world import World
-from toolreeve.core.peer import Era
+from toolreeve.core.mcp import Era
 from toolreeve.rpc.framing import MAX_MESSAGE
 from toolreeve.upstream.session.session import UpstreamSession
 from toolreeve.upstream.transports.transport import ServerUnavailable

@@ -16,7 +16,7 @@ import pytest
 import uvloop
 
 from tests.upstream.callers import ScriptedCaller
-from toolreeve.core.peer import Era
+from toolreeve.core.mcp import Era
 from toolreeve.upstream.session.session import UpstreamSession
 from toolreeve.upstream.transports.process import GroupedProcess, Streams, inherited
 from toolreeve.upstream.transports.stdio import StdioTransport

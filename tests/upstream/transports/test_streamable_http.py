@@ -27,7 +27,7 @@ from tests.upstream.http_servers import (
 )
 from tests.upstream.servers import official
 from toolreeve.core import json
-from toolreeve.core.peer import Era
+from toolreeve.core.mcp import Era
 from toolreeve.rpc.framing import MAX_MESSAGE
 from toolreeve.upstream.session.session import UpstreamSession
 from toolreeve.upstream.transports.transport import RemoteError, ServerUnavailable

@@ -1,1 +1,1 @@
-"""Where a person is asked: one channel, one module."""
+"""Approval channels, one module each."""

@@ -1,4 +1,7 @@
-"""Asks a function of the embedding program. Only True or a granting Answer is a yes; a truthy something is not."""
+"""Approval channel that calls a function of the embedding program.
+
+Only True or a granting Answer is an approval; no other truthy value is.
+"""
 
 import inspect
 from collections.abc import Awaitable, Callable
@@ -12,7 +15,7 @@ Approve = Callable[[Request], Any | Awaitable[Any]]
 
 
 class CallbackChannel:
-    """`approve(request)` is a coroutine function, or a plain function that may block and runs in a thread."""
+    """`approve(request)` is a coroutine function, or a plain function, which runs in a thread and may block."""
 
     def __init__(self, approve: Approve, *, name: str = "callback") -> None:
         self.name = name

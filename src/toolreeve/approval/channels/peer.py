@@ -1,12 +1,11 @@
-"""Asks the client that made the call, while the call waits: in the protocol that goes both ways."""
+"""Approval channel to the caller, while its call waits."""
 
-from toolreeve.approval.elicitation import METHOD, elicitation, read_answer
 from toolreeve.approval.request import Answer, Request
-from toolreeve.core.peer import Peer, PeerError
+from toolreeve.core.peer import Peer, PeerUnavailable
 
 
 class PeerChannel:
-    """One per call. Taking the question back is up to the line: it tells the client that a request is cancelled."""
+    """One per call. When `ask` is cancelled, the door withdraws the question."""
 
     name = "client"
 
@@ -18,7 +17,7 @@ class PeerChannel:
 
     async def ask(self, request: Request) -> Answer:
         try:
-            result = await self._peer.request(METHOD, elicitation(request))
-        except PeerError as problem:
-            raise RuntimeError(f"the client could not be asked: {problem.message}") from None
-        return read_answer(request, result)
+            answer: Answer = await self._peer.ask(request)
+        except PeerUnavailable as problem:
+            raise RuntimeError(f"the client could not be asked: {problem}") from None
+        return answer

@@ -1,4 +1,7 @@
-"""Asks on the terminal: one question at a time, no default answer, nothing typed beforehand counts."""
+"""Approval channel on the terminal.
+
+It asks one question at a time, has no default answer, and ignores input typed before the question.
+"""
 
 import asyncio
 import contextlib
@@ -13,12 +16,12 @@ from typing import Any
 from toolreeve.approval.channels.tty import Console, find_terminal, open_console
 from toolreeve.approval.prompt import describe
 from toolreeve.approval.request import Answer, Request, Scope
-from toolreeve.approval.visible import one_line
+from toolreeve.core.visible import one_line
 
 
 class TerminalChannel:
-    """`device` is the terminal, by default the one that controls the process. `editor` is the command that edits a
-    file; without it, edited arguments are typed as a line of JSON."""
+    """`device` is the terminal, by default the controlling one. `editor` is the command that edits a file; without it,
+    edited arguments are typed as a line of JSON."""
 
     name = "terminal"
 
@@ -34,33 +37,35 @@ class TerminalChannel:
         async with self._turn:
             device = find_terminal(self._device)
             if device is None:
-                raise RuntimeError("there is no terminal to ask on any more")
+                raise RuntimeError("the terminal is no longer available")
             with open_console(device) as console:
                 try:
-                    return await _Conversation(console, request, self._editor).hold()
+                    return await _Dialogue(console, request, self._editor).run()
                 except asyncio.CancelledError:
-                    console.say_now("\n(no longer asked: answered elsewhere, or out of time)\n")
+                    console.say_now("\n(withdrawn: answered elsewhere, or timed out)\n")
                     raise
 
 
-class _Conversation:
-    """One question, until it is answered."""
+class _Dialogue:
+    """Repeats one question until it is answered."""
 
     def __init__(self, console: Console, request: Request, editor: Sequence[str]) -> None:
-        self._console, self._request, self._editor = console, request, editor
+        self._console = console
+        self._request = request
+        self._editor = editor
 
-    async def hold(self) -> Answer:
+    async def run(self) -> Answer:
         await self._console.say(f"\n{describe(self._request)}\n")
         while True:
-            if (answer := await self._hear(await self._choose())) is not None:
+            if (answer := await self._read_choice(await self._choose())) is not None:
                 return answer
 
     async def _choose(self) -> str:
         always = "  [a] always" if self._request.lasting else ""
         return await self._question(f"Approve? [y] once  [s] this session{always}  [n] no  [e] edit  [?] details: ")
 
-    async def _hear(self, choice: str) -> Answer | None:
-        """None when it is not an answer yet."""
+    async def _read_choice(self, choice: str) -> Answer | None:
+        """None if the choice is not an answer yet."""
         request = self._request
         match choice.lower():
             case "y" | "yes":
@@ -93,10 +98,13 @@ class _Conversation:
 
     async def _edit(self) -> Answer | None:
         try:
-            text = await (self._edit_file() if self._editor else self._question("New arguments as one line of JSON: "))
+            if self._editor:
+                text = await self._edit_file()
+            else:
+                text = await self._question("New arguments as one line of JSON: ")
             args = json.loads(text)
         except (OSError, ValueError, RecursionError) as problem:
-            await self._console.say(f"That gave no arguments: {one_line(str(problem))}\n")
+            await self._console.say(f"Invalid arguments: {one_line(str(problem))}\n")
             return None
         if not isinstance(args, dict):
             await self._console.say("The arguments must be a JSON object.\n")
@@ -105,7 +113,7 @@ class _Conversation:
         return self._request.allow(args=args) if await self._agrees("Allow it with these arguments?") else None
 
     async def _edit_file(self) -> str:
-        """The text that the editor leaves behind; the file is removed whatever happens."""
+        """The text as the editor saved it; the file is always removed."""
         descriptor, name = tempfile.mkstemp(prefix="toolreeve-", suffix=".json")
         path = Path(name)
         try:
@@ -118,12 +126,12 @@ class _Conversation:
 
 
 def _with_arguments(request: Request, args: Mapping[str, Any]) -> Request:
-    """The request as it would be asked now; what the edited call leads to is found out when it is judged again."""
+    """The request with other arguments. Its effects are computed when the edited call is decided again."""
     return replace(request, args=args, effects=(), preview="", lasting="")
 
 
 async def _run_editor(command: Sequence[str], device: str) -> None:
-    """The editor gets a terminal of its own opening: ours does not block, which editors do not expect."""
+    """The editor gets its own descriptor: ours is non-blocking, which editors do not expect."""
     terminal = os.open(device, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
     try:
         process = await asyncio.create_subprocess_exec(*command, stdin=terminal, stdout=terminal, stderr=terminal)

@@ -1,7 +1,7 @@
-"""How is a line written to, and read from, a terminal without holding up the event loop?
+"""Non-blocking terminal I/O: lines in and out without blocking the event loop.
 
-The terminal is opened anew, so that its settings for others stay as they are. What was typed before the question is
-thrown away: an answer must come after it.
+The terminal is opened anew, so that its settings for other processes stay unchanged. Input typed before the question
+is discarded: an answer must follow it.
 """
 
 import asyncio
@@ -16,20 +16,24 @@ CONTROLLING = "/dev/tty"
 
 
 class Hangup(Exception):
-    """The terminal was closed while somebody was asked."""
+    """The terminal was closed while a question was open."""
 
 
 def find_terminal(device: str | None) -> str | None:
-    """The terminal where a person can be asked now: the given one, else the controlling one, else that of the standard
-    streams. None too when the process is in the background, where reading would stop it."""
-    standard = os.ttyname(0) if os.isatty(0) and os.isatty(sys.__stderr__.fileno() if sys.__stderr__ else 2) else None
-    for candidate in (device,) if device is not None else (CONTROLLING, standard):
-        if candidate is not None and _answers(candidate):
+    """The terminal to ask on: the given one, else the controlling one, else that of the standard streams. None also if
+    the process is in the background, where reading would stop it."""
+    for candidate in (device,) if device is not None else (CONTROLLING, _standard_terminal()):
+        if candidate is not None and _is_usable(candidate):
             return candidate
     return None
 
 
-def _answers(device: str) -> bool:
+def _standard_terminal() -> str | None:
+    stderr = sys.__stderr__.fileno() if sys.__stderr__ else 2
+    return os.ttyname(0) if os.isatty(0) and os.isatty(stderr) else None
+
+
+def _is_usable(device: str) -> bool:
     try:
         descriptor = os.open(device, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -44,7 +48,7 @@ def _in_foreground(descriptor: int) -> bool:
     try:
         return os.tcgetpgrp(descriptor) == os.getpgrp()
     except OSError:
-        return True  # a terminal, but not the one that controls this process: nothing can stop us
+        return True  # not the controlling terminal, so reading from it cannot stop this process
 
 
 @contextlib.contextmanager
@@ -75,7 +79,7 @@ class Console:
                 await self._writable()
 
     def say_now(self, text: str) -> None:
-        """For a last word that must not wait; what the terminal does not take at once is dropped."""
+        """Write without waiting; bytes that the terminal does not take at once are dropped."""
         with contextlib.suppress(OSError):
             os.write(self._descriptor, text.encode(errors="replace"))
 
@@ -96,7 +100,7 @@ class Console:
         except OSError as problem:
             raise Hangup(f"the terminal is gone: {problem.strerror}") from None
         if not read or len(self._typed) > MAX_LINE:
-            raise Hangup("the terminal was closed without an answer")
+            raise Hangup("the terminal was closed before an answer")
         self._typed += read
 
     async def _readable(self) -> None:

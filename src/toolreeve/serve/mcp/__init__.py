@@ -1,1 +1,1 @@
-"""The MCP door: what a client sees and does here takes the same road as every other call."""
+"""The MCP door: its calls take the same road as every other call."""

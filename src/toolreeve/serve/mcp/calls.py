@@ -1,7 +1,7 @@
-"""What becomes of a `tools/call`? A call on the road, and its result in MCP's shape.
+"""`tools/call`: runs the tool on the road and converts its result to MCP.
 
-Only tools of the client's view exist; everything else is unknown. A tool that fails is a result that says so; a request
-that is none is an error.
+Only tools in the client's view exist; any other name is unknown. A failing tool is a result with `isError`; an invalid
+request is a JSON-RPC error.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from toolreeve.core.call import ToolCall
 from toolreeve.core.result import ToolResult
 from toolreeve.core.tool import BoundTool, ToolSpec
 from toolreeve.serve.mcp import meta_tools
-from toolreeve.serve.mcp.gateway import PATIENCE, Upstreams, refused
+from toolreeve.serve.mcp.gateway import CONNECT_TIMEOUT, Upstreams, rpc_error
 from toolreeve.serve.mcp.input_required import WAIT, WAIT_TOOL, InputRequired
 from toolreeve.serve.mcp.protocol import INVALID_PARAMS, Params, WireError
 from toolreeve.serve.mcp.request_context import RequestContext
@@ -24,84 +24,95 @@ _NOTHING: Mapping[str, Any] = {}
 
 
 class Calls:
-    """`asking` settles what a call needs to know from the client; without it, nothing waits for an answer."""
+    """`input_required` handles input that a call needs from the client; without it, no call waits for input."""
 
     def __init__(
-        self, reeve: "Toolreeve", fleet: Upstreams | None, asking: InputRequired | None, *, lists_own: bool = True
+        self,
+        reeve: "Toolreeve",
+        upstreams: Upstreams | None,
+        input_required: InputRequired | None,
+        *,
+        lists_wait_tool: bool = True,
     ) -> None:
-        self._reeve, self._fleet, self._asking, self._lists_own = reeve, fleet, asking, lists_own
+        self._reeve = reeve
+        self._upstreams = upstreams
+        self._input_required = input_required
+        self._lists_wait_tool = lists_wait_tool
 
-    def offered(self, caller: RequestContext) -> Sequence[Mapping[str, Any]]:
-        """Tools of the door itself."""
-        waits = (WAIT_TOOL,) if self._waits(caller) else ()
-        return (*meta_tools.TOOLS, *waits) if caller.view.search else waits
+    def own_tools(self, context: RequestContext) -> Sequence[Mapping[str, Any]]:
+        """The door's own tools."""
+        waits = (WAIT_TOOL,) if self._waits(context) else ()
+        return (*meta_tools.TOOLS, *waits) if context.view.search else waits
 
-    def _waits(self, caller: RequestContext) -> bool:
-        return self._lists_own and self._asking is not None and self._asking.offers_wait(caller)
+    def _waits(self, context: RequestContext) -> bool:
+        return self._lists_wait_tool and self._input_required is not None and self._input_required.offers_wait(context)
 
-    async def answer(self, params: Params, caller: RequestContext) -> dict[str, Any]:
-        name, args = params.get("name"), params.get("arguments")
+    async def answer(self, params: Params, context: RequestContext) -> dict[str, Any]:
+        name = params.get("name")
+        args = params.get("arguments")
         if not isinstance(name, str) or (args is not None and not isinstance(args, dict)):
             raise WireError(INVALID_PARAMS, "tools/call takes `name`, a string, and `arguments`, an object")
-        if caller.view.search:
+        if context.view.search:
             if name == meta_tools.SEARCH:
-                return meta_tools.found(caller.view, args or _NOTHING)
+                return meta_tools.found(context.view, args or _NOTHING)
             if name == meta_tools.CALL:
                 name, args = meta_tools.inner_call(args or _NOTHING)
-        if name == WAIT and self._asking is not None:
-            return await self._wait(self._asking, params, args, caller)
-        tool = caller.view.find(name) or await self._awaited(name, caller.view)
-        if self._asking is not None and ("requestState" in params or "inputResponses" in params):
-            await self._asking.read_retry("tools/call", params, caller)
+        if name == WAIT and self._input_required is not None:
+            return await self._wait(self._input_required, params, args, context)
+        tool = context.view.find(name) or await self._await_tool(name, context.view)
+        if self._input_required is not None and ("requestState" in params or "inputResponses" in params):
+            await self._input_required.read_retry("tools/call", params, context)
         call = ToolCall(
             tool=tool.spec.name,
             args=_NOTHING if args is None else args,
-            session=caller.session,
-            principal=caller.principal,
+            session=context.session,
+            principal=context.principal,
             origin="mcp",
-            peer=caller,
+            peer=context,
         )
-        return await self._run(call, params, caller, tool.spec)
+        return await self._run(call, params, context, tool.spec)
 
-    async def _wait(self, asking: InputRequired, params: Params, args: Any, caller: RequestContext) -> dict[str, Any]:
-        """What somebody has allowed by now runs, as it was asked for, if the client may still see the tool."""
-        await asking.read_retry("tools/call", params, caller)
-        waited = await asking.wait(args or _NOTHING, caller)
+    async def _wait(
+        self, input_required: InputRequired, params: Params, args: Any, context: RequestContext
+    ) -> dict[str, Any]:
+        """Run the approved call as it was asked about, if the client may still see the tool."""
+        await input_required.read_retry("tools/call", params, context)
+        waited = await input_required.wait(args or _NOTHING, context)
         if isinstance(waited, ToolResult):
-            return _told(waited)
-        if caller.view.find(waited.tool) is None:
+            return _mcp_result(waited)
+        if context.view.find(waited.tool) is None:
             raise WireError(INVALID_PARAMS, f"Unknown tool: {waited.tool}")
-        return await self._run(waited, params, caller)
+        return await self._run(waited, params, context)
 
     async def _run(
-        self, call: ToolCall, params: Params, caller: RequestContext, spec: ToolSpec | None = None
+        self, call: ToolCall, params: Params, context: RequestContext, spec: ToolSpec | None = None
     ) -> dict[str, Any]:
-        """`spec` is of the tool that the client called by its own name."""
-        caller.call_id = call.id
+        """`spec` is the tool's, if the client called it directly."""
+        context.call_id = call.id
         result = await self._reeve.run(call)
-        if self._asking is not None and (caller.question is not None or result.meta.raw is not None):
-            required = self._asking.required("tools/call", params, caller, result)
+        if self._input_required is not None and (context.question is not None or result.meta.raw is not None):
+            required = self._input_required.required("tools/call", params, context, result)
             if required is not None:
                 return required
-        return _told(result, spec)
+        return _mcp_result(result, spec)
 
-    async def _awaited(self, name: str, view: ToolView) -> BoundTool:
-        """A tool of a server that is still being connected to is worth waiting for."""
-        if self._fleet is not None and self._fleet.connecting:
-            await self._fleet.expected(name, PATIENCE)
+    async def _await_tool(self, name: str, view: ToolView) -> BoundTool:
+        """Wait for a tool of a server that is still connecting. Raises WireError for an unknown tool."""
+        if self._upstreams is not None and self._upstreams.connecting:
+            await self._upstreams.expected(name, CONNECT_TIMEOUT)
             if (found := view.find(name)) is not None:
                 return found
         raise WireError(INVALID_PARAMS, f"Unknown tool: {name[:200]}")
 
 
-def _told(result: ToolResult, spec: ToolSpec | None = None) -> dict[str, Any]:
+def _mcp_result(result: ToolResult, spec: ToolSpec | None = None) -> dict[str, Any]:
     error = result.error
     if error is not None and isinstance(error.detail, Mapping) and "jsonrpc" in error.detail:
-        raise refused(error)
-    told = result.to_mcp()
+        raise rpc_error(error)
+    converted = result.to_mcp()
     if diagnostics := result.meta.diagnostics:
-        told["_meta"] = {**(told.get("_meta") or {}), "toolreeve_diagnostics": dict(diagnostics)}
+        converted["_meta"] = {**(converted.get("_meta") or {}), "toolreeve_diagnostics": dict(diagnostics)}
     if error is not None and result.meta.raw is None and spec is not None and "outputSchema" in (spec.declared or ()):
-        # A server elsewhere said what its tool answers, and clients hold our own refusals against that, too.
-        told["_meta"] = {**(told.get("_meta") or {}), "toolreeve_error": told.pop("structuredContent")}
-    return told
+        # The upstream server declared an output schema, and clients would validate our refusals against it.
+        converted["_meta"] = {**(converted.get("_meta") or {}), "toolreeve_error": converted.pop("structuredContent")}
+    return converted

@@ -1,7 +1,7 @@
-"""How does one client talk with us over a wire that carries lines? JSON-RPC in both directions, in either era of MCP.
+"""One MCP client over a line transport: JSON-RPC both ways, in either era.
 
-The first request that is served decides the era, and none of the other is served after it. Whatever a line holds, it is
-answered by the rules of JSON-RPC or not at all: nothing that comes in can end the conversation.
+The first served request decides the era, and no request of the other era is served after it. Every line is answered by
+the rules of JSON-RPC or not at all: no input can end the connection.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from toolreeve.core import json
 from toolreeve.core.call import LOCAL, Principal
-from toolreeve.core.peer import Era
+from toolreeve.core.mcp import Era
 from toolreeve.serve.mcp.era_selection import EraSelector
 from toolreeve.serve.mcp.outgoing_requests import OutgoingRequests
 from toolreeve.serve.mcp.protocol import (
@@ -30,36 +30,36 @@ from toolreeve.serve.mcp.request_context import ClientInfo, RequestContext
 if TYPE_CHECKING:
     from toolreeve.serve.mcp.tool_view import ToolView
 
-MOST_RUNNING = 2048
-LONGEST_ID = 1024
+MAX_RUNNING = 2048
+MAX_ID_LENGTH = 1024
 LOSSY = frozenset({"notifications/progress", "notifications/message"})
-"""What a client that does not read is not told later."""
+"""Notifications that are dropped while the client does not read."""
 
 Id = str | int
 
 
-class Answering(Protocol):
-    """Whoever answers the requests: the desk, or a small server of its own."""
+class RequestHandlers(Protocol):
+    """Answers requests: the full handlers, the startup responder, or a small server's own."""
 
     def methods(self, era: Era) -> Any: ...
 
-    def initialize(self, params: Params, caller: RequestContext) -> dict[str, Any]: ...
+    def initialize(self, params: Params, context: RequestContext) -> dict[str, Any]: ...
 
-    async def answer(self, method: str, params: Params, caller: RequestContext) -> dict[str, Any]: ...
+    async def answer(self, method: str, params: Params, context: RequestContext) -> dict[str, Any]: ...
 
-    async def call(self, params: Params, caller: RequestContext) -> dict[str, Any]: ...
+    async def call(self, params: Params, context: RequestContext) -> dict[str, Any]: ...
 
-    def cancel(self, caller: RequestContext) -> bool: ...
+    def cancel(self, context: RequestContext) -> bool: ...
 
-    def follow(self, client: ClientInfo, tell: Callable[[str, Mapping[str, Any]], None]) -> Callable[[], None]: ...
+    def watch(self, client: ClientInfo, notify: Callable[[str, Mapping[str, Any]], None]) -> Callable[[], None]: ...
 
-    def hear(self, method: str) -> None: ...
+    def on_notification(self, method: str) -> None: ...
 
-    async def leave(self, caller: RequestContext) -> None: ...
+    async def release(self, context: RequestContext) -> None: ...
 
 
-class Wire(Protocol):
-    """Where lines go. `clear` returns when the client has read enough for more to be sent."""
+class LineSink(Protocol):
+    """The outgoing side of the transport. `clear` returns when the client has read enough to send more."""
 
     @property
     def congested(self) -> bool: ...
@@ -70,28 +70,36 @@ class Wire(Protocol):
 
 
 class McpConnection:
-    """Begins without a view where it begins before the tools are there: `hand_over` brings it, with the desk."""
+    """A connection that starts before the runtime has no view; `hand_over` sets it, with the final handlers."""
 
     def __init__(
-        self, desk: Answering, wire: Wire, *, session: str, principal: Principal = LOCAL, view: "ToolView | None" = None
+        self,
+        handlers: RequestHandlers,
+        sink: LineSink,
+        *,
+        session: str,
+        principal: Principal = LOCAL,
+        view: "ToolView | None" = None,
     ) -> None:
-        self._desk, self._wire, self._loop = desk, wire, asyncio.get_running_loop()
-        self._sender = EraSelector(session, principal, view)
+        self._handlers = handlers
+        self._sink = sink
+        self._loop = asyncio.get_running_loop()
+        self._era_selector = EraSelector(session, principal, view)
         self._running: dict[Id, tuple[asyncio.Task[None], RequestContext]] = {}
-        self._questions = OutgoingRequests(self._post)
-        self._unfollow: Callable[[], None] | None = None
-        self._held: dict[tuple[str, str | None], Mapping[str, Any]] = {}
+        self._outgoing = OutgoingRequests(self._post)
+        self._unwatch: Callable[[], None] | None = None
+        self._held_back: dict[tuple[str, str | None], Mapping[str, Any]] = {}
 
-    def hand_over(self, desk: Answering, view: "ToolView") -> None:
-        """Another desk answers from now on."""
-        self._desk = desk
-        self._sender.show(view)
-        if self._unfollow is not None:
-            self._unfollow()
-            self._unfollow = desk.follow(self._sender.connection, self._tell)
+    def hand_over(self, handlers: RequestHandlers, view: "ToolView") -> None:
+        """Replace the handlers."""
+        self._handlers = handlers
+        self._era_selector.set_view(view)
+        if self._unwatch is not None:
+            self._unwatch()
+            self._unwatch = handlers.watch(self._era_selector.legacy_client, self._notify)
 
-    def hear(self, line: bytes) -> None:
-        """Take one line. Never raises."""
+    def receive(self, line: bytes) -> None:
+        """Process one line. Never raises."""
         try:
             message = json.loads(line)
         except ValueError:
@@ -102,167 +110,171 @@ class McpConnection:
             return
         method = message.get("method")
         if method is None and ("result" in message or "error" in message):
-            self._questions.answered(message)
+            self._outgoing.resolve(message)
         elif not isinstance(method, str):
             self._refuse(_id_in(message), WireError(INVALID_REQUEST, "Invalid Request: `method` must be a string"))
         elif "id" in message:
-            self._requested(message["id"], method, message.get("params"))
+            self._on_request(message["id"], method, message.get("params"))
         else:
-            self._notified(method, message.get("params"))
+            self._on_notification(method, message.get("params"))
 
     def refuse(self, problem: str) -> None:
-        """Answer what cannot even be read."""
+        """Answer a line that cannot be read."""
         self._refuse(None, WireError(INVALID_REQUEST, problem))
 
-    def _requested(self, number: Any, method: str, params: Any) -> None:
+    def _on_request(self, request_id: Any, method: str, params: Any) -> None:
         try:
-            caller = self._admitted(number, method, params)
+            context = self._admit(request_id, method, params)
             if method == "initialize":
-                self._reply(number, self._initialized(params or {}, caller))
+                self._reply(request_id, self._initialize(params or {}, context))
                 return
         except WireError as error:
-            self._refuse(number if _is_id(number) else None, error)
+            self._refuse(request_id if _is_id(request_id) else None, error)
             return
-        task = self._loop.create_task(self._serve(number, method, params or {}, caller))
-        self._running[number] = (task, caller)
+        task = self._loop.create_task(self._serve(request_id, method, params or {}, context))
+        self._running[request_id] = (task, context)
 
-    def _admitted(self, number: Any, method: str, params: Any) -> RequestContext:
-        """The sender of a request that may be served now. Raises WireError."""
-        if not _is_id(number):
+    def _admit(self, request_id: Any, method: str, params: Any) -> RequestContext:
+        """The context of a request that may be served now. Raises WireError."""
+        if not _is_id(request_id):
             raise WireError(INVALID_REQUEST, "Invalid Request: `id` must be a string or an integer")
-        if number in self._running:
+        if request_id in self._running:
             raise WireError(INVALID_REQUEST, "Invalid Request: a request with this id is running")
-        if len(self._running) >= MOST_RUNNING:
-            raise WireError(INTERNAL_ERROR, f"too many requests at once; {MOST_RUNNING} are the most")
+        if len(self._running) >= MAX_RUNNING:
+            raise WireError(INTERNAL_ERROR, f"limit of {MAX_RUNNING} concurrent requests reached")
         if params is not None and not isinstance(params, dict):
             raise WireError(INVALID_PARAMS, "Invalid params: `params` must be an object")
-        client = self._sender.of(method, params or {}, self._desk.methods)
+        client = self._era_selector.client_for(method, params or {}, self._handlers.methods)
         token = progress_token(params) if params else None
-        return RequestContext(client, self, request_id=number, progress_token=token, fragments=True)
+        return RequestContext(client, self, request_id=request_id, progress_token=token, fragments=True)
 
-    def _initialized(self, params: Params, caller: RequestContext) -> dict[str, Any]:
-        if self._sender.era is not None:
+    def _initialize(self, params: Params, context: RequestContext) -> dict[str, Any]:
+        if self._era_selector.era is not None:
             raise WireError(INVALID_REQUEST, "Invalid Request: `initialize` was sent before")
-        result = self._desk.initialize(params, caller)
-        self._sender.era = Era.LEGACY
-        self._unfollow = self._desk.follow(self._sender.connection, self._tell)
+        result = self._handlers.initialize(params, context)
+        self._era_selector.era = Era.LEGACY
+        self._unwatch = self._handlers.watch(self._era_selector.legacy_client, self._notify)
         return result
 
-    async def _serve(self, number: Id, method: str, params: Params, caller: RequestContext) -> None:
+    async def _serve(self, request_id: Id, method: str, params: Params, context: RequestContext) -> None:
         try:
             if method == "tools/call":
-                result = await self._desk.call(params, caller)
+                result = await self._handlers.call(params, context)
             else:
-                result = await self._desk.answer(method, params, caller)
+                result = await self._handlers.answer(method, params, context)
         except WireError as error:
-            self._end(number, caller, error=error)
+            self._end(request_id, context, error=error)
         except asyncio.CancelledError:
-            self._end(number, caller, error=WireError(CONNECTION_CLOSED, "Connection closed"))
+            self._end(request_id, context, error=WireError(CONNECTION_CLOSED, "Connection closed"))
         except Exception:
             traceback.print_exc(file=sys.stderr)
-            self._end(number, caller, error=WireError(INTERNAL_ERROR, "Internal error"))
+            self._end(request_id, context, error=WireError(INTERNAL_ERROR, "Internal error"))
         else:
-            if self._wire.congested:
-                await self._wire.clear()
-            self._end(number, caller, result)
+            if self._sink.congested:
+                await self._sink.clear()
+            self._end(request_id, context, result)
 
     def _end(
-        self, number: Id, caller: RequestContext, result: dict[str, Any] | None = None, error: WireError | None = None
+        self,
+        request_id: Id,
+        context: RequestContext,
+        result: dict[str, Any] | None = None,
+        error: WireError | None = None,
     ) -> None:
-        """Answer, unless the client does not want to know any more."""
-        self._running.pop(number, None)
-        if caller.closed:
+        """Answer, unless the client has cancelled the request."""
+        self._running.pop(request_id, None)
+        if context.closed:
             return
-        caller.closed = True
+        context.closed = True
         if error is not None:
-            self._refuse(number, error)
+            self._refuse(request_id, error)
         else:
-            self._reply(number, result or {})
+            self._reply(request_id, result or {})
 
-    def _notified(self, method: str, params: Any) -> None:
-        """A notification is never answered, whatever is wrong with it."""
+    def _on_notification(self, method: str, params: Any) -> None:
+        """Notifications are never answered, even invalid ones."""
         if method != "notifications/cancelled":
-            if self._sender.era is Era.LEGACY:
-                self._desk.hear(method)
+            if self._era_selector.era is Era.LEGACY:
+                self._handlers.on_notification(method)
             return
         if not isinstance(params, dict):
             return
-        number: Any = params.get("requestId")
-        running = self._running.get(number) if _is_id(number) else None
+        request_id: Any = params.get("requestId")
+        running = self._running.get(request_id) if _is_id(request_id) else None
         if running is not None and not running[1].closed:
-            task, caller = running
-            caller.closed = True
-            if not self._desk.cancel(caller):
+            task, context = running
+            context.closed = True
+            if not self._handlers.cancel(context):
                 task.cancel()
 
     async def request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Ask the client something. Raises PeerError."""
-        return await self._questions.ask(method, params)
+        """Raises PeerError."""
+        return await self._outgoing.send(method, params)
 
     async def notify(self, method: str, params: Mapping[str, Any]) -> None:
-        if self._wire.congested:
+        if self._sink.congested:
             if method in LOSSY:
                 return
-            await self._wire.clear()
+            await self._sink.clear()
         self._post({"jsonrpc": "2.0", "method": method, "params": params})
 
-    def _tell(self, method: str, params: Mapping[str, Any]) -> None:
-        """News that keep: a client that does not read hears each of them once when it does."""
-        if self._wire.congested:
-            self._held[method, params.get("uri")] = params
+    def _notify(self, method: str, params: Mapping[str, Any]) -> None:
+        """Send a change notification; while the client does not read, one of each kind is held back."""
+        if self._sink.congested:
+            self._held_back[method, params.get("uri")] = params
         else:
-            self._post({"jsonrpc": "2.0", "method": method, "params": params} if params else _bare(method))
+            self._post({"jsonrpc": "2.0", "method": method, "params": params} if params else _without_params(method))
 
     def resume(self) -> None:
         """The client reads again."""
-        held, self._held = self._held, {}
-        for (method, _), params in held.items():
-            self._tell(method, params)
+        held_back, self._held_back = self._held_back, {}
+        for (method, _), params in held_back.items():
+            self._notify(method, params)
 
-    async def finish(self, patience: float) -> None:
-        """Nothing more will come in. What is running gets a moment to be answered, and is then ended."""
-        self._questions.end()
-        if self._unfollow is not None:
-            self._unfollow()
+    async def finish(self, timeout: float) -> None:
+        """The input has ended. Running requests get `timeout` seconds to complete and are then cancelled."""
+        self._outgoing.close()
+        if self._unwatch is not None:
+            self._unwatch()
         if self._running:
-            await asyncio.wait({task for task, _ in self._running.values()}, timeout=patience)
-        await self._cut_short()
-        await self._desk.leave(RequestContext(self._sender.connection, self))
+            await asyncio.wait({task for task, _ in self._running.values()}, timeout=timeout)
+        await self._cancel_running()
+        await self._handlers.release(RequestContext(self._era_selector.legacy_client, self))
 
-    async def _cut_short(self) -> None:
+    async def _cancel_running(self) -> None:
         left = list(self._running.values())
-        for task, caller in left:
-            if not self._desk.cancel(caller):
+        for task, context in left:
+            if not self._handlers.cancel(context):
                 task.cancel()
         if left:
             await asyncio.wait({task for task, _ in left}, timeout=10.0)
 
-    def _reply(self, number: Id, result: dict[str, Any]) -> None:
-        self._post({"jsonrpc": "2.0", "id": number, "result": result})
+    def _reply(self, request_id: Id, result: dict[str, Any]) -> None:
+        self._post({"jsonrpc": "2.0", "id": request_id, "result": result})
 
-    def _refuse(self, number: Id | None, error: WireError) -> None:
-        self._post({"jsonrpc": "2.0", "id": number, "error": error.to_dict()})
+    def _refuse(self, request_id: Id | None, error: WireError) -> None:
+        self._post({"jsonrpc": "2.0", "id": request_id, "error": error.to_dict()})
 
     def _post(self, message: Mapping[str, Any]) -> None:
         try:
             line = json.dumps(message)
         except TypeError:
             traceback.print_exc(file=sys.stderr)
-            broken = WireError(INTERNAL_ERROR, "the answer cannot be written as JSON").to_dict()
+            broken = WireError(INTERNAL_ERROR, "the result cannot be encoded as JSON").to_dict()
             line = json.dumps({"jsonrpc": "2.0", "id": message.get("id"), "error": broken})
-        self._wire.send(line + b"\n")
+        self._sink.send(line + b"\n")
 
 
-def _is_id(number: Any) -> bool:
-    if isinstance(number, str):
-        return len(number) <= LONGEST_ID
-    return isinstance(number, int) and not isinstance(number, bool)
+def _is_id(request_id: Any) -> bool:
+    if isinstance(request_id, str):
+        return len(request_id) <= MAX_ID_LENGTH
+    return isinstance(request_id, int) and not isinstance(request_id, bool)
 
 
 def _id_in(message: Any) -> Id | None:
-    number = message.get("id") if isinstance(message, dict) else None
-    return number if _is_id(number) else None
+    request_id = message.get("id") if isinstance(message, dict) else None
+    return request_id if _is_id(request_id) else None
 
 
-def _bare(method: str) -> dict[str, Any]:
+def _without_params(method: str) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "method": method}

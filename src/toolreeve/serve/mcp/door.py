@@ -1,21 +1,21 @@
-"""How is the MCP door of a runtime opened? The desk and what its clients see, as configured."""
+"""Builds the MCP door of a runtime from its settings: handlers and tool view."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from toolreeve.core.call import Role
 from toolreeve.serve.mcp.handlers import Handlers
-from toolreeve.serve.mcp.input_required import new_asking
+from toolreeve.serve.mcp.input_required import new_input_required
 from toolreeve.serve.mcp.tool_view import ToolView
-from toolreeve.serve.mcp.toolset import check_patterns, read_patterns
+from toolreeve.serve.mcp.toolset import check_toolset, read_toolset
 
 if TYPE_CHECKING:
     from toolreeve.runtime.toolreeve import Toolreeve
 
 
-def new_desk(reeve: "Toolreeve") -> Handlers:
-    """Inside the loop, for a runtime that is started."""
-    return Handlers(reeve, asking=new_asking(reeve))
+def new_handlers(reeve: "Toolreeve") -> Handlers:
+    """Must be called in the event loop, for a started runtime."""
+    return Handlers(reeve, input_required=new_input_required(reeve))
 
 
 def new_view(
@@ -25,14 +25,14 @@ def new_view(
     search: bool | None = None,
     role: Role = Role.OPERATOR,
 ) -> ToolView:
-    """What is not given is as the settings have it. Raises ToolreeveError for a word that chooses nothing."""
+    """Arguments left out are taken from the settings. Raises ToolreeveError for a toolset word that matches nothing."""
     chosen = reeve.configuration.settings.mcp
-    patterns = read_patterns(chosen.tools if tools is None else tools)
+    toolset = read_toolset(chosen.tools if tools is None else tools)
     servers = prefixes(reeve)
-    check_patterns(patterns, [bound.spec for bound in reeve.tools.list()], {*servers, *servers.values()})
-    return ToolView(reeve.tools, patterns=patterns, role=role, search=chosen.search if search is None else search)
+    check_toolset(toolset, [bound.spec for bound in reeve.tools.list()], {*servers, *servers.values()})
+    return ToolView(reeve.tools, toolset=toolset, role=role, search=chosen.search if search is None else search)
 
 
 def prefixes(reeve: "Toolreeve") -> Mapping[str, str]:
-    """What the names of the tools of each configured server begin with."""
+    """The tool name prefix of each configured server."""
     return reeve.fleet.prefixes()

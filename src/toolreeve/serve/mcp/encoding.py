@@ -1,8 +1,9 @@
-"""Can an answer be written for a client? Not if it is nested deeper than writers and readers of JSON follow.
+"""JSON encoding of responses, with a limit on nesting.
 
-A server elsewhere may answer with anything that fits on its line; what cannot be passed on is an error, not a crash.
+An upstream server may answer with anything; a result that is nested too deeply to pass on is an error, not a crash.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import orjson
@@ -14,17 +15,17 @@ DEEPEST = 240
 
 
 def write(answer: Any) -> bytes:
-    """As JSON. Raises WireError for what is nested too deeply."""
+    """Raises WireError if the answer is nested too deeply."""
     try:
         return orjson.dumps(answer)
     except TypeError:
         if _is_deep(answer):
-            raise WireError(INTERNAL_ERROR, "the answer is nested too deeply to be passed on") from None
+            raise WireError(INTERNAL_ERROR, "the result is nested too deeply to be passed on") from None
         return json.dumps(answer)
 
 
 def writable(problem: WireError) -> WireError:
-    """The same error, or one that says that it cannot be passed on."""
+    """The error itself, or another one if its data cannot be encoded."""
     try:
         write(problem.data)
     except WireError as deep:
@@ -42,5 +43,10 @@ def _is_deep(answer: Any) -> bool:
 
 
 def _inside(value: Any) -> list[Any]:
-    found = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
-    return [each for each in found if isinstance(each, dict | list | tuple)]
+    if isinstance(value, dict):
+        items: Iterable[Any] = value.values()
+    elif isinstance(value, list | tuple):
+        items = value
+    else:
+        return []
+    return [each for each in items if isinstance(each, dict | list | tuple)]

@@ -1,13 +1,13 @@
-"""Who sends a request over a wire, and in which era? The first request that is served decides, for all that follow.
+"""Era selection: the first served request decides the era of a connection.
 
-In the legacy era one handshake says who it is; in the modern era every request does.
+In the legacy era one `initialize` identifies the client; in the modern era every request does.
 """
 
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, cast
 
 from toolreeve.core.call import Principal
-from toolreeve.core.peer import Era
+from toolreeve.core.mcp import Era
 from toolreeve.serve.mcp.protocol import (
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
@@ -22,36 +22,38 @@ from toolreeve.serve.mcp.request_context import ClientInfo
 if TYPE_CHECKING:
     from toolreeve.serve.mcp.tool_view import ToolView
 
-LONGEST_SHOWN = 1024
+MAX_ECHOED = 1024
 
 
 class EraSelector:
-    """`era` is None until it is decided. `connection` is who it is in the legacy era."""
+    """`era` is None until it is decided. `legacy_client` is the client of the legacy era."""
 
     def __init__(self, session: str, principal: Principal, view: "ToolView | None") -> None:
-        self._session, self._principal, self._view = session, principal, view
+        self._session = session
+        self._principal = principal
+        self._view = view
         self.era: Era | None = None
-        self.connection = self._client(Era.LEGACY, log_level="debug")
+        self.legacy_client = self._client(Era.LEGACY, log_level="debug")
 
-    def show(self, view: "ToolView") -> None:
-        self._view = self.connection.view = view
+    def set_view(self, view: "ToolView") -> None:
+        self._view = self.legacy_client.view = view
 
-    def of(self, method: str, params: Params, known: Callable[[Era], Collection[str]]) -> ClientInfo:
-        """The sender of a request that may be served now; `known` are the methods of an era. Raises WireError."""
+    def client_for(self, method: str, params: Params, known: Callable[[Era], Collection[str]]) -> ClientInfo:
+        """The client of a request that may be served now; `known` gives the methods of an era. Raises WireError."""
         modern = method != "initialize" and is_modern(params)
         if self.era is Era.MODERN and method == "initialize":
-            raise unsupported(str(params.get("protocolVersion", ""))[:LONGEST_SHOWN])
+            raise unsupported(str(params.get("protocolVersion", ""))[:MAX_ECHOED])
         if self.era is Era.MODERN or (self.era is None and modern):
             return self._by_envelope(params)
         if modern:
             raise WireError(
-                INVALID_REQUEST, "this conversation began with `initialize`; requests of 2026-07-28 end there"
+                INVALID_REQUEST, "this connection began with `initialize`; it takes no requests of 2026-07-28"
             )
         if self.era is None and method not in ("initialize", "ping"):
             if method not in known(Era.LEGACY):
-                raise WireError(METHOD_NOT_FOUND, "Method not found", method[:LONGEST_SHOWN])
+                raise WireError(METHOD_NOT_FOUND, "Method not found", method[:MAX_ECHOED])
             raise WireError(INVALID_REQUEST, "Invalid Request: send `initialize` first")
-        return self.connection
+        return self.legacy_client
 
     def _by_envelope(self, params: Params) -> ClientInfo:
         envelope = read_envelope(params)
@@ -64,6 +66,6 @@ class EraSelector:
             log_level=envelope.log_level,
         )
 
-    def _client(self, era: Era, **said: Any) -> ClientInfo:
-        view = cast("ToolView", self._view)  # before the tools are there, nobody looks
-        return ClientInfo(view=view, era=era, session=self._session, principal=self._principal, **said)
+    def _client(self, era: Era, **details: Any) -> ClientInfo:
+        view = cast("ToolView", self._view)  # unused until the runtime is up
+        return ClientInfo(view=view, era=era, session=self._session, principal=self._principal, **details)

@@ -1,7 +1,7 @@
-"""Is this a plain call of a tool, as most requests are? Then it is answered here; anything else goes to the SDK whole.
+"""Fast path for plain tool calls; every other request goes to the SDK unchanged.
 
-Plain means: the modern era, headers that agree with the body, a tool that the client sees, nothing that would need a
-stream. Whatever is in doubt is not plain. The SDK then gets the request byte for byte, as if nobody had looked.
+Plain means: the modern era, headers that agree with the body, a tool that the client sees, nothing that needs a stream.
+In doubt a request is not plain. The SDK then gets it byte for byte.
 """
 
 import re
@@ -13,7 +13,7 @@ import orjson
 from mcp.shared.inbound import x_mcp_header_map
 
 from toolreeve.serve.access import Header
-from toolreeve.serve.exchange import HttpExchange, Take
+from toolreeve.serve.exchange import FastHandler, HttpExchange
 from toolreeve.serve.mcp.handlers import Handlers
 from toolreeve.serve.mcp.protocol import (
     CAPABILITIES_KEY,
@@ -25,29 +25,31 @@ from toolreeve.serve.mcp.protocol import (
 )
 from toolreeve.serve.mcp.request_context import RequestContext
 from toolreeve.serve.mcp.responses import Reply
-from toolreeve.serve.mcp.sdk_server import NOWHERE, ViewOf, new_modern_client
+from toolreeve.serve.mcp.sdk_server import NO_CLIENT, ViewOf, new_modern_client
 from toolreeve.serve.mcp.tool_view import ToolView
 from toolreeve.serve.tokens import Credential
 
 _VERSION = MODERN_VERSIONS[-1]
 _REQUEST = {"jsonrpc", "id", "method", "params"}
 _PARAMS = {"name", "arguments", "_meta"}
-_NOBODY = {"name": "", "version": ""}
+_NO_CLIENT_INFO = {"name": "", "version": ""}
 _UNUSUAL = {"progressToken", LOG_LEVEL_KEY}
 _ROUNDED = re.compile(rb"\d{19}")
-"""Numbers that orjson might round; the SDK's parser does not."""
+"""Numbers that orjson might round, and the SDK's parser does not."""
 
 Headers = Mapping[bytes, bytes]
 
 
 class FastPath:
-    def __init__(self, desk: Handlers, view_of: ViewOf, silence: float) -> None:
-        self._desk, self._view_of, self._silence = desk, view_of, silence
-        self._mirroring: dict[str, bool] = {}
+    def __init__(self, handlers: Handlers, view_of: ViewOf, keepalive: float) -> None:
+        self._handlers = handlers
+        self._view_of = view_of
+        self._keepalive = keepalive
+        self._mirrors_headers: dict[str, bool] = {}
         self._version = -1
 
-    def recognise(self, headers: Sequence[Header], credential: Credential) -> Take | None:
-        """Who takes the body of a POST with these headers; None if they are not those of a plain call."""
+    def find_fast_handler(self, headers: Sequence[Header], credential: Credential) -> FastHandler | None:
+        """The handler for the body of a POST with these headers; None if it is not a plain call."""
         name = _plain_name(headers)
         return None if name is None else partial(self._take, name, credential, self._view_of(credential))
 
@@ -58,30 +60,33 @@ class FastPath:
         if request is None:
             return None
         client = new_modern_client(credential, view, _envelope(request["params"]["_meta"]))
-        caller = RequestContext(client, NOWHERE, request_id=request["id"])
-        return Reply(self._desk, caller, exchange, silence=self._silence).give(request["params"])
+        context = RequestContext(client, NO_CLIENT, request_id=request["id"])
+        return Reply(self._handlers, context, exchange, keepalive=self._keepalive).send(request["params"])
 
     def _knows(self, name: str, view: ToolView) -> bool:
-        """Whether it is a tool that the client sees, and none of its arguments must be repeated in headers."""
+        """Whether the client sees the tool, and none of its arguments must be repeated in headers."""
         found = view.find(name)
         if found is None:
             return False
         if self._version != view.registry.version:
-            self._version, self._mirroring = view.registry.version, {}
-        if (mirrors := self._mirroring.get(name)) is None:
-            mirrors = self._mirroring[name] = bool(x_mcp_header_map(found.spec.input))
+            self._version = view.registry.version
+            self._mirrors_headers = {}
+        if (mirrors := self._mirrors_headers.get(name)) is None:
+            mirrors = self._mirrors_headers[name] = bool(x_mcp_header_map(found.spec.input))
         return not mirrors
 
 
 def _plain_name(shown: Sequence[Header]) -> str | None:
-    """The tool that the headers name, if all that they say is usual."""
+    """The tool named by the headers, if they are those of a plain call."""
     headers: Headers = dict(shown)
     if len(headers) != len(shown) or b"content-encoding" in headers:
         return None
     if headers.get(b"mcp-protocol-version") != _VERSION.encode() or headers.get(b"mcp-method") != b"tools/call":
         return None
     tool = headers.get(b"mcp-name", b"")
-    return tool.decode() if tool.isascii() and not tool.startswith(b"=?") and _accepts(headers) else None
+    if not tool.isascii() or tool.startswith(b"=?") or not _accepts(headers):
+        return None
+    return tool.decode()
 
 
 def _accepts(headers: Headers) -> bool:
@@ -106,21 +111,21 @@ def _is_plain(request: Any, name: str) -> bool:
     if request["jsonrpc"] != "2.0" or request["method"] != "tools/call":
         return False
     params = request["params"]
-    return type(params) is dict and params.keys() <= _PARAMS and _are_plain(params, name)
+    return type(params) is dict and params.keys() <= _PARAMS and _has_plain_params(params, name)
 
 
-def _are_plain(params: dict[str, Any], name: str) -> bool:
+def _has_plain_params(params: dict[str, Any], name: str) -> bool:
     meta = params.get("_meta")
     if type(meta) is not dict or params.get("name") != name or type(params.get("arguments", {})) is not dict:
         return False
-    return meta.get(VERSION_KEY) == _VERSION and type(meta.get(CAPABILITIES_KEY)) is dict and _is_quiet(meta)
+    return meta.get(VERSION_KEY) == _VERSION and type(meta.get(CAPABILITIES_KEY)) is dict and _has_plain_meta(meta)
 
 
-def _is_quiet(meta: Mapping[str, Any]) -> bool:
-    """Nothing to be told while the call runs, and a sender that says who it is as it should, or not at all."""
+def _has_plain_meta(meta: Mapping[str, Any]) -> bool:
+    """No notifications are requested, and the client info is valid or absent."""
     if not _UNUSUAL.isdisjoint(meta):
         return False
-    info = meta.get(CLIENT_KEY, _NOBODY)
+    info = meta.get(CLIENT_KEY, _NO_CLIENT_INFO)
     return type(info) is dict and type(info.get("name")) is str and type(info.get("version")) is str
 
 

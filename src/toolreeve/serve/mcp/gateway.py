@@ -1,7 +1,7 @@
-"""What do the servers behind us offer besides tools? Their resources, prompts and completions, under one roof.
+"""Gateway to the resources, prompts and completions of upstream servers.
 
-Lists are merged; whatever is then asked of a server is a call of a hidden tool and takes the road like any other.
-Where two servers know a URI, it is listed once, and the first that was configured answers.
+Lists are merged; every other request is a call of a hidden tool and takes the road like any other call. A URI that two
+servers offer is listed once, and the server that is configured first answers.
 """
 
 import re
@@ -20,17 +20,17 @@ from toolreeve.serve.mcp.request_context import RequestContext
 from toolreeve.serve.mcp.tool_view import PAGE, read_cursor, write_cursor
 from toolreeve.upstream.tools.names import NameRefused, relay_name, tool_name
 
-PATIENCE = 10.0
-"""How long a list waits for servers that are still being connected to."""
+CONNECT_TIMEOUT = 10.0
+"""Seconds that a list waits for servers that are still connecting."""
 
 Offered = Sequence[tuple[str, Mapping[str, Any]]]
-"""Definitions as their servers gave them, each with the server's name."""
+"""Definitions as sent by their servers, each with the server's name."""
 Run = Callable[[ToolCall], Awaitable[ToolResult]]
 _NOTHING: Params = {}
 
 
 class Upstreams(Protocol):
-    """The servers behind us, as far as this door has to know them."""
+    """The upstream servers as this door uses them."""
 
     @property
     def connecting(self) -> bool: ...
@@ -64,54 +64,60 @@ class _Prompt:
 
 
 class Gateway:
-    def __init__(self, fleet: Upstreams, registry: ToolRegistry, run: Run, asking: InputRequired | None) -> None:
-        self._fleet, self._registry, self._run, self._asking = fleet, registry, run, asking
+    def __init__(
+        self, upstreams: Upstreams, registry: ToolRegistry, run: Run, input_required: InputRequired | None
+    ) -> None:
+        self._upstreams = upstreams
+        self._registry = registry
+        self._run = run
+        self._input_required = input_required
         self._subscribers: Counter[tuple[str, str]] = Counter()
 
-    async def resources(self, params: Params, caller: RequestContext) -> dict[str, Any]:
-        return _page("resources", _items(await self._resources(caller)), params.get("cursor"))
+    async def resources(self, params: Params, context: RequestContext) -> dict[str, Any]:
+        return _page("resources", _items(await self._resources(context)), params.get("cursor"))
 
-    async def templates(self, params: Params, caller: RequestContext) -> dict[str, Any]:
-        return _page("resourceTemplates", _items(await self._templates(caller)), params.get("cursor"))
+    async def templates(self, params: Params, context: RequestContext) -> dict[str, Any]:
+        return _page("resourceTemplates", _items(await self._templates(context)), params.get("cursor"))
 
-    async def prompts(self, params: Params, caller: RequestContext) -> dict[str, Any]:
-        listed = [{**prompt.definition, "name": name} for name, prompt in (await self._prompts(caller)).items()]
+    async def prompts(self, params: Params, context: RequestContext) -> dict[str, Any]:
+        listed = [{**prompt.definition, "name": name} for name, prompt in (await self._prompts(context)).items()]
         return _page("prompts", listed, params.get("cursor"))
 
-    async def read(self, params: Params, caller: RequestContext) -> dict[str, Any]:
+    async def read(self, params: Params, context: RequestContext) -> dict[str, Any]:
         uri = read_text(params, "uri")
-        server = await self._server_of(uri, caller)
-        return await self._ask(server, "resources/read", {"uri": uri}, caller, params)
+        server = await self._server_of(uri, context)
+        return await self._ask(server, "resources/read", {"uri": uri}, context, params)
 
-    async def get(self, params: Params, caller: RequestContext) -> dict[str, Any]:
-        prompt = await self._prompt(read_text(params, "name"), caller)
-        args = _taken(params, "arguments", name=prompt.own_name)
-        return await self._ask(prompt.server, "prompts/get", args, caller, params)
+    async def get(self, params: Params, context: RequestContext) -> dict[str, Any]:
+        prompt = await self._prompt(read_text(params, "name"), context)
+        args = _select(params, "arguments", name=prompt.own_name)
+        return await self._ask(prompt.server, "prompts/get", args, context, params)
 
-    async def complete(self, params: Params, caller: RequestContext) -> dict[str, Any]:
+    async def complete(self, params: Params, context: RequestContext) -> dict[str, Any]:
         ref = params.get("ref")
         if not isinstance(ref, Mapping) or not isinstance(params.get("argument"), Mapping):
             raise WireError(INVALID_PARAMS, "params.ref and params.argument must be objects")
         if ref.get("type") == "ref/prompt":
-            prompt = await self._prompt(read_text(ref, "name"), caller)
-            server, ref = prompt.server, {**ref, "name": prompt.own_name}
+            prompt = await self._prompt(read_text(ref, "name"), context)
+            server = prompt.server
+            ref = {**ref, "name": prompt.own_name}
         else:
-            server = await self._server_of(read_text(ref, "uri"), caller)
-        return await self._ask(server, "completion/complete", _taken(params, "argument", "context", ref=ref), caller)
+            server = await self._server_of(read_text(ref, "uri"), context)
+        return await self._ask(server, "completion/complete", _select(params, "argument", "context", ref=ref), context)
 
-    async def subscribe(self, uri: str, caller: RequestContext) -> dict[str, Any]:
-        server = await self._server_of(uri, caller)
+    async def subscribe(self, uri: str, context: RequestContext) -> dict[str, Any]:
+        server = await self._server_of(uri, context)
         self._subscribers[server, uri] += 1
         try:
-            return await self._ask(server, "resources/subscribe", {"uri": uri}, caller)
+            return await self._ask(server, "resources/subscribe", {"uri": uri}, context)
         except BaseException:
             self._subscribers[server, uri] -= 1
             if not self._subscribers[server, uri]:
                 del self._subscribers[server, uri]
             raise
 
-    async def unsubscribe(self, uri: str, caller: RequestContext) -> dict[str, Any]:
-        """The server is told only when nobody here is left who wants to know."""
+    async def unsubscribe(self, uri: str, context: RequestContext) -> dict[str, Any]:
+        """The server is asked only when the last subscriber leaves."""
         server = next((server for server, known in self._subscribers if known == uri), None)
         if server is None:
             return {}
@@ -119,104 +125,109 @@ class Gateway:
         if self._subscribers[server, uri] > 0:
             return {}
         del self._subscribers[server, uri]
-        return await self._ask(server, "resources/unsubscribe", {"uri": uri}, caller)
+        return await self._ask(server, "resources/unsubscribe", {"uri": uri}, context)
 
     async def _ask(
-        self, server: str, method: str, args: Mapping[str, Any], caller: RequestContext, params: Params = _NOTHING
+        self, server: str, method: str, args: Mapping[str, Any], context: RequestContext, params: Params = _NOTHING
     ) -> dict[str, Any]:
-        """`params` are the client's own, where it may be asked something before it is answered."""
+        """`params` are the client's own, if the request may need input from the client."""
         hidden = self._registry.get(relay_name(server, method))
-        if hidden is None or not caller.view.admits(hidden.spec):
-            raise WireError(INVALID_PARAMS, f"server {server!r} does not take {method!r}")
-        if self._asking is not None and params:
-            await self._asking.read_retry(method, params, caller)
+        if hidden is None or not context.view.admits(hidden.spec):
+            raise WireError(INVALID_PARAMS, f"server {server!r} does not support {method!r}")
+        if self._input_required is not None and params:
+            await self._input_required.read_retry(method, params, context)
         call = ToolCall(
             tool=hidden.spec.name,
             args=args,
-            session=caller.session,
-            principal=caller.principal,
+            session=context.session,
+            principal=context.principal,
             origin="mcp",
-            peer=caller,
+            peer=context,
         )
-        caller.call_id = call.id
+        context.call_id = call.id
         result = await self._run(call)
-        required = self._asking.required(method, params, caller, result) if self._asking is not None else None
-        return relayed(result) if required is None else required
+        required = (
+            self._input_required.required(method, params, context, result) if self._input_required is not None else None
+        )
+        return read_upstream_result(result) if required is None else required
 
-    async def _server_of(self, uri: str, caller: RequestContext) -> str:
-        for server, known in await self._resources(caller):
+    async def _server_of(self, uri: str, context: RequestContext) -> str:
+        for server, known in await self._resources(context):
             if known.get("uri") == uri:
                 return server
-        templates = await self._templates(caller)
+        templates = await self._templates(context)
         for server, known in templates:
             template = known.get("uriTemplate")
             if template == uri or (isinstance(template, str) and _may_expand_to(template, uri)):
                 return server
-        candidates = [name for name in self._fleet.prefixes() if self._readable(name, caller)]
+        candidates = [name for name in self._upstreams.prefixes() if self._readable(name, context)]
         if len(candidates) == 1:
             return candidates[0]
         raise WireError(RESOURCE_NOT_FOUND, "Resource not found", {"uri": uri})
 
-    async def _prompt(self, name: str, caller: RequestContext) -> _Prompt:
-        found = (await self._prompts(caller)).get(name)
+    async def _prompt(self, name: str, context: RequestContext) -> _Prompt:
+        found = (await self._prompts(context)).get(name)
         if found is None:
             raise WireError(INVALID_PARAMS, f"Unknown prompt: {name}")
         return found
 
-    async def _prompts(self, caller: RequestContext) -> dict[str, _Prompt]:
-        await self._fleet.settled(PATIENCE)
-        prefixes, named = self._fleet.prefixes(), dict[str, _Prompt]()
-        for server, definition in self._seen(await self._fleet.prompts(), "prompts/get", caller):
+    async def _prompts(self, context: RequestContext) -> dict[str, _Prompt]:
+        await self._upstreams.settled(CONNECT_TIMEOUT)
+        prefixes = self._upstreams.prefixes()
+        named: dict[str, _Prompt] = {}
+        for server, definition in self._visible(await self._upstreams.prompts(), "prompts/get", context):
             own = definition.get("name")
             try:
                 named.setdefault(tool_name(prefixes[server], str(own)), _Prompt(server, str(own), definition))
             except (NameRefused, KeyError):
-                continue  # the server's own problem; it stops no other's prompts
+                continue  # an invalid name affects no other prompt
         return named
 
-    async def _resources(self, caller: RequestContext) -> Offered:
-        await self._fleet.settled(PATIENCE)
-        return _once("uri", self._seen(await self._fleet.resources(), "resources/read", caller))
+    async def _resources(self, context: RequestContext) -> Offered:
+        await self._upstreams.settled(CONNECT_TIMEOUT)
+        return _deduplicated("uri", self._visible(await self._upstreams.resources(), "resources/read", context))
 
-    async def _templates(self, caller: RequestContext) -> Offered:
-        await self._fleet.settled(PATIENCE)
-        return _once("uriTemplate", self._seen(await self._fleet.templates(), "resources/read", caller))
+    async def _templates(self, context: RequestContext) -> Offered:
+        await self._upstreams.settled(CONNECT_TIMEOUT)
+        return _deduplicated("uriTemplate", self._visible(await self._upstreams.templates(), "resources/read", context))
 
-    def _seen(self, offered: Offered, method: str, caller: RequestContext) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """Without what the client could not ask for anyway."""
+    def _visible(
+        self, offered: Offered, method: str, context: RequestContext
+    ) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """The definitions that the client may ask for."""
         for server, definition in offered:
             hidden = self._registry.get(relay_name(server, method))
-            if hidden is not None and caller.view.admits(hidden.spec):
+            if hidden is not None and context.view.admits(hidden.spec):
                 yield server, definition
 
-    def _readable(self, server: str, caller: RequestContext) -> bool:
+    def _readable(self, server: str, context: RequestContext) -> bool:
         hidden = self._registry.get(relay_name(server, "resources/read"))
-        return hidden is not None and caller.view.admits(hidden.spec)
+        return hidden is not None and context.view.admits(hidden.spec)
 
 
-def relayed(result: ToolResult) -> dict[str, Any]:
-    """What a server answered, as it answered it. Raises WireError where it did not."""
+def read_upstream_result(result: ToolResult) -> dict[str, Any]:
+    """The server's result, unchanged. Raises WireError for a failure."""
     match result.outcome:
         case Failure() as failure:
-            raise refused(failure)
+            raise rpc_error(failure)
         case _:
             return dict(result.meta.raw if result.meta.raw is not None else result.outcome.data)
 
 
-def refused(failure: Failure) -> WireError:
-    """The server's own error where it gave one, else ours."""
+def rpc_error(failure: Failure) -> WireError:
+    """The server's own error if it sent one, else ours."""
     told = failure.detail.get("jsonrpc") if isinstance(failure.detail, Mapping) else None
     if isinstance(told, Mapping) and isinstance(told.get("code"), int):
         return WireError(told["code"], str(told.get("message", "")), told.get("data"))
     return WireError(TRAITS[failure.code].jsonrpc, failure.message, {"code": str(failure.code)})
 
 
-def _taken(params: Params, *keys: str, **given: Any) -> dict[str, Any]:
+def _select(params: Params, *keys: str, **given: Any) -> dict[str, Any]:
     return {key: params[key] for key in keys if params.get(key) is not None} | given
 
 
-def _once(key: str, offered: Iterable[tuple[str, Mapping[str, Any]]]) -> Offered:
-    """Of those with the same place the first, which is the one that answers there."""
+def _deduplicated(key: str, offered: Iterable[tuple[str, Mapping[str, Any]]]) -> Offered:
+    """The first definition for each key, which is the one that answers."""
     places: set[Any] = set()
     kept = []
     for server, definition in offered:
@@ -245,7 +256,7 @@ def _page(key: str, items: Sequence[Mapping[str, Any]], cursor: Any) -> dict[str
 
 
 def _may_expand_to(template: str, uri: str) -> bool:
-    """Whether the URI has the template's literal parts in their order; what stands in braces may be anything."""
+    """Whether the URI contains the template's literal parts in order; an expression may expand to anything."""
     literals = re.split(r"\{[^{}]*\}", template)
     if not uri.startswith(literals[0]) or not uri.endswith(literals[-1]):
         return False

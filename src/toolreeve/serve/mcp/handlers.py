@@ -1,6 +1,6 @@
-"""What does an MCP client ask for, and who answers? One desk for every transport: requests in, results out, as dicts.
+"""MCP request handlers, shared by all transports: params in, results out, as dicts.
 
-Each method belongs to its era; what a client may not see, it is not told of. What a request wants done takes the road.
+Each method belongs to its era. A client learns nothing about tools that it may not see. Every action takes the road.
 """
 
 import asyncio
@@ -8,13 +8,20 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from toolreeve.core.peer import Era
+from toolreeve.core.mcp import Era
 from toolreeve.serve.mcp.calls import Calls
-from toolreeve.serve.mcp.gateway import PATIENCE, Gateway, Upstreams
-from toolreeve.serve.mcp.initialize import BEYOND_TOOLS, discovered, greet, introduce, own_info, told_capabilities
+from toolreeve.serve.mcp.gateway import CONNECT_TIMEOUT, Gateway, Upstreams
+from toolreeve.serve.mcp.initialize import (
+    BEYOND_TOOLS,
+    discover_result,
+    initialize_result,
+    read_client,
+    server_capabilities,
+    server_info,
+)
 from toolreeve.serve.mcp.input_required import InputRequired
 from toolreeve.serve.mcp.log_levels import LogLevels
-from toolreeve.serve.mcp.notifications import Notifications, Tell
+from toolreeve.serve.mcp.notifications import Notifications, Notify
 from toolreeve.serve.mcp.protocol import METHOD_NOT_FOUND, Params, WireError, read_log_level, read_text, stamp
 from toolreeve.serve.mcp.request_context import ClientInfo, RequestContext
 from toolreeve.serve.mcp.subscriptions import listen
@@ -28,10 +35,9 @@ Answer = Callable[[Params, RequestContext], Awaitable[dict[str, Any]]]
 
 
 class Handlers:
-    """Made inside the loop it works in, for a runtime that is started; closed before it.
+    """Created in the event loop, for a started runtime; closed before the runtime.
 
-    Without `lists_own`, a client that cannot be asked is not shown the tool with which to wait for an approval; it can
-    call it all the same.
+    Without `lists_wait_tool`, `wait_for_approval` is not listed, but can still be called.
     """
 
     def __init__(
@@ -39,136 +45,142 @@ class Handlers:
         reeve: "Toolreeve",
         *,
         name: str = "toolreeve",
-        asking: InputRequired | None = None,
-        lists_own: bool = True,
+        input_required: InputRequired | None = None,
+        lists_wait_tool: bool = True,
     ) -> None:
-        self.info = own_info(name)
+        self.info = server_info(name)
         self._reeve = reeve
-        self._until = asyncio.get_running_loop().time() + PATIENCE
-        self._fleet: Upstreams | None = reeve.fleet if len(reeve.fleet) else None
-        self.news = Notifications(reeve.tools)
-        self._calls = Calls(reeve, self._fleet, asking, lists_own=lists_own)
-        self._relay = None if self._fleet is None else Gateway(self._fleet, reeve.tools, reeve.run, asking)
-        self._levels = None if self._fleet is None else LogLevels(self._fleet)
-        self._unwatch = None if self._fleet is None else self._fleet.watch(self.news.hear)
+        self._until = asyncio.get_running_loop().time() + CONNECT_TIMEOUT
+        self._upstreams: Upstreams | None = reeve.fleet if len(reeve.fleet) else None
+        self.notifications = Notifications(reeve.tools)
+        self._calls = Calls(reeve, self._upstreams, input_required, lists_wait_tool=lists_wait_tool)
+        self._gateway = (
+            None if self._upstreams is None else Gateway(self._upstreams, reeve.tools, reeve.run, input_required)
+        )
+        self._log_levels = None if self._upstreams is None else LogLevels(self._upstreams)
+        self._unwatch = (
+            None if self._upstreams is None else self._upstreams.watch(self.notifications.on_upstream_notification)
+        )
         self._methods = {Era.LEGACY: self._common() | self._legacy(), Era.MODERN: self._common() | self._modern()}
 
     def methods(self, era: Era) -> Sequence[str]:
         return list(self._methods[era])
 
-    async def answer(self, method: str, params: Params, caller: RequestContext) -> dict[str, Any]:
+    async def answer(self, method: str, params: Params, context: RequestContext) -> dict[str, Any]:
         """Raises WireError."""
-        found = self._methods[caller.era].get(method)
+        found = self._methods[context.era].get(method)
         if found is None:
             raise WireError(METHOD_NOT_FOUND, "Method not found", method[:200])
-        return self._stamped(method, await found(params, caller), caller)
+        return self._stamped(method, await found(params, context), context)
 
-    async def call(self, params: Params, caller: RequestContext) -> dict[str, Any]:
-        """The same for `tools/call`, which most requests are. Raises WireError."""
-        return self._stamped("tools/call", await self._calls.answer(params, caller), caller)
+    async def call(self, params: Params, context: RequestContext) -> dict[str, Any]:
+        """Like `answer`, for `tools/call`. Raises WireError."""
+        return self._stamped("tools/call", await self._calls.answer(params, context), context)
 
-    def cancel(self, caller: RequestContext) -> bool:
-        """End the call that a request made; False if it made none, or that has ended."""
-        return caller.call_id is not None and self._reeve.cancel(caller.call_id)
+    def cancel(self, context: RequestContext) -> bool:
+        """Cancel the call of a request; False if it has none, or the call has ended."""
+        return context.call_id is not None and self._reeve.cancel(context.call_id)
 
-    def follow(self, client: ClientInfo, tell: Tell) -> Callable[[], None]:
-        """Tell a connection of the legacy era what changes; what is returned ends that."""
-        return self.news.listen(lambda _, uri: uri is None or uri in client.subscribed, tell)
+    def watch(self, client: ClientInfo, notify: Notify) -> Callable[[], None]:
+        """Send change notifications to a legacy connection; returns a function that stops it."""
+        return self.notifications.listen(lambda _, uri: uri is None or uri in client.subscribed, notify)
 
-    async def leave(self, caller: RequestContext) -> None:
-        """A connection of the legacy era has ended: nothing is kept up for it any more."""
-        for uri in list(caller.client.subscribed):
-            with suppress(WireError):  # the server is away, and with it the subscription
-                await self._unsubscribe({"uri": uri}, caller)
-        if self._levels is not None:
-            await self._levels.leave(caller.client)
+    async def release(self, context: RequestContext) -> None:
+        """A legacy connection has ended: drop its subscriptions and log level."""
+        for uri in list(context.client.subscribed):
+            with suppress(WireError):  # the server is down, and the subscription with it
+                await self._unsubscribe({"uri": uri}, context)
+        if self._log_levels is not None:
+            await self._log_levels.forget(context.client)
 
-    def hear(self, method: str) -> None:
-        """What a connection of the legacy era says without wanting an answer, as far as servers behind us care."""
-        if method == ROOTS_CHANGED and self._fleet is not None:
-            self._fleet.roots_changed()
+    def on_notification(self, method: str) -> None:
+        """A notification from a legacy connection, as far as upstream servers care."""
+        if method == ROOTS_CHANGED and self._upstreams is not None:
+            self._upstreams.roots_changed()
 
     def close(self) -> None:
-        self.news.close()
+        self.notifications.close()
         if self._unwatch is not None:
             self._unwatch()
 
     def capabilities(self) -> dict[str, Any]:
-        if self._fleet is None:
-            return told_capabilities()
-        if self._fleet.connecting:
-            return told_capabilities(BEYOND_TOOLS)
-        present = self._fleet.capabilities()
-        return told_capabilities([name for name in BEYOND_TOOLS if any(each.get(name) is not None for each in present)])
+        if self._upstreams is None:
+            return server_capabilities()
+        if self._upstreams.connecting:
+            return server_capabilities(BEYOND_TOOLS)
+        present = self._upstreams.capabilities()
+        return server_capabilities(
+            [name for name in BEYOND_TOOLS if any(each.get(name) is not None for each in present)]
+        )
 
     def _common(self) -> dict[str, Answer]:
         methods: dict[str, Answer] = {"tools/list": self._tools, "tools/call": self._calls.answer}
-        if self._relay is not None:
+        if self._gateway is not None:
             methods |= {
-                "resources/list": self._relay.resources,
-                "resources/templates/list": self._relay.templates,
-                "resources/read": self._relay.read,
-                "prompts/list": self._relay.prompts,
-                "prompts/get": self._relay.get,
-                "completion/complete": self._relay.complete,
+                "resources/list": self._gateway.resources,
+                "resources/templates/list": self._gateway.templates,
+                "resources/read": self._gateway.read,
+                "prompts/list": self._gateway.prompts,
+                "prompts/get": self._gateway.get,
+                "completion/complete": self._gateway.complete,
             }
         return methods
 
     def _legacy(self) -> dict[str, Answer]:
-        methods: dict[str, Answer] = {"ping": _pong, "logging/setLevel": self._set_level}
-        if self._relay is not None:
+        methods: dict[str, Answer] = {"ping": _ping, "logging/setLevel": self._set_level}
+        if self._gateway is not None:
             methods |= {"resources/subscribe": self._subscribe, "resources/unsubscribe": self._unsubscribe}
         return methods
 
     def _modern(self) -> dict[str, Answer]:
         return {"server/discover": self._discover, "subscriptions/listen": self._listen}
 
-    def initialize(self, params: Params, caller: RequestContext) -> dict[str, Any]:
-        """Needs no waiting, so that whatever is sent right behind it finds the client known. Raises WireError."""
-        introduce(params, caller.client)
-        return greet(caller.client, self.info, self.capabilities(), search=caller.view.search)
+    def initialize(self, params: Params, context: RequestContext) -> dict[str, Any]:
+        """Synchronous, so that a request sent right behind it finds the client known. Raises WireError."""
+        read_client(params, context.client)
+        return initialize_result(context.client, self.info, self.capabilities(), search=context.view.search)
 
-    async def _discover(self, _: Params, caller: RequestContext) -> dict[str, Any]:
-        return discovered(self.capabilities(), search=caller.view.search)
+    async def _discover(self, _: Params, context: RequestContext) -> dict[str, Any]:
+        return discover_result(self.capabilities(), search=context.view.search)
 
-    async def _tools(self, params: Params, caller: RequestContext) -> dict[str, Any]:
+    async def _tools(self, params: Params, context: RequestContext) -> dict[str, Any]:
         await self._await_servers()
-        page = caller.view.page(params.get("cursor"), self._calls.offered(caller))
-        listed = {"tools": as_fragment(page) if caller.fragments else list(page.tools)}
+        page = context.view.page(params.get("cursor"), self._calls.own_tools(context))
+        listed = {"tools": as_fragment(page) if context.fragments else list(page.tools)}
         return listed if page.next is None else listed | {"nextCursor": page.next}
 
-    async def _set_level(self, params: Params, caller: RequestContext) -> dict[str, Any]:
-        level = caller.client.log_level = read_log_level(params.get("level"))
-        if self._levels is not None:
-            await self._levels.wish(caller.client, level)
+    async def _set_level(self, params: Params, context: RequestContext) -> dict[str, Any]:
+        level = context.client.log_level = read_log_level(params.get("level"))
+        if self._log_levels is not None:
+            await self._log_levels.set(context.client, level)
         return {}
 
     async def _await_servers(self) -> None:
-        """For a while after the door opened; who comes up later than that is news."""
+        """Wait for connecting servers shortly after start; later ones are announced by notification."""
         left = self._until - asyncio.get_running_loop().time()
-        if self._fleet is not None and self._fleet.connecting and left > 0:
-            await self._fleet.settled(left)
+        if self._upstreams is not None and self._upstreams.connecting and left > 0:
+            await self._upstreams.settled(left)
 
-    async def _subscribe(self, params: Params, caller: RequestContext) -> dict[str, Any]:
+    async def _subscribe(self, params: Params, context: RequestContext) -> dict[str, Any]:
         uri = read_text(params, "uri")
-        if self._relay is not None and uri not in caller.client.subscribed:
-            await self._relay.subscribe(uri, caller)
-            caller.client.subscribed.add(uri)
+        if self._gateway is not None and uri not in context.client.subscribed:
+            await self._gateway.subscribe(uri, context)
+            context.client.subscribed.add(uri)
         return {}
 
-    async def _unsubscribe(self, params: Params, caller: RequestContext) -> dict[str, Any]:
+    async def _unsubscribe(self, params: Params, context: RequestContext) -> dict[str, Any]:
         uri = read_text(params, "uri")
-        if self._relay is not None and uri in caller.client.subscribed:
-            caller.client.subscribed.discard(uri)
-            await self._relay.unsubscribe(uri, caller)
+        if self._gateway is not None and uri in context.client.subscribed:
+            context.client.subscribed.discard(uri)
+            await self._gateway.unsubscribe(uri, context)
         return {}
 
-    async def _listen(self, params: Params, caller: RequestContext) -> dict[str, Any]:
-        return await listen(params, caller, self.news, self._relay)
+    async def _listen(self, params: Params, context: RequestContext) -> dict[str, Any]:
+        return await listen(params, context, self.notifications, self._gateway)
 
-    def _stamped(self, method: str, result: dict[str, Any], caller: RequestContext) -> dict[str, Any]:
-        return result if caller.era is Era.LEGACY else stamp(method, result, self.info)
+    def _stamped(self, method: str, result: dict[str, Any], context: RequestContext) -> dict[str, Any]:
+        return result if context.era is Era.LEGACY else stamp(method, result, self.info)
 
 
-async def _pong(_: Params, __: RequestContext) -> dict[str, Any]:
+async def _ping(_: Params, __: RequestContext) -> dict[str, Any]:
     return {}

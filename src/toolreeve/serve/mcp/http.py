@@ -1,7 +1,7 @@
-"""Where is MCP spoken over HTTP? One endpoint for both eras: plain calls the short way, all else through the SDK.
+"""MCP over streamable HTTP: plain calls on the fast path, the rest through the SDK.
 
-Who may come in is decided before this is reached. A session belongs to the credential that opened it, and shows the
-tools that this credential may see.
+Access is checked before this is reached. A session belongs to the credential that opened it, and shows the tools that
+this credential may see.
 """
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
@@ -16,95 +16,95 @@ from starlette.types import Receive, Scope, Send
 
 from toolreeve.core.tool import ToolSpec
 from toolreeve.serve.access import Header
-from toolreeve.serve.exchange import Take
+from toolreeve.serve.exchange import FastHandler
 from toolreeve.serve.limits import Quota
 from toolreeve.serve.mcp.fast_path import FastPath
 from toolreeve.serve.mcp.handlers import Handlers
-from toolreeve.serve.mcp.responses import SILENCE
+from toolreeve.serve.mcp.responses import KEEPALIVE_SECONDS
 from toolreeve.serve.mcp.sdk_server import CREDENTIAL, new_server
 from toolreeve.serve.mcp.sessions import Sessions
 from toolreeve.serve.mcp.tool_view import ToolView
-from toolreeve.serve.mcp.toolset import EVERYTHING, Toolset, check_patterns, read_patterns
+from toolreeve.serve.mcp.toolset import EVERYTHING, Toolset, check_toolset, read_toolset
 from toolreeve.serve.tokens import Credential
 
-IDLE = 30 * 60.0
-LARGEST = 4 * 1024 * 1024
+SESSION_IDLE_SECONDS = 30 * 60.0
+MAX_BODY_BYTES = 4 * 1024 * 1024
 RECONNECT_MS = 1000
 
-_viewing: ContextVar[ToolView] = ContextVar("viewing")
+_current_view: ContextVar[ToolView] = ContextVar("viewing")
 
 
 @dataclass(frozen=True, slots=True)
-class Narrowed(Toolset):
-    """What fits here and in the wider toolset as well."""
+class NarrowedToolset(Toolset):
+    """The tools that are in this toolset and in `within`."""
 
     within: Toolset = EVERYTHING
 
-    def fit(self, spec: ToolSpec) -> bool:
-        return self.within.fit(spec) and Toolset.fit(self, spec)
+    def includes(self, spec: ToolSpec) -> bool:
+        return self.within.includes(spec) and Toolset.includes(self, spec)
 
 
-class Views:
-    """One view for each credential: its own tools, but never more than the door's."""
+class ToolViews:
+    """One view per credential: its own tools, never more than the door's."""
 
     def __init__(self, door: ToolView) -> None:
         self._door = door
-        self._made: dict[str, ToolView] = {}
+        self._views: dict[str, ToolView] = {}
 
     def of(self, credential: Credential) -> ToolView:
-        if (view := self._made.get(credential.id)) is None:
-            own, door = read_patterns(credential.tools), self._door
-            patterns = Narrowed(own.chosen, own.removed, door.patterns)
-            view = ToolView(door.registry, patterns=patterns, role=credential.principal.role, search=door.search)
-            self._made[credential.id] = view
+        if (view := self._views.get(credential.id)) is None:
+            own = read_toolset(credential.tools)
+            door = self._door
+            toolset = NarrowedToolset(own.chosen, own.removed, door.toolset)
+            view = ToolView(door.registry, toolset=toolset, role=credential.principal.role, search=door.search)
+            self._views[credential.id] = view
         return view
 
     def check(self, credentials: Sequence[Credential], servers: Collection[str] = ()) -> None:
-        """Raises ToolreeveError for a token's word that chooses nothing."""
+        """Raises ToolreeveError for a token's toolset word that matches nothing."""
         specs = [bound.spec for bound in self._door.registry.list()]
         for credential in credentials:
-            check_patterns(read_patterns(credential.tools), specs, servers)
+            check_toolset(read_toolset(credential.tools), specs, servers)
 
 
-class HttpDoor:
-    """An ASGI application. Requests come with their credential in the scope."""
+class McpHttpDoor:
+    """An ASGI application. The scope holds the credential of the request."""
 
     def __init__(
         self,
-        desk: Handlers,
-        views: Views,
+        handlers: Handlers,
+        views: ToolViews,
         sessions: Quota,
         *,
-        idle: float = IDLE,
-        silence: float = SILENCE,
+        idle: float = SESSION_IDLE_SECONDS,
+        keepalive: float = KEEPALIVE_SECONDS,
     ) -> None:
         self._views = views
         self.sessions = Sessions(
-            new_server(desk, views.of, self._schema),
+            new_server(handlers, views.of, self._schema),
             retry_interval=RECONNECT_MS,
             session_idle_timeout=idle,
-            max_request_body_size=LARGEST,
+            max_request_body_size=MAX_BODY_BYTES,
             quota=sessions,
         )
-        self._fast = FastPath(desk, views.of, silence)
+        self._fast = FastPath(handlers, views.of, keepalive)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         async with self.sessions.run():
             yield
 
-    def recognise(self, headers: Sequence[Header], credential: Credential) -> Take | None:
-        return self._fast.recognise(headers, credential)
+    def find_fast_handler(self, headers: Sequence[Header], credential: Credential) -> FastHandler | None:
+        return self._fast.find_fast_handler(headers, credential)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """The long way, which every request could take."""
         credential: Credential = scope[CREDENTIAL]
         # The SDK ties a session to the client id of its user; it never sees the token.
         token = AccessToken(token="", client_id=credential.id, scopes=[])
-        _viewing.set(self._views.of(credential))
+        _current_view.set(self._views.of(credential))
         await self.sessions.serve({**scope, "user": AuthenticatedUser(token)}, receive, send)
 
     def _schema(self, name: str) -> Mapping[str, Any] | None:
-        """The input schema of a tool, for the client whose request is at hand."""
-        found = _viewing.get().find(name)
+        """The input schema of a tool, if the current client sees it."""
+        found = _current_view.get().find(name)
         return None if found is None else found.spec.input

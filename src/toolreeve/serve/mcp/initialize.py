@@ -1,6 +1,6 @@
-"""What are a client and we told about each other first? Versions, names, and what each of us can do.
+"""`initialize` and `server/discover`: versions, names and capabilities.
 
-Nothing heavy is imported here: the first answer must come before the tools are there.
+Nothing heavy is imported here: the first response must be sent before the runtime is up.
 """
 
 from collections.abc import Collection, Mapping
@@ -24,40 +24,40 @@ BEYOND_TOOLS: Mapping[str, Mapping[str, Any]] = {
     "completions": {},
     "logging": {},
 }
-"""What only servers behind us can bring. One that is not connected yet may bring anything, and an empty list breaks no
-promise."""
+"""Capabilities that only upstream servers provide. While one is still connecting all are declared: an empty list is
+valid."""
 
 
-def own_info(name: str = "toolreeve") -> dict[str, Any]:
+def server_info(name: str = "toolreeve") -> dict[str, Any]:
     return {"name": name, "version": toolreeve.__version__}
 
 
-def told_capabilities(beyond: Collection[str] = ()) -> dict[str, Any]:
+def server_capabilities(beyond: Collection[str] = ()) -> dict[str, Any]:
     return {"tools": {"listChanged": True}} | {
         name: dict(BEYOND_TOOLS[name]) for name in BEYOND_TOOLS if name in beyond
     }
 
 
-def introduce(params: Params, client: ClientInfo) -> None:
-    """Take over what `initialize` says about the client. Raises WireError, and then has taken over nothing."""
+def read_client(params: Params, client: ClientInfo) -> None:
+    """Store the client's `initialize` params. Raises WireError, and then stores nothing."""
     requested = read_text(params, "protocolVersion")
-    capabilities, info = _object(params, "capabilities"), _object(params, "clientInfo")
+    capabilities = _object(params, "capabilities")
+    info = _object(params, "clientInfo")
     client.version = requested if requested in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
-    client.capabilities, client.info = capabilities, info
+    client.capabilities = capabilities
+    client.info = info
 
 
-def greet(
+def initialize_result(
     client: ClientInfo, info: Mapping[str, Any], capabilities: Mapping[str, Any], *, search: bool
 ) -> dict[str, Any]:
-    """The answer to `initialize`."""
-    told = {"protocolVersion": client.version, "capabilities": capabilities, "serverInfo": info}
-    return told | {"instructions": SEARCHING} if search else told
+    result = {"protocolVersion": client.version, "capabilities": capabilities, "serverInfo": info}
+    return result | {"instructions": SEARCHING} if search else result
 
 
-def discovered(capabilities: Mapping[str, Any], *, search: bool) -> dict[str, Any]:
-    """The answer to `server/discover`."""
-    told = {"supportedVersions": list(MODERN_VERSIONS), "capabilities": capabilities}
-    return told | {"instructions": SEARCHING} if search else told
+def discover_result(capabilities: Mapping[str, Any], *, search: bool) -> dict[str, Any]:
+    result = {"supportedVersions": list(MODERN_VERSIONS), "capabilities": capabilities}
+    return result | {"instructions": SEARCHING} if search else result
 
 
 def _object(params: Params, key: str) -> Mapping[str, Any]:

@@ -1,37 +1,41 @@
-"""How does a client answer what a call needs to know? Approvals and what servers elsewhere ask, over several requests.
+"""`input_required` results: approvals and upstream questions across several requests.
 
-In the modern era nothing waits: the answer to a request is a question with a sealed state, and the client repeats the
-request with both. What it brings is verified here, and then takes the whole road again; here nothing is ever allowed.
+In the modern era no request waits: its result is a question with a sealed state, and the client repeats the request
+with both. What it brings is verified here and then takes the whole road again; nothing is ever allowed here.
 """
 
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolreeve.approval.elicitation import METHOD, can_elicit, elicitation
+from toolreeve.approval.answers import prior_answer
+from toolreeve.approval.channels.peer import PeerChannel
 from toolreeve.approval.pending import holder_of, read_call
-from toolreeve.approval.request import Request, fingerprint
+from toolreeve.approval.request import Answer, Request, fingerprint
 from toolreeve.core.call import ToolCall, new_id
 from toolreeve.core.errors import ErrorCode
-from toolreeve.core.peer import Decided, Era
+from toolreeve.core.mcp import Era
+from toolreeve.core.peer import PriorAnswer, PriorApproval
 from toolreeve.core.result import Failure, Meta, Success, ToolResult
 from toolreeve.record.pending import ALLOWED, DENIED, PENDING, USED, PendingRow, PendingStore
+from toolreeve.serve.mcp.elicitation import METHOD, elicitation, read_answer
 from toolreeve.serve.mcp.protocol import INVALID_PARAMS, Params, WireError
 from toolreeve.serve.mcp.request_context import RequestContext
-from toolreeve.serve.mcp.request_state import LIFETIME, BadState, RequestState, Seal, checked, kept
+from toolreeve.serve.mcp.request_state import LIFETIME, BadState, RequestState, Seal, check_keys, load_keys
 
 if TYPE_CHECKING:
     from toolreeve.runtime.toolreeve import Toolreeve
 
 KEY = "approval"
-"""Our question's name among the input requests. Ours never stands beside those of a server elsewhere."""
+"""The key of our question in `inputRequests`. It never appears beside questions of an upstream server."""
 WAIT = "wait_for_approval"
-LONGEST_WAIT = 50.0
-USUAL_WAIT = 25.0
+MAX_WAIT = 50.0
+DEFAULT_WAIT = 25.0
 REFUSED = "Invalid or expired requestState"
-KEPT = 2 * LIFETIME
-"""Seconds that a used state is remembered: longer than it could be shown again, also where clocks differ a little."""
+NONCE_LIFETIME = 2 * LIFETIME
+"""Seconds that a used state is remembered: longer than it is valid, even with some clock skew."""
 
 WAIT_TOOL: Mapping[str, Any] = {
     "name": WAIT,
@@ -47,8 +51,8 @@ WAIT_TOOL: Mapping[str, Any] = {
             "timeout": {
                 "type": "number",
                 "minimum": 0,
-                "maximum": LONGEST_WAIT,
-                "description": f"Seconds to wait, {USUAL_WAIT:g} if not given.",
+                "maximum": MAX_WAIT,
+                "description": f"Seconds to wait, {DEFAULT_WAIT:g} if not given.",
             },
         },
         "required": ["approval_id"],
@@ -58,67 +62,71 @@ WAIT_TOOL: Mapping[str, Any] = {
 }
 
 
-def new_asking(reeve: "Toolreeve") -> "InputRequired":
-    """With the keys of the configuration. Raises ConfigError for one that is none."""
+def new_input_required(reeve: "Toolreeve") -> "InputRequired":
+    """With the configured keys. Raises ConfigError for an invalid one."""
     configuration = reeve.configuration
     revealed = [configuration.reveal(key, key="mcp.state_key") for key in configuration.settings.mcp.state_key]
-    keys = checked(revealed, source="mcp.state_key")
+    keys = check_keys(revealed, source="mcp.state_key")
     directory = Path(configuration.settings.state.dir)
-    return InputRequired(lambda: Seal(keys or kept(directory), now=time.time), reeve.approvals, now=time.time)
+    return InputRequired(lambda: Seal(keys or load_keys(directory), now=time.time), reeve.approvals, now=time.time)
 
 
 class InputRequired:
-    """`seal` is made when it is first needed: not every door speaks to clients of the modern era."""
+    """`seal` is called when it is first needed: not every door has clients of the modern era."""
 
     def __init__(self, seal: Callable[[], Seal], approvals: PendingStore, *, now: Callable[[], float]) -> None:
-        self._make, self._approvals, self._now = seal, approvals, now
+        self._new_seal = seal
+        self._approvals = approvals
+        self._now = now
         self._made: Seal | None = None
 
     @property
     def _seal(self) -> Seal:
         if self._made is None:
-            self._made = self._make()
+            self._made = self._new_seal()
         return self._made
 
-    async def read_retry(self, method: str, params: Params, caller: RequestContext) -> None:
-        """Take over what a repeated request carries: `caller` then has its answers, state and decision.
+    async def read_retry(self, method: str, params: Params, context: RequestContext) -> None:
+        """Store the responses, state and decision of a repeated request in `context`.
 
-        Raises WireError for what is not ours, not theirs, too late, or was used already.
+        Raises WireError for a state that is forged, expired, used, or another holder's.
         """
-        if caller.era is not Era.MODERN:
+        if context.era is not Era.MODERN:
             return
-        responses, token = _responses(params), params.get("requestState")
+        responses = _responses(params)
+        token = params.get("requestState")
         if token is None:
-            caller.responses = responses
+            context.responses = responses
             return
         try:
-            state = self._seal.open(token, holder=_holder(caller), request=_digest(method, params))
+            state = self._seal.open(token, holder=_holder(context), request=_digest(method, params))
         except BadState:
             raise WireError(INVALID_PARAMS, REFUSED) from None
         decision = _decision(state, responses)
-        if decision is not None and not await self._approvals.consume(state.nonce, keep=KEPT):
+        if decision is not None and not await self._approvals.consume(state.nonce, keep=NONCE_LIFETIME):
             raise WireError(INVALID_PARAMS, REFUSED)
-        caller.decision = decision
+        context.decision = decision
         if not state.question:
-            caller.responses, caller.state = responses, state.inner
+            context.responses = responses
+            context.state = state.inner
 
     def required(
-        self, method: str, params: Params, caller: RequestContext, result: ToolResult
+        self, method: str, params: Params, context: RequestContext, result: ToolResult
     ) -> dict[str, Any] | None:
-        """The `input_required` result, where the client must be asked before the call can go on; else None."""
-        if caller.era is not Era.MODERN:
+        """The `input_required` result, if the client must be asked before the call can continue; else None."""
+        if context.era is not Era.MODERN:
             return None
-        asked = caller.question
-        if isinstance(asked, Request) and result.error is not None and result.error.code is ErrorCode.APPROVAL_PENDING:
-            return self._question(method, params, caller, asked)
+        asked = context.question
+        if asked is not None and result.error is not None and result.error.code is ErrorCode.APPROVAL_PENDING:
+            return self._question(method, params, context, asked)
         raw = result.meta.raw
         if raw is None or raw.get("resultType") != "input_required":
             return None
-        return self._passed_on(method, params, caller, result)
+        return self._wrap_upstream(method, params, context, result)
 
-    def _question(self, method: str, params: Params, caller: RequestContext, asked: Request) -> dict[str, Any]:
+    def _question(self, method: str, params: Params, context: RequestContext, asked: Request) -> dict[str, Any]:
         state = RequestState(
-            holder=_holder(caller),
+            holder=_holder(context),
             request=_digest(method, params),
             binding=asked.binding,
             question=asked.id,
@@ -130,14 +138,17 @@ class InputRequired:
             "requestState": self._seal.close(state),
         }
 
-    def _passed_on(self, method: str, params: Params, caller: RequestContext, result: ToolResult) -> dict[str, Any]:
-        """What a server elsewhere asks, with its state inside ours; an approval given before is not asked for again."""
-        raw, meta = dict(result.meta.raw or {}), result.meta
+    def _wrap_upstream(
+        self, method: str, params: Params, context: RequestContext, result: ToolResult
+    ) -> dict[str, Any]:
+        """The upstream server's question, with its state inside ours; a given approval is not asked for again."""
+        meta = result.meta
+        raw = dict(meta.raw or {})
         inner = raw.get("requestState")
         if inner is None and not meta.binding:
             return raw
         state = RequestState(
-            holder=_holder(caller),
+            holder=_holder(context),
             request=_digest(method, params),
             binding=meta.binding,
             approved_by=meta.approved_by or "",
@@ -145,62 +156,62 @@ class InputRequired:
         )
         return raw | {"requestState": self._seal.close(state)}
 
-    def offers_wait(self, caller: RequestContext) -> bool:
-        """Whether the client needs the tool that waits: one that can show a question is asked itself."""
-        return not can_elicit(caller.capabilities)
+    def offers_wait(self, context: RequestContext) -> bool:
+        """Whether the client needs `wait_for_approval`: one that can show forms is asked itself."""
+        return not context.can_ask
 
-    async def wait(self, arguments: Any, caller: RequestContext) -> ToolCall | ToolResult:
-        """The call to make now that somebody has decided, or what to answer instead.
+    async def wait(self, arguments: Any, context: RequestContext) -> ToolCall | ToolResult:
+        """The call to run once a person has decided, or the result to return instead.
 
-        The call is handed out once, to the principal that asked; `caller` then carries the decision, and a no is told
-        by the road like any other.
+        The call is returned once, to the principal that asked; `context` then carries the decision, and a denial is
+        reported by the road like any other.
         """
         match arguments:
             case {"approval_id": str(number), **rest} if number and set(rest) <= {"timeout"}:
-                seconds = rest.get("timeout", USUAL_WAIT)
+                seconds = rest.get("timeout", DEFAULT_WAIT)
             case _:
                 return _failed(ErrorCode.INVALID_PARAMS, "expected {approval_id: string, timeout?: seconds}")
-        if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 <= seconds <= LONGEST_WAIT:
-            return _failed(ErrorCode.INVALID_PARAMS, f"timeout must be a number from 0 to {LONGEST_WAIT:g}")
-        return await self._await(number, float(seconds), caller)
+        if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 <= seconds <= MAX_WAIT:
+            return _failed(ErrorCode.INVALID_PARAMS, f"timeout must be a number from 0 to {MAX_WAIT:g}")
+        return await self._await(number, float(seconds), context)
 
-    async def _await(self, number: str, seconds: float, caller: RequestContext) -> ToolCall | ToolResult:
-        holder = _holder(caller)
-        matter = await self._approvals.find(number)
-        if matter is None or matter.id != number or matter.holder != holder or not _is_seen(matter, caller):
-            return _failed(ErrorCode.PERMISSION, f"no approval {number!r} waits for this caller")
-        if matter.state == USED and caller.decision is not None and caller.decision.binding == matter.binding:
-            return _made_for(caller, matter)  # it has begun, and goes on with what its tool wanted to know
-        matter = await self._approvals.wait(number, timeout=seconds) or matter
-        if matter.state in (ALLOWED, DENIED) and not matter.question["hidden"]:
+    async def _await(self, number: str, seconds: float, context: RequestContext) -> ToolCall | ToolResult:
+        holder = _holder(context)
+        pending = await self._approvals.find(number)
+        if pending is None or pending.id != number or pending.holder != holder or not _may_see(pending, context):
+            return _failed(ErrorCode.PERMISSION, f"no approval {number!r} is pending for this caller")
+        if pending.state == USED and context.decision is not None and context.decision.binding == pending.binding:
+            return _call_for(context, pending)  # already started: continue with the input that its tool requested
+        pending = await self._approvals.wait(number, timeout=seconds) or pending
+        if pending.state in (ALLOWED, DENIED) and not pending.question["hidden"]:
             claimed = await self._approvals.claim(number, holder=holder)
             if claimed is not None:
-                return _resumed(claimed, caller)
-            matter = await self._approvals.find(number) or matter
-        return _undecided(matter)
+                return _resumed(claimed, context)
+            pending = await self._approvals.find(number) or pending
+        return _pending_result(pending)
 
 
-def _resumed(matter: PendingRow, caller: RequestContext) -> ToolCall:
-    caller.decision = Decided(matter.binding, {"matter": matter})
-    return _made_for(caller, matter)
+def _resumed(pending: PendingRow, context: RequestContext) -> ToolCall:
+    context.decision = prior_answer(pending, pending.binding)
+    return _call_for(context, pending)
 
 
-def _made_for(caller: RequestContext, matter: PendingRow) -> ToolCall:
-    call = read_call(matter.question)
-    call.peer = caller
+def _call_for(context: RequestContext, pending: PendingRow) -> ToolCall:
+    call = read_call(pending.question)
+    call.peer = context
     return call
 
 
-def _undecided(matter: PendingRow) -> ToolResult:
-    told = {"status": matter.state, "approval_id": matter.id, "expires": matter.expires}
-    if matter.state == PENDING:
-        return _result(Success(told, f"Nobody has answered {matter.id!r} yet: call {WAIT} again. Nothing has run."))
-    if matter.state in (ALLOWED, DENIED):  # no call of a tool: only the client can make the request again
-        return _result(Success(told, f"{matter.id!r} was {matter.state}: make the same request again."))
-    if matter.answer is not None:
-        message = f"the answer to {matter.id!r} was used already: see what its call gave, or make a new call"
-        return _failed(ErrorCode.APPROVAL_DENIED, message, told)
-    return _failed(ErrorCode.APPROVAL_TIMEOUT, f"nobody answered {matter.id!r} in time; nothing has run", told)
+def _pending_result(pending: PendingRow) -> ToolResult:
+    data = {"status": pending.state, "approval_id": pending.id, "expires": pending.expires}
+    if pending.state == PENDING:
+        return _result(Success(data, f"Nobody has answered {pending.id!r} yet: call {WAIT} again. Nothing has run."))
+    if pending.state in (ALLOWED, DENIED):  # not a tool call: only the client can repeat the request
+        return _result(Success(data, f"{pending.id!r} was {pending.state}: make the same request again."))
+    if pending.answer is not None:
+        message = f"the answer to {pending.id!r} has already been used: see the result of its call, or make a new call"
+        return _failed(ErrorCode.APPROVAL_DENIED, message, data)
+    return _failed(ErrorCode.APPROVAL_TIMEOUT, f"nobody answered {pending.id!r} in time; nothing has run", data)
 
 
 def _failed(code: ErrorCode, message: str, data: Mapping[str, Any] | None = None) -> ToolResult:
@@ -211,14 +222,23 @@ def _result(outcome: Success | Failure) -> ToolResult:
     return ToolResult(outcome, Meta(call_id=new_id(), tool=WAIT, session=""))
 
 
-def _decision(state: RequestState, responses: Mapping[str, Any] | None) -> Decided | None:
-    """What the note and the answers say about an approval; None where they say nothing."""
+def _decision(state: RequestState, responses: Mapping[str, Any] | None) -> PriorApproval | PriorAnswer | None:
+    """The decision in the state and the responses; None if there is none."""
     if state.approved_by and state.binding:
-        return Decided(state.binding, {"approved_by": state.approved_by})
+        return PriorApproval(binding=state.binding, by=state.approved_by)
     if not state.question or responses is None or KEY not in responses:
         return None
-    told = {"elicitation": responses[KEY], "question": state.question, "asked": state.asked}
-    return Decided(state.binding, told)
+    return PriorAnswer(
+        binding=state.binding,
+        question=state.question,
+        asked=state.asked,
+        read=partial(_read_elicitation, responses[KEY]),
+        channel=PeerChannel.name,
+    )
+
+
+def _read_elicitation(result: Any, request: Request) -> Answer:
+    return read_answer(request, result)
 
 
 def _responses(params: Params) -> Mapping[str, Any] | None:
@@ -228,17 +248,17 @@ def _responses(params: Params) -> Mapping[str, Any] | None:
     return responses
 
 
-def _holder(caller: RequestContext) -> str:
-    return holder_of(caller.principal, caller.credential)
+def _holder(context: RequestContext) -> str:
+    return holder_of(context.principal, context.credential)
 
 
-def _is_seen(matter: PendingRow, caller: RequestContext) -> bool:
-    """Whether the client may know of the tool. Asked before the answer is taken: it is there for one time."""
-    return bool(matter.question["hidden"]) or caller.view.find(matter.question["tool"]) is not None
+def _may_see(pending: PendingRow, context: RequestContext) -> bool:
+    """Whether the client may know the tool. Checked before the answer is claimed, which works once."""
+    return bool(pending.question["hidden"]) or context.view.find(pending.question["tool"]) is not None
 
 
 def _digest(method: str, params: Params) -> str:
-    """The request itself, without what only goes along with it."""
+    """Identifies the request, without the fields that accompany it."""
     beside = ("_meta", "inputResponses", "requestState")
     try:
         return fingerprint(method, {key: value for key, value in params.items() if key not in beside})

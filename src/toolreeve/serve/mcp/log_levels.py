@@ -1,7 +1,6 @@
-"""How much do the servers behind us log? As much as the client says that wants to hear most.
+"""The log level of upstream servers: the most verbose one that a client has set.
 
-Each client is still told only what it wants to hear. One that says nothing changes nothing: servers know best what they
-log by themselves.
+Each client still gets only its own level. A client that sets none changes nothing: servers keep their default.
 """
 
 from typing import Protocol
@@ -17,20 +16,20 @@ class Loggers(Protocol):
 class LogLevels:
     def __init__(self, loggers: Loggers) -> None:
         self._loggers = loggers
-        self._wishes: dict[str, str] = {}
-        self._told: str | None = None
+        self._levels: dict[str, str] = {}
+        self._current: str | None = None
 
-    async def wish(self, client: ClientInfo, level: str) -> None:
-        self._wishes[client.session] = level
+    async def set(self, client: ClientInfo, level: str) -> None:
+        self._levels[client.session] = level
         await self._settle()
 
-    async def leave(self, client: ClientInfo) -> None:
-        """Whoever has gone wishes nothing any more."""
-        if self._wishes.pop(client.session, None) is not None:
+    async def forget(self, client: ClientInfo) -> None:
+        """The client has disconnected."""
+        if self._levels.pop(client.session, None) is not None:
             await self._settle()
 
     async def _settle(self) -> None:
-        wanted = min(self._wishes.values(), key=LOG_LEVELS.index, default=None)
-        if wanted is not None and wanted != self._told:
-            self._told = wanted
+        wanted = min(self._levels.values(), key=LOG_LEVELS.index, default=None)
+        if wanted is not None and wanted != self._current:
+            self._current = wanted
             await self._loggers.set_log_level(wanted)

@@ -1,6 +1,6 @@
-"""How does a client use many tools without reading them all? It searches, and calls what it found by name.
+"""`search_tools` and `call_tool`: many tools without listing them all.
 
-`call_tool` is only a way to write a call: what takes the road is the tool that it names, under that name.
+`call_tool` is only a notation: the tool that it names takes the road, under its own name.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,8 +10,9 @@ from toolreeve.core import json
 from toolreeve.serve.mcp.protocol import INVALID_PARAMS, WireError
 from toolreeve.serve.mcp.tool_view import ToolView
 
-SEARCH, CALL = "search_tools", "call_tool"
-MOST_FOUND = 50
+SEARCH = "search_tools"
+CALL = "call_tool"
+MAX_FOUND = 50
 _QUIET = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
 TOOLS: Sequence[Mapping[str, Any]] = (
     {
@@ -22,7 +23,7 @@ TOOLS: Sequence[Mapping[str, Any]] = (
             "type": "object",
             "properties": {
                 "query": {"type": "string", "description": "Words that say what is to be done."},
-                "limit": {"type": "integer", "minimum": 1, "maximum": MOST_FOUND, "default": 10},
+                "limit": {"type": "integer", "minimum": 1, "maximum": MAX_FOUND, "default": 10},
             },
             "required": ["query"],
             "additionalProperties": False,
@@ -52,21 +53,23 @@ TOOLS: Sequence[Mapping[str, Any]] = (
 
 
 def found(view: ToolView, args: Mapping[str, Any]) -> dict[str, Any]:
-    """A CallToolResult with the tools that fit a query."""
-    query, limit = args.get("query"), args.get("limit", 10)
+    """A CallToolResult with the tools that match the query."""
+    query = args.get("query")
+    limit = args.get("limit", 10)
     if not isinstance(query, str) or not query.strip() or isinstance(limit, bool) or not isinstance(limit, int):
         return _wrong(f"{SEARCH} takes `query`, a text, and `limit`, a whole number")
     tools = [
         {key: tool[key] for key in ("name", "description", "inputSchema") if key in tool}
-        for tool in view.matching(query[:1000], min(max(limit, 1), MOST_FOUND))
+        for tool in view.matching(query[:1000], min(max(limit, 1), MAX_FOUND))
     ]
-    text = json.pretty(tools) if tools else f"No tool fits {query[:100]!r}; try other words."
+    text = json.pretty(tools) if tools else f"No tool matches {query[:100]!r}; try other words."
     return {"content": [{"type": "text", "text": text}], "structuredContent": {"tools": tools}, "isError": False}
 
 
 def inner_call(args: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    """The call that `call_tool` stands for."""
-    name, inner = args.get("name"), args.get("arguments", {})
+    """The name and arguments inside a `call_tool` call. Raises WireError."""
+    name = args.get("name")
+    inner = args.get("arguments", {})
     if not isinstance(name, str) or not isinstance(inner, Mapping):
         raise WireError(INVALID_PARAMS, f"{CALL} takes `name`, a text, and `arguments`, an object")
     return name, inner

@@ -1,6 +1,7 @@
-"""How does a session hear of changes without holding up whoever made them? From a queue, one at a time.
+"""Queue of change notifications to one session, sent one at a time.
 
-A client that does not listen costs nothing but the latest of each kind: news say that something changed, not what.
+It never blocks the sender. For a client that does not read, it holds one notification of each kind at most: they say
+that something changed, not what.
 """
 
 import asyncio
@@ -16,17 +17,17 @@ class NotificationQueue:
         self._waiting: dict[tuple[str, str | None], Mapping[str, Any]] = {}
         self._task: asyncio.Task[None] | None = None
 
-    def tell(self, method: str, params: Mapping[str, Any]) -> None:
+    def put(self, method: str, params: Mapping[str, Any]) -> None:
         self._waiting[method, params.get("uri")] = params
         if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._work())
+            self._task = asyncio.get_running_loop().create_task(self._run())
 
     def close(self) -> None:
         self._waiting.clear()
         if self._task is not None:
             self._task.cancel()
 
-    async def _work(self) -> None:
+    async def _run(self) -> None:
         try:
             while self._waiting:
                 (method, _), params = next(iter(self._waiting.items()))

@@ -1,6 +1,6 @@
-"""Who must hear that something changed? Whoever listens, once per change however often it happens in a moment.
+"""Change notifications: published to listeners, coalesced per turn of the event loop.
 
-News only say that something is different now: a listener that is slow misses repetitions, never the fact.
+A notification says only that something changed: a slow listener misses repetitions, never the fact.
 """
 
 import asyncio
@@ -14,44 +14,44 @@ PROMPTS = "notifications/prompts/list_changed"
 RESOURCES = "notifications/resources/list_changed"
 UPDATED = "notifications/resources/updated"
 
-Tell = Callable[[str, Mapping[str, Any]], None]
+Notify = Callable[[str, Mapping[str, Any]], None]
 Wants = Callable[[str, str | None], bool]
-"""Asked with the method, and the URI where one resource is meant."""
+"""Filters by method, and by URI if the notification is about one resource."""
 End = Callable[[], None]
 
 
-def _unmoved() -> None:
-    """The end of the news changes nothing."""
+def _do_nothing() -> None:
+    """The default `end`."""
 
 
 class Notifications:
-    """Must be made inside the loop in which it is listened to."""
+    """Must be created in the event loop of its listeners."""
 
     def __init__(self, registry: ToolRegistry) -> None:
         self._loop = asyncio.get_running_loop()
-        self._listeners: dict[object, tuple[Wants, Tell, End]] = {}
-        self._fresh: dict[tuple[str, str | None], None] = {}
-        self._unwatch = registry.watch(lambda: self.report(TOOLS))
+        self._listeners: dict[object, tuple[Wants, Notify, End]] = {}
+        self._changes: dict[tuple[str, str | None], None] = {}
+        self._unwatch = registry.watch(lambda: self.publish(TOOLS))
 
-    def listen(self, wants: Wants, tell: Tell, end: End = _unmoved) -> Callable[[], None]:
-        """Call `tell` with what `wants` wants to hear, and `end` when no more will come; what is returned ends it."""
+    def listen(self, wants: Wants, notify: Notify, end: End = _do_nothing) -> Callable[[], None]:
+        """Call `notify` for what `wants` accepts, and `end` on close; returns a function that unsubscribes."""
         token = object()
-        self._listeners[token] = (wants, tell, end)
+        self._listeners[token] = (wants, notify, end)
         return lambda: self._listeners.pop(token, None) and None
 
-    def report(self, method: str, uri: str | None = None) -> None:
+    def publish(self, method: str, uri: str | None = None) -> None:
         if not self._listeners:
             return
-        if not self._fresh:
+        if not self._changes:
             self._loop.call_soon_threadsafe(self._deliver)
-        self._fresh[method, uri] = None
+        self._changes[method, uri] = None
 
-    def hear(self, _: str, method: str, params: Mapping[str, Any]) -> None:
-        """A server elsewhere told us that something changed there."""
+    def on_upstream_notification(self, _: str, method: str, params: Mapping[str, Any]) -> None:
+        """An upstream server has sent a notification."""
         if method in (TOOLS, PROMPTS, RESOURCES):
-            self.report(method)
+            self.publish(method)
         elif method == UPDATED and isinstance(uri := params.get("uri"), str):
-            self.report(method, uri)
+            self.publish(method, uri)
 
     def close(self) -> None:
         self._unwatch()
@@ -60,8 +60,8 @@ class Notifications:
             end()
 
     def _deliver(self) -> None:
-        fresh, self._fresh = self._fresh, {}
-        for method, uri in fresh:
-            for wants, tell, _ in list(self._listeners.values()):
+        changes, self._changes = self._changes, {}
+        for method, uri in changes:
+            for wants, notify, _ in list(self._listeners.values()):
                 if wants(method, uri):
-                    tell(method, {} if uri is None else {"uri": uri})
+                    notify(method, {} if uri is None else {"uri": uri})

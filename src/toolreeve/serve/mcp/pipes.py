@@ -1,7 +1,7 @@
-"""How do stdin and stdout become a wire that nothing else can write on? They are taken away from everybody else.
+"""Exclusive line transport over stdin and stdout.
 
-While we serve, descriptor 0 is empty and 1 is stderr: what tools and their children print cannot reach the client. No
-descriptor that others hold is made non-blocking, except pipes and sockets that are ours to read or write.
+While serving, descriptor 0 is empty and 1 is stderr: nothing that tools or their children print can reach the client.
+No descriptor that other processes hold is made non-blocking, except the pipes and sockets that we read or write.
 """
 
 import asyncio
@@ -14,14 +14,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from io import FileIO
 
-LONGEST_LINE = 64 << 20
+MAX_LINE_BYTES = 64 << 20
 HIGH_WATER = 1 << 20
 _CHUNK = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class Pipes:
-    """Private copies of what were stdin and stdout. `pumps` carry what the loop cannot wait for itself."""
+    """Private copies of stdin and stdout. `pumps` are threads for descriptors that the event loop cannot poll."""
 
     source: FileIO
     sink: FileIO
@@ -29,30 +29,32 @@ class Pipes:
 
 
 def claim() -> Pipes:
-    """To be called before anything else may print."""
-    source, sink, empty = _private(0), _private(1), _above(os.open(os.devnull, os.O_RDWR))
+    """Must be called before anything else can print."""
+    source = _private(0)
+    sink = _private(1)
+    empty = _move_up(os.open(os.devnull, os.O_RDWR))
     if not _is_open(2):
         os.dup2(empty, 2)
     os.dup2(empty, 0)
     os.dup2(2, 1)
     os.close(empty)
-    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)  # None if it was closed when we were started
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)  # None if it was closed at start
     sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
     reading, incoming = _pumped(source, outward=False)
     writing, outgoing = _pumped(sink, outward=True)
-    pumps = tuple(pump for pump in (incoming, outgoing) if pump is not None)
+    pumps = tuple(thread for thread in (incoming, outgoing) if thread is not None)
     return Pipes(FileIO(reading, "r"), FileIO(writing, "w"), pumps)
 
 
 def _private(descriptor: int) -> int:
-    """A copy; of nothing, if it was closed when we were started."""
+    """A copy of the descriptor; of /dev/null if it was closed at start."""
     if _is_open(descriptor):
         return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
-    return _above(os.open(os.devnull, os.O_RDWR))
+    return _move_up(os.open(os.devnull, os.O_RDWR))
 
 
-def _above(descriptor: int) -> int:
-    """The same file, out of the way of the standard three."""
+def _move_up(descriptor: int) -> int:
+    """The same file on a descriptor above the standard three."""
     moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
     os.close(descriptor)
     return moved
@@ -67,35 +69,42 @@ def _is_open(descriptor: int) -> bool:
 
 
 def _pumped(descriptor: int, *, outward: bool) -> tuple[int, threading.Thread | None]:
-    """Files and terminals are carried by a thread: the loop cannot wait for the one, and must not unblock the other."""
+    """Files and terminals need a thread: the loop cannot poll files, and must not make terminals non-blocking."""
     mode = os.fstat(descriptor).st_mode
     if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
         return descriptor, None
     reading, writing = os.pipe()
-    ours, source, sink = (writing, reading, descriptor) if outward else (reading, descriptor, writing)
-    # Reading from a terminal cannot be interrupted: that pump may outlive us. The other one ends with our last word.
-    pump = threading.Thread(target=_carry, args=(source, sink), daemon=not outward, name="stdio-pump")
-    pump.start()
-    return ours, pump
+    if outward:
+        ours, source, sink = writing, reading, descriptor
+    else:
+        ours, source, sink = reading, descriptor, writing
+    # Reading from a terminal cannot be interrupted, so that thread is a daemon; the other ends after the last write.
+    thread = threading.Thread(target=_pump, args=(source, sink), daemon=not outward, name="stdio-pump")
+    thread.start()
+    return ours, thread
 
 
-def _carry(source: int, sink: int) -> None:
+def _pump(source: int, sink: int) -> None:
     try:
         while chunk := os.read(source, _CHUNK):
             while chunk:
                 chunk = chunk[os.write(sink, chunk) :]
     except OSError:
-        pass  # one of the ends is gone, and with it the conversation
+        pass  # one end is closed, and the connection with it
     finally:
         os.close(source)
         os.close(sink)
 
 
-class Lines(asyncio.Protocol):
-    """Cuts what comes in into lines. A line that is too long is reported and dropped, however long it goes on."""
+class LineReader(asyncio.Protocol):
+    """Splits the input into lines. An overlong line is reported and discarded, however long it is."""
 
-    def __init__(self, hear: Callable[[bytes], None], too_long: Callable[[], None], ended: Callable[[], None]) -> None:
-        self._hear, self._too_long, self._ended = hear, too_long, ended
+    def __init__(
+        self, receive: Callable[[bytes], None], too_long: Callable[[], None], ended: Callable[[], None]
+    ) -> None:
+        self._receive = receive
+        self._too_long = too_long
+        self._ended = ended
         self._parts: list[bytes] = []
         self._size = 0
 
@@ -116,35 +125,38 @@ class Lines(asyncio.Protocol):
 
     def _keep(self, part: bytes) -> None:
         self._size += len(part)
-        if self._size > LONGEST_LINE:
+        if self._size > MAX_LINE_BYTES:
             self._parts.clear()
         elif part:
             self._parts.append(part)
 
     def _finish(self) -> None:
-        parts, size = self._parts, self._size
-        self._parts, self._size = [], 0
-        if size > LONGEST_LINE:
+        parts = self._parts
+        size = self._size
+        self._parts = []
+        self._size = 0
+        if size > MAX_LINE_BYTES:
             self._too_long()
             return
         line = parts[0] if len(parts) == 1 else b"".join(parts)
         if line and not line.isspace():
-            self._hear(line)
+            self._receive(line)
 
 
-class Outlet(asyncio.Protocol):
-    """Gathers the lines of one turn of the loop and writes them at once; says when too many wait."""
+class LineWriter(asyncio.Protocol):
+    """Collects the lines of one event loop turn and writes them at once; reports congestion."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, ended: Callable[[], None]) -> None:
-        self._loop, self._ended = loop, ended
+        self._loop = loop
+        self._ended = ended
         self._lines: list[bytes] = []
         self._size = 0
         self._transport: asyncio.WriteTransport | None = None
         self._open: asyncio.Event = asyncio.Event()
         self._open.set()
         self._lost = False
-        self.relieved: Callable[[], None] = _unmoved
-        self.pressed: Callable[[], None] = _unmoved
+        self.on_resume: Callable[[], None] = _do_nothing
+        self.on_pause: Callable[[], None] = _do_nothing
 
     @property
     def congested(self) -> bool:
@@ -163,7 +175,9 @@ class Outlet(asyncio.Protocol):
         await self._open.wait()
 
     def flush(self) -> None:
-        lines, self._lines, self._size = self._lines, [], 0
+        lines = self._lines
+        self._lines = []
+        self._size = 0
         if lines and self._transport is not None and not self._lost:
             self._transport.write(lines[0] if len(lines) == 1 else b"".join(lines))
 
@@ -173,30 +187,30 @@ class Outlet(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         self._open.clear()
-        self.pressed()
+        self.on_pause()
 
     def resume_writing(self) -> None:
         self._open.set()
-        self.relieved()
+        self.on_resume()
 
     def connection_lost(self, _: Exception | None) -> None:
         self._lost = True
         self._open.set()
         self._ended()
 
-    async def drain(self, patience: float) -> None:
-        """Until all is written, or the client does not take it in time."""
-        self.pressed = self.relieved = _unmoved
+    async def drain(self, timeout: float) -> None:
+        """Wait until everything is written; abort after `timeout` seconds."""
+        self.on_pause = self.on_resume = _do_nothing
         self.flush()
         if self._transport is None or self._lost:
             return
-        self._transport.set_write_buffer_limits(high=0)  # from now on, "open" means that nothing waits
+        self._transport.set_write_buffer_limits(high=0)  # from now on, "open" means that the buffer is empty
         try:
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(timeout):
                 await self._open.wait()
         except TimeoutError:
             self._transport.abort()
 
 
-def _unmoved() -> None:
-    """Nobody minds."""
+def _do_nothing() -> None:
+    """The default callback."""

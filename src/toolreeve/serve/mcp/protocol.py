@@ -1,13 +1,13 @@
-"""How does MCP look on the wire? The numbers, keys and versions that both doors share, and errors as JSON-RPC has them.
+"""MCP protocol constants, the modern request envelope, and JSON-RPC errors.
 
-JSON travels as plain dicts: nothing that a client or a server says is lost on the way through.
+JSON is passed through as plain dicts, so that no field sent by a client or a server is lost.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolreeve.core.peer import Era, RpcError
+from toolreeve.core.mcp import Era, RpcError
 from toolreeve.rpc.errors import CONNECTION_CLOSED as CONNECTION_CLOSED
 from toolreeve.rpc.errors import INTERNAL_ERROR as INTERNAL_ERROR
 from toolreeve.rpc.errors import INVALID_PARAMS as INVALID_PARAMS
@@ -37,7 +37,7 @@ CACHEABLE = frozenset(
         "resources/read",
     }
 )
-"""The methods whose answers say, in the modern era, for how long they hold."""
+"""Methods whose modern results carry a cache lifetime."""
 
 LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
@@ -45,12 +45,12 @@ Params = Mapping[str, Any]
 
 
 class WireError(RpcError):
-    """A request is answered with a JSON-RPC error."""
+    """The JSON-RPC error that answers a request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Envelope:
-    """What every request of the modern era says about its sender."""
+    """The client data in every request of the modern era."""
 
     version: str
     info: Mapping[str, Any] = field(default_factory=dict)
@@ -59,13 +59,13 @@ class Envelope:
 
 
 def is_modern(params: Any) -> bool:
-    """Whether the request carries the key that only the modern era knows."""
+    """Whether the request carries the protocol version in `_meta`."""
     meta = params.get("_meta") if isinstance(params, Mapping) else None
     return isinstance(meta, Mapping) and VERSION_KEY in meta
 
 
 def read_envelope(params: Any) -> Envelope:
-    """Raises WireError for a request of the modern era that does not say what it must."""
+    """Raises WireError for missing or invalid fields."""
     meta = params.get("_meta") if isinstance(params, Mapping) else None
     if not isinstance(meta, Mapping):
         raise WireError(INVALID_PARAMS, f"params._meta must be an object with {VERSION_KEY!r} and {CAPABILITIES_KEY!r}")
@@ -118,11 +118,11 @@ def _object(meta: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def stamp(method: str, result: dict[str, Any], info: Mapping[str, Any]) -> dict[str, Any]:
-    """What every answer of the modern era carries, put into it."""
+    """Add the fields that every modern result carries."""
     result.setdefault("resultType", "complete")
     if method in CACHEABLE and result["resultType"] == "complete":
         result.setdefault("ttlMs", 0)
         result.setdefault("cacheScope", "private")
     meta = result.get("_meta")
-    result["_meta"] = {**(meta if isinstance(meta, Mapping) else {}), SERVER_KEY: info}
+    result["_meta"] = {**meta, SERVER_KEY: info} if isinstance(meta, Mapping) else {SERVER_KEY: info}
     return result

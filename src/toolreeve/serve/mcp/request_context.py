@@ -1,7 +1,7 @@
-"""Who sent this request, and how do we talk back to them while it runs?
+"""The context of one MCP request: its client, and the channel back to it.
 
-A client may be asked only for what it declared, told only what it wanted to hear, and nothing more once its request is
-answered.
+A client is asked only for what it declared, notified only of what it requested, and sent nothing more about a request
+that is answered.
 """
 
 from collections.abc import Mapping
@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from toolreeve.core.call import LOCAL, Principal
-from toolreeve.core.peer import Decided, Era, PeerError
+from toolreeve.core.mcp import Era, PeerError
+from toolreeve.core.peer import DEFERRED, Deferred, PeerUnavailable, PriorAnswer, PriorApproval
 from toolreeve.serve.mcp.protocol import LOG_LEVELS, METHOD_NOT_FOUND
 
 if TYPE_CHECKING:
+    from toolreeve.approval.request import Answer, Request
     from toolreeve.serve.mcp.tool_view import ToolView
 
 _NEEDS = {
@@ -23,10 +25,10 @@ _NEEDS = {
 
 
 class Outbound(Protocol):
-    """How a door sends things to the client that a request came from."""
+    """Sends requests and notifications to the client of a request."""
 
     async def request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Raises PeerError for an error answer, and where nothing can be asked."""
+        """Raises PeerError for an error response, and if the client cannot be asked."""
         ...
 
     async def notify(self, method: str, params: Mapping[str, Any]) -> None: ...
@@ -34,9 +36,9 @@ class Outbound(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class ClientInfo:
-    """One connection of the legacy era; in the modern era, the sender of one request.
+    """A connection of the legacy era; in the modern era, the client of one request.
 
-    `credential` names what it showed to be let in. `log_level` is the least severe line it wants; None for none.
+    `credential` is the id of its token. `log_level` is the least severe level that it wants; None for no log lines.
     """
 
     view: "ToolView"
@@ -52,8 +54,7 @@ class ClientInfo:
 
 
 class RequestContext:
-    """One request of a client: the `Peer` of the call that it makes. `fragments` says that the door can send JSON that
-    is encoded already."""
+    """One request: the `Peer` of its call. `fragments` says that the transport can send pre-encoded JSON."""
 
     __slots__ = (
         "_last",
@@ -79,15 +80,18 @@ class RequestContext:
         progress_token: str | int | None = None,
         fragments: bool = False,
     ) -> None:
-        self.client, self._outbound, self._token = client, outbound, progress_token
-        self.request_id, self.fragments = request_id, fragments
+        self.client = client
+        self._outbound = outbound
+        self._token = progress_token
+        self.request_id = request_id
+        self.fragments = fragments
         self._last: float | None = None
         self.closed = False
         self.call_id: str | None = None
-        self.question: Any = None
+        self.question: Request | None = None
         self.responses: Mapping[str, Any] | None = None
         self.state: str | None = None
-        self.decision: Decided | None = None
+        self.decision: PriorApproval | PriorAnswer | None = None
 
     @property
     def view(self) -> "ToolView":
@@ -125,7 +129,7 @@ class RequestContext:
         if self.era is Era.MODERN:
             raise PeerError(METHOD_NOT_FOUND, "a client of this protocol version cannot be asked during a call")
         if self.closed:
-            raise PeerError(METHOD_NOT_FOUND, "the request is answered already")
+            raise PeerError(METHOD_NOT_FOUND, "the request is already answered")
         if (need := _NEEDS.get(method)) is not None and self.capabilities.get(need) is None:
             raise PeerError(METHOD_NOT_FOUND, f"the client does not support {need}")
         return await self._outbound.request(method, params)
@@ -141,15 +145,37 @@ class RequestContext:
             return
         await self._outbound.notify(method, params)
 
-    def defer(self, question: Any) -> None:
-        self.question = question
+    @property
+    def can_ask(self) -> bool:
+        """Whether the client shows forms; elicitation declared without a mode means forms."""
+        declared = self.client.capabilities.get("elicitation")
+        return isinstance(declared, Mapping) and ("form" in declared or "url" not in declared)
+
+    @property
+    def defers(self) -> bool:
+        return self.client.era is Era.MODERN
+
+    async def ask(self, request: "Request") -> "Answer | Deferred":
+        from toolreeve.serve.mcp.elicitation import METHOD, elicitation, read_answer
+
+        if self.defers:
+            self.question = request
+            return DEFERRED
+        try:
+            result = await self.request(METHOD, elicitation(request))
+        except PeerError as problem:
+            raise PeerUnavailable(problem.message) from None
+        return read_answer(request, result)
+
+    async def progress(self, text: str) -> None:
+        await self.notify("notifications/progress", {"message": text})
 
     def _numbered(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Progress must grow, whoever reports it; what has no number of its own is counted."""
+        """Progress must increase; a report without a number, or with a smaller one, is counted up."""
         given = params.get("progress")
         grows = isinstance(given, int | float) and (self._last is None or given > self._last)
-        self._last = number = given if grows else (self._last or 0) + 1
-        return {**params, "progressToken": self._token, "progress": number}
+        self._last = given if grows else (self._last or 0) + 1
+        return {**params, "progressToken": self._token, "progress": self._last}
 
     def _wants(self, level: Any) -> bool:
         least = self.log_level

@@ -1,7 +1,7 @@
-"""What does a client carry for us between two requests? A sealed note that only we can read, write and date.
+"""`requestState`: encrypted, authenticated and dated state that the client carries.
 
-Whatever comes back is an attacker's until it is proven ours: unaltered, in time, brought by the one it was given to,
-with the very request it was given for. Why a note was refused is not said: whoever made it up would learn from it.
+A returned token is untrusted until it is verified: unaltered, not expired, sent by its holder, with the request that it
+was issued for. The reason of a refusal is not disclosed: it would help a forger.
 """
 
 import base64
@@ -29,16 +29,16 @@ _NAME = 4
 
 
 class BadState(Exception):
-    """The note is not ours, not now, not theirs, or not for this."""
+    """The token is forged, expired, or was issued to another holder or for another request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestState:
-    """What a note says.
+    """The content of a token.
 
-    `holder` is who may bring it back and `request` the digest of the request that it belongs to. `binding` names the
-    call that was asked about, or, with `approved_by`, the call that was approved already. `inner` is the state of a
-    server elsewhere. `question` and `asked` say which approval was asked, and when.
+    Only `holder` may return it, with the request of which `request` is the digest. `binding` names the call that was
+    asked about, or, with `approved_by`, the call that is already approved. `inner` is the state of an upstream server.
+    `question` and `asked` say which approval was asked, and when.
     """
 
     holder: str
@@ -53,27 +53,28 @@ class RequestState:
 
     @property
     def grants(self) -> bool:
-        """Whether the note can turn a question into a yes: such a note is good for one time."""
+        """Whether the token can carry an approval: such a token is valid once."""
         return bool(self.binding)
 
 
 class Seal:
-    """The first key seals, every key opens: a new key is first added behind the old one, then put before it."""
+    """The first key seals, every key opens. To rotate, append the new key first, then move it to the front."""
 
     def __init__(self, keys: Sequence[bytes], *, now: Callable[[], float], lifetime: float = LIFETIME) -> None:
         if not keys:
             raise ValueError("a seal needs a key")
         self._keys = {_name(key): _derived(key) for key in keys}
         self._first = _name(keys[0])
-        self._now, self._lifetime = now, lifetime
+        self._now = now
+        self._lifetime = lifetime
 
     def close(self, state: RequestState) -> str:
-        """The token for a state, which is dated now."""
+        """The token of a state; its lifetime starts now."""
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-        said = asdict(state) | {"expires": self._now() + self._lifetime}
+        fields = asdict(state) | {"expires": self._now() + self._lifetime}
         head = _VERSION + self._first + os.urandom(_NONCE)
-        sealed = AESGCM(self._keys[self._first]).encrypt(head[-_NONCE:], json.dumps(said), head[:-_NONCE])
+        sealed = AESGCM(self._keys[self._first]).encrypt(head[-_NONCE:], json.dumps(fields), head[:-_NONCE])
         return base64.urlsafe_b64encode(head + sealed).decode().rstrip("=")
 
     def open(self, token: Any, *, holder: str, request: str) -> RequestState:
@@ -82,9 +83,9 @@ class Seal:
         if state.expires <= self._now():
             raise BadState("expired")
         if not hmac.compare_digest(state.holder, holder):
-            raise BadState("given to somebody else")
+            raise BadState("issued to another holder")
         if not hmac.compare_digest(state.request, request):
-            raise BadState("given for another request")
+            raise BadState("issued for another request")
         return state
 
     def _unsealed(self, token: Any) -> bytes:
@@ -92,10 +93,11 @@ class Seal:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         raw = _decoded(token)
-        head, sealed = raw[: 1 + _NAME + _NONCE], raw[1 + _NAME + _NONCE :]
+        head = raw[: 1 + _NAME + _NONCE]
+        sealed = raw[1 + _NAME + _NONCE :]
         key = self._keys.get(head[1 : 1 + _NAME])
         if key is None or head[:1] != _VERSION:
-            raise BadState("not of ours")
+            raise BadState("unknown key or version")
         try:
             return AESGCM(key).decrypt(head[-_NONCE:], sealed, head[:-_NONCE])
         except (InvalidTag, ValueError):
@@ -103,7 +105,7 @@ class Seal:
 
 
 def _decoded(token: Any) -> bytes:
-    """Only the one spelling that we use ourselves."""
+    """Accepts only the canonical encoding."""
     if not isinstance(token, str) or not 0 < len(token) <= LONGEST or not token.isascii():
         raise BadState("no token")
     try:
@@ -115,9 +117,9 @@ def _decoded(token: Any) -> bytes:
     return raw
 
 
-def _read(said: bytes) -> RequestState:
+def _read(raw: bytes) -> RequestState:
     try:
-        fields: Mapping[str, Any] = json.loads(said)
+        fields: Mapping[str, Any] = json.loads(raw)
         return RequestState(**fields)
     except (TypeError, ValueError):
         raise BadState("of another release") from None
@@ -131,26 +133,26 @@ def _derived(key: bytes) -> bytes:
     return hmac.digest(key, b"toolreeve state key", hashlib.sha256)
 
 
-def checked(keys: Sequence[str], *, source: str | Path) -> list[bytes]:
-    """Raises ConfigError for a key that could be guessed."""
+def check_keys(keys: Sequence[str], *, source: str | Path) -> list[bytes]:
+    """Raises ConfigError for a key that is too short."""
     for number, key in enumerate(keys, 1):
         if len(key) < SHORTEST_KEY:
-            problem = f"key {number} has {len(key)} characters; at least {SHORTEST_KEY} are needed"
+            problem = f"key {number} has {len(key)} characters; at least {SHORTEST_KEY} are required"
             raise ConfigError(problem, source=source, fix="make one with: openssl rand -hex 32")
     return [key.encode() for key in keys]
 
 
-def kept(directory: Path) -> list[bytes]:
-    """The keys of a file, one a line, newest first. Made where there is none, for all processes that use it."""
+def load_keys(directory: Path) -> list[bytes]:
+    """The keys of the key file, one per line, newest first. A missing file is created, for all processes."""
     path = directory / KEY_FILE
     if not path.exists():
         _make(path)
     if path.stat().st_mode & 0o077:
-        raise ConfigError("others can read this key", source=path, fix="remove it: a new one is made")
+        raise ConfigError("other users can read this key", source=path, fix="remove the file: a new one is created")
     keys = [line.strip() for line in path.read_text(errors="replace").splitlines() if line.strip()]
     if not keys:
-        raise ConfigError("there is no key in it", source=path, fix="remove it: a new one is made")
-    return checked(keys, source=path)
+        raise ConfigError("the file holds no key", source=path, fix="remove the file: a new one is created")
+    return check_keys(keys, source=path)
 
 
 def _make(path: Path) -> None:

@@ -1,7 +1,7 @@
-"""How do requests that came through the SDK's server reach the desk, and the desk's questions their client?
+"""Adapter between the SDK's server and the request handlers.
 
-The SDK keeps the transport: sessions, streams, headers, versions. What a request means is the desk's alone, and its
-answer goes out as the desk gave it: the SDK's own shaping would drop every field that it has no model for.
+The SDK owns the transport: sessions, streams, headers, versions. The handlers alone interpret requests, and their
+results are sent unchanged: the SDK's models would drop every field that they do not know.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_REQUEST, METHOD_NOT_FOUND, methods
 
 from toolreeve.core.call import new_id
-from toolreeve.core.peer import Era, PeerError
+from toolreeve.core.mcp import Era, PeerError
 from toolreeve.serve.mcp.encoding import writable, write
 from toolreeve.serve.mcp.handlers import Handlers
 from toolreeve.serve.mcp.notification_queue import NotificationQueue
@@ -31,10 +31,10 @@ _CLIENT = "toolreeve.client"
 
 
 class SdkChannel:
-    """The way back to the client of one request: its own stream."""
+    """The channel to the client of one request: its own stream."""
 
-    def __init__(self, context: Context) -> None:
-        self._outbound = context.session._request_outbound
+    def __init__(self, ctx: Context) -> None:
+        self._outbound = ctx.session._request_outbound
 
     async def request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         try:
@@ -46,56 +46,57 @@ class SdkChannel:
         await self._outbound.notify(method, params)
 
 
-class Switchboard:
-    """Middleware of the SDK's server: hands every request to the desk, and lets nothing past it."""
+class HandlersMiddleware:
+    """SDK middleware that passes every request to the handlers, and none to the SDK's own."""
 
-    def __init__(self, desk: Handlers, view_of: ViewOf) -> None:
-        self._desk, self._view_of = desk, view_of
+    def __init__(self, handlers: Handlers, view_of: ViewOf) -> None:
+        self._handlers = handlers
+        self._view_of = view_of
 
     async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         if ctx.request_id is None:
             if ctx.protocol_version not in MODERN_VERSIONS:
-                self._desk.hear(ctx.method)
+                self._handlers.on_notification(ctx.method)
             return await call_next(ctx)
         _check(ctx)
         try:
             return await self._answer(ctx)
         except WireError as problem:
-            told = writable(problem)
-            raise MCPError(told.code, told.message, told.data) from None
+            error = writable(problem)
+            raise MCPError(error.code, error.message, error.data) from None
 
-    async def _answer(self, context: Context) -> dict[str, Any]:
-        params = dict(context.params or {})
-        caller = RequestContext(
-            self._client(context, params),
-            SdkChannel(context),
-            request_id=context.request_id,
+    async def _answer(self, ctx: Context) -> dict[str, Any]:
+        params = dict(ctx.params or {})
+        context = RequestContext(
+            self._client(ctx, params),
+            SdkChannel(ctx),
+            request_id=ctx.request_id,
             progress_token=progress_token(params),
         )
         try:
-            if context.method == "initialize":
-                return self._desk.initialize(params, caller)
-            answer = await self._desk.answer(context.method, params, caller)
+            if ctx.method == "initialize":
+                return self._handlers.initialize(params, context)
+            answer = await self._handlers.answer(ctx.method, params, context)
             write(answer)
             return answer
         finally:
-            caller.closed = True
+            context.closed = True
 
-    def _client(self, context: Context, params: Mapping[str, Any]) -> ClientInfo:
-        request: Any = context.request
+    def _client(self, ctx: Context, params: Mapping[str, Any]) -> ClientInfo:
+        request: Any = ctx.request
         credential: Credential = request.scope[CREDENTIAL]
-        if context.protocol_version in MODERN_VERSIONS:
+        if ctx.protocol_version in MODERN_VERSIONS:
             return new_modern_client(credential, self._view_of(credential), read_envelope(params))
-        connection = _connection(context)
-        if context.method == "initialize" and _CLIENT not in connection.state:
-            connection.state[_CLIENT] = self._welcome(credential, connection)
+        connection = _connection(ctx)
+        if ctx.method == "initialize" and _CLIENT not in connection.state:
+            connection.state[_CLIENT] = self._new_session(credential, connection)
         client: ClientInfo | None = connection.state.get(_CLIENT)
         if client is None:
             raise WireError(INVALID_REQUEST, "the first request of a session must be `initialize`")
         return client
 
-    def _welcome(self, credential: Credential, connection: Connection) -> ClientInfo:
-        """A session of the legacy era begins: it hears what changes until it ends."""
+    def _new_session(self, credential: Credential, connection: Connection) -> ClientInfo:
+        """Start a legacy session, which gets change notifications until it ends."""
         client = ClientInfo(
             view=self._view_of(credential),
             era=Era.LEGACY,
@@ -103,31 +104,31 @@ class Switchboard:
             principal=credential.principal,
             credential=credential.id,
         )
-        teller = NotificationQueue(connection.notify)
-        connection.exit_stack.callback(self._desk.follow(client, teller.tell))
-        connection.exit_stack.callback(teller.close)
-        connection.exit_stack.push_async_callback(self._desk.leave, RequestContext(client, NOWHERE))
+        queue = NotificationQueue(connection.notify)
+        connection.exit_stack.callback(self._handlers.watch(client, queue.put))
+        connection.exit_stack.callback(queue.close)
+        connection.exit_stack.push_async_callback(self._handlers.release, RequestContext(client, NO_CLIENT))
         return client
 
 
-class _Nowhere:
-    """The way back to a client that has gone."""
+class _NoClient:
+    """The channel to a client that has disconnected."""
 
     async def request(self, _: str, __: Mapping[str, Any]) -> dict[str, Any]:
-        raise PeerError(INVALID_REQUEST, "the client has gone")
+        raise PeerError(INVALID_REQUEST, "the client has disconnected")
 
     async def notify(self, _: str, __: Mapping[str, Any]) -> None:
         return
 
 
-NOWHERE = _Nowhere()
+NO_CLIENT = _NoClient()
 
 
 def new_modern_client(credential: Credential, view: ToolView, envelope: Envelope) -> ClientInfo:
-    """Who sent one request of the modern era.
+    """The client of one modern request.
 
-    Nothing ties two such requests together but the credential: all that come with it are one session, whichever
-    worker they come to.
+    Only the credential connects two such requests: all requests with the same credential are one session, whichever
+    worker they reach.
     """
     return ClientInfo(
         view=view,
@@ -142,22 +143,26 @@ def new_modern_client(credential: Credential, view: ToolView, envelope: Envelope
     )
 
 
-def new_server(desk: Handlers, view_of: ViewOf, schema_of: Callable[[str], Mapping[str, Any] | None]) -> Server[Any]:
-    """An SDK server that knows nothing of its own. `schema_of` is asked which arguments are repeated in headers."""
-    server: Server[Any] = Server(desk.info["name"], version=desk.info["version"], get_tool_input_schema=schema_of)
-    server.middleware = [Switchboard(desk, view_of)]
+def new_server(
+    handlers: Handlers, view_of: ViewOf, schema_of: Callable[[str], Mapping[str, Any] | None]
+) -> Server[Any]:
+    """An SDK server without handlers of its own. `schema_of` tells which arguments are repeated in headers."""
+    server: Server[Any] = Server(
+        handlers.info["name"], version=handlers.info["version"], get_tool_input_schema=schema_of
+    )
+    server.middleware = [HandlersMiddleware(handlers, view_of)]
     return server
 
 
-def _check(context: Context) -> None:
-    """Raises MCPError for a method that its revision does not have, ValidationError for params that it does not."""
+def _check(ctx: Context) -> None:
+    """Raises MCPError for a method that the revision does not have, ValidationError for invalid params."""
     try:
-        if context.method in methods.SPEC_CLIENT_METHODS:
-            methods.validate_client_request(context.method, context.protocol_version, context.params)
+        if ctx.method in methods.SPEC_CLIENT_METHODS:
+            methods.validate_client_request(ctx.method, ctx.protocol_version, ctx.params)
     except KeyError:
-        raise MCPError(METHOD_NOT_FOUND, "Method not found", context.method) from None
+        raise MCPError(METHOD_NOT_FOUND, "Method not found", ctx.method) from None
 
 
-def _connection(context: Context) -> Connection:
-    """The SDK shows handlers a session for each request, and what these share only from inside."""
-    return context.session._connection
+def _connection(ctx: Context) -> Connection:
+    """The connection that the requests of one session share; the SDK has no public accessor."""
+    return ctx.session._connection

@@ -1,7 +1,7 @@
-"""Sessions of the legacy era, as many as each owner and address may have.
+"""HTTP sessions of the legacy era, with quotas per owner and address.
 
-A session belongs to the owner that opened it. At a quota the owner's own session that has been idle for the longest
-time makes room; the sessions of others never do, and without one the new session is refused.
+A session belongs to the owner that opened it. When a quota is reached, the owner's own longest-idle session is closed;
+sessions of others never are, and without an idle one the new session is refused.
 """
 
 import time
@@ -28,7 +28,7 @@ _LEGACY = {version.encode() for version in HANDSHAKE_VERSIONS}
 
 @dataclass(slots=True, eq=False)
 class LegacySession:
-    """`id` is empty while it is being opened, `user` what the SDK knows its owner by."""
+    """`id` is empty until the session is open; `user` is its owner as the SDK knows it."""
 
     owner: str
     address: str
@@ -39,10 +39,10 @@ class LegacySession:
 
 
 class Sessions(StreamableHTTPSessionManager):
-    """Each session is given events of its own: the SDK asks for the store once for each."""
+    """Each session has its own event store: the SDK reads `event_store` once per session."""
 
     def __init__(self, server: Server[Any], quota: Quota, **options: Any) -> None:
-        # The SDK counts a session that ends until its last task has: it is left some room for these.
+        # The SDK counts a closed session until its last task has ended, hence the headroom.
         super().__init__(server, **options, max_sessions=2 * quota.total)
         self._quota = quota
         self._known: list[LegacySession] = []
@@ -56,7 +56,7 @@ class Sessions(StreamableHTTPSessionManager):
 
     @event_store.setter
     def event_store(self, _: EventStore | None) -> None:
-        """The SDK's constructor sets what was passed; nothing is."""
+        """Ignores the assignment in the SDK's constructor."""
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         version = _header(scope, _VERSION)
@@ -71,7 +71,7 @@ class Sessions(StreamableHTTPSessionManager):
         await self._use(session, scope, receive, send)
 
     async def _use(self, session: LegacySession | None, scope: Scope, receive: Receive, send: Send) -> None:
-        """Whether it is the owner who uses it is the SDK's to judge."""
+        """The SDK checks that the request is the owner's."""
         if session is None:
             await self.asgi_app(scope, receive, send)
             return
@@ -108,11 +108,11 @@ class Sessions(StreamableHTTPSessionManager):
                 self._known.remove(session)
 
     def _counts(self, session: LegacySession) -> bool:
-        """The SDK ends sessions by itself, too, and tells nobody."""
+        """The SDK also closes sessions by itself, without notice."""
         return not session.id or session.id in self._server_instances
 
     def _make_room(self, new: LegacySession) -> Sequence[LegacySession]:
-        """The sessions that end so that a new one can begin. Raises Refused."""
+        """The sessions to close for the new one. Raises AccessRefused."""
         kept = [each for each in self._known if self._counts(each)]
         outdated = []
         for suffix, most, counts in (
@@ -133,7 +133,7 @@ class Sessions(StreamableHTTPSessionManager):
         return outdated
 
     async def _end(self, session: LegacySession) -> None:
-        """As if its owner had ended it."""
+        """Close the session as its owner would."""
         headers: list[Header] = [(_SESSION, session.id.encode())]
         scope: Scope = {
             "type": "http",

@@ -1,6 +1,6 @@
-"""How is MCP served over stdin and stdout? One client for the life of the process, without the SDK, fast to start.
+"""MCP over stdin and stdout: one client for the life of the process, without the SDK.
 
-Nothing but protocol reaches stdout. The end of stdin, SIGTERM or a client that is gone end the service, in good order.
+Only protocol messages reach stdout. The end of stdin, SIGTERM, SIGINT or a closed stdout end the service gracefully.
 """
 
 import asyncio
@@ -10,20 +10,20 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from toolreeve.core.call import new_id
-from toolreeve.serve.mcp.connection import Answering, McpConnection
-from toolreeve.serve.mcp.pipes import LONGEST_LINE, Lines, Outlet, Pipes
+from toolreeve.serve.mcp.connection import McpConnection, RequestHandlers
+from toolreeve.serve.mcp.pipes import MAX_LINE_BYTES, LineReader, LineWriter, Pipes
 
 if TYPE_CHECKING:
     from toolreeve.serve.mcp.tool_view import ToolView
 
-LAST_ANSWERS = 1.0
-"""How many seconds requests get to be answered after the last one has come."""
-LAST_WORDS = 2.0
-TOO_LONG = f"Invalid Request: a message may have {LONGEST_LINE} bytes at most"
+LAST_RESPONSES_TIMEOUT = 1.0
+"""Seconds that running requests get to complete after the input has ended."""
+DRAIN_TIMEOUT = 2.0
+TOO_LONG = f"Invalid Request: the message exceeds {MAX_LINE_BYTES} bytes"
 
 
 def run(main: Coroutine[Any, Any, None]) -> None:
-    """On the faster loop where it is installed."""
+    """Run on uvloop if it is installed."""
     try:
         import uvloop
     except ImportError:
@@ -32,53 +32,59 @@ def run(main: Coroutine[Any, Any, None]) -> None:
         uvloop.run(main)
 
 
-class Service:
-    """A conversation over the process's own pipes. `over` is set when the client is gone or we are told to end."""
+class StdioService:
+    """A connection over the process's own pipes. `finished` is set when the client is gone or a signal arrives."""
 
-    def __init__(self, desk: Answering, pipes: Pipes, view: "ToolView | None" = None) -> None:
-        self.over = asyncio.Event()
-        self._told = self._ended = False
+    def __init__(self, handlers: RequestHandlers, pipes: Pipes, view: "ToolView | None" = None) -> None:
+        self.finished = asyncio.Event()
+        self._stopped = False
+        self._closed = False
         self._pipes = pipes
-        self._outlet = Outlet(asyncio.get_running_loop(), self.over.set)
-        self.conversation = McpConnection(desk, self._outlet, session=new_id(), view=view)
+        self._writer = LineWriter(asyncio.get_running_loop(), self.finished.set)
+        self.connection = McpConnection(handlers, self._writer, session=new_id(), view=view)
 
-    async def begin(self) -> None:
-        """When it returns, what the client had sent before has been heard, and answered if it could be at once."""
-        loop, conversation, outlet = asyncio.get_running_loop(), self.conversation, self._outlet
-        lines = Lines(conversation.hear, lambda: conversation.refuse(TOO_LONG), self.over.set)
-        self._sink, _ = await loop.connect_write_pipe(lambda: outlet, self._pipes.sink)
+    async def start(self) -> None:
+        """On return, messages sent before have been received, and answered if that needs no waiting."""
+        loop = asyncio.get_running_loop()
+        connection = self.connection
+        writer = self._writer
+        lines = LineReader(connection.receive, lambda: connection.refuse(TOO_LONG), self.finished.set)
+        self._sink, _ = await loop.connect_write_pipe(lambda: writer, self._pipes.sink)
         self._source, _ = await loop.connect_read_pipe(lambda: lines, self._pipes.source)
-        outlet.pressed, outlet.relieved = self._source.pause_reading, self._relieve
+        writer.on_pause = self._source.pause_reading
+        writer.on_resume = self._resume
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop)
-        for _ in range(4):  # turns of the loop: the reading, the answering, the answer, the writing
+        for _ in range(4):  # loop turns: read, dispatch, answer, write
             await asyncio.sleep(0)
 
-    async def end(self) -> None:
-        """Once more does nothing."""
-        if self._ended:
+    async def close(self) -> None:
+        """Idempotent."""
+        if self._closed:
             return
-        self._ended = True
+        self._closed = True
         self._source.close()
-        await self.conversation.finish(0 if self._told else LAST_ANSWERS)
-        await self._outlet.drain(LAST_WORDS)
+        await self.connection.finish(0 if self._stopped else LAST_RESPONSES_TIMEOUT)
+        await self._writer.drain(DRAIN_TIMEOUT)
         self._sink.close()
 
-    def _relieve(self) -> None:
+    def _resume(self) -> None:
         self._source.resume_reading()
-        self.conversation.resume()
+        self.connection.resume()
 
     def _stop(self) -> None:
-        self._told = True
-        self.over.set()
+        self._stopped = True
+        self.finished.set()
 
 
 @asynccontextmanager
-async def serving(desk: Answering, pipes: Pipes, view: "ToolView | None" = None) -> AsyncIterator[Service]:
-    """Without a view, `desk` must be one that needs none, or sees to one itself."""
-    service = Service(desk, pipes, view)
-    await service.begin()
+async def serve_stdio(
+    handlers: RequestHandlers, pipes: Pipes, view: "ToolView | None" = None
+) -> AsyncIterator[StdioService]:
+    """Without a view, the handlers must not need one, or must set it themselves."""
+    service = StdioService(handlers, pipes, view)
+    await service.start()
     try:
         yield service
     finally:
-        await service.end()
+        await service.close()

@@ -1,6 +1,6 @@
-"""What does a client of the modern era hear while it listens? Only the kinds of news it asked for, marked as such.
+"""`subscriptions/listen` of the modern era: only the requested notifications.
 
-The first thing it hears is what it will hear about. The request is answered when we stop telling.
+The first notification acknowledges the honoured subscriptions. The request is answered when the subscription ends.
 """
 
 import asyncio
@@ -12,18 +12,19 @@ from toolreeve.serve.mcp.notifications import PROMPTS, RESOURCES, TOOLS, UPDATED
 from toolreeve.serve.mcp.protocol import INVALID_PARAMS, INVALID_REQUEST, SUBSCRIPTION_KEY, Params, WireError
 from toolreeve.serve.mcp.request_context import RequestContext
 
-MOST_RESOURCES = 1000
-PARTING = 5.0
-"""How many seconds servers get to be told that nobody listens any more."""
+MAX_RESOURCES = 1000
+UNSUBSCRIBE_TIMEOUT = 5.0
+"""Seconds for unsubscribing at the upstream servers."""
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 _KINDS = {"toolsListChanged": TOOLS, "promptsListChanged": PROMPTS, "resourcesListChanged": RESOURCES}
 
 
 class _Inbox:
-    """What was told and not yet passed on, each thing once: it cannot grow beyond what was asked for."""
+    """Undelivered notifications, each once: bounded by the number of subscriptions."""
 
     def __init__(self, kinds: Sequence[str], uris: Sequence[str]) -> None:
-        self._methods, self._uris = {_KINDS[kind] for kind in kinds}, frozenset(uris)
+        self._methods = {_KINDS[kind] for kind in kinds}
+        self._uris = frozenset(uris)
         self._waiting: dict[tuple[str, str | None], None] = {}
         self._woken = asyncio.Event()
         self._ended = False
@@ -31,7 +32,7 @@ class _Inbox:
     def wants(self, method: str, uri: str | None) -> bool:
         return uri in self._uris if method == UPDATED else method in self._methods
 
-    def tell(self, method: str, params: Mapping[str, Any]) -> None:
+    def put(self, method: str, params: Mapping[str, Any]) -> None:
         self._waiting[method, params.get("uri")] = None
         self._woken.set()
 
@@ -50,50 +51,52 @@ class _Inbox:
         return first
 
 
-async def listen(params: Params, caller: RequestContext, news: Notifications, relay: Gateway | None) -> dict[str, Any]:
-    """Runs until it is cancelled, or the news end."""
-    if caller.request_id is None:
+async def listen(
+    params: Params, context: RequestContext, notifications: Notifications, gateway: Gateway | None
+) -> dict[str, Any]:
+    """Runs until it is cancelled or the notifications are closed."""
+    if context.request_id is None:
         raise WireError(INVALID_REQUEST, "subscriptions/listen needs an id")
-    kinds, uris = _wanted(params)
-    meta = {SUBSCRIPTION_KEY: caller.request_id}
-    honored = [uri for uri in uris if relay is not None and await _subscribed(relay, uri, caller)]
+    kinds, uris = _read_wanted(params)
+    meta = {SUBSCRIPTION_KEY: context.request_id}
+    honored = [uri for uri in uris if gateway is not None and await _subscribed(gateway, uri, context)]
     inbox = _Inbox(kinds, honored)
-    unlisten = news.listen(inbox.wants, inbox.tell, inbox.end)
+    unlisten = notifications.listen(inbox.wants, inbox.put, inbox.end)
     try:
         honors = dict.fromkeys(kinds, True) | ({"resourceSubscriptions": honored} if honored else {})
-        await caller.notify(ACKNOWLEDGED, {"notifications": honors, "_meta": meta})
+        await context.notify(ACKNOWLEDGED, {"notifications": honors, "_meta": meta})
         while (heard := await inbox.next()) is not None:
             method, uri = heard
-            await caller.notify(method, {"_meta": meta} if uri is None else {"uri": uri, "_meta": meta})
+            await context.notify(method, {"_meta": meta} if uri is None else {"uri": uri, "_meta": meta})
     finally:
         unlisten()
-        if relay is not None and honored:
-            await _part(relay, honored, caller)
+        if gateway is not None and honored:
+            await _unsubscribe(gateway, honored, context)
     return {"_meta": meta}
 
 
-def _wanted(params: Params) -> tuple[list[str], list[str]]:
+def _read_wanted(params: Params) -> tuple[list[str], list[str]]:
     asked = params.get("notifications")
     if not isinstance(asked, Mapping):
         raise WireError(INVALID_PARAMS, "params.notifications must be an object")
     uris = asked.get("resourceSubscriptions") or []
-    if not isinstance(uris, list) or len(uris) > MOST_RESOURCES or not all(isinstance(uri, str) for uri in uris):
-        raise WireError(INVALID_PARAMS, f"resourceSubscriptions must be a list of at most {MOST_RESOURCES} URIs")
+    if not isinstance(uris, list) or len(uris) > MAX_RESOURCES or not all(isinstance(uri, str) for uri in uris):
+        raise WireError(INVALID_PARAMS, f"resourceSubscriptions must be a list of at most {MAX_RESOURCES} URIs")
     return [kind for kind in _KINDS if asked.get(kind) is True], list(dict.fromkeys(uris))
 
 
-async def _subscribed(relay: Gateway, uri: str, caller: RequestContext) -> bool:
+async def _subscribed(gateway: Gateway, uri: str, context: RequestContext) -> bool:
     try:
-        await relay.subscribe(uri, caller)
+        await gateway.subscribe(uri, context)
     except WireError:
-        return False  # not honoured, and the acknowledgement says so by leaving it out
+        return False  # left out of the acknowledgement
     return True
 
 
-async def _part(relay: Gateway, uris: Sequence[str], caller: RequestContext) -> None:
+async def _unsubscribe(gateway: Gateway, uris: Sequence[str], context: RequestContext) -> None:
     try:
-        async with asyncio.timeout(PARTING):
+        async with asyncio.timeout(UNSUBSCRIBE_TIMEOUT):
             for uri in uris:
-                await relay.unsubscribe(uri, caller)
+                await gateway.unsubscribe(uri, context)
     except (TimeoutError, WireError):
-        return  # the server is away, and with it the subscription
+        return  # the server is down, and the subscription with it

@@ -1,6 +1,6 @@
-"""How is a tool described to an MCP client? In our words where it is ours, in its server's where it is not.
+"""Tool definitions for `tools/list`: our own, or the upstream server's.
 
-A server's claim that its tool is harmless is handed on only as far as we judge so too.
+A server's claim that its tool is harmless is passed on only as far as our own assessment agrees.
 """
 
 from collections.abc import Mapping
@@ -10,11 +10,11 @@ from toolreeve.core.tool import ToolSpec
 from toolreeve.formats.result_schema import result_schema
 
 CLOSED_WORLD = frozenset({"file", "system", "utility", "quality"})
-"""Categories of builtin tools that touch nothing beyond this machine."""
+"""Categories of built-in tools that touch only this machine."""
 
 
 def describe(spec: ToolSpec, name: str) -> dict[str, Any]:
-    """The definition of a tool in `tools/list`, under the name that this client knows it by."""
+    """The definition of a tool under the name that the client uses."""
     if spec.declared is not None:
         return _declared(spec, name)
     described: dict[str, Any] = {
@@ -35,7 +35,7 @@ def _declared(spec: ToolSpec, name: str) -> dict[str, Any]:
 
 
 def _contradicted(claimed: Mapping[str, Any], judged: Mapping[str, bool]) -> dict[str, bool]:
-    """The claims that sound less dangerous than what we hold to be true. What is not claimed is already the worst."""
+    """Hints that claim less danger than our assessment. A missing hint already means the worst."""
     harmless = {"readOnlyHint": True, "idempotentHint": True, "destructiveHint": False, "openWorldHint": False}
     return {
         hint: judged[hint]

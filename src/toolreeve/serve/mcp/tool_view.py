@@ -1,6 +1,6 @@
-"""Which tools does a client see? What its toolset chooses and its role may use; nothing else exists for it.
+"""The tools that a client sees: those of its toolset that its role may use.
 
-A tool that is not seen cannot be called, by whatever name. Lists are made once for each state of the registry.
+A tool outside the view cannot be called, by whatever name. Lists are built once per version of the registry.
 """
 
 import base64
@@ -21,13 +21,13 @@ from toolreeve.serve.mcp.tool_definitions import describe
 from toolreeve.serve.mcp.toolset import EVERYTHING, Toolset
 
 PAGE = 500
-MOST_PAGES = 50
-_PLAIN: Mapping[str, str] = {}
+MAX_PAGES = 50
+_NO_ALIASES: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class ToolPage:
-    """`encoded` is the same list of tools as JSON."""
+    """`encoded` is `tools` as JSON."""
 
     tools: Sequence[Mapping[str, Any]]
     encoded: bytes
@@ -35,8 +35,8 @@ class ToolPage:
 
 
 @dataclass(frozen=True, slots=True)
-class _Listed:
-    """What the registry held at one version, as this view shows it."""
+class _Listing:
+    """The listed tools at one version of the registry."""
 
     version: int
     names: Sequence[str]
@@ -45,35 +45,39 @@ class _Listed:
 
 
 class ToolView:
-    """`search` shows only tools that the toolset names outright; the others are found by searching. `spelled` gives
-    tools other names than their own."""
+    """With `search`, only tools that the toolset names are listed; the others are found by searching. `aliases` maps
+    tools to the names that the client uses."""
 
     def __init__(
         self,
         registry: ToolRegistry,
         *,
-        patterns: Toolset = EVERYTHING,
+        toolset: Toolset = EVERYTHING,
         role: Role = Role.OPERATOR,
         search: bool = False,
-        spelled: Mapping[str, str] = _PLAIN,
+        aliases: Mapping[str, str] = _NO_ALIASES,
     ) -> None:
-        self.registry, self.patterns, self.role, self.search = registry, patterns, role, search
-        self._spelled = spelled
-        self._listed: _Listed | None = None
+        self.registry = registry
+        self.toolset = toolset
+        self.role = role
+        self.search = search
+        self._aliases = aliases
+        self._listed: _Listing | None = None
         self._pages: dict[tuple[int, int], ToolPage] = {}
         self._found: dict[str, BoundTool] = {}
         self._version = -1
 
     def admits(self, spec: ToolSpec) -> bool:
-        """Whether the client may use a tool, be it listed or not."""
-        return self.patterns.fit(spec) and (self.role is not Role.VIEWER or spec.read_only)
+        """Whether the client may use a tool, listed or hidden."""
+        return self.toolset.includes(spec) and (self.role is not Role.VIEWER or spec.read_only)
 
     def shows(self, spec: ToolSpec) -> bool:
         return not spec.hidden and self.admits(spec)
 
     def find(self, name: str) -> BoundTool | None:
         if self._version != self.registry.version:
-            self._version, self._found = self.registry.version, {}
+            self._version = self.registry.version
+            self._found = {}
         if (found := self._found.get(name)) is None:
             found = self.registry.get(name)
             if found is None or not self.shows(found.spec):
@@ -82,42 +86,42 @@ class ToolView:
         return found
 
     def matching(self, query: str, limit: int) -> Sequence[Mapping[str, Any]]:
-        """The definitions of tools that have to do with a query, the best first."""
+        """The definitions of the tools that match a query, best first."""
         found = self.registry.search(query, limit=len(self.registry))
         seen = [bound.spec for bound in found if self.shows(bound.spec)]
         return [describe(spec, self._name(spec)) for spec in seen[:limit]]
 
     def page(self, cursor: Any = None, first: Sequence[Mapping[str, Any]] = ()) -> ToolPage:
-        """A part of the list. `first` stands before the tools of the first page."""
+        """One page of the list. `first` precedes the tools of the first page."""
         listed = self._current()
         start = 0 if cursor is None else bisect_right(listed.names, read_cursor(cursor))
         key = (start, -1 if cursor is not None else len(first))
         if (made := self._pages.get(key)) is None:
-            if len(self._pages) >= MOST_PAGES:  # cursors that nobody was given, to fill the memory
+            if len(self._pages) >= MAX_PAGES:  # made-up cursors must not fill the memory
                 self._pages.clear()
-            made = self._pages[key] = self._make(listed, start, () if cursor is not None else first)
+            made = self._pages[key] = self._new_page(listed, start, () if cursor is not None else first)
         return made
 
-    def _make(self, listed: _Listed, start: int, first: Sequence[Mapping[str, Any]]) -> ToolPage:
+    def _new_page(self, listed: _Listing, start: int, first: Sequence[Mapping[str, Any]]) -> ToolPage:
         end = start + PAGE
         parts = [*map(json.dumps, first), *listed.encoded[start:end]]
         following = write_cursor(listed.names[end - 1]) if end < len(listed.names) else None
         return ToolPage([*first, *listed.tools[start:end]], b"[" + b",".join(parts) + b"]", following)
 
-    def _current(self) -> _Listed:
+    def _current(self) -> _Listing:
         if self._listed is None or self._listed.version != self.registry.version:
             specs = [bound.spec for bound in self.registry.list() if self._lists(bound.spec)]
             tools = sorted((describe(spec, self._name(spec)) for spec in specs), key=lambda tool: str(tool["name"]))
             names = [str(tool["name"]) for tool in tools]
-            self._listed = _Listed(self.registry.version, names, tools, list(map(json.dumps, tools)))
+            self._listed = _Listing(self.registry.version, names, tools, list(map(json.dumps, tools)))
             self._pages.clear()
         return self._listed
 
     def _lists(self, spec: ToolSpec) -> bool:
-        return self.shows(spec) and (not self.search or self.patterns.name(spec))
+        return self.shows(spec) and (not self.search or self.toolset.includes_by_name(spec))
 
     def _name(self, spec: ToolSpec) -> str:
-        return self._spelled.get(spec.name, spec.name)
+        return self._aliases.get(spec.name, spec.name)
 
 
 def as_fragment(page: ToolPage) -> Any:
@@ -129,7 +133,7 @@ def write_cursor(name: str) -> str:
 
 
 def read_cursor(cursor: Any) -> str:
-    """The name after which a page begins: it holds even when tools came or went in between."""
+    """The name after which a page begins; valid even if tools were added or removed."""
     try:
         return base64.b64decode(cursor, altchars=b"-_", validate=True).decode()
     except (TypeError, ValueError, binascii.Error):

@@ -1,7 +1,7 @@
-"""Which tools does a list of words choose? Categories, servers, names and globs; `-word` takes away.
+"""Toolsets: categories, servers, tool names and globs; `-word` removes.
 
-A word that chooses nothing is a mistake and is said to be one, and so is a text without a word, such as `,` or what an
-unset variable leaves: a toolset with a typo must not quietly be another.
+A word that matches nothing is an error, and so is a text without a word, such as `,` or an unset variable: a toolset
+with a typo must not silently be another.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -34,10 +34,12 @@ class ToolsetWord:
     def category(self) -> str:
         return SPELLINGS.get(self.text, self.text)
 
-    def fits(self, spec: ToolSpec) -> bool:
-        return self.names(spec) or self.text == spec.server or self.category == spec.category or self._globs(spec)
+    def matches(self, spec: ToolSpec) -> bool:
+        return (
+            self.matches_name(spec) or self.text == spec.server or self.category == spec.category or self._globs(spec)
+        )
 
-    def names(self, spec: ToolSpec) -> bool:
+    def matches_name(self, spec: ToolSpec) -> bool:
         return self.text == spec.name or canonical(self.text) == spec.name
 
     def _globs(self, spec: ToolSpec) -> bool:
@@ -46,45 +48,45 @@ class ToolsetWord:
 
 @dataclass(frozen=True, slots=True)
 class Toolset:
-    """Nothing chosen means everything; what is taken away is gone whatever else chooses it."""
+    """Nothing chosen means everything; a removed tool stays removed whatever else chooses it."""
 
     chosen: tuple[ToolsetWord, ...] = ()
     removed: tuple[ToolsetWord, ...] = ()
 
-    def fit(self, spec: ToolSpec) -> bool:
-        if any(word.fits(spec) for word in self.removed):
+    def includes(self, spec: ToolSpec) -> bool:
+        if any(word.matches(spec) for word in self.removed):
             return False
-        return not self.chosen or any(word.fits(spec) for word in self.chosen)
+        return not self.chosen or any(word.matches(spec) for word in self.chosen)
 
-    def name(self, spec: ToolSpec) -> bool:
-        """Whether the tool is chosen by its very name."""
-        return any(word.names(spec) for word in self.chosen)
+    def includes_by_name(self, spec: ToolSpec) -> bool:
+        """Whether a word is the tool's own name."""
+        return any(word.matches_name(spec) for word in self.chosen)
 
 
 EVERYTHING = Toolset()
 
 
-def read_patterns(words: str | Iterable[str]) -> Toolset:
-    """From `file,web,-delete_file` or a list of such; an empty list chooses nothing. Raises ConfigError for a text that
-    holds no word."""
+def read_toolset(words: str | Iterable[str]) -> Toolset:
+    """From `file,web,-delete_file` or a list of such; an empty list means everything. Raises ConfigError for a text
+    without a word."""
     texts = [words] if isinstance(words, str) else list(words)
     named = [part.strip() for text in texts for part in text.split(",") if part.strip()]
     if texts and not named:
         fix = "name categories, servers, tools or globs, such as file,web; leave it out to show every tool"
-        raise ConfigError(f"{','.join(texts)[:60]!r} names nothing", source="toolset", fix=fix)
+        raise ConfigError(f"{','.join(texts)[:60]!r} names no tools", source="toolset", fix=fix)
     removed = tuple(ToolsetWord(part[1:].strip()) for part in named if part.startswith("-"))
     return Toolset(tuple(ToolsetWord(part) for part in named if not part.startswith("-")), removed)
 
 
-def check_patterns(patterns: Toolset, specs: Sequence[ToolSpec], servers: Iterable[str] = ()) -> None:
-    """Raises ConfigError for a word that fits no tool and may not fit one later, either: `servers` are the prefixes
-    of servers whose tools may be yet to come."""
+def check_toolset(toolset: Toolset, specs: Sequence[ToolSpec], servers: Iterable[str] = ()) -> None:
+    """Raises ConfigError for a word that matches no tool and cannot match one later: `servers` are the prefixes of
+    servers whose tools may not be listed yet."""
     servers = tuple(servers)
     known = {spec.name for spec in specs} | {spec.category for spec in specs} | set(SPELLINGS) | set(servers)
-    for word in (*patterns.chosen, *patterns.removed):
-        if not any(word.fits(spec) for spec in specs) and not _may_fit_later(word, servers):
+    for word in (*toolset.chosen, *toolset.removed):
+        if not any(word.matches(spec) for spec in specs) and not _may_fit_later(word, servers):
             hint = did_you_mean(find_similar(word.text, known, cutoff=0.5)) or "see `toolreeve tools`"
-            problem = f"{word.text!r} is no tool, category or server, and no tool fits it"
+            problem = f"{word.text!r} matches no tool, category or server"
             raise ConfigError(problem, source="toolset", fix=hint)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from toolreeve.core.peer import Era
+from toolreeve.core.mcp import Era
 from toolreeve.rpc.errors import UNSUPPORTED_VERSION
 from toolreeve.upstream.transports.transport import RemoteError, RequestRefused
 

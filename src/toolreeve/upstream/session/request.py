@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolreeve.core.deadline import Deadline
-from toolreeve.core.peer import Peer
+from toolreeve.core.mcp import McpPeer
 from toolreeve.rpc.pending import OutstandingRequest
 
 _MAX_QUEUED = 256
@@ -29,7 +29,7 @@ class PendingRequest(OutstandingRequest):
     def __init__(
         self,
         method: str,
-        peer: Peer | None,
+        peer: McpPeer | None,
         timeout: float | None,
         loop: asyncio.AbstractEventLoop,
         deadline: Deadline | None = None,

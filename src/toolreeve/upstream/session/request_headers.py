@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from toolreeve.core.peer import Era
+from toolreeve.core.mcp import Era
 from toolreeve.upstream.session.header_params import InvalidHeaderParam, Path, read_header_params, value_at
 
 VERSION = "mcp-protocol-version"

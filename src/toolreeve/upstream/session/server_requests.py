@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from toolreeve.core.deadline import Deadline, await_answer
-from toolreeve.core.peer import Era, Peer, PeerError
+from toolreeve.core.mcp import Era, McpPeer, PeerError
 from toolreeve.rpc.errors import INTERNAL_ERROR, METHOD_NOT_FOUND
 from toolreeve.rpc.messages import Message, error_response, response
 from toolreeve.upstream.session.request import PendingRequest
@@ -52,7 +52,7 @@ class ServerRequests:
             task = asyncio.create_task(self._ask_caller(request_id, method, params, peer))
             self._open[request_id] = (task, peer.session)
 
-    def _callers(self) -> list[Peer | None]:
+    def _callers(self) -> list[McpPeer | None]:
         return [request.peer for request in self._pending if request.serves_caller]
 
     def _respond_without_caller(self, request_id: str | int, method: str) -> None:
@@ -63,7 +63,7 @@ class ServerRequests:
         else:
             self._respond_error(request_id, PeerError(METHOD_NOT_FOUND, "the caller does not support sampling"))
 
-    async def _ask_caller(self, request_id: str | int, method: str, params: Mapping[str, Any], peer: Peer) -> None:
+    async def _ask_caller(self, request_id: str | int, method: str, params: Mapping[str, Any], peer: McpPeer) -> None:
         request = peer.request(method, params)
         try:
             if method == "elicitation/create":
@@ -78,7 +78,7 @@ class ServerRequests:
         finally:
             self._open.pop(request_id, None)
 
-    def _deadlines(self, peer: Peer) -> list[Deadline]:
+    def _deadlines(self, peer: McpPeer) -> list[Deadline]:
         """Of all requests for this caller: the question does not say which of them waits for the answer."""
         found = []
         for request in self._pending:
@@ -111,5 +111,5 @@ class ServerRequests:
         self._send(error_response(request_id, problem))
 
 
-def _can_be_asked(peer: Peer, method: str) -> bool:
+def _can_be_asked(peer: McpPeer, method: str) -> bool:
     return peer.era is Era.LEGACY and _CAPABILITY[method] in peer.capabilities

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from toolreeve.core.deadline import Deadline
-from toolreeve.core.peer import Era, Peer
+from toolreeve.core.mcp import Era, McpPeer
 from toolreeve.core.secrets.scrubber import Scrubber
 from toolreeve.core.visible import one_line
 from toolreeve.rpc import messages
@@ -112,7 +112,7 @@ class UpstreamSession:
         method: str,
         params: Mapping[str, Any] | None = None,
         *,
-        peer: Peer | None = None,
+        peer: McpPeer | None = None,
         timeout: float | None = None,
         deadline: Deadline | None = None,
     ) -> dict[str, Any]:
@@ -155,7 +155,7 @@ class UpstreamSession:
             raise RemoteError(INVALID_PARAMS, f"the request cannot be sent as JSON: {problem}") from None
 
     def _with_meta(
-        self, request_id: int, params: Mapping[str, Any] | None, peer: Peer | None
+        self, request_id: int, params: Mapping[str, Any] | None, peer: McpPeer | None
     ) -> Mapping[str, Any] | None:
         """With a progress token where the caller wants progress and, in the modern era, the client's identity."""
         is_modern = self.handshake.version == Era.MODERN
@@ -170,7 +170,7 @@ class UpstreamSession:
             meta |= self.modern_meta(peer)
         return {**(params or {}), "_meta": meta}
 
-    def modern_meta(self, peer: Peer | None = None) -> dict[str, Any]:
+    def modern_meta(self, peer: McpPeer | None = None) -> dict[str, Any]:
         """The `_meta` of every request of the modern era."""
         meta = {
             _META_PREFIX + "protocolVersion": str(Era.MODERN),

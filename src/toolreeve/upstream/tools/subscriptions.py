@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import Mapping
 from typing import Any
 
-from toolreeve.core.peer import Era
+from toolreeve.core.mcp import Era
 from toolreeve.rpc.errors import INVALID_PARAMS
 from toolreeve.upstream.session.session import UpstreamSession
 from toolreeve.upstream.transports.transport import RemoteError, ServerUnavailable

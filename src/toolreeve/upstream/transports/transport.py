@@ -6,7 +6,7 @@ A transport does not interpret the messages. It bounds what it receives and what
 from collections.abc import Callable, Mapping
 from typing import Literal, Protocol
 
-from toolreeve.core.peer import RpcError
+from toolreeve.core.mcp import RpcError
 from toolreeve.rpc.messages import Message
 
 Kind = Literal["stdio", "http", "sse"]

@@ -1,4 +1,4 @@
-"""Messages as JSON-RPC has them: what is answered, what never is, and that no line ends the conversation."""
+"""JSON-RPC messages: which are answered, and that no line ends the connection."""
 
 import asyncio
 import json
@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.serve.mcp.connection.tools import TOOLS
-from tests.serve.mcp.pipe import envelope
-from tests.serve.mcp.room import Room, room
+from tests.serve.mcp.in_memory import InMemoryClient, connect
+from tests.serve.mcp.stdio_client import envelope
 from tests.world import World
 from toolreeve.serve.mcp.connection import McpConnection
 from toolreeve.serve.mcp.protocol import WireError
@@ -42,8 +42,8 @@ from toolreeve.system_info import SystemInfoHandlers
 async def test_what_is_no_request_is_answered_as_json_rpc_says(
     world: World, line: bytes, code: int, number: Any
 ) -> None:
-    async with room(world.reeve()) as client:
-        client.talk.hear(line)
+    async with connect(world.reeve()) as client:
+        client.connection.receive(line)
         answer = await client.next()
 
         assert (answer["error"]["code"], answer["id"]) == (code, number)
@@ -63,8 +63,8 @@ async def test_what_is_no_request_is_answered_as_json_rpc_says(
     ],
 )
 async def test_notifications_and_answers_to_nothing_are_never_answered(world: World, message: Any) -> None:
-    async with room(world.reeve(tools=TOOLS)) as client:
-        await client.greet()
+    async with connect(world.reeve(tools=TOOLS)) as client:
+        await client.initialize()
         client.say(message)
 
         assert (await client.ask("ping"))["result"] == {}
@@ -72,8 +72,8 @@ async def test_notifications_and_answers_to_nothing_are_never_answered(world: Wo
 
 
 async def test_an_id_cannot_be_used_while_its_request_runs(world: World) -> None:
-    async with room(world.reeve(tools=TOOLS)) as client:
-        await client.greet()
+    async with connect(world.reeve(tools=TOOLS)) as client:
+        await client.initialize()
         number = client.begin("tools/call", {"name": "wait", "arguments": {}})
         client.say({"jsonrpc": "2.0", "id": number, "method": "ping"})
 
@@ -126,18 +126,18 @@ LINES = st.one_of(
 
 
 @given(lines=st.lists(LINES, max_size=8), handshake=st.booleans())
-def test_no_line_ends_the_conversation_and_every_answer_is_json_rpc(lines: list[bytes], handshake: bool) -> None:
+def test_no_line_ends_the_connection_and_every_response_is_json_rpc(lines: list[bytes], handshake: bool) -> None:
     asyncio.run(_hostile(lines, handshake))
 
 
 async def _hostile(lines: list[bytes], handshake: bool) -> None:
-    client = Room()
-    client.talk = McpConnection(SystemInfoHandlers(), client, session="one")
+    client = InMemoryClient()
+    client.connection = McpConnection(SystemInfoHandlers(), client, session="one")
     if handshake:
-        await client.greet()
+        await client.initialize()
     for line in lines:
-        client.talk.hear(line)
-    await client.talk.finish(1)
+        client.connection.receive(line)
+    await client.connection.finish(1)
     while not client.lines.empty():
         answer = json.loads(client.lines.get_nowait())
         assert answer["jsonrpc"] == "2.0"
@@ -150,16 +150,14 @@ async def _hostile(lines: list[bytes], handshake: bool) -> None:
 
 @given(lines=st.lists(LINES, max_size=20))
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_no_line_ends_a_conversation_with_the_desk(
-    tmp_path_factory: pytest.TempPathFactory, lines: list[bytes]
-) -> None:
-    async def talk() -> None:
-        async with room(World(tmp_path_factory.mktemp("world")).reeve()) as client:
-            await client.greet()
+def test_no_line_ends_a_connection_to_a_runtime(tmp_path_factory: pytest.TempPathFactory, lines: list[bytes]) -> None:
+    async def connection() -> None:
+        async with connect(World(tmp_path_factory.mktemp("world")).reeve()) as client:
+            await client.initialize()
             for line in lines:
-                client.talk.hear(line)
+                client.connection.receive(line)
 
             client.say({"jsonrpc": "2.0", "id": "still there", "method": "ping"})
             assert (await client.answer_to("still there"))["result"] == {}
 
-    asyncio.run(talk())
+    asyncio.run(connection())

@@ -1,18 +1,18 @@
-"""The newer era, in which every request says who sends it, and how it keeps apart from the older one."""
+"""The modern era, and its separation from the legacy era."""
 
 from typing import Any
 
 import pytest
 
 from tests.serve.mcp.connection.tools import TOOLS
-from tests.serve.mcp.pipe import envelope
-from tests.serve.mcp.room import room
+from tests.serve.mcp.in_memory import connect
+from tests.serve.mcp.stdio_client import envelope
 from tests.world import World
 from toolreeve.serve.mcp.protocol import SERVER_KEY, VERSION_KEY
 
 
-async def test_every_answer_of_the_modern_era_says_it_is_complete_and_who_gave_it(world: World) -> None:
-    async with room(world.reeve(tools=TOOLS)) as client:
+async def test_every_modern_result_carries_its_type_and_the_server_info(world: World) -> None:
+    async with connect(world.reeve(tools=TOOLS)) as client:
         found = (await client.modern("server/discover"))["result"]
         listed = (await client.modern("tools/list"))["result"]
         said = (await client.modern("tools/call", {"name": "echo", "arguments": {"text": "hi"}}))["result"]
@@ -25,11 +25,11 @@ async def test_every_answer_of_the_modern_era_says_it_is_complete_and_who_gave_i
     assert "ttlMs" not in said
 
 
-async def test_a_handshake_in_a_modern_conversation_is_told_which_versions_there_are(world: World) -> None:
-    async with room(world.reeve()) as client:
+async def test_initialize_on_a_modern_connection_is_answered_with_the_supported_versions(world: World) -> None:
+    async with connect(world.reeve()) as client:
         await client.modern("server/discover")
 
-        assert (await client.greet())["error"] == {
+        assert (await client.initialize())["error"] == {
             "code": -32022,
             "message": "Unsupported protocol version",
             "data": {"supported": ["2026-07-28"], "requested": "2025-11-25"},
@@ -37,20 +37,20 @@ async def test_a_handshake_in_a_modern_conversation_is_told_which_versions_there
 
 
 async def test_a_modern_request_after_a_handshake_is_refused(world: World) -> None:
-    async with room(world.reeve()) as client:
-        await client.greet()
+    async with connect(world.reeve()) as client:
+        await client.initialize()
 
         assert (await client.modern("tools/list"))["error"]["code"] == -32600
 
 
 async def test_a_modern_probe_that_failed_leaves_the_handshake_open(world: World) -> None:
-    async with room(world.reeve()) as client:
+    async with connect(world.reeve()) as client:
         refused = await client.modern("server/discover", meta={VERSION_KEY: "2099-01-01"})
-        greeted = await client.greet()
+        initialized = await client.initialize()
 
     assert refused["error"]["code"] == -32022
     assert refused["error"]["data"] == {"supported": ["2026-07-28"], "requested": "2099-01-01"}
-    assert "result" in greeted
+    assert "result" in initialized
 
 
 @pytest.mark.parametrize(
@@ -64,13 +64,13 @@ async def test_a_modern_probe_that_failed_leaves_the_handshake_open(world: World
         (envelope() | {VERSION_KEY: "2025-11-25"}, -32022),
     ],
 )
-async def test_a_modern_request_must_say_who_sends_it(world: World, meta: dict[str, Any], code: int) -> None:
-    async with room(world.reeve()) as client:
+async def test_a_modern_request_must_identify_its_client(world: World, meta: dict[str, Any], code: int) -> None:
+    async with connect(world.reeve()) as client:
         assert (await client.ask("tools/list", {"_meta": meta}))["error"]["code"] == code
 
 
-async def test_a_modern_conversation_takes_no_request_without_its_envelope(world: World) -> None:
-    async with room(world.reeve()) as client:
+async def test_a_modern_connection_takes_no_request_without_its_envelope(world: World) -> None:
+    async with connect(world.reeve()) as client:
         await client.modern("server/discover")
 
         assert (await client.ask("tools/list"))["error"]["code"] == -32602

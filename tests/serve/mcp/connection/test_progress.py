@@ -1,4 +1,4 @@
-"""What a caller hears of its own call: progress that grows, log lines that it wants, nothing once it is answered."""
+"""Progress and log notifications of a running call."""
 
 import json
 from typing import Any
@@ -6,17 +6,17 @@ from typing import Any
 import pytest
 
 from tests.serve.mcp.connection.tools import TOOLS
-from tests.serve.mcp.room import Room, room
+from tests.serve.mcp.in_memory import InMemoryClient, connect
 from tests.world import World
-from toolreeve.core.peer import Era, PeerError
+from toolreeve.core.mcp import Era, PeerError
 from toolreeve.serve.mcp.connection import McpConnection
 from toolreeve.serve.mcp.request_context import ClientInfo, RequestContext
 from toolreeve.system_info import SystemInfoHandlers
 
 
-async def test_progress_is_told_with_growing_numbers_to_whoever_asked_for_it(world: World) -> None:
-    async with room(world.reeve(tools=TOOLS)) as client:
-        await client.greet()
+async def test_progress_is_sent_with_increasing_numbers_if_requested(world: World) -> None:
+    async with connect(world.reeve(tools=TOOLS)) as client:
+        await client.initialize()
         await client.ask("tools/call", {"name": "steps", "arguments": {}, "_meta": {"progressToken": 7}})
         told, client.heard = client.heard, []
         await client.ask("tools/call", {"name": "steps", "arguments": {}})
@@ -38,13 +38,13 @@ async def test_progress_is_told_with_growing_numbers_to_whoever_asked_for_it(wor
     ],
 )
 async def test_progress_grows_whatever_is_reported(given: list[Any], told: list[float]) -> None:
-    client = Room()
-    client.talk = McpConnection(SystemInfoHandlers(), client, session="one")
+    client = InMemoryClient()
+    client.connection = McpConnection(SystemInfoHandlers(), client, session="one")
     sender = ClientInfo(view=None, era=Era.LEGACY, session="one")  # type: ignore[arg-type]
-    caller = RequestContext(sender, client.talk, progress_token="t")
+    context = RequestContext(sender, client.connection, progress_token="t")
 
     for number in given:
-        await caller.notify("notifications/progress", {} if number is None else {"progress": number})
+        await context.notify("notifications/progress", {} if number is None else {"progress": number})
 
     assert [json.loads(client.lines.get_nowait())["params"]["progress"] for _ in given] == told
 
@@ -52,35 +52,35 @@ async def test_progress_grows_whatever_is_reported(given: list[Any], told: list[
 @pytest.mark.parametrize(
     ("least", "told"), [(None, []), ("debug", ["debug", "error"]), ("warning", ["error"]), ("emergency", [])]
 )
-async def test_log_lines_below_the_wanted_level_are_not_told(least: str | None, told: list[str]) -> None:
-    client = Room()
-    client.talk = McpConnection(SystemInfoHandlers(), client, session="one")
-    caller = RequestContext(ClientInfo(view=None, era=Era.LEGACY, session="one", log_level=least), client.talk)  # type: ignore[arg-type]
+async def test_log_lines_below_the_requested_level_are_not_sent(least: str | None, told: list[str]) -> None:
+    client = InMemoryClient()
+    client.connection = McpConnection(SystemInfoHandlers(), client, session="one")
+    context = RequestContext(ClientInfo(view=None, era=Era.LEGACY, session="one", log_level=least), client.connection)  # type: ignore[arg-type]
 
     for level in ("debug", "error", "loud", 7):
-        await caller.notify("notifications/message", {"level": level, "data": "x"})
+        await context.notify("notifications/message", {"level": level, "data": "x"})
 
     assert [json.loads(client.lines.get_nowait())["params"]["level"] for _ in told] == told
     assert client.lines.empty()
 
 
-async def test_a_level_that_is_none_is_refused(world: World) -> None:
-    async with room(world.reeve()) as client:
-        await client.greet()
+async def test_an_invalid_log_level_is_refused(world: World) -> None:
+    async with connect(world.reeve()) as client:
+        await client.initialize()
 
         assert (await client.ask("logging/setLevel", {"level": "warning"}))["result"] == {}
         assert (await client.ask("logging/setLevel", {"level": "loud"}))["error"]["code"] == -32602
 
 
 async def test_a_caller_hears_nothing_more_once_it_is_answered() -> None:
-    client = Room()
-    client.talk = McpConnection(SystemInfoHandlers(), client, session="one")
+    client = InMemoryClient()
+    client.connection = McpConnection(SystemInfoHandlers(), client, session="one")
     sender = ClientInfo(view=None, era=Era.LEGACY, session="one", log_level="info")  # type: ignore[arg-type]
-    caller = RequestContext(sender, client.talk, progress_token=1)
-    caller.closed = True
+    context = RequestContext(sender, client.connection, progress_token=1)
+    context.closed = True
 
-    await caller.notify("notifications/progress", {"message": "late"})
+    await context.notify("notifications/progress", {"message": "late"})
     with pytest.raises(PeerError):
-        await caller.request("roots/list", {})
+        await context.request("roots/list", {})
 
     assert client.lines.empty()

@@ -1,10 +1,10 @@
-"""Tools whose calls a conversation can watch: one answers, one never ends, one reports, one asks the client."""
+"""Tools for connection tests: one answers, one never ends, one reports, one asks the client."""
 
 import asyncio
 from typing import Any
 
 from toolreeve import Context, DangerLevel, tool
-from toolreeve.core.peer import PeerError
+from toolreeve.core.mcp import McpPeer, PeerError
 
 
 @tool(danger=DangerLevel.SAFE)
@@ -34,7 +34,7 @@ async def steps(context: Context) -> str:
 async def roots(context: Context) -> dict[str, Any]:
     """Ask the client for its roots."""
     peer = context.call.peer
-    assert peer is not None
+    assert isinstance(peer, McpPeer)
     try:
         return await peer.request("roots/list", {})
     except PeerError as problem:

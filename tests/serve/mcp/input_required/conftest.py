@@ -1,8 +1,8 @@
-"""No test sees what ran in another."""
+"""Resets the recorded runs between tests."""
 
 import pytest
 
-from tests.serve.mcp.input_required.elsewhere import RUNS
+from tests.serve.mcp.input_required.upstream_tools import RUNS
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""What a client brings back as its answer, and what may have changed by then."""
+"""Answers brought with a repeated request, and changes in between."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Two processes that are brought the same answer: one runs the call."""
+"""Of two processes that get the same answer, one runs the call."""
 
 import asyncio
 import subprocess

@@ -1,4 +1,4 @@
-"""Whose state is good, and for one answer: what an attacker would bring, with the real road behind the desk."""
+"""A request state is valid once, for its holder and its request; attacks on it."""
 
 import asyncio
 from typing import Any
@@ -10,7 +10,7 @@ from tests.world import World
 from toolreeve.config import Mcp
 from toolreeve.core.call import Principal, Role
 from toolreeve.core.errors import ConfigError
-from toolreeve.serve.mcp.door import new_desk
+from toolreeve.serve.mcp.door import new_handlers
 from toolreeve.serve.mcp.protocol import WireError
 
 
@@ -39,7 +39,7 @@ async def test_a_worker_with_another_key_does_not(world: World) -> None:
         asked = await one.call()
         other = Worker(reeve, Clock(), (b"another key, of at least 32 bytes",))
         await other.refused(inputResponses=YES, requestState=asked["requestState"])
-        other.desk.close()
+        other.handlers.close()
 
     assert not written(world)
 
@@ -122,4 +122,4 @@ async def test_a_state_that_is_made_up_is_refused(world: World, forged: Any) -> 
 async def test_a_configured_key_that_could_be_guessed_is_refused_when_the_door_opens(world: World) -> None:
     async with world.reeve(settings=world.settings(mcp=Mcp(state_key=("short",)))) as reeve:
         with pytest.raises(ConfigError, match="key 1 has 5 characters"):
-            new_desk(reeve)
+            new_handlers(reeve)

@@ -1,4 +1,4 @@
-"""Processes that serve the same clients, and a client that calls through one of them and brings what it likes."""
+"""Workers that serve the same clients, and a client that calls through one of them."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -9,14 +9,14 @@ import pytest
 from tests.world import World
 from toolreeve import Toolreeve
 from toolreeve.core.call import LOCAL, Principal
-from toolreeve.core.peer import Era
+from toolreeve.core.mcp import Era
 from toolreeve.serve.mcp.handlers import Handlers
 from toolreeve.serve.mcp.input_required import REFUSED, InputRequired
 from toolreeve.serve.mcp.protocol import INVALID_PARAMS, WireError
 from toolreeve.serve.mcp.request_context import ClientInfo, RequestContext
 from toolreeve.serve.mcp.request_state import Seal
 from toolreeve.serve.mcp.tool_view import ToolView
-from toolreeve.serve.mcp.toolset import read_patterns
+from toolreeve.serve.mcp.toolset import read_toolset
 
 FORMS: Mapping[str, Any] = {"elicitation": {}}
 YES: Mapping[str, Any] = {"approval": {"action": "accept", "content": {"decision": "allow once"}}}
@@ -45,8 +45,8 @@ class Worker:
 
     def __init__(self, reeve: Toolreeve, clock: Clock, keys: tuple[bytes, ...] = (KEY,)) -> None:
         self.reeve = reeve
-        asking = InputRequired(lambda: Seal(keys, now=clock), reeve.approvals, now=clock)
-        self.desk = Handlers(reeve, asking=asking)
+        input_required = InputRequired(lambda: Seal(keys, now=clock), reeve.approvals, now=clock)
+        self.handlers = Handlers(reeve, input_required=input_required)
 
     async def call(
         self,
@@ -60,14 +60,14 @@ class Worker:
         **brought: Any,
     ) -> dict[str, Any]:
         client = ClientInfo(
-            view=ToolView(self.reeve.tools, patterns=read_patterns(tools), role=principal.role),
+            view=ToolView(self.reeve.tools, toolset=read_toolset(tools), role=principal.role),
             era=Era.MODERN,
             session=session,
             principal=principal,
             credential=credential,
             capabilities=capabilities,
         )
-        return await self.desk.call({**request, **brought}, RequestContext(client, Nowhere()))
+        return await self.handlers.call({**request, **brought}, RequestContext(client, Nowhere()))
 
     async def refused(self, request: Mapping[str, Any] = WRITE, **brought: Any) -> None:
         with pytest.raises(WireError) as raised:
@@ -82,7 +82,7 @@ async def worker(world: World, clock: Clock | None = None, **options: Any) -> As
         try:
             yield made
         finally:
-            made.desk.close()
+            made.handlers.close()
 
 
 def written(world: World) -> bool:

@@ -1,4 +1,4 @@
-"""Who is told when tools come and go, and what somebody who does not read may miss."""
+"""Change notifications, and which of them a slow client may miss."""
 
 import asyncio
 from typing import Any
@@ -6,17 +6,17 @@ from typing import Any
 import pytest
 
 from tests.serve.mcp.connection.tools import TOOLS
-from tests.serve.mcp.pipe import envelope
-from tests.serve.mcp.room import Room, room
+from tests.serve.mcp.in_memory import InMemoryClient, connect
+from tests.serve.mcp.stdio_client import envelope
 from tests.world import World
 from toolreeve.serve.mcp.connection import McpConnection
-from toolreeve.serve.mcp.door import new_desk, new_view
+from toolreeve.serve.mcp.door import new_handlers, new_view
 
 
 async def test_tools_that_come_and_go_are_announced_once_a_moment(world: World) -> None:
     reeve = world.reeve(tools=TOOLS)
-    async with room(reeve) as client:
-        await client.greet()
+    async with connect(reeve) as client:
+        await client.initialize()
         reeve.tools.unregister("echo")
         reeve.tools.unregister("steps")
         told = await client.next()
@@ -29,8 +29,8 @@ async def test_tools_that_come_and_go_are_announced_once_a_moment(world: World) 
 
 async def test_a_client_that_does_not_read_misses_progress_but_no_change(world: World) -> None:
     reeve = world.reeve(tools=TOOLS)
-    async with room(reeve) as client:
-        await client.greet()
+    async with connect(reeve) as client:
+        await client.initialize()
         client.congested = True
         number = client.begin("tools/call", {"name": "steps", "arguments": {}, "_meta": {"progressToken": 1}})
         reeve.tools.unregister("echo")
@@ -47,7 +47,7 @@ async def test_a_client_that_does_not_read_misses_progress_but_no_change(world: 
 
 async def test_a_listener_hears_what_it_asked_for_and_nothing_else(world: World) -> None:
     reeve = world.reeve(tools=TOOLS)
-    async with room(reeve) as client:
+    async with connect(reeve) as client:
         asked = {"toolsListChanged": True, "promptsListChanged": False, "resourceSubscriptions": ["file:///a"]}
         number = client.begin("subscriptions/listen", {"notifications": asked, "_meta": envelope()})
         acknowledged = await client.next()
@@ -60,20 +60,20 @@ async def test_a_listener_hears_what_it_asked_for_and_nothing_else(world: World)
     assert (told["method"], told["params"]) == ("notifications/tools/list_changed", {"_meta": mark})
 
 
-async def test_a_listener_is_answered_when_the_desk_closes_and_not_when_it_leaves(world: World) -> None:
+async def test_a_listener_is_answered_when_the_handlers_close_and_not_when_it_cancels(world: World) -> None:
     reeve = world.reeve(tools=TOOLS)
     async with reeve:
-        desk, client = new_desk(reeve), Room()
-        client.talk = McpConnection(desk, client, session="one", view=new_view(reeve))
+        handlers, client = new_handlers(reeve), InMemoryClient()
+        client.connection = McpConnection(handlers, client, session="one", view=new_view(reeve))
         params = {"notifications": {"toolsListChanged": True}, "_meta": envelope()}
         left, stayed = client.begin("subscriptions/listen", params), client.begin("subscriptions/listen", params)
         await client.next()
         await client.next()
         client.say({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": left}})
         await client.modern("server/discover")
-        desk.close()
+        handlers.close()
         ended = await client.answer_to(stayed)
-        await client.talk.finish(0)
+        await client.connection.finish(0)
 
     assert ended["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == stayed
     assert client.heard == []
@@ -81,5 +81,5 @@ async def test_a_listener_is_answered_when_the_desk_closes_and_not_when_it_leave
 
 @pytest.mark.parametrize("asked", [None, 7, {"resourceSubscriptions": "file:///a"}, {"resourceSubscriptions": [1]}])
 async def test_a_listener_must_say_properly_what_it_wants(world: World, asked: Any) -> None:
-    async with room(world.reeve()) as client:
+    async with connect(world.reeve()) as client:
         assert (await client.modern("subscriptions/listen", {"notifications": asked}))["error"]["code"] == -32602

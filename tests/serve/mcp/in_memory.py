@@ -1,4 +1,4 @@
-"""A conversation with the desk of a runtime in this process: lines in, lines out, without pipes."""
+"""An in-memory client of a runtime in this process: lines in, lines out."""
 
 import asyncio
 import json
@@ -6,18 +6,18 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
-from tests.serve.mcp.pipe import CLIENT, envelope
+from tests.serve.mcp.stdio_client import CLIENT, envelope
 from toolreeve import Toolreeve
 from toolreeve.core.call import new_id
 from toolreeve.serve.mcp.connection import McpConnection
-from toolreeve.serve.mcp.door import new_desk, new_view
+from toolreeve.serve.mcp.door import new_handlers, new_view
 from toolreeve.serve.mcp.handlers import Handlers
 from toolreeve.serve.mcp.tool_view import ToolView
 
 PATIENCE = 10.0
 
 
-class Room:
+class InMemoryClient:
     """The wire of a conversation, whose other end is a test. `congested` plays a client that does not read, and `held`
     is set once something waits for it."""
 
@@ -25,8 +25,8 @@ class Room:
         self.congested = False
         self.lines: asyncio.Queue[bytes] = asyncio.Queue()
         self.heard: list[dict[str, Any]] = []
-        self.talk: McpConnection
-        self.desk: Handlers
+        self.connection: McpConnection
+        self.handlers: Handlers
         self.held = asyncio.Event()
         self._clear = asyncio.Event()
         self._number = 0
@@ -41,10 +41,10 @@ class Room:
     def read_again(self) -> None:
         self.congested = False
         self._clear.set()
-        self.talk.resume()
+        self.connection.resume()
 
     def say(self, message: Any) -> None:
-        self.talk.hear(json.dumps(message).encode())
+        self.connection.receive(json.dumps(message).encode())
 
     async def next(self) -> dict[str, Any]:
         async with asyncio.timeout(PATIENCE):
@@ -74,7 +74,7 @@ class Room:
     ) -> dict[str, Any]:
         return await self.ask(method, {**(params or {}), "_meta": {**envelope(), **(meta or {})}})
 
-    async def greet(self, **capabilities: Any) -> dict[str, Any]:
+    async def initialize(self, **capabilities: Any) -> dict[str, Any]:
         params = {"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": CLIENT}
         return await self.ask("initialize", params)
 
@@ -83,11 +83,11 @@ class Room:
 
 
 @asynccontextmanager
-async def room(reeve: Toolreeve, view: ToolView | None = None, **seen: Any) -> AsyncIterator[Room]:
+async def connect(reeve: Toolreeve, view: ToolView | None = None, **seen: Any) -> AsyncIterator[InMemoryClient]:
     async with reeve:
-        there = Room()
-        desk = there.desk = new_desk(reeve)
-        there.talk = McpConnection(desk, there, session=new_id(), view=view or new_view(reeve, **seen))
-        yield there
-        desk.close()
-        await there.talk.finish(0)
+        client = InMemoryClient()
+        handlers = client.handlers = new_handlers(reeve)
+        client.connection = McpConnection(handlers, client, session=new_id(), view=view or new_view(reeve, **seen))
+        yield client
+        handlers.close()
+        await client.connection.finish(0)

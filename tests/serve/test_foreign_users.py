@@ -1,4 +1,4 @@
-"""Other users of the machine reach loopback as well."""
+"""Without tokens, other local users cannot connect."""
 
 import asyncio
 import os
@@ -14,17 +14,17 @@ import httpx2
 import pytest
 from starlette.responses import PlainTextResponse
 
-from tests.serve.answering import served
-from tests.serve.mcp.house import serving
+from tests.serve.mcp.http_server import serving
+from tests.serve.sample_server import served
 from tests.world import World
-from toolreeve.serve.peer_uid import TABLES, admitted_user, search
+from toolreeve.serve.peer_uid import TABLES, find_allowed_uid, search_proc
 
 SOMEBODY_ELSE = os.getuid() + 1
 AT_ONCE = struct.pack("ii", 1, 0)
 """So that a socket which is closed does not take its leave."""
 
 
-FOREIGN = partial(admitted_user, welcome=frozenset({SOMEBODY_ELSE}))
+FOREIGN = partial(find_allowed_uid, allowed=frozenset({SOMEBODY_ELSE}))
 """Serves for a user whom we are not."""
 
 
@@ -44,8 +44,8 @@ async def guarded(admit: Any, host: str = "127.0.0.1", application: Application 
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
-@pytest.mark.parametrize(("admit", "status"), [(admitted_user, 200), (FOREIGN, 403)])
-async def test_only_programs_of_the_user_who_serves_come_in(admit: Any, status: int, host: str) -> None:
+@pytest.mark.parametrize(("admit", "status"), [(find_allowed_uid, 200), (FOREIGN, 403)])
+async def test_only_processes_of_the_serving_user_may_connect(admit: Any, status: int, host: str) -> None:
     async with guarded(admit, host) as url, httpx2.AsyncClient() as client:
         answer = await client.get(url)
 
@@ -53,7 +53,7 @@ async def test_only_programs_of_the_user_who_serves_come_in(admit: Any, status: 
     assert ("let in" in answer.text) is (status == 200)
 
 
-async def test_a_stranger_is_refused_request_by_request() -> None:
+async def test_a_foreign_user_is_refused_request_by_request() -> None:
     async with guarded(FOREIGN) as url:
         reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
         writer.write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n" * 2 + b"GET / HTTP/1.0\r\n\r\n")
@@ -63,7 +63,7 @@ async def test_a_stranger_is_refused_request_by_request() -> None:
     assert said.count(b"HTTP/1.1") == said.count(b"403 Forbidden") == 3
 
 
-async def test_what_a_stranger_sent_before_breaking_off_is_not_done() -> None:
+async def test_a_request_sent_by_a_foreign_user_before_disconnecting_does_not_run() -> None:
     application = Application()
     async with guarded(FOREIGN, application=application) as url, httpx2.AsyncClient() as client:
         await client.get(url)
@@ -77,24 +77,24 @@ async def test_what_a_stranger_sent_before_breaking_off_is_not_done() -> None:
     assert application.ran == []
 
 
-def searching(table: Path, *, told: bool = True) -> Any:
+def searching(table: Path, *, supported: bool = True) -> Any:
     """On a machine with this table, and no other way to be asked."""
-    return partial(admitted_user, find=partial(search, tables=dict.fromkeys(TABLES, table)), told=told)
+    return partial(
+        find_allowed_uid, find=partial(search_proc, tables=dict.fromkeys(TABLES, table)), supported=supported
+    )
 
 
 @pytest.mark.parametrize(("tells", "status"), [(True, 403), (False, 200)], ids=["Linux", "elsewhere"])
-async def test_where_nobody_tells_whose_a_socket_is_linux_lets_nobody_in(
-    tells: bool, status: int, tmp_path: Path
-) -> None:
-    async with guarded(searching(tmp_path / "missing", told=tells)) as url, httpx2.AsyncClient() as client:
+async def test_without_a_connection_table_linux_refuses_everybody(tells: bool, status: int, tmp_path: Path) -> None:
+    async with guarded(searching(tmp_path / "missing", supported=tells)) as url, httpx2.AsyncClient() as client:
         assert (await client.get(url)).status_code == status
 
 
-async def test_where_the_table_may_not_be_read_nobody_comes_in(tmp_path: Path) -> None:
+async def test_with_an_unreadable_connection_table_everybody_is_refused(tmp_path: Path) -> None:
     async with guarded(searching(tmp_path)) as url, httpx2.AsyncClient() as client:
         assert (await client.get(url)).status_code == 403
 
 
 async def test_the_door_without_tokens_is_open_to_its_own_user(world: World) -> None:
-    async with serving(world.reeve()) as house:
-        assert (await house.ask("tools/list")).status_code == 200
+    async with serving(world.reeve()) as server:
+        assert (await server.ask("tools/list")).status_code == 200

@@ -1,4 +1,4 @@
-"""A server whose application answers some requests the short way and others as usual."""
+"""A server whose application answers some requests on the fast path."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Sequence
@@ -10,12 +10,12 @@ import uvicorn
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 
-from tests.serve.raw import Header, post
+from tests.serve.raw_http import Header, post
 from toolreeve.config.sections.serve import Serve
 from toolreeve.serve.app import bind
-from toolreeve.serve.exchange import HttpExchange, Take
+from toolreeve.serve.exchange import FastHandler, HttpExchange
 from toolreeve.serve.limits import Usage, read_limits
-from toolreeve.serve.protocol import Entrance, HttpProtocol
+from toolreeve.serve.protocol import HttpProtocol, SharedServerState
 
 HOST = (b"host", b"here")
 MUCH = 4 * 1024 * 1024
@@ -36,7 +36,7 @@ class Application:
         self.asked = 0
         self.dozes, self.woken, self.left, self.answered = (asyncio.Event() for _ in range(4))
 
-    def recognise(self, target: bytes, headers: Sequence[Header], _: HttpProtocol) -> Take | None:
+    def find_fast_handler(self, target: bytes, headers: Sequence[Header], _: HttpProtocol) -> FastHandler | None:
         self.asked += 1
         named = dict(headers).get(b"name", b"?")
         return (lambda body, exchange: self._take(named, body, exchange)) if target == b"/quick" else None
@@ -81,12 +81,12 @@ async def served(
     """`limits` are settings of `[serve]`, and `admit` is as the entrance has it."""
     app = application or Application()
     admit = limits.pop("admit", None)
-    entrance = Entrance(
+    shared = SharedServerState(
         usage=Usage(read_limits(Serve(**limits))),
-        recognise=getattr(app, "recognise", lambda *_: None),
+        find_fast_handler=getattr(app, "find_fast_handler", lambda *_: None),
         admit=admit,
     )
-    config = uvicorn.Config(app, http=partial(protocol, entrance), lifespan="off", log_config=None)  # type: ignore[arg-type]
+    config = uvicorn.Config(app, http=partial(protocol, shared), lifespan="off", log_config=None)  # type: ignore[arg-type]
     server = uvicorn.Server(config)
     with bind(place, 0) as near:
         async with asyncio.TaskGroup() as tasks:

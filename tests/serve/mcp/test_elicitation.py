@@ -1,4 +1,4 @@
-"""The form in which a client is asked, and what in its answer is a yes."""
+"""Approval forms, and which responses grant."""
 
 from typing import Any
 
@@ -6,19 +6,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.approval.people import ASK, call
-from tests.approval.questions import question
-from toolreeve.approval.elicitation import LONGEST, NoAnswer, can_elicit, elicitation, read_answer
+from tests.approval.clients import Client
+from tests.approval.people import ASK, call, question
 from toolreeve.approval.request import pose
+from toolreeve.core.peer import NoAnswer
+from toolreeve.serve.mcp.elicitation import LONGEST, elicitation, read_answer
 
 
-def test_a_client_shows_forms_unless_it_says_that_it_shows_only_pages() -> None:
-    assert can_elicit({"elicitation": {}})
-    assert can_elicit({"elicitation": {"form": {}, "url": {}}})
-    assert not can_elicit({"elicitation": {"url": {}}})
-    assert not can_elicit({})
-    assert not can_elicit({"elicitation": None})
-    assert not can_elicit({"elicitation": True})
+@pytest.mark.parametrize(
+    ("capabilities", "shows"),
+    [
+        ({"elicitation": {}}, True),
+        ({"elicitation": {"form": {}, "url": {}}}, True),
+        ({"elicitation": {"url": {}}}, False),
+        ({}, False),
+        ({"elicitation": None}, False),
+        ({"elicitation": True}, False),
+    ],
+)
+def test_a_client_shows_forms_unless_it_declares_only_urls(capabilities: dict[str, Any], *, shows: bool) -> None:
+    assert Client(capabilities=capabilities).can_ask is shows
 
 
 def test_the_form_shows_everything_and_offers_no_first() -> None:
@@ -60,7 +67,7 @@ def test_what_hides_in_an_argument_is_spelled_out_in_the_form() -> None:
 def test_a_call_that_is_too_long_for_a_form_says_so_first() -> None:
     message = elicitation(question(path="a", content="y" * (LONGEST + 1)))["message"]
 
-    assert message.startswith("(Not all of it fits here:")
+    assert message.startswith("(Cut: the whole text has")
     assert "? shows" not in message
     assert len(message) <= LONGEST + 200
 

@@ -1,4 +1,4 @@
-"""A runtime that is served over HTTP on a port of its own, and requests as a client writes them."""
+"""A runtime served over HTTP on a free port, and requests as a client writes them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -10,12 +10,12 @@ import httpx2
 
 from toolreeve import DangerLevel, Toolreeve, tool
 from toolreeve.config.sections.serve import Serve
-from toolreeve.core.peer import Era
-from toolreeve.serve.access import new_gate
-from toolreeve.serve.app import MCP, PATIENCE, Application, HttpServer, bind
+from toolreeve.core.mcp import Era
+from toolreeve.serve.access import new_access_control
+from toolreeve.serve.app import MCP, SHUTDOWN_GRACE, Application, HttpServer, bind
 from toolreeve.serve.limits import read_limits
-from toolreeve.serve.mcp.door import new_desk, new_view
-from toolreeve.serve.mcp.http import HttpDoor, Views
+from toolreeve.serve.mcp.door import new_handlers, new_view
+from toolreeve.serve.mcp.http import McpHttpDoor, ToolViews
 from toolreeve.serve.mcp.protocol import CAPABILITIES_KEY, VERSION_KEY
 from toolreeve.serve.tokens import read_tokens
 
@@ -23,11 +23,11 @@ VERSION = str(Era.MODERN)
 
 
 @dataclass(slots=True)
-class House:
+class HttpTestServer:
     """`door` is what stands behind the gate."""
 
     url: str
-    door: HttpDoor
+    door: McpHttpDoor
     reeve: Toolreeve
     client: httpx2.AsyncClient
 
@@ -93,24 +93,24 @@ async def serving(
     tools: str | None = None,
     search: bool | None = None,
     origins: Sequence[str] = (),
-    patience: float = PATIENCE,
+    grace: float = SHUTDOWN_GRACE,
     limits: Mapping[str, Any] | None = None,
     **options: Any,
-) -> AsyncIterator[House]:
+) -> AsyncIterator[HttpTestServer]:
     """Tokens are spelled out here as `token`, which nobody should do elsewhere."""
     known = read_tokens([{**each, "token": "${secret:A}"} for each in tokens], _spelled_out(tokens))
-    views = Views(new_view(reeve, tools=tools, search=search))
+    views = ToolViews(new_view(reeve, tools=tools, search=search))
     async with reeve:
-        desk = new_desk(reeve)
+        handlers = new_handlers(reeve)
         chosen = read_limits(Serve(**(limits or {})))
-        door = HttpDoor(desk, views, chosen.sessions, **options)
+        door = McpHttpDoor(handlers, views, chosen.sessions, **options)
         with bind("127.0.0.1", 0) as place:
             host, port = place.getsockname()
             async with door.open(), httpx2.AsyncClient(timeout=20) as client, asyncio.TaskGroup() as tasks:
-                application = Application(new_gate(host, known, origins=origins), {MCP: door}, desk.close)
-                server = HttpServer(application, chosen, patience=patience)
+                application = Application(new_access_control(host, known, origins=origins), {MCP: door}, handlers.close)
+                server = HttpServer(application, chosen, grace=grace)
                 tasks.create_task(server.serve([place]))
-                yield House(f"http://{host}:{port}{MCP}", door, reeve, client)
+                yield HttpTestServer(f"http://{host}:{port}{MCP}", door, reeve, client)
                 server.should_exit = True
 
 

@@ -1,7 +1,7 @@
-"""How is an approval asked in MCP, and what in the client's answer is a yes? A small form; only its exact words count.
+"""Approvals as MCP elicitation forms.
 
-Whatever is not one of the choices that were offered is no answer: not a truthy value, not a choice that was left out,
-not an accepted form without a choice.
+Only a choice that was offered is an answer: not a truthy value, not a choice that was left out, not an accepted form
+without a choice.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,6 +9,7 @@ from typing import Any
 
 from toolreeve.approval.prompt import describe
 from toolreeve.approval.request import Answer, Request, Scope
+from toolreeve.core.peer import NoAnswer
 
 METHOD = "elicitation/create"
 LONGEST = 60_000
@@ -19,16 +20,6 @@ ALLOW = {
     "allow for this session": Scope.SESSION,
     "always allow": Scope.ALWAYS,
 }
-
-
-class NoAnswer(Exception):
-    """The person was shown the question, and what came back is neither a yes nor a no."""
-
-
-def can_elicit(capabilities: Mapping[str, Any]) -> bool:
-    """Whether the client shows forms: it does if it declares elicitation without saying which kind."""
-    declared = capabilities.get("elicitation")
-    return isinstance(declared, Mapping) and ("form" in declared or "url" not in declared)
 
 
 def elicitation(request: Request) -> dict[str, Any]:
@@ -65,11 +56,11 @@ def read_answer(request: Request, result: Any) -> Answer:
         case {"action": "cancel"}:
             raise NoAnswer("the question was dismissed without an answer")
         case _:
-            raise NoAnswer(f"answered {result!r:.120}, which is none of the choices")
+            raise NoAnswer(f"answered {result!r:.120}, which is not one of the choices")
 
 
 def _offered(request: Request) -> Sequence[str]:
-    """No is the first choice of the form, in case a client takes the first for the default."""
+    """The form lists `deny` before these, in case a client preselects the first choice."""
     return [word for word, scope in ALLOW.items() if request.lasting or scope is not Scope.ALWAYS]
 
 
@@ -80,10 +71,10 @@ def _note(result: Mapping[str, Any]) -> str:
 
 
 def _message(request: Request) -> str:
-    """Everything, as there is no second look; what is too long for that says so before anything else."""
+    """The whole request, because a form has no details view; a message that was cut says so in its first line."""
     text = describe(request, whole=True)
     if len(text) <= LONGEST:
         return text
     cut = describe(request, more="")
-    warning = f"(Not all of it fits here: {len(text):,} characters. What is left out is marked with ⋯.)"
+    warning = f"(Cut: the whole text has {len(text):,} characters. Omissions are marked with ⋯.)"
     return f"{warning}\n{cut[:LONGEST]}" + ("⋯" if len(cut) > LONGEST else "")

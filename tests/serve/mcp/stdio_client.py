@@ -1,4 +1,4 @@
-"""A server as a child process, spoken to over its pipes line by line, as a client writes them."""
+"""A client of a server in a child process, over its pipes."""
 
 import json
 import os
@@ -88,11 +88,11 @@ class Child:
         self.send({"id": self._number, "method": method} | ({} if params is None else {"params": params}))
         return self.answer_to(self._number)
 
-    def greet(self, **capabilities: Any) -> dict[str, Any]:
+    def initialize(self, **capabilities: Any) -> dict[str, Any]:
         params = {"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": CLIENT}
-        greeted = self.ask("initialize", params)
+        initialized = self.ask("initialize", params)
         self.send({"method": "notifications/initialized"})
-        return greeted
+        return initialized
 
     def call(self, tool: str, meta: Mapping[str, Any] | None = None, **arguments: Any) -> dict[str, Any]:
         params: dict[str, Any] = {"name": tool, "arguments": arguments}

@@ -1,4 +1,4 @@
-"""Whoever does not read their answers keeps neither them nor a place here."""
+"""A client that does not read its responses is cut off."""
 
 import asyncio
 import socket
@@ -8,12 +8,12 @@ from contextlib import asynccontextmanager
 import pytest
 import uvicorn
 
-from tests.serve.answering import HOST, MUCH, quick, served
-from tests.serve.raw import post
+from tests.serve.raw_http import post
+from tests.serve.sample_server import HOST, MUCH, quick, served
 from toolreeve.serve.protocol import HttpProtocol
 
 
-class Hasty(HttpProtocol):
+class ShortDeadlines(HttpProtocol):
     reading_seconds = 0.3
 
 
@@ -39,14 +39,14 @@ CLOSING = post([HOST, (b"connection", b"close")], b"much", target=b"/usual")
 
 
 @pytest.mark.parametrize("said", [quick(b"much"), quick(b"much") + CLOSING, CLOSING])
-async def test_who_reads_nothing_is_cut_off(said: bytes) -> None:
-    async with asked(Hasty, said) as (_, server):
+async def test_a_client_that_reads_nothing_is_cut_off(said: bytes) -> None:
+    async with asked(ShortDeadlines, said) as (_, server):
         await all_gone(server)
 
 
-async def test_who_reads_slowly_gets_all_of_it() -> None:
-    async with asked(Hasty, quick(b"much")) as (client, _):
+async def test_a_client_that_reads_slowly_gets_everything() -> None:
+    async with asked(ShortDeadlines, quick(b"much")) as (client, _):
         got, loop = 0, asyncio.get_running_loop()
         while got < MUCH:
             got += len(await asyncio.wait_for(loop.sock_recv(client, MUCH // 8), 10))
-            await asyncio.sleep(Hasty.reading_seconds / 4)
+            await asyncio.sleep(ShortDeadlines.reading_seconds / 4)

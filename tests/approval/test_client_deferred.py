@@ -1,20 +1,33 @@
-"""Approvals that a client of the newer era brings back with the call itself."""
+"""Approvals that a client of the modern era brings with a repeated call."""
 
 from typing import Any
 
 import pytest
 
 from tests.approval.clients import ACCEPT, Client, gone
-from tests.approval.people import ASK, Person, broker_of, call
-from tests.approval.questions import code
+from tests.approval.people import ASK, Person, broker_of, call, code
 from tests.world import World
 from toolreeve import tool
+from toolreeve.approval.request import Request
 from toolreeve.core.call import Principal, Role, ToolCall
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.errors import ErrorCode
-from toolreeve.core.peer import Decided, Era
+from toolreeve.core.mcp import Era
+from toolreeve.core.peer import PriorAnswer, PriorApproval
 from toolreeve.core.result import ToolResult
 from toolreeve.policy.rules import PermissionRule
+from toolreeve.serve.mcp.elicitation import read_answer
+
+
+def brought(question: Request, result: Any) -> PriorAnswer:
+    """The client's response to the form, as its door brings it with the repeated call."""
+    return PriorAnswer(
+        binding=question.binding,
+        question=question.id,
+        asked=1.0,
+        read=lambda request: read_answer(request, result),
+        channel="client",
+    )
 
 
 async def bring(world: World, answer: Any, *, change: str = "", **options: Any) -> ToolResult:
@@ -23,8 +36,7 @@ async def bring(world: World, answer: Any, *, change: str = "", **options: Any) 
     async with world.reeve(**options) as reeve:
         await client.writes(reeve)
         assert client.question is not None
-        told = {"elicitation": answer, "question": client.question.id, "asked": 1.0}
-        client.decision = Decided(client.question.binding, told if isinstance(answer, dict | None) else answer)
+        client.decision = brought(client.question, answer)
         client.question = None
         match change:
             case "content":
@@ -32,7 +44,7 @@ async def bring(world: World, answer: Any, *, change: str = "", **options: Any) 
             case "principal":
                 return await client.writes(reeve, principal=Principal(user="local", role=Role.ADMIN))
             case "session":
-                client.session = "t"
+                client.client.session = "t"
         return await client.writes(reeve)
 
 
@@ -44,7 +56,7 @@ async def test_a_client_of_the_modern_era_is_asked_with_the_answer_and_nobody_el
     assert code(result) is ErrorCode.APPROVAL_PENDING
     assert client.question is not None
     assert client.question.args["path"] == "a.txt"
-    assert not client.asked
+    assert not client.form.asked
     assert not person.requests
     assert not (world.workspace / "a.txt").exists()
 
@@ -80,7 +92,7 @@ async def test_a_policy_that_changed_between_question_and_answer_asks_again(worl
     async with world.reeve() as reeve:
         await first.writes(reeve)
     assert first.question is not None
-    second.decision = Decided(first.question.binding, {"elicitation": ACCEPT, "question": "q", "asked": 1.0})
+    second.decision = brought(first.question, ACCEPT)
     rule = PermissionRule(tool="write_file", decision="ask", reason="since yesterday")
     async with world.reeve(policy=[rule]) as reeve:
         result = await second.writes(reeve)
@@ -93,7 +105,7 @@ async def test_a_policy_that_denies_by_now_is_not_outweighed_by_an_answer(world:
     async with world.reeve() as reeve:
         await first.writes(reeve)
     assert first.question is not None
-    second.decision = Decided(first.question.binding, {"elicitation": ACCEPT, "question": "q", "asked": 1.0})
+    second.decision = brought(first.question, ACCEPT)
     async with world.reeve(policy=[PermissionRule(tool="write_file", decision="deny")]) as reeve:
         result = await second.writes(reeve)
 
@@ -107,8 +119,7 @@ async def test_events_tell_of_the_question_once_and_of_its_answer(world: World) 
         reeve.bus.listen(told.append)
         await client.writes(reeve)
         assert client.question is not None
-        asked = {"elicitation": ACCEPT, "question": client.question.id, "asked": 1.0}
-        client.decision = Decided(client.question.binding, asked)
+        client.decision = brought(client.question, ACCEPT)
         await client.writes(reeve)
 
     approvals = [event for event in told if event.event.startswith("approval")]
@@ -139,7 +150,7 @@ async def test_a_tool_that_asks_for_more_after_its_approval_is_let_go_on_once_it
     async with world.reeve(tools=[greet]) as reeve:
         made = ToolCall(tool="greet", args={"name": "Ann"}, session="s", peer=client)
         result = await reeve.run(made)
-        later.decision = Decided(result.meta.binding, {"approved_by": result.meta.approved_by})
+        later.decision = PriorApproval(binding=result.meta.binding, by=str(result.meta.approved_by))
         again = await reeve.run(ToolCall(tool="greet", args={"name": "Ann"}, session="s", peer=later))
         other = await reeve.run(ToolCall(tool="greet", args={"name": "Bob"}, session="s", peer=later))
 

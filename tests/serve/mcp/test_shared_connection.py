@@ -1,4 +1,4 @@
-"""What a connection was allowed a moment ago counts for nothing: each of its requests is judged as if it came alone."""
+"""Each request on a connection is checked as if it came alone."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,8 +8,8 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.serve.mcp.house import HEADERS, House, request, serving
-from tests.serve.raw import Header, connection, post
+from tests.serve.mcp.http_server import HEADERS, HttpTestServer, request, serving
+from tests.serve.raw_http import Header, connection, post
 from tests.world import World
 from toolreeve import DangerLevel, tool
 
@@ -87,8 +87,8 @@ def requests(draw: st.DrawFn) -> bytes:
 
 
 class Stage:
-    def __init__(self, portal: BlockingPortal, house: House) -> None:
-        self._portal, self._house = portal, house
+    def __init__(self, portal: BlockingPortal, server: HttpTestServer) -> None:
+        self._portal, self._server = portal, server
         self._alone: dict[bytes, Outcome] = {}
 
     def alone(self, said: bytes) -> Outcome:
@@ -102,7 +102,7 @@ class Stage:
     async def _together(self, said: Sequence[bytes]) -> list[Outcome]:
         """Up to the response that ends the connection."""
         told = []
-        async with connection(self._house.url) as line:
+        async with connection(self._server.url) as line:
             for each in said:
                 await line.send(each)
                 answer = await line.answer()
@@ -117,9 +117,9 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     reeve = World(tmp_path_factory.mktemp("line")).reeve(tools=[echo, other])
     with (
         start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(serving(reeve, tokens=[ADA, BOB, CAL])) as house,
+        portal.wrap_async_context_manager(serving(reeve, tokens=[ADA, BOB, CAL])) as server,
     ):
-        yield Stage(portal, house)
+        yield Stage(portal, server)
 
 
 @settings(max_examples=150)

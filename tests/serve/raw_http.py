@@ -1,4 +1,4 @@
-"""HTTP as it is on the wire: requests byte for byte, and the answers to them in order."""
+"""Raw HTTP client: requests byte for byte, and their responses in order."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence

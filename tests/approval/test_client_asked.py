@@ -1,4 +1,4 @@
-"""Approvals asked of the client that made the call, while its call waits."""
+"""Approvals by the calling client, while its call waits."""
 
 import asyncio
 from typing import Any
@@ -6,12 +6,11 @@ from typing import Any
 import pytest
 
 from tests.approval.clients import ACCEPT, Client, gone
-from tests.approval.people import Person
-from tests.approval.questions import code
+from tests.approval.people import Person, code
 from tests.world import World
 from toolreeve.config import Approval as ApprovalSettings
 from toolreeve.core.errors import ErrorCode
-from toolreeve.core.peer import Era
+from toolreeve.core.mcp import Era
 
 
 async def test_a_client_that_shows_forms_is_asked_while_its_call_waits(world: World) -> None:
@@ -21,7 +20,7 @@ async def test_a_client_that_shows_forms_is_asked_while_its_call_waits(world: Wo
 
     assert result.success
     assert result.meta.approved_by == "local via client"
-    assert client.asked[0][0] == "elicitation/create"
+    assert client.form.asked[0][0] == "elicitation/create"
     assert "+x" in client.message, "the change is shown as a difference"
 
 
@@ -34,7 +33,7 @@ async def test_a_session_answer_covers_the_same_session_of_the_same_client_only(
         elsewhere = await other.writes(reeve, content="y")
 
     assert again.success
-    assert len(one.asked) == 1
+    assert len(one.form.asked) == 1
     assert code(elsewhere) is ErrorCode.APPROVAL_DENIED
 
 
@@ -61,13 +60,13 @@ async def test_the_other_channels_are_asked_at_the_same_time_and_the_form_is_tak
     client, person = Client(), Person()
     async with world.reeve(approve=person) as reeve:
         writing = asyncio.create_task(client.writes(reeve))
-        await client.shown.wait()
+        await client.form.shown.wait()
         await person.asked.wait()
         person.say(lambda request: request.allow())
         result = await writing
 
     assert result.meta.approved_by == "local via person"
-    assert client.withdrawn
+    assert client.form.withdrawn
 
 
 async def test_thinking_longer_than_the_tool_may_run_is_no_timeout(world: World) -> None:
@@ -89,7 +88,7 @@ async def test_silence_at_the_client_is_a_timeout_and_takes_the_form_back(world:
         result = await client.writes(reeve)
 
     assert code(result) is ErrorCode.APPROVAL_TIMEOUT
-    assert client.withdrawn
+    assert client.form.withdrawn
 
 
 async def test_where_the_client_can_show_nothing_the_channels_are_asked(world: World) -> None:

@@ -1,4 +1,4 @@
-"""Tools that ask before they are done, as a server elsewhere would; `RUNS` tells what each was brought."""
+"""Tools that ask for input as an upstream server would; `RUNS` records what each got."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 from toolreeve import tool
 from toolreeve.core.context import Context
 from toolreeve.core.danger import DangerLevel
+from toolreeve.core.mcp import McpPeer
 from toolreeve.core.result import Output
 
 RUNS: list[tuple[Any, Any]] = []
@@ -17,7 +18,7 @@ THIS = {"which": {"action": "accept", "content": {"it": "this"}}}
 async def elsewhere(topic: str, context: Context) -> Output:
     """Asks twice before it is done, as a server elsewhere would, with a state of its own."""
     peer = context.call.peer
-    assert peer is not None
+    assert isinstance(peer, McpPeer)
     RUNS.append((peer.responses, peer.state))
     step = {None: 1, "their-1": 2, "their-2": 3}[peer.state]
     if step == 3:
@@ -31,7 +32,7 @@ async def elsewhere(topic: str, context: Context) -> Output:
 async def sly(context: Context) -> Output:
     """Asks under the name of our own question."""
     peer = context.call.peer
-    assert peer is not None
+    assert isinstance(peer, McpPeer)
     RUNS.append((peer.responses, peer.state))
     question = {"method": "elicitation/create", "params": {"message": "Allow?", "requestedSchema": {"type": "object"}}}
     raw = {"resultType": "input_required", "inputRequests": {"approval": question}, "requestState": "mine"}

@@ -1,12 +1,12 @@
-"""What servers elsewhere ask in the middle of a call, beside our own question and never in its place."""
+"""Questions of upstream servers, beside our own and never in its place."""
 
-from tests.serve.mcp.input_required.elsewhere import ELSEWHERE, RUNS, THIS, elsewhere, sly
+from tests.serve.mcp.input_required.upstream_tools import ELSEWHERE, RUNS, THIS, elsewhere, sly
 from tests.serve.mcp.input_required.workers import YES, Clock, worker
 from tests.world import World
 from toolreeve.policy.rules import PermissionRule
 
 
-async def test_what_a_server_elsewhere_asks_after_the_approval_is_not_approved_again(world: World) -> None:
+async def test_what_an_upstream_server_asks_after_the_approval_is_not_approved_again(world: World) -> None:
     async with worker(world, tools=[elsewhere]) as one, worker(world, tools=[elsewhere]) as other:
         first = await one.call(ELSEWHERE)
         second = await other.call(ELSEWHERE, inputResponses=YES, requestState=first["requestState"])
@@ -19,7 +19,7 @@ async def test_what_a_server_elsewhere_asks_after_the_approval_is_not_approved_a
     assert "their" not in second["requestState"]
 
 
-async def test_an_approval_inside_the_state_of_a_server_elsewhere_is_used_once_and_for_this_alone(world: World) -> None:
+async def test_an_approval_inside_the_state_of_an_upstream_server_is_used_once_and_for_this_alone(world: World) -> None:
     clock = Clock()
     async with worker(world, clock, tools=[elsewhere]) as one:
         first = await one.call(ELSEWHERE)
@@ -33,7 +33,7 @@ async def test_an_approval_inside_the_state_of_a_server_elsewhere_is_used_once_a
     assert len(RUNS) == 2
 
 
-async def test_the_state_of_a_server_elsewhere_is_refused_when_it_was_changed_or_is_its_own(world: World) -> None:
+async def test_the_state_of_an_upstream_server_is_refused_when_it_was_changed_or_is_its_own(world: World) -> None:
     allow = PermissionRule(tool="elsewhere", decision="allow")
     async with worker(world, tools=[elsewhere], policy=[allow]) as one:
         asked = await one.call(ELSEWHERE)

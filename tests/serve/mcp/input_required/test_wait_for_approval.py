@@ -1,4 +1,4 @@
-"""Waiting for an approval that a person gives later: who may wait, and what runs then."""
+"""`wait_for_approval`: who may wait, and what runs then."""
 
 import asyncio
 import json
@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.approval.clients import Client as ScriptedClient
-from tests.serve.mcp.input_required.elsewhere import ELSEWHERE, RUNS, THIS, elsewhere
+from tests.serve.mcp.input_required.upstream_tools import ELSEWHERE, RUNS, THIS, elsewhere
 from tests.serve.mcp.input_required.workers import Worker, worker, written
 from tests.world import World
 from toolreeve import tool
@@ -43,7 +43,7 @@ async def test_only_the_principal_that_asked_may_wait(world: World) -> None:
     assert [each["isError"] for each in (stolen, borrowed, shortened, done)] == [True, True, True, False]
 
 
-async def test_whoever_does_not_see_the_tool_neither_learns_of_it_nor_uses_up_its_approval(world: World) -> None:
+async def test_a_client_that_does_not_see_the_tool_cannot_use_up_its_approval(world: World) -> None:
     async with worker(world) as one:
         number = await filed(one)
         await one.reeve.approvals.decide(number, write_answer(Answer(granted=True, by="Bea")))
