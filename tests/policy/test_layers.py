@@ -11,7 +11,7 @@ from toolreeve.core.tool import bind, tool
 from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.policy.hypothetical import build_action
 from toolreeve.policy.known_tools import ALIASES, KNOWN, canonical
-from toolreeve.policy.layers import LAYERS, decide
+from toolreeve.policy.layers import LAYERS, MAX_TOOL_POLICIES, decide
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.rules import PermissionRule, protect
 from toolreeve.policy.state import Budget, PolicyState
@@ -36,17 +36,55 @@ def test_the_layers_stand_in_the_documented_order() -> None:
     ]
 
 
-@pytest.mark.parametrize(("name", "mode"), list(itertools.product(NAMES, PermissionMode)))
-def test_every_known_tool_is_decided_in_every_mode(name: str, mode: PermissionMode) -> None:
-    action = build_action(name, {})
-    expected = {
-        PermissionMode.BYPASS: Decision.ALLOW,
-        PermissionMode.PLAN: Decision.ALLOW if action.read_only else Decision.DENY,
-        PermissionMode.DEFAULT: Decision.ALLOW if action.danger <= DangerLevel.LOW else Decision.ASK,
-        PermissionMode.STRICT: Decision.DENY if action.danger >= DangerLevel.HIGH else Decision.ASK,
+READS = "read_file list_directory search_text calculate get_system_info http_get git_status WebFetch"
+CHANGES = "write_file edit_file move_file http_post execute_command run_tests undo Write"
+DANGEROUS = "delete_file bash Bash never_heard_of git__push mcp__git__push"
+BY_MODE = {
+    READS: {"bypass": "allow", "plan": "allow", "default": "allow", "strict": "ask"},
+    CHANGES: {"bypass": "allow", "plan": "deny", "default": "ask", "strict": "ask"},
+    DANGEROUS: {"bypass": "allow", "plan": "deny", "default": "ask", "strict": "deny"},
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "decisions"), [(name, decisions) for names, decisions in BY_MODE.items() for name in names.split()]
+)
+def test_a_tool_is_decided_by_its_danger_in_every_mode(name: str, decisions: dict[str, str]) -> None:
+    found = {
+        mode.value: decide(build_action(name, {}), PolicyState(mode=mode)).decision.word for mode in PermissionMode
     }
 
-    assert decide(action, PolicyState(mode=mode)).decision is expected[mode]
+    assert found == decisions
+
+
+@pytest.mark.parametrize(("name", "mode"), list(itertools.product(NAMES, PermissionMode)))
+def test_every_known_tool_gets_a_decision_from_a_layer(name: str, mode: PermissionMode) -> None:
+    assert decide(build_action(name, {}), PolicyState(mode=mode)).layer != "none"
+
+
+def test_a_list_of_allowed_tools_allows_no_other_tool() -> None:
+    state = PolicyState.of(allowed_tools=["edit_file"])
+
+    assert decide(build_action("edit_file", {}), state).decision is Decision.ALLOW
+    assert decide(build_action("write_file", {}), state).decision is Decision.ASK
+
+
+@pytest.mark.parametrize(("given", "shown"), [("by hand", "by hand"), (None, "Rule 'r' says ask for 'read_file'")])
+def test_the_reason_of_a_rule_is_shown_or_made_from_its_name(given: str | None, shown: str) -> None:
+    state = PolicyState.of(rules=[rule("ask", tool="read_file", id="r", reason=given)])
+
+    assert decide(build_action("read_file", {}), state).reason == shown
+
+
+def test_decisions_by_tool_are_remembered_within_bounds() -> None:
+    state = PolicyState.of(rules=[rule("ask", tool="a*")])
+
+    for number in range(MAX_TOOL_POLICIES):
+        decide(build_action(f"a{number}", {}), state)
+    assert len(state.tool_policies) == MAX_TOOL_POLICIES
+    decide(build_action("another", {}), state)
+
+    assert len(state.tool_policies) == 1
 
 
 @pytest.mark.parametrize("name", ["never_heard_of", "git__status", "mcp__files__read_file"])

@@ -4,7 +4,7 @@ import pytest
 
 from toolreeve.core.action import Action
 from toolreeve.core.call import Principal, Role
-from toolreeve.core.effects import Effect, EffectKind
+from toolreeve.core.effects import Effect, EffectKind, Reach
 from toolreeve.core.tool import bind, tool
 from toolreeve.policy.hypothetical import build_action
 from toolreeve.policy.mode import PermissionMode
@@ -146,3 +146,40 @@ def test_everything_wrong_with_a_rule_is_told_at_once() -> None:
         ("tool",),
     ]
     assert "rule 'odd'" in str(raised.value)
+
+
+def test_an_allow_of_a_place_covers_all_below_it_and_nothing_beside_it() -> None:
+    below = acting(Effect(EffectKind.WRITE, "/w/src/a", Reach.BELOW))
+    above = acting(Effect(EffectKind.WRITE, "/w", Reach.BELOW))
+
+    assert matches("allow", below, effect="write", target={"under": ["src"]})
+    assert not matches("allow", above, effect="write", target={"under": ["src"]})
+
+
+def test_an_allow_by_a_pattern_does_not_cover_what_lies_below_a_path() -> None:
+    below = acting(Effect(EffectKind.WRITE, "/w/src/a", Reach.BELOW))
+
+    assert not matches("allow", below, effect="write", target={"glob": ["/w/src/a"]})
+    assert not matches("allow", below, effect="write", target={"under": ["src"], "glob": ["/w/src/**"]})
+
+
+def test_an_allow_of_a_place_does_not_cover_what_only_the_run_chooses_there() -> None:
+    chosen = acting(Effect(EffectKind.WRITE, "/w/src/*", Reach.MATCHING))
+
+    assert not matches("allow", chosen, effect="write", target={"under": ["src"]})
+    assert matches("deny", chosen, effect="write", target={"under": ["src"]})
+
+
+def test_an_allow_to_change_a_file_covers_reading_it_but_no_other() -> None:
+    edit = acting(Effect(EffectKind.READ, "/w/src/a"), Effect(EffectKind.WRITE, "/w/src/a"))
+    copy = acting(Effect(EffectKind.READ, "/w/.env"), Effect(EffectKind.WRITE, "/w/src/a"))
+
+    assert matches("allow", edit, effect="write", target={"under": ["src"]})
+    assert not matches("allow", copy, effect="write", target={"under": ["src"]})
+
+
+def test_an_allow_that_names_reading_is_held_to_what_is_read() -> None:
+    edit = acting(Effect(EffectKind.READ, "/w/src/a"), Effect(EffectKind.WRITE, "/w/src/a"))
+
+    assert not matches("allow", edit, effect=["read"], target={"under": ["src"]})
+    assert matches("allow", edit, effect=["read", "write"], target={"under": ["src"]})

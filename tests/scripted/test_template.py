@@ -1,6 +1,6 @@
 import pytest
 from bench.attacks.templates import CONTEXTS
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from tests.scripted.scripts import run
@@ -54,7 +54,7 @@ def test_in_any_mixture_of_quoting_a_value_goes_where_a_harmless_word_goes(
     try:
         harmless = run(script, {"v": "Q7Z", "s": on}, v=DASH, s=DASH)
     except TemplateProblem:
-        return
+        reject()  # too many of these fail the test
 
     assert run(script, {"v": value, "s": on}, v=DASH, s=DASH) == harmless.replace("Q7Z", value)
 

@@ -161,3 +161,23 @@ def test_only_what_is_surely_this_machine_counts_as_loopback() -> None:
     places = ("127.0.0.1", "127.9.9.9", "::1", "[::1]", "localhost", "0.0.0.0", "::", "10.0.0.1", "myhost")
 
     assert [is_loopback(place) for place in places] == [True, True, True, True, True, False, False, False, False]
+
+
+def test_a_server_is_known_by_the_name_it_listens_on() -> None:
+    access = new_access_control("tools.example", Tokens())
+
+    assert status(access, request("tools.example:8733")) == 200
+    assert status(access, request("[tools.example]")) == 421
+
+
+def test_without_a_listening_address_no_bare_address_is_a_host() -> None:
+    assert status(AccessControl(), request("192.168.0.7")) == 421
+    assert status(AccessControl(addresses=True), request("192.168.0.7")) == 200
+
+
+def test_only_a_configured_origin_is_allowed_by_cors() -> None:
+    access = new_access_control("127.0.0.1", Tokens(), origins=["https://app.example/"])
+
+    assert access.allowed_origin(request(origin="https://APP.example")) == b"https://APP.example"
+    assert access.allowed_origin(request(origin="http://127.0.0.1:8733")) is None
+    assert access.allowed_origin(request()) is None

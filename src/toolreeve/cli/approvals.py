@@ -6,6 +6,7 @@ call is shown, or with `--yes`. Nothing that runs in the sandbox can reach the p
 """
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -177,7 +178,7 @@ async def _watch(options: Options) -> int:
     from toolreeve.approval.channels.tty import Hangup
     from toolreeve.runtime.channels import new_terminal_channel
 
-    terminal = new_terminal_channel()
+    terminal = new_terminal_channel(os.environ)
     if not terminal.available():
         raise click.UsageError("no terminal to ask on: list pending approvals with `toolreeve approvals`")
     note("waiting for approval requests; press ^C to stop")

@@ -1,5 +1,6 @@
 """The runtime of a command: as configured, with approval on the terminal."""
 
+import os
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
@@ -32,7 +33,7 @@ def new_runtime(
     configuration = options.configuration()
     if servers is not None:
         configuration = replace(configuration, mcp_servers=tuple(filter(servers, configuration.mcp_servers)))
-    approve = channels or (new_terminal_channel(),)
+    approve = channels or (new_terminal_channel(os.environ),)
     runtime = Toolreeve(settings=configuration, approve=approve, await_servers=False, origin="cli")
     for problem in runtime.problems:
         note(str(problem))

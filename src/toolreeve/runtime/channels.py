@@ -1,8 +1,7 @@
 """Builds approval channels: from what the program passes, and for the terminal."""
 
-import os
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from toolreeve.approval.channel import Channel
@@ -25,9 +24,9 @@ def new_channels(approve: Approve | None) -> Sequence[Channel]:
     return (CallbackChannel(approve),)
 
 
-def new_terminal_channel() -> "TerminalChannel":
+def new_terminal_channel(environ: Mapping[str, str]) -> "TerminalChannel":
     """Edits arguments with the user's editor, from VISUAL or EDITOR."""
     from toolreeve.approval.channels.terminal import TerminalChannel
 
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
+    editor = environ.get("VISUAL") or environ.get("EDITOR") or ""
     return TerminalChannel(editor=shlex.split(editor))

@@ -66,7 +66,7 @@ NO_RULES = ValueRules()
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """The position of one value. `beginnings` are what it may not begin with there."""
+    """The position of one value. `beginnings` are what it may not begin with there; `{}` it may not contain at all."""
 
     number: int
     value: Value
@@ -94,6 +94,8 @@ class _Slot:
         text = as_text(found)
         if "\0" in text:
             raise self._invalid("contains a NUL character, which no program argument can")
+        if "{}" in self.beginnings and "{}" in text:
+            raise self._invalid("may not contain '{}' here: find would replace it")
         if begun := find_beginning(text, self.beginnings):
             raise self._invalid(f"may not begin with {begun!r} here: it would be a command or an option")
         return text

@@ -51,7 +51,7 @@ def _read_quota(chosen: Serve, setting: str) -> Quota:
     )
 
 
-class Member(Protocol):
+class QuotaMember(Protocol):
     """A connection as the quotas see it: `held` is the size counted last, `buffered` the current one. `stalled_at` is
     when the client stopped reading."""
 
@@ -75,7 +75,7 @@ class Share:
         self.key = key
         self.max_members = max_members
         self.max_bytes = max_bytes
-        self.members: set[Member] = set()
+        self.members: set[QuotaMember] = set()
         self.held = 0
 
     def is_exceeded(self) -> bool:
@@ -96,7 +96,7 @@ class Usage:
         self._buffered = limits.buffered_bytes
         self._shares: dict[Key, Share] = {}
 
-    def enter(self, member: Member, address: str) -> None:
+    def enter(self, member: QuotaMember, address: str) -> None:
         """Raises AccessRefused."""
         total = self._share(("", ""), _max_connections(self._connections.total), self._buffered.total)
         per_address = self._share(("_per_address", address), self._connections.per_address, self._buffered.per_address)
@@ -105,7 +105,7 @@ class Usage:
         self._join(member, total)
         self._join(member, per_address)
 
-    def identify(self, member: Member, owner: str) -> None:
+    def identify(self, member: QuotaMember, owner: str) -> None:
         """A connection counts for the last owner it identified as. Raises AccessRefused."""
         share = self._share(("_per_token", owner), self._connections.per_token, self._buffered.per_token)
         if member in share.members:
@@ -115,11 +115,11 @@ class Usage:
             self._part(member, other)
         self._join(member, share)
 
-    def leave(self, member: Member) -> None:
+    def leave(self, member: QuotaMember) -> None:
         for share in list(member.shares):
             self._part(member, share)
 
-    def check_bytes(self, member: Member, size: int) -> None:
+    def check_bytes(self, member: QuotaMember, size: int) -> None:
         """For received bytes. Raises AccessRefused."""
         count(member, size)
         for share in member.shares:
@@ -127,7 +127,7 @@ class Usage:
                 limit = f"serve.{self._buffered.setting}{share.key[0]} = {share.max_bytes}"
                 raise AccessRefused(429, f"too many buffered bytes of requests and unread responses ({limit})", [RETRY])
 
-    def shed(self, member: Member, size: int) -> None:
+    def shed(self, member: QuotaMember, size: int) -> None:
         """For sent bytes: the clients that stalled first are cut off."""
         count(member, size)
         for share in list(member.shares):
@@ -145,13 +145,13 @@ class Usage:
             limit = f"serve.{self._connections.setting}{share.key[0]} = {share.max_members}"
             raise AccessRefused(429 if share.key[0] else 503, f"too many connections ({limit})", [RETRY])
 
-    def _join(self, member: Member, share: Share) -> None:
+    def _join(self, member: QuotaMember, share: Share) -> None:
         self._shares[share.key] = share
         share.members.add(member)
         share.held += member.held
         member.shares.append(share)
 
-    def _part(self, member: Member, share: Share) -> None:
+    def _part(self, member: QuotaMember, share: Share) -> None:
         share.members.discard(member)
         share.held -= member.held
         member.shares.remove(share)
@@ -159,7 +159,7 @@ class Usage:
             del self._shares[share.key]
 
 
-def count(member: Member, size: int) -> None:
+def count(member: QuotaMember, size: int) -> None:
     grown = size - member.held
     member.held = size
     for share in member.shares:

@@ -8,10 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from tests.scripted.scripts import run
+from toolreeve.core.errors import ToolError
 
 NASTY = st.text(st.sampled_from("'\"\\;-$`%_()[]{}|*?.^+/#\n aé:@,=<>&!~0"), max_size=12).filter(
     lambda text: not text.startswith("-")
@@ -56,10 +57,21 @@ def test_a_program_gets_exactly_the_value(name: str, tmp_path: Path, monkeypatch
     @given(NASTY | RUNS)
     @FEW
     def holds(text: str) -> None:
+        assume("{}" not in text or "-exec" not in script)
         assert run(script, {"x": text}) == expected(text)
         assert list(tmp_path.iterdir()) == []
 
     holds()
+
+
+@pytest.mark.parametrize("value", ["{}", "a{}b", "{}{}", "{{}}"])
+@pytest.mark.parametrize("word", ["{{x}}", "'x{{x}}'", '"$1{{x}}"'])
+def test_a_value_that_find_would_replace_is_refused(word: str, value: str) -> None:
+    script = f"find . -maxdepth 0 -exec printf %s {word} \\; -name '*' -exec printf %s {word} \\;"
+
+    assert run(script, {"x": "{"}).count("{") == 2
+    with pytest.raises(ToolError, match=r"may not contain '{}' here: find would replace it"):
+        run(script, {"x": value})
 
 
 def test_files_of_any_name_are_read_and_never_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

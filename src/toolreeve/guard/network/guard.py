@@ -52,7 +52,7 @@ class NetworkSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Admission:
+class AdmittedAddresses:
     """The addresses that a connection may use, and the rule that allows it."""
 
     addresses: Sequence[Address]
@@ -158,7 +158,7 @@ class NetworkGuard:
         else:
             self.screen(name, port, method)
 
-    async def admit(self, host: str, port: int, method: str) -> Admission:
+    async def admit(self, host: str, port: int, method: str) -> AdmittedAddresses:
         """Resolve once and judge every address. Raises ToolError."""
         name, address = parse_host(_bracketed(host))
         self.screen(name, port, method)
@@ -167,7 +167,7 @@ class NetworkGuard:
         for each in addresses:
             if zone(each) is Zone.PUBLIC and _is_own(each):
                 raise forbidden(f"{name} ({each}) is an address of this machine")
-        return Admission(addresses=addresses[:MAX_ADDRESSES], rule=rule)
+        return AdmittedAddresses(addresses=addresses[:MAX_ADDRESSES], rule=rule)
 
     async def explain(self, url: str, *, method: str = "GET") -> Mapping[str, Any]:
         """The decision on a URL and its reason, as shown by `toolreeve explain url`; nothing is connected to."""

@@ -427,6 +427,10 @@ class CommandCheck:
             if word.leading is not None and word.leading.hole is not None:
                 ends = (";", "+") if before is not None and before.parts == (found,) else (";",)
                 self.begin(word, ends, "could end what find runs")
+        for word in arguments[index + 1 : end]:
+            for part in word.parts:
+                if not isinstance(part, str) and part.hole is not None:
+                    self._begin(Word(word.node, (part,)), ("{}",))  # find replaces it anywhere in a word
         if inner:
             self._run(inner, site)
         return [*arguments[:index], *self._find(arguments[end:][1:], site)]
