@@ -104,9 +104,9 @@ for name in ("a.pdf", "a.docx"):
 """
 
     assert python(program, "pypdf", "docx") == (
-        "a.pdf is a document, and the package that reads it, pypdf, is not installed: "
+        "a.pdf cannot be read: the package pypdf is not installed: "
         "pip install 'toolreeve[documents]'\n"
-        "a.docx is a document, and the package that reads it, docx, is not installed: "
+        "a.docx cannot be read: the package docx is not installed: "
         "pip install 'toolreeve[documents]'\n"
     )
 

@@ -97,5 +97,5 @@ def test_the_decision_in_another_mode_is_told_where_the_refusal_points_to(shell:
     strict = shell.run("--mode", "strict", "policy", "explain", "bash", "command=git push --force")
 
     assert planned.out.startswith("deny: Plan mode: Only read-only tools allowed: writes ")
-    assert strict.out.startswith("deny: Strict mode: 'bash' is high danger")
+    assert strict.out.startswith("deny: Strict mode: 'bash' is HIGH danger")
     assert "rewrites shared history" in strict.out.splitlines()[0]
