@@ -10,6 +10,7 @@ from tests.quick import Quick
 from tests.world import World
 
 settings.register_profile("toolreeve", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", settings.get_profile("toolreeve"), max_examples=20)
 settings.load_profile("toolreeve")
 
 
@@ -19,7 +20,7 @@ def world(tmp_path: Path) -> World:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--quick", action="store_true", help="only tests that start no other program")
+    parser.addoption("--quick", action="store_true", help="only tests that start no other program and take no seconds")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -27,4 +28,5 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("--quick"):
+        settings.load_profile("quick")
         config.pluginmanager.register(Quick())

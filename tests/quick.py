@@ -1,10 +1,11 @@
-"""`pytest --quick`: only tests that start no other program.
+"""`pytest --quick`: only tests that start no other program and take no seconds.
 
-`starts_programs.txt` lists the files and folders that are left out. A test that starts a program all the same fails the
-run, with the file to add to the list.
+`not_quick.txt` lists the files and folders that are left out. A test that starts a program all the same fails, and says
+what to add to the list.
 """
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,28 +17,28 @@ STARTS = frozenset({"subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty
 
 class Quick:
     def __init__(self) -> None:
-        self.left_out = tuple((TESTS / "starts_programs.txt").read_text().split())
-        self.running = ""
-        self.violators: set[str] = set()
+        self._left_out = tuple((TESTS / "not_quick.txt").read_text().split())
+        self._started = False
         sys.addaudithook(self._audit)
 
     def _audit(self, event: str, _: tuple[Any, ...]) -> None:
-        if event in STARTS and self.running:
-            self.violators.add(self.running)
+        if event in STARTS:
+            self._started = True
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        starting = [item for item in items if item.path.relative_to(TESTS).as_posix().startswith(self.left_out)]
-        config.hook.pytest_deselected(items=starting)
-        items[:] = [item for item in items if item not in set(starting)]
+        quick = [item for item in items if not _name(item).startswith(self._left_out)]
+        config.hook.pytest_deselected(items=[item for item in items if _name(item).startswith(self._left_out)])
+        items[:] = quick
 
-    def pytest_runtest_logstart(self, nodeid: str) -> None:
-        self.running = nodeid.partition("::")[0]
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
+        self._started = False
+        result = yield
+        if self._started:
+            pytest.fail(f"starts a program; add {_name(item)} to tests/not_quick.txt", pytrace=False)
+        return result
 
-    def pytest_runtest_logfinish(self) -> None:
-        self.running = ""
 
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        if self.violators:
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
-            print("\nthese start programs; add them to tests/starts_programs.txt:", *sorted(self.violators), sep="\n  ")
+def _name(item: pytest.Item) -> str:
+    return item.path.relative_to(TESTS).as_posix()
