@@ -30,7 +30,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "guard/network/guard": ("tests/guard/network",),
     "record/chain": ("tests/record/test_chain.py", "tests/record/test_verify.py", "tests/record/test_witness.py"),
     "execution/breaker": ("tests/execution/test_breaker.py",),
-    "scripted/template": ("tests/scripted",),
+    "scripted/template": ("tests/scripted/test_template.py", "tests/scripted/test_syntax.py"),
     "core/secrets/redactor": ("tests/core/secrets",),
     "serve/access": ("tests/serve/test_access.py", "tests/serve/test_refusals.py"),
 }

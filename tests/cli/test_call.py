@@ -213,6 +213,25 @@ def test_an_interrupted_call_is_recorded_as_cancelled(shell: Shell, number: sign
     assert [record["code"] for record in shell.run("audit", "list", "--json").json] == ["E_CANCELLED"]
 
 
+def test_an_interrupt_at_the_terminal_ends_a_command_without_a_traceback(shell: Shell) -> None:
+    """The terminal sends it to every process of the group."""
+    child = subprocess.Popen(
+        [sys.executable, "-m", "toolreeve", "--mode", "bypass", "call", "bash", "command=touch begun; sleep 60"],
+        cwd=shell.workspace,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 60
+    while not (shell.workspace / "begun").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+    os.killpg(child.pid, signal.SIGINT)
+    _, err = child.communicate(timeout=60)
+
+    assert (child.returncode, "Traceback" in err, "Exception" in err) == (130, False, False)
+
+
 def on_terminal(shell: Shell, *args: str, answers: Mapping[str, str] | None = None) -> tuple[int, str]:
     """Run a command on a terminal of its own; type an answer when its question shows. All that showed comes back."""
     pending = dict(answers or {})

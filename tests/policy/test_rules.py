@@ -183,3 +183,12 @@ def test_an_allow_that_names_reading_is_held_to_what_is_read() -> None:
 
     assert not matches("allow", edit, effect=["read"], target={"under": ["src"]})
     assert matches("allow", edit, effect=["read", "write"], target={"under": ["src"]})
+
+
+def test_a_deny_of_a_host_covers_sending_to_it_but_an_allow_does_not() -> None:
+    send = acting(Effect(EffectKind.SEND, "example.com"))
+
+    assert matches("deny", send, effect="net", target={"host": "example.com"})
+    assert matches("ask", send, effect="net", target={"host": "example.com"})
+    assert not matches("deny", send, effect="net", target={"host": "other.example"})
+    assert not matches("allow", send, effect="net", target={"host": "example.com"})

@@ -110,6 +110,8 @@ class Matcher:
         self._purpose = Purpose(root=root, proof=self.decision is Decision.ALLOW)
         self._patterns = tuple(_as_list(rule.tool))
         self._kinds = frozenset(read.many("effect", rule.effect, EffectKind))
+        if EffectKind.NET in self._kinds and not self._purpose.proof:
+            self._kinds |= {EffectKind.SEND}  # what sends to a host reaches it
         self._roles = frozenset(read.many("role", rule.role, Role))
         self._modes = frozenset(read.many("mode", rule.mode, PermissionMode))
         self._min_danger = read.one("min_danger", rule.min_danger, DangerLevel)

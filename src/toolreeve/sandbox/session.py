@@ -305,6 +305,7 @@ class SandboxSession:
         self._loop.remove_reader(slot.commands)
         slot.close()
         self._discard(slot.group)
+        slot.group = None
         self._next_turn()
 
     def _discard(self, group: ControlGroup | None) -> None:
