@@ -28,6 +28,11 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "approval/broker": ("tests/approval",),
     "guard/files/paths": ("tests/guard/files",),
     "guard/network/guard": ("tests/guard/network",),
+    "record/sqlite/chain": (
+        "tests/record/test_chain.py",
+        "tests/record/test_verify.py",
+        "tests/record/test_witness.py",
+    ),
     "record/chain": ("tests/record/test_chain.py", "tests/record/test_verify.py", "tests/record/test_witness.py"),
     "execution/breaker": ("tests/execution/test_breaker.py",),
     "scripted/template": ("tests/scripted/test_template.py", "tests/scripted/test_syntax.py"),

@@ -192,3 +192,20 @@ def test_a_deny_of_a_host_covers_sending_to_it_but_an_allow_does_not() -> None:
     assert matches("ask", send, effect="net", target={"host": "example.com"})
     assert not matches("deny", send, effect="net", target={"host": "other.example"})
     assert not matches("allow", send, effect="net", target={"host": "example.com"})
+
+
+def test_a_rule_for_a_user_and_a_session_matches_only_both() -> None:
+    ann = Principal(user="ann")
+    rule = {"user": "ann", "session": "s1"}
+
+    assert matches("deny", call("read_file", principal=ann, session="s1"), **rule)
+    assert not matches("deny", call("read_file", principal=ann, session="s2"), **rule)
+    assert not matches("deny", call("read_file", principal=Principal(user="bob"), session="s1"), **rule)
+
+
+def test_a_rule_about_a_kind_of_effect_without_a_target_matches_every_target() -> None:
+    delete = acting(Effect(EffectKind.DELETE, "/w/a"), Effect(EffectKind.READ, "/w/b"))
+
+    assert matches("deny", delete, effect="delete")
+    assert not matches("deny", delete, effect="write")
+    assert not matches("allow", delete, effect="delete")
