@@ -143,6 +143,21 @@ async def test_a_link_does_not_lead_to_a_secret(world: World, reeve: Toolreeve) 
             assert GuardTable(roots=(str(world.workspace),)).hidden(str(link.resolve())), name
 
 
+@pytest.mark.parametrize("tool", READERS)
+async def test_a_link_to_a_sensitive_file_needs_approval_in_file_tools(
+    world: World, reeve: Toolreeve, tool: str
+) -> None:
+    (world.workspace / "plain.txt").symlink_to("secrets.yaml")
+    (world.workspace / "folder").symlink_to(".secrets")
+
+    extra = {"pattern": "x"} if tool == "search_text" else {}
+
+    async with reeve:
+        found = [await tool_stance(reeve, tool, {"path": path, **extra}) for path in ("plain.txt", "folder/a")]
+
+    assert found == ["asked", "asked"]
+
+
 async def test_what_the_configuration_names_is_free_for_tools_and_commands(world: World) -> None:
     named = Workspace(dir=str(world.workspace), sensitive_allow=("fixtures/*", ".env"))
     async with world.reeve(settings=world.settings(workspace=named)) as reeve:

@@ -8,7 +8,7 @@ only what the analysis knows, for the role of the call.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from posixpath import join, normpath
+from posixpath import join, normpath, realpath
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolreeve.core.context import Context
@@ -100,9 +100,10 @@ def _require_approval(tool: FunctionTool, root: str, allowed: Sequence[str]) -> 
 
     def find_reason(args: Arguments) -> str:
         path = normpath(join(root, str(args.get("path") or ".")))
-        below = path.removeprefix(f"{root.rstrip('/')}/")
-        if is_sensitive(below) and not find_secret(below.split("/")) and not is_named(below, allowed):
-            return f"reads {path}, which may hold secrets"
+        for each in (path, realpath(path)):
+            below = each.removeprefix(f"{root.rstrip('/')}/")
+            if is_sensitive(below) and not find_secret(below.split("/")) and not is_named(below, allowed):
+                return f"reads {each}, which may hold secrets"
         glob = str(args.get("glob") or "")
         return f"reads {glob}, which may match secrets" if glob and _targets_secrets(glob) else ""
 

@@ -5,7 +5,7 @@ A tool is shared by all calls and holds no state of any: each stage works from t
 
 import posixpath
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from toolreeve.core import json
 from toolreeve.core.context import Context, silent
@@ -82,12 +82,13 @@ class _ScriptedTool:
         except ToolError as error:
             if error.data is not None:
                 error.data = {
-                    name: redact(each) if isinstance(each, str) else each for name, each in error.data.items()
+                    name: redact(each, is_cut=True) if isinstance(each, str) else each
+                    for name, each in error.data.items()
                 }
             raise
         data = {
-            "stdout": redact(ended.stdout.decode(errors="replace")),
-            "stderr": redact(ended.stderr.decode(errors="replace")),
+            "stdout": redact(ended.stdout.decode(errors="replace"), is_cut=ended.truncated),
+            "stderr": redact(ended.stderr.decode(errors="replace"), is_cut=ended.truncated),
             "exit_code": ended.exit_code,
         }
         self._require_success(ended, args, data)
@@ -145,15 +146,18 @@ class _ScriptedTool:
         return {name: value for name, value in found.items() if value is not None}
 
 
-def _redactor(secrets: Collection[str]) -> Callable[[str], str]:
-    """Removes the script's own secrets, in any encoding; one too short to be searched for encoded, as it is."""
-    if not secrets:
-        return str
+class _Redact(Protocol):
+    def __call__(self, text: str, *, is_cut: bool) -> str: ...
+
+
+def _redactor(secrets: Collection[str]) -> _Redact:
+    """Removes the script's own secrets, in any encoding; one too short to be searched for encoded, as it is. The end of
+    a text that `is_cut` may be the beginning of a secret."""
     scrubber = Scrubber(secrets)
     short = [secret for secret in secrets if 0 < len(secret) < SHORTEST]
 
-    def redact(text: str) -> str:
-        text = scrubber.text(text)
+    def redact(text: str, *, is_cut: bool) -> str:
+        text = scrubber.text(text, is_cut=is_cut)
         for secret in short:
             text = text.replace(secret, MARK)
         return text

@@ -1,11 +1,14 @@
 """What a server was given does not come back from it."""
 
 import base64
+from collections.abc import Callable
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolreeve.core.secrets.redactor import MARK
 from toolreeve.core.secrets.scrubber import Scrubber
 
 SECRET = 'open"sesame/1234é'
@@ -65,3 +68,18 @@ def test_nothing_is_nested_so_deeply_that_a_secret_hides_in_it() -> None:
 @given(st.text(min_size=4, max_size=20), st.text(max_size=40))
 def test_no_text_keeps_a_secret(secret: str, around: str) -> None:
     assert secret not in Scrubber([secret]).text(f"{around}{secret}{around}").replace("[redacted]", "")
+
+
+@pytest.mark.parametrize("left", [4, 9, 18])
+@pytest.mark.parametrize(
+    "encode", [str, lambda text: base64.b64encode(text.encode()).decode(), lambda text: text.encode().hex()]
+)
+def test_the_beginning_of_a_secret_at_the_end_of_a_cut_text_is_redacted(
+    left: int, encode: Callable[[str], str]
+) -> None:
+    scrubber = Scrubber(["s3cret-value-of-mine"])
+    cut = "output " + encode("s3cret-value-of-mine")[:left]
+
+    assert scrubber.text(cut, is_cut=True) == f"output {MARK}"
+    assert scrubber.text(cut) == cut
+    assert scrubber.text("output s3c", is_cut=True) == "output s3c"

@@ -41,11 +41,14 @@ class Scrubber:
         cleaned: dict[str, Any] = self._clean(message, 0)
         return cleaned
 
-    def text(self, text: str) -> str:
+    def text(self, text: str, *, is_cut: bool = False) -> str:
+        """The text without the secrets; if it `is_cut`, its end may be the beginning of one."""
         if self._pattern is None:
             return text
         plain = text.encode("utf-8", "surrogatepass")
         cleaned: bytes = self._pattern.sub(MARK.encode(), plain)
+        if is_cut:
+            cleaned = _without_beginning(cleaned, _forms(self._given.union(self._learnt)))
         return text if cleaned == plain else cleaned.decode("utf-8", "replace")
 
     def _finds(self, message: dict[str, Any]) -> bool:
@@ -67,10 +70,25 @@ class Scrubber:
         return value
 
 
+def _forms(secrets: Iterable[str]) -> set[bytes]:
+    searched = [secret for secret in secrets if len(secret) >= encodings.SHORTEST]
+    return {form for secret in searched for form in encodings.forms(secret)}
+
+
+def _without_beginning(text: bytes, forms: Iterable[bytes]) -> bytes:
+    """Without the longest end that is the beginning of a form."""
+    longest = 0
+    for form in forms:
+        for length in range(min(len(form) - 1, len(text)), longest, -1):
+            if text.endswith(form[:length]):
+                longest = length
+                break
+    return text[: len(text) - longest] + MARK.encode() if longest >= encodings.SHORTEST else text
+
+
 def _compile(secrets: Iterable[str]) -> Any:
     """Matches each secret in each of its encodings; None without secrets."""
-    searched = [secret for secret in secrets if len(secret) >= encodings.SHORTEST]
-    forms = {form for secret in searched for form in encodings.forms(secret)}
+    forms = _forms(secrets)
     if not forms:
         return None
     longest_first = sorted(forms, key=len, reverse=True)
