@@ -1,3 +1,4 @@
+import gc
 import os
 import tracemalloc
 
@@ -73,6 +74,7 @@ def test_what_is_there_is_reported_with_links_followed(guarded: GuardedWorkspace
 def test_no_descriptor_is_left_open(guarded: GuardedWorkspace) -> None:
     (guarded.root / "link").symlink_to("docs/note.txt")
     (guarded.root / "out").symlink_to(guarded.outside)
+    gc.collect()  # what earlier tests left is not counted
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
 
     for path in ("docs/note.txt", "link", "out/secret.txt", "none/none", "docs", "../x", "docs/note.txt/x"):
@@ -90,7 +92,7 @@ def test_no_descriptor_is_left_open(guarded: GuardedWorkspace) -> None:
     next(iter(guarded.files.walk(".")))
     guarded.files.walk(".")
 
-    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+    assert len(os.listdir("/proc/self/fd")) <= before  # noqa: PTH208
 
 
 class TestListing:

@@ -1,6 +1,7 @@
 """Servers inside the sandbox: they answer as outside, reach nothing else, and end with it."""
 
 import asyncio
+import gc
 import json
 import os
 import sys
@@ -173,11 +174,12 @@ async def test_descriptors_are_let_go_of_with_the_server(sandbox: Sandbox, works
         await session.close()
 
     await once()
+    gc.collect()  # what earlier tests left is not counted
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
     for _ in range(5):
         await once()
 
-    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+    assert len(os.listdir("/proc/self/fd")) <= before  # noqa: PTH208
 
 
 @pytest.mark.parametrize(
