@@ -55,12 +55,13 @@ class ChangeTarget:
         return spot
 
     def _refuse_repositories(self, spot: Spot, path: str) -> None:
-        """A directory is a repository by what is in it, so what would make one is refused like its settings."""
+        """A directory is a repository by what is in it, so what would make one is refused like its settings. One called
+        `.git` is left to the table of guarded paths, which knows its settings."""
         names = [*spot.parts, *spot.missing, spot.name]
         for at, name in enumerate(names):
+            if at and names[at - 1].casefold() == ".git":
+                continue
             folded = name.casefold()
-            if folded == ".git":
-                return
             if folded in REPOSITORY_NAMES and is_repository({*_repository_entries(spot.root.join(names[:at])), folded}):
                 if self._paths.roots.is_allowed(spot.path, spot.root):
                     return
