@@ -48,7 +48,7 @@ class FileWriter:
         mode: int | None,
     ) -> Changed:
         def attempt() -> Changed:
-            with self.target.locate(path, follow=True) as spot, self.target.lock(spot.path):
+            with self.target.hold(path, follow=True) as spot:
                 old = spot.stat()
                 self._require_inert(spot, path, data, old if append else None)
                 if old is None:
@@ -156,6 +156,7 @@ class FileWriter:
     def move(self, note: Note, path: str, to: str, *, overwrite: bool, create_dirs: bool) -> Changed:
         def attempt() -> Changed:
             with (
+                self.target.making,
                 self.target.locate(path, follow=False) as here,
                 self.target.locate(to, follow=False) as there,
                 self.target.lock(here.path, there.path),
@@ -209,7 +210,7 @@ class FileWriter:
             self.target.require_inert(there, to, b"".join(read_pieces(descriptor)))
 
     def link(self, note: Note, path: str, target: str) -> Changed:
-        with self.target.locate(path, follow=False) as spot, self.target.lock(spot.path), write_errors(path):
+        with self.target.hold(path, follow=False) as spot, write_errors(path):
             if self._paths.roots.content_check(spot.path) is not None:
                 raise forbidden(path, "git obeys it, so it must not be a link")
             note(Change(kind="write", path=spot.path, after=f"link:{target}", made=missing_directories(spot)))
