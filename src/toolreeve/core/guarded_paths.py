@@ -253,6 +253,9 @@ _REMOTES = frozenset({"remotes", "branches"})
 REPOSITORY_NAMES = frozenset({*_REPOSITORY, *(first for first, _ in _REPOSITORY_PAIRS), *_REMOTES, "head", "objects"})
 """Names that, created or changed in a directory, make it a repository or change what git would run there."""
 
+REPOSITORY_MAKERS = frozenset({"head", "objects", "commondir"})
+"""Those of them that `is_repository` asks for: none of the others makes a directory a repository."""
+
 REPOSITORY_BULK = frozenset({"objects", "refs", "logs", "lfs", "annex"})
 """Parts of a repository that are large and name no program: paths inside them are not examined."""
 

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Changed, Keep
 from toolreeve.core.git_config import find_harm
-from toolreeve.core.guarded_paths import REPOSITORY_NAMES, is_repository
+from toolreeve.core.guarded_paths import REPOSITORY_MAKERS, REPOSITORY_NAMES, is_repository
 from toolreeve.core.tool_state import find_programs
 from toolreeve.guard.files.draft import make_directories, remove_empty
 from toolreeve.guard.files.errors import failed, forbidden, from_system, missing_directory
@@ -29,13 +29,29 @@ class Outdated(Exception):
 
 
 class ChangeTarget:
-    """Changes of one path are serialised: each locks its spot until it is done."""
+    """Changes of one path are serialised: each locks its spot until it is done.
+
+    Whether a directory is a repository depends on several paths. So the changes that can make one, writes of certain
+    names and all moves, are located and made one at a time, with `making` locked before any path.
+    """
 
     def __init__(self, paths: Paths, *, allowed: bool, keep: Keep | None) -> None:
         self._paths = paths
         self._allowed = allowed
         self._keep = keep
         self._locks = tuple(threading.Lock() for _ in range(64))
+        self.making = threading.Lock()
+
+    @contextmanager
+    def hold(self, path: str, *, follow: bool) -> Iterator[Spot]:
+        """The spot of a path to write, locked."""
+        with ExitStack() as held:
+            spot = held.enter_context(self.locate(path, follow=follow))
+            if _may_make_repository(spot):
+                held.enter_context(self.making)
+                spot = held.enter_context(self.locate(path, follow=follow))
+            held.enter_context(self.lock(spot.path))
+            yield spot
 
     def locate(self, path: str, *, follow: bool) -> Spot:
         """The spot of a path that may be changed, checked both as spelled and as resolved."""
@@ -55,12 +71,13 @@ class ChangeTarget:
         return spot
 
     def _refuse_repositories(self, spot: Spot, path: str) -> None:
-        """A directory is a repository by what is in it, so what would make one is refused like its settings."""
+        """A directory is a repository by what is in it, so what would make one is refused like its settings. One called
+        `.git` is left to the table of guarded paths, which knows its settings."""
         names = [*spot.parts, *spot.missing, spot.name]
         for at, name in enumerate(names):
+            if at and names[at - 1].casefold() == ".git":
+                continue
             folded = name.casefold()
-            if folded == ".git":
-                return
             if folded in REPOSITORY_NAMES and is_repository({*_repository_entries(spot.root.join(names[:at])), folded}):
                 if self._paths.roots.is_allowed(spot.path, spot.root):
                     return
@@ -152,6 +169,10 @@ class ChangeTarget:
             except (Outdated, FileExistsError):
                 continue
         raise ToolError(ErrorCode.WRITE_ERROR, f"{path}: keeps changing while it is being written")
+
+
+def _may_make_repository(spot: Spot) -> bool:
+    return any(name.casefold() in REPOSITORY_MAKERS for name in (*spot.missing, spot.name))
 
 
 def _repository_entries(directory: str) -> set[str]:

@@ -7,17 +7,20 @@ are serialised.
 import hashlib
 import os
 import stat
+from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
 
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Bounds, Change, Changed, Keep
+from toolreeve.core.guarded_paths import REPOSITORY_MAKERS, is_repository
 from toolreeve.guard.files.change import ChangeTarget, Outdated, missing_directories, write_errors
 from toolreeve.guard.files.draft import append_in_place, draft, is_same, is_writable, sync_directory, temp_name
 from toolreeve.guard.files.errors import failed, forbidden, missing_file
 from toolreeve.guard.files.openat2 import rename_new
 from toolreeve.guard.files.paths import READING, Paths, Spot
 from toolreeve.guard.files.reader import fingerprint_content, fingerprint_file, read_pieces, require_regular
+from toolreeve.guard.files.roots import SETTING
 from toolreeve.guard.files.walker import Walker
 
 Note = Callable[[Change], None]
@@ -45,7 +48,7 @@ class FileWriter:
         mode: int | None,
     ) -> Changed:
         def attempt() -> Changed:
-            with self.target.locate(path, follow=True) as spot, self.target.lock(spot.path):
+            with self.target.hold(path, follow=True) as spot:
                 old = spot.stat()
                 self._require_inert(spot, path, data, old if append else None)
                 if old is None:
@@ -153,6 +156,7 @@ class FileWriter:
     def move(self, note: Note, path: str, to: str, *, overwrite: bool, create_dirs: bool) -> Changed:
         def attempt() -> Changed:
             with (
+                self.target.making,
                 self.target.locate(path, follow=False) as here,
                 self.target.locate(to, follow=False) as there,
                 self.target.lock(here.path, there.path),
@@ -206,7 +210,7 @@ class FileWriter:
             self.target.require_inert(there, to, b"".join(read_pieces(descriptor)))
 
     def link(self, note: Note, path: str, target: str) -> Changed:
-        with self.target.locate(path, follow=False) as spot, self.target.lock(spot.path), write_errors(path):
+        with self.target.hold(path, follow=False) as spot, write_errors(path):
             if self._paths.roots.content_check(spot.path) is not None:
                 raise forbidden(path, "git obeys it, so it must not be a link")
             note(Change(kind="write", path=spot.path, after=f"link:{target}", made=missing_directories(spot)))
@@ -222,7 +226,7 @@ class FileWriter:
                 os.unlink(spot.name, dir_fd=spot.descriptor)
 
     def _require_plain(self, here: Spot, there: Spot, path: str) -> None:
-        """A directory may move only if nothing in it becomes more or less guarded by that."""
+        """A directory may move only if nothing in it becomes more or less guarded by that, and with no repository."""
         descriptor = here.open(READING | os.O_DIRECTORY)
         walk = Walker(
             descriptor,
@@ -234,14 +238,26 @@ class FileWriter:
             use_openat2=self._use_openat2,
         )
         judge = self._paths.roots.refusal
+        makers: defaultdict[str, set[str]] = defaultdict(set)
         for entry in walk:
             old, new = f"{here.path}/{entry.path}", f"{there.path}/{entry.path}"
             if judge(old, change=True) != judge(new, change=True):
                 raise forbidden(path, f"contains {entry.path!r}, which may not be moved")
+            if (name := entry.name.casefold()) in REPOSITORY_MAKERS:
+                below = entry.path.rpartition("/")[0]
+                makers[below].add(name)
+                if is_repository(makers[below]):
+                    self._refuse_repository(here, there, below, path)
         if walk.cut:
             raise failed(
                 ErrorCode.WRITE_ERROR, path, f"contains more than {MAX_MOVED} entries; move its parts one by one"
             )
+
+    def _refuse_repository(self, here: Spot, there: Spot, below: str, path: str) -> None:
+        places = [(f"{spot.path}/{below}".rstrip("/"), spot.root) for spot in (here, there)]
+        if not all(self._paths.roots.is_allowed(place, root) for place, root in places):
+            found = f"contains a repository at {below!r}" if below else "is a repository"
+            raise forbidden(path, f"{found}; a move is refused unless {SETTING} names it before and after")
 
 
 def _fingerprint_appended(descriptor: int, data: bytes) -> str:
