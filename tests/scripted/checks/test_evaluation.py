@@ -117,6 +117,36 @@ REFUSED = {
     "comment after a section": ("echo {{#x}}a{{/x}}# b", "the text after the section is ambiguous"),
     "unfinished": ('echo "{{x}}', "the double context opened here is never closed"),
     "no bash at all": ("if {{x}} then (", "the bare context opened here is never closed"),
+    "shell behind a function of its name, by a path": (
+        'bash(){ :; }; /bin/bash -c "{{x}}"',
+        "{{x}} would be run by a shell as code",
+    ),
+    "shell behind a function of its name, by command": (
+        'bash(){ :; }; command bash -c "{{x}}"',
+        "{{x}} would be run by a shell as code",
+    ),
+    "shell behind a function of its name, by env": (
+        'bash(){ :; }; env bash -c "{{x}}"',
+        "{{x}} would be run by a shell as code",
+    ),
+    "shell before a function of its name": ('bash -c "{{x}}"; bash(){ :; }', "{{x}} would be run by a shell as code"),
+    "shell beside a function that may not be defined": (
+        'if false; then bash(){ :; }; fi; bash -c "{{x}}"',
+        "{{x}} would be run by a shell as code",
+    ),
+    "shell after a function is unset": (
+        'bash(){ :; }; unset -f bash; bash -c "{{x}}"',
+        "{{x}} would be run by a shell as code",
+    ),
+    "shell that a function of its name runs": (
+        'bash() { /bin/bash "$@"; }; bash -c "{{x}}"',
+        "$@ would be run by a shell as code",
+    ),
+    "git that a function of its name runs": (
+        'git() { command git "$@"; }; git -c "{{x}}" status',
+        "$@ would choose the command of git",
+    ),
+    "python beside a function named alike": ('python(){ :; }; python3 -c "{{x}}"', "{{x}} would be code for python"),
 }
 
 
@@ -153,6 +183,7 @@ FINE = [
     'find {{x}} -name "{{x}}" -exec grep -l "{{x}}" {} \\; | head -{{x}}',
     "cat <<EOF | grep x > out 2>&1\n{{x}}\nEOF\n",
     "i=0; while (( i < 3 )); do echo {{x}}; i=$((i + 1)); done",
+    'script() { echo "$1"; }; script "{{x}}"',
 ]
 
 

@@ -60,7 +60,7 @@ class CommandCheck:
         """Raises TemplateProblem."""
         for reading in self._readings(words):
             if reading:
-                self._run(reading, site)
+                self._run(reading, site, bare=True)
 
     def refuse(self, word: Word, taint: str, why: str, fix: str = "") -> None:
         if taint:
@@ -143,7 +143,8 @@ class CommandCheck:
             return plain_name(word.text)
         return plain_name(word.end) if "/" in word.end else None
 
-    def _run(self, words: Words, site: CheckSite, *, choosing: bool = True) -> None:
+    def _run(self, words: Words, site: CheckSite, *, choosing: bool = True, bare: bool = False) -> None:
+        """`bare`: no wrapper stands before it, so that a function of this name would run instead."""
         first, arguments = words[0], words[1:]
         self.refuse(first, first.taint, "would choose the program that runs", ENUM)
         name = self.name_of(first)
@@ -153,7 +154,7 @@ class CommandCheck:
                 first, taint, f"would reach a program that is not fixed: {text_of(first.node)}", "write its name"
             )
             return
-        if name in self._flow.functions:
+        if bare and self._flow.is_function(first.text or "", site.node):
             return
         if "/" in (first.text or "/") or "PATH" in self._flow.assigned:
             self.refuse(first, self.file_taint(first), "would be run", "write the program yourself")

@@ -30,6 +30,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _REDIRECTS = ("file_redirect", "herestring_redirect", "heredoc_redirect")
 _FILE_IN_CODE = re.compile(r"""["']([\w./-]+)["']|(?:(?<=w )|(?<=>))[\w./-]+""")
 _ASSIGNS = re.compile(r"\$\{(\w+):?=")
+_WORDS = ("word", "string", "raw_string", "concatenation", "command_name")
 ANY_FILE = "*"
 PROGRAMMED = frozenset({*AWKS, *SEDS, *INTERPRETERS, *SQL_DIALECTS})
 Words = list[Word]
@@ -59,7 +60,7 @@ class DataFlow:
         self.references: set[str] = set()
         self.exported: set[str] = set()
         self.names: set[str] = {*_FROM_OUTSIDE, *outer}
-        self.functions: dict[str, Node] = {}
+        self.functions: dict[str, list[Node]] = {}
         self.tainted_functions: set[str] = set()
         self.tainted_files: set[str] = set(files)
         self.assigned: dict[str, list[Node]] = {}
@@ -119,6 +120,19 @@ class DataFlow:
             return False
         return any(fnmatchcase(tainted, name) for tainted in self.tainted_files if tainted != ANY_FILE)
 
+    def is_function(self, name: str, call: Node) -> bool:
+        """Whether a call certainly runs a function instead of the program of this name, also inside the function."""
+        definitions = self.functions.get(name, [])
+        if not any(each.parent.type == "program" and each.end_byte <= call.start_byte for each in definitions):
+            return False
+        if any(node.type == "unset_command" and re.search(r"-\w*f|\$", text_of(node)) for node in self._nodes):
+            return False
+        return not any(self._calls(each, plain_name(name)) for each in definitions)
+
+    def _calls(self, function: Node, program: str) -> bool:
+        words = (part for part in walk(function.child_by_field_name("body")) if part.type in _WORDS)
+        return any(plain_name(self.word(each).text or "") == program for each in words)
+
     def constants(self, name: str) -> list[str] | None:
         """The texts that a variable may hold, or None if they are not fixed."""
         if name in self.names or name not in self.assigned:
@@ -156,7 +170,7 @@ class DataFlow:
             if node.type == "declaration_command":
                 self._declare(node)
             elif node.type == "function_definition":
-                self.functions[text_of(node.child_by_field_name("name"))] = node
+                self.functions.setdefault(text_of(node.child_by_field_name("name")), []).append(node)
             elif node.type == "variable_assignment" and (value := node.child_by_field_name("value")) is not None:
                 self.assigned.setdefault(_name_of(node), []).append(value)
             elif node.type == "command" and re.match(r"set\s+-\w*a|set\s+-o\s+allexport", text_of(node)):
@@ -183,8 +197,8 @@ class DataFlow:
         for node in self._nodes:
             if (step := _STEPS.get(node.type)) is not None:
                 step(self, node)
-        for name, body in self.functions.items():
-            if self.taint(body.child_by_field_name("body")):
+        for name, definitions in self.functions.items():
+            if any(self.taint(each.child_by_field_name("body")) for each in definitions):
                 self.tainted_functions.add(name)
         return self._size() > before
 
@@ -255,7 +269,8 @@ class DataFlow:
             self.fed[part.id] = taint
             name = part.child_by_field_name("name")
             if name is not None and text_of(name) in self.functions:
-                self.feed(self.functions[text_of(name)], taint)
+                for each in self.functions[text_of(name)]:
+                    self.feed(each, taint)
 
     def _command(self, node: Node) -> None:
         words = [self.word(each) for each in node.children if each.type not in (*_REDIRECTS, "variable_assignment")]
