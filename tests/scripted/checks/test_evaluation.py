@@ -147,6 +147,51 @@ REFUSED = {
         "$@ would choose the command of git",
     ),
     "python beside a function named alike": ('python(){ :; }; python3 -c "{{x}}"', "{{x}} would be code for python"),
+    "integer variable by a quoted flag": (
+        'declare "-i" n; n="{{x}}"',
+        "n is an integer variable, which evaluates values",
+    ),
+    "integer variable by a flag in a variable": (
+        'o=-i; declare $o n; n="{{x}}"',
+        "n is an integer variable, which evaluates values",
+    ),
+    "integer variable by a flag that is not fixed": (
+        'declare $o n; n="{{x}}"',
+        "n is an integer variable, which evaluates values",
+    ),
+    "integer variable of a function": (
+        'f() { local "-i" n; n="{{x}}"; }; f',
+        "n is an integer variable, which evaluates values",
+    ),
+    "integer variable by builtin": (
+        "builtin declare -i n; n={{x}}",
+        "n is an integer variable, which evaluates values",
+    ),
+    "integer variable by command": (
+        "command typeset -i n; n={{x}}",
+        "n is an integer variable, which evaluates values",
+    ),
+    "integer variable by command with an option": (
+        "command -p declare -i n; n={{x}}",
+        "n is an integer variable, which evaluates values",
+    ),
+    "integer variable by an escaped builtin": (
+        "\\declare -i n; n={{x}}",
+        "n is an integer variable, which evaluates values",
+    ),
+    "integer variable by a builtin in a variable": (
+        "d=declare; $d -i n; n={{x}}",
+        "n is an integer variable, which evaluates values",
+    ),
+    "integer variable that is read": (
+        'builtin declare "-i" n; read n <<< "{{x}}"',
+        "n is an integer variable, which evaluates values",
+    ),
+    "expression for an integer by a quoted flag": (
+        'x={{x}}; declare "-i" n=x',
+        "x would be evaluated by the declaration",
+    ),
+    "expression for an integer by builtin": ("x={{x}}; builtin declare -i n=x", "x would be evaluated by 'declare'"),
 }
 
 
@@ -184,6 +229,7 @@ FINE = [
     "cat <<EOF | grep x > out 2>&1\n{{x}}\nEOF\n",
     "i=0; while (( i < 3 )); do echo {{x}}; i=$((i + 1)); done",
     'script() { echo "$1"; }; script "{{x}}"',
+    'f() { local -r a="$1"; declare b=$2; export c="$b"; echo "$a"; }; f "{{x}}"',
 ]
 
 

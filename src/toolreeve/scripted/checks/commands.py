@@ -14,7 +14,7 @@ from itertools import product
 from toolreeve.core import evaluators
 from toolreeve.core.evaluators import plain_name
 from toolreeve.scripted.checks.check_site import CheckSite
-from toolreeve.scripted.checks.data_flow import ANY_FILE, DataFlow
+from toolreeve.scripted.checks.data_flow import ANY_FILE, DECLARES, DataFlow
 from toolreeve.scripted.checks.languages import STANDARD_INPUT, LanguageCheck
 from toolreeve.scripted.checks.options import ENUM, OptionCheck
 from toolreeve.scripted.syntax import TemplateProblem
@@ -337,6 +337,7 @@ class CommandCheck:
         if name == "set" and arguments and arguments[0].text == "--":
             return
         fix = "do without it, or use an `enum`"
+        evaluates = name == "let" or (name in DECLARES and bool({"i", "n"} & set(self._flow.flags(site.node))))
         for word in arguments:
             if name in ("source", "."):
                 self.refuse_code(word, f"would be evaluated by {name!r}", fix)
@@ -344,7 +345,7 @@ class CommandCheck:
                     self.refuse(word, site.fed, f"would be evaluated by {name!r}, through its input", fix)
                 break
             raw = text_of(word.node)
-            named = self._flow.mentions(raw if name == "let" else "".join(re.findall(r"\[.*", raw)))
+            named = self._flow.mentions(raw if evaluates else "".join(re.findall(r"\[.*", raw)))
             self.refuse(word, word.taint or named, f"would be evaluated by {name!r}", fix)
         if name == "coproc" and arguments:
             self._run(arguments, replace(site, fed=site.fed or "what is written to a coprocess"))

@@ -31,6 +31,7 @@ _REDIRECTS = ("file_redirect", "herestring_redirect", "heredoc_redirect")
 _FILE_IN_CODE = re.compile(r"""["']([\w./-]+)["']|(?:(?<=w )|(?<=>))[\w./-]+""")
 _ASSIGNS = re.compile(r"\$\{(\w+):?=")
 _WORDS = ("word", "string", "raw_string", "concatenation", "command_name")
+DECLARES = frozenset({"declare", "export", "local", "readonly", "typeset"})
 ANY_FILE = "*"
 PROGRAMMED = frozenset({*AWKS, *SEDS, *INTERPRETERS, *SQL_DIALECTS})
 Words = list[Word]
@@ -167,19 +168,53 @@ class DataFlow:
 
     def _find_declared(self) -> None:
         for node in self._nodes:
-            if node.type == "declaration_command":
-                self._declare(node)
-            elif node.type == "function_definition":
+            if node.type == "function_definition":
                 self.functions.setdefault(text_of(node.child_by_field_name("name")), []).append(node)
             elif node.type == "variable_assignment" and (value := node.child_by_field_name("value")) is not None:
                 self.assigned.setdefault(_name_of(node), []).append(value)
             elif node.type == "command" and re.match(r"set\s+-\w*a|set\s+-o\s+allexport", text_of(node)):
                 self._exports_all = True
+        for node in self._nodes:
+            if node.type == "declaration_command" or (node.type == "command" and self.declares(node)):
+                self._declare(node)
+
+    def declares(self, node: Node) -> bool:
+        """Whether a command is a declaration: `builtin declare`, or the name of the builtin quoted."""
+        words = [self.word(each) for each in node.children if each.type not in (*_REDIRECTS, "variable_assignment")]
+        for word in words:
+            texts = set(self._texts(word))
+            if texts & DECLARES:
+                return True
+            if not texts & {"builtin", "command"} and not (word.text or "").startswith("-"):
+                break
+        return False
+
+    def _texts(self, word: Word) -> list[str]:
+        """The texts that a word may be, as far as they are fixed."""
+        if word.text is not None:
+            return [word.text]
+        part = word.parts[0]
+        return (self.constants(part.variable) or []) if word.is_whole_value and not isinstance(part, str) else []
+
+    def flags(self, node: Node) -> str:
+        """The letters of a declaration's options; those that matter if an option is not fixed."""
+        found = ""
+        for each in node.children[1:]:
+            if each.type in (*_REDIRECTS, "variable_assignment", "variable_name"):
+                continue
+            word = self.word(each)
+            texts = self._texts(word)
+            found += "".join(text for text in texts if text.startswith("-"))
+            if not texts and (word.leading is not None or word.start.startswith("-")):
+                found += "in"
+        return found
 
     def _declare(self, node: Node) -> None:
-        flags = "".join(text_of(each) for each in node.children if text_of(each).startswith("-"))
+        flags = self.flags(node)
         named = [each for each in node.children if each.type in ("variable_assignment", "variable_name")]
         names = {_name_of(each) for each in named}
+        words = [self.word(each) for each in node.children[1:] if each not in named and each.type not in _REDIRECTS]
+        names |= {found[0] for word in words if (found := _IDENTIFIER.match(word.text or word.start))}
         if "i" in flags:
             self.integers |= names
         if "A" in flags:

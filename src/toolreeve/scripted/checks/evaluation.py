@@ -195,7 +195,7 @@ class _Inspector:
         return self._flow.taint(word) or self._flow.mentions("".join(re.findall(r"\[.*", text_of(word))))
 
     def _declaration(self, node: Node) -> None:
-        flags = "".join(text_of(each) for each in node.children if text_of(each).startswith("-"))
+        flags = self._flow.flags(node)
         for each in node.children:
             taint = self._flow.taint(each)
             if each.type != "variable_assignment":
