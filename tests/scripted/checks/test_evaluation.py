@@ -192,6 +192,24 @@ REFUSED = {
         "x would be evaluated by the declaration",
     ),
     "expression for an integer by builtin": ("x={{x}}; builtin declare -i n=x", "x would be evaluated by 'declare'"),
+    "OPTIND": ('OPTIND="{{x}}"', "OPTIND is an integer variable, which evaluates values"),
+    "OPTIND that is read": ('read OPTIND <<< "{{x}}"', "OPTIND is an integer variable, which evaluates values"),
+    "OPTIND that is printed into": (
+        'printf -v OPTIND %s "{{x}}"',
+        "OPTIND is an integer variable, which evaluates values",
+    ),
+    "HISTCMD": ("HISTCMD={{x}}", "HISTCMD is an integer variable, which evaluates values"),
+    "RANDOM": ("RANDOM={{x}}", "RANDOM is an integer variable, which evaluates values"),
+    "RANDOM as a loop's variable": (
+        "for RANDOM in {{x}}; do :; done",
+        "RANDOM is an integer variable, which evaluates values",
+    ),
+    "SECONDS": ("SECONDS={{x}}", "SECONDS is an integer variable, which evaluates values"),
+    "SECONDS by a name": ("x={{x}}; SECONDS=x", "x would be evaluated: SECONDS is an integer variable"),
+    "SRANDOM": ("SRANDOM={{x}}", "SRANDOM is an integer variable, which evaluates values"),
+    "EPOCHSECONDS": ("EPOCHSECONDS={{x}}", "EPOCHSECONDS is an integer variable, which evaluates values"),
+    "LINENO": ("LINENO={{x}}", "LINENO is an integer variable, which evaluates values"),
+    "BASHPID": ("BASHPID={{x}}", "BASHPID is an integer variable, which evaluates values"),
 }
 
 
@@ -230,6 +248,8 @@ FINE = [
     "i=0; while (( i < 3 )); do echo {{x}}; i=$((i + 1)); done",
     'script() { echo "$1"; }; script "{{x}}"',
     'f() { local -r a="$1"; declare b=$2; export c="$b"; echo "$a"; }; f "{{x}}"',
+    'SECONDS=0; echo "{{x}}" "$SECONDS" $((RANDOM % 3))',
+    'while getopts a: o; do echo "$OPTARG"; done; shift $((OPTIND - 1)); echo {{x}}',
 ]
 
 

@@ -25,6 +25,8 @@ _FROM_OUTSIDE = frozenset(
     {*map(str, range(1, 10)), "@", "*", "REPLY", "MAPFILE", "BASH_REMATCH", "OPTARG", "COPROC", "_"}
     | {"BASH_ARGV", "BASH_COMMAND"}
 )
+_OWN_INTEGERS = frozenset({"BASHPID", "EPOCHSECONDS", "HISTCMD", "LINENO", "OPTIND", "RANDOM", "SECONDS", "SRANDOM"})
+"""Variables of bash itself that evaluate what is assigned to them."""
 _NUMBER_FORMATS = frozenset({"%d", "%i", "%u", "%x", "%o"})
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _REDIRECTS = ("file_redirect", "herestring_redirect", "heredoc_redirect")
@@ -56,7 +58,7 @@ class DataFlow:
         self.root = root
         self.holes = holes
         self._outer = outer
-        self.integers: set[str] = set()
+        self.integers: set[str] = set(_OWN_INTEGERS)
         self.maps: set[str] = set()
         self.references: set[str] = set()
         self.exported: set[str] = set()
