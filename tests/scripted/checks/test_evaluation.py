@@ -210,6 +210,28 @@ REFUSED = {
     "EPOCHSECONDS": ("EPOCHSECONDS={{x}}", "EPOCHSECONDS is an integer variable, which evaluates values"),
     "LINENO": ("LINENO={{x}}", "LINENO is an integer variable, which evaluates values"),
     "BASHPID": ("BASHPID={{x}}", "BASHPID is an integer variable, which evaluates values"),
+    "arithmetic as a default": ('x="{{x}}"; echo "${y:-$((x))}"', "x is in a substitution inside ${…}"),
+    "arithmetic as an alternative": ('x="{{x}}"; echo "${y:+$((x))}"', "x is in a substitution inside ${…}"),
+    "arithmetic within a default": ('x="{{x}}"; echo "${y:-a$((x))}"', "x is in a substitution inside ${…}"),
+    "arithmetic in the default of a default": (
+        'x="{{x}}"; echo "${y:-${z:-$((x))}}"',
+        "x is in a substitution inside ${…}",
+    ),
+    "old arithmetic as a default": ('x="{{x}}"; echo "${z:-$[x]}"', "x is in a substitution inside ${…}"),
+    "arithmetic in a pattern": ('x="{{x}}"; echo "${y#$((x))}"', "x is in a substitution inside ${…}"),
+    "arithmetic in a pattern to replace": ('x="{{x}}"; echo ${y//$((x))/b}', "x is in a substitution inside ${…}"),
+    "arithmetic in a pattern to capitalise": ('x="{{x}}"; echo "${y^$((x))}"', "x is in a substitution inside ${…}"),
+    "eval in a pattern": ('x="{{x}}"; echo "${y#$(eval "$x")}"', "x is in a substitution inside ${…}"),
+    "eval in a pattern, by backticks": ('x="{{x}}"; echo "${y#`eval "$x"`}"', "x is in a substitution inside ${…}"),
+    "shell in a pattern": ('x="{{x}}"; echo "${y%$(bash -c "$x")}"', "x is in a substitution inside ${…}"),
+    "arithmetic as a default in a heredoc": (
+        'x="{{x}}"; cat <<EOF\n${y:-$((x))}\nEOF\n',
+        "x is in a substitution inside ${…}",
+    ),
+    "eval in a pattern in a heredoc": (
+        'x="{{x}}"; cat <<EOF\n${y#$(eval "$x")}\nEOF\n',
+        "x is in a substitution inside ${…}",
+    ),
 }
 
 
@@ -250,6 +272,7 @@ FINE = [
     'f() { local -r a="$1"; declare b=$2; export c="$b"; echo "$a"; }; f "{{x}}"',
     'SECONDS=0; echo "{{x}}" "$SECONDS" $((RANDOM % 3))',
     'while getopts a: o; do echo "$OPTARG"; done; shift $((OPTIND - 1)); echo {{x}}',
+    'x="{{x}}"; echo "${x:-$(date)}" "${x#$(date)}" "${x#*/}" "${y:-$(cat "$x")}" "${n:-$((1 + 2))}"',
 ]
 
 

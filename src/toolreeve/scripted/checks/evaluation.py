@@ -27,6 +27,7 @@ _INDIRECT = re.compile(r"^\$\{!(\w+)(?!\[[@*]\]\}|[*@]\})")
 _NAMES_A_VARIABLE = (("printf", "-v"), ("test", "-v"), ("test", "-R"), ("[", "-v"), ("[", "-R"))
 _TEST_OPERATORS = ("-v", "-R")
 _NUMBER = 'turn it into a number first: printf -v n %d "$x"'
+_SUBSTITUTES = re.compile(r"\$\(|\$\[|`")
 _MAX_DEPTH = 5
 
 
@@ -242,6 +243,11 @@ class _Inspector:
             raise self._problem(node, f"${indirect[1]} would name a variable", "write the name yourself")
         if text.endswith("@P}"):
             self._refuse(node, self._flow.taint(node), "would be expanded as a prompt", "leave @P out")
+        own = _unread(node)
+        if _SUBSTITUTES.search(own):
+            self._refuse(
+                node, self._flow.mentions(own), "is in a substitution inside ${…}", "put the result into a variable"
+            )
 
     _CHECKS: ClassVar[Mapping[str, Callable[[Any, Node], None]]] = {
         "command": _command,
@@ -255,3 +261,15 @@ class _Inspector:
         "test_command": _test,
         "expansion": _expansion,
     }
+
+
+def _unread(expansion: Node) -> str:
+    """What follows the variable in `${…}`, without the substitutions that the grammar has read: it takes some for plain
+    text, and arithmetic for a subshell."""
+    text: bytes = expansion.text
+    for part in walk(expansion):
+        substitutes = part.type in ("command_substitution", "process_substitution")
+        if part.type == "arithmetic_expansion" or (substitutes and not part.text.startswith(b"$((")):
+            start = part.start_byte - expansion.start_byte
+            text = text[:start] + b" " * len(part.text) + text[start + len(part.text) :]
+    return re.sub(r"^\s*\$\{[!#]?\w+", "", text.decode())
