@@ -232,6 +232,50 @@ REFUSED = {
         'x="{{x}}"; cat <<EOF\n${y#$(eval "$x")}\nEOF\n',
         "x is in a substitution inside ${…}",
     ),
+    "file for awk that runs lines": (
+        "echo \"{{x}}\" > f; awk '{system($0)}' f",
+        "a file written from a value would reach a program of awk that runs commands",
+    ),
+    "file for awk that pipes lines": (
+        'echo "{{x}}" > f; awk \'{print|"sh"}\' f',
+        "a file written from a value would reach a program of awk that runs commands",
+    ),
+    "file that awk reads by itself": (
+        'echo "{{x}}" > f; awk \'BEGIN{while((getline l<"f")>0) system(l)}\'',
+        "a file written from a value would reach a program of awk that runs commands",
+    ),
+    "file in a variable for awk": (
+        'f=$(mktemp); echo "{{x}}" > "$f"; awk \'{system($0)}\' "$f"',
+        "a file written from a value would reach a program of awk that runs commands",
+    ),
+    "files of a pattern for awk": (
+        "echo \"{{x}}\" > f; awk '{system($0)}' *",
+        "a file written from a value would reach a program of awk that runs commands",
+    ),
+    "file for sed that runs lines": (
+        'echo "{{x}}" > f; sed e f',
+        "a file written from a value would reach a program of sed that runs commands",
+    ),
+    "file for sed that runs matches": (
+        "echo \"{{x}}\" > f; sed 's/a/b/e' f",
+        "a file written from a value would reach a program of sed that runs commands",
+    ),
+    "file for perl that runs lines": (
+        "echo \"{{x}}\" > f; perl -ne 'system($_)' f",
+        "a file written from a value would reach code for perl that may evaluate it",
+    ),
+    "file for perl that evaluates lines": (
+        'echo "{{x}}" > f; perl -ne eval f',
+        "a file written from a value would reach code for perl that may evaluate it",
+    ),
+    "file that python evaluates": (
+        'echo "{{x}}" > f; python3 -c \'exec(open("f").read())\'',
+        "a file written from a value would reach code for python that may evaluate it",
+    ),
+    "file for ruby that runs lines": (
+        "echo \"{{x}}\" > f; ruby -ne 'system($_)' f",
+        "a file written from a value would reach code for ruby that may evaluate it",
+    ),
 }
 
 
@@ -273,6 +317,7 @@ FINE = [
     'SECONDS=0; echo "{{x}}" "$SECONDS" $((RANDOM % 3))',
     'while getopts a: o; do echo "$OPTARG"; done; shift $((OPTIND - 1)); echo {{x}}',
     'x="{{x}}"; echo "${x:-$(date)}" "${x#$(date)}" "${x#*/}" "${y:-$(cat "$x")}" "${n:-$((1 + 2))}"',
+    "echo \"{{x}}\" > f; awk '{print $1}' f; sed -n 1p f; perl -ne 'print' f; python3 -c 'print(open(\"f\").read())'",
 ]
 
 
