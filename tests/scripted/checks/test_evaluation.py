@@ -276,6 +276,42 @@ REFUSED = {
         "echo \"{{x}}\" > f; ruby -ne 'system($_)' f",
         "a file written from a value would reach code for ruby that may evaluate it",
     ),
+    "archive for tar": (
+        'echo "{{x}}" | tar x; bash s.sh',
+        "the file s.sh, written from a value, would be run by a shell as code",
+    ),
+    "archive for tar with options": (
+        'echo "{{x}}" | tar -x -fcat.tar; bash s.sh',
+        "the file s.sh, written from a value, would be run by a shell as code",
+    ),
+    "archive for tar by a long option": (
+        'echo "{{x}}" | tar --extract; ./s.sh',
+        "the file ./s.sh, written from a value, would be run",
+    ),
+    "archive for tar behind a wrapper": (
+        'echo "{{x}}" | sudo tar xf -; bash s.sh',
+        "the file s.sh, written from a value, would be run by a shell as code",
+    ),
+    "archive for tar in a subshell": (
+        'echo "{{x}}" | (cd d; tar x); bash s.sh',
+        "the file s.sh, written from a value, would be run by a shell as code",
+    ),
+    "archive for unzip": (
+        'echo "{{x}}" > a.zip; unzip a.zip; bash s.sh',
+        "the file s.sh, written from a value, would be run by a shell as code",
+    ),
+    "archive for 7z": (
+        'echo "{{x}}" > a.7z; 7z x a.7z; bash s.sh',
+        "the file s.sh, written from a value, would be run by a shell as code",
+    ),
+    "archive for ar": (
+        'echo "{{x}}" > a.a; ar x a.a; bash s.sh',
+        "the file s.sh, written from a value, would be run by a shell as code",
+    ),
+    "file for uudecode": (
+        'echo "{{x}}" | uudecode; bash s.sh',
+        "the file s.sh, written from a value, would be run by a shell as code",
+    ),
 }
 
 
@@ -318,6 +354,8 @@ FINE = [
     'while getopts a: o; do echo "$OPTARG"; done; shift $((OPTIND - 1)); echo {{x}}',
     'x="{{x}}"; echo "${x:-$(date)}" "${x#$(date)}" "${x#*/}" "${y:-$(cat "$x")}" "${n:-$((1 + 2))}"',
     "echo \"{{x}}\" > f; awk '{print $1}' f; sed -n 1p f; perl -ne 'print' f; python3 -c 'print(open(\"f\").read())'",
+    'echo "{{x}}" > f; tar -czf a.tgz f; tar tf a.tgz; bash s.sh',
+    'curl -s "{{x}}" | tar xz -C d; ls d',
 ]
 
 

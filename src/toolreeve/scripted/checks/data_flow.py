@@ -34,6 +34,8 @@ _FILE_IN_CODE = re.compile(r"""["']([\w./-]+)["']|(?:(?<=w )|(?<=>))[\w./-]+""")
 _ASSIGNS = re.compile(r"\$\{(\w+):?=")
 _WORDS = ("word", "string", "raw_string", "concatenation", "command_name")
 DECLARES = frozenset({"declare", "export", "local", "readonly", "typeset"})
+_UNPACKERS = frozenset({"7z", "7za", "7zr", "7zz", "ar", "cpio", "patch", "pax", "unrar", "unzip", "uudecode"})
+_TARS = frozenset({"bsdtar", "gtar", "star", "tar"})
 ANY_FILE = "*"
 PROGRAMMED = frozenset({*AWKS, *SEDS, *INTERPRETERS, *SQL_DIALECTS})
 Words = list[Word]
@@ -330,9 +332,7 @@ class DataFlow:
         self._write(words, holds_taint=bool(held))
         if name in PROGRAMMED:
             self._write_by_program(words)
-        if held and (
-            name in ("patch", "cpio") or (name == "git" and len(words) > 1 and words[1].text in ("apply", "am"))
-        ):
+        if held and _unpacks(words):
             self.tainted_files.add(ANY_FILE)
 
     def _named_file(self, words: Words) -> str:
@@ -399,6 +399,24 @@ def _name_of(node: Node) -> str:
     if node.type == "variable_name":
         return text_of(node)
     return next((text_of(each) for each in walk(node) if each.type == "variable_name"), "")
+
+
+def _unpacks(words: Words) -> bool:
+    """Whether a command writes files that its input names, also behind a wrapper."""
+    texts = [word.text or "" for word in words]
+    for index, name in enumerate(map(plain_name, texts[:6])):
+        options = texts[index + 1 :]
+        if name in _UNPACKERS:
+            return True
+        if name == "git":
+            return any(option in ("apply", "am") for option in options)
+        if name in _TARS:
+            short = [option for option in options[:1] if not option.startswith("-")]
+            short += [option for option in options if re.match(r"-\w", option)]
+            extracts = any("x" in each for each in short) or any(re.match("--(?:ex|ge)", each) for each in options)
+            packs = any(set(each) & set("ctru") for each in short) or bool({"--create", "--list"} & set(options))
+            return extracts or not packs
+    return False
 
 
 def _filled(words: Words) -> set[str]:
