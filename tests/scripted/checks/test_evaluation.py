@@ -312,6 +312,32 @@ REFUSED = {
         'echo "{{x}}" | uudecode; bash s.sh',
         "the file s.sh, written from a value, would be run by a shell as code",
     ),
+    "directory": ('cd "{{x}}"; bash -c "ls $PWD"', "$PWD would be run by a shell as code"),
+    "directory before": ('cd "{{x}}"; cd /; bash -c "ls $OLDPWD"', "$OLDPWD would be run by a shell as code"),
+    "stack of directories": ('pushd "{{x}}"; bash -c "ls ${DIRSTACK[0]}"', "$DIRSTACK would be run by a shell as code"),
+    "directory printed by pwd": ('cd "{{x}}"; bash -c "ls $(pwd)"', "what pwd prints would be run by a shell as code"),
+    "directory printed by pwd in backticks": (
+        'cd "{{x}}"; bash -c "ls `pwd`"',
+        "what pwd prints would be run by a shell as code",
+    ),
+    "directory printed by pwd behind command": (
+        'cd -- "{{x}}"; eval "ls $(command pwd -P)"',
+        "what pwd prints would be evaluated by 'eval'",
+    ),
+    "directory printed by pwd by a path": (
+        'cd "{{x}}"; eval "ls $(LC_ALL=C /bin/pwd)"',
+        "what pwd prints would be evaluated by 'eval'",
+    ),
+    "directory printed by dirs": ('cd "{{x}}"; d=$(dirs); eval "ls $d"', "$d would be evaluated by 'eval'"),
+    "directory changed by builtin": ('builtin cd "{{x}}"; eval "ls $PWD"', "$PWD would be evaluated by 'eval'"),
+    "directory of an inner shell": (
+        'cd "{{x}}"; bash -c \'eval "$PWD"\'',
+        "$PWD would be evaluated by 'eval', inside the code of a shell",
+    ),
+    "output of a function with an assignment before it": (
+        'f() { echo "{{x}}"; }; eval "$(A=1 f)"',
+        "what f prints would be evaluated by 'eval'",
+    ),
 }
 
 
@@ -356,6 +382,10 @@ FINE = [
     "echo \"{{x}}\" > f; awk '{print $1}' f; sed -n 1p f; perl -ne 'print' f; python3 -c 'print(open(\"f\").read())'",
     'echo "{{x}}" > f; tar -czf a.tgz f; tar tf a.tgz; bash s.sh',
     'curl -s "{{x}}" | tar xz -C d; ls d',
+    'cd "{{x}}"; find "$PWD" -name a; git -C "$PWD" status; bash -c \'ls "$PWD"\'; echo "$(pwd)"',
+    'cd "{{x}}"; tar czf a.tgz -C "$PWD" .; name=$(basename "$PWD"); echo "$name"',
+    'cd "{{x}}"; git log | awk \'{print | "sort"}\'',
+    'cd "$(dirname "$0")"; bash -c "ls $PWD"; echo {{x}}',
 ]
 
 

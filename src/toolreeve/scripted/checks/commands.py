@@ -14,7 +14,7 @@ from itertools import product
 from toolreeve.core import evaluators
 from toolreeve.core.evaluators import plain_name
 from toolreeve.scripted.checks.check_site import CheckSite
-from toolreeve.scripted.checks.data_flow import ANY_FILE, DECLARES, DataFlow
+from toolreeve.scripted.checks.data_flow import ANY_FILE, DECLARES, DIRECTORIES, DataFlow
 from toolreeve.scripted.checks.languages import STANDARD_INPUT, LanguageCheck
 from toolreeve.scripted.checks.options import ENUM, OptionCheck
 from toolreeve.scripted.syntax import TemplateProblem
@@ -98,7 +98,10 @@ class CommandCheck:
         """Whether `begin` can restrict everything that the word may begin with."""
         parts = [each.leading for each in word.beginning if each.leading is not None]
         return all(
-            part.hole is not None or not part.taint or self._flow.only_assigned(part.variable) is not None
+            part.hole is not None
+            or part.is_path
+            or not part.taint
+            or self._flow.only_assigned(part.variable) is not None
             for part in parts
         )
 
@@ -310,13 +313,15 @@ class CommandCheck:
         taint = first_taint(behind) or site.fed or site.environment or self._flow.tainted_environment
         if not taint and self._flow.tainted_files:
             taint = "a file written from a value"
+        directories = self._flow.names & DIRECTORIES
+        taint = taint or min(directories, default="")
         if not taint:
             return
         if code.is_whole_value:
             self.refuse(
                 code, taint, f"would reach code that is not fixed: {text_of(code.node)}", "write the code there"
             )
-        names = {site.environment, *self.environment()} - {""}
+        names = {site.environment, *directories, *self.environment()} - {""}
         if behind and behind[0].taint:
             names.add("0")
         self._nested(_as_code(code), code.node, site, frozenset(names))

@@ -36,6 +36,8 @@ _WORDS = ("word", "string", "raw_string", "concatenation", "command_name")
 DECLARES = frozenset({"declare", "export", "local", "readonly", "typeset"})
 _UNPACKERS = frozenset({"7z", "7za", "7zr", "7zz", "ar", "cpio", "patch", "pax", "unrar", "unzip", "uudecode"})
 _TARS = frozenset({"bsdtar", "gtar", "star", "tar"})
+DIRECTORIES = frozenset({"PWD", "OLDPWD", "DIRSTACK"})
+"""Variables that hold the directory, once the caller has chosen it."""
 ANY_FILE = "*"
 PROGRAMMED = frozenset({*AWKS, *SEDS, *INTERPRETERS, *SQL_DIALECTS})
 Words = list[Word]
@@ -103,10 +105,22 @@ class DataFlow:
                     return f"${name}"
                 if not whole and f"${name}" in self.tainted_files:
                     return f"the file ${name}"
-        elif part.type == "command_name" and text_of(part) in self.tainted_functions:
-            return f"what {text_of(part)} prints"
+        elif part.type == "command" and (name := self._tainted_printer(part)):
+            return f"what {name} prints"
         elif part.type == "word" and self.tainted_files and self.is_tainted_file(text_of(part)):
             return f"the file {text_of(part)}"
+        return ""
+
+    def _tainted_printer(self, command: Node) -> str:
+        """The function that a command calls, or `pwd`, also by a path or behind `command`."""
+        for each in command.children:
+            called = text_of(each).lstrip("\\")
+            for name in (called, called.rpartition("/")[2]):
+                if name in self.tainted_functions:
+                    return name
+            own = each.type in (*_REDIRECTS, "variable_assignment") or called.startswith("-")
+            if not own and called not in ("builtin", "command", "env"):
+                break
         return ""
 
     def mentions(self, text: str) -> str:
@@ -239,6 +253,8 @@ class DataFlow:
         for name, definitions in self.functions.items():
             if any(self.taint(each.child_by_field_name("body")) for each in definitions):
                 self.tainted_functions.add(name)
+        if "PWD" in self.names:
+            self.tainted_functions |= {"pwd", "dirs"}
         return self._size() > before
 
     @property
@@ -316,6 +332,8 @@ class DataFlow:
         if not words:
             return
         self.names |= _filled(words)
+        if first_taint(words) and _changes_directory(words):
+            self.names |= DIRECTORIES
         for part in node.children:
             if part.type == "variable_assignment" and _name_of(part) in self.names:
                 self.exported.add(_name_of(part))
@@ -399,6 +417,11 @@ def _name_of(node: Node) -> str:
     if node.type == "variable_name":
         return text_of(node)
     return next((text_of(each) for each in walk(node) if each.type == "variable_name"), "")
+
+
+def _changes_directory(words: Words) -> bool:
+    texts = [word.text or "" for word in words]
+    return next((text for text in texts if text not in ("builtin", "command", "--")), "") in ("cd", "pushd")
 
 
 def _unpacks(words: Words) -> bool:

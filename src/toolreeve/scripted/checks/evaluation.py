@@ -12,10 +12,21 @@ from typing import Any, ClassVar
 from toolreeve.core.bash_grammar import masked
 from toolreeve.scripted.checks.check_site import CheckSite
 from toolreeve.scripted.checks.commands import CommandCheck
-from toolreeve.scripted.checks.data_flow import DataFlow
+from toolreeve.scripted.checks.data_flow import DIRECTORIES, DataFlow
 from toolreeve.scripted.quoting import read_quoting
 from toolreeve.scripted.syntax import TemplateProblem
-from toolreeve.scripted.words import ARRAY, REFERENCE, Node, ValueHole, Word, has_braces, is_reference, text_of, walk
+from toolreeve.scripted.words import (
+    ARRAY,
+    EXPANSIONS,
+    REFERENCE,
+    Node,
+    ValueHole,
+    Word,
+    has_braces,
+    is_reference,
+    text_of,
+    walk,
+)
 
 Beginnings = dict[int, set[str]]
 _NOT_WORDS = ("file_redirect", "herestring_redirect", "heredoc_redirect", "variable_assignment")
@@ -98,6 +109,8 @@ class _Inspector:
                 continue
             name = text_of(node)
             if name not in self._flow.names or name in self._outer:
+                continue
+            if name in DIRECTORIES and node.parent.type in EXPANSIONS:
                 continue
             place = Word(node, ())
             self._commands.refuse_variable(name, place, "the caller's text")
