@@ -15,6 +15,7 @@ _UNKNOWN = frozenset({*EXPANSIONS, "command_substitution", "process_substitution
 _BRACES = re.compile(r"(?<!\\)\{[^{}]*(?:,|\.\.)[^{}]*\}")
 _PLAIN_NAME = re.compile(r"\$\{?([A-Za-z_]\w*)\}?")
 _WHOLE_ARRAY = re.compile(r"\$\{([A-Za-z_]\w*)\[[@*]\]\}")
+_DIRECTORY = re.compile(r"\$\{?(?:OLD)?PWD\}?")
 MULTI_WORD = frozenset({"$@", "xargs"})
 Node = Any
 """A node of tree-sitter, which is imported only where a script is read."""
@@ -201,7 +202,9 @@ class WordReader:
             yield blanks
         found = REFERENCE.fullmatch(text.strip())
         if found is None:
-            yield Unknown(text.strip(), self._taint_of(node), quoted=quoted)
+            taint = self._taint_of(node)
+            is_path = bool(taint) and _DIRECTORY.fullmatch(text.strip()) is not None
+            yield Unknown(text.strip(), taint, quoted=quoted, is_path=is_path)
             return
         hole = self._holes[int(found[1])]
         yield Unknown(text.strip(), hole.label if hole.tainted else "", hole, quoted=True)

@@ -117,6 +117,227 @@ REFUSED = {
     "comment after a section": ("echo {{#x}}a{{/x}}# b", "the text after the section is ambiguous"),
     "unfinished": ('echo "{{x}}', "the double context opened here is never closed"),
     "no bash at all": ("if {{x}} then (", "the bare context opened here is never closed"),
+    "shell behind a function of its name, by a path": (
+        'bash(){ :; }; /bin/bash -c "{{x}}"',
+        "{{x}} would be run by a shell as code",
+    ),
+    "shell behind a function of its name, by command": (
+        'bash(){ :; }; command bash -c "{{x}}"',
+        "{{x}} would be run by a shell as code",
+    ),
+    "shell behind a function of its name, by env": (
+        'bash(){ :; }; env bash -c "{{x}}"',
+        "{{x}} would be run by a shell as code",
+    ),
+    "shell before a function of its name": ('bash -c "{{x}}"; bash(){ :; }', "{{x}} would be run by a shell as code"),
+    "shell beside a function that may not be defined": (
+        'if false; then bash(){ :; }; fi; bash -c "{{x}}"',
+        "{{x}} would be run by a shell as code",
+    ),
+    "shell after a function is unset": (
+        'bash(){ :; }; unset -f bash; bash -c "{{x}}"',
+        "{{x}} would be run by a shell as code",
+    ),
+    "shell that a function of its name runs": (
+        'bash() { /bin/bash "$@"; }; bash -c "{{x}}"',
+        "$@ would be run by a shell as code",
+    ),
+    "git that a function of its name runs": (
+        'git() { command git "$@"; }; git -c "{{x}}" status',
+        "$@ would choose the command of git",
+    ),
+    "python beside a function named alike": ('python(){ :; }; python3 -c "{{x}}"', "{{x}} would be code for python"),
+    "integer variable by a quoted flag": (
+        'declare "-i" n; n="{{x}}"',
+        "n is an integer variable, which evaluates values",
+    ),
+    "integer variable by a flag in a variable": (
+        'o=-i; declare $o n; n="{{x}}"',
+        "n is an integer variable, which evaluates values",
+    ),
+    "integer variable by a flag that is not fixed": (
+        'declare $o n; n="{{x}}"',
+        "n is an integer variable, which evaluates values",
+    ),
+    "integer variable of a function": (
+        'f() { local "-i" n; n="{{x}}"; }; f',
+        "n is an integer variable, which evaluates values",
+    ),
+    "integer variable by builtin": (
+        "builtin declare -i n; n={{x}}",
+        "n is an integer variable, which evaluates values",
+    ),
+    "integer variable by command": (
+        "command typeset -i n; n={{x}}",
+        "n is an integer variable, which evaluates values",
+    ),
+    "integer variable by command with an option": (
+        "command -p declare -i n; n={{x}}",
+        "n is an integer variable, which evaluates values",
+    ),
+    "integer variable by an escaped builtin": (
+        "\\declare -i n; n={{x}}",
+        "n is an integer variable, which evaluates values",
+    ),
+    "integer variable by a builtin in a variable": (
+        "d=declare; $d -i n; n={{x}}",
+        "n is an integer variable, which evaluates values",
+    ),
+    "integer variable that is read": (
+        'builtin declare "-i" n; read n <<< "{{x}}"',
+        "n is an integer variable, which evaluates values",
+    ),
+    "expression for an integer by a quoted flag": (
+        'x={{x}}; declare "-i" n=x',
+        "x would be evaluated by the declaration",
+    ),
+    "expression for an integer by builtin": ("x={{x}}; builtin declare -i n=x", "x would be evaluated by 'declare'"),
+    "OPTIND": ('OPTIND="{{x}}"', "OPTIND is an integer variable, which evaluates values"),
+    "OPTIND that is read": ('read OPTIND <<< "{{x}}"', "OPTIND is an integer variable, which evaluates values"),
+    "OPTIND that is printed into": (
+        'printf -v OPTIND %s "{{x}}"',
+        "OPTIND is an integer variable, which evaluates values",
+    ),
+    "HISTCMD": ("HISTCMD={{x}}", "HISTCMD is an integer variable, which evaluates values"),
+    "RANDOM": ("RANDOM={{x}}", "RANDOM is an integer variable, which evaluates values"),
+    "RANDOM as a loop's variable": (
+        "for RANDOM in {{x}}; do :; done",
+        "RANDOM is an integer variable, which evaluates values",
+    ),
+    "SECONDS": ("SECONDS={{x}}", "SECONDS is an integer variable, which evaluates values"),
+    "SECONDS by a name": ("x={{x}}; SECONDS=x", "x would be evaluated: SECONDS is an integer variable"),
+    "SRANDOM": ("SRANDOM={{x}}", "SRANDOM is an integer variable, which evaluates values"),
+    "EPOCHSECONDS": ("EPOCHSECONDS={{x}}", "EPOCHSECONDS is an integer variable, which evaluates values"),
+    "LINENO": ("LINENO={{x}}", "LINENO is an integer variable, which evaluates values"),
+    "BASHPID": ("BASHPID={{x}}", "BASHPID is an integer variable, which evaluates values"),
+    "arithmetic as a default": ('x="{{x}}"; echo "${y:-$((x))}"', "x is in a substitution inside ${…}"),
+    "arithmetic as an alternative": ('x="{{x}}"; echo "${y:+$((x))}"', "x is in a substitution inside ${…}"),
+    "arithmetic within a default": ('x="{{x}}"; echo "${y:-a$((x))}"', "x is in a substitution inside ${…}"),
+    "arithmetic in the default of a default": (
+        'x="{{x}}"; echo "${y:-${z:-$((x))}}"',
+        "x is in a substitution inside ${…}",
+    ),
+    "old arithmetic as a default": ('x="{{x}}"; echo "${z:-$[x]}"', "x is in a substitution inside ${…}"),
+    "arithmetic in a pattern": ('x="{{x}}"; echo "${y#$((x))}"', "x is in a substitution inside ${…}"),
+    "arithmetic in a pattern to replace": ('x="{{x}}"; echo ${y//$((x))/b}', "x is in a substitution inside ${…}"),
+    "arithmetic in a pattern to capitalise": ('x="{{x}}"; echo "${y^$((x))}"', "x is in a substitution inside ${…}"),
+    "eval in a pattern": ('x="{{x}}"; echo "${y#$(eval "$x")}"', "x is in a substitution inside ${…}"),
+    "eval in a pattern, by backticks": ('x="{{x}}"; echo "${y#`eval "$x"`}"', "x is in a substitution inside ${…}"),
+    "shell in a pattern": ('x="{{x}}"; echo "${y%$(bash -c "$x")}"', "x is in a substitution inside ${…}"),
+    "arithmetic as a default in a heredoc": (
+        'x="{{x}}"; cat <<EOF\n${y:-$((x))}\nEOF\n',
+        "x is in a substitution inside ${…}",
+    ),
+    "eval in a pattern in a heredoc": (
+        'x="{{x}}"; cat <<EOF\n${y#$(eval "$x")}\nEOF\n',
+        "x is in a substitution inside ${…}",
+    ),
+    "file for awk that runs lines": (
+        "echo \"{{x}}\" > f; awk '{system($0)}' f",
+        "a file written from a value would reach a program of awk that runs commands",
+    ),
+    "file for awk that pipes lines": (
+        'echo "{{x}}" > f; awk \'{print|"sh"}\' f',
+        "a file written from a value would reach a program of awk that runs commands",
+    ),
+    "file that awk reads by itself": (
+        'echo "{{x}}" > f; awk \'BEGIN{while((getline l<"f")>0) system(l)}\'',
+        "a file written from a value would reach a program of awk that runs commands",
+    ),
+    "file in a variable for awk": (
+        'f=$(mktemp); echo "{{x}}" > "$f"; awk \'{system($0)}\' "$f"',
+        "a file written from a value would reach a program of awk that runs commands",
+    ),
+    "files of a pattern for awk": (
+        "echo \"{{x}}\" > f; awk '{system($0)}' *",
+        "a file written from a value would reach a program of awk that runs commands",
+    ),
+    "file for sed that runs lines": (
+        'echo "{{x}}" > f; sed e f',
+        "a file written from a value would reach a program of sed that runs commands",
+    ),
+    "file for sed that runs matches": (
+        "echo \"{{x}}\" > f; sed 's/a/b/e' f",
+        "a file written from a value would reach a program of sed that runs commands",
+    ),
+    "file for perl that runs lines": (
+        "echo \"{{x}}\" > f; perl -ne 'system($_)' f",
+        "a file written from a value would reach code for perl that may evaluate it",
+    ),
+    "file for perl that evaluates lines": (
+        'echo "{{x}}" > f; perl -ne eval f',
+        "a file written from a value would reach code for perl that may evaluate it",
+    ),
+    "file that python evaluates": (
+        'echo "{{x}}" > f; python3 -c \'exec(open("f").read())\'',
+        "a file written from a value would reach code for python that may evaluate it",
+    ),
+    "file for ruby that runs lines": (
+        "echo \"{{x}}\" > f; ruby -ne 'system($_)' f",
+        "a file written from a value would reach code for ruby that may evaluate it",
+    ),
+    "archive for tar": (
+        'echo "{{x}}" | tar x; bash s.sh',
+        "the file s.sh, written from a value, would be run by a shell as code",
+    ),
+    "archive for tar with options": (
+        'echo "{{x}}" | tar -x -fcat.tar; bash s.sh',
+        "the file s.sh, written from a value, would be run by a shell as code",
+    ),
+    "archive for tar by a long option": (
+        'echo "{{x}}" | tar --extract; ./s.sh',
+        "the file ./s.sh, written from a value, would be run",
+    ),
+    "archive for tar behind a wrapper": (
+        'echo "{{x}}" | sudo tar xf -; bash s.sh',
+        "the file s.sh, written from a value, would be run by a shell as code",
+    ),
+    "archive for tar in a subshell": (
+        'echo "{{x}}" | (cd d; tar x); bash s.sh',
+        "the file s.sh, written from a value, would be run by a shell as code",
+    ),
+    "archive for unzip": (
+        'echo "{{x}}" > a.zip; unzip a.zip; bash s.sh',
+        "the file s.sh, written from a value, would be run by a shell as code",
+    ),
+    "archive for 7z": (
+        'echo "{{x}}" > a.7z; 7z x a.7z; bash s.sh',
+        "the file s.sh, written from a value, would be run by a shell as code",
+    ),
+    "archive for ar": (
+        'echo "{{x}}" > a.a; ar x a.a; bash s.sh',
+        "the file s.sh, written from a value, would be run by a shell as code",
+    ),
+    "file for uudecode": (
+        'echo "{{x}}" | uudecode; bash s.sh',
+        "the file s.sh, written from a value, would be run by a shell as code",
+    ),
+    "directory": ('cd "{{x}}"; bash -c "ls $PWD"', "$PWD would be run by a shell as code"),
+    "directory before": ('cd "{{x}}"; cd /; bash -c "ls $OLDPWD"', "$OLDPWD would be run by a shell as code"),
+    "stack of directories": ('pushd "{{x}}"; bash -c "ls ${DIRSTACK[0]}"', "$DIRSTACK would be run by a shell as code"),
+    "directory printed by pwd": ('cd "{{x}}"; bash -c "ls $(pwd)"', "what pwd prints would be run by a shell as code"),
+    "directory printed by pwd in backticks": (
+        'cd "{{x}}"; bash -c "ls `pwd`"',
+        "what pwd prints would be run by a shell as code",
+    ),
+    "directory printed by pwd behind command": (
+        'cd -- "{{x}}"; eval "ls $(command pwd -P)"',
+        "what pwd prints would be evaluated by 'eval'",
+    ),
+    "directory printed by pwd by a path": (
+        'cd "{{x}}"; eval "ls $(LC_ALL=C /bin/pwd)"',
+        "what pwd prints would be evaluated by 'eval'",
+    ),
+    "directory printed by dirs": ('cd "{{x}}"; d=$(dirs); eval "ls $d"', "$d would be evaluated by 'eval'"),
+    "directory changed by builtin": ('builtin cd "{{x}}"; eval "ls $PWD"', "$PWD would be evaluated by 'eval'"),
+    "directory of an inner shell": (
+        'cd "{{x}}"; bash -c \'eval "$PWD"\'',
+        "$PWD would be evaluated by 'eval', inside the code of a shell",
+    ),
+    "output of a function with an assignment before it": (
+        'f() { echo "{{x}}"; }; eval "$(A=1 f)"',
+        "what f prints would be evaluated by 'eval'",
+    ),
 }
 
 
@@ -153,6 +374,18 @@ FINE = [
     'find {{x}} -name "{{x}}" -exec grep -l "{{x}}" {} \\; | head -{{x}}',
     "cat <<EOF | grep x > out 2>&1\n{{x}}\nEOF\n",
     "i=0; while (( i < 3 )); do echo {{x}}; i=$((i + 1)); done",
+    'script() { echo "$1"; }; script "{{x}}"',
+    'f() { local -r a="$1"; declare b=$2; export c="$b"; echo "$a"; }; f "{{x}}"',
+    'SECONDS=0; echo "{{x}}" "$SECONDS" $((RANDOM % 3))',
+    'while getopts a: o; do echo "$OPTARG"; done; shift $((OPTIND - 1)); echo {{x}}',
+    'x="{{x}}"; echo "${x:-$(date)}" "${x#$(date)}" "${x#*/}" "${y:-$(cat "$x")}" "${n:-$((1 + 2))}"',
+    "echo \"{{x}}\" > f; awk '{print $1}' f; sed -n 1p f; perl -ne 'print' f; python3 -c 'print(open(\"f\").read())'",
+    'echo "{{x}}" > f; tar -czf a.tgz f; tar tf a.tgz; bash s.sh',
+    'curl -s "{{x}}" | tar xz -C d; ls d',
+    'cd "{{x}}"; find "$PWD" -name a; git -C "$PWD" status; bash -c \'ls "$PWD"\'; echo "$(pwd)"',
+    'cd "{{x}}"; tar czf a.tgz -C "$PWD" .; name=$(basename "$PWD"); echo "$name"',
+    'cd "{{x}}"; git log | awk \'{print | "sort"}\'',
+    'cd "$(dirname "$0")"; bash -c "ls $PWD"; echo {{x}}',
 ]
 
 

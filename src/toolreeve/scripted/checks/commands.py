@@ -14,7 +14,7 @@ from itertools import product
 from toolreeve.core import evaluators
 from toolreeve.core.evaluators import plain_name
 from toolreeve.scripted.checks.check_site import CheckSite
-from toolreeve.scripted.checks.data_flow import ANY_FILE, DataFlow
+from toolreeve.scripted.checks.data_flow import ANY_FILE, DECLARES, DIRECTORIES, DataFlow
 from toolreeve.scripted.checks.languages import STANDARD_INPUT, LanguageCheck
 from toolreeve.scripted.checks.options import ENUM, OptionCheck
 from toolreeve.scripted.syntax import TemplateProblem
@@ -60,7 +60,7 @@ class CommandCheck:
         """Raises TemplateProblem."""
         for reading in self._readings(words):
             if reading:
-                self._run(reading, site)
+                self._run(reading, site, bare=True)
 
     def refuse(self, word: Word, taint: str, why: str, fix: str = "") -> None:
         if taint:
@@ -98,7 +98,10 @@ class CommandCheck:
         """Whether `begin` can restrict everything that the word may begin with."""
         parts = [each.leading for each in word.beginning if each.leading is not None]
         return all(
-            part.hole is not None or not part.taint or self._flow.only_assigned(part.variable) is not None
+            part.hole is not None
+            or part.is_path
+            or not part.taint
+            or self._flow.only_assigned(part.variable) is not None
             for part in parts
         )
 
@@ -143,7 +146,8 @@ class CommandCheck:
             return plain_name(word.text)
         return plain_name(word.end) if "/" in word.end else None
 
-    def _run(self, words: Words, site: CheckSite, *, choosing: bool = True) -> None:
+    def _run(self, words: Words, site: CheckSite, *, choosing: bool = True, bare: bool = False) -> None:
+        """`bare`: no wrapper stands before it, so that a function of this name would run instead."""
         first, arguments = words[0], words[1:]
         self.refuse(first, first.taint, "would choose the program that runs", ENUM)
         name = self.name_of(first)
@@ -153,7 +157,7 @@ class CommandCheck:
                 first, taint, f"would reach a program that is not fixed: {text_of(first.node)}", "write its name"
             )
             return
-        if name in self._flow.functions:
+        if bare and self._flow.is_function(first.text or "", site.node):
             return
         if "/" in (first.text or "/") or "PATH" in self._flow.assigned:
             self.refuse(first, self.file_taint(first), "would be run", "write the program yourself")
@@ -309,13 +313,15 @@ class CommandCheck:
         taint = first_taint(behind) or site.fed or site.environment or self._flow.tainted_environment
         if not taint and self._flow.tainted_files:
             taint = "a file written from a value"
+        directories = self._flow.names & DIRECTORIES
+        taint = taint or min(directories, default="")
         if not taint:
             return
         if code.is_whole_value:
             self.refuse(
                 code, taint, f"would reach code that is not fixed: {text_of(code.node)}", "write the code there"
             )
-        names = {site.environment, *self.environment()} - {""}
+        names = {site.environment, *directories, *self.environment()} - {""}
         if behind and behind[0].taint:
             names.add("0")
         self._nested(_as_code(code), code.node, site, frozenset(names))
@@ -336,6 +342,7 @@ class CommandCheck:
         if name == "set" and arguments and arguments[0].text == "--":
             return
         fix = "do without it, or use an `enum`"
+        evaluates = name == "let" or (name in DECLARES and bool({"i", "n"} & set(self._flow.flags(site.node))))
         for word in arguments:
             if name in ("source", "."):
                 self.refuse_code(word, f"would be evaluated by {name!r}", fix)
@@ -343,7 +350,7 @@ class CommandCheck:
                     self.refuse(word, site.fed, f"would be evaluated by {name!r}, through its input", fix)
                 break
             raw = text_of(word.node)
-            named = self._flow.mentions(raw if name == "let" else "".join(re.findall(r"\[.*", raw)))
+            named = self._flow.mentions(raw if evaluates else "".join(re.findall(r"\[.*", raw)))
             self.refuse(word, word.taint or named, f"would be evaluated by {name!r}", fix)
         if name == "coproc" and arguments:
             self._run(arguments, replace(site, fed=site.fed or "what is written to a coprocess"))

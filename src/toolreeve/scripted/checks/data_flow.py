@@ -25,11 +25,19 @@ _FROM_OUTSIDE = frozenset(
     {*map(str, range(1, 10)), "@", "*", "REPLY", "MAPFILE", "BASH_REMATCH", "OPTARG", "COPROC", "_"}
     | {"BASH_ARGV", "BASH_COMMAND"}
 )
+_OWN_INTEGERS = frozenset({"BASHPID", "EPOCHSECONDS", "HISTCMD", "LINENO", "OPTIND", "RANDOM", "SECONDS", "SRANDOM"})
+"""Variables of bash itself that evaluate what is assigned to them."""
 _NUMBER_FORMATS = frozenset({"%d", "%i", "%u", "%x", "%o"})
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _REDIRECTS = ("file_redirect", "herestring_redirect", "heredoc_redirect")
 _FILE_IN_CODE = re.compile(r"""["']([\w./-]+)["']|(?:(?<=w )|(?<=>))[\w./-]+""")
 _ASSIGNS = re.compile(r"\$\{(\w+):?=")
+_WORDS = ("word", "string", "raw_string", "concatenation", "command_name")
+DECLARES = frozenset({"declare", "export", "local", "readonly", "typeset"})
+_UNPACKERS = frozenset({"7z", "7za", "7zr", "7zz", "ar", "cpio", "patch", "pax", "unrar", "unzip", "uudecode"})
+_TARS = frozenset({"bsdtar", "gtar", "star", "tar"})
+DIRECTORIES = frozenset({"PWD", "OLDPWD", "DIRSTACK"})
+"""Variables that hold the directory, once the caller has chosen it."""
 ANY_FILE = "*"
 PROGRAMMED = frozenset({*AWKS, *SEDS, *INTERPRETERS, *SQL_DIALECTS})
 Words = list[Word]
@@ -54,12 +62,12 @@ class DataFlow:
         self.root = root
         self.holes = holes
         self._outer = outer
-        self.integers: set[str] = set()
+        self.integers: set[str] = set(_OWN_INTEGERS)
         self.maps: set[str] = set()
         self.references: set[str] = set()
         self.exported: set[str] = set()
         self.names: set[str] = {*_FROM_OUTSIDE, *outer}
-        self.functions: dict[str, Node] = {}
+        self.functions: dict[str, list[Node]] = {}
         self.tainted_functions: set[str] = set()
         self.tainted_files: set[str] = set(files)
         self.assigned: dict[str, list[Node]] = {}
@@ -97,10 +105,22 @@ class DataFlow:
                     return f"${name}"
                 if not whole and f"${name}" in self.tainted_files:
                     return f"the file ${name}"
-        elif part.type == "command_name" and text_of(part) in self.tainted_functions:
-            return f"what {text_of(part)} prints"
+        elif part.type == "command" and (name := self._tainted_printer(part)):
+            return f"what {name} prints"
         elif part.type == "word" and self.tainted_files and self.is_tainted_file(text_of(part)):
             return f"the file {text_of(part)}"
+        return ""
+
+    def _tainted_printer(self, command: Node) -> str:
+        """The function that a command calls, or `pwd`, also by a path or behind `command`."""
+        for each in command.children:
+            called = text_of(each).lstrip("\\")
+            for name in (called, called.rpartition("/")[2]):
+                if name in self.tainted_functions:
+                    return name
+            own = each.type in (*_REDIRECTS, "variable_assignment") or called.startswith("-")
+            if not own and called not in ("builtin", "command", "env"):
+                break
         return ""
 
     def mentions(self, text: str) -> str:
@@ -118,6 +138,19 @@ class DataFlow:
         if not name or not self.tainted_files:
             return False
         return any(fnmatchcase(tainted, name) for tainted in self.tainted_files if tainted != ANY_FILE)
+
+    def is_function(self, name: str, call: Node) -> bool:
+        """Whether a call certainly runs a function instead of the program of this name, also inside the function."""
+        definitions = self.functions.get(name, [])
+        if not any(each.parent.type == "program" and each.end_byte <= call.start_byte for each in definitions):
+            return False
+        if any(node.type == "unset_command" and re.search(r"-\w*f|\$", text_of(node)) for node in self._nodes):
+            return False
+        return not any(self._calls(each, plain_name(name)) for each in definitions)
+
+    def _calls(self, function: Node, program: str) -> bool:
+        words = (part for part in walk(function.child_by_field_name("body")) if part.type in _WORDS)
+        return any(plain_name(self.word(each).text or "") == program for each in words)
 
     def constants(self, name: str) -> list[str] | None:
         """The texts that a variable may hold, or None if they are not fixed."""
@@ -153,19 +186,53 @@ class DataFlow:
 
     def _find_declared(self) -> None:
         for node in self._nodes:
-            if node.type == "declaration_command":
-                self._declare(node)
-            elif node.type == "function_definition":
-                self.functions[text_of(node.child_by_field_name("name"))] = node
+            if node.type == "function_definition":
+                self.functions.setdefault(text_of(node.child_by_field_name("name")), []).append(node)
             elif node.type == "variable_assignment" and (value := node.child_by_field_name("value")) is not None:
                 self.assigned.setdefault(_name_of(node), []).append(value)
             elif node.type == "command" and re.match(r"set\s+-\w*a|set\s+-o\s+allexport", text_of(node)):
                 self._exports_all = True
+        for node in self._nodes:
+            if node.type == "declaration_command" or (node.type == "command" and self.declares(node)):
+                self._declare(node)
+
+    def declares(self, node: Node) -> bool:
+        """Whether a command is a declaration: `builtin declare`, or the name of the builtin quoted."""
+        words = [self.word(each) for each in node.children if each.type not in (*_REDIRECTS, "variable_assignment")]
+        for word in words:
+            texts = set(self._texts(word))
+            if texts & DECLARES:
+                return True
+            if not texts & {"builtin", "command"} and not (word.text or "").startswith("-"):
+                break
+        return False
+
+    def _texts(self, word: Word) -> list[str]:
+        """The texts that a word may be, as far as they are fixed."""
+        if word.text is not None:
+            return [word.text]
+        part = word.parts[0]
+        return (self.constants(part.variable) or []) if word.is_whole_value and not isinstance(part, str) else []
+
+    def flags(self, node: Node) -> str:
+        """The letters of a declaration's options; those that matter if an option is not fixed."""
+        found = ""
+        for each in node.children[1:]:
+            if each.type in (*_REDIRECTS, "variable_assignment", "variable_name"):
+                continue
+            word = self.word(each)
+            texts = self._texts(word)
+            found += "".join(text for text in texts if text.startswith("-"))
+            if not texts and (word.leading is not None or word.start.startswith("-")):
+                found += "in"
+        return found
 
     def _declare(self, node: Node) -> None:
-        flags = "".join(text_of(each) for each in node.children if text_of(each).startswith("-"))
+        flags = self.flags(node)
         named = [each for each in node.children if each.type in ("variable_assignment", "variable_name")]
         names = {_name_of(each) for each in named}
+        words = [self.word(each) for each in node.children[1:] if each not in named and each.type not in _REDIRECTS]
+        names |= {found[0] for word in words if (found := _IDENTIFIER.match(word.text or word.start))}
         if "i" in flags:
             self.integers |= names
         if "A" in flags:
@@ -183,9 +250,11 @@ class DataFlow:
         for node in self._nodes:
             if (step := _STEPS.get(node.type)) is not None:
                 step(self, node)
-        for name, body in self.functions.items():
-            if self.taint(body.child_by_field_name("body")):
+        for name, definitions in self.functions.items():
+            if any(self.taint(each.child_by_field_name("body")) for each in definitions):
                 self.tainted_functions.add(name)
+        if "PWD" in self.names:
+            self.tainted_functions |= {"pwd", "dirs"}
         return self._size() > before
 
     @property
@@ -255,13 +324,16 @@ class DataFlow:
             self.fed[part.id] = taint
             name = part.child_by_field_name("name")
             if name is not None and text_of(name) in self.functions:
-                self.feed(self.functions[text_of(name)], taint)
+                for each in self.functions[text_of(name)]:
+                    self.feed(each, taint)
 
     def _command(self, node: Node) -> None:
         words = [self.word(each) for each in node.children if each.type not in (*_REDIRECTS, "variable_assignment")]
         if not words:
             return
         self.names |= _filled(words)
+        if first_taint(words) and _changes_directory(words):
+            self.names |= DIRECTORIES
         for part in node.children:
             if part.type == "variable_assignment" and _name_of(part) in self.names:
                 self.exported.add(_name_of(part))
@@ -278,9 +350,7 @@ class DataFlow:
         self._write(words, holds_taint=bool(held))
         if name in PROGRAMMED:
             self._write_by_program(words)
-        if held and (
-            name in ("patch", "cpio") or (name == "git" and len(words) > 1 and words[1].text in ("apply", "am"))
-        ):
+        if held and _unpacks(words):
             self.tainted_files.add(ANY_FILE)
 
     def _named_file(self, words: Words) -> str:
@@ -347,6 +417,29 @@ def _name_of(node: Node) -> str:
     if node.type == "variable_name":
         return text_of(node)
     return next((text_of(each) for each in walk(node) if each.type == "variable_name"), "")
+
+
+def _changes_directory(words: Words) -> bool:
+    texts = [word.text or "" for word in words]
+    return next((text for text in texts if text not in ("builtin", "command", "--")), "") in ("cd", "pushd")
+
+
+def _unpacks(words: Words) -> bool:
+    """Whether a command writes files that its input names, also behind a wrapper."""
+    texts = [word.text or "" for word in words]
+    for index, name in enumerate(map(plain_name, texts[:6])):
+        options = texts[index + 1 :]
+        if name in _UNPACKERS:
+            return True
+        if name == "git":
+            return any(option in ("apply", "am") for option in options)
+        if name in _TARS:
+            short = [option for option in options[:1] if not option.startswith("-")]
+            short += [option for option in options if re.match(r"-\w", option)]
+            extracts = any("x" in each for each in short) or any(re.match("--(?:ex|ge)", each) for each in options)
+            packs = any(set(each) & set("ctru") for each in short) or bool({"--create", "--list"} & set(options))
+            return extracts or not packs
+    return False
 
 
 def _filled(words: Words) -> set[str]:

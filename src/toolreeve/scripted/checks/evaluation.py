@@ -12,10 +12,21 @@ from typing import Any, ClassVar
 from toolreeve.core.bash_grammar import masked
 from toolreeve.scripted.checks.check_site import CheckSite
 from toolreeve.scripted.checks.commands import CommandCheck
-from toolreeve.scripted.checks.data_flow import DataFlow
+from toolreeve.scripted.checks.data_flow import DIRECTORIES, DataFlow
 from toolreeve.scripted.quoting import read_quoting
 from toolreeve.scripted.syntax import TemplateProblem
-from toolreeve.scripted.words import ARRAY, REFERENCE, Node, ValueHole, Word, has_braces, is_reference, text_of, walk
+from toolreeve.scripted.words import (
+    ARRAY,
+    EXPANSIONS,
+    REFERENCE,
+    Node,
+    ValueHole,
+    Word,
+    has_braces,
+    is_reference,
+    text_of,
+    walk,
+)
 
 Beginnings = dict[int, set[str]]
 _NOT_WORDS = ("file_redirect", "herestring_redirect", "heredoc_redirect", "variable_assignment")
@@ -27,6 +38,7 @@ _INDIRECT = re.compile(r"^\$\{!(\w+)(?!\[[@*]\]\}|[*@]\})")
 _NAMES_A_VARIABLE = (("printf", "-v"), ("test", "-v"), ("test", "-R"), ("[", "-v"), ("[", "-R"))
 _TEST_OPERATORS = ("-v", "-R")
 _NUMBER = 'turn it into a number first: printf -v n %d "$x"'
+_SUBSTITUTES = re.compile(r"\$\(|\$\[|`")
 _MAX_DEPTH = 5
 
 
@@ -97,6 +109,8 @@ class _Inspector:
                 continue
             name = text_of(node)
             if name not in self._flow.names or name in self._outer:
+                continue
+            if name in DIRECTORIES and node.parent.type in EXPANSIONS:
                 continue
             place = Word(node, ())
             self._commands.refuse_variable(name, place, "the caller's text")
@@ -195,7 +209,7 @@ class _Inspector:
         return self._flow.taint(word) or self._flow.mentions("".join(re.findall(r"\[.*", text_of(word))))
 
     def _declaration(self, node: Node) -> None:
-        flags = "".join(text_of(each) for each in node.children if text_of(each).startswith("-"))
+        flags = self._flow.flags(node)
         for each in node.children:
             taint = self._flow.taint(each)
             if each.type != "variable_assignment":
@@ -242,6 +256,11 @@ class _Inspector:
             raise self._problem(node, f"${indirect[1]} would name a variable", "write the name yourself")
         if text.endswith("@P}"):
             self._refuse(node, self._flow.taint(node), "would be expanded as a prompt", "leave @P out")
+        own = _unread(node)
+        if _SUBSTITUTES.search(own):
+            self._refuse(
+                node, self._flow.mentions(own), "is in a substitution inside ${…}", "put the result into a variable"
+            )
 
     _CHECKS: ClassVar[Mapping[str, Callable[[Any, Node], None]]] = {
         "command": _command,
@@ -255,3 +274,15 @@ class _Inspector:
         "test_command": _test,
         "expansion": _expansion,
     }
+
+
+def _unread(expansion: Node) -> str:
+    """What follows the variable in `${…}`, without the substitutions that the grammar has read: it takes some for plain
+    text, and arithmetic for a subshell."""
+    text: bytes = expansion.text
+    for part in walk(expansion):
+        substitutes = part.type in ("command_substitution", "process_substitution")
+        if part.type == "arithmetic_expansion" or (substitutes and not part.text.startswith(b"$((")):
+            start = part.start_byte - expansion.start_byte
+            text = text[:start] + b" " * len(part.text) + text[start + len(part.text) :]
+    return re.sub(r"^\s*\$\{[!#]?\w+", "", text.decode())

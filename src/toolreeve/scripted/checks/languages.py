@@ -50,6 +50,13 @@ class LanguageCheck:
     def _refuse(self, word: Word, taint: str, why: str, fix: str) -> None:
         self._checker.refuse(word, taint, why, fix)
 
+    def _ambient(self) -> str:
+        """What any program can get at: an exported variable, or a file that it may read by itself."""
+        return self._checker.flow.tainted_environment or self._file()
+
+    def _file(self) -> str:
+        return "a file written from a value" if self._checker.flow.tainted_files else ""
+
     def _interpreter(self, name: str, interpreter: Interpreter, arguments: Words, site: CheckSite) -> None:
         why = f"would be code for {name}"
         codes: list[str] = []
@@ -102,7 +109,7 @@ class LanguageCheck:
             place = script or Word(site.node, ())
             self._refuse(place, given, f"would reach code that {name} reads from its input", "put the code behind -e")
         self._data(name, rest, " ".join(codes))
-        taint = given or site.fed or site.environment or self._checker.flow.tainted_environment
+        taint = given or site.fed or site.environment or self._ambient()
         program = " ".join([*codes, text_of(site.statement)]) if taint else ""
         if found := re.search(interpreter.evaluates, program):
             place = rest[0] if rest else Word(site.node, ())
@@ -141,7 +148,7 @@ class LanguageCheck:
         if any(STANDARD_INPUT.fullmatch(word.text or "") for word in programs) and from_file:
             self._refuse(programs[0], site.fed, f"would reach {name} as code, through its input", fix)
         taint = first_taint(arguments) or site.fed
-        taint = taint or site.environment or self._checker.flow.tainted_environment
+        taint = taint or site.environment or self._ambient()
         if _AWK_RUNS.search(bare):
             place = programs[0] if programs else Word(site.node, ())
             self._refuse(
@@ -161,7 +168,7 @@ class LanguageCheck:
         self._files(name, operands, ended=any(word.text == "--" for word in arguments))
         if any(STANDARD_INPUT.fullmatch(word.text or "") for word in programs):
             self._refuse(programs[0], site.fed, f"would reach {name} as code, through its input", fix)
-        taint = first_taint(operands) or site.fed
+        taint = first_taint(operands) or site.fed or self._file()
         if any(_SED_RUNS.search(word.shape) for word in programs):
             self._refuse(programs[0], taint, f"would reach a program of {name} that runs commands", "do without e")
 
