@@ -1,6 +1,7 @@
 """File tools make no repository that git would obey, neither in some place nor by a move or a race."""
 
 import asyncio
+import gc
 import os
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
@@ -77,6 +78,18 @@ def test_a_directory_with_a_repository_is_not_moved(
 
     assert caught.value.code is ErrorCode.PATH_FORBIDDEN
     assert repositories(guarded.root) == [place]
+
+
+def test_a_refused_move_leaves_no_descriptor_open(guarded: GuardedWorkspace) -> None:
+    plant(guarded.root / "a/bare")
+    gc.collect()
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+
+    with pytest.raises(ToolError) as caught:
+        run(guarded.files.move(CALL, "a", "new"))
+
+    assert caught.value.__traceback__ is not None
+    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
 
 
 def test_a_repository_that_the_configuration_names_in_both_places_is_moved(guarded: GuardedWorkspace) -> None:

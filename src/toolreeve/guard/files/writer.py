@@ -227,6 +227,11 @@ class FileWriter:
 
     def _require_plain(self, here: Spot, there: Spot, path: str) -> None:
         """A directory may move only if nothing in it becomes more or less guarded by that, and with no repository."""
+        if problem := self._find_immovable(here, there, path):
+            raise problem
+
+    def _find_immovable(self, here: Spot, there: Spot, path: str) -> ToolError | None:
+        """Returned, not raised: a traceback would keep the walk open."""
         descriptor = here.open(READING | os.O_DIRECTORY)
         walk = Walker(
             descriptor,
@@ -242,22 +247,22 @@ class FileWriter:
         for entry in walk:
             old, new = f"{here.path}/{entry.path}", f"{there.path}/{entry.path}"
             if judge(old, change=True) != judge(new, change=True):
-                raise forbidden(path, f"contains {entry.path!r}, which may not be moved")
+                return forbidden(path, f"contains {entry.path!r}, which may not be moved")
             if (name := entry.name.casefold()) in REPOSITORY_MAKERS:
                 below = entry.path.rpartition("/")[0]
                 makers[below].add(name)
-                if is_repository(makers[below]):
-                    self._refuse_repository(here, there, below, path)
+                if is_repository(makers[below]) and not self._is_allowed_in_both(here, there, below):
+                    found = f"contains a repository at {below!r}" if below else "is a repository"
+                    return forbidden(path, f"{found}; a move is refused unless {SETTING} names it before and after")
         if walk.cut:
-            raise failed(
+            return failed(
                 ErrorCode.WRITE_ERROR, path, f"contains more than {MAX_MOVED} entries; move its parts one by one"
             )
+        return None
 
-    def _refuse_repository(self, here: Spot, there: Spot, below: str, path: str) -> None:
+    def _is_allowed_in_both(self, here: Spot, there: Spot, below: str) -> bool:
         places = [(f"{spot.path}/{below}".rstrip("/"), spot.root) for spot in (here, there)]
-        if not all(self._paths.roots.is_allowed(place, root) for place, root in places):
-            found = f"contains a repository at {below!r}" if below else "is a repository"
-            raise forbidden(path, f"{found}; a move is refused unless {SETTING} names it before and after")
+        return all(self._paths.roots.is_allowed(place, root) for place, root in places)
 
 
 def _fingerprint_appended(descriptor: int, data: bytes) -> str:
