@@ -338,6 +338,35 @@ REFUSED = {
         'f() { echo "{{x}}"; }; eval "$(A=1 f)"',
         "what f prints would be evaluated by 'eval'",
     ),
+    "OPTIND that is read by a quoted name": (
+        'read "OPTIND" <<< "{{x}}"',
+        "OPTIND is an integer variable, which evaluates values",
+    ),
+    "OPTIND that is read by a name in a variable": (
+        'n=OPTIND; read $n <<< "{{x}}"',
+        "OPTIND is an integer variable, which evaluates values",
+    ),
+    "OPTIND that is printed into, glued": (
+        'printf -vOPTIND %s "{{x}}"',
+        "OPTIND is an integer variable, which evaluates values",
+    ),
+    "OPTIND that is printed into by a quoted name": (
+        'printf -v "OPTIND" %s "{{x}}"',
+        "OPTIND is an integer variable, which evaluates values",
+    ),
+    "search path by a quoted name": (
+        'read "PATH" <<< "{{x}}"; ls',
+        "the caller's text would set PATH, which chooses what runs",
+    ),
+    "directory changed by a variable": ('c=cd; $c "{{x}}"; eval "ls $PWD"', "$PWD would be evaluated by 'eval'"),
+    "shell after a function is unset by builtin": (
+        'bash(){ :; }; builtin unset -f bash; bash -c "{{x}}"',
+        "{{x}} would be run by a shell as code",
+    ),
+    "shell after a function is unset without an option": (
+        'bash(){ :; }; unset bash; bash -c "{{x}}"',
+        "{{x}} would be run by a shell as code",
+    ),
 }
 
 

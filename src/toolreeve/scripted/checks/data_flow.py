@@ -71,6 +71,7 @@ class DataFlow:
         self.tainted_functions: set[str] = set()
         self.tainted_files: set[str] = set(files)
         self.assigned: dict[str, list[Node]] = {}
+        self.filled: dict[str, Node] = {}
         self.fed: dict[int, str] = {}
         self._exports_all = False
         self._reader = WordReader(holes, self.taint)
@@ -144,7 +145,7 @@ class DataFlow:
         definitions = self.functions.get(name, [])
         if not any(each.parent.type == "program" and each.end_byte <= call.start_byte for each in definitions):
             return False
-        if any(node.type == "unset_command" and re.search(r"-\w*f|\$", text_of(node)) for node in self._nodes):
+        if any(_may_unset(node, name) for node in self._nodes):
             return False
         return not any(self._calls(each, plain_name(name)) for each in definitions)
 
@@ -331,8 +332,11 @@ class DataFlow:
         words = [self.word(each) for each in node.children if each.type not in (*_REDIRECTS, "variable_assignment")]
         if not words:
             return
-        self.names |= _filled(words)
-        if first_taint(words) and _changes_directory(words):
+        texts = [(self._texts(word) or [""])[0] for word in words]
+        for filled in _filled(texts):
+            self.names.add(filled)
+            self.filled[filled] = node
+        if first_taint(words) and _changes_directory(texts):
             self.names |= DIRECTORIES
         for part in node.children:
             if part.type == "variable_assignment" and _name_of(part) in self.names:
@@ -419,8 +423,7 @@ def _name_of(node: Node) -> str:
     return next((text_of(each) for each in walk(node) if each.type == "variable_name"), "")
 
 
-def _changes_directory(words: Words) -> bool:
-    texts = [word.text or "" for word in words]
+def _changes_directory(texts: list[str]) -> bool:
     return next((text for text in texts if text not in ("builtin", "command", "--")), "") in ("cd", "pushd")
 
 
@@ -442,9 +445,8 @@ def _unpacks(words: Words) -> bool:
     return False
 
 
-def _filled(words: Words) -> set[str]:
+def _filled(texts: list[str]) -> set[str]:
     """Variables that a command sets from its input; `printf -v n %d` always produces a number."""
-    texts = [word.text or "" for word in words]
     while texts and texts[0] in ("command", "builtin"):
         texts = texts[1:]
     if texts[:1] and texts[0] in ("read", "mapfile", "readarray", "getopts"):
@@ -454,6 +456,13 @@ def _filled(words: Words) -> set[str]:
     if texts[:1] == ["printf"] and len(texts) > 2 and texts[1].startswith("-v") and texts[2] not in _NUMBER_FORMATS:
         return {texts[1][2:]}
     return set()
+
+
+def _may_unset(node: Node, name: str) -> bool:
+    """Whether a command unsets it: without an option, `unset` takes functions too."""
+    if node.type not in ("unset_command", "command") or "unset" not in text_of(node):
+        return False
+    return "$" in text_of(node) or name in text_of(node)
 
 
 def _may_fill(node: Node, name: str) -> bool:

@@ -39,6 +39,7 @@ _NAMES_A_VARIABLE = (("printf", "-v"), ("test", "-v"), ("test", "-R"), ("[", "-v
 _TEST_OPERATORS = ("-v", "-R")
 _NUMBER = 'turn it into a number first: printf -v n %d "$x"'
 _SUBSTITUTES = re.compile(r"\$\(|\$\[|`")
+_NAMES = ("variable_name", "special_variable_name", "word")
 _MAX_DEPTH = 5
 
 
@@ -104,10 +105,8 @@ class _Inspector:
 
     def _require_plain_variables(self) -> None:
         """However the caller's text gets into a variable, some variables evaluate it."""
-        for node in walk(self._root):
-            if not node.type.endswith("variable_name") and node.type != "word":
-                continue
-            name = text_of(node)
+        named = [(text_of(node), node) for node in walk(self._root) if node.type in _NAMES]
+        for name, node in [*named, *self._flow.filled.items()]:
             if name not in self._flow.names or name in self._outer:
                 continue
             if name in DIRECTORIES and node.parent.type in EXPANSIONS:
