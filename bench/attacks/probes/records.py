@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import json
 import os
+import shlex
 import shutil
 import signal
 import sqlite3
@@ -55,7 +56,7 @@ async def written_and_killed(testbed: Testbed) -> Path:
 async def verified(testbed: Testbed) -> tuple[int, str]:
     """The exit status of `audit verify`, and what it said."""
     environment = {"TOOLREEVE_STATE_DIR": str(testbed.top / "state")}
-    command = f"{sys.executable} -m toolreeve audit verify; echo status $?"
+    command = f"{shlex.quote(sys.executable)} -m toolreeve audit verify; echo status $?"
     said = await testbed.host("bash", "-c", command, env=environment)
     return int(said.rsplit("status ", 1)[1]), said
 
