@@ -1,0 +1,35 @@
+"""Confinement of a call's programs, and the layer that a trial leaves behind.
+
+The decision chooses the confinement and the kernel enforces it, so a wrong belief about a program has no effect.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Confinement(StrEnum):
+    """LOOK: the workspace is read-only; the network is off, or limited to the hosts that the effects name.
+    TRY: the writable roots are overlays, kept or discarded afterwards; no network.
+    WORK: as it was allowed beforehand."""
+
+    LOOK = "look"
+    TRY = "try"
+    WORK = "work"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layer:
+    """The upper directory of one overlay, after every process that could write to it has ended.
+
+    `root` is the absolute path of the real tree below it. `upper` is a directory descriptor; whoever gets the layer
+    closes it, and with it the layer is gone. `began_ns` is the coarse real-time clock before the program started: a
+    real file with a later ctime was changed meanwhile. `uid` and `gid` own what the program made and become the
+    owner of `root` when it is committed. `problem` says why the layer is incomplete, for example that it was full.
+    """
+
+    root: str
+    upper: int
+    began_ns: int
+    uid: int
+    gid: int
+    problem: str = ""
