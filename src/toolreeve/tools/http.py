@@ -15,11 +15,11 @@ from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Files
 from toolreeve.core.http import HttpReply, HttpRequest
+from toolreeve.core.labels import UNTRUSTED
 from toolreeve.core.result import Output
 from toolreeve.core.tool import Arguments, Screen, tool
 from toolreeve.core.urls import encode_form, parse_url
 
-UNTRUSTED = ("untrusted",)
 SHOWN_BY_REQUEST = 10 * 1024
 MAX_TIMEOUT = 300
 _MARGIN = 5  # seconds that the runtime waits beyond the request's own timeout

@@ -12,12 +12,13 @@ from toolreeve.core.effects import Effect
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Files
 from toolreeve.core.http import HttpReply, HttpRequest
+from toolreeve.core.labels import UNTRUSTED
 from toolreeve.core.result import Output
 from toolreeve.core.threads import run_interruptibly
 from toolreeve.core.tool import tool
 from toolreeve.core.urls import parse_url
 from toolreeve.tools.html import MAX_INPUT, html_to_text, links_of, title_of
-from toolreeve.tools.http import MAX_TIMEOUT, TIMEOUT, UNTRUSTED, network_effects, object_schema, readable
+from toolreeve.tools.http import MAX_TIMEOUT, TIMEOUT, network_effects, object_schema, readable
 from toolreeve.tools.markdown import html_to_markdown
 
 MAX_LINKS = 5000

@@ -26,7 +26,6 @@ from toolreeve.upstream.server_spec import ServerSpec
 KeyPath = tuple[str | int, ...]
 _OURSELVES = re.compile(r"toolreeve(?:\[[^\]]*\])?(?:(?:@|==).*)?")
 MAX_SERVERS = 500
-UNTRUSTED = DangerLevel.HIGH
 _SCHEMA = Schema(SERVER)
 # An `@` after the host does not end a user name: what is shown as the host must be the host.
 _AUTHORITY = re.compile(r"([^/?#\\]*)(.*)", re.DOTALL)
@@ -269,7 +268,7 @@ def _without_privileges(entry: dict[str, Any]) -> tuple[dict[str, Any], Sequence
         removed.append("prefix")
     levels = entry.get("danger", {})
     named = levels.values() if isinstance(levels, Mapping) else (levels,)
-    if any(DangerLevel(level) < UNTRUSTED for level in named):
+    if any(DangerLevel(level) < DangerLevel.HIGH for level in named):
         removed.append("danger")
     if "env_file" in entry:
         removed.append("env_file")

@@ -10,7 +10,6 @@ from toolreeve.core.result import Output
 from toolreeve.upstream.tools.output_schema import OutputSchema
 from toolreeve.upstream.transports.transport import RemoteError
 
-UNTRUSTED = ("untrusted",)
 MAX_MESSAGE_TEXT = 16_000
 MISMATCH = "output_schema"
 

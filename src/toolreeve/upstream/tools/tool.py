@@ -10,6 +10,7 @@ from typing import Any
 from toolreeve.core.context import Context
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.labels import UNTRUSTED
 from toolreeve.core.limits import UNLIMITED, Limits
 from toolreeve.core.result import Output
 from toolreeve.core.schema import Schema
@@ -20,7 +21,7 @@ from toolreeve.upstream.tools.diff import changed_places
 from toolreeve.upstream.tools.names import relay_name
 from toolreeve.upstream.tools.output_schema import OutputSchema
 from toolreeve.upstream.tools.pins import Definition, ToolChanged
-from toolreeve.upstream.tools.result import UNTRUSTED, read_call, read_other
+from toolreeve.upstream.tools.result import read_call, read_other
 from toolreeve.upstream.upstream import Upstream
 
 CATEGORY = "mcp"
