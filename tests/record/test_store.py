@@ -24,7 +24,7 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
 
 
 class Scribe:
-    """A log that writes its lines, which are texts, into the grants table; it can be made to fail."""
+    """A log that writes its lines, which are texts, into the budget table; it can be made to fail."""
 
     unsynced = False
 
@@ -35,7 +35,7 @@ class Scribe:
         self.written = threading.Event()
 
     def write(self, connection: sqlite3.Connection, lines: Sequence[Any]) -> None:
-        connection.executemany("INSERT INTO grants VALUES (?, '', '')", [(line,) for line in lines])
+        connection.executemany("INSERT INTO budget (scope) VALUES (?)", [(line,) for line in lines])
         if self.problem is not None:
             raise self.problem
 
@@ -52,14 +52,14 @@ class Scribe:
 
 
 def grant(name: str) -> Any:
-    return lambda connection: connection.execute("INSERT INTO grants VALUES (?, '', '')", (name,)) and None
+    return lambda connection: connection.execute("INSERT INTO budget (scope) VALUES (?)", (name,)) and None
 
 
 def names(path: Path) -> list[str]:
     """What another process would see."""
     connection = sqlite3.connect(path)
     try:
-        return [name for (name,) in connection.execute("SELECT id FROM grants ORDER BY id")]
+        return [name for (name,) in connection.execute("SELECT scope FROM budget ORDER BY scope")]
     finally:
         connection.close()
 
@@ -270,7 +270,7 @@ async def test_a_store_that_is_only_read_refuses_to_write(store: Store) -> None:
 
     with pytest.raises(ToolError, match="not open for writing"):
         await reader.transact(grant("b"))
-    seen = await reader.read(lambda connection: connection.execute("SELECT id FROM grants").fetchall())
+    seen = await reader.read(lambda connection: connection.execute("SELECT scope FROM budget").fetchall())
     await reader.close()
 
     assert seen == [("a",)]

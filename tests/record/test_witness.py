@@ -23,6 +23,8 @@ from toolreeve.record.sqlite.schema import MIGRATIONS
 from toolreeve.record.witness import SIZE, Sighting, Untrusted, Witness, parse
 
 COUNT = 20
+BEFORE_WITNESSES = 3
+"""Migrations of the release before."""
 Harm = Callable[[Path, random.Random], None]
 
 
@@ -330,10 +332,13 @@ async def test_the_witness_reaches_the_disk_within_a_second_also_when_no_call_fo
 
 def as_before_witnesses(path: Path) -> None:
     """The files as a release left them that had a checkpoint file and no witness."""
+    later = path.rename(path.with_name("later.db"))
     connection = sqlite3.connect(path)
+    connection.executescript("".join(MIGRATIONS[:BEFORE_WITNESSES]) + f"PRAGMA user_version = {BEFORE_WITNESSES};")
+    connection.execute("ATTACH ? AS later", (str(later),))
+    connection.execute("INSERT INTO audit SELECT seq, call_id, kind, body, hash FROM later.audit")
+    connection.execute("REPLACE INTO checkpoint SELECT * FROM later.checkpoint")
     (seq, digest) = connection.execute("SELECT seq, hash FROM checkpoint").fetchone()
-    connection.execute("DROP TABLE witness")
-    connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) - 1}")
     connection.commit()
     connection.close()
     Witness(path).path.unlink()

@@ -81,4 +81,23 @@ MIGRATIONS: tuple[str, ...] = (
     );
     INSERT INTO witness (id, identity) VALUES (1, randomblob(16));
     """,
+    """
+    DROP TABLE grants;
+    CREATE TABLE grants (
+        id         TEXT PRIMARY KEY,
+        scope      TEXT NOT NULL,
+        user       TEXT NOT NULL,
+        client     TEXT NOT NULL,
+        session    TEXT NOT NULL,
+        tool       TEXT NOT NULL,
+        digest     TEXT NOT NULL,
+        covers     BLOB NOT NULL,
+        granted_by TEXT NOT NULL,
+        granted_at REAL NOT NULL,
+        expires    REAL,
+        uses       INTEGER,
+        UNIQUE (tool, user, session, client, scope, digest)
+    );
+    CREATE INDEX grants_user ON grants (user, granted_at);
+    """,
 )
