@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from posixpath import join, normpath, realpath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 from toolreeve.core.context import Context
 from toolreeve.core.danger import DangerLevel
@@ -35,6 +35,13 @@ class Inspection(NamedTuple):
     rationale: Rationale
 
 
+class _Place(TypedDict):
+    home: str
+    root: str
+    allowed: Sequence[str]
+    private: Sequence[str]
+
+
 Inspect = Callable[[Arguments], Inspection]
 NO_COMMANDS: Mapping[str, Sequence[str]] = {}
 CACHED = 256
@@ -52,22 +59,25 @@ def with_analysis(
     home: str,
     quality: Mapping[str, Sequence[str]] = NO_COMMANDS,
     allowed: Sequence[str] = (),
+    private: Sequence[str] = (),
 ) -> list[FunctionTool]:
     """The tools, where those that run commands know what each would do in the workspace at `root`, and those that
-    check a project know the configured quality commands. `allowed` is `workspace.sensitive_allow`."""
+    check a project know the configured quality commands. `allowed` is `workspace.sensitive_allow`; `private`
+    are directories outside the workspace that only the sandbox of a command sees."""
+
+    place: _Place = {"home": home, "root": root, "allowed": allowed, "private": private}
 
     @_cached
     def script(command: str, directory: str) -> "Analysis":
         from toolreeve.policy.shell.analysis import analyse
 
-        return analyse(command, cwd=normpath(join(root, directory)), home=home, root=root, allowed=allowed)
+        return analyse(command, cwd=normpath(join(root, directory)), **place)
 
     @_cached
     def programs(command: str, directory: str) -> "Analysis":
         from toolreeve.policy.shell.analysis import analyse_programs
 
-        cwd = normpath(join(root, directory))
-        return analyse_programs(split(command), cwd=cwd, home=home, root=root, allowed=allowed)
+        return analyse_programs(split(command), cwd=normpath(join(root, directory)), **place)
 
     def inspect_script(args: Arguments) -> Inspection:
         return script(str(args["command"]), str(args.get("working_dir") or "."))

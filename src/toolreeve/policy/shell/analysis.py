@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect
 from toolreeve.core.verdict import Decision, Verdict
+from toolreeve.policy.shell.confinable import Confinable, changes, grade
 from toolreeve.policy.shell.danger import assess
 from toolreeve.policy.shell.interpret.findings import Alarm, CommandPart
 from toolreeve.policy.shell.interpret.interpreter import ShellInterpreter
@@ -24,7 +25,8 @@ from toolreeve.policy.shell.programs.arguments import NotKnown
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
     """`danger` and `reason` follow from the effects, the alarms and the unknown parts. `kept` are effects on files that
-    a program keeps for itself."""
+    a program keeps for itself, or that are private to the command. `confinable` is the tightest confinement in which
+    it can run."""
 
     command: str
     parts: tuple[CommandPart, ...]
@@ -33,10 +35,16 @@ class Analysis:
     reason: str
     alarms: tuple[Alarm, ...]
     kept: frozenset[Effect]
+    confinable: Confinable
 
     @property
     def known(self) -> bool:
         return all(part.known for part in self.parts)
+
+    @property
+    def changes(self) -> tuple[Effect, ...]:
+        """The files that it is known to change, besides those in `kept`."""
+        return changes(self.effects, self.kept)
 
 
 def decide_default(analysis: Analysis) -> Verdict:
@@ -46,22 +54,33 @@ def decide_default(analysis: Analysis) -> Verdict:
     return Verdict(Decision.ASK, layer="shell", reason=analysis.reason)
 
 
-def analyse(command: str, *, cwd: str, home: str, root: str, allowed: Sequence[str] = ()) -> Analysis:
-    """`cwd`, `home` and `root` (the workspace) are absolute, normal paths; `allowed` is `workspace.sensitive_allow`."""
-    return _analyse(command, grammar.parse(command), ShellScope((cwd,), home, root), allowed)
+def analyse(
+    command: str, *, cwd: str, home: str, root: str, allowed: Sequence[str] = (), private: Sequence[str] = ()
+) -> Analysis:
+    """`cwd`, `home` and `root` (the workspace) are absolute, normal paths; `allowed` is `workspace.sensitive_allow`.
+    `private` are directories that only the sandbox of the command sees, such as its own /tmp."""
+    return _analyse(command, grammar.parse(command), ShellScope((cwd,), home, root), allowed, private)
 
 
 def analyse_programs(
-    pipelines: Iterable[Iterable[tuple[str, ...]]], *, cwd: str, home: str, root: str, allowed: Sequence[str] = ()
+    pipelines: Iterable[Iterable[tuple[str, ...]]],
+    *,
+    cwd: str,
+    home: str,
+    root: str,
+    allowed: Sequence[str] = (),
+    private: Sequence[str] = (),
 ) -> Analysis:
     """The same for programs started without a shell: pipelines, each run after the one before it succeeded."""
     lists = [[Simple(argv, source=shlex.join(argv)) for argv in pipeline] for pipeline in pipelines]
     steps = tuple(Step(ShellPipeline(tuple(stages)), "&&") for stages in lists)
     command = " && ".join(" | ".join(stage.source for stage in stages) for stages in lists)
-    return _analyse(command, ShellScript(steps), ShellScope((cwd,), home, root), allowed)
+    return _analyse(command, ShellScript(steps), ShellScope((cwd,), home, root), allowed, private)
 
 
-def _analyse(command: str, script: ShellScript, scope: ShellScope, allowed: Sequence[str]) -> Analysis:
+def _analyse(
+    command: str, script: ShellScript, scope: ShellScope, allowed: Sequence[str], private: Sequence[str]
+) -> Analysis:
     interpreter = ShellInterpreter(long=len(command) > SHORT)
     found = interpreter.findings
     try:
@@ -72,6 +91,8 @@ def _analyse(command: str, script: ShellScript, scope: ShellScope, allowed: Sequ
         found.parts.append(CommandPart((command,), "nested too deeply"))
     if not found.parts:
         found.parts.append(CommandPart((), "" if command.strip() else "an empty command"))
+    if private:
+        found.keep_private(private, scope.root)
     danger, reason = assess(found, home=scope.home, root=scope.root, allowed=allowed)
     return Analysis(
         command=command,
@@ -81,4 +102,5 @@ def _analyse(command: str, script: ShellScript, scope: ShellScope, allowed: Sequ
         reason=reason,
         alarms=tuple(found.alarms),
         kept=frozenset(found.kept),
+        confinable=grade(found, (danger, reason), home=scope.home, root=scope.root, allowed=allowed),
     )

@@ -46,7 +46,7 @@ def assess(findings: Findings, *, home: str, root: str, allowed: Sequence[str] =
         if findings.kept and effect in findings.kept:
             worst = _worse(worst, (DangerLevel.LOW, f"writes its own files in {effect.target}"))
         elif effect.kind is not EffectKind.EXEC:
-            worst = _worse(worst, _assess_effect(effect, home, root, allowed))
+            worst = _worse(worst, assess_effect(effect, home, root, allowed))
     for alarm in findings.alarms:
         worst = _worse(worst, alarm)
     return worst if worst[1] else (worst[0], "only reads")
@@ -69,7 +69,7 @@ def _worse(one: Risk, other: Risk) -> Risk:
     return other if names_more else one
 
 
-def _assess_effect(effect: Effect, home: str, root: str, allowed: Sequence[str]) -> Risk:
+def assess_effect(effect: Effect, home: str, root: str, allowed: Sequence[str]) -> Risk:
     match effect.kind:
         case EffectKind.READ:
             return _assess_read(effect, home, root, allowed)
@@ -109,7 +109,7 @@ def _assess_read(effect: Effect, home: str, root: str, allowed: Sequence[str]) -
 
 def _assess_write(effect: Effect, root: str) -> Risk:
     path = effect.target
-    if path.startswith("/dev/"):
+    if _is_device(path):
         return DangerLevel.CRITICAL, f"writes to the device {path}"
     if not is_under(path, root):
         return DangerLevel.HIGH, f"writes {path}, outside the workspace"
@@ -127,9 +127,13 @@ def _assess_delete(effect: Effect, home: str, root: str) -> Risk:
         return DangerLevel.CRITICAL, f"deletes anywhere below {path[:-3] or '/'}"
     if effect.reach is Reach.BELOW and _PAST.search(path):
         return DangerLevel.CRITICAL, f"deletes the history in {path}"
-    if path.startswith("/dev/"):
+    if _is_device(path):
         return DangerLevel.CRITICAL, f"deletes the device {path}"
     return DangerLevel.HIGH, f"deletes {path}"
+
+
+def _is_device(path: str) -> bool:
+    return path.startswith("/dev/") and not is_under(path, "/dev/shm")  # noqa: S108 - memory, not a device
 
 
 def _holds_system(path: str) -> bool:

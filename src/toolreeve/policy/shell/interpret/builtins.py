@@ -110,6 +110,11 @@ def _refused(why: str) -> Callable[[list[Word], CommandSite], None]:
     return refuse
 
 
+HARMLESS_BUILTINS = frozenset(
+    "cd read set shopt unset test [ : true false exit return break continue wait shift".split()
+)
+"""Builtins that change nothing but the shell, whatever their words are."""
+
 BUILTINS: Mapping[str, Callable[[list[Word], CommandSite], None]] = {
     "cd": _cd,
     "read": _read,

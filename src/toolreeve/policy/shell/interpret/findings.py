@@ -1,6 +1,7 @@
 """Findings about commands, collected by handlers during interpretation."""
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 from urllib.parse import urlsplit
 
@@ -16,6 +17,7 @@ from toolreeve.policy.shell.programs.spec import Program
 # Looked up once: access to an enum member is slow.
 _READ = EffectKind.READ
 _EXACT = Reach.EXACT
+_CHANGES = frozenset((EffectKind.WRITE, EffectKind.DELETE))
 _UNREAD = QUIET | {"", "-"}
 _CLIMBING = re.compile(r"(?:\.\./)+|\.\.\Z")
 _UP = re.compile(r"(?:\A|/)\.\.(?:/|\Z)")
@@ -37,7 +39,7 @@ class CommandPart(NamedTuple):
     """One simple command: what it runs, and `why` it is not known, if so.
 
     `program` is the name of its specification, `by` the program that wraps it, `depth` the number of wrappers. `code`:
-    it is not known only because it runs code of the workspace.
+    it is not known only because it runs code of the workspace. `reads`: the program only reads, whatever its words are.
     """
 
     argv: tuple[str, ...]
@@ -46,6 +48,7 @@ class CommandPart(NamedTuple):
     by: str = ""
     code: bool = False
     depth: int = 0
+    reads: bool = False
 
     @property
     def known(self) -> bool:
@@ -59,13 +62,21 @@ Alarm = tuple[DangerLevel, str]
 class Findings:
     """What the whole command does, collected while it is interpreted."""
 
-    __slots__ = ("alarms", "effects", "kept", "parts")
+    __slots__ = ("alarms", "background", "effects", "kept", "parts")
 
     def __init__(self) -> None:
         self.effects: list[Effect] = []
         self.parts: list[CommandPart] = []
         self.alarms: list[Alarm] = []
         self.kept: set[Effect] = set()
+        self.background = False
+
+    def keep_private(self, directories: Sequence[str], root: str) -> None:
+        """Changes in directories that only the command's sandbox sees do no harm."""
+        for effect in self.effects:
+            private = any(is_under(effect.target, directory) for directory in directories)
+            if effect.kind in _CHANGES and private and not is_under(effect.target, root):
+                self.kept.add(effect)
 
     def alarm(self, danger: DangerLevel, reason: str) -> None:
         self.alarms.append((danger, reason))
@@ -101,7 +112,7 @@ class CommandSite:
         effects = self.findings.effects
         match word:
             case str():
-                if word not in QUIET and word:
+                if word and (word not in QUIET or kind is EffectKind.DELETE):
                     for directory in self.scope.directories:
                         if ".." in word:
                             self._check_parents(word, directory)

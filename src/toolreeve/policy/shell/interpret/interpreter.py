@@ -11,7 +11,7 @@ from toolreeve.policy.shell.interpret.environment import may_assign, may_export
 from toolreeve.policy.shell.interpret.expansion import Dynamic, Word, expand, several
 from toolreeve.policy.shell.interpret.findings import CommandPart, CommandSite
 from toolreeve.policy.shell.interpret.printed_paths import NOTHING, Printed
-from toolreeve.policy.shell.interpret.runner import MOST_COMMANDS, CommandRunner
+from toolreeve.policy.shell.interpret.runner import MOST_COMMANDS, CommandRunner, only_reads
 from toolreeve.policy.shell.interpret.scope import ShellScope
 from toolreeve.policy.shell.interpret.streams import merges_stderr, redirect, replaces_stdin
 from toolreeve.policy.shell.parse import grammar
@@ -77,6 +77,7 @@ class ShellInterpreter(CommandRunner):
 
     def _alone(self, step: Step, scope: ShellScope, piped: Printed) -> Printed:
         if step.operator == "&":
+            self.findings.background = True
             return self.node(step.node, scope.copy(), piped)
         start = scope.directories
         printed = self.node(step.node, scope, piped)
@@ -86,7 +87,9 @@ class ShellInterpreter(CommandRunner):
 
     def _chain(self, steps: list[Step], scope: ShellScope, piped: Printed) -> Printed:
         """`a && b || c`: the first runs, others may; a step after `||` is reached whichever of the earlier ones ran."""
-        inner = scope.copy() if steps[-1].operator == "&" else scope
+        background = steps[-1].operator == "&"
+        self.findings.background = self.findings.background or background
+        inner = scope.copy() if background else scope
         start = inner.directories
         been = None
         skipping = False
@@ -166,7 +169,8 @@ class ShellInterpreter(CommandRunner):
             if node.assignments:
                 self._assign(node.assignments, scope, words[0] if words else None)
         except (NotKnown, Unreadable) as problem:
-            self._unknown((node.source,), str(problem))
+            name = node.words[0] if node.words and isinstance(node.words[0], str) else ""
+            self.findings.parts.append(CommandPart((node.source,), str(problem), name, reads=only_reads(name)))
             return None
         if not words:
             self.findings.parts.append(CommandPart((node.source,), ""))

@@ -7,7 +7,7 @@ import re
 from abc import ABC, abstractmethod
 
 from toolreeve.core.effects import Effect, EffectKind
-from toolreeve.policy.shell.interpret.builtins import BUILTINS
+from toolreeve.policy.shell.interpret.builtins import BUILTINS, HARMLESS_BUILTINS
 from toolreeve.policy.shell.interpret.expansion import Word, shown, shown_all
 from toolreeve.policy.shell.interpret.findings import CommandPart, CommandSite, Findings
 from toolreeve.policy.shell.interpret.printed_paths import Printed
@@ -70,7 +70,9 @@ class CommandRunner(ABC):
         try:
             return self._dispatch(name, words, scope, piped)
         except (NotKnown, Unreadable) as problem:
-            parts[place] = parts[place]._replace(why=str(problem), code=isinstance(problem, RunsCode))
+            code = isinstance(problem, RunsCode)
+            reads = not code and any(type(word) is not str for word in words) and only_reads(name)
+            parts[place] = parts[place]._replace(why=str(problem), code=code, reads=reads)
             return None
         finally:
             self._by = by
@@ -102,6 +104,14 @@ class CommandRunner(ABC):
     @abstractmethod
     def run_text(self, text: str, scope: ShellScope) -> Printed:
         """Interpret a command given as text."""
+
+
+def only_reads(name: str) -> bool:
+    """Whether the program only reads, whatever its words are: then only its words are unknown."""
+    if name in BUILTINS:
+        return name in HARMLESS_BUILTINS
+    spec = program(name)
+    return spec is not None and spec.reads
 
 
 def _program(name: Word) -> str:

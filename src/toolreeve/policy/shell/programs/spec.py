@@ -30,6 +30,8 @@ _FOLLOWING = frozenset("danger does keeps modes requires runs sends unlike".spli
 """Fields about the command as a whole, besides its flags and operands."""
 _FLAG_ROLES = {"flags": "", "maybe": "text"}
 """Roles of the values of flags that are listed under another field than a role."""
+_READING = frozenset("text many read list deep aim".split())
+_CHANGING = frozenset("code danger does net requires sends sub".split())
 _MOST_SUBS = 256
 _SHORTS = re.compile(r"-[A-Za-z0-9?#@%]+")
 
@@ -109,6 +111,13 @@ class Program:
         self.follows = bool(self.net) or not _FOLLOWING.isdisjoint(data)
         self.subs: dict[str, Program] = {}
         self.dashed = frozenset(name for key in data.get("sub", ()) for name in key.split() if name[0] == "-")
+
+    @property
+    def reads(self) -> bool:
+        """Whether it only reads by its nature: not one of its operands is more than read, though a flag may be."""
+        operands = {operand.rstrip("*?+") for operand in self.operands}
+        plain = bool(self.harmless) or not self.handler
+        return plain and bool(operands) and operands <= _READING and _CHANGING.isdisjoint(self.data)
 
     def _read_flags(self, data: Mapping[str, Any]) -> None:
         for field, listed in data.items():
