@@ -6,7 +6,7 @@ never left waiting with it.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Generator
-from typing import Any
+from typing import Any, Protocol
 
 from toolreeve.core.action import Action
 from toolreeve.core.context import Context, Services, silent
@@ -18,9 +18,24 @@ from toolreeve.execution.retry import delay, may_repeat
 GRACE = 1.0
 
 
-class Executor:
-    """`patience` is the timeout of a question that a tool asks a person; `draw` returns random numbers in [0, 1) for
-    jitter."""
+class Executor(Protocol):
+    """Runs an admitted call somewhere: in this process, or elsewhere."""
+
+    async def run(self, action: Action, meta: Meta) -> Output:
+        """The tool's output. Counts its attempts in `meta`; raises ToolError."""
+        ...
+
+    async def close(self) -> int:
+        """Stop what still runs; returns how many calls did not stop."""
+        ...
+
+
+class LocalExecutor:
+    """Runs calls in this process.
+
+    `patience` is the timeout of a question that a tool asks a person; `draw` returns random numbers in [0, 1) for
+    jitter.
+    """
 
     def __init__(
         self,

@@ -23,7 +23,8 @@ from toolreeve.core.context import Services
 from toolreeve.core.errors import ConfigError, ToolreeveError
 from toolreeve.core.secrets.redactor import Redactor
 from toolreeve.execution.admission import Admission
-from toolreeve.execution.executor import Executor
+from toolreeve.execution.executor import Executor, LocalExecutor
+from toolreeve.execution.limiters import Limiters, LocalBreakers, LocalCaches, LocalConcurrency
 from toolreeve.execution.progress import to_peer
 from toolreeve.guard.files.workspace import WorkspaceFiles
 from toolreeve.guard.network.client import GuardedHttp
@@ -172,7 +173,7 @@ class Assembly:
         self.policy = policy
         self.redactor = Redactor(configuration.secrets)
         self.bus = Bus()
-        self.metrics = Metrics(self._breakers)
+        self.metrics = Metrics(lambda: self.limiters.breakers.states())
         self.events = EventPublisher(self.bus, self.metrics, self.redactor, time.time)
         self.store = Store(state / DATABASE)
         self.journal = Journal(self.store, self.redactor, time.time, on_gap=self.events.gap)
@@ -213,14 +214,14 @@ class Assembly:
             now=time.time,
             http=self.http,
         )
-        self.admission = Admission(
-            self.budget,
-            lambda: policy.budget,
-            now=time.monotonic,
-            today=time.time,
-            concurrency=settings.limits.concurrency,
+        self.limiters = Limiters(
+            concurrency=LocalConcurrency(settings.limits.concurrency),
+            caches=LocalCaches(time.monotonic),
+            breakers=LocalBreakers(time.monotonic),
+            rates=self.budget,
+            budgets=self.budget,
         )
-        self.executor = Executor(
+        self.executor: Executor = LocalExecutor(
             services,
             timeout=settings.limits.timeout,
             patience=settings.approval.timeout,
@@ -254,13 +255,13 @@ class Assembly:
             timeout=settings.limits.timeout,
             jitter=random.random,
             emit=self.events.server,
-            forget=self.admission.forget,
+            forget=self.limiters.forget,
         )
         self.pipeline = Pipeline(
             registry=registry,
             policy=policy,
             broker=self.broker,
-            admission=self.admission,
+            admission=Admission(self.limiters, lambda: policy.budget, today=time.time),
             executor=self.executor,
             journal=self.journal,
             events=self.events,
@@ -282,10 +283,6 @@ class Assembly:
                 notify(text)
 
         return report
-
-    def _breakers(self) -> Mapping[str, str]:
-        now = time.monotonic()
-        return {name: str(breaker.state(now)) for name, breaker in self.admission.breakers.items()}
 
     async def start(self) -> None:
         await self.store.start()

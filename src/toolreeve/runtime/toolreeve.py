@@ -165,7 +165,7 @@ class Toolreeve:
             for problem in change.problems:
                 logger.warning("tool file not reloaded, its previous tools stay: %s", problem)
             for name in (*change.changed, *change.removed):
-                self._parts.admission.forget(name)
+                self._parts.limiters.forget(name)
             self._parts.events.tools_changed(change.to_dict())
         if changes:
             self._learn_secrets()
