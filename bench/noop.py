@@ -7,7 +7,7 @@ import time
 
 from toolreeve import DangerLevel, Toolreeve, tool
 from toolreeve.config import Settings, State, Workspace
-from toolreeve.core.tool import FunctionTool
+from toolreeve.core.tool import AnyFunctionTool
 
 CALLS = 3000
 
@@ -17,7 +17,7 @@ async def nothing() -> None:
     """Do nothing."""
 
 
-def another(number: int) -> FunctionTool:
+def another(number: int) -> AnyFunctionTool:
     return tool(name=f"other_{number}", danger=DangerLevel.SAFE)(nothing.function)
 
 

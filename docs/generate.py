@@ -23,7 +23,7 @@ from toolreeve.config.layers import ALIASES
 from toolreeve.config.mcp_servers.schema import SERVER
 from toolreeve.config.table_schemas import TOKENS
 from toolreeve.core.errors import TRAITS, ErrorCode
-from toolreeve.core.tool import FunctionTool
+from toolreeve.core.tool import AnyFunctionTool
 from toolreeve.policy.schema import policy_schema
 from toolreeve.policy.shell.allowlist import BLOCKED, STARTED
 from toolreeve.policy.shell.programs.spec import names as specified
@@ -188,7 +188,7 @@ def _first(text: str) -> str:
     return " ".join(text.split("\n\n")[0].split())
 
 
-def _tool(each: FunctionTool) -> Iterator[str]:
+def _tool(each: AnyFunctionTool) -> Iterator[str]:
     spec = each.spec
     facts = [f"danger {spec.danger.value}", *(["read-only"] if spec.read_only else [])]
     facts += ["idempotent"] if spec.idempotent and not spec.read_only else []

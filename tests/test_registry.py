@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from toolreeve.core.errors import ErrorCode, ToolError, ToolreeveError
-from toolreeve.core.tool import FunctionTool, tool
+from toolreeve.core.tool import AnyFunctionTool, tool
 from toolreeve.registry import ToolRegistry
 
 
-def named(name: str, *, category: str = "custom", description: str = "Do.") -> FunctionTool:
+def named(name: str, *, category: str = "custom", description: str = "Do.") -> AnyFunctionTool:
     return tool(name=name, category=category, description=description, source=f"module of {name}")(lambda: None)
 
 

@@ -11,7 +11,8 @@ from toolreeve.core.danger import DangerLevel
 from toolreeve.core.errors import ErrorCode, ToolError, ToolreeveError
 from toolreeve.core.limits import UNLIMITED, Retry
 from toolreeve.core.result import Failure, Meta, Output, Success, ToolResult
-from toolreeve.core.tool import Tool, as_output, bind, mcp_tool, tool
+from toolreeve.core.returned import as_output
+from toolreeve.core.tool import Tool, bind, mcp_tool, tool
 
 
 class Echo:
@@ -173,3 +174,88 @@ def test_calls_have_unique_ids_that_sort_by_time() -> None:
 
     assert len(set(ids)) == 1000
     assert ids == sorted(ids)
+
+
+def test_danger_is_accepted_as_a_word_and_a_wrong_one_is_refused_at_once() -> None:
+    assert tool(danger="safe")(lambda: None).spec.danger is DangerLevel.SAFE
+    with pytest.raises(ToolreeveError, match=r"did you mean 'safe'\?.*one of safe, low, medium, high, critical"):
+        tool(danger="saef")
+    with pytest.raises(ToolreeveError, match="is not a level"):
+        tool(danger=5)  # type: ignore[call-overload]
+
+
+def test_an_object_may_name_its_danger_in_a_word() -> None:
+    class Quiet(Echo):
+        danger = "safe"
+
+    class Wrong(Echo):
+        danger = "harmless"
+
+    assert bind(Quiet()).spec.danger is DangerLevel.SAFE
+    with pytest.raises(ToolreeveError, match="harmless"):
+        bind(Wrong())
+
+
+@pytest.mark.parametrize(
+    "options", [{"timeout": "soon"}, {"timeout": -1}, {"retry": 3}, {"rate": 5}, {"caching": True}, {"concurrency": 0}]
+)
+def test_limits_of_the_wrong_kind_are_refused_at_once(options: dict[str, Any]) -> None:
+    with pytest.raises(ToolreeveError, match=next(iter(options))):
+        tool(**options)(lambda: None)
+
+
+class Counter:
+    """A class whose methods are tools."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    @tool(danger="low")
+    def add(self, by: int = 1) -> int:
+        """Count on."""
+        self.count += by
+        return self.count
+
+    @classmethod
+    @tool
+    def made(cls, suffix: str) -> str:
+        """Name it."""
+        return cls.__name__ + suffix
+
+    @tool
+    @staticmethod
+    def twice(n: int) -> int:
+        """Twice n."""
+        return n * 2
+
+
+async def test_methods_are_bound_to_their_instance() -> None:
+    counter = Counter()
+
+    assert "self" not in counter.add.input_schema["properties"]
+    assert await counter.add.execute({"by": 2}) == 2
+    assert counter.add(by=3) == 5
+    assert list(bind(counter.made).spec.input["properties"]) == ["suffix"]
+    assert bind(Counter.twice).spec.name == "twice"
+    with pytest.raises(ToolreeveError, match=r"`instance\.add`"):
+        bind(Counter.add)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: mcp_tool(name="q", description="d", parameters={"quary": {"type": "string"}})(lambda query: query),
+        lambda: mcp_tool(name="q", description="d", parameters={})(lambda query: query),
+        lambda: bind(mcp_tool(name="q", description="d", parameters={"x": {"type": "str"}})(lambda x: x)),
+        lambda: tool(tool(lambda: None)),
+        lambda: tool(5),  # type: ignore[call-overload]
+    ],
+    ids=["unknown parameter", "missing parameter", "unknown type", "twice", "no function"],
+)
+def test_a_tool_that_cannot_be_called_is_refused_when_it_is_made(build: Any) -> None:
+    with pytest.raises(ToolreeveError):
+        build()
+
+
+def test_a_tool_shows_itself_in_a_few_words() -> None:
+    assert repr(tool(danger="safe", name="look")(lambda: None)) == "<tool 'look': safe>"

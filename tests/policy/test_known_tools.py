@@ -6,7 +6,7 @@ import pytest
 from toolreeve.core.action import Action
 from toolreeve.core.call import ToolCall
 from toolreeve.core.danger import DangerLevel
-from toolreeve.core.tool import FunctionTool, bind
+from toolreeve.core.tool import AnyFunctionTool, bind
 from toolreeve.guard.files.workspace import WorkspaceFiles
 from toolreeve.policy.hypothetical import build_action
 from toolreeve.policy.known_tools import (
@@ -81,7 +81,7 @@ def test_a_namesake_is_reached_by_a_deny_but_is_no_name_of_the_tool() -> None:
 
 
 @pytest.mark.parametrize("registered", TOOLS, ids=lambda each: each.name)
-def test_what_is_known_by_name_is_what_the_registered_tool_says(registered: FunctionTool) -> None:
+def test_what_is_known_by_name_is_what_the_registered_tool_says(registered: AnyFunctionTool) -> None:
     known, spec = KNOWN[registered.name], registered.spec
 
     assert (known.danger, known.read_only, known.category) == (spec.danger, spec.read_only, spec.category)

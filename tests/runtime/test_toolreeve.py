@@ -459,3 +459,24 @@ def test_type_checkers_know_which_names_there_are(tmp_path: Path) -> None:
 
     assert 'Module "toolreeve" has no attribute "Nonsense"' in checked.stdout
     assert "Toolreeve" not in checked.stdout
+
+
+def _answer_nothing() -> bool:
+    return True
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"approve": 5}, "approve=5"),
+        ({"approve": [5]}, "approve=5"),
+        ({"approve": _answer_nothing}, "called with the request alone"),
+        ({"policy": 5}, "policy=5"),
+        ({"policy": ["deny all"]}, "PermissionRule"),
+        ({"tools": 5}, "tools=5"),
+        ({"tools": _answer_nothing}, "pass a list"),
+    ],
+)
+def test_an_argument_of_the_wrong_kind_is_refused_at_once(world: World, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(ToolreeveError, match=said):
+        world.reeve(**options)

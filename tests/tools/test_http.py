@@ -14,7 +14,7 @@ from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.result import Output
-from toolreeve.core.tool import FunctionTool, bind
+from toolreeve.core.tool import AnyFunctionTool, bind
 from toolreeve.guard.network.client import GuardedHttp
 from toolreeve.guard.network.guard import NetworkGuard, NetworkSettings
 from toolreeve.guard.network.resolver import HostsResolver
@@ -41,7 +41,7 @@ async def running(answer: Answer) -> AsyncIterator[tuple[WebServer, Context]]:
         yield web, ctx
 
 
-async def run(tool: FunctionTool, ctx: Context, **args: Any) -> Output:
+async def run(tool: AnyFunctionTool, ctx: Context, **args: Any) -> Output:
     bound = bind(tool)
     return await bound.run(bound.input.parse(args), ctx)
 
@@ -83,7 +83,7 @@ async def test_an_error_status_is_an_answer_and_says_so() -> None:
 )
 @pytest.mark.parametrize("tool", [http_post, http_put, http_delete])
 async def test_data_is_sent_as_it_is_meant(
-    tool: FunctionTool, data: Any, headers: dict[str, str], body: bytes, content_type: str | None
+    tool: AnyFunctionTool, data: Any, headers: dict[str, str], body: bytes, content_type: str | None
 ) -> None:
     async with running(Answer(status=201)) as (web, ctx):
         output = await run(tool, ctx, url=web.url(), data=data, headers=headers)
@@ -207,7 +207,7 @@ async def test_what_is_no_text_comes_as_base64(content_type: str) -> None:
         (http_delete, DangerLevel.HIGH),
     ],
 )
-def test_each_tool_has_its_danger(tool: FunctionTool, danger: DangerLevel) -> None:
+def test_each_tool_has_its_danger(tool: AnyFunctionTool, danger: DangerLevel) -> None:
     assert bind(tool).danger({"url": "http://x.example/"}) is danger
 
 

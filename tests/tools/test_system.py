@@ -13,7 +13,7 @@ from toolreeve.core.context import Context
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.result import Output
-from toolreeve.core.tool import FunctionTool, bind
+from toolreeve.core.tool import AnyFunctionTool, bind
 from toolreeve.tools.system import (
     SYSTEM_TOOLS,
     categorise,
@@ -66,7 +66,7 @@ class Capabilities:
 
 
 def run(
-    tool: FunctionTool,
+    tool: AnyFunctionTool,
     /,
     *,
     root: Path | None = None,

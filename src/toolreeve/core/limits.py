@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from toolreeve.core.errors import ToolreeveError
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retry:
@@ -54,5 +56,17 @@ class Limits:
     rate: RateLimit | None = None
     concurrency: int | None = None
 
+    def __post_init__(self) -> None:
+        for name, kind in _KINDS.items():
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, kind):
+                raise ToolreeveError(f"{name}={value!r:.100}: use {kind.__name__}(…)")
+        for name, least in (("timeout", 0), ("concurrency", 1)):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, int | float) or value < least or value != value):
+                raise ToolreeveError(f"{name}={value!r:.100}: use a number of at least {least}")
+
+
+_KINDS = {"retry": Retry, "circuit_breaker": CircuitBreaker, "caching": Caching, "rate": RateLimit}
 
 UNLIMITED = Limits()

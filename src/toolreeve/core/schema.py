@@ -4,7 +4,7 @@ A schema is never allowed to fetch anything: remote `$ref`s fail offline. Simple
 quotes, one value where a list is expected) are repaired, and only after validation failed.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -41,11 +41,20 @@ class SchemaProblem:
 
 class Schema:
     """A compiled JSON Schema of an object. `fills_defaults` is off if another party applies the defaults; `linear`
-    accepts only patterns that match in linear time, whatever the text."""
+    accepts only patterns that match in linear time, whatever the text. `verify` raises ToolError for arguments that are
+    valid but that the tool itself cannot read."""
 
-    def __init__(self, document: Mapping[str, Any], *, fills_defaults: bool = True, linear: bool = False) -> None:
+    def __init__(
+        self,
+        document: Mapping[str, Any],
+        *,
+        fills_defaults: bool = True,
+        linear: bool = False,
+        verify: Callable[[dict[str, Any]], Any] | None = None,
+    ) -> None:
         self.document = document
         self._linear = linear
+        self._verify = verify
         self._defaults = _read_defaults(document) if fills_defaults else {}
 
     @cached_property
@@ -67,6 +76,12 @@ class Schema:
 
     def parse(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments with defaults filled in. Raises ToolError(INVALID_PARAMS) naming every problem."""
+        args = self._validate(raw)
+        if self._verify is not None:
+            self._verify(args)
+        return args
+
+    def _validate(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         if not _is_small(raw) and (problem := _oversized(raw)):
             raise invalid([problem])
         args = {**self._defaults, **raw}
@@ -169,7 +184,7 @@ def _non_json(args: Mapping[str, Any]) -> list[SchemaProblem]:
         try:
             json.dumps(value)
         except TypeError as reason:
-            problems.append(SchemaProblem(_pointer([name]), f"is not a JSON value: {reason}"))
+            problems.append(SchemaProblem(to_pointer([name]), f"is not a JSON value: {reason}"))
     return problems or [SchemaProblem("", "holds a value that is not JSON")]
 
 
@@ -183,7 +198,7 @@ def _encodable(text: str) -> bool:
 
 def _explain(error: Any, document: Mapping[str, Any], depth: int = 0) -> SchemaProblem:
     kind = error.kind
-    pointer = _pointer(error.instance_path)
+    pointer = to_pointer(error.instance_path)
     match kind.name:
         case "type":
             return SchemaProblem(
@@ -218,12 +233,12 @@ def _fault(document: Mapping[str, Any], problem: Exception, *, linear: bool) -> 
         return found if found.pointer else SchemaProblem("", str(problem))
     if problem.kind.name == "$ref":
         path, text = explain_unresolved(document, problem.message)
-        return SchemaProblem(_pointer(path), text)
+        return SchemaProblem(to_pointer(path), text)
     error = _innermost(problem)
     if error.kind.name == "format":
         fix = "correct it, without look-around and back-references" if linear else "correct it"
         return SchemaProblem(
-            _pointer(error.instance_path), f"{_short(error.instance)} is not a valid regular expression; fix: {fix}"
+            to_pointer(error.instance_path), f"{_short(error.instance)} is not a valid regular expression; fix: {fix}"
         )
     return _explain(error, document)
 
@@ -235,7 +250,8 @@ def _innermost(error: Any) -> Any:
     return error
 
 
-def _pointer(path: Sequence[str | int]) -> str:
+def to_pointer(path: Sequence[str | int]) -> str:
+    """A JSON pointer to the place that the keys and indices lead to."""
     return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in path)
 
 

@@ -1,19 +1,24 @@
 """JSON Schema of a Python function, from its type hints and docstring.
 
-Plain JSON types are read here; anything richer (pydantic models, dataclasses, enums, paths) is left to pydantic,
-which is imported only then and also turns the JSON into those objects.
+Plain JSON types are read here. Richer ones (models, dataclasses, enumerations, dates) are left to pydantic, which is
+imported only then and also turns the JSON into those objects.
 """
 
 import inspect
 import re
+import sys
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, Union, get_args, get_origin
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
 
 from toolreeve.core.context import Context
 from toolreeve.core.errors import ToolreeveError
+
+if TYPE_CHECKING:
+    from toolreeve.core.type_schema import TypedParameter
 
 Convert = Callable[[Any], Any]
 _SCALARS: Mapping[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean", types.NoneType: "null"}
@@ -25,53 +30,188 @@ class _NotPlain(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signature:
-    """`converts` turns JSON into a parameter's type; `context` is the parameter that receives the Context."""
+    """`converts` turns JSON into a parameter's type; `context` is the parameter that receives the Context. `output` is
+    the schema of what the function returns, if its hint is richer than plain JSON."""
 
     description: str
     schema: dict[str, Any]
     converts: Mapping[str, Convert]
     context: str | None
+    output: dict[str, Any] | None = None
 
 
-def read_signature(function: Callable[..., Any]) -> Signature:
-    hints = typing.get_type_hints(function, include_extras=True)
+@dataclass(slots=True)
+class _Reading:
+    """What is known of the parameters so far."""
+
+    properties: dict[str, dict[str, Any]] = field(default_factory=dict)
+    rich: dict[str, "TypedParameter"] = field(default_factory=dict)
+    required: list[str] = field(default_factory=list)
+    defaults: dict[str, Any] = field(default_factory=dict)
+    context: str | None = None
+    open_ended: bool = False
+
+
+def read_signature(function: Callable[..., Any], *, skip_first: bool = False) -> Signature:
+    """Raises ToolreeveError for a function that could never be called as a tool. `skip_first` leaves out `self`."""
+    where = getattr(function, "__qualname__", None) or type(function).__qualname__
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise ToolreeveError(f"{where}: a tool returns its result once; return a list instead of `yield`")
+    hints = _read_hints(function, where)
     description, notes = _read_docstring(inspect.getdoc(function) or "")
-    properties: dict[str, Any] = {}
-    required: list[str] = []
-    converts: dict[str, Convert] = {}
-    context = None
-    open_ended = False
-    for name, parameter in inspect.signature(function).parameters.items():
-        hint = hints.get(name, Any)
-        if hint is Context:
-            context = name
-            continue
-        if parameter.kind is parameter.VAR_KEYWORD:
-            open_ended = True
-            continue
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.POSITIONAL_ONLY):
-            raise ToolreeveError(
-                f"{function.__qualname__}: parameter {name!r} cannot be passed by name, as tool arguments are"
-            )
-        schema, convert = _describe(hint, where=f"{function.__qualname__}({name})")
+    reading = _Reading()
+    for parameter in list(_parameters(function, where))[skip_first:]:
+        _read_parameter(parameter, hints.get(parameter.name, Any), reading, where)
+    definitions = _complete(reading, where)
+    for name, schema in reading.properties.items():
         if name in notes:
             schema.setdefault("description", notes[name])
-        if parameter.default is parameter.empty:
-            required.append(name)
-        elif _is_json(parameter.default):
-            schema["default"] = parameter.default
-        if convert is not None:
-            converts[name] = convert
-        properties[name] = schema
-    document = {"type": "object", "properties": properties, "required": required, "additionalProperties": open_ended}
-    return Signature(description=description, schema=document, converts=converts, context=context)
+        if "default" in schema:
+            schema["default"] = schema.pop("default")
+    document: dict[str, Any] = {
+        "type": "object",
+        "properties": reading.properties,
+        "required": reading.required,
+        "additionalProperties": reading.open_ended,
+    }
+    if definitions:
+        document["$defs"] = definitions
+    return Signature(
+        description=description,
+        schema=document,
+        converts={name: partial(parameter.convert, name) for name, parameter in reading.rich.items()},
+        context=reading.context,
+        output=_output_schema(hints.get("return", Any), where),
+    )
 
 
-def _describe(hint: Any, *, where: str) -> tuple[dict[str, Any], Convert | None]:
+def _read_hints(function: Callable[..., Any], where: str) -> dict[str, Any]:
+    while isinstance(function, partial):
+        function = function.func
+    if not inspect.isroutine(function):
+        function = type(function).__call__
     try:
-        return plain_schema(hint), None
+        return typing.get_type_hints(function, include_extras=True)
+    except NameError as problem:
+        raise ToolreeveError(
+            f"{where}: {problem}; define it before the tool, at module level and outside `if TYPE_CHECKING`"
+        ) from None
+    except TypeError as problem:
+        raise ToolreeveError(f"{where}: its type hints cannot be read: {problem}") from None
+
+
+def _parameters(function: Callable[..., Any], where: str) -> Sequence[inspect.Parameter]:
+    try:
+        return list(inspect.signature(function).parameters.values())
+    except (ValueError, TypeError) as problem:
+        raise ToolreeveError(f"{where}: {problem}; wrap it in a function with type hints") from None
+
+
+def _read_parameter(parameter: inspect.Parameter, hint: Any, reading: _Reading, where: str) -> None:
+    name = parameter.name
+    if hint is Context or Context in get_args(hint):
+        reading.context = name
+        return
+    if parameter.kind is parameter.VAR_KEYWORD:
+        reading.open_ended = True
+        return
+    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.POSITIONAL_ONLY):
+        raise ToolreeveError(f"{where}: parameter {name!r} cannot be passed by name, as tool arguments are")
+    where = f"{where}({name})"
+    default = parameter.default
+    if default is not parameter.empty and (described := _field(default)) is not None:
+        hint = typing.Annotated[hint, described]
+        default = _field_default(described, parameter, where)
+    if default is None and not _accepts_none(hint):
+        hint = Union[hint, None]  # noqa: UP007 - `|` refuses forward references and strings
+    reading.properties[name] = _describe(name, hint, reading, where)
+    if default is parameter.empty:
+        reading.required.append(name)
+    else:
+        reading.defaults[name] = default
+
+
+def _describe(name: str, hint: Any, reading: _Reading, where: str) -> dict[str, Any]:
+    try:
+        return plain_schema(hint)
     except _NotPlain:
-        return _pydantic(hint, where=where)
+        from toolreeve.core.type_schema import TypedParameter
+
+        reading.rich[name] = TypedParameter(hint, where=where)
+        note = next((each for each in get_args(hint)[1:] if isinstance(each, str)), None)
+        is_noted = get_origin(hint) is typing.Annotated and note is not None
+        return {"description": note} if is_noted else {}
+
+
+def _complete(reading: _Reading, where: str) -> dict[str, Any]:
+    """Complete the schemas of rich types, and add the defaults. Returns the shared definitions."""
+    definitions: dict[str, Any] = {}
+    if reading.rich:
+        from toolreeve.core.type_schema import UNKNOWN, generate_schemas
+
+        generated, definitions = generate_schemas(reading.rich, where=where)
+        for name, schema in generated.items():
+            reading.properties[name] = schema | reading.properties[name]
+            if name in reading.defaults:
+                default = reading.rich[name].dump_default(reading.defaults.pop(name))
+                if default is not UNKNOWN:
+                    reading.properties[name]["default"] = default
+    for name, default in reading.defaults.items():
+        if _is_json(default) and _fits(default, reading.properties[name]):
+            reading.properties[name]["default"] = default
+    return definitions
+
+
+def _output_schema(hint: Any, where: str) -> dict[str, Any] | None:
+    """The schema of a returned model or dataclass, or of a list of them; None for what needs none."""
+    if _is_own_result(hint):
+        return None
+    try:
+        plain_schema(hint)
+    except _NotPlain:
+        from toolreeve.core.type_schema import describe_output
+
+        return describe_output(hint, where=f"{where} -> {getattr(hint, '__name__', hint)}")
+    return None
+
+
+def _is_own_result(hint: Any) -> bool:
+    from toolreeve.core.result import Output, ToolResult
+
+    return any(each in (Output, ToolResult) for each in (hint, *get_args(hint)))
+
+
+def _field(default: Any) -> Any:
+    """A pydantic `Field(…)` in the place of a default."""
+    if "pydantic.fields" not in sys.modules:
+        return None
+    from toolreeve.core.type_schema import read_field
+
+    return read_field(default)
+
+
+def _field_default(described: Any, parameter: inspect.Parameter, where: str) -> Any:
+    from toolreeve.core.type_schema import UNKNOWN, field_default
+
+    default = field_default(described, where=where)
+    return parameter.empty if default is UNKNOWN else default
+
+
+def _accepts_none(hint: Any) -> bool:
+    if hint is Any or hint is None or hint is types.NoneType or hint is object:
+        return True
+    if get_origin(hint) is typing.Annotated:
+        return _accepts_none(get_args(hint)[0])
+    return get_origin(hint) in (Union, types.UnionType) and any(map(_accepts_none, get_args(hint)))
+
+
+def _fits(default: Any, schema: Mapping[str, Any]) -> bool:
+    """Whether a call without the argument would be valid; otherwise the function's own default applies."""
+    if _SCALARS.get(type(default)) == schema.get("type", ""):
+        return True
+    from toolreeve.core.schema import Schema
+
+    return Schema(schema, fills_defaults=False).accepts(default)
 
 
 def plain_schema(hint: Any) -> dict[str, Any]:
@@ -88,7 +228,7 @@ def plain_schema(hint: Any) -> dict[str, Any]:
         if len(notes) != len(args) - 1:
             raise _NotPlain
         return inner | {"description": notes[0]} if notes else inner
-    if origin is Literal:
+    if origin is Literal and all(type(arg) in _SCALARS for arg in args):
         return {"enum": list(args)}
     if origin in (Union, types.UnionType):
         return _union([plain_schema(arg) for arg in args])
@@ -106,17 +246,6 @@ def _union(members: Sequence[dict[str, Any]]) -> dict[str, Any]:
     if len(named) == 1 and isinstance(named[0].get("type"), str) and "enum" not in named[0]:
         return named[0] | {"type": [named[0]["type"], "null"]}
     return {"anyOf": list(members)}
-
-
-def _pydantic(hint: Any, *, where: str) -> tuple[dict[str, Any], Convert]:
-    try:
-        from pydantic import TypeAdapter
-    except ImportError:
-        raise ToolreeveError(
-            f"{where}: the type {hint!r} needs pydantic: run `pip install pydantic`, or use plain types"
-        ) from None
-    adapter: TypeAdapter[Any] = TypeAdapter(hint)
-    return adapter.json_schema(), adapter.validate_python
 
 
 def _is_json(value: Any) -> bool:

@@ -4,28 +4,47 @@ A tool has a name, a description, a schema and an `execute`, or is a function un
 road carries it as a `BoundTool`: a spec with what is known about it, and a `run`.
 """
 
-import dataclasses
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple, Protocol, overload, runtime_checkable
+from types import MethodType
+from typing import (
+    Any,
+    Concatenate,
+    Generic,
+    NamedTuple,
+    ParamSpec,
+    Protocol,
+    Self,
+    TypeVar,
+    overload,
+    runtime_checkable,
+)
 
-from toolreeve.core import json
 from toolreeve.core.context import Context
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect
-from toolreeve.core.errors import ErrorCode, ToolError, ToolreeveError
+from toolreeve.core.errors import ToolreeveError
 from toolreeve.core.files import Files
 from toolreeve.core.limits import UNLIMITED, Caching, CircuitBreaker, Limits, RateLimit, Retry
-from toolreeve.core.result import Failure, Output, Success, ToolResult
+from toolreeve.core.result import Output
+from toolreeve.core.returned import as_output
 from toolreeve.core.schema import Schema
 from toolreeve.core.signature import Signature, read_signature
+from toolreeve.core.suggest import hint_similar
 from toolreeve.core.threads import run_interruptibly
 
+P = ParamSpec("P")
+R = TypeVar("R")
+P2 = ParamSpec("P2")
+R_co = TypeVar("R_co", covariant=True)
+Receiver = TypeVar("Receiver")
 Arguments = Mapping[str, Any]
 Run = Callable[[dict[str, Any], Context], Awaitable[Output]]
 AssessDanger = Callable[[Arguments], DangerLevel]
+Danger = DangerLevel | str | AssessDanger
+"""A level, its name, or a function of the arguments that returns a level."""
 ListEffects = Callable[[Arguments, Files], Sequence[Effect]]
 Screen = Callable[[Arguments, Context], None]
 """Raises ToolError for a call that the tool refuses whatever policy and approval decide."""
@@ -112,11 +131,15 @@ class BoundTool:
         return () if self.list_effects is None else self.list_effects(args, files)
 
 
-@dataclass(frozen=True, kw_only=True)
-class FunctionTool:
-    """A Python function as a tool. Calling it calls the function directly; `Toolreeve.call` takes the road."""
+@dataclass(frozen=True, kw_only=True, repr=False)
+class FunctionTool(Generic[P, R_co]):
+    """A Python function as a tool. Calling it calls the function directly; `Toolreeve.call` takes the road.
 
-    function: Callable[..., Any]
+    In a class body it is a method: `instance.method` is the tool, bound to the instance. `unbound` says that the
+    function still needs one.
+    """
+
+    function: Callable[P, R_co]
     signature: Signature
     spec: ToolSpec
     assess: AssessDanger | None = None
@@ -125,6 +148,21 @@ class FunctionTool:
     screen: Screen | None = None
     grounds: FindRationale | None = None
     blocking: bool = False
+    unbound: bool = False
+
+    def __repr__(self) -> str:
+        return f"<tool {self.spec.name!r}: {self.spec.danger.value}>"
+
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> Self: ...
+    @overload
+    def __get__(
+        self: "FunctionTool[Concatenate[Receiver, P2], R]", instance: Receiver, owner: type | None = None
+    ) -> "FunctionTool[P2, R]": ...
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None or not self.unbound:
+            return self
+        return replace(self, function=MethodType(self.function, instance), unbound=False)
 
     @cached_property
     def is_async(self) -> bool:
@@ -142,16 +180,21 @@ class FunctionTool:
     def input_schema(self) -> dict[str, Any]:
         return dict(self.spec.input)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
         return self.function(*args, **kwargs)
 
     async def execute(self, tool_input: dict[str, Any]) -> Any:
         return await self._call(Schema(self.spec.input).parse(tool_input), None)
 
+    def convert(self, args: Arguments) -> dict[str, Any]:
+        """The arguments as instances of the parameters' types. Raises ToolError(INVALID_PARAMS)."""
+        converts = self.signature.converts
+        return {name: converts[name](value) if name in converts else value for name, value in args.items()}
+
     @property
     def run(self) -> Run:
         """What the road calls: the function itself if nothing needs converting."""
-        function = self.function
+        function: Callable[..., Any] = self.function
         context_name = self.signature.context
         if not self.is_async or self.signature.converts:
 
@@ -171,36 +214,32 @@ class FunctionTool:
         return run
 
     async def _call(self, args: dict[str, Any], context: Context | None) -> Any:
-        kwargs = args
-        if self.signature.converts:
-            kwargs = {name: self._convert(name, value) for name, value in args.items()}
+        function: Callable[..., Any] = self.function
+        kwargs = self.convert(args) if self.signature.converts else args
         if self.signature.context:
             kwargs = {**kwargs, self.signature.context: context}
         if self.is_async:
-            return await self.function(**kwargs)
-        return await run_interruptibly(partial(self.function, **kwargs))
-
-    def _convert(self, name: str, value: Any) -> Any:
-        convert = self.signature.converts.get(name)
-        if convert is None:
-            return value
-        try:
-            return convert(value)
-        except ValueError as problem:
-            raise ToolError(ErrorCode.INVALID_PARAMS, f"/{name}: {problem}") from None
+            return await function(**kwargs)
+        return await run_interruptibly(partial(function, **kwargs))
 
 
-_Decorator = Callable[[Callable[..., Any]], FunctionTool]
+AnyFunctionTool = FunctionTool[..., Any]
+
+
+class ToolDecorator(Protocol):
+    """What `@tool(…)` and `@mcp_tool(…)` return."""
+
+    def __call__(self, function: Callable[P, R], /) -> FunctionTool[P, R]: ...
 
 
 @overload
-def tool(function: Callable[..., Any], /) -> FunctionTool: ...
+def tool(function: Callable[P, R], /) -> FunctionTool[P, R]: ...
 @overload
 def tool(
     *,
     name: str | None = ...,
     description: str | None = ...,
-    danger: DangerLevel | AssessDanger = ...,
+    danger: Danger = ...,
     category: str = ...,
     read_only: bool | None = ...,
     idempotent: bool | None = ...,
@@ -220,14 +259,14 @@ def tool(
     blocking: bool = ...,
     screen: Screen | None = ...,
     source: str | None = ...,
-) -> _Decorator: ...
+) -> ToolDecorator: ...
 def tool(
     function: Callable[..., Any] | None = None,
     /,
     *,
     name: str | None = None,
     description: str | None = None,
-    danger: DangerLevel | AssessDanger = DangerLevel.MEDIUM,
+    danger: Danger = DangerLevel.MEDIUM,
     category: str = "custom",
     read_only: bool | None = None,
     idempotent: bool | None = None,
@@ -247,12 +286,19 @@ def tool(
     blocking: bool = False,
     screen: Screen | None = None,
     source: str | None = None,
-) -> FunctionTool | _Decorator:
-    """Make a function a tool. `danger` is a level, or a function of the arguments that returns one.
+) -> FunctionTool[..., Any] | ToolDecorator:
+    """Make a function a tool.
 
-    `read_only` defaults to whether the danger is SAFE; `idempotent` defaults to `read_only`.
+    `danger` is a level, its name such as "safe", or a function of the arguments that returns a level. `read_only`
+    defaults to whether the danger is SAFE; `idempotent` defaults to `read_only`. Parameters and the return value may be
+    plain types, pydantic models, dataclasses, TypedDicts, enumerations, and lists, dictionaries and unions of them.
+    Raises ToolreeveError for a tool that could never be called.
     """
-
+    assess = danger if not isinstance(danger, DangerLevel | str) else None
+    if assess is not None and not callable(assess):
+        raise ToolreeveError(f"danger={danger!r} is not a level: use one of {_LEVELS}, or a function of the arguments")
+    static = DangerLevel.HIGH if assess is not None else read_danger(danger)
+    reads = static is DangerLevel.SAFE if read_only is None else read_only
     limits = Limits(
         timeout=timeout,
         retry=retry,
@@ -262,28 +308,27 @@ def tool(
         concurrency=concurrency,
     )
 
-    def decorate(function: Callable[..., Any]) -> FunctionTool:
-        signature = read_signature(function)
-        static = danger if isinstance(danger, DangerLevel) else DangerLevel.HIGH
-        reads = static is DangerLevel.SAFE if read_only is None else read_only
+    def decorate(function: Callable[P, R]) -> FunctionTool[P, R]:
+        plain, unbound = _unwrap(function)
+        signature = read_signature(plain, skip_first=unbound)
+        own_name = name or _own_name(plain)
         spec = ToolSpec(
-            name=name or function.__name__,
-            description=description or signature.description or function.__name__,
-            input=input_schema or signature.schema,
-            output=output_schema,
+            name=own_name,
+            description=description or signature.description or own_name,
+            input=_checked_input(input_schema, signature, own_name) if input_schema else signature.schema,
+            output=output_schema or signature.output,
             danger=static,
             category=category,
             read_only=reads,
             idempotent=reads if idempotent is None else idempotent,
             limits=UNLIMITED if limits == UNLIMITED else limits,
-            tags=tuple(tags),
+            tags=(tags,) if isinstance(tags, str) else tuple(tags),
             examples=tuple(examples),
-            source=source or f"{function.__module__}.{function.__qualname__}",
+            source=source or f"{plain.__module__}.{getattr(plain, '__qualname__', own_name)}",
             estimated_cost=estimated_cost,
         )
-        assess = None if isinstance(danger, DangerLevel) else danger
         return FunctionTool(
-            function=function,
+            function=plain,
             signature=signature,
             spec=spec,
             assess=assess,
@@ -291,21 +336,77 @@ def tool(
             inline=inline,
             blocking=blocking,
             screen=screen,
+            unbound=unbound,
         )
 
     return decorate if function is None else decorate(function)
+
+
+_LEVELS = ", ".join(level.value for level in DangerLevel)
+
+
+def read_danger(danger: Any) -> DangerLevel:
+    """A danger level, also by its name. Raises ToolreeveError for anything else."""
+    if isinstance(danger, DangerLevel):
+        return danger
+    try:
+        return DangerLevel(danger.strip().lower())
+    except (AttributeError, ValueError):
+        hint = hint_similar(danger, _LEVELS.split(", "))
+        raise ToolreeveError(f"danger={danger!r} is not a level{hint}: use one of {_LEVELS}") from None
+
+
+def _unwrap(function: Any) -> tuple[Any, bool]:
+    """The function to call, and whether it is a method that still needs its instance or class."""
+    if not callable(function) and not isinstance(function, classmethod):
+        raise ToolreeveError(f"@tool needs a function, not {function!r:.100}")
+    if isinstance(function, FunctionTool):
+        raise ToolreeveError(f"{function.name!r} is already a tool: apply @tool once")
+    if isinstance(function, classmethod):
+        raise ToolreeveError(f"{function.__func__.__qualname__}: write @classmethod above @tool")
+    if isinstance(function, staticmethod):
+        return function.__func__, False
+    inside = getattr(function, "__qualname__", "").rpartition(".")[0]
+    in_class = bool(inside) and not inside.endswith("<locals>") and inspect.isfunction(function)
+    first = next(iter(inspect.signature(function).parameters), "") if in_class else ""
+    return function, first in ("self", "cls")
+
+
+def _own_name(function: Any) -> str:
+    while isinstance(function, partial):
+        function = function.func
+    name = getattr(function, "__name__", None)
+    if name is None:
+        raise ToolreeveError(f"{function!r:.100} has no name: pass one, as in tool(name='…')(function)")
+    return str(name)
+
+
+def _checked_input(schema: Mapping[str, Any], signature: Signature, name: str) -> Mapping[str, Any]:
+    """An explicit input schema, checked against the function that receives the arguments."""
+    properties = schema.get("properties", {})
+    known = signature.schema["properties"]
+    if not signature.schema["additionalProperties"]:
+        for each in properties:
+            if each not in known:
+                raise ToolreeveError(
+                    f"tool {name!r}: the function has no parameter {each!r}{hint_similar(each, known)}"
+                )
+    for each in signature.schema["required"]:
+        if each not in properties and not schema.get("additionalProperties", True):
+            raise ToolreeveError(f"tool {name!r}: the function needs {each!r}, which the input schema does not have")
+    return schema
 
 
 def mcp_tool(
     *,
     name: str,
     description: str,
-    danger_level: DangerLevel = DangerLevel.MEDIUM,
+    danger_level: DangerLevel | str = DangerLevel.MEDIUM,
     parameters: Mapping[str, Mapping[str, Any]],
-) -> _Decorator:
+) -> ToolDecorator:
     """The explicit form: parameters are listed; those without a default in the function are required."""
 
-    def decorate(function: Callable[..., Any]) -> FunctionTool:
+    def decorate(function: Callable[P, R]) -> FunctionTool[P, R]:
         defaults = {
             key for key, value in inspect.signature(function).parameters.items() if value.default is not value.empty
         }
@@ -324,7 +425,12 @@ def bind(candidate: Any) -> BoundTool:
     """Any accepted kind of tool, made ready for the road. Raises ToolreeveError for anything else."""
     if isinstance(candidate, BoundTool):
         return candidate
+    if isinstance(candidate, MethodType) and isinstance(candidate.__func__, FunctionTool):
+        candidate = candidate.__func__.__get__(candidate.__self__)
     if isinstance(candidate, FunctionTool):
+        if candidate.unbound:
+            own = f"instance.{candidate.function.__name__}"
+            raise ToolreeveError(f"{candidate.spec.source} is a method: pass it from an instance, as `{own}`")
         return _ready(candidate.spec, candidate.run, candidate)
     if isinstance(candidate, type):
         raise ToolreeveError(f"{candidate.__qualname__} is a class; pass an instance of it")
@@ -342,7 +448,7 @@ def _bind_object(candidate: Tool) -> BoundTool:
     async def run(args: dict[str, Any], _: Context) -> Output:
         return as_output(await candidate.execute(args))
 
-    danger = getattr(candidate, "danger", DangerLevel.HIGH)
+    danger = read_danger(getattr(candidate, "danger", DangerLevel.HIGH))
     read_only = bool(getattr(candidate, "read_only", danger is DangerLevel.SAFE))
     kind = type(candidate)
     spec = ToolSpec(
@@ -359,13 +465,19 @@ def _bind_object(candidate: Tool) -> BoundTool:
     return _ready(spec, run, None)
 
 
-def _ready(spec: ToolSpec, run: Run, function: FunctionTool | None) -> BoundTool:
+def _ready(spec: ToolSpec, run: Run, function: AnyFunctionTool | None) -> BoundTool:
     if not isinstance(spec.input, Mapping) or spec.input.get("type", "object") != "object":
         raise ToolreeveError(f"{spec.source}: input_schema of {spec.name!r} must describe an object")
+    converts = function is not None and bool(function.signature.converts)
+    schema = Schema(spec.input, verify=function.convert if function and converts else None)
+    try:
+        schema.check()
+    except ToolreeveError as problem:
+        raise ToolreeveError(f"{spec.source}: input_schema of {spec.name!r}: {problem}") from None
     return BoundTool(
         spec=spec,
         run=run,
-        input=Schema(spec.input),
+        input=schema,
         assess=function.assess if function else None,
         list_effects=function.list_effects if function else None,
         inline=function.inline if function else False,
@@ -373,43 +485,3 @@ def _ready(spec: ToolSpec, run: Run, function: FunctionTool | None) -> BoundTool
         grounds=function.grounds if function else None,
         blocking=function.blocking if function else False,
     )
-
-
-def as_output(returned: Any) -> Output:
-    """A tool's return value as Output. Raises ToolError for a reported failure or a value that is not JSON."""
-    match returned:
-        case Output():
-            return returned
-        case ToolResult(outcome=Success(data, main)):
-            return Output(data=data, main=main)
-        case ToolResult(outcome=Failure() as failure):
-            raise ToolError(failure.code, failure.message, suggestions=failure.suggestions, detail=failure.detail)
-        case str():
-            output = Output(data={"output": returned}, main=returned)
-        case Mapping():
-            output = _from_mapping(returned)
-        case None:
-            return Output(data={})
-        case _ if hasattr(returned, "model_dump"):
-            output = Output(data=returned.model_dump(mode="json"))
-        case _ if dataclasses.is_dataclass(returned) and not isinstance(returned, type):
-            output = Output(data=dataclasses.asdict(returned))
-        case _:
-            output = Output(data={"output": returned}, main=returned)
-    _require_json(output.data)
-    return output
-
-
-def _from_mapping(returned: Mapping[str, Any]) -> Output:
-    if returned.get("success") is False and returned.get("error"):
-        error = returned["error"]
-        message = error.get("message", str(error)) if isinstance(error, Mapping) else str(error)
-        raise ToolError(ErrorCode.TOOL_EXEC, message, detail=error if isinstance(error, Mapping) else None)
-    return Output(data=returned, main=returned.get("output"))
-
-
-def _require_json(data: Mapping[str, Any]) -> None:
-    try:
-        json.dumps(data)
-    except TypeError as problem:
-        raise ToolError(ErrorCode.TOOL_EXEC, f"the tool returned a value that is not JSON: {problem}") from None

@@ -92,6 +92,10 @@ def new_registry(configuration: Configuration, tools: Iterable[Any]) -> ToolRegi
         quality=command_rules(configuration).quality,
         allowed=configuration.settings.workspace.sensitive_allow,
     )
+    if isinstance(tools, str) or not isinstance(tools, Iterable):
+        raise ToolreeveError(
+            f"tools={tools!r:.100}: pass a list of tools, such as [{getattr(tools, 'name', 'my_tool')}]"
+        )
     files = [Path(name) for name in configuration.settings.tool_files if name.endswith(".py")]
     found = [tool for path in files for tool in load_tools(path)]
     return ToolRegistry([*builtin, *found, *tools])

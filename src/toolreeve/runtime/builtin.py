@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from toolreeve.core.result import ToolResult
-from toolreeve.core.tool import BoundTool, FunctionTool
+from toolreeve.core.tool import AnyFunctionTool, BoundTool
 from toolreeve.registry import ToolRegistry
 from toolreeve.tools.edit import EDIT_TOOLS
 from toolreeve.tools.files import READ_TOOLS
@@ -23,8 +23,8 @@ from toolreeve.tools.system import SYSTEM_TOOLS
 from toolreeve.tools.undo import undo
 from toolreeve.tools.web import WEB_TOOLS
 
-FILE_TOOLS: tuple[FunctionTool, ...] = (*READ_TOOLS, *EDIT_TOOLS, *SEARCH_TOOLS)
-_ALL: tuple[FunctionTool, ...] = (
+FILE_TOOLS: tuple[AnyFunctionTool, ...] = (*READ_TOOLS, *EDIT_TOOLS, *SEARCH_TOOLS)
+_ALL: tuple[AnyFunctionTool, ...] = (
     *FILE_TOOLS,
     undo,
     *HTTP_TOOLS,
@@ -34,7 +34,7 @@ _ALL: tuple[FunctionTool, ...] = (
     *REPOSITORY_TOOLS,
     *QUALITY_TOOLS,
 )
-TOOLS: tuple[FunctionTool, ...] = tuple(
+TOOLS: tuple[AnyFunctionTool, ...] = tuple(
     replace(each, spec=replace(each.spec, output=OUTPUT_SCHEMAS[each.name])) for each in _ALL
 )
 

@@ -1,11 +1,13 @@
 """Builds approval channels: from what the program passes, and for the terminal."""
 
+import inspect
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from toolreeve.approval.channel import Channel
 from toolreeve.approval.channels.callback import CallbackChannel
+from toolreeve.core.errors import ToolreeveError
 
 if TYPE_CHECKING:
     from toolreeve.approval.channels.terminal import TerminalChannel
@@ -18,10 +20,24 @@ def new_channels(approve: Approve | None) -> Sequence[Channel]:
     if approve is None:
         return ()
     if isinstance(approve, Sequence):
-        return approve
+        return [_channel(each) for each in approve]
+    return (_channel(approve),)
+
+
+def _channel(approve: Any) -> Channel:
+    if isinstance(approve, type) or not (callable(approve) or isinstance(approve, Channel)):
+        raise ToolreeveError(
+            f"approve={approve!r:.100}: pass a function of the request, a channel, or a list of channels"
+        )
     if isinstance(approve, Channel):
-        return (approve,)
-    return (CallbackChannel(approve),)
+        return approve
+    try:
+        inspect.signature(approve).bind(object())
+    except TypeError as problem:
+        raise ToolreeveError(f"approve={approve!r:.100}: it is called with the request alone: {problem}") from None
+    except ValueError:  # a builtin without a signature is found out when it is called
+        pass
+    return CallbackChannel(approve)
 
 
 def new_terminal_channel(environ: Mapping[str, str]) -> "TerminalChannel":

@@ -10,12 +10,14 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from toolreeve.approval.always_rule import AlwaysRule, rule_text
 from toolreeve.config import Configuration
 from toolreeve.core.atomic import write_private
 from toolreeve.core.call import new_id
 from toolreeve.core.documents import Document, parse_yaml
+from toolreeve.core.errors import ToolreeveError
 from toolreeve.permissions import ExecutionContext, PermissionPolicy
 from toolreeve.policy.files import parse_rules, read_rules
 from toolreeve.policy.mode import PermissionMode
@@ -35,7 +37,7 @@ class PolicySource:
         if isinstance(policy, PermissionPolicy):
             self._context = policy.context
         else:
-            self._context = _context(configuration, policy or ())
+            self._context = _context(configuration, _rules(policy))
         self._budget = _budget(self._context, configuration, own=self._may_change)
         self._snapshot: tuple[object, ...] = ()
         self._state = self._compile()
@@ -74,6 +76,14 @@ class PolicySource:
         self._configured.append(written)
         self._state = self._compile()
         return written.place
+
+
+def _rules(policy: Any) -> Sequence[PermissionRule]:
+    if policy is None:
+        return ()
+    if not isinstance(policy, Sequence) or not all(isinstance(each, PermissionRule) for each in policy):
+        raise ToolreeveError(f"policy={policy!r:.100}: pass a PermissionPolicy, or a list of PermissionRule")
+    return policy
 
 
 def read_configured(configuration: Configuration) -> Sequence[PermissionRule]:

@@ -18,7 +18,7 @@ from toolreeve.core.errors import ToolError
 from toolreeve.core.files import Files
 from toolreeve.core.guarded_paths import is_named
 from toolreeve.core.secrets.paths import find_secret, is_sensitive
-from toolreeve.core.tool import Arguments, FunctionTool, Rationale
+from toolreeve.core.tool import AnyFunctionTool, Arguments, Rationale
 from toolreeve.tools.argv import refusal, split
 from toolreeve.tools.files import read_file
 from toolreeve.tools.processes import check_timeout
@@ -53,14 +53,14 @@ OWN_SCRATCH = Effect(EffectKind.WRITE, "/tmp", Reach.BELOW)  # noqa: S108 - a na
 
 
 def with_analysis(
-    tools: Iterable[FunctionTool],
+    tools: Iterable[AnyFunctionTool],
     *,
     root: str,
     home: str,
     quality: Mapping[str, Sequence[str]] = NO_COMMANDS,
     allowed: Sequence[str] = (),
     private: Sequence[str] = (),
-) -> list[FunctionTool]:
+) -> list[AnyFunctionTool]:
     """The tools, where those that run commands know what each would do in the workspace at `root`, and those that
     check a project know the configured quality commands. `allowed` is `workspace.sensitive_allow`; `private`
     are directories outside the workspace that only the sandbox of a command sees."""
@@ -96,7 +96,7 @@ def with_analysis(
             raise refusal(reason)
         check_timeout(args.get("timeout"), ctx.commands.timeout)
 
-    informed: dict[str, Callable[[FunctionTool], FunctionTool]] = {
+    informed: dict[str, Callable[[AnyFunctionTool], AnyFunctionTool]] = {
         **{each.name: lambda tool: with_commands(tool, quality) for each in QUALITY_TOOLS},
         **{each.name: lambda tool: _require_approval(tool, root, allowed) for each in (read_file, search_text)},
         bash.name: lambda tool: _inform(tool, inspect_script),
@@ -105,7 +105,7 @@ def with_analysis(
     return [informed[each.name](each) if each.name in informed else each for each in tools]
 
 
-def _require_approval(tool: FunctionTool, root: str, allowed: Sequence[str]) -> FunctionTool:
+def _require_approval(tool: AnyFunctionTool, root: str, allowed: Sequence[str]) -> AnyFunctionTool:
     """The tool, with calls that read a sensitive file by its name needing approval, as commands that do."""
 
     def find_reason(args: Arguments) -> str:
@@ -148,7 +148,7 @@ def _cached(analyse: Callable[[str, str], "Analysis"]) -> Callable[[str, str], I
     return lookup
 
 
-def _inform(tool: FunctionTool, inspect: Inspect) -> FunctionTool:
+def _inform(tool: AnyFunctionTool, inspect: Inspect) -> AnyFunctionTool:
     def assess(args: Arguments) -> DangerLevel:
         """The analysis alone decides how dangerous a command is, so that every layer sees the same level."""
         return inspect(args).analysis.danger

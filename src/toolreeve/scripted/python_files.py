@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from toolreeve.core.errors import ConfigError, ToolreeveError
-from toolreeve.core.tool import BoundTool, FunctionTool, bind
+from toolreeve.core.tool import AnyFunctionTool, BoundTool, FunctionTool, bind
 
 
 def load_tools(path: Path) -> Sequence[BoundTool]:
@@ -53,7 +53,7 @@ def _line(problem: Exception, path: Path) -> int | None:
     return next((frame.lineno for frame in reversed(frames) if frame.filename == str(path)), None)
 
 
-def _is_from(candidate: FunctionTool, module: ModuleType) -> bool:
+def _is_from(candidate: AnyFunctionTool, module: ModuleType) -> bool:
     return candidate.function.__module__ == module.__name__
 
 

@@ -15,7 +15,7 @@ from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Files
 from toolreeve.core.process import Ended, ProcessLimits, ProcessRequest
 from toolreeve.core.result import Output
-from toolreeve.core.tool import Arguments, FunctionTool, ListEffects, tool
+from toolreeve.core.tool import AnyFunctionTool, Arguments, ListEffects, tool
 from toolreeve.tools import processes, projects
 from toolreeve.tools.argv import split
 from toolreeve.tools.neutral_git import NEUTRAL
@@ -171,7 +171,7 @@ def _detected(files: Files, purpose: Purpose, target: str) -> Sequence[str]:
     return [processes.join_argv(step.argv) for step in found] or [f"{purpose} of {target}"]
 
 
-def _quality(purpose: Purpose, summary: str) -> FunctionTool:
+def _quality(purpose: Purpose, summary: str) -> AnyFunctionTool:
     async def run(ctx: Context, target: str = "all") -> Output:
         return await perform(ctx, purpose, target)
 
@@ -230,7 +230,7 @@ run_format = dataclasses.replace(run_format, spec=dataclasses.replace(run_format
 QUALITY_TOOLS = (run_tests, run_lint, run_format, run_typecheck, run_build)
 
 
-def with_commands(each: FunctionTool, commands: Mapping[str, Sequence[str]]) -> FunctionTool:
+def with_commands(each: AnyFunctionTool, commands: Mapping[str, Sequence[str]]) -> AnyFunctionTool:
     """The tool with the configured commands in its effects, so that rules see them."""
     purposes: Mapping[str, Callable[[Arguments], Purpose]] = {
         run_tests.name: lambda _: "tests",
