@@ -37,12 +37,15 @@ def test_the_layers_stand_in_the_documented_order() -> None:
 
 
 READS = "read_file list_directory search_text calculate get_system_info http_get git_status WebFetch"
-CHANGES = "write_file edit_file move_file http_post execute_command run_tests undo Write"
+EDITS = "write_file edit_file move_file Write"
+CHANGES = "http_post execute_command run_tests undo"
 DANGEROUS = "delete_file bash Bash never_heard_of git__push mcp__git__push"
+ARGS = {"move_file": {"source": "a", "destination": "b"}}
 BY_MODE = {
-    READS: {"bypass": "allow", "plan": "allow", "default": "allow", "strict": "ask"},
-    CHANGES: {"bypass": "allow", "plan": "deny", "default": "ask", "strict": "ask"},
-    DANGEROUS: {"bypass": "allow", "plan": "deny", "default": "ask", "strict": "deny"},
+    READS: {"bypass": "allow", "plan": "allow", "default": "allow", "accept_edits": "allow", "strict": "ask"},
+    EDITS: {"bypass": "allow", "plan": "deny", "default": "ask", "accept_edits": "allow", "strict": "ask"},
+    CHANGES: {"bypass": "allow", "plan": "deny", "default": "ask", "accept_edits": "ask", "strict": "ask"},
+    DANGEROUS: {"bypass": "allow", "plan": "deny", "default": "ask", "accept_edits": "ask", "strict": "deny"},
 }
 
 
@@ -51,7 +54,10 @@ BY_MODE = {
 )
 def test_a_tool_is_decided_by_its_danger_in_every_mode(name: str, decisions: dict[str, str]) -> None:
     found = {
-        mode.value: decide(build_action(name, {}), PolicyState(mode=mode)).decision.word for mode in PermissionMode
+        mode.value: decide(
+            build_action(name, ARGS.get(name, {"path": "a", "content": "b"})), PolicyState(mode=mode)
+        ).decision.word
+        for mode in PermissionMode
     }
 
     assert found == decisions

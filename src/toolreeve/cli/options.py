@@ -13,7 +13,7 @@ import click
 if TYPE_CHECKING:
     from toolreeve.config import Configuration
 
-MODES = ("default", "plan", "strict", "bypass")
+MODES = ("default", "accept_edits", "plan", "strict", "bypass")
 
 
 class ReaderGone(Exception):
@@ -59,6 +59,13 @@ def _remember(field: str) -> Callable[[click.Context, click.Parameter, Any], Non
     return callback
 
 
+class _Mode(click.Choice[str]):
+    """Accepts accept-edits for accept_edits."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return super().convert(value.replace("-", "_"), param, ctx)
+
+
 def _flag(*names: str, field: str, description: str) -> click.Option:
     return click.Option(
         names, is_flag=True, expose_value=False, is_eager=True, help=description, callback=_remember(field)
@@ -77,7 +84,7 @@ def common_options(*, json: bool = True) -> list[click.Parameter]:
         ),
         click.Option(
             ("--mode",),
-            type=click.Choice(MODES),
+            type=_Mode(MODES),
             expose_value=False,
             help="How much may run without approval.",
             callback=_remember("mode"),

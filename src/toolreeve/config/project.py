@@ -63,6 +63,7 @@ def _combine(scope: ProjectScope, current: Any, value: Any) -> Any:
 
 
 _STRICTER_THAN: Mapping[str, Sequence[str]] = {
+    "accept_edits": ("default", "strict", "plan"),
     "default": ("strict", "plan"),
     "limits": ("landlock", "full"),
     "landlock": ("full",),

@@ -17,10 +17,11 @@ from toolreeve.core.tool import BoundTool, ToolSpec
 class Action:
     """Effects are computed on first access: by a rule about effects, a prompt, or the record of a change.
 
-    An untrusted server's claims about its own tools never make a call less dangerous than HIGH, nor read-only.
+    An untrusted server's claims about its own tools never make a call less dangerous than HIGH, nor read-only. After a
+    trial (`tried`) the effects are the changes that were observed.
     """
 
-    __slots__ = ("_effects", "_files", "args", "call", "cost", "danger", "tool")
+    __slots__ = ("_effects", "_files", "args", "call", "cost", "danger", "tool", "tried")
 
     def __init__(self, call: ToolCall, tool: BoundTool, args: Mapping[str, Any], files: Files) -> None:
         self.call = call
@@ -29,6 +30,7 @@ class Action:
         danger = tool.danger(args)
         self.danger: DangerLevel = danger if tool.spec.trusted else max(danger, DangerLevel.HIGH)
         self.cost = call.estimated_cost or tool.spec.estimated_cost
+        self.tried = False
         self._files = files
         self._effects: Sequence[Effect] | None = None
 
@@ -42,7 +44,7 @@ class Action:
         spec = self.tool.spec
         if spec.read_only:
             return spec.trusted
-        return self.tool.assess is not None and self.danger is DangerLevel.SAFE
+        return not self.tried and self.tool.assess is not None and self.danger is DangerLevel.SAFE
 
     @property
     def effects(self) -> Sequence[Effect]:
@@ -59,4 +61,11 @@ class Action:
         """The same call with effects computed again, after a wait: its paths may lead elsewhere now."""
         action = Action(self.call, self.tool, self.args, self._files)
         await action.load()
+        return action
+
+    def after_trial(self, changes: Sequence[Effect]) -> "Action":
+        """The same call with the changes that a trial made in place of its predicted effects."""
+        action = Action(self.call, self.tool, self.args, self._files)
+        action.tried = True
+        action._effects = tuple(changes)
         return action

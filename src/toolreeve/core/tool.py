@@ -53,11 +53,13 @@ Screen = Callable[[Arguments, Context], None]
 class Rationale(NamedTuple):
     """Why a call has its danger level, in a few words; may be empty.
 
-    `parts` are the parts of the call, each with the reason why its effect is unknown; empty if it is known.
+    `parts` are the parts of the call, each with the reason why its effect is unknown; empty if it is known. `analysis`
+    is the policy's own analysis of a command.
     """
 
     reason: str
     parts: tuple[tuple[str, str], ...] = ()
+    analysis: object = None
 
 
 FindRationale = Callable[[Arguments], Rationale]
@@ -85,7 +87,8 @@ class ToolSpec:
 
     `confirmation` is a question that its author wants a person to answer before each call; None for no question.
     `declared` is the definition of an upstream tool, as its server sent it. A `hidden` tool can be called and is
-    subject to policy like any other, but no door lists it.
+    subject to policy like any other, but no door lists it. What an `undoable` tool changes is kept for undo. The
+    programs of a `confinable` tool run in the sandbox, where the verdict chooses their confinement.
     """
 
     name: str
@@ -106,6 +109,8 @@ class ToolSpec:
     confirmation: str | None = None
     declared: Mapping[str, Any] | None = None
     hidden: bool = False
+    undoable: bool = False
+    confinable: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

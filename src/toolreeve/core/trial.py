@@ -6,6 +6,8 @@ The decision chooses the confinement and the kernel enforces it, so a wrong beli
 from dataclasses import dataclass
 from enum import StrEnum
 
+from toolreeve.core.effects import Effect
+
 
 class Confinement(StrEnum):
     """LOOK: the workspace is read-only; the network is off, or limited to the hosts that the effects name.
@@ -33,3 +35,14 @@ class Layer:
     uid: int
     gid: int
     problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservedChanges:
+    """What a trial changed, scratch left out: WRITE and DELETE effects on absolute, normal paths.
+
+    `untracked` are those of the deleted paths that version control cannot restore.
+    """
+
+    effects: tuple[Effect, ...]
+    untracked: tuple[str, ...] = ()

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import IntEnum
 
+from toolreeve.core.trial import Confinement
+
 
 class Decision(IntEnum):
     ALLOW = 0
@@ -16,7 +18,11 @@ class Decision(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A decision with its reason. `change` is the smallest change that would alter it, for `explain`."""
+    """A decision with its reason. `change` is the smallest change that would alter it, for `explain`.
+
+    `runs` is the confinement of the programs that the call starts. An ALLOW that runs in TRY allows the trial; what
+    it changed is decided afterwards. An ASK always means: before anything runs.
+    """
 
     decision: Decision
     layer: str
@@ -24,6 +30,7 @@ class Verdict:
     rule: str | None = None
     advice: str = ""
     change: str = ""
+    runs: Confinement = Confinement.WORK
 
     def to_dict(self) -> dict[str, str | None]:
         return {"effect": self.decision.word, "layer": self.layer, "rule": self.rule, "reason": self.reason}

@@ -20,7 +20,7 @@ from toolreeve.core.schema import Schema
 from toolreeve.core.secrets.paths import is_sensitive
 from toolreeve.core.tool import AssessDanger, BoundTool, ToolSpec
 from toolreeve.policy.conditions import absolute, host_of
-from toolreeve.policy.known_tools import KNOWN, Effects, KnownTool, canonical
+from toolreeve.policy.known_tools import CONFINABLE, KNOWN, UNDOABLE, Effects, KnownTool, canonical
 
 _UNKNOWN = KnownTool(DangerLevel.HIGH, "unknown")
 _ANYTHING: Mapping[str, Any] = {"type": "object"}
@@ -70,6 +70,8 @@ def build_tool(name: str) -> BoundTool:
         source="policy",
         server=server,
         trusted=server is None,
+        undoable=name in UNDOABLE,
+        confinable=name in CONFINABLE,
     )
     return BoundTool(
         spec=spec,

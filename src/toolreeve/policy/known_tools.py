@@ -117,6 +117,11 @@ KNOWN: Mapping[str, KnownTool] = {
     ),
 }
 
+UNDOABLE = frozenset(("write_file", "edit_file", "move_file"))
+"""Builtin tools that keep what they replace, and delete nothing for good."""
+CONFINABLE = frozenset(("bash", "execute_command", "run_tests", "run_lint", "run_typecheck", "run_build", "run_format"))
+"""Builtin tools whose programs the verdict confines."""
+
 ALIASES: Mapping[str, str] = {
     **names.ALIASES,
     "terminal/create": "bash",

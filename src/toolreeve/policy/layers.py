@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from toolreeve.core.action import Action
 from toolreeve.core.danger import DangerLevel
+from toolreeve.core.effects import EffectKind, Reach
 from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.rules import Matcher, names_tool
@@ -20,7 +21,12 @@ Layer = Callable[[Action, PolicyState], Verdict | None]
 MAX_TOOL_POLICIES = 8192
 
 BYPASSED = Verdict(Decision.ALLOW, "bypass", "Bypass mode: everything above the floor is allowed")
+_ON_FILES = frozenset((EffectKind.READ, EffectKind.WRITE, EffectKind.DELETE))
+_LITERAL = frozenset((Reach.EXACT, Reach.NAMES, Reach.BELOW))
 _BY_MODE = frozenset(("plan", "default"))
+EDIT_ACCEPTED = Verdict(
+    Decision.ALLOW, "default", "Accept-edits mode: changes inside the workspace that can be undone run without approval"
+)
 PLAN_READ = Verdict(Decision.ALLOW, "default", "Plan mode: the call only reads")
 PLAN_REFUSAL = Verdict(Decision.DENY, "plan", "Plan mode: Only read-only tools allowed")
 
@@ -90,10 +96,13 @@ def _decide_by_mode(action: Action, state: PolicyState) -> Verdict:
             return BYPASSED
         case PermissionMode.PLAN:
             return PLAN_READ if action.read_only else PLAN_REFUSAL
-        case PermissionMode.DEFAULT if danger <= DangerLevel.LOW:
-            return Verdict(Decision.ALLOW, "default", f"Default mode: {danger.name}-danger calls run without approval")
-        case PermissionMode.DEFAULT:
-            return Verdict(Decision.ASK, "default", f"Default mode: {danger.name}-danger calls need approval")
+        case PermissionMode.ACCEPT_EDITS if can_be_undone(action, state):
+            return EDIT_ACCEPTED
+        case PermissionMode.DEFAULT | PermissionMode.ACCEPT_EDITS:
+            allowed = danger <= DangerLevel.LOW
+            doing = "run without approval" if allowed else "need approval"
+            reason = f"{state.mode.title} mode: {danger.name}-danger calls {doing}"
+            return Verdict(Decision.ALLOW if allowed else Decision.ASK, "default", reason)
         case PermissionMode.STRICT if danger >= DangerLevel.HIGH:
             return Verdict(
                 Decision.DENY,
@@ -102,6 +111,16 @@ def _decide_by_mode(action: Action, state: PolicyState) -> Verdict:
             )
         case PermissionMode.STRICT:
             return Verdict(Decision.ASK, "default", "Strict mode: every call without an allow rule needs approval")
+
+
+def can_be_undone(action: Action, state: PolicyState) -> bool:
+    """Whether the call only changes files of the workspace, through a tool that keeps what it replaces."""
+    if not action.spec.undoable or action.danger > DangerLevel.MEDIUM or not action.effects:
+        return False
+    return all(
+        effect.kind in _ON_FILES and effect.reach in _LITERAL and state.is_writable(effect.target)
+        for effect in action.effects
+    )
 
 
 FLOOR: Layer = floor
@@ -128,7 +147,9 @@ def with_rationale(verdict: Verdict, action: Action) -> Verdict:
 
 def _narrow(action: Action, state: PolicyState) -> ToolPolicy:
     narrowed = state.narrowed(action)
-    verdict = _ask_layers(action, replace(narrowed, budget=None)) if narrowed.fixed else None
+    by_effects = state.mode is PermissionMode.ACCEPT_EDITS and action.spec.undoable
+    fixed = narrowed.fixed and not by_effects
+    verdict = _ask_layers(action, replace(narrowed, budget=None)) if fixed else None
     tool_policy = ToolPolicy(action.tool, narrowed, verdict)
     if len(state.tool_policies) >= MAX_TOOL_POLICIES:
         state.tool_policies.clear()

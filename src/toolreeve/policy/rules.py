@@ -168,6 +168,13 @@ class Matcher:
             found.append(ConditionProblem("names no tool", key=("tool",), fix='write "*" for every tool'))
         return found
 
+    @property
+    def guards_reads(self) -> bool:
+        """Whether the rule keeps paths from being read unasked."""
+        if self._purpose.proof or (self._kinds and EffectKind.READ not in self._kinds):
+            return False
+        return self.rule.target is not None and not {"host"} & set(self.rule.target)
+
     def may_concern(self, action: Action, mode: PermissionMode) -> bool:
         """Whether the rule may match calls of this tool at this danger; the arguments are not looked at."""
         if self._min_danger is not None and action.danger < self._min_danger:

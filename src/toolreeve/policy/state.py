@@ -11,11 +11,13 @@ from dataclasses import dataclass, field, fields, replace
 from toolreeve.core.action import Action
 from toolreeve.core.errors import ToolreeveError
 from toolreeve.core.tool import BoundTool
+from toolreeve.core.trial import Confinement
 from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.rules import Matcher, PermissionRule, compile_rules, names_tool
 
 _ROUNDING = 1e-9
+ACCEPT_EDITS_DELETES = 10
 
 
 @dataclass(slots=True, kw_only=True)
@@ -46,7 +48,12 @@ class ToolPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PolicyState:
-    """`floor` holds deny rules that no mode lifts; `version` changes whenever any of this does."""
+    """`floor` holds deny rules that no mode lifts; `version` changes whenever any of this does.
+
+    `writable` are the workspace and the other roots that tools may change. `confinements` are those that the sandbox
+    enforces; without any, every call runs as it was allowed beforehand. `deletes` is how many files a command may
+    delete unasked in the mode accept_edits. `hides_reads` says that the sandbox hides what rules keep from being read.
+    """
 
     mode: PermissionMode = PermissionMode.DEFAULT
     allowed_tools: frozenset[str] = frozenset()
@@ -57,6 +64,10 @@ class PolicyState:
     budget: Budget | None = None
     now: Callable[[], float] | None = None
     version: str = ""
+    writable: tuple[str, ...] = ("/",)
+    confinements: frozenset[Confinement] = frozenset()
+    deletes: int = ACCEPT_EDITS_DELETES
+    hides_reads: bool = False
     tool_policies: dict[tuple[str, int], ToolPolicy] = field(default_factory=dict)
 
     @staticmethod
@@ -70,6 +81,10 @@ class PolicyState:
         budget: Budget | None = None,
         root: str = "/",
         now: Callable[[], float] | None = None,
+        writable: Sequence[str] = (),
+        confinements: Iterable[Confinement] = (),
+        deletes: int = ACCEPT_EDITS_DELETES,
+        hides_reads: bool = False,
     ) -> "PolicyState":
         """Compile a policy for the workspace at `root`. Raises ToolreeveError for an invalid rule."""
         compiled = compile_rules(rules, root)
@@ -91,7 +106,15 @@ class PolicyState:
             budget=budget,
             now=now,
             version=_fingerprint(mode, allowed, denied, rules, floor, budget),
+            writable=(root, *writable),
+            confinements=frozenset(confinements),
+            deletes=deletes,
+            hides_reads=hides_reads,
         )
+
+    def is_writable(self, path: str) -> bool:
+        """Whether an absolute, normal path lies in the workspace, or in another root that tools may change."""
+        return any(path == root or path.startswith(root.rstrip("/") + "/") for root in self.writable)
 
     def narrowed(self, action: Action) -> "PolicyState":
         """This policy with only the rules and names that may concern the tool of this action."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from toolreeve.core.result import ToolResult
 from toolreeve.core.tool import AnyFunctionTool, BoundTool
+from toolreeve.policy.known_tools import CONFINABLE, UNDOABLE
 from toolreeve.registry import ToolRegistry
 from toolreeve.tools.edit import EDIT_TOOLS
 from toolreeve.tools.files import READ_TOOLS
@@ -35,7 +36,16 @@ _ALL: tuple[AnyFunctionTool, ...] = (
     *QUALITY_TOOLS,
 )
 TOOLS: tuple[AnyFunctionTool, ...] = tuple(
-    replace(each, spec=replace(each.spec, output=OUTPUT_SCHEMAS[each.name])) for each in _ALL
+    replace(
+        each,
+        spec=replace(
+            each.spec,
+            output=OUTPUT_SCHEMAS[each.name],
+            undoable=each.name in UNDOABLE,
+            confinable=each.name in CONFINABLE,
+        ),
+    )
+    for each in _ALL
 )
 
 

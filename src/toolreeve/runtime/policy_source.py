@@ -7,7 +7,7 @@ when a person answers "always", or when the program changes the PermissionPolicy
 import fcntl
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from toolreeve.core.atomic import write_private
 from toolreeve.core.call import new_id
 from toolreeve.core.documents import Document, parse_yaml
 from toolreeve.core.errors import ToolreeveError
+from toolreeve.core.trial import Confinement
 from toolreeve.permissions import ExecutionContext, PermissionPolicy
 from toolreeve.policy.files import parse_rules, read_rules
 from toolreeve.policy.mode import PermissionMode
@@ -40,12 +41,20 @@ class PolicySource:
             self._context = _context(configuration, _rules(policy))
         self._budget = _budget(self._context, configuration, own=self._may_change)
         self._snapshot: tuple[object, ...] = ()
+        self._confinements: frozenset[Confinement] = frozenset()
+        self._hides_reads = False
         self._state = self._compile()
 
     def __call__(self) -> PolicyState:
         if self._may_change and self._context.snapshot() != self._snapshot:
             self._state = self._compile()
         return self._state
+
+    def enforce(self, confinements: Iterable[Confinement], *, hides_reads: bool = False) -> None:
+        """Tell the policy which confinements the sandbox enforces, and whether it hides what rules guard."""
+        self._confinements = frozenset(confinements)
+        self._hides_reads = hides_reads
+        self._state = self._compile()
 
     @property
     def budget(self) -> Budget | None:
@@ -66,6 +75,10 @@ class PolicySource:
             budget=self._budget,
             root=settings.workspace.dir,
             now=time.time,
+            writable=settings.workspace.writable_roots,
+            confinements=self._confinements,
+            deletes=settings.policy.accept_edits_deletes,
+            hides_reads=self._hides_reads,
         )
 
     async def remember(self, rule: AlwaysRule) -> str:

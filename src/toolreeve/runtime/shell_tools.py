@@ -135,7 +135,7 @@ def _cached(analyse: Callable[[str, str], "Analysis"]) -> Callable[[str, str], I
     def inspect(command: str, directory: str) -> Inspection:
         found = analyse(command, directory)
         parts = tuple((" ".join(part.argv), part.why) for part in found.parts)
-        return Inspection(found, Rationale(found.reason, parts))
+        return Inspection(found, Rationale(found.reason, parts, found))
 
     short = lru_cache(maxsize=CACHED)(inspect)
     long = lru_cache(maxsize=CACHED_LONG)(inspect)

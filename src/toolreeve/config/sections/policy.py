@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from toolreeve.config.field import Field, ProjectScope
 
-Mode = Literal["default", "plan", "strict", "bypass"]
+Mode = Literal["default", "accept_edits", "plan", "strict", "bypass"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,7 +15,8 @@ class Policy:
     mode: Annotated[
         Mode,
         Field(
-            "default: safe calls run, the rest need approval. strict: whatever is not allowed needs approval, and "
+            "default: safe calls run, the rest need approval. accept_edits: so, and changes inside the workspace that "
+            "can be undone run. strict: whatever is not allowed needs approval, and "
             "dangerous calls are denied. plan: only read-only calls run. bypass: set only in code or with --mode.",
             ProjectScope.STRICTER,
         ),
@@ -37,6 +38,15 @@ class Policy:
             paths=True,
         ),
     ] = ()
+    accept_edits_deletes: Annotated[
+        int,
+        Field(
+            "How many files one command may delete without approval in the mode accept_edits. Deleting what version "
+            "control cannot restore always needs approval.",
+            ProjectScope.LOWER,
+            at_least=0,
+        ),
+    ] = 10
     budget_limit: Annotated[
         float | None,
         Field("Total budget of all calls in dollars; no limit if not set.", ProjectScope.LOWER, at_least=0),

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from toolreeve.core.action import Action
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect
 from toolreeve.core.verdict import Decision, Verdict
@@ -26,7 +27,7 @@ from toolreeve.policy.shell.programs.arguments import NotKnown
 class Analysis:
     """`danger` and `reason` follow from the effects, the alarms and the unknown parts. `kept` are effects on files that
     a program keeps for itself, or that are private to the command. `confinable` is the tightest confinement in which
-    it can run."""
+    it can run. `home`, `root` and `allowed` are as they were given."""
 
     command: str
     parts: tuple[CommandPart, ...]
@@ -36,6 +37,9 @@ class Analysis:
     alarms: tuple[Alarm, ...]
     kept: frozenset[Effect]
     confinable: Confinable
+    home: str
+    root: str
+    allowed: tuple[str, ...] = ()
 
     @property
     def known(self) -> bool:
@@ -45,6 +49,12 @@ class Analysis:
     def changes(self) -> tuple[Effect, ...]:
         """The files that it is known to change, besides those in `kept`."""
         return changes(self.effects, self.kept)
+
+
+def analysis_of(action: Action) -> Analysis | None:
+    """The analysis of the command that the call runs; None for a call that runs none, or one that is not analysed."""
+    found = action.tool.grounds(action.args).analysis if action.tool.grounds else None
+    return found if isinstance(found, Analysis) else None
 
 
 def decide_default(analysis: Analysis) -> Verdict:
@@ -103,4 +113,7 @@ def _analyse(
         alarms=tuple(found.alarms),
         kept=frozenset(found.kept),
         confinable=grade(found, (danger, reason), home=scope.home, root=scope.root, allowed=allowed),
+        home=scope.home,
+        root=scope.root,
+        allowed=tuple(allowed),
     )

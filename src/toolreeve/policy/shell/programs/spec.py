@@ -22,7 +22,7 @@ ROLES = frozenset(
 
 FIELDS = ROLES | frozenset(
     "absent also asks calm changing code contents danger default does everywhere filters flags harmless help judge "
-    "keeps listing matches maybe modes modules net never not_matches nouns nuls number obeys objects operands "
+    "keeps listing matches maybe modes modules names net never not_matches nouns nuls number obeys objects operands "
     "places prefixes prints reading reason refused requires rewrites runs sends single skip statement stops sub "
     "supposed unlike verbs".split()
 )
@@ -56,6 +56,7 @@ class Program:
         "maybe",
         "modes",
         "name",
+        "names",
         "net",
         "nuls",
         "number",
@@ -92,6 +93,7 @@ class Program:
         never = frozenset(self._names(data.get("never", "")))
         self.refused: frozenset[str] = never | above.refused if above else never
         self.net: str = data.get("net", above.net if above else "")
+        self.names: bool = data.get("names", False)
         self.prefixes: tuple[str, ...] = tuple(data.get("prefixes", "").split())
         self.requires = frozenset(self._names(data.get("requires", "")))
         self.code: str = data.get("code", "")

@@ -1,0 +1,44 @@
+"""Subcommands: the words of a command that name what runs.
+
+`git commit`, `npm run test`, `python -m pytest`: the words after them are arguments of the same thing.
+"""
+
+from collections.abc import Sequence
+
+from toolreeve.policy.shell.programs.spec import Program, program
+
+RUN_OTHERS = frozenset("command env flock grave shell watch wrapper xargs elsewhere timeout nohup".split())
+"""Handlers of programs that run whatever command follows: their name says nothing about what runs."""
+
+
+def find_subcommand(name: str, words: Sequence[str]) -> tuple[Program | None, int]:
+    """The specification that the words lead to, and how many of them name it; 0 if they do not name it plainly.
+
+    `name` is the program, `words` are literal and begin with it, however it is spelled.
+    """
+    spec = program(name)
+    if spec is None:
+        return None, 1
+    count = 1
+    while count < len(words) and "sub" in spec.data and spec.handler != "python":
+        inner = None if words[count].startswith("-") else spec.sub(words[count])
+        if inner is None:
+            return spec, 0
+        spec = inner
+        count += 1
+    return spec, count + _count_named(spec, words[count:]) if _is_plain(spec, words[count:]) else 0
+
+
+def _is_plain(spec: Program, rest: Sequence[str]) -> bool:
+    """Whether what runs is named right after the subcommand, where it has to be named at all."""
+    if spec.handler == "python":
+        return bool(rest) and (not rest[0].startswith("-") or (rest[0] == "-m" and len(rest) > 1))
+    if spec.operands[:1] == ("script",):
+        return bool(rest) and not rest[0].startswith("-")
+    return not (spec.names and rest and rest[0].startswith("-"))
+
+
+def _count_named(spec: Program, rest: Sequence[str]) -> int:
+    if spec.handler == "python":
+        return 2 if rest[0] == "-m" else 1
+    return 1 if rest and (spec.names or spec.operands[:1] == ("script",)) else 0

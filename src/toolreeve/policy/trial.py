@@ -1,0 +1,133 @@
+"""Decisions about trials: may a call be tried, may its changes be kept.
+
+Pure. A trial replaces only the question that the mode would ask: floor, denies and ask rules hold before it, and again
+for the changes that it made. What discarding does not undo (reads, connections) is never tried.
+"""
+
+from dataclasses import replace
+
+from toolreeve.core.action import Action
+from toolreeve.core.danger import DangerLevel
+from toolreeve.core.effects import Effect, EffectKind
+from toolreeve.core.trial import Confinement, ObservedChanges
+from toolreeve.core.verdict import Decision, Verdict
+from toolreeve.policy.layers import denied, floor, ruled
+from toolreeve.policy.mode import PermissionMode
+from toolreeve.policy.state import PolicyState
+
+_TRYING = frozenset((PermissionMode.DEFAULT, PermissionMode.ACCEPT_EDITS))
+NOTHING_CHANGED = Verdict(Decision.ALLOW, "trial", "the trial changed nothing", runs=Confinement.TRY)
+
+
+def decide_trial(action: Action, verdict: Verdict, state: PolicyState) -> Verdict:
+    """The verdict with the confinement in which the call runs.
+
+    What is allowed as only reading runs in LOOK. What the mode would ask about, or refuse in plan mode, is allowed to
+    run in TRY if it can be tried. Everything else keeps its verdict: a rule has chosen the confinement itself.
+    """
+    if not action.spec.confinable or not state.confinements:
+        return verdict
+    if verdict.decision is Decision.ALLOW:
+        looks = verdict.layer == "default" and Confinement.LOOK in state.confinements
+        return replace(verdict, runs=Confinement.LOOK) if looks else verdict
+    if not _may_become_trial(action, verdict, state):
+        return verdict
+    if obstacle := find_obstacle(action, state):
+        return replace(verdict, reason=f"{verdict.reason}; it cannot run confined: {obstacle}")
+    if _suffices(Confinement.LOOK, action, state):
+        return Verdict(
+            Decision.ALLOW,
+            "trial",
+            "only reads, as far as is known: it cannot write where it runs",
+            runs=Confinement.LOOK,
+        )
+    if Confinement.TRY not in state.confinements:
+        return verdict
+    reason = "runs on trial: what it changes is decided afterwards"
+    if state.mode is PermissionMode.PLAN:
+        reason = "runs on trial: in plan mode what it changes is discarded"
+    return Verdict(Decision.ALLOW, "trial", reason, runs=Confinement.TRY)
+
+
+def _may_become_trial(action: Action, verdict: Verdict, state: PolicyState) -> bool:
+    if action.spec.confirmation is not None:
+        return False
+    if verdict.decision is Decision.DENY:
+        return verdict.layer == "plan"
+    return verdict.layer == "default" and state.mode in _TRYING
+
+
+def _suffices(confinement: Confinement, action: Action, state: PolicyState) -> bool:
+    from toolreeve.policy.shell.analysis import analysis_of
+
+    found = analysis_of(action)
+    return confinement in state.confinements and found is not None and found.confinable.within is confinement
+
+
+def find_obstacle(action: Action, state: PolicyState) -> str:
+    """Why the call cannot run confined; empty if it can."""
+    from toolreeve.policy.shell.analysis import analysis_of
+
+    if action.danger is DangerLevel.CRITICAL:
+        return "its effect cannot be undone"
+    found = analysis_of(action)
+    if found is not None and found.confinable.within is Confinement.WORK:
+        return found.confinable.why
+    if state.hides_reads or (found is not None and found.known):
+        return ""
+    guard = next((each for each in (*state.floor, *state.denies, *state.rules) if each.guards_reads), None)
+    return "" if guard is None else f"it may read what the rule {guard.rule.label!r} guards"
+
+
+def decide_changes(action: Action, changes: ObservedChanges, state: PolicyState) -> Verdict:
+    """Whether the changes of a trial are kept (ALLOW), asked about (ASK) or discarded (DENY).
+
+    They meet the same floor, deny, ask and allow rules as predicted effects. `action` is the call as it was tried.
+    """
+    if not changes.effects:
+        return NOTHING_CHANGED
+    observed = action.after_trial(changes.effects)
+    narrowed = state.narrowed(observed)
+    found = floor(observed, narrowed) or _discarded(changes, state) or denied(observed, narrowed)
+    found = found or ruled(observed, narrowed) or _by_mode(changes, state)
+    return replace(found, runs=Confinement.TRY)
+
+
+def _discarded(changes: ObservedChanges, state: PolicyState) -> Verdict | None:
+    if state.mode is not PermissionMode.PLAN:
+        return None
+    return Verdict(Decision.DENY, "plan", f"Plan mode: this would {describe_changes(changes.effects)}; discarded")
+
+
+def _by_mode(changes: ObservedChanges, state: PolicyState) -> Verdict:
+    if state.mode is PermissionMode.BYPASS:
+        return Verdict(Decision.ALLOW, "bypass", "Bypass mode: everything above the floor is allowed")
+    if state.mode is not PermissionMode.ACCEPT_EDITS:
+        return Verdict(Decision.ASK, "default", f"The command would {describe_changes(changes.effects)}")
+    if objection := _find_objection(changes, state):
+        return Verdict(Decision.ASK, "default", f"Accept-edits mode: {objection}")
+    reason = f"Accept-edits mode: kept, with undo: {describe_changes(changes.effects)}"
+    return Verdict(Decision.ALLOW, "default", reason)
+
+
+def _find_objection(changes: ObservedChanges, state: PolicyState) -> str:
+    """Why the mode accept_edits does not keep the changes unasked; empty if it does."""
+    outside = next((each.target for each in changes.effects if not state.is_writable(each.target)), None)
+    if outside is not None:
+        return f"the command would change {outside}, outside the workspace"
+    if changes.untracked:
+        return f"the command would delete {changes.untracked[0]}, which version control cannot restore"
+    deleted = sum(effect.kind is EffectKind.DELETE for effect in changes.effects)
+    if deleted > state.deletes:
+        return f"the command would delete {deleted} files (policy.accept_edits_deletes = {state.deletes})"
+    return ""
+
+
+def describe_changes(effects: tuple[Effect, ...]) -> str:
+    """In a few words: `change F`, or how many files."""
+    parts = []
+    for kind, verb in ((EffectKind.WRITE, "change"), (EffectKind.DELETE, "delete")):
+        paths = [effect.target for effect in effects if effect.kind is kind]
+        if paths:
+            parts.append(f"{verb} {paths[0]}" if len(paths) == 1 else f"{verb} {len(paths)} files")
+    return " and ".join(parts)
