@@ -150,10 +150,12 @@ async def test_every_registered_tool_has_a_decided_outcome_in_every_mode(world: 
             reads = bound.spec.read_only or (bound.assess is not None and danger is DangerLevel.SAFE)
 
             assert verdict.layer != "none"
+            accepted = danger <= DangerLevel.LOW or bound.spec.undoable
             expected = {
                 PermissionMode.BYPASS: {Decision.ALLOW},
                 PermissionMode.PLAN: {Decision.ALLOW} if reads else {Decision.DENY},
                 PermissionMode.DEFAULT: {Decision.ALLOW} if danger <= DangerLevel.LOW else {Decision.ASK},
+                PermissionMode.ACCEPT_EDITS: {Decision.ALLOW} if accepted else {Decision.ASK},
                 PermissionMode.STRICT: {Decision.DENY} if danger >= DangerLevel.HIGH else {Decision.ASK},
             }[mode]
             assert verdict.decision in expected, (bound.spec.name, mode, verdict)
