@@ -25,6 +25,8 @@ _WITHOUT_BODY = {204, 304}
 class HttpConnection(Protocol):
     """The connection as an exchange uses it."""
 
+    session_key: bytes
+
     @property
     def default_headers(self) -> Sequence[Header]: ...
 
@@ -39,12 +41,13 @@ class HttpConnection(Protocol):
 
 class HttpExchange:
     """`received` counts the bytes of the body, `body` holds those not read yet, and `whole` says that the body is
-    complete. `left` is called if the client disconnects before the response is complete."""
+    complete. `extra_headers` are added to the response. `left` is called if the client disconnects before the response is complete."""
 
     def __init__(
         self, connection: HttpConnection, method: bytes, target: bytes, headers: list[Header], http_version: str
     ) -> None:
-        self._connection = connection
+        self.connection = connection
+        self.extra_headers: Sequence[Header] = ()
         self.method = method
         self.target = target
         self.headers = headers
@@ -117,7 +120,7 @@ class HttpExchange:
             self.expects_continue = False
             self._write(CONTINUE)
         if not self.disconnected and not self.complete and self._changed is not None:
-            self._connection.read_more()
+            self.connection.read_more()
             await self._changed.wait()
             self._changed.clear()
         if self.disconnected or self.complete:
@@ -126,7 +129,7 @@ class HttpExchange:
         return {"type": "http.request", "body": body, "more_body": not self.whole}
 
     async def send(self, message: Message) -> None:
-        await self._connection.drain()
+        await self.connection.drain()
         if self.disconnected:
             return
         expected = "http.response.body" if self.started else "http.response.start"
@@ -175,7 +178,9 @@ class HttpExchange:
         """A response that starts before its request is complete closes the connection afterwards."""
         self.started = True
         self.keep_alive = self.keep_alive and self.whole
-        lines = [b"%s: %s\r\n" % _checked(each) for each in (*self._connection.default_headers, *headers)]
+        lines = [
+            b"%s: %s\r\n" % _checked(each) for each in (*self.connection.default_headers, *self.extra_headers, *headers)
+        ]
         if not self.keep_alive:
             lines = [line for line in lines if not line.lower().startswith(b"connection:")]
             lines.append(b"connection: close\r\n")
@@ -183,12 +188,12 @@ class HttpExchange:
 
     def _write(self, data: bytes) -> None:
         if data and not self.disconnected:
-            self._connection.write(data)
+            self.connection.write(data)
 
     def _complete(self) -> None:
         self.complete = True
         self.changed()
-        self._connection.completed(self)
+        self.connection.completed(self)
 
 
 def new_scope(exchange: HttpExchange, *, client: Any, server: Any) -> Scope:

@@ -88,6 +88,7 @@ class HttpProtocol(asyncio.Protocol):
         self._answered = 0
         self.address = ""
         self.owner = ""
+        self.session_key = b""
         self.held = 0
         self.shares: list[Share] = []
 

@@ -86,7 +86,7 @@ async def told(application: Any, headers: list[Header], body: bytes) -> Answer:
         "http_version": "1.1",
         "asgi": {"version": "3.0"},
         CREDENTIAL: ANONYMOUS,
-        CONNECTION: SimpleNamespace(owner="user 1", address="loopback"),
+        CONNECTION: SimpleNamespace(owner="user 1", address="loopback", session_key=b"k"),
     }
     sent: list[Any] = []
 

@@ -14,6 +14,7 @@ from mcp.shared.inbound import x_mcp_header_map
 
 from toolreeve.serve.access import Header
 from toolreeve.serve.exchange import FastHandler, HttpExchange
+from toolreeve.serve.mcp.client_session import find_session
 from toolreeve.serve.mcp.handlers import Handlers
 from toolreeve.serve.mcp.protocol import (
     CAPABILITIES_KEY,
@@ -59,7 +60,9 @@ class FastPath:
         request = _plain_request(body, name) if self._knows(name, view) else None
         if request is None:
             return None
-        client = new_modern_client(credential, view, _envelope(request["params"]["_meta"]))
+        session = find_session(exchange.headers, exchange.connection, credential)
+        exchange.extra_headers = session.headers
+        client = new_modern_client(credential, view, _envelope(request["params"]["_meta"]), session.id)
         context = RequestContext(client, NO_CLIENT, request_id=request["id"])
         return Reply(self._handlers, context, exchange, keepalive=self._keepalive).send(request["params"])
 

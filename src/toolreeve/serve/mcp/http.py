@@ -12,19 +12,21 @@ from typing import Any
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from toolreeve.core.tool import ToolSpec
 from toolreeve.serve.access import Header
 from toolreeve.serve.exchange import FastHandler
 from toolreeve.serve.limits import Quota
+from toolreeve.serve.mcp.client_session import find_session
 from toolreeve.serve.mcp.fast_path import FastPath
 from toolreeve.serve.mcp.handlers import Handlers
 from toolreeve.serve.mcp.responses import KEEPALIVE_SECONDS
-from toolreeve.serve.mcp.sdk_server import CREDENTIAL, new_server
+from toolreeve.serve.mcp.sdk_server import CREDENTIAL, SESSION, new_server
 from toolreeve.serve.mcp.sessions import Sessions
 from toolreeve.serve.mcp.tool_view import ToolView
 from toolreeve.serve.mcp.toolset import EVERYTHING, Toolset, check_toolset, read_toolset
+from toolreeve.serve.protocol import CONNECTION
 from toolreeve.serve.tokens import Credential
 
 SESSION_IDLE_SECONDS = 30 * 60.0
@@ -102,7 +104,15 @@ class McpHttpDoor:
         # The SDK ties a session to the client id of its user; it never sees the token.
         token = AccessToken(token="", client_id=credential.id, scopes=[])
         _current_view.set(self._views.of(credential))
-        await self.sessions.serve({**scope, "user": AuthenticatedUser(token)}, receive, send)
+        session = find_session(scope["headers"], scope[CONNECTION], credential)
+
+        async def send_with_cookie(message: Message) -> None:
+            if message["type"] == "http.response.start" and not self.sessions.is_legacy(scope):
+                message = message | {"headers": [*message["headers"], *session.headers]}
+            await send(message)
+
+        scope = {**scope, "user": AuthenticatedUser(token), SESSION: session.id}
+        await self.sessions.serve(scope, receive, send_with_cookie)
 
     def _schema(self, name: str) -> Mapping[str, Any] | None:
         """The input schema of a tool, if the current client sees it."""

@@ -106,6 +106,8 @@ class InputRequired:
         if decision is not None and not await self._approvals.consume(state.nonce, keep=NONCE_LIFETIME):
             raise WireError(INVALID_PARAMS, REFUSED)
         context.decision = decision
+        if state.session:  # the client may have reconnected since
+            context.client.session = state.session
         if not state.question:
             context.responses = responses
             context.state = state.inner
@@ -131,6 +133,7 @@ class InputRequired:
             binding=asked.binding,
             question=asked.id,
             asked=self._now(),
+            session=context.session,
         )
         return {
             "resultType": "input_required",
@@ -153,6 +156,7 @@ class InputRequired:
             binding=meta.binding,
             approved_by=meta.approved_by or "",
             inner=inner if isinstance(inner, str) else None,
+            session=context.session,
         )
         return raw | {"requestState": self._seal.close(state)}
 

@@ -38,7 +38,7 @@ class RequestState:
 
     Only `holder` may return it, with the request of which `request` is the digest. `binding` names the call that was
     asked about, or, with `approved_by`, the call that is already approved. `inner` is the state of an upstream server.
-    `question` and `asked` say which approval was asked, and when.
+    `question` and `asked` say which approval was asked, and when; `session` is that of the request.
     """
 
     holder: str
@@ -48,6 +48,7 @@ class RequestState:
     inner: str | None = None
     question: str = ""
     asked: float = 0.0
+    session: str = ""
     expires: float = 0.0
     nonce: str = field(default_factory=lambda: os.urandom(16).hex())
 

@@ -27,6 +27,7 @@ Context = ServerRequestContext[Any, Any]
 ViewOf = Callable[[Credential], ToolView]
 
 CREDENTIAL = "toolreeve.credential"
+SESSION = "toolreeve.session"
 _CLIENT = "toolreeve.client"
 
 
@@ -86,7 +87,8 @@ class HandlersMiddleware:
         request: Any = ctx.request
         credential: Credential = request.scope[CREDENTIAL]
         if ctx.protocol_version in MODERN_VERSIONS:
-            return new_modern_client(credential, self._view_of(credential), read_envelope(params))
+            view = self._view_of(credential)
+            return new_modern_client(credential, view, read_envelope(params), request.scope[SESSION])
         connection = _connection(ctx)
         if ctx.method == "initialize" and _CLIENT not in connection.state:
             connection.state[_CLIENT] = self._new_session(credential, connection)
@@ -124,16 +126,12 @@ class _NoClient:
 NO_CLIENT = _NoClient()
 
 
-def new_modern_client(credential: Credential, view: ToolView, envelope: Envelope) -> ClientInfo:
-    """The client of one modern request.
-
-    Only the credential connects two such requests: all requests with the same credential are one session, whichever
-    worker they reach.
-    """
+def new_modern_client(credential: Credential, view: ToolView, envelope: Envelope, session: str) -> ClientInfo:
+    """The client of one modern request."""
     return ClientInfo(
         view=view,
         era=Era.MODERN,
-        session=f"mcp-{credential.id}",
+        session=session,
         version=envelope.version,
         principal=credential.principal,
         credential=credential.id,

@@ -59,8 +59,7 @@ class Sessions(StreamableHTTPSessionManager):
         """Ignores the assignment in the SDK's constructor."""
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        version = _header(scope, _VERSION)
-        if version is not None and version not in _LEGACY:
+        if not self.is_legacy(scope):
             await self.asgi_app(scope, receive, send)
             return
         shown = _header(scope, _SESSION)
@@ -69,6 +68,10 @@ class Sessions(StreamableHTTPSessionManager):
             return
         session = next((each for each in self._known if each.id.encode() == shown), None)
         await self._use(session, scope, receive, send)
+
+    def is_legacy(self, scope: Scope) -> bool:
+        version = _header(scope, _VERSION)
+        return version is None or version in _LEGACY
 
     async def _use(self, session: LegacySession | None, scope: Scope, receive: Receive, send: Send) -> None:
         """The SDK checks that the request is the owner's."""

@@ -1,0 +1,66 @@
+"""Sessions of modern HTTP clients: a header, a cookie, or the connection.
+
+A request of the modern era carries no session, and a credential is not one: several agents may share it. A session
+belongs to one client instance, known by the `Toolreeve-Session` header that it sends, else by the cookie that it was
+given, else by its connection. A connection that a proxy may share among clients identifies nobody: without a header or
+cookie, each request on it is a session of its own. The id is a digest: knowing it from the record does not open it.
+"""
+
+import hashlib
+import re
+import secrets
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol
+
+from toolreeve.serve.access import Header
+from toolreeve.serve.tokens import Credential
+
+HEADER = b"toolreeve-session"
+COOKIE = b"toolreeve_session"
+LONGEST_HEADER = 200
+_COOKIE = re.compile(rb"(?:^|;)\s*" + COOKIE + rb"=([0-9a-f]{32})(?=\s*(?:;|$))")
+_FORWARDED = frozenset(
+    {b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-real-ip"}
+)
+
+
+class SessionConnection(Protocol):
+    """A connection remembers the key of its client."""
+
+    session_key: bytes
+
+
+class ClientSession(NamedTuple):
+    """`headers` of the response give a cookie to a client that has none."""
+
+    id: str
+    headers: tuple[Header, ...] = ()
+
+
+def find_session(headers: Iterable[Header], connection: SessionConnection, credential: Credential) -> ClientSession:
+    shown = b""
+    cookie = b""
+    forwarded = False
+    for name, value in headers:
+        if name == HEADER:
+            shown = value[:LONGEST_HEADER]
+        elif name == b"cookie":
+            cookie += b";" + value
+        elif name in _FORWARDED:
+            forwarded = True
+    if shown:
+        return ClientSession(_session_id(b"header", shown, credential))
+    if found := _COOKIE.search(cookie):
+        return ClientSession(_session_id(b"key", found[1], credential))
+    key = b"" if forwarded else connection.session_key
+    if not key:
+        key = secrets.token_hex(16).encode()
+        if not forwarded:
+            connection.session_key = key
+    offer = (b"set-cookie", b"%s=%s; Path=/mcp; HttpOnly; SameSite=Strict" % (COOKIE, key))
+    return ClientSession(_session_id(b"key", key, credential), (offer,))
+
+
+def _session_id(kind: bytes, key: bytes, credential: Credential) -> str:
+    known = hashlib.sha256(b"\0".join((kind, credential.id.encode(), key))).hexdigest()
+    return f"mcp-{known[:24]}"
