@@ -141,8 +141,8 @@ class Pipeline:
         return action
 
     def _refuse_guarded(self, action: Action) -> None:
-        """Refuse without asking what the guard would refuse anyway. Tools with a screen have checked already."""
-        if action.tool.screen is not None:
+        """Refuse without asking what the guard would refuse anyway. A screen that does not block has checked paths."""
+        if action.tool.screen is not None and not action.tool.blocking:
             return
         for effect in action.effects:
             if effect.kind in FILE_EFFECTS:

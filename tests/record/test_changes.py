@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from toolreeve.core.files import Change
-from toolreeve.record.changes import ChangeStore, NotedChange
+from toolreeve.record.changes import ChangeOwner, ChangeStore, NotedChange
 from toolreeve.record.store import Store
 
 ONE = Change(kind="write", path="/w/one", before="sha256:1", after="sha256:2", made=("/w",))
@@ -23,7 +23,8 @@ async def opened(path: Path) -> AsyncIterator[ChangeStore]:
 
 
 async def note(changes: ChangeStore, change: Change, *, at: float = 1.0) -> int:
-    return await changes.note(change, call_id="call", session="session", at=at)
+    owner = ChangeOwner(user="ann", session="session")
+    return await changes.note(change, call_id="call", session="session", owner=owner, at=at)
 
 
 async def test_changes_are_listed_newest_first_until_they_are_undone(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from toolreeve.core.call import ToolCall
+from toolreeve.core.call import RecordScope, ToolCall, new_id
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.secrets.redactor import Redactor
 from toolreeve.guard.files.workspace import WorkspaceFiles
@@ -18,6 +18,7 @@ from toolreeve.record.store import Store
 from toolreeve.record.undo import LONGEST_KEPT, Undo, UndoOutcome
 
 NOON = 1_700_000_000.0
+OWNER = ToolCall(tool="undo", args={}, record_scope=RecordScope.ALL)
 
 
 class UndoHarness:
@@ -37,7 +38,7 @@ class UndoHarness:
         return Blobs(self.state / "undo", lambda: self.now)
 
     async def restore(self, **what: Any) -> list[UndoOutcome]:
-        return list(await self.undo.restore(ToolCall(tool="undo", args={}), self.files, **what))
+        return list(await self.undo.restore(OWNER, self.files, **what))
 
     def tree(self) -> dict[str, str]:
         """Everything in the workspace: files with their content, links with their target, directories."""
@@ -176,7 +177,7 @@ class TestConflicts:
         await harness.files.write(made, "one", b"1")
         (harness.root / "one").write_text("edited by a person")
 
-        again = ToolCall(tool="undo", args={})
+        again = replace(OWNER, id=new_id())
         await harness.undo.restore(again, harness.files, call_id=made.id, force=True)
         assert harness.tree() == {"one": "0"}
         await harness.restore(call_id=again.id)
@@ -323,7 +324,7 @@ class TestPruning:
 KILLED = """
 import asyncio, sys
 from pathlib import Path
-from toolreeve.core.call import ToolCall
+from toolreeve.core.call import RecordScope, ToolCall, new_id
 from toolreeve.guard.files.workspace import WorkspaceFiles
 from toolreeve.core.secrets.redactor import Redactor
 from toolreeve.record.blobs import Blobs

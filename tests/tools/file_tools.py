@@ -36,6 +36,9 @@ class NoServices:
     async def list(self) -> Mapping[str, Sequence[str]]:
         return {}
 
+    def check(self, *_: Any, **__: Any) -> None:
+        return
+
     async def restore(self, *_: Any, **__: Any) -> Sequence[Any]:
         return ()
 

@@ -8,7 +8,9 @@ from typing import Any
 import psutil
 import pytest
 
-from toolreeve.core.call import ToolCall
+from tests.world import World
+from toolreeve import Toolreeve
+from toolreeve.core.call import Principal, RecordScope, Role, ToolCall
 from toolreeve.core.context import Context
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.errors import ErrorCode, ToolError
@@ -23,6 +25,7 @@ from toolreeve.tools.system import (
     list_llm_models,
 )
 
+ADMIN = Principal(user="root", role=Role.ADMIN)
 NOON = 1769608800.25  # 2026-01-28T14:00:00.250Z
 
 
@@ -72,11 +75,12 @@ def run(
     root: Path | None = None,
     audit: Log | None = None,
     models: Models | None = None,
+    principal: Principal = ADMIN,
     **args: Any,
 ) -> Output:
     seen = Capabilities(root=str(root), audit=audit or Log(), models=models or Models())
     bound = bind(tool)
-    context = Context(ToolCall(tool=tool.name, args=args), seen)  # type: ignore[arg-type]
+    context = Context(ToolCall(tool=tool.name, args=args, principal=principal), seen)  # type: ignore[arg-type]
 
     async def travel() -> Output:
         return await bound.run(bound.input.parse(args), context)
@@ -227,3 +231,49 @@ def test_a_log_of_large_entries_is_cut_and_says_so() -> None:
     assert output.truncated
     assert output.data["count"] == 13
     assert output.data["next"].startswith("get_audit_log(last_n=13)")
+
+
+async def read_log(reeve: Toolreeve, session: str, **more: Any) -> Any:
+    args = more.pop("args", {})
+    return await reeve.run(ToolCall(tool="get_audit_log", args=args, session=session, **more))
+
+
+async def test_a_caller_reads_only_about_its_own_calls_and_never_their_arguments(world: World) -> None:
+    ann = Principal(user="ann")
+    async with world.reeve() as reeve:
+        for session, user in (("a", "ann"), ("a", "bob"), ("b", "ann")):
+            args = {"path": f"{session}-{user}-secret"}
+            await reeve.run(ToolCall(tool="file_exists", args=args, session=session, principal=Principal(user=user)))
+        seen = await read_log(reeve, "a", principal=ann)
+        at_home = await read_log(reeve, "c", principal=ann, record_scope=RecordScope.USER)
+        everything = await read_log(reeve, "z", principal=ADMIN)
+
+    (entry,) = seen.data["entries"]
+    assert (entry["tool"], entry["session"], entry["user"]) == ("file_exists", "a", "ann")
+    assert entry["workspace"] == str(world.workspace)
+    assert "secret" not in str(seen.data)
+    assert [each["session"] for each in at_home.data["entries"]] == ["a", "b", "a"]
+    assert "secret" not in str(at_home.data)
+    assert {(each["session"], each["user"]) for each in everything.data["entries"]} >= {("a", "bob"), ("b", "ann")}
+    assert "b-ann-secret" in str(everything.data)
+
+
+async def test_the_log_of_another_workspace_is_not_shown(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    async with world.reeve() as reeve:
+        await reeve.run(ToolCall(tool="get_datetime", args={}, session="a"))
+    world.workspace = tmp_path / "other"
+    world.workspace.mkdir()
+    async with world.reeve() as reeve:
+        seen = await read_log(reeve, "a", record_scope=RecordScope.USER)
+
+    assert seen.data["entries"] == []
+
+
+@pytest.mark.parametrize("filters", [{"session": "b"}, {"user": "bob"}])
+async def test_asking_about_the_calls_of_others_is_refused(world: World, filters: dict[str, str]) -> None:
+    async with world.reeve() as reeve:
+        refused = await read_log(reeve, "a", args=filters)
+
+    assert refused.error is not None
+    assert refused.error.code is ErrorCode.DENIED

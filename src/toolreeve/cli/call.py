@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from toolreeve.runtime.toolreeve import Toolreeve
 
 NO_ARGUMENTS = "\0"
+ROLES = ("viewer", "operator", "admin")
 TERMINATED = 143
 SHOWN_INPUT = 1000
 
@@ -42,6 +43,7 @@ class CallCommand(CliCommand):
 )
 @click.option("--args", "arguments", metavar="OBJECT | -", help="Arguments as JSON, with plain output.")
 @click.option("--session", help="The session of the call; a new one by default.")
+@click.option("--role", type=click.Choice(ROLES), help="The role of the caller; operator by default.")
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), help="Timeout of the call in seconds.")
 def call(
     tool: str,
@@ -49,6 +51,7 @@ def call(
     document: str | None,
     arguments: str | None,
     session: str | None,
+    role: str | None,
     timeout: float | None,
 ) -> int:
     """Call a tool.
@@ -63,7 +66,7 @@ def call(
         options.json = True
     pairs, document = _choose_arguments(pairs, document, arguments)
     try:
-        return asyncio.run(_call(options, tool, pairs, document, session=session, timeout=timeout))
+        return asyncio.run(_call(options, tool, pairs, document, session=session, role=role, timeout=timeout))
     except asyncio.CancelledError:
         note("terminated by SIGTERM; the call is recorded as E_CANCELLED")
         return TERMINATED
@@ -89,10 +92,11 @@ async def _call(
     document: str | None,
     *,
     session: str | None,
+    role: str | None,
     timeout: float | None,
 ) -> int:
     from toolreeve.cli.runtime import new_runtime, servers_with
-    from toolreeve.core.call import ToolCall
+    from toolreeve.core.call import Principal, RecordScope, Role, ToolCall
 
     task = asyncio.current_task()
     if task is not None:
@@ -107,8 +111,9 @@ async def _call(
             tool=tool,
             args=args,
             session=session or runtime.session,
-            principal=runtime.principal,
+            principal=Principal(user=runtime.principal.user, role=Role(role)) if role else runtime.principal,
             origin=runtime.origin,
+            record_scope=RecordScope.USER,
             timeout=timeout,
         )
         result = await runtime.run(request)

@@ -52,6 +52,11 @@ class Action:
             self._effects = self.tool.effects(self.args, self._files)
         return self._effects
 
+    @property
+    def known_effects(self) -> Sequence[Effect]:
+        """The effects as far as they were computed: for the record, which must not fail on them."""
+        return self._effects or ()
+
     async def load(self) -> None:
         """Compute the effects of a blocking tool in a thread, so that they are at hand on the event loop."""
         if self.tool.blocking and self._effects is None:

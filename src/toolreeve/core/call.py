@@ -23,6 +23,14 @@ class Role(Enum):
     ADMIN = "admin"
 
 
+class RecordScope(Enum):
+    """Which earlier calls a call may read about and undo: of its session, of its user, or all of them."""
+
+    SESSION = "session"
+    USER = "user"
+    ALL = "all"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
     user: str = "local"
@@ -52,7 +60,9 @@ os.register_at_fork(after_in_child=_reseed)
 class ToolCall:
     """One request to run a tool. `tool` is the name as the caller wrote it; the registry resolves it.
 
-    `peer` is the connection back to the caller, if its door has one; it does not cross a process boundary.
+    `client` is the name and version of the program that called, as it gives them. `record_scope` is set by the door;
+    an admin sees everything through any door. `peer` is the connection back to the caller, if its door has one; it does
+    not cross a process boundary.
     """
 
     tool: str
@@ -60,7 +70,13 @@ class ToolCall:
     session: str = "default"
     principal: Principal = LOCAL
     origin: str = "python"
+    client: str = ""
+    record_scope: RecordScope = RecordScope.SESSION
     timeout: float | None = None
     estimated_cost: float = 0.0
     id: str = field(default_factory=new_id)
     peer: "Peer | None" = field(default=None, repr=False, compare=False)
+
+    @property
+    def sees(self) -> RecordScope:
+        return RecordScope.ALL if self.principal.role is Role.ADMIN else self.record_scope

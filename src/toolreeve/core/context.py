@@ -32,7 +32,11 @@ class Restored(Protocol):
 
 
 class FileUndo(Protocol):
-    """Undoes file changes of earlier calls."""
+    """Undoes file changes of earlier calls: only those that the call may know of."""
+
+    def check(self, call: ToolCall, *, call_id: str | None, session: str | None) -> None:
+        """Raises ToolError if there is nothing that the call may undo. Blocks."""
+        ...
 
     async def restore(
         self,

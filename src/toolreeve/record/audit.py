@@ -55,6 +55,7 @@ class Filter:
     tool: str | None = None
     session: str | None = None
     user: str | None = None
+    workspace: str | None = None
     code: str | None = None
     success: bool | None = None
     since: float | None = None
@@ -88,7 +89,7 @@ _CONDITIONS = {
     "kind": "kind = :kind",
     "since": f"{_field('ts')} >= :since",
     "until": f"{_field('ts')} < :until",
-} | {name: f"{_field(name)} = :{name}" for name in ("tool", "session", "user", "code", "success")}
+} | {name: f"{_field(name)} = :{name}" for name in ("tool", "session", "user", "workspace", "code", "success")}
 
 
 def _parse(name: str, value: str) -> str | bool | float:

@@ -23,24 +23,36 @@ class NotedChange:
     change: Change
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeOwner:
+    """The caller that made a change. `session` is None for any session of the user."""
+
+    user: str
+    session: str | None = None
+
+
 class ChangeStore:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def note(self, change: Change, *, call_id: str, session: str, at: float) -> int:
-        """Returns the number of the change."""
-        row = (call_id, session, at, json.dumps(dataclasses.asdict(change)))
+    async def note(self, change: Change, *, call_id: str, session: str, owner: ChangeOwner, at: float) -> int:
+        """Returns the number of the change. `session` is empty if the change is not to be undone with its session."""
+        row = (call_id, session, owner.user, owner.session or "", at, json.dumps(dataclasses.asdict(change)))
         return await self._store.transact(partial(_note, row=row))
 
-    async def standing(self, *, call_id: str | None, session: str | None) -> Sequence[NotedChange]:
-        """The changes of a call or a session that have not been undone, newest first."""
-        return await self._store.read(partial(_standing, call_id=call_id, session=session))
+    async def standing(
+        self, *, call_id: str | None, session: str | None, owner: ChangeOwner | None = None
+    ) -> Sequence[NotedChange]:
+        """The changes of a call or a session, if they are the owner's, that have not been undone; newest first."""
+        return await self._store.read(partial(_standing, call_id=call_id, session=session, owner=owner))
 
-    def read_standing(self, *, call_id: str | None, session: str | None) -> Sequence[NotedChange]:
+    def read_standing(
+        self, *, call_id: str | None, session: str | None, owner: ChangeOwner | None = None
+    ) -> Sequence[NotedChange]:
         """As `standing`, and also before the first start: then nothing has been changed yet. Blocks: for a thread."""
         if not self._store.path.exists():
             return []
-        return self._store.read_blocking(partial(_standing, call_id=call_id, session=session))
+        return self._store.read_blocking(partial(_standing, call_id=call_id, session=session, owner=owner))
 
     async def mark_undone(self, number: int) -> None:
         await self._store.transact(partial(_mark_undone, number=number))
@@ -55,15 +67,23 @@ class ChangeStore:
         return await self._store.transact(partial(_forget, before=before, sizes=sizes, most_bytes=most_bytes))
 
 
-def _note(database: sqlite3.Connection, *, row: tuple[str, str, float, bytes]) -> int:
-    added = database.execute("INSERT INTO undo (call_id, session, at, change) VALUES (?, ?, ?, ?)", row)
+def _note(database: sqlite3.Connection, *, row: tuple[str, str, str, str, float, bytes]) -> int:
+    columns = "call_id, session, user, owner, at, change"
+    added = database.execute(f"INSERT INTO undo ({columns}) VALUES (?, ?, ?, ?, ?, ?)", row)  # noqa: S608
     return added.lastrowid or 0
 
 
-def _standing(database: sqlite3.Connection, *, call_id: str | None, session: str | None) -> list[NotedChange]:
-    column, value = ("call_id", call_id) if call_id is not None else ("session", session)
-    query = f"SELECT id, change FROM undo WHERE {column} = ? AND NOT undone ORDER BY id DESC"  # noqa: S608
-    return [NotedChange(id=number, change=_parse(body)) for number, body in database.execute(query, (value,))]
+def _standing(
+    database: sqlite3.Connection, *, call_id: str | None, session: str | None, owner: ChangeOwner | None
+) -> list[NotedChange]:
+    wanted = {"call_id": call_id} if call_id is not None else {"session": session}
+    if owner is not None:
+        wanted["user"] = owner.user
+        if owner.session is not None:
+            wanted["owner"] = owner.session
+    conditions = " AND ".join(f"{column} = :{column}" for column in wanted)
+    query = f"SELECT id, change FROM undo WHERE {conditions} AND NOT undone ORDER BY id DESC"  # noqa: S608
+    return [NotedChange(id=number, change=_parse(body)) for number, body in database.execute(query, wanted)]
 
 
 def _mark_undone(database: sqlite3.Connection, *, number: int) -> None:

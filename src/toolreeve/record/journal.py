@@ -53,6 +53,7 @@ class Journal:
         redactor: Redactor,
         now: Callable[[], float],
         *,
+        workspace: str = "",
         clock: Callable[[], float] = time.monotonic,
         on_gap: Callable[[Finding], None] | None = None,
         liveness: Liveness | None = None,
@@ -60,6 +61,7 @@ class Journal:
         self._store = store
         self._redactor = redactor
         self._now = now
+        self._workspace = workspace
         self._clock = clock
         self._on_gap = on_gap
         self.findings: list[Finding] = []
@@ -100,9 +102,10 @@ class Journal:
     async def intend(self, entry: Entry) -> None:
         """Returns once the intent is on disk. Raises ToolError(AUDIT_ERROR): then the call must not begin."""
         action = entry.action
+        if action is not None:
+            action.effects  # noqa: B018 - computed now, for the record
         body = self.describe(entry)
         body["danger"] = None if action is None else action.danger.value
-        body["effects"] = [] if action is None else [str(effect) for effect in action.effects]
         body["process"] = self._liveness.name
         self._intents[entry.call.id] = body
         try:
@@ -148,8 +151,11 @@ class Journal:
             "user": principal.user,
             "role": principal.role._value_,
             "origin": call.origin,
+            "client": call.client,
+            "workspace": self._workspace,
             "tool": meta.tool,
             "args": snapshot(call.args if action is None else action.args),
+            "effects": [] if action is None else [str(effect) for effect in action.known_effects],
             "decision": {
                 "effect": _EFFECTS[verdict.decision],
                 "layer": verdict.layer,

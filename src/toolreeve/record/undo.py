@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from toolreeve.core.call import ToolCall
+from toolreeve.core.call import RecordScope, ToolCall
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Change, Files
 from toolreeve.record.blobs import LARGEST
-from toolreeve.record.changes import ChangeStore, NotedChange
+from toolreeve.record.changes import ChangeOwner, ChangeStore, NotedChange
 from toolreeve.record.store import Store
 
 MOST_KEPT_BYTES = 1024 * 1024 * 1024
@@ -89,21 +89,33 @@ class Undo:
         self._redact = redact
         self._most_bytes = most_bytes
         self._unwritten: dict[int, Change] = {}
+        self._undoing: set[str] = set()
 
     def save(self, descriptor: int) -> None:
         self._contents.save(descriptor)
 
     async def note(self, call: ToolCall, change: Change) -> None:
         written = self._writable(change)
-        number = await self._changes.note(written, call_id=call.id, session=call.session, at=self._now())
+        # The undo can itself be undone by its call only: as part of the session it would undo itself.
+        session = "" if call.id in self._undoing else call.session
+        owner = ChangeOwner(user=call.principal.user, session=call.session)
+        number = await self._changes.note(written, call_id=call.id, session=session, owner=owner, at=self._now())
         if written != change:
             self._remember(number, change)
         if number % PRUNE_EVERY == 0 or self._contents.fresh_bytes > self._most_bytes // 8:
             await self.prune()
 
-    async def changes(self, *, call_id: str | None = None, session: str | None = None) -> Sequence[NotedChange]:
+    async def changes(
+        self, *, call_id: str | None = None, session: str | None = None, owner: ChangeOwner | None = None
+    ) -> Sequence[NotedChange]:
         """The changes of a call or a session that have not been undone, newest first."""
-        return self._named(await self._changes.standing(call_id=call_id, session=session))
+        return self._named(await self._changes.standing(call_id=call_id, session=session, owner=owner))
+
+    def check(self, call: ToolCall, *, call_id: str | None, session: str | None) -> None:
+        """Raises ToolError if the call may undo nothing of this: it is another's, or has no changes. Blocks."""
+        owner = _owner(call)
+        if owner is not None and not self._changes.read_standing(call_id=call_id, session=session, owner=owner):
+            raise _nothing(call_id, session)
 
     def standing(self, *, call_id: str | None, session: str | None) -> Sequence[Change]:
         """As `changes`, and also before the first start. Blocks: for a thread."""
@@ -147,16 +159,17 @@ class Undo:
         ToolError(WRITE_ERROR) and changes nothing; with `force`, undoes the rest."""
         if (call_id is None) == (session is None):
             raise ToolError(ErrorCode.INVALID_PARAMS, "give either a call id or a session, not both")
-        noted = await self.changes(call_id=call_id, session=session)
+        noted = await self.changes(call_id=call_id, session=session, owner=_owner(call))
         if not noted:
-            what = f"the call {call_id!r}" if call_id is not None else f"the session {session!r}"
-            raise ToolError(ErrorCode.INVALID_PARAMS, f"{what} has no file changes to undo")
+            raise _nothing(call_id, session)
         blocked = await asyncio.to_thread(self._conflicts, noted, files)
         if blocked and not force:
             raise _refused(blocked)
-        # The undo can itself be undone by its call only: as part of the session it would undo itself.
-        own = dataclasses.replace(call, session="")
-        return [await self._undo(own, files, each, force=force) for each in noted]
+        self._undoing.add(call.id)
+        try:
+            return [await self._undo(call, files, each, force=force) for each in noted]
+        finally:
+            self._undoing.discard(call.id)
 
     def _conflicts(self, noted: Sequence[NotedChange], files: Files) -> list[UndoOutcome]:
         """The changes that cannot be undone. Simulates each step, so that several changes of one file are compared with
@@ -247,6 +260,22 @@ class Undo:
         for change in await self._changes.recent(MAX_SWEPT):
             if change.temp and not _is_running(change.temp):
                 files.sweep(str(Path(change.path).parent), change.temp)
+
+
+def _owner(call: ToolCall) -> ChangeOwner | None:
+    """Whose changes the call may undo; None for everybody's."""
+    match call.sees:
+        case RecordScope.ALL:
+            return None
+        case RecordScope.USER:
+            return ChangeOwner(user=call.principal.user)
+        case RecordScope.SESSION:
+            return ChangeOwner(user=call.principal.user, session=call.session)
+
+
+def _nothing(call_id: str | None, session: str | None) -> ToolError:
+    what = f"the call {call_id!r}" if call_id is not None else f"the session {session!r}"
+    return ToolError(ErrorCode.INVALID_PARAMS, f"{what} has no file changes that this caller can undo")
 
 
 def _is_running(temp: str) -> bool:

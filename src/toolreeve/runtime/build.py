@@ -4,6 +4,7 @@ The only place where the clock, randomness and the database come in. What the pr
 configuration; a configuration that is passed whole is mixed with nothing else.
 """
 
+import os
 import random
 import time
 import warnings
@@ -180,7 +181,13 @@ class Assembly:
         self.metrics = Metrics(lambda: self.limiters.breakers.states())
         self.events = EventPublisher(self.bus, self.metrics, self.redactor, time.time)
         self.store = Store(state / DATABASE)
-        self.journal = Journal(self.store, self.redactor, time.time, on_gap=self.events.gap)
+        self.journal = Journal(
+            self.store,
+            self.redactor,
+            time.time,
+            workspace=os.path.realpath(settings.workspace.dir),
+            on_gap=self.events.gap,
+        )
         self.metrics.watch("toolreeve_audit_backlog", "Records that wait to be written.", lambda: self.store.backlog)
         self.metrics.watch("toolreeve_audit_failures_total", "Writes that failed.", lambda: self.store.failures)
         self.audit = Audit(self.store)

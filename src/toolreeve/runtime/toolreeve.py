@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from toolreeve import flows, formats
 from toolreeve.config import Configuration, Settings
 from toolreeve.core.action import Action
-from toolreeve.core.call import LOCAL, Principal, ToolCall, new_id
+from toolreeve.core.call import LOCAL, Principal, RecordScope, ToolCall, new_id
 from toolreeve.core.errors import ConfigError, ErrorCode, ToolreeveError
 from toolreeve.core.names import BUILTIN_SERVER, server_of
 from toolreeve.core.result import ToolResult
@@ -195,8 +195,11 @@ class Toolreeve:
             args = kwargs
         elif kwargs:
             args = {**args, **kwargs}
-        return await self.run(
-            ToolCall(tool=tool, args=args, session=self.session, principal=self.principal, origin=self.origin)
+        return await self.run(self._new_call(tool, args))
+
+    def _new_call(self, tool: str, args: Mapping[str, Any], **more: Any) -> ToolCall:
+        return ToolCall(
+            tool=tool, args=args, session=self.session, principal=self.principal, origin=self.origin, **more
         )
 
     async def run(self, call: ToolCall) -> ToolResult:
@@ -245,15 +248,7 @@ class Toolreeve:
         can be asked, or the answer is no.
         """
         _check_server(tool_name, self.tools, self.fleet)
-        call = ToolCall(
-            tool=tool_name,
-            args=params,
-            session=self.session,
-            principal=self.principal,
-            origin=self.origin,
-            timeout=timeout,
-        )
-        result = await self.run(call)
+        result = await self.run(self._new_call(tool_name, params, timeout=timeout))
         if result.error is not None and result.error.code in REFUSALS:
             raise PermissionError("; or ".join((result.error.message, *result.error.suggestions)))
         return result.to_flat()
@@ -276,13 +271,14 @@ class Toolreeve:
         return formats.tools_for(provider, [bound.spec for bound in self.tools.list()])
 
     async def undo(self, call_id: str | None = None, *, session: str | None = None, force: bool = False) -> ToolResult:
-        """Revert the file changes of a call, or of all calls of a session. This is itself a recorded call."""
+        """Revert the file changes of a call, or of all calls of a session, whoever made them. This is itself a recorded
+        call."""
         args: dict[str, Any] = {"force": force}
         if call_id:
             args["call_id"] = call_id
         if session:
             args["session"] = session
-        return await self.call("undo", args)
+        return await self.run(self._new_call("undo", args, record_scope=RecordScope.ALL))
 
     def explain(self, tool: str, args: Mapping[str, Any] | None = None, *, estimated_cost: float = 0.0) -> Explanation:
         """The decision about a call, and why, without running it; for a tool of an MCP server, its pin as well."""

@@ -41,7 +41,8 @@ class HttpConnection(Protocol):
 
 class HttpExchange:
     """`received` counts the bytes of the body, `body` holds those not read yet, and `whole` says that the body is
-    complete. `extra_headers` are added to the response. `left` is called if the client disconnects before the response is complete."""
+    complete. `extra_headers` are added to the response. `left` is called if the client disconnects before the response
+    is complete."""
 
     def __init__(
         self, connection: HttpConnection, method: bytes, target: bytes, headers: list[Header], http_version: str

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from toolreeve.core import json
+from toolreeve.core.call import RecordScope
 from toolreeve.core.context import Context
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect, EffectKind, Reach
@@ -19,6 +20,30 @@ from toolreeve.tools.calculate import calculate
 from toolreeve.tools.effects import nothing
 
 MAX_ENTRIES = 500
+ENTRY_FIELDS = (
+    "call_id",
+    "timestamp",
+    "tool",
+    "user",
+    "role",
+    "session",
+    "workspace",
+    "origin",
+    "client",
+    "decision",
+    "approved_by",
+    "success",
+    "code",
+    "message",
+    "duration_ms",
+    "waited_ms",
+    "attempts",
+    "cached",
+    "truncated",
+    "labels",
+    "output_length",
+)
+"""What a caller is shown of its own calls."""
 MAX_AUDIT_BYTES = 256 * 1024
 _GIB = 1024**3
 _KERNEL_FACTS = ("/proc/meminfo", "/proc/loadavg")
@@ -177,14 +202,19 @@ _AUDIT_FILTERS = {
     },
 )
 async def get_audit_log(context: Context, last_n: int = 20, **filters: Any) -> Output:
-    """Show the newest entries of the audit log: when, which tool, by whom, how it was decided and how it ended."""
+    """Show the newest calls of this session in this workspace, without arguments: when, which tool, how it was decided,
+    how it ended. An admin sees those of everybody.
+    """
     wanted = {name: str(value).lower() if isinstance(value, bool) else value for name, value in filters.items()}
+    wanted |= _own(context, wanted)
     try:
         entries = [dict(entry) for entry in await context.audit.recent(last_n=last_n, filters=wanted)]
     except ToolError:
         raise
     except Exception as problem:
         raise ToolError(ErrorCode.AUDIT_ERROR, f"the audit log could not be read: {problem}") from problem
+    if context.call.sees is not RecordScope.ALL:
+        entries = [{name: entry[name] for name in ENTRY_FIELDS if name in entry} for entry in entries]
     shown = _fitting(entries)
     data: dict[str, Any] = {"entries": shown, "count": len(shown)}
     if len(shown) < len(entries):
@@ -192,6 +222,19 @@ async def get_audit_log(context: Context, last_n: int = 20, **filters: Any) -> O
             f"get_audit_log(last_n={max(1, len(shown))}), narrowed by tool, session, user, code, success or time"
         )
     return Output(data=data, main=shown, truncated=len(shown) < len(entries))
+
+
+def _own(context: Context, asked: Mapping[str, str]) -> dict[str, str]:
+    """The filters that hold a caller to its own calls. Raises ToolError for a question about those of others."""
+    call = context.call
+    if call.sees is RecordScope.ALL:
+        return {}
+    own = {"user": call.principal.user, "workspace": context.files.root}
+    if call.sees is RecordScope.SESSION:
+        own["session"] = call.session
+    if foreign := [name for name, value in own.items() if asked.get(name, value) != value]:
+        raise ToolError(ErrorCode.DENIED, f"/{foreign[0]}: only an admin may read about calls of others")
+    return own
 
 
 def _fitting(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:

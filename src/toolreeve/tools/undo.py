@@ -26,7 +26,23 @@ def _list_effects(args: Arguments, files: Files) -> Sequence[Effect]:
     return tuple(effects)
 
 
-@tool(danger=DangerLevel.MEDIUM, category="file", effects=_list_effects, inline=True, blocking=True, source="toolreeve")
+def _check_owner(args: Arguments, ctx: Context) -> None:
+    """Before anyone is asked: the question would show the files of others."""
+    call_id = args.get("call_id")
+    session = args.get("session")
+    if (call_id is None) != (session is None):
+        ctx.undo.check(ctx.call, call_id=call_id, session=session)
+
+
+@tool(
+    danger=DangerLevel.MEDIUM,
+    category="file",
+    effects=_list_effects,
+    screen=_check_owner,
+    inline=True,
+    blocking=True,
+    source="toolreeve",
+)
 async def undo(ctx: Context, call_id: str | None = None, session: str | None = None, *, force: bool = False) -> Output:
     """Undo the file changes of a call, or of all calls of a session. Changes nothing if a file was changed since.
 

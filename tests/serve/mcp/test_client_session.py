@@ -16,7 +16,7 @@ from toolreeve.serve.tokens import ANONYMOUS
 
 TOKEN = {"token": "0123456789abcdef-one", "user": "ann", "role": "operator"}
 BEARER = {"authorization": f"Bearer {TOKEN['token']}"}
-FORMS = {CAPABILITIES_KEY: {"elicitation": {"form": {}}}}
+FORMS: Mapping[str, Any] = {CAPABILITIES_KEY: {"elicitation": {"form": {}}}}
 WRITE = {"name": "write_file", "arguments": {"path": "a.txt", "content": "x"}}
 FOR_SESSION = {"approval": {"action": "accept", "content": {"decision": "allow for this session"}}}
 

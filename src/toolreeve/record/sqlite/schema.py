@@ -100,4 +100,9 @@ MIGRATIONS: tuple[str, ...] = (
     );
     CREATE INDEX grants_user ON grants (user, granted_at);
     """,
+    """
+    ALTER TABLE undo ADD COLUMN user TEXT NOT NULL DEFAULT '';
+    ALTER TABLE undo ADD COLUMN owner TEXT NOT NULL DEFAULT '';
+    UPDATE undo SET owner = session;
+    """,
 )

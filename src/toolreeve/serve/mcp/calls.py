@@ -68,6 +68,7 @@ class Calls:
             session=context.session,
             principal=context.principal,
             origin="mcp",
+            client=context.client_name,
             peer=context,
         )
         return await self._run(call, params, context, tool.spec)

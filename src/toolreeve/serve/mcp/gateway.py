@@ -142,6 +142,7 @@ class Gateway:
             session=context.session,
             principal=context.principal,
             origin="mcp",
+            client=context.client_name,
             peer=context,
         )
         context.call_id = call.id

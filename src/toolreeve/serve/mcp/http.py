@@ -108,7 +108,7 @@ class McpHttpDoor:
 
         async def send_with_cookie(message: Message) -> None:
             if message["type"] == "http.response.start" and not self.sessions.is_legacy(scope):
-                message = message | {"headers": [*message["headers"], *session.headers]}
+                message["headers"] = [*message["headers"], *session.headers]
             await send(message)
 
         scope = {**scope, "user": AuthenticatedUser(token), SESSION: session.id}

@@ -203,6 +203,7 @@ def _resumed(pending: PendingRow, context: RequestContext) -> ToolCall:
 def _call_for(context: RequestContext, pending: PendingRow) -> ToolCall:
     call = read_call(pending.question)
     call.peer = context
+    call.client = context.client_name
     return call
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from toolreeve.approval.request import Answer, Request
     from toolreeve.serve.mcp.tool_view import ToolView
 
+MAX_CLIENT_NAME = 200
 _NEEDS = {
     "elicitation/create": "elicitation",
     "sampling/createMessage": "sampling",
@@ -112,6 +113,13 @@ class RequestContext:
     @property
     def credential(self) -> str:
         return self.client.credential
+
+    @property
+    def client_name(self) -> str:
+        """The name and version that the client gives itself, for the record."""
+        info = self.client.info
+        words = (info.get("name"), info.get("version"))
+        return " ".join(word for word in words if isinstance(word, str) and word)[:MAX_CLIENT_NAME]
 
     @property
     def capabilities(self) -> Mapping[str, Any]:
