@@ -16,11 +16,15 @@ from toolreeve.core.effects import EffectKind
 from toolreeve.core.entry import Entry
 from toolreeve.core.errors import TRAITS, ErrorCode, ToolError, describe_crash
 from toolreeve.core.result import Failure, Output, Success, ToolResult
+from toolreeve.core.trial import Confinement
 from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.execution.admission import Admission
 from toolreeve.execution.executor import Executor
 from toolreeve.execution.recovery import suggest
+from toolreeve.execution.stopped_write import stopped_write
+from toolreeve.policy.confinement import bounds_of, confine
 from toolreeve.policy.layers import PolicyState, decide, with_rationale
+from toolreeve.policy.mode import PermissionMode
 from toolreeve.record.events import EventPublisher
 from toolreeve.record.journal import Journal
 from toolreeve.registry import ToolRegistry
@@ -83,21 +87,44 @@ class Pipeline:
         else:
             self._screen(action, entry)
         meta.verdict = self._decide(action)
-        if meta.verdict.decision is not Decision.ALLOW:
-            action = entry.action = await self._permit(action, entry)
+        if meta.verdict.decision is Decision.ALLOW:
+            meta.runs = meta.verdict.runs
+            try:
+                return await self._perform(action, entry)
+            except ToolError as error:
+                self._require_stopped(error, entry)
+        action = entry.action = await self._permit(action, entry)
+        meta.runs = Confinement.WORK
+        return await self._perform(action, entry)
+
+    async def _perform(self, action: Action, entry: Entry) -> Output:
+        """Admit and execute the call, with its programs confined to `meta.runs`."""
+        meta = entry.meta
         async with self.admission.admit(action, may_overspend=meta.verdict.layer == "bypass") as passage:
             if passage.output is not None:
                 meta.cached = True
                 return self._describe(entry, passage.output)
-            if not action.read_only:
+            if not action.read_only or meta.approved_by is not None:
                 await self.journal.intend(entry)
             self.events.started(entry)
-            output = await self.executor.run(action, meta)
+            output = await self.executor.run(action, meta, lambda: bounds_of(meta.runs, action))
             passage.done(output)
             return self._describe(entry, output)
 
     def _decide(self, action: Action) -> Verdict:
-        return with_rationale(decide(action, self.policy()), action)
+        state = self.policy()
+        return confine(with_rationale(decide(action, state), action), action, state)
+
+    def _require_stopped(self, error: ToolError, entry: Entry) -> None:
+        """Raise the error again, unless it means that what was allowed as reading tried to write: then ask."""
+        path = stopped_write(error) if entry.meta.runs is Confinement.LOOK else ""
+        if not path:
+            raise error
+        reason = f"stopped: this command was allowed as read-only and tried to write {path}"
+        entry.meta.verdict = Verdict(Decision.ASK, "default", reason)
+        if self.policy().mode is PermissionMode.PLAN or not self.broker.can_ask(entry.call):
+            error.message = f"{reason} ({error.message})"
+            raise error
 
     def _screen(self, action: Action, entry: Entry) -> None:
         """Refuse a call that the tool itself would refuse, before anyone is asked for approval."""

@@ -18,6 +18,7 @@ from typing import Any
 from toolreeve.core.errors import ToolError
 from toolreeve.core.guarded_paths import GuardTable
 from toolreeve.core.process import ProcessLimits, ProcessRequest
+from toolreeve.core.trial import Confinement
 from toolreeve.sandbox.integrity.quarantine import Quarantine
 from toolreeve.sandbox.kernel import seccomp, syscalls
 from toolreeve.sandbox.layout import Layout
@@ -129,6 +130,7 @@ def _request(fields: dict[str, Any], workspace: str) -> ProcessRequest:
     fields["files"] = {name: text.encode() for name, text in fields.get("files", {}).items()}
     for name in ("writable", "readable", "allowed_programs"):
         fields[name] = tuple(fields.get(name, ()))
+    fields["confinement"] = Confinement(fields.get("confinement", "work"))
     return ProcessRequest(**{"directory": workspace, **fields})
 
 
@@ -145,7 +147,7 @@ async def _answer(sandbox: Sandbox, fields: dict[str, Any], workspace: str) -> d
     }
 
 
-async def _hold_listener(_: socket.socket) -> None:
+async def _hold_listener(_: socket.socket, __: frozenset[str] | None) -> None:
     """A guarded network that leads nowhere."""
     await asyncio.Event().wait()
 

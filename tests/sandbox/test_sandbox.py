@@ -24,7 +24,7 @@ def workspace(tmp_path: Path) -> Path:
     return tmp_path / "work"
 
 
-async def greet(listener: socket.socket) -> None:
+async def greet(listener: socket.socket, _: frozenset[str] | None) -> None:
     """A stand-in for the proxy that greets each client."""
     listener.setblocking(False)
     while True:

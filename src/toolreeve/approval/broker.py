@@ -18,6 +18,7 @@ from toolreeve.approval.grants import Grants
 from toolreeve.approval.pending import PendingApproval, PendingApprovals, holder_of, write_question
 from toolreeve.approval.request import Answer, Approval, Request, Scope, digest, grounds_of, pose
 from toolreeve.core.action import Action
+from toolreeve.core.call import ToolCall
 from toolreeve.core.errors import ErrorCode, ToolError, ToolreeveError
 from toolreeve.core.events import Event
 from toolreeve.core.peer import Peer, PriorAnswer, PriorApproval
@@ -59,6 +60,10 @@ class Broker:
         self._remember = remember
         self._preview = preview
         self._pending = pending
+
+    def can_ask(self, call: ToolCall) -> bool:
+        """Whether a question about the call reaches anyone, now or later."""
+        return call.peer is not None or any(channel.available() for channel in self.channels)
 
     async def settle(self, action: Action, verdict: Verdict, *, version: str = "") -> Approval:
         """Raises ToolError: APPROVAL_DENIED, APPROVAL_TIMEOUT, PERMISSION if nobody can be asked, or

@@ -39,6 +39,11 @@ class Action:
         return self.tool.spec
 
     @property
+    def root(self) -> str:
+        """The workspace."""
+        return self._files.root
+
+    @property
     def read_only(self) -> bool:
         """Whether this very call changes nothing: the tool is read-only, or its arguments make the call SAFE."""
         spec = self.tool.spec

@@ -14,6 +14,7 @@ from toolreeve.core.errors import ToolError
 from toolreeve.core.files import Files
 from toolreeve.core.http import NO_HTTP, Http
 from toolreeve.core.process import Ended, OnOutput, Processes, ProcessRequest
+from toolreeve.core.trial import Confinement
 
 
 class AuditReader(Protocol):
@@ -76,12 +77,36 @@ def silent(_: str) -> None:
     """Progress without a listener."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramBounds:
+    """What the verdict leaves to the programs of a call, whatever its tool requests: `confinement` is the loosest, and
+    `hosts` are all that may be contacted; None for those of the request."""
+
+    confinement: Confinement = Confinement.WORK
+    hosts: frozenset[str] | None = None
+
+    def apply(self, request: ProcessRequest) -> ProcessRequest:
+        confinement = self.confinement.tighter(request.confinement)
+        if self.hosts is None:
+            return replace(request, confinement=confinement)
+        network = request.network if self.hosts else "none"
+        return replace(request, confinement=confinement, network=network, hosts=self.hosts)
+
+
+UNBOUND = ProgramBounds()
+
+
+def unbound() -> ProgramBounds:
+    """The bounds of a call that runs as its tool requests."""
+    return UNBOUND
+
+
 class Context:
     """Passed to a tool with each call. `deadline` is None while the tool only screens the call; `approved` means that a
     person approved this call. `notices` collects quarantine notices: files its programs left that the host would
     obey."""
 
-    __slots__ = ("_services", "approved", "call", "deadline", "notices", "progress")
+    __slots__ = ("_bounds", "_services", "approved", "call", "deadline", "notices", "progress")
 
     def __init__(
         self,
@@ -92,8 +117,10 @@ class Context:
         *,
         approved: bool = False,
         notices: list[str] | None = None,
+        bounds: Callable[[], ProgramBounds] = unbound,
     ) -> None:
         self.call = call
+        self._bounds = bounds
         self.notices = [] if notices is None else notices
         self.approved = approved
         self.progress = progress
@@ -110,7 +137,7 @@ class Context:
 
     @property
     def processes(self) -> Processes:
-        return _NotingProcesses(self._services.processes, self.call.id, self.notices)
+        return _BoundProcesses(self._services.processes, self.call.id, self.notices, self._bounds())
 
     @property
     def undo(self) -> FileUndo:
@@ -136,19 +163,22 @@ class Context:
         return self._services.now()
 
 
-class _NotingProcesses:
-    """Adds quarantine notices to the call, whatever its tool does with the result or the error."""
+class _BoundProcesses:
+    """Confines every program of the call as its verdict says, and adds quarantine notices to the call, whatever its
+    tool does with the result or the error."""
 
-    __slots__ = ("_call", "_notices", "_processes")
+    __slots__ = ("_bounds", "_call", "_notices", "_processes")
 
-    def __init__(self, processes: Processes, call: str, notices: list[str]) -> None:
+    def __init__(self, processes: Processes, call: str, notices: list[str], bounds: ProgramBounds) -> None:
+        self._bounds = bounds
         self._processes = processes
         self._call = call
         self._notices = notices
 
     async def run(self, request: ProcessRequest, on_output: OnOutput | None = None) -> Ended:
+        bound = self._bounds.apply(replace(request, call=self._call))
         try:
-            ended = await self._processes.run(replace(request, call=self._call), on_output)
+            ended = await self._processes.run(bound, on_output)
         except ToolError as problem:
             meta = dict(problem.meta or {})
             self._notices += meta.pop("quarantined", ())

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
 
+from toolreeve.core.trial import Confinement
+
 Network = Literal["none", "guarded", "host"]
 Stream = Literal["stdout", "stderr"]
 OnOutput = Callable[[Stream, bytes], None]
@@ -44,11 +46,11 @@ class ProcessRequest:
     """One program with its arguments, run without any shell unless it is one.
 
     `directory` is an absolute path inside the workspace. `writable` and `readable` are further absolute paths it may
-    touch. With `read_only` it can change nothing in the workspace. With `neutral_git`, no git that it starts obeys
-    settings or hooks of a repository that could run something. With `private_directory` it starts in a fresh directory
-    that is removed afterwards. `call` is the id of the calling tool call. `files` are passed on inherited descriptors
-    that the program finds by name in its environment (`NAME=/dev/fd/N`), for data too large or too sensitive for the
-    environment.
+    touch. `confinement` says what it can change of them. With `hosts`, a guarded network reaches only these. With
+    `neutral_git`, no git that it starts obeys settings or hooks of a repository that could run something. With
+    `private_directory` it starts in a fresh directory that is removed afterwards. `call` is the id of the calling tool
+    call. `files` are passed on inherited descriptors that the program finds by name in its environment
+    (`NAME=/dev/fd/N`), for data too large or too sensitive for the environment.
     """
 
     argv: tuple[str, ...]
@@ -59,8 +61,9 @@ class ProcessRequest:
     writable: tuple[str, ...] = ()
     readable: tuple[str, ...] = ()
     network: Network = "none"
+    hosts: frozenset[str] | None = None
     private_directory: bool = False
-    read_only: bool = False
+    confinement: Confinement = Confinement.WORK
     neutral_git: bool = False
     call: str = ""
     allowed_programs: tuple[str, ...] = ()

@@ -6,6 +6,7 @@ from typing import Any
 
 from toolreeve.core import json
 from toolreeve.core.errors import TRAITS, ErrorCode
+from toolreeve.core.trial import Confinement
 from toolreeve.core.verdict import Decision, Verdict
 
 UNDECIDED = Verdict(Decision.DENY, layer="none", reason="no decision was reached")
@@ -64,7 +65,8 @@ class Meta:
     """Metadata of a call, filled in along the road.
 
     `binding` identifies the call that a person approved, for a door that must let it continue after a pause.
-    `quarantined` names files its programs left that the host would obey, and where they were moved.
+    `runs` is the confinement that its programs ran in. `quarantined` names files they left that the host would obey,
+    and where they were moved.
     """
 
     call_id: str
@@ -72,6 +74,7 @@ class Meta:
     session: str
     duration_ms: float = 0.0
     sandbox: str = "none"
+    runs: Confinement = Confinement.WORK
     verdict: Verdict = UNDECIDED
     approved_by: str | None = None
     binding: str = ""
@@ -100,6 +103,7 @@ class Meta:
         }
         if self.command is not None:
             shown["command"] = self.command
+            shown["runs"] = self.runs.value
         if self.approved_by is not None:
             shown["approved_by"] = self.approved_by
         if self.auto_recovery:

@@ -10,13 +10,16 @@ from toolreeve.core.effects import Effect
 
 
 class Confinement(StrEnum):
-    """LOOK: the workspace is read-only; the network is off, or limited to the hosts that the effects name.
-    TRY: the writable roots are overlays, kept or discarded afterwards; no network.
-    WORK: as it was allowed beforehand."""
+    """From the tightest. LOOK: the workspace is read-only; the network is off, or limited to the hosts that the effects
+    name. TRY: the writable roots are overlays, kept or discarded afterwards; no network. WORK: as it was allowed
+    beforehand."""
 
     LOOK = "look"
     TRY = "try"
     WORK = "work"
+
+    def tighter(self, other: "Confinement") -> "Confinement":
+        return min(self, other, key=list(Confinement).index)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import Any, Protocol
 
 from toolreeve.core.action import Action
-from toolreeve.core.context import Context, Services, silent
+from toolreeve.core.context import Context, ProgramBounds, Services, silent, unbound
 from toolreeve.core.deadline import Alarms, Deadline
 from toolreeve.core.errors import ErrorCode, ToolError, describe_crash
 from toolreeve.core.result import Meta, Output
@@ -54,28 +54,37 @@ class LocalExecutor:
         self._alarms = Alarms()
         self._abandoned: set[asyncio.Task[Output]] = set()
 
-    async def run(self, action: Action, meta: Meta) -> Output:
+    async def run(self, action: Action, meta: Meta, bounds: Callable[[], ProgramBounds] = unbound) -> Output:
+        """`bounds` are those of the programs that the tool starts."""
         retry = action.tool.spec.limits.retry
         meta.attempts = 1
         if retry is None:
-            return await self._attempt(action, meta)
+            return await self._attempt(action, meta, bounds)
         while True:
             try:
-                return await self._attempt(action, meta)
+                return await self._attempt(action, meta, bounds)
             except ToolError as error:
                 if meta.attempts >= retry.attempts or not may_repeat(error, action):
                     raise
             await asyncio.sleep(delay(retry, meta.attempts, self._draw()))
             meta.attempts += 1
 
-    def _attempt(self, action: Action, meta: Meta) -> Awaitable[Output]:
+    def _attempt(self, action: Action, meta: Meta, bounds: Callable[[], ProgramBounds]) -> Awaitable[Output]:
         call = action.call
         tool = action.tool
         seconds = float(call.timeout or tool.spec.limits.timeout or self._timeout)
         deadline = Deadline(seconds, self._patience, self._alarms)
         progress = self._progress(action) or silent
         approved = meta.approved_by is not None
-        context = Context(call, self._services, progress, deadline, approved=approved, notices=meta.quarantined)
+        context = Context(
+            call,
+            self._services,
+            progress,
+            deadline,
+            approved=approved,
+            notices=meta.quarantined,
+            bounds=bounds,
+        )
         running = tool.run(action.args, context)  # type: ignore[arg-type]
         return _run_inline(running, deadline) if tool.inline else self._run_in_task(running, deadline)  # type: ignore[arg-type]
 

@@ -173,6 +173,8 @@ class Journal:
             "labels": list(meta.labels),
             "output_length": 0 if outcome is None else _length(outcome),
         }
+        if meta.command is not None:
+            body["runs"] = meta.runs.value
         if meta.quarantined:
             body["quarantined"] = list(meta.quarantined)
         return body

@@ -72,8 +72,8 @@ class Docker:
 
     def _volumes(self, request: ProcessRequest, folder: str) -> list[str]:
         plan = self._layout.plan(request, TIER, uid=None, counts=False, found=self._find_covered())
-        own = [path for path in (self._layout.workspace, *request.readable) if path not in plan.writable]
-        mounted = [(path, path, "ro") for path in own]
+        own = dict.fromkeys((self._layout.workspace, *plan.viewed, *request.readable))
+        mounted = [(path, path, "ro") for path in own if path not in plan.writable]
         mounted += [(path, path, "rw") for path in plan.writable]
         mounted += [(path, path, "ro") for path in (*plan.protected, *plan.guarded)]
         mounted += [(os.devnull, path, "ro") for path in plan.hidden if os.path.isfile(path)]

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.guarded_paths import GuardTable
 from toolreeve.core.process import ProcessRequest
+from toolreeve.core.trial import Confinement
 from toolreeve.sandbox.integrity.link_trail import follow
 from toolreeve.sandbox.plan import Plan, outermost, within
 
@@ -95,9 +96,12 @@ class Layout:
         writable = [self._real(path) for path in self._writable(request)]
         readable = [*self.readable, *map(self._real, request.readable)]
         sources = {path: self._real(path) for path in readable}
-        if self.workspace not in writable:
+        viewed: list[str] = []
+        if request.confinement is Confinement.LOOK and self.may_write:
+            viewed = [self._real(path) for path in self._roots(request)]
+        if self.workspace not in (*writable, *viewed):
             readable.append(self.workspace)
-        for path in (*writable, *readable, *sources.values()):
+        for path in (*writable, *viewed, *readable, *sources.values()):
             _refuse_boundless(path)
         protected = [path for path in self.protected if any(within(path, root) for root in writable)]
         guarded = [path for path in found.guarded if any(within(path, root) for root in writable)]
@@ -106,6 +110,7 @@ class Layout:
             network="host" if request.network == "host" else "inside",
             readable=_existing([*SYSTEM, *readable]),
             writable=outermost(writable),
+            viewed=outermost(viewed),
             sources={path: real for path, real in sources.items() if path != real},
             protected=_existing(protected),
             guarded=tuple(guarded),
@@ -120,7 +125,8 @@ class Layout:
         )
 
     def is_written_by(self, request: ProcessRequest) -> bool:
-        return bool(self._writable(request))
+        """Whether it may change files of the host."""
+        return request.confinement is not Confinement.TRY and bool(self._writable(request))
 
     def neutral(self, tier: str, *, uid: int | None, counts: bool) -> Plan:
         """The plan of a sandbox that depends on this machine and on nothing in the workspace."""
@@ -135,8 +141,9 @@ class Layout:
         )
 
     def _writable(self, request: ProcessRequest) -> list[str]:
-        if not self.may_write or request.read_only:
-            return []
+        return self._roots(request) if self.may_write and request.confinement is not Confinement.LOOK else []
+
+    def _roots(self, request: ProcessRequest) -> list[str]:
         return [*request.writable] if request.private_directory else [*self.roots, *request.writable]
 
     def _real(self, path: str) -> str:

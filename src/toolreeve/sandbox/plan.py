@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 class Plan(NamedTuple):
     """`protected` paths, named by the operator, and `guarded` ones, found, lie in writable ones and stay as they are;
     `hidden` ones are covered. `contents` are files that show these bytes, encoded as Latin-1, instead of their own.
-    `sources` are the real paths of those readable ones that are reached over links. `git_identity` is added to the
-    git settings in the sandbox.
+    `viewed` are roots that only this sandbox may not change: they are mounted read-only, and their files are the
+    command's own as if they were writable. `sources` are the real paths of those readable ones that are reached over
+    links. `git_identity` is added to the git settings in the sandbox.
 
     `programs` is None where every program of the system may run; else only these, by the path they are found at.
     `scratch` is a directory of the host for temporary files where the sandbox has no mounts of its own.
@@ -24,6 +25,7 @@ class Plan(NamedTuple):
     network: str
     readable: tuple[str, ...]
     writable: tuple[str, ...]
+    viewed: tuple[str, ...] = ()
     sources: dict[str, str] = {}  # noqa: RUF012  # never changed
     protected: tuple[str, ...] = ()
     guarded: tuple[str, ...] = ()
@@ -44,7 +46,7 @@ class Plan(NamedTuple):
     @staticmethod
     def from_json(text: bytes) -> "Plan":
         fields: dict[str, Any] = json.loads(text)
-        for name in ("readable", "writable", "protected", "guarded", "hidden", "owner"):
+        for name in ("readable", "writable", "viewed", "protected", "guarded", "hidden", "owner"):
             fields[name] = tuple(fields[name])
         return Plan(**fields)
 

@@ -26,7 +26,7 @@ from toolreeve.sandbox.session import SandboxSession
 from toolreeve.sandbox.tiers import Builder, slot_for
 from toolreeve.sandbox.tiers import Strictness as Strictness
 
-Serve = Callable[[socket.socket], Coroutine[Any, Any, None]]
+Serve = Callable[[socket.socket, frozenset[str] | None], Coroutine[Any, Any, None]]
 _MOST_SESSIONS = 8
 _KEPT_WARM = 2
 _IDLE_AFTER = 10.0
@@ -34,7 +34,8 @@ NO_COVERS = GitCovers()
 
 
 class Sandbox:
-    """`serve` accepts connections on the listener of a guarded network; without it, no program can ask for one."""
+    """`serve` accepts connections on the listener of a guarded network, to the given hosts only; without it, no program
+    can ask for one."""
 
     def __init__(
         self,
@@ -176,7 +177,8 @@ class Sandbox:
             request.readable,
             request.network == "host",
             request.private_directory,
-            request.read_only,
+            request.confinement,
+            request.hosts if request.network == "guarded" else None,
             request.allowed_programs,
             self._monitor.neutral() if request.neutral_git else NO_COVERS,
         )
@@ -195,7 +197,7 @@ class Sandbox:
         if later != found:  # paths changed while the session was being built
             session.cover(later.hidden, later.guarded)
         if session.listener is not None and self._serve is not None:
-            self._serving[session] = asyncio.create_task(self._serve(session.listener))
+            self._serving[session] = asyncio.create_task(self._serve(session.listener, request.hosts))
         return session
 
     def _make_room(self) -> None:

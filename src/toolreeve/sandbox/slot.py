@@ -70,7 +70,7 @@ def _ruleset(plan: Plan, own: str) -> landlock.Ruleset | None:
         rules.grant(landlock.WRITE & ~not_granted, [*plan.writable, *mounts.TEMPORARY])
         rules.grant(landlock.USE_TERMINAL, ["/dev/pts"])
     else:
-        rules.grant(landlock.READ & ~not_granted, plan.readable)
+        rules.grant(landlock.READ & ~not_granted, [*plan.readable, *plan.viewed])
         rules.grant(landlock.LOOK, ["/proc"])
         rules.grant(landlock.WRITE & ~not_granted, [*plan.writable, own])
     rules.grant(landlock.USE_DEVICE, devices)

@@ -16,6 +16,7 @@ from toolreeve.core.files import Files
 from toolreeve.core.process import Ended, ProcessLimits, ProcessRequest
 from toolreeve.core.result import Output
 from toolreeve.core.tool import AnyFunctionTool, Arguments, ListEffects, tool
+from toolreeve.core.trial import Confinement
 from toolreeve.tools import processes, projects
 from toolreeve.tools.argv import split
 from toolreeve.tools.neutral_git import NEUTRAL
@@ -87,7 +88,7 @@ async def _run(ctx: Context, purpose: Purpose, step: QualityStep, limits: Proces
         argv=step.argv,
         directory=step.directory,
         environment={**processes.new_environment(ctx, *own, *ctx.commands.search_path), **NEUTRAL, **_ENVIRONMENT},
-        read_only=purpose == "format_check",
+        confinement=Confinement.LOOK if purpose == "format_check" else Confinement.WORK,
         limits=limits,
     )
     try:

@@ -15,6 +15,7 @@ from toolreeve.core.files import Files
 from toolreeve.core.process import Ended, ProcessRequest
 from toolreeve.core.result import Output
 from toolreeve.core.tool import Arguments, Rationale, tool
+from toolreeve.core.trial import Confinement
 from toolreeve.tools import processes
 from toolreeve.tools.neutral_git import NEUTRAL, neutral_for
 
@@ -29,7 +30,7 @@ async def _git(ctx: Context, *arguments: str, neutral: dict[str, str] | None = N
         argv=argv,
         directory=processes.working_directory(ctx, None),
         environment={**processes.new_environment(ctx), **(neutral or NEUTRAL)},
-        read_only=True,
+        confinement=Confinement.LOOK,
         neutral_git=True,
         limits=processes.new_limits(ctx, _SECONDS),
     )

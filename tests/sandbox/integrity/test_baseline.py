@@ -116,7 +116,7 @@ def test_nothing_is_planted_for_the_git_of_the_host_by_a_kill(start: Start, work
 def test_the_first_result_reports_it_even_for_a_command_that_cannot_write(start: Start, work: Path) -> None:
     run_and_kill(start(), "echo > .mcp.json")
 
-    assert len(start().bash("true", read_only=True)["quarantined"]) == 1
+    assert len(start().bash("true", confinement="look")["quarantined"]) == 1
     assert not (work / ".mcp.json").exists()
 
 

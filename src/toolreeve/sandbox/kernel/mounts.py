@@ -94,6 +94,8 @@ def _trees(plan: Plan, mapping: int) -> Iterator[Tree]:
             yield Tree(path, source, syscalls.ATTR_RDONLY if may_run else syscalls.ATTR_RDONLY | noexec)
     for path in plan.writable:
         yield Tree(path, path, noexec, mapping)
+    for path in plan.viewed:
+        yield Tree(path, path, syscalls.ATTR_RDONLY | noexec, mapping)
 
 
 def follow_sandbox() -> None:
@@ -103,7 +105,7 @@ def follow_sandbox() -> None:
 
 def temporary_folders(plan: Plan) -> dict[str, set[str]]:
     """Mount new ones, each with the names in it that must stay: mounts of the sandbox."""
-    visible = (*plan.readable, *plan.writable)
+    visible = (*plan.readable, *plan.writable, *plan.viewed)
     flags = _NOSUID_NODEV
     if plan.programs is not None:
         flags |= syscalls.MS_NOEXEC

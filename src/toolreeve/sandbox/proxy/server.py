@@ -47,8 +47,9 @@ class Proxy:
         self._limits = limits or ProxyLimits()
         self._capacity = asyncio.Semaphore(self._limits.connections)
 
-    async def serve(self, listener: socket.socket) -> None:
-        """Accept connections until cancelled; then all are closed."""
+    async def serve(self, listener: socket.socket, hosts: frozenset[str] | None = None) -> None:
+        """Accept connections until cancelled; then all are closed. With `hosts`, all others are refused."""
+        gate = self._gate if hosts is None else _NarrowGate(self._gate, hosts)
         listener.settimeout(0)
         loop = asyncio.get_running_loop()
         async with asyncio.TaskGroup() as group:
@@ -59,13 +60,13 @@ class Proxy:
                 except BaseException:
                     self._capacity.release()
                     raise
-                group.create_task(self._handle(accepted))
+                group.create_task(self._handle(accepted, gate))
 
-    async def _handle(self, accepted: socket.socket) -> None:
+    async def _handle(self, accepted: socket.socket, gate: Connector) -> None:
         try:
             reader, writer = await asyncio.open_connection(sock=accepted, limit=MAX_HEAD)
             try:
-                await self._handle_request(reader, writer)
+                await self._handle_request(reader, writer, gate)
             finally:
                 await _close(writer)
         except (OSError, EOFError):
@@ -76,7 +77,9 @@ class Proxy:
         finally:
             self._capacity.release()
 
-    async def _handle_request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _handle_request(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, gate: Connector
+    ) -> None:
         try:
             async with asyncio.timeout(self._limits.head_timeout):
                 request = await read_request(reader, writer)
@@ -88,11 +91,13 @@ class Proxy:
             reason = f"no request within {self._limits.head_timeout:g} s"
             self._emit_event(None, decision="deny", reason=reason)
             return
-        await self._connect(request, reader, writer)
+        await self._connect(request, reader, writer, gate)
 
-    async def _connect(self, request: ProxyRequest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _connect(
+        self, request: ProxyRequest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, gate: Connector
+    ) -> None:
         try:
-            connection = await self._gate.dial(request.host, request.port, method=request.method)
+            connection = await gate.dial(request.host, request.port, method=request.method)
         except ToolError as refusal:
             writer.write(_refusal(request, refusal))
             is_allowed = refusal.code is not ErrorCode.URL_FORBIDDEN
@@ -102,22 +107,12 @@ class Proxy:
         try:
             writer.write(_acceptance(request))
             connection.writer.write(request.head)
-            check = self._name_check(request)
+            check = _name_check(request, gate)
             await relay(reader, writer, connection, body=request.body, traffic=traffic, check_name=check)
         finally:
             await _close(connection.writer)
             decision = "deny" if traffic.is_refused else "allow"
             self._emit_event(request, decision=decision, connection=connection, traffic=traffic, reason=traffic.ended)
-
-    def _name_check(self, request: ProxyRequest) -> CheckName:
-        """A tunnel to one name must not be used to ask the same address for another, forbidden one."""
-
-        async def check_name(name: str) -> None:
-            host = parse_host(name)[0]
-            if host != request.host:
-                await self._gate.check(host, request.port, request.method)
-
-        return check_name
 
     def _emit_event(
         self,
@@ -142,6 +137,38 @@ class Proxy:
         }
         at = self._now()
         self._emit(Event(event="network_connection", task_id=self._task_id, component="proxy", data=data, at=at))
+
+
+class _NarrowGate:
+    """A gate that lets through the hosts that a call was allowed for, and their subdomains."""
+
+    def __init__(self, gate: Connector, hosts: frozenset[str]) -> None:
+        self._gate = gate
+        self._hosts = hosts
+
+    async def dial(self, host: str, port: int, *, method: str) -> Connection:
+        self._require(host)
+        return await self._gate.dial(host, port, method=method)
+
+    async def check(self, host: str, port: int, method: str) -> None:
+        self._require(host)
+        await self._gate.check(host, port, method)
+
+    def _require(self, host: str) -> None:
+        if not any(host == each or host.endswith(f".{each}") for each in self._hosts):
+            allowed = ", ".join(sorted(self._hosts))
+            raise ToolError(ErrorCode.URL_FORBIDDEN, f"{host}: the command was allowed to contact only {allowed}")
+
+
+def _name_check(request: ProxyRequest, gate: Connector) -> CheckName:
+    """A tunnel to one name must not be used to ask the same address for another, forbidden one."""
+
+    async def check_name(name: str) -> None:
+        host = parse_host(name)[0]
+        if host != request.host:
+            await gate.check(host, request.port, request.method)
+
+    return check_name
 
 
 async def _close(writer: asyncio.StreamWriter) -> None:
