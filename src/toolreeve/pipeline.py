@@ -22,9 +22,10 @@ from toolreeve.execution.admission import Admission
 from toolreeve.execution.executor import Executor
 from toolreeve.execution.recovery import suggest
 from toolreeve.execution.stopped_write import stopped_write
-from toolreeve.policy.confinement import bounds_of, confine
+from toolreeve.policy.confinement import bounds_of
 from toolreeve.policy.layers import PolicyState, decide, with_rationale
 from toolreeve.policy.mode import PermissionMode
+from toolreeve.policy.trial import decide_trial
 from toolreeve.record.events import EventPublisher
 from toolreeve.record.journal import Journal
 from toolreeve.registry import ToolRegistry
@@ -48,6 +49,8 @@ class Pipeline:
     events: EventPublisher
     services: Services
     clock: Callable[[], float]
+    find_confinements: Callable[[], Awaitable[None]]
+    """Tells the policy what the sandbox enforces, before the first decision that depends on it."""
     revoked: set[str] = field(default_factory=set)
     expect: Callable[[ToolCall], Awaitable[None]] | None = None
     """Waits for a tool that is not registered yet. Raises ToolError if it knows why the tool is missing."""
@@ -86,6 +89,8 @@ class Pipeline:
             await self._load(action, entry)
         else:
             self._screen(action, entry)
+        if tool.spec.confinable:
+            await self.find_confinements()
         meta.verdict = self._decide(action)
         if meta.verdict.decision is Decision.ALLOW:
             meta.runs = meta.verdict.runs
@@ -113,7 +118,7 @@ class Pipeline:
 
     def _decide(self, action: Action) -> Verdict:
         state = self.policy()
-        return confine(with_rationale(decide(action, state), action), action, state)
+        return decide_trial(action, with_rationale(decide(action, state), action), state)
 
     def _require_stopped(self, error: ToolError, entry: Entry) -> None:
         """Raise the error again, unless it means that what was allowed as reading tried to write: then ask."""

@@ -1,6 +1,7 @@
 """The limiters of one process, through admission and on their own."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,7 @@ from tests.execution.actions import action
 from tests.world import World
 from toolreeve import Caching, CircuitBreaker, DangerLevel, ToolCall, tool
 from toolreeve.core.action import Action
+from toolreeve.core.context import ProgramBounds, unbound
 from toolreeve.core.errors import ToolError
 from toolreeve.core.limits import Limits
 from toolreeve.core.result import Meta, Output
@@ -81,7 +83,7 @@ async def test_the_breaker_of_a_tool_refuses_after_its_failures() -> None:
 
 async def test_a_call_travels_the_same_road_wherever_its_executor_runs_it(world: World) -> None:
     class Elsewhere:
-        async def run(self, action: Action, meta: Meta) -> Output:
+        async def run(self, action: Action, meta: Meta, _: Callable[[], ProgramBounds] = unbound) -> Output:
             meta.attempts = 1
             return Output(data={"result": f"{action.spec.name} elsewhere"}, main=f"{action.spec.name} elsewhere")
 

@@ -7,6 +7,7 @@ import pytest
 from tests.world import World
 from toolreeve.approval.request import Request
 from toolreeve.config import Policy
+from toolreeve.config.sections.policy import Mode
 from toolreeve.core.context import Context
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.process import ProcessLimits, ProcessRequest
@@ -83,13 +84,13 @@ def repository(world: World) -> Path:
     return root
 
 
-async def run(world: World, command: str, person: Person | None = None, mode: str = "default") -> ToolResult:
+async def run(world: World, command: str, person: Person | None = None, mode: Mode = "default") -> ToolResult:
     async with world.reeve(settings=world.settings(policy=Policy(mode=mode)), approve=person) as reeve:
         return await reeve.call("bash", {"command": command})
 
 
 @pytest.mark.parametrize("mode", ["default", "plan"])
-async def test_a_wrong_belief_about_a_program_has_no_effect(world: World, mode: str) -> None:
+async def test_a_wrong_belief_about_a_program_has_no_effect(world: World, mode: Mode) -> None:
     root = repository(world)
     before = snapshot(root)
     refusing = Person(agrees=False)

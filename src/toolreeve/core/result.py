@@ -9,6 +9,7 @@ from toolreeve.core.errors import TRAITS, ErrorCode
 from toolreeve.core.trial import Confinement
 from toolreeve.core.verdict import Decision, Verdict
 
+_UNCONFINED = frozenset(("none", "limits"))
 UNDECIDED = Verdict(Decision.DENY, layer="none", reason="no decision was reached")
 
 
@@ -88,6 +89,11 @@ class Meta:
     raw: Mapping[str, Any] | None = None
     quarantined: list[str] = field(default_factory=list)
 
+    @property
+    def ran_in(self) -> Confinement:
+        """The confinement that was really enforced."""
+        return Confinement.WORK if self.sandbox in _UNCONFINED else self.runs
+
     def to_dict(self) -> dict[str, Any]:
         shown: dict[str, Any] = {
             "call_id": self.call_id,
@@ -103,7 +109,7 @@ class Meta:
         }
         if self.command is not None:
             shown["command"] = self.command
-            shown["runs"] = self.runs.value
+            shown["runs"] = self.ran_in.value
         if self.approved_by is not None:
             shown["approved_by"] = self.approved_by
         if self.auto_recovery:

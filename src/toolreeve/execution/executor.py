@@ -21,8 +21,9 @@ GRACE = 1.0
 class Executor(Protocol):
     """Runs an admitted call somewhere: in this process, or elsewhere."""
 
-    async def run(self, action: Action, meta: Meta) -> Output:
-        """The tool's output. Counts its attempts in `meta`; raises ToolError."""
+    async def run(self, action: Action, meta: Meta, bounds: Callable[[], ProgramBounds] = unbound) -> Output:
+        """The tool's output. `bounds` are those of the programs that the tool starts. Counts its attempts in `meta`;
+        raises ToolError."""
         ...
 
     async def close(self) -> int:
@@ -55,7 +56,6 @@ class LocalExecutor:
         self._abandoned: set[asyncio.Task[Output]] = set()
 
     async def run(self, action: Action, meta: Meta, bounds: Callable[[], ProgramBounds] = unbound) -> Output:
-        """`bounds` are those of the programs that the tool starts."""
         retry = action.tool.spec.limits.retry
         meta.attempts = 1
         if retry is None:

@@ -7,6 +7,7 @@ for the changes that it made. What discarding does not undo (reads, connections)
 from dataclasses import replace
 
 from toolreeve.core.action import Action
+from toolreeve.core.call import Role
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.core.trial import Confinement, ObservedChanges
@@ -25,11 +26,10 @@ def decide_trial(action: Action, verdict: Verdict, state: PolicyState) -> Verdic
     What is allowed as only reading runs in LOOK. What the mode would ask about, or refuse in plan mode, is allowed to
     run in TRY if it can be tried. Everything else keeps its verdict: a rule has chosen the confinement itself.
     """
+    if verdict.decision is Decision.ALLOW:
+        return replace(verdict, runs=Confinement.LOOK) if _only_reads(action, verdict, state) else verdict
     if not action.spec.confinable or not state.confinements:
         return verdict
-    if verdict.decision is Decision.ALLOW:
-        looks = verdict.layer == "default" and Confinement.LOOK in state.confinements
-        return replace(verdict, runs=Confinement.LOOK) if looks else verdict
     if not _may_become_trial(action, verdict, state):
         return verdict
     if obstacle := find_obstacle(action, state):
@@ -47,6 +47,15 @@ def decide_trial(action: Action, verdict: Verdict, state: PolicyState) -> Verdic
     if state.mode is PermissionMode.PLAN:
         reason = "runs on trial: in plan mode what it changes is discarded"
     return Verdict(Decision.ALLOW, "trial", reason, runs=Confinement.TRY)
+
+
+def _only_reads(action: Action, verdict: Verdict, state: PolicyState) -> bool:
+    """Whether an allowed call may only read: by its mode or the caller's role, or because it was allowed for that."""
+    if state.mode is PermissionMode.BYPASS or (action.spec.confinable and Confinement.LOOK not in state.confinements):
+        return False
+    if state.mode is PermissionMode.PLAN or action.call.principal.role is Role.VIEWER:
+        return True
+    return verdict.layer == "default" and action.danger <= DangerLevel.LOW
 
 
 def _may_become_trial(action: Action, verdict: Verdict, state: PolicyState) -> bool:

@@ -174,7 +174,7 @@ class Journal:
             "output_length": 0 if outcome is None else _length(outcome),
         }
         if meta.command is not None:
-            body["runs"] = meta.runs.value
+            body["runs"] = meta.ran_in.value
         if meta.quarantined:
             body["quarantined"] = list(meta.quarantined)
         return body

@@ -215,6 +215,7 @@ class Assembly:
         self.http = GuardedHttp(self.network)
         proxy = Proxy(self.network, emit=self.events.pass_on, now=time.time)
         self.processes = new_processes(configuration, proxy.serve)
+        self._has_confinements = False
         services = Services(
             files=self.files,
             audit=self.audit,
@@ -278,8 +279,14 @@ class Assembly:
             events=self.events,
             services=services,
             clock=time.perf_counter,
+            find_confinements=self._find_confinements,
             expect=self.pool.expect if servers else None,
         )
+
+    async def _find_confinements(self) -> None:
+        if not self._has_confinements:
+            self._has_confinements = True
+            self.policy.enforce(await self.processes.confinements())
 
     def _progress(self, action: Action) -> Callable[[str], None] | None:
         """Where a tool's progress goes: to its caller if they asked for it, and to the subscribers of the bus."""

@@ -11,6 +11,7 @@ from toolreeve.config.guard_table import guard_table
 from toolreeve.core import git_config
 from toolreeve.core.command_settings import CommandRules
 from toolreeve.core.process import Processes
+from toolreeve.core.trial import Confinement
 from toolreeve.sandbox.docker import Docker
 from toolreeve.sandbox.integrity.quarantine import Quarantine
 from toolreeve.sandbox.layout import Layout
@@ -21,6 +22,9 @@ from toolreeve.sandbox.unconfined import Unconfined
 
 class ClosableProcesses(Processes, Protocol):
     """Runs programs until the runtime closes it."""
+
+    async def confinements(self) -> frozenset[Confinement]:
+        """Those that are enforced here. Found out once."""
 
     async def close(self) -> None: ...
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.process import Ended, OnOutput, ProcessLimits, ProcessRequest
+from toolreeve.core.trial import Confinement
 from toolreeve.sandbox.command_result import CommandOutcome, build_result
 from toolreeve.sandbox.integrity.watch import Watch
 from toolreeve.sandbox.kernel.mounts import PRIVATE
@@ -102,6 +103,9 @@ class Docker:
         """The client may be gone while the container is not."""
         removal = ProcessRequest(argv=(), directory="/", limits=ProcessLimits(timeout=_REMOVE_TIMEOUT))
         await self._run_client([self._client, "rm", "--force", name], removal, None)
+
+    async def confinements(self) -> frozenset[Confinement]:
+        return frozenset((Confinement.LOOK,))
 
     async def close(self) -> None:
         """Every command has removed its own container."""

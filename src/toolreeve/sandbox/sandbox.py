@@ -13,6 +13,7 @@ from typing import Any
 
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.process import Ended, OnOutput, ProcessRequest
+from toolreeve.core.trial import Confinement
 from toolreeve.sandbox.command import ConfinedCommand
 from toolreeve.sandbox.command_result import NEVER_STARTED, CommandOutcome, build_result
 from toolreeve.sandbox.integrity.monitor import IntegrityMonitor
@@ -54,12 +55,30 @@ class Sandbox:
         self._building = asyncio.Lock()
         self._devnull = -1
         self._last_failure = ""
+        self._confinements: frozenset[Confinement] | None = None
         self._trimming: asyncio.TimerHandle | None = None
 
     @property
     def unwatched(self) -> str:
         """Which paths are not noticed at once when they are made or replaced, and why; empty when all are."""
         return self._monitor.incomplete
+
+    async def confinements(self) -> frozenset[Confinement]:
+        """Found out by building the sandbox that the first command will most likely need."""
+        if not self._strictness.confined:
+            return frozenset()
+        if self._confinements is None:
+            directory = self._layout.workspace
+            request = ProcessRequest(
+                argv=("true",), directory=directory, neutral_git=True, confinement=Confinement.LOOK
+            )
+            try:
+                await self._prepare()
+                tier = (await self._session(request)).plan.tier
+            except ToolError:  # the command itself will fail with it
+                return frozenset()
+            self._confinements = frozenset() if tier == "limits" else frozenset((Confinement.LOOK,))
+        return self._confinements
 
     async def run(self, request: ProcessRequest, on_output: OnOutput | None = None) -> Ended:
         self._check(request)

@@ -15,6 +15,7 @@ from functools import partial
 
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.process import Ended, OnOutput, ProcessLimits, ProcessRequest
+from toolreeve.core.trial import Confinement
 from toolreeve.sandbox.capture import Capture
 from toolreeve.sandbox.command_result import CommandOutcome, build_result
 from toolreeve.sandbox.layout import BASE_ENVIRONMENT, Layout
@@ -49,6 +50,9 @@ class Unconfined:
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
         return build_result(request, outcome, self._tier)
+
+    async def confinements(self) -> frozenset[Confinement]:
+        return frozenset()
 
     async def close(self) -> None:
         """Nothing is kept between commands."""
