@@ -119,3 +119,32 @@ def test_credentials_in_tables_are_not_shown(shell: Shell) -> None:
     assert "5" * 64 not in shown.out
     assert shown.json["mcp_servers"]["value"] == ["a"]
     assert shown.json["serve.tokens"]["value"] == ["ada"]
+
+
+def test_path_is_shown_while_a_file_has_the_error_whose_fix_names_it(shell: Shell) -> None:
+    (shell.workspace / "toolreeve.toml").write_text('[policy]\nallowed_tools = ["bash"]\n')
+
+    refused = shell.run("config", "show")
+    shown = shell.run("config", "path", "--json")
+
+    assert "toolreeve config path" in refused.err
+    assert shown.status == 0
+    assert shown.json["user"]["path"] == str(shell.home / ".config/toolreeve/toolreeve.toml")
+    assert shown.json["project"] == {"path": str(shell.workspace / "toolreeve.toml"), "exists": True}
+
+
+def test_no_printed_configuration_shows_a_password_however_short(shell: Shell) -> None:
+    folder = shell.home / ".config/toolreeve"
+    folder.mkdir(parents=True)
+    (folder / "toolreeve.toml").write_text(
+        '[network]\nproxy = "http://u:hunter2@127.0.0.1:9"\n'
+        '[mcp_servers.one]\ncommand = "echo"\nargs = ["--token", "abc123", "postgresql://me:hunter2@h/db"]\n'
+        'env = { API_KEY = "k3y999", DATABASE_URL = "postgresql://me:hunter2@h/db" }\n'
+    )
+    commands = (("config", "show"), ("config", "show", "--json"), ("servers", "--json"), ("servers", "show", "one"))
+    printed = "".join(done.out + done.err for done in (shell.run(*words) for words in commands))
+
+    assert "proxy" in printed
+    assert "last output" in printed
+    for secret in ("hunter2", "abc123", "k3y999"):
+        assert secret not in printed

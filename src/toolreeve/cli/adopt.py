@@ -202,7 +202,7 @@ def _show(
     print_table(options, ("client", "file", "servers", "tokens", "result"), rows)
     for row in plan.rows:
         for text in _comments(row):
-            note(f"{row.path}: {text}")
+            note(_redact(f"{row.path}: {text}", plan.secrets))
     if dry_run and plan.secrets:
         note("[redacted] hides possible secrets in this output; they would be moved unchanged")
     if plan.servers:
@@ -220,11 +220,9 @@ def _diff(change: "FileChange") -> Iterator[str]:
 
 def _redact(diff: str, secrets: Collection[str]) -> str:
     """Without the secrets of the adopted servers, and without what looks like one in the lines around them."""
-    from toolreeve.config.mcp_servers.secret_values import find_secrets, redact
-    from toolreeve.core.secrets.scrubber import Scrubber
+    from toolreeve.core.secrets.redactor import Redactor
 
-    lines = Scrubber(secrets).text(diff).splitlines(keepends=True)
-    return "".join(redact(line, find_secrets([line[1:].strip()])) for line in lines)
+    return Redactor(secrets).text(diff)
 
 
 def _result(row: "Row", failures: Mapping[Path, str], *, dry_run: bool) -> str:

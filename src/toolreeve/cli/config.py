@@ -1,10 +1,15 @@
 """`toolreeve config`: effective settings and origins, JSON Schema, file paths."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from toolreeve.cli.options import CliGroup, current
 from toolreeve.cli.output import print_json, print_table, print_text
 from toolreeve.core import json
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @click.group(cls=CliGroup)
@@ -16,9 +21,12 @@ def config() -> None:
 def show() -> None:
     """Show the effective settings and the origin of each."""
     from toolreeve.config.fields import setting_fields, value_at
+    from toolreeve.core.secrets.redactor import Redactor
 
     found = current().configuration()
-    values = {setting.key: setting.shown(value_at(found.settings, path)) for path, setting in setting_fields().items()}
+    redact = Redactor(found.secrets).value
+    fields = setting_fields()
+    values = {each.key: redact(each.shown(value_at(found.settings, path))) for path, each in fields.items()}
     if current().json:
         print_json({key: {"value": value, "origin": found.origins[key]} for key, value in values.items()})
         return
@@ -34,16 +42,43 @@ def schema() -> None:
     print_text(json.pretty(json_schema()))
 
 
-@config.command()
-def path() -> None:
-    """Show the paths of configuration and state."""
+def _paths() -> "dict[str, Path]":
     from pathlib import Path
 
     from toolreeve.config.xdg import DATABASE
 
     found = current().configuration()
     state = Path(found.settings.state.dir)
-    paths = {"user": found.user_file, "project": found.project_file, "state": state, "database": state / DATABASE}
+    return {"user": found.user_file, "project": found.project_file, "state": state, "database": state / DATABASE}
+
+
+def _default_paths(workspace: str | None) -> "dict[str, Path]":
+    """Without the configuration, which could set other ones."""
+    import os
+    from pathlib import Path
+
+    from toolreeve.config import xdg
+
+    state = xdg.state_home(os.environ)
+    return {
+        "user": xdg.config_home(os.environ) / xdg.FILE,
+        "project": Path(workspace or ".").resolve() / xdg.FILE,
+        "state": state,
+        "database": state / xdg.DATABASE,
+    }
+
+
+@config.command()
+def path() -> None:
+    """Show the paths of configuration and state, also while a file has errors."""
+    from toolreeve.cli.output import note
+    from toolreeve.core.errors import ToolreeveError
+
+    try:
+        paths = _paths()
+    except ToolreeveError as problem:
+        note(str(problem))
+        paths = _default_paths(current().workspace)
     if current().json:
         print_json({name: {"path": str(path), "exists": path.exists()} for name, path in paths.items()})
         return

@@ -25,7 +25,8 @@ def test_a_dry_run_shows_no_secret_and_takes_nothing_else_out(shell: Shell) -> N
   "primaryApiKey": "sk-ant-api03-0123456789abcdef",
   "mcpServers": {
     "db": {"command": "db", "args": ["--dsn", "postgres://u:hunter-two@h/db"], "env": {"API_TOKEN": "quo\\"te-hunter"}},
-    "web": {"url": "https://a.example/mcp", "headers": {"Authorization": "Bearer hunter-three", "X": "${KEY}"}}
+    "web": {"url": "https://a.example/mcp", "headers": {"Authorization": "Bearer hunter-three", "X": "${KEY}"}},
+    "pg": {"command": "pg", "args": ["postgresql://me:hunter2@h/db", "--token", "abc12"], "env": {"KEY": "Bearer x1y2z"}}
   }
 }
 """,
@@ -33,10 +34,10 @@ def test_a_dry_run_shows_no_secret_and_takes_nothing_else_out(shell: Shell) -> N
 
     done = shell.run("adopt", "--no-count", "--dry-run")
 
-    for secret in ("hunter-two", "te-hunter", "hunter-three", "0123456789abcdef"):
+    for secret in ("hunter-two", "te-hunter", "hunter-three", "0123456789abcdef", "hunter2", "abc12", "x1y2z"):
         assert secret not in done.out + done.err
     assert '+args = ["--dsn", "postgres://u:[redacted]@h/db"]' in done.out
-    assert '+headers = { Authorization = "Bearer [redacted]", X = "${KEY}" }' in done.out
+    assert '+headers = { Authorization = "[redacted]", X = "${KEY}" }' in done.out
     assert "they would be moved unchanged" in done.err
     shell.run("adopt", "--no-count")
     assert own(shell)["mcp_servers"]["db"]["env"] == {"API_TOKEN": 'quo"te-hunter'}

@@ -13,16 +13,19 @@ from typing import Any
 from toolreeve.core.secrets.patterns import is_secret_name
 from toolreeve.core.secrets.token_patterns import SHAPES
 
-MIN_LENGTH = 8
+MIN_LENGTH = 6
 """Shorter values occur in too many ordinary texts to be redacted from all that a server says."""
+MIN_SHOWN = 4
+"""Shorter values are shown in a configuration too."""
 
 _LABELLED = re.compile(r"-*([A-Za-z][\w.-]*)\s*[=:]\s*(?!//)(.+)", re.DOTALL)
 _SCHEME = re.compile(r"(?:basic|bearer|digest|token)\s+", re.IGNORECASE)
+_CREDENTIAL = re.compile(r"(?:basic|bearer|digest)\s+(\S+)", re.IGNORECASE)
 _PASSWORD = re.compile(r"://[^\s/:@]*:([^\s/@]+)@")
 _QUERY = re.compile(r"[?&]([^\s=&#]+)=([^\s&#]+)")
 
 
-def find_secrets(args: Sequence[str], *tables: Mapping[str, Any]) -> tuple[str, ...]:
+def find_secrets(args: Sequence[str], *tables: Mapping[str, Any], shortest: int = MIN_LENGTH) -> tuple[str, ...]:
     """The secrets among arguments and named values, as the server gets them."""
     found = [secret for _, secrets in _each_argument(args) for secret in secrets]
     for table in tables:
@@ -33,15 +36,15 @@ def find_secrets(args: Sequence[str], *tables: Mapping[str, Any]) -> tuple[str, 
                 found.append(_without_scheme(value))
             else:
                 found += _in_text(value)
-    return tuple(dict.fromkeys(each for each in found if len(each) >= MIN_LENGTH and "${" not in each))
+    return tuple(dict.fromkeys(each for each in found if len(each) >= shortest and "${" not in each))
 
 
 def find_entry_secrets(entry: Mapping[str, Any]) -> tuple[str, ...]:
-    """The secrets of an entry as written, without references."""
+    """The secrets of an entry as written, without references, to be redacted where the entry is shown."""
     args = entry.get("args")
     tables = [entry.get(key) for key in ("env", "headers", "oauth")]
     texts = [*map(str, args if isinstance(args, list) else ()), str(entry.get("url", ""))]
-    return find_secrets(texts, *(table for table in tables if isinstance(table, Mapping)))
+    return find_secrets(texts, *(table for table in tables if isinstance(table, Mapping)), shortest=MIN_SHOWN)
 
 
 def redact_arguments(args: Sequence[str]) -> list[str]:
@@ -63,6 +66,8 @@ def _in_text(text: str) -> Iterator[str]:
     labelled = _LABELLED.fullmatch(text)
     if labelled and is_secret_name(labelled[1]):
         yield _without_scheme(labelled[2])
+    elif credential := _CREDENTIAL.fullmatch(text):
+        yield credential[1]
     plain = text.encode("utf-8", "surrogatepass")
     yield from (found[0].decode("utf-8", "surrogatepass") for found in _shapes().finditer(plain))
     yield from (found[1] for found in _PASSWORD.finditer(text))

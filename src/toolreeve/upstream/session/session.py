@@ -11,6 +11,7 @@ from typing import Any
 
 from toolreeve.core.deadline import Deadline
 from toolreeve.core.mcp import Era, McpPeer
+from toolreeve.core.secrets.redactor import Redactor
 from toolreeve.core.secrets.scrubber import Scrubber
 from toolreeve.core.visible import one_line
 from toolreeve.rpc import messages
@@ -245,7 +246,8 @@ class UpstreamSession:
 
     def _with_output(self, reason: str) -> str:
         output = self._transport.last_output()
-        return self._scrubber.text(f"{reason}; its last output: {output}" if output else reason)
+        said = self._scrubber.text(f"{reason}; its last output: {output}" if output else reason)
+        return Redactor().text(said)
 
     def _end(self, reason: str) -> None:
         self._closed_reason = reason
