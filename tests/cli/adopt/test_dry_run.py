@@ -26,7 +26,7 @@ def test_a_dry_run_shows_no_secret_and_takes_nothing_else_out(shell: Shell) -> N
   "mcpServers": {
     "db": {"command": "db", "args": ["--dsn", "postgres://u:hunter-two@h/db"], "env": {"API_TOKEN": "quo\\"te-hunter"}},
     "web": {"url": "https://a.example/mcp", "headers": {"Authorization": "Bearer hunter-three", "X": "${KEY}"}},
-    "pg": {"command": "pg", "args": ["postgresql://me:hunter2@h/db", "--token", "abc12"], "env": {"KEY": "Bearer x1y2z"}}
+    "pg": {"command": "p", "args": ["postgresql://me:hunter2@h/db", "--token", "abc12"], "env": {"KEY": "Bearer x1y2z"}}
   }
 }
 """,
