@@ -3,10 +3,15 @@
 The decision chooses the confinement and the kernel enforces it, so a wrong belief about a program has no effect.
 """
 
+import time
 from dataclasses import dataclass
 from enum import StrEnum
 
 from toolreeve.core.effects import Effect
+
+USER_NOTES = "user.overlay."
+TRUSTED_NOTES = "trusted.overlay."
+_CLOCK_REALTIME_COARSE = 5
 
 
 class Confinement(StrEnum):
@@ -30,6 +35,7 @@ class Layer:
     closes it, and with it the layer is gone. `began_ns` is the coarse real-time clock before the program started: a
     real file with a later ctime was changed meanwhile. `uid` and `gid` own what the program made and become the
     owner of `root` when it is committed. `problem` says why the layer is incomplete, for example that it was full.
+    `notes` is the prefix of overlayfs's own extended attributes: that of `trusted.` where the mount was privileged.
     """
 
     root: str
@@ -38,6 +44,7 @@ class Layer:
     uid: int
     gid: int
     problem: str = ""
+    notes: str = USER_NOTES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,3 +56,8 @@ class ObservedChanges:
 
     effects: tuple[Effect, ...]
     untracked: tuple[str, ...] = ()
+
+
+def file_clock_ns() -> int:
+    """The clock of file times. It ticks every few milliseconds: two changes within a tick have the same time."""
+    return time.clock_gettime_ns(_CLOCK_REALTIME_COARSE)

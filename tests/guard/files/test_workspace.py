@@ -7,7 +7,7 @@ import pytest
 from tests.guard.workspace import GuardedWorkspace
 from toolreeve.core.errors import ErrorCode, ToolError, ToolreeveError
 from toolreeve.core.files import Bounds, Kind, Listed, PathFinding
-from toolreeve.guard.files.openat2 import has_openat2
+from toolreeve.core.openat2 import has_openat2
 from toolreeve.guard.files.workspace import WorkspaceFiles
 
 

@@ -46,7 +46,7 @@ class Check:
 
 
 def check_machine() -> Iterator[Check]:
-    from toolreeve.guard.files.openat2 import has_openat2
+    from toolreeve.core.openat2 import has_openat2
 
     yield Check("machine", "python", Status.OK, f"{platform.python_version()} at {sys.executable}")
     yield Check("machine", "kernel", Status.OK, f"{platform.system()} {platform.release()}")

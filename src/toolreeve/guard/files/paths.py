@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import TypeVar
 
 from toolreeve.core.errors import ErrorCode
+from toolreeve.core.openat2 import How, open_beneath
 from toolreeve.guard.files.errors import (
     forbidden,
     from_system,
@@ -22,7 +23,6 @@ from toolreeve.guard.files.errors import (
     missing_file,
     not_a_directory,
 )
-from toolreeve.guard.files.openat2 import How, open_beneath
 from toolreeve.guard.files.roots import Root, Roots
 
 MAX_LINKS = 40

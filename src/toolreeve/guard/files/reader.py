@@ -11,10 +11,9 @@ import time
 from collections.abc import Callable, Iterator
 
 from toolreeve.core.errors import ErrorCode, ToolError
-from toolreeve.core.files import Kind
+from toolreeve.core.files import LARGEST_DIGESTED, Kind
 from toolreeve.guard.files.errors import failed, from_system, invalid
 
-MAX_DIGESTED = 160 * 1024 * 1024
 MAX_LISTED = 1_000_000
 MAX_LISTING_SECONDS = 10.0
 _PIECE = 1024 * 1024
@@ -77,7 +76,7 @@ def fingerprint_content(data: bytes) -> str:
 
 def fingerprint_file(descriptor: int, found: os.stat_result) -> str:
     """The digest of the content; for a file too large for that, size and modification time."""
-    if found.st_size > MAX_DIGESTED:
+    if found.st_size > LARGEST_DIGESTED:
         return f"stat:{found.st_size}:{found.st_mtime_ns}"
     digest = hashlib.sha256()
     for piece in read_pieces(descriptor):

@@ -11,8 +11,8 @@ from itertools import islice
 
 from toolreeve.core.errors import ToolError
 from toolreeve.core.files import Bounds
+from toolreeve.core.openat2 import How, open_beneath
 from toolreeve.core.secrets.paths import may_be_secret
-from toolreeve.guard.files.openat2 import How, open_beneath
 from toolreeve.guard.files.paths import PASSING, READING
 from toolreeve.guard.files.reader import OpenFile
 

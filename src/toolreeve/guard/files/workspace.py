@@ -16,8 +16,8 @@ from typing import Literal
 from toolreeve.core.call import ToolCall
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Bounds, Change, Changed, Chunk, FileStat, Keep, Listed, Listing, PathFinding
+from toolreeve.core.openat2 import has_openat2
 from toolreeve.guard.files.errors import failed, from_system
-from toolreeve.guard.files.openat2 import has_openat2
 from toolreeve.guard.files.paths import Paths
 from toolreeve.guard.files.reader import OpenFile, fingerprint_content, first_entries, kind_of, require_regular
 from toolreeve.guard.files.roots import Root, Roots

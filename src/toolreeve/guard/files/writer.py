@@ -14,10 +14,10 @@ from contextlib import suppress
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Bounds, Change, Changed, Keep
 from toolreeve.core.guarded_paths import REPOSITORY_MAKERS, is_repository
+from toolreeve.core.openat2 import rename_new
 from toolreeve.guard.files.change import ChangeTarget, Outdated, missing_directories, write_errors
 from toolreeve.guard.files.draft import append_in_place, draft, is_same, is_writable, sync_directory, temp_name
 from toolreeve.guard.files.errors import failed, forbidden, missing_file
-from toolreeve.guard.files.openat2 import rename_new
 from toolreeve.guard.files.paths import READING, Paths, Spot
 from toolreeve.guard.files.reader import fingerprint_content, fingerprint_file, read_pieces, require_regular
 from toolreeve.guard.files.roots import SETTING

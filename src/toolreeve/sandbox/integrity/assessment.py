@@ -9,8 +9,8 @@ import stat
 from collections.abc import Callable, Iterator
 
 from toolreeve.core import git_config
+from toolreeve.core.guarded_content import JUDGED, find_new_harm
 from toolreeve.core.guarded_paths import Guarded, GuardTable, is_within
-from toolreeve.core.tool_state import find_programs
 from toolreeve.sandbox.integrity import beneath
 
 Harm = tuple[str, str]
@@ -73,30 +73,10 @@ def _content_harm(
 
 
 def _data_harm(path: str, guard: Guarded, guards: GuardTable, data: bytes, former: bytes | None) -> str | None:
-    match guard.content:
-        case "config" | "modules":
-            return _settings_harm(data, former, worktrees_of(os.path.dirname(path), guards))
-        case "attributes":
-            new = set(git_config.active_attributes(data)) - set(git_config.active_attributes(former or b""))
-            return f"git runs the programs behind {', '.join(sorted(new))}" if new else None
-        case "state" | "lines":
-            name = os.path.basename(path).casefold()
-            named = find_programs(name, data) - find_programs(name, former or b"")
-            return f"{guard.by}, and it names {', '.join(sorted(named))}" if named else None
-        case _:
-            return None if _is_good_pointer(path, git_config.read_pointer(data), guards) else "it points git elsewhere"
-
-
-def _settings_harm(data: bytes, former: bytes | None, worktrees: Callable[[str], bool]) -> str | None:
-    try:
-        new = set(git_config.active(data, worktrees=worktrees))
-    except git_config.MalformedGitConfig as problem:
-        return f"git obeys it, and it cannot be read ({problem})"
-    try:
-        new -= set(git_config.active(former or b""))
-    except git_config.MalformedGitConfig:
-        return "git obeys it, and its former content could not be read"
-    return f"git obeys it, and it sets {', '.join(sorted({each.name for each in new}))}" if new else None
+    if guard.content in JUDGED:
+        worktrees = worktrees_of(os.path.dirname(path), guards)
+        return find_new_harm(guard.content, os.path.basename(path), data, former, by=guard.by, worktrees=worktrees)
+    return None if _is_good_pointer(path, git_config.read_pointer(data), guards) else "it points git elsewhere"
 
 
 def worktrees_of(repository: str, guards: GuardTable) -> Callable[[str], bool]:

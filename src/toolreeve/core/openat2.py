@@ -1,4 +1,4 @@
-"""System calls that Python lacks: `openat2`, and a rename that never replaces."""
+"""System calls that Python lacks: `openat2`, and renames that never replace, or exchange."""
 
 import ctypes
 import errno
@@ -7,6 +7,7 @@ import struct
 from functools import cache
 
 _OPENAT2 = 437  # the same number on every architecture
+_NO_XDEV = 0x01
 _NO_SYMLINKS = 0x04
 _BENEATH = 0x08
 _SIZE = 24
@@ -18,15 +19,20 @@ _syscall.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_char_p, ctypes.c_voi
 
 _renameat2 = getattr(_library, "renameat2", None)
 _NO_REPLACE = 1
+_EXCHANGE = 2
 
 
 class How:
-    """The third argument of openat2, built once: flags, and neither a way out of the directory nor through a link."""
+    """The third argument of openat2, built once: flags, and neither a way out of the directory nor through a link;
+    with `one_mount`, nor into another mount."""
 
     __slots__ = ("_buffer", "address")
 
-    def __init__(self, flags: int) -> None:
-        self._buffer = ctypes.create_string_buffer(struct.pack("=QQQ", flags, 0, _BENEATH | _NO_SYMLINKS), _SIZE)
+    def __init__(self, flags: int, *, one_mount: bool = False) -> None:
+        resolve = _BENEATH | _NO_SYMLINKS
+        if one_mount:
+            resolve |= _NO_XDEV
+        self._buffer = ctypes.create_string_buffer(struct.pack("=QQQ", flags, 0, resolve), _SIZE)
         self.address = ctypes.addressof(self._buffer)
 
 
@@ -63,3 +69,12 @@ def rename_new(source: int, name: str, directory: int, new_name: str) -> None:
         os.rename(name, new_name, src_dir_fd=source, dst_dir_fd=directory)
         return
     raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+
+
+def exchange(source: int, name: str, directory: int, new_name: str) -> None:
+    """Swap two existing names in one step. Raises OSError, also where the file system cannot."""
+    if _renameat2 is None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    if _renameat2(source, os.fsencode(name), directory, os.fsencode(new_name), _EXCHANGE) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), new_name)

@@ -1,0 +1,1 @@
+"""Trials: what a command changed in its layer, committed to the real tree."""

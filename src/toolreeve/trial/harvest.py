@@ -1,0 +1,188 @@
+"""Harvest: what a trial changed, as an approval shows and covers it.
+
+A value: everything is as it was when the layer was read, and the manifest's digest names exactly these changes.
+"""
+
+import hashlib
+import json
+import os
+import stat
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from toolreeve.core.effects import Effect, EffectKind, Reach
+from toolreeve.core.trial import Layer
+from toolreeve.trial.tree import FileIdentity
+
+
+class Alteration(StrEnum):
+    """TOUCH: only the times differ, which counts as unchanged. MODE: only the permissions. LINK: one more name."""
+
+    CREATE = "create"
+    MODIFY = "modify"
+    MODE = "mode"
+    TOUCH = "touch"
+    DELETE = "delete"
+    LINK = "link"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeChange:
+    """One changed path, relative to the root.
+
+    `before` and `after` are fingerprints, None where there is nothing. `new` and `old` are what was found in the layer
+    and in the real tree. `inside` is the outermost new or replaced directory that it lies in. `links_to` is the first
+    name of a file with several. `count` is the number of entries in a directory that goes. `note` is for the person.
+    """
+
+    kind: Alteration
+    path: str
+    before: str | None
+    after: str | None
+    new: os.stat_result | None = field(repr=False)
+    old: os.stat_result | None = field(repr=False)
+    inside: str = ""
+    links_to: str = ""
+    note: str = ""
+    count: int = 0
+    conflict: bool = False
+    scratch: bool = False
+
+    @property
+    def mode(self) -> int:
+        """The type and permissions of what is there now, or of what is gone."""
+        found = self.new if self.kind is not Alteration.DELETE else self.old
+        return 0 if found is None else found.st_mode
+
+    @property
+    def is_directory(self) -> bool:
+        return stat.S_ISDIR(self.mode)
+
+    @property
+    def is_replacement(self) -> bool:
+        """Whether something of the real tree makes way for it as a whole."""
+        return self.kind is Alteration.MODIFY and self.old is not None
+
+    def to_manifest(self) -> dict[str, str | int | None]:
+        shown: dict[str, str | int | None] = {"kind": self.kind, "path": self.path}
+        shown |= {"before": self.before, "after": self.after, "mode": self.mode}
+        return shown | ({"link": self.links_to} if self.links_to else {})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """A path that cannot be committed, and why; then nothing of the trial can."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Harvest:
+    """`changes` are sorted by path and include scratch. `untouched` are real files that a new name links to."""
+
+    layer: Layer
+    changes: tuple[TreeChange, ...]
+    refused: tuple[Refused, ...] = ()
+    untouched: Mapping[str, FileIdentity] = field(default_factory=dict)
+
+    @property
+    def kept(self) -> tuple[TreeChange, ...]:
+        """The changes that matter: neither scratch nor only touched."""
+        return tuple(each for each in self.changes if not each.scratch and each.kind is not Alteration.TOUCH)
+
+    @property
+    def scratch(self) -> tuple[TreeChange, ...]:
+        return tuple(each for each in self.changes if each.scratch)
+
+    @property
+    def conflicts(self) -> tuple[TreeChange, ...]:
+        """Those that the real tree changed meanwhile as well."""
+        return tuple(each for each in self.kept if each.conflict)
+
+    @property
+    def problem(self) -> str:
+        """Why nothing of it can be committed; empty if it can."""
+        if self.layer.problem:
+            return self.layer.problem
+        if self.refused:
+            more = f" (and {len(self.refused) - 1} more)" if len(self.refused) > 1 else ""
+            return f"{self.refused[0].path!r}: {self.refused[0].reason}{more}"
+        if conflicts := self.conflicts:
+            return f"{conflicts[0].path!r} was changed meanwhile by another program"
+        return ""
+
+    @property
+    def size(self) -> int:
+        """The bytes of all new content."""
+        return sum(each.new.st_size for each in self.kept if each.new is not None and stat.S_ISREG(each.mode))
+
+    def with_scratch(self, paths: Collection[str]) -> "Harvest":
+        """Also these paths, and what lies below them, are scratch."""
+        known = frozenset(paths)
+        changes = (replace(each, scratch=True) if _is_among(each.path, known) else each for each in self.changes)
+        return replace(self, changes=tuple(changes))
+
+    def effects(self) -> tuple[Effect, ...]:
+        """What was observed, for the rules of the policy."""
+        return tuple(_effect(each, self.layer.root) for each in self.kept)
+
+    def manifest(self) -> Sequence[Mapping[str, str | int | None]]:
+        """Each change with the digests before and after."""
+        return [each.to_manifest() for each in self.kept]
+
+    def digest(self) -> str:
+        """The SHA-256 of the manifest, in hexadecimal. An approval that covers it covers exactly these bytes."""
+        lines = json.dumps([self.layer.root, *self.manifest()], sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(lines.encode()).hexdigest()
+
+    def choose(self, paths: Collection[str]) -> tuple[TreeChange, ...]:
+        """These changes, with those that they cannot go without, sorted by path. Raises KeyError for an unknown path.
+
+        An entry of a new directory needs the directories around it; of a replaced one, all that replaces it. Names of
+        one file go together.
+        """
+        known = {each.path: each for each in self.changes}
+        together = self._groups()
+        chosen: dict[str, TreeChange] = {}
+        ahead = list(paths)
+        while ahead:
+            path = ahead.pop()
+            if path not in chosen:
+                chosen[path] = known[path]
+                ahead += together.get(path, ())
+                if known[path].inside:
+                    ahead += (each for each in parents(path) if each in known)
+        return tuple(chosen[path] for path in sorted(chosen))
+
+    def _groups(self) -> Mapping[str, Sequence[str]]:
+        """For a path, the others that must go with it."""
+        replaced = {each.path for each in self.changes if each.is_replacement and each.is_directory}
+        together: defaultdict[str, list[str]] = defaultdict(list)
+        for each in self.changes:
+            if each.inside in replaced and not each.scratch:
+                together[each.inside].append(each.path)
+            if each.links_to and each.links_to not in self.untouched:
+                together[each.links_to].append(each.path)
+                together[each.path].append(each.links_to)
+        return together
+
+
+def parents(path: str) -> Iterator[str]:
+    """The directories around a relative path, innermost first."""
+    while path := path.rpartition("/")[0]:
+        yield path
+
+
+def _is_among(path: str, known: frozenset[str]) -> bool:
+    return path in known or any(each in known for each in parents(path))
+
+
+def _effect(change: TreeChange, root: str) -> Effect:
+    target = os.path.join(root, change.path)
+    if change.kind is Alteration.DELETE:
+        return Effect(EffectKind.DELETE, target, Reach.BELOW if change.is_directory else Reach.EXACT)
+    is_whole = change.is_replacement and change.old is not None and stat.S_ISDIR(change.old.st_mode)
+    return Effect(EffectKind.WRITE, target, Reach.BELOW if is_whole else Reach.EXACT)
