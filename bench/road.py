@@ -41,7 +41,7 @@ async def read_file() -> list[Row]:
             with open(name, encoding="utf-8") as file:
                 return file.read()
 
-        assert (await reeve.call("read_file", path="file.txt")).data["content"] == plain()  # type: ignore[index]
+        assert (await reeve.call("read_file", path="file.txt")).data["content"] == plain()
         base, ours = await compare(plain, lambda: reeve.call("read_file", path="file.txt"))
     ratio = ours.p50 / base.p50
     return [

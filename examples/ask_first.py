@@ -2,8 +2,7 @@
 
 import asyncio
 
-from toolreeve import Toolreeve
-from toolreeve.approval.request import Answer, Request
+from toolreeve import Answer, Request, Toolreeve
 
 
 async def approve(request: Request) -> Answer:

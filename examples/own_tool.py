@@ -2,10 +2,10 @@
 
 import asyncio
 
-from toolreeve import DangerLevel, Toolreeve, tool
+from toolreeve import Toolreeve, tool
 
 
-@tool(danger=DangerLevel.SAFE, timeout=5.0)
+@tool(danger="safe", timeout=5.0)
 def word_count(text: str, minimum: int = 1) -> dict[str, int]:
     """Count the words of a text.
 

@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 
 from toolreeve.core.call import ToolCall
 from toolreeve.core.errors import ErrorCode, ToolreeveError
-from toolreeve.core.result import Failure, Meta, Success, ToolResult
+from toolreeve.core.result import Failure, Meta, Success, ToolResult, new_result
 from toolreeve.flows import References, batch, chain
 
 
 def succeeded(data: Mapping[str, Any], main: Any = None) -> ToolResult:
-    return ToolResult(Success(data, main), Meta(call_id="1", tool="echo", session="s"))
+    return new_result(Success(data, main), Meta(call_id="1", tool="echo", session="s"))
 
 
 def failed(code: ErrorCode = ErrorCode.TOOL_EXEC, message: str = "no luck") -> ToolResult:
-    return ToolResult(Failure(code, message), Meta(call_id="1", tool="echo", session="s"))
+    return new_result(Failure(code, message), Meta(call_id="1", tool="echo", session="s"))
 
 
 @dataclass

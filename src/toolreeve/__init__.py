@@ -10,11 +10,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from toolreeve.approval.channels.terminal import TerminalChannel as TerminalChannel
+    from toolreeve.approval.request import Answer as Answer
+    from toolreeve.approval.request import Request as Request
+    from toolreeve.approval.request import Scope as Scope
+    from toolreeve.config.settings import Settings as Settings
     from toolreeve.core.call import Principal as Principal
     from toolreeve.core.call import Role as Role
     from toolreeve.core.call import ToolCall as ToolCall
     from toolreeve.core.context import Context as Context
     from toolreeve.core.danger import DangerLevel as DangerLevel
+    from toolreeve.core.effects import Effect as Effect
+    from toolreeve.core.effects import EffectKind as EffectKind
+    from toolreeve.core.errors import ConfigError as ConfigError
     from toolreeve.core.errors import ErrorCode as ErrorCode
     from toolreeve.core.errors import ToolError as ToolError
     from toolreeve.core.errors import ToolreeveError as ToolreeveError
@@ -22,6 +30,8 @@ if TYPE_CHECKING:
     from toolreeve.core.limits import CircuitBreaker as CircuitBreaker
     from toolreeve.core.limits import RateLimit as RateLimit
     from toolreeve.core.limits import Retry as Retry
+    from toolreeve.core.result import Failed as Failed
+    from toolreeve.core.result import Succeeded as Succeeded
     from toolreeve.core.result import ToolResult as ToolResult
     from toolreeve.core.tool import Tool as Tool
     from toolreeve.core.tool import mcp_tool as mcp_tool
@@ -35,6 +45,7 @@ if TYPE_CHECKING:
     from toolreeve.policy.known_tools import requires_approval as requires_approval
     from toolreeve.registry import ToolRegistry as ToolRegistry
     from toolreeve.runtime.builtin import BuiltinTools
+    from toolreeve.runtime.sync import SyncToolreeve as SyncToolreeve
     from toolreeve.runtime.toolreeve import Toolreeve as Toolreeve
 
     BUILTIN_TOOLS: BuiltinTools
@@ -42,20 +53,31 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Answer": "toolreeve.approval.request",
     "BUILTIN_TOOLS": "toolreeve.runtime.sync",
     "Caching": "toolreeve.core.limits",
     "CircuitBreaker": "toolreeve.core.limits",
+    "ConfigError": "toolreeve.core.errors",
     "Context": "toolreeve.core.context",
     "DangerLevel": "toolreeve.core.danger",
+    "Effect": "toolreeve.core.effects",
+    "EffectKind": "toolreeve.core.effects",
     "ErrorCode": "toolreeve.core.errors",
     "ExecutionContext": "toolreeve.permissions",
+    "Failed": "toolreeve.core.result",
     "PermissionMode": "toolreeve.permissions",
     "PermissionPolicy": "toolreeve.permissions",
     "PermissionRule": "toolreeve.permissions",
     "Principal": "toolreeve.core.call",
     "RateLimit": "toolreeve.core.limits",
+    "Request": "toolreeve.approval.request",
     "Retry": "toolreeve.core.limits",
     "Role": "toolreeve.core.call",
+    "Scope": "toolreeve.approval.request",
+    "Settings": "toolreeve.config.settings",
+    "Succeeded": "toolreeve.core.result",
+    "SyncToolreeve": "toolreeve.runtime.sync",
+    "TerminalChannel": "toolreeve.approval.channels.terminal",
     "Tool": "toolreeve.core.tool",
     "ToolCall": "toolreeve.core.call",
     "ToolError": "toolreeve.core.errors",

@@ -4,13 +4,13 @@ It serves nothing else. Every call takes the road of a runtime for the current d
 """
 
 from toolreeve.core.names import BUILTIN_SERVER
+from toolreeve.core.toolset import read_toolset
 from toolreeve.runtime.toolreeve import Toolreeve
 from toolreeve.serve.mcp.handlers import Handlers
 from toolreeve.serve.mcp.input_required import new_input_required
 from toolreeve.serve.mcp.pipes import Pipes, claim
 from toolreeve.serve.mcp.stdio import run, serve_stdio
 from toolreeve.serve.mcp.tool_view import ToolView
-from toolreeve.serve.mcp.toolset import read_toolset
 from toolreeve.upstream.tools.discovery import DOCUMENTED
 
 ALIASES = {"bash": "bash_command"}

@@ -14,7 +14,7 @@ from typing import Any
 from toolreeve.core import json
 from toolreeve.core.call import ToolCall, new_id
 from toolreeve.core.errors import ErrorCode, ToolError, ToolreeveError
-from toolreeve.core.result import Failure, Meta, ToolResult
+from toolreeve.core.result import Failure, Meta, ToolResult, new_result
 from toolreeve.core.schema import MAX_CHARACTERS, MAX_DEPTH
 
 Call = Callable[[str, Mapping[str, Any]], Awaitable[ToolResult]]
@@ -116,7 +116,7 @@ def _one_of(request: Mapping[str, Any], keys: Sequence[str], index: int) -> Any:
 
 def _unresolved(step: FlowStep, problem: ToolError) -> ToolResult:
     failure = Failure(problem.code, problem.message, problem.suggestions, problem.detail)
-    return ToolResult(failure, Meta(call_id=new_id(), tool=step.tool, session="default"))
+    return new_result(failure, Meta(call_id=new_id(), tool=step.tool, session="default"))
 
 
 # Text in braces is a reference only if it begins with one of the two words; other templates pass through untouched.

@@ -42,6 +42,7 @@ class ExecutionContext:
         self.rules = list(rules or ())
 
     def snapshot(self) -> tuple[object, ...]:
+        """All values as they are now, to notice a change."""
         return (
             self.mode,
             self.budget_limit,

@@ -15,7 +15,7 @@ from toolreeve.core.context import Context, Services
 from toolreeve.core.effects import EffectKind
 from toolreeve.core.entry import Entry
 from toolreeve.core.errors import TRAITS, ErrorCode, ToolError, describe_crash
-from toolreeve.core.result import Failure, Output, Success, ToolResult
+from toolreeve.core.result import Failure, Output, Success, ToolResult, new_result
 from toolreeve.core.trial import Confinement
 from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.execution.admission import Admission
@@ -210,7 +210,7 @@ class Pipeline:
                 await self._wait(written, entry)
         except ToolError as unwritten:
             outcome = Failure(unwritten.code, f"the call ended but could not be recorded: {unwritten.message}")
-        return ToolResult(outcome, entry.meta)
+        return new_result(outcome, entry.meta)
 
     async def _wait(self, written: asyncio.Future[None], entry: Entry) -> None:
         """A call revoked while only its record is outstanding has ended: its result is returned."""

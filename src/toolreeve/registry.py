@@ -28,6 +28,9 @@ class ToolRegistry:
         for candidate in tools:
             self.register(candidate)
 
+    def __repr__(self) -> str:
+        return f"<ToolRegistry: {len(self)} tools>"
+
     def register(
         self,
         candidate: Any,
@@ -58,6 +61,7 @@ class ToolRegistry:
         return bound
 
     def unregister(self, name: str) -> None:
+        """Remove a tool. Raises ToolreeveError for an unknown one."""
         if self._tools.pop(canonical(name), None) is None:
             raise ToolreeveError(_unknown(name, self._similar(name)))
         self._changed()
@@ -82,6 +86,7 @@ class ToolRegistry:
         return found
 
     def get(self, name: str) -> BoundTool | None:
+        """The tool of that name or alias, hidden or not; None for no such tool."""
         return self._tools.get(name) or self._tools.get(canonical(name))
 
     def list(self) -> Tools:
@@ -90,13 +95,16 @@ class ToolRegistry:
         return sorted(shown, key=lambda each: each.spec.name)
 
     def list_by_category(self, category: str) -> Tools:
+        """The tools of one category, by name."""
         return [each for each in self.list() if each.spec.category == category]
 
     @property
     def categories(self) -> Names:
+        """The categories that have tools."""
         return sorted({each.spec.category for each in self._tools.values()})
 
     def get_categories(self) -> Names:
+        """The same as `categories`."""
         return self.categories
 
     def search(self, query: str, *, limit: int = 20) -> Tools:

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from toolreeve.core.errors import ErrorCode
-from toolreeve.core.result import Failure, Meta, Success, ToolResult
+from toolreeve.core.result import Failure, Meta, Success, ToolResult, new_result
 from toolreeve.core.verdict import Decision, Verdict
 
 ALLOWED = Verdict(Decision.ALLOW, layer="mode", reason="safe")
@@ -16,12 +16,12 @@ def meta(**changes: Any) -> Meta:
 
 
 def read() -> ToolResult:
-    return ToolResult(Success({"content": "hello", "size": 5}, "hello"), meta())
+    return new_result(Success({"content": "hello", "size": 5}, "hello"), meta())
 
 
 def missing() -> ToolResult:
     failure = Failure(ErrorCode.FILE_NOT_FOUND, "File not found: a.txt", ("b.txt", "c/a.txt"))
-    return ToolResult(failure, meta())
+    return new_result(failure, meta())
 
 
 def test_to_dict_of_a_success_is_the_documented_object() -> None:
@@ -59,7 +59,7 @@ def test_to_dict_of_a_failure_says_all_six_things_about_the_error() -> None:
 
 
 def test_optional_meta_appears_only_when_there_is_something_to_say() -> None:
-    result = ToolResult(Success({}), meta(command="ls", approved_by="ann", auto_recovery=True))
+    result = new_result(Success({}), meta(command="ls", approved_by="ann", auto_recovery=True))
 
     shown = result.to_dict()["meta"]
 
@@ -96,7 +96,7 @@ def test_to_flat_of_a_failure_carries_the_message_and_a_non_zero_exit_code() -> 
 def test_to_flat_keeps_what_a_failed_command_printed() -> None:
     failure = Failure(ErrorCode.TOOL_EXEC, "exit 2", data={"stdout": "out", "stderr": "err", "exit_code": 2})
 
-    flat = ToolResult(failure, meta()).to_flat()
+    flat = new_result(failure, meta()).to_flat()
 
     assert (flat["stdout"], flat["stderr"], flat["exit_code"], flat["output"]) == ("out", "err", 2, "out")
 
@@ -104,7 +104,7 @@ def test_to_flat_keeps_what_a_failed_command_printed() -> None:
 def test_a_tool_cannot_claim_success_in_its_data_where_the_call_failed() -> None:
     failure = Failure(ErrorCode.HTTP_ERROR, "500", data={"success": True, "isError": False, "error": None})
 
-    flat = ToolResult(failure, meta()).to_flat()
+    flat = new_result(failure, meta()).to_flat()
 
     assert (flat["success"], flat["isError"], flat["error"]) == (False, True, "500")
 
@@ -118,14 +118,14 @@ def test_to_text_of_a_failure_lists_the_suggestions() -> None:
 def test_to_text_of_a_truncated_answer_ends_with_the_next_call() -> None:
     data = {"content": "abc", "next": 'read_file(path="a", offset=4)'}
 
-    text = ToolResult(Success(data, "abc"), meta(truncated=True)).to_text()
+    text = new_result(Success(data, "abc"), meta(truncated=True)).to_text()
 
     assert text == 'abc\n[truncated; to continue: read_file(path="a", offset=4)]'
 
 
 def test_to_text_shows_names_one_a_line_and_other_data_as_json() -> None:
-    assert ToolResult(Success({"files": ["a", "b"]}, ["a", "b"]), meta()).to_text() == "a\nb"
-    assert json.loads(ToolResult(Success({"n": 1}), meta()).to_text()) == {"n": 1}
+    assert new_result(Success({"files": ["a", "b"]}, ["a", "b"]), meta()).to_text() == "a\nb"
+    assert json.loads(new_result(Success({"n": 1}), meta()).to_text()) == {"n": 1}
 
 
 def test_to_mcp_is_a_call_tool_result() -> None:

@@ -10,7 +10,7 @@ from toolreeve.core.call import ToolCall
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.errors import ErrorCode, ToolError, ToolreeveError
 from toolreeve.core.limits import UNLIMITED, Retry
-from toolreeve.core.result import Failure, Meta, Output, Success, ToolResult
+from toolreeve.core.result import Failure, Meta, Output, Success, new_result
 from toolreeve.core.returned import as_output
 from toolreeve.core.tool import Tool, bind, mcp_tool, tool
 
@@ -151,9 +151,9 @@ def test_a_reported_failure_is_a_failure() -> None:
 def test_a_returned_result_keeps_its_outcome() -> None:
     meta = Meta(call_id="c", tool="t", session="s")
 
-    assert as_output(ToolResult(Success({"a": 1}, "m"), meta)) == Output(data={"a": 1}, main="m")
+    assert as_output(new_result(Success({"a": 1}, "m"), meta)) == Output(data={"a": 1}, main="m")
     with pytest.raises(ToolError) as caught:
-        as_output(ToolResult(Failure(ErrorCode.HTTP_ERROR, "500"), meta))
+        as_output(new_result(Failure(ErrorCode.HTTP_ERROR, "500"), meta))
     assert caught.value.code is ErrorCode.HTTP_ERROR
 
 

@@ -3,12 +3,12 @@ from typing import Any
 import pytest
 
 from toolreeve.core.errors import ErrorCode
-from toolreeve.core.result import Failure, Meta, Success, ToolResult
+from toolreeve.core.result import Failure, Meta, Success, new_result
 from toolreeve.formats import format_result, format_results, parse_calls
 
 META = Meta(call_id="1", tool="fs/read", session="s")
-DONE = ToolResult(Success({"content": "hello"}, "hello"), META)
-FAILED = ToolResult(Failure(ErrorCode.FILE_NOT_FOUND, "no such file", ("b.txt",)), META)
+DONE = new_result(Success({"content": "hello"}, "hello"), META)
+FAILED = new_result(Failure(ErrorCode.FILE_NOT_FOUND, "no such file", ("b.txt",)), META)
 TOLD = "Error [E_FILE_NOT_FOUND]: no such file\nSuggestions:\n  - b.txt"
 
 

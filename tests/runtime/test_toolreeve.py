@@ -1,6 +1,7 @@
 """The runtime as a program uses it: async, sync, by the documented names."""
 
 import asyncio
+import inspect
 import subprocess
 import sys
 import threading
@@ -18,6 +19,7 @@ from toolreeve import (
     PermissionMode,
     PermissionPolicy,
     PermissionRule,
+    ToolError,
     Toolreeve,
     ToolreeveError,
     tool,
@@ -42,6 +44,12 @@ DOCUMENTED = [
     "ExecutionContext",
     "BUILTIN_TOOLS",
     "ToolRegistry",
+    "Request",
+    "Answer",
+    "Settings",
+    "Effect",
+    "TerminalChannel",
+    "SyncToolreeve",
 ]
 
 
@@ -482,3 +490,93 @@ def _answer_nothing() -> bool:
 def test_an_argument_of_the_wrong_kind_is_refused_at_once(world: World, options: dict[str, Any], said: str) -> None:
     with pytest.raises(ToolreeveError, match=said):
         world.reeve(**options)
+
+
+async def test_a_call_takes_a_session_and_a_timeout_unless_the_tool_has_its_own(world: World) -> None:
+    @tool(danger="safe")
+    def own(timeout: int, session: str = "") -> str:
+        """Have both."""
+        return f"{timeout} {session}"
+
+    @tool(danger="safe")
+    async def slow() -> None:
+        """Never end."""
+        await asyncio.Event().wait()
+
+    async with world.reeve(tools=[own, slow]) as reeve:
+        late = await reeve.call("slow", session="s", timeout=0.05)
+        mine = await reeve.call("own", timeout=7, session="x")
+        both = await reeve.call("own", {"timeout": 7, "session": "x"}, session="y")
+
+    assert late.error is not None
+    assert (late.error.code, late.meta.session) == (ErrorCode.TIMEOUT, "s")
+    assert (mine.output, mine.meta.session) == ("7 x", reeve.session)
+    assert (both.output, both.meta.session) == ("7 x", "y")
+
+
+async def test_unwrap_gives_the_output_or_raises_the_error(world: World) -> None:
+    async with world.reeve() as reeve:
+        assert (await reeve.call("calculate", expression="6*7")).unwrap() == 42
+        with pytest.raises(ToolError, match="File not found") as caught:
+            (await reeve.call("read_file", path="none")).unwrap()
+
+    assert caught.value.code is ErrorCode.FILE_NOT_FOUND
+
+
+@pytest.mark.parametrize(
+    ("builtin", "names"),
+    [
+        (False, []),
+        ((), []),
+        ("calculate,undo", ["calculate", "undo"]),
+        (["utility", "-calculate"], ["get_datetime"]),
+    ],
+)
+def test_the_builtin_tools_can_be_left_out_or_chosen(world: World, builtin: Any, names: list[str]) -> None:
+    reeve = world.reeve(builtin=builtin)
+
+    assert [bound.spec.name for bound in reeve.tools] == names
+
+
+def test_a_builtin_toolset_with_a_typo_is_refused(world: World) -> None:
+    with pytest.raises(ToolreeveError, match="did you mean 'calculate'"):
+        world.reeve(builtin=["calculat"])
+
+
+async def test_whatever_did_not_load_is_a_problem_and_a_log_line(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = world.settings(tool_files=(str(world.workspace / "mispelt.yaml"),))
+
+    async with world.reeve(settings=settings, mcp_servers={"bad": {"command": "no-such-program"}}) as reeve:
+        problems = "\n".join(map(str, reeve.problems))
+
+    assert "mispelt.yaml" in problems
+    assert "mcp_servers.bad" in problems
+    assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
+    assert "no-such-program" in caplog.text
+
+
+def test_public_names_have_docstrings() -> None:
+    for name in toolreeve.__all__:
+        public = getattr(toolreeve, name)
+        assert inspect.getdoc(public), name
+        for member, value in vars(public).items() if isinstance(public, type) else ():
+            if not member.startswith("_") and (callable(value) or isinstance(value, property)):
+                assert inspect.getdoc(value), f"{name}.{member}"
+
+
+async def test_things_show_themselves_in_a_line(world: World) -> None:
+    async with world.reeve() as reeve:
+        (world.workspace / "a.txt").write_text("word " * 500)
+        shown = [
+            reeve,
+            await reeve.call("read_file", path="a.txt"),
+            await reeve.call("read_file", path="none"),
+            reeve.tools,
+            reeve.tools.get("bash"),
+            reeve.configuration.settings,
+            reeve.configuration,
+        ]
+
+    assert [len(repr(each)) < 200 for each in shown] == [True] * len(shown), list(map(repr, shown))

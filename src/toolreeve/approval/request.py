@@ -87,6 +87,7 @@ class Request:
 
     @property
     def heading(self) -> str:
+        """The tool and its danger, in a line."""
         return f"Tool {self.tool!r} (danger={self.danger.value})"
 
     @property
@@ -102,9 +103,11 @@ class Request:
         note: str = "",
         args: Mapping[str, Any] | None = None,
     ) -> Answer:
+        """The answer that allows the call: once, for the session, or always."""
         return Answer(granted=True, by=by, scope=Scope(scope), note=note, args=args, digest=self.digest)
 
     def deny(self, *, by: str = "", note: str = "") -> Answer:
+        """The answer that refuses the call. The model reads `note`."""
         return Answer(granted=False, by=by, note=note, digest=self.digest)
 
 

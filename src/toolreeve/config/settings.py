@@ -4,7 +4,7 @@ Every field here is wired to the code that obeys it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, Literal
 
 from toolreeve.config.field import Field, ProjectScope
@@ -23,7 +23,7 @@ from toolreeve.config.sections.workspace import Workspace
 from toolreeve.config.table_schemas import SERVERS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Settings:
     """The configuration of Toolreeve."""
 
@@ -66,3 +66,9 @@ class Settings:
             ProjectScope.NEVER,
         ),
     ] = "acp-basic"
+
+    def __repr__(self) -> str:
+        """Only the tables that are not as shipped."""
+        shipped = Settings()
+        changed = [each.name for each in fields(self) if getattr(self, each.name) != getattr(shipped, each.name)]
+        return f"<Settings: {', '.join(changed) or 'as shipped'}>"

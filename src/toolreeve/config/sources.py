@@ -35,7 +35,7 @@ from toolreeve.upstream.server_spec import ServerSpec
 DEFAULT = "default"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Configuration:
     """The effective settings, their origins by dotted key, and notices for the user.
 
@@ -56,6 +56,9 @@ class Configuration:
     known: Surroundings = field(repr=False)
     mcp_servers: tuple[ServerSpec, ...] = ()
     mcp_problems: tuple[ConfigError, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Configuration of {self.settings.workspace.dir}: {len(self.mcp_servers)} MCP servers>"
 
     def reveal(self, reference: str, *, key: str) -> str:
         """The credential that a setting such as `${secret:NAME}` refers to. Raises ConfigError."""

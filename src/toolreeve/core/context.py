@@ -129,37 +129,46 @@ class Context:
 
     @property
     def files(self) -> Files:
+        """The guarded files of the workspace."""
         return self._services.files
 
     @property
     def audit(self) -> AuditReader:
+        """The record of earlier calls, to read."""
         return self._services.audit
 
     @property
     def processes(self) -> Processes:
+        """Runs programs in the sandbox."""
         return _BoundProcesses(self._services.processes, self.call.id, self.notices, self._bounds())
 
     @property
     def undo(self) -> FileUndo:
+        """Reverts file changes of earlier calls."""
         return self._services.undo
 
     @property
     def models(self) -> ModelCatalogue:
+        """The language models of the configured providers."""
         return self._services.models
 
     @property
     def commands(self) -> CommandRules:
+        """The configured limits of commands."""
         return self._services.commands
 
     @property
     def http(self) -> Http:
+        """HTTP through the network guard."""
         return self._services.http
 
     @property
     def principal(self) -> Principal:
+        """The caller."""
         return self.call.principal
 
     def now(self) -> float:
+        """The time in seconds since 1970."""
         return self._services.now()
 
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar, Literal, NoReturn, TypeAlias
 
 from toolreeve.core import json
-from toolreeve.core.errors import TRAITS, ErrorCode
+from toolreeve.core.errors import TRAITS, ErrorCode, ToolError
 from toolreeve.core.trial import Confinement
 from toolreeve.core.verdict import Decision, Verdict
 
@@ -121,22 +121,12 @@ class Meta:
         return shown
 
 
-@dataclass(slots=True)
-class ToolResult:
+@dataclass(slots=True, repr=False)
+class _Result:
+    """What both kinds of results share."""
+
     outcome: Success | Failure
     meta: Meta
-
-    @property
-    def success(self) -> bool:
-        return isinstance(self.outcome, Success)
-
-    @property
-    def data(self) -> Mapping[str, Any] | None:
-        return self.outcome.data
-
-    @property
-    def error(self) -> Failure | None:
-        return self.outcome if isinstance(self.outcome, Failure) else None
 
     @property
     def output(self) -> Any:
@@ -160,7 +150,7 @@ class ToolResult:
     def to_flat(self) -> dict[str, Any]:
         """Nine fields that are always present, and the tool's own data beside them."""
         data = dict(self.outcome.data or {})
-        error = self.error
+        error = self.outcome if isinstance(self.outcome, Failure) else None
         return data | {
             "success": error is None,
             "output": self.output,
@@ -198,7 +188,7 @@ class ToolResult:
         """A CallToolResult. That of an upstream tool is passed through unchanged."""
         if self.meta.raw is not None:
             return dict(self.meta.raw)
-        error = self.error
+        error = self.outcome if isinstance(self.outcome, Failure) else None
         structured = dict(self.outcome.data or {})
         if error is not None:
             structured["error"] = error.to_dict()
@@ -207,6 +197,72 @@ class ToolResult:
             "structuredContent": structured,
             "isError": error is not None,
         }
+
+
+class Succeeded(_Result):
+    """The result of a call that worked."""
+
+    __slots__ = ()
+    outcome: Success
+    success: ClassVar[Literal[True]] = True
+    """Whether the call worked."""
+
+    def __repr__(self) -> str:
+        return f"<{self.meta.tool} succeeded: {_excerpt(_readable(self.output))}>"
+
+    @property
+    def data(self) -> Mapping[str, Any]:
+        """All data of the tool."""
+        return self.outcome.data
+
+    @property
+    def error(self) -> None:
+        """None: the call worked."""
+        return None
+
+    def unwrap(self) -> Any:
+        """The tool's main value."""
+        return self.output
+
+
+class Failed(_Result):
+    """The result of a call that was refused or did not work."""
+
+    __slots__ = ()
+    outcome: Failure
+    success: ClassVar[Literal[False]] = False
+    """Whether the call worked."""
+
+    def __repr__(self) -> str:
+        return f"<{self.meta.tool} failed: {self.error.code}: {_excerpt(self.error.message)}>"
+
+    @property
+    def data(self) -> Mapping[str, Any]:
+        """The data up to the failure, such as what a program printed; empty if there is none."""
+        return self.outcome.data or {}
+
+    @property
+    def error(self) -> Failure:
+        """Why the call failed: code, message, suggestions, detail, retryable."""
+        return self.outcome
+
+    def unwrap(self) -> NoReturn:
+        """Raises the error as ToolError."""
+        error = self.outcome
+        raise ToolError(error.code, error.message, suggestions=error.suggestions, detail=error.detail)
+
+
+ToolResult: TypeAlias = Succeeded | Failed
+"""The result of a call. `result.success` and `result.error` tell the two kinds apart, also for type checkers."""
+
+
+def new_result(outcome: Success | Failure, meta: Meta) -> ToolResult:
+    return Succeeded(outcome, meta) if isinstance(outcome, Success) else Failed(outcome, meta)
+
+
+def _excerpt(text: str, limit: int = 80) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
 def _diagnostics(diagnostics: Mapping[str, Any]) -> list[str]:

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from toolreeve.core import json
 from toolreeve.core.errors import ErrorCode, ToolError
-from toolreeve.core.result import Failure, Output, Success, ToolResult
+from toolreeve.core.result import Failed, Output, Succeeded, Success
 
 _RICH = (Enum, date, time, timedelta, Decimal, PurePath, UUID)
 
@@ -24,9 +24,9 @@ def as_output(returned: Any) -> Output:
     match returned:
         case Output():
             return returned
-        case ToolResult(outcome=Success(data, main)):
+        case Succeeded(outcome=Success(data, main)):
             return Output(data=data, main=main)
-        case ToolResult(outcome=Failure() as failure):
+        case Failed(outcome=failure):
             raise ToolError(failure.code, failure.message, suggestions=failure.suggestions, detail=failure.detail)
         case None:
             return Output(data={})

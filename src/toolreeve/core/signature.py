@@ -176,9 +176,9 @@ def _output_schema(hint: Any, where: str) -> dict[str, Any] | None:
 
 
 def _is_own_result(hint: Any) -> bool:
-    from toolreeve.core.result import Output, ToolResult
+    from toolreeve.core.result import Failed, Output, Succeeded
 
-    return any(each in (Output, ToolResult) for each in (hint, *get_args(hint)))
+    return any(each in (Output, Succeeded, Failed) for each in (hint, *get_args(hint)))
 
 
 def _field(default: Any) -> Any:

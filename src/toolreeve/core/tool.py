@@ -70,18 +70,26 @@ class Tool(Protocol):
     """The tool protocol: structural, no base class."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The name to call it by."""
+        ...
 
     @property
-    def description(self) -> str: ...
+    def description(self) -> str:
+        """What it does, for the model."""
+        ...
 
     @property
-    def input_schema(self) -> dict[str, Any]: ...
+    def input_schema(self) -> dict[str, Any]:
+        """The JSON Schema of its arguments."""
+        ...
 
-    async def execute(self, tool_input: dict[str, Any]) -> Any: ...
+    async def execute(self, tool_input: dict[str, Any]) -> Any:
+        """Run it with valid arguments."""
+        ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ToolSpec:
     """What is known about a tool before it runs. `source` names who registered it; `server` is None for local tools.
 
@@ -112,8 +120,11 @@ class ToolSpec:
     undoable: bool = False
     confinable: bool = False
 
+    def __repr__(self) -> str:
+        return f"<tool {self.name!r}: {self.danger.value}>"
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class BoundTool:
     """A tool ready for the road. `inline` promises that `run` ends promptly when cancelled and never blocks the loop
     for long, so that it needs no separate task. `blocking` says that `screen` and `list_effects` wait for a database,
@@ -128,6 +139,9 @@ class BoundTool:
     screen: Screen | None = None
     grounds: FindRationale | None = None
     blocking: bool = False
+
+    def __repr__(self) -> str:
+        return repr(self.spec)
 
     def danger(self, args: Arguments) -> DangerLevel:
         return self.spec.danger if self.assess is None else self.assess(args)
@@ -156,7 +170,7 @@ class FunctionTool(Generic[P, R_co]):
     unbound: bool = False
 
     def __repr__(self) -> str:
-        return f"<tool {self.spec.name!r}: {self.spec.danger.value}>"
+        return repr(self.spec)
 
     @overload
     def __get__(self, instance: None, owner: type | None = None) -> Self: ...

@@ -201,6 +201,7 @@ def get_tool_danger_level(name: str) -> DangerLevel:
 
 
 def is_tool_safe(name: str) -> bool:
+    """Whether a tool only reads."""
     return get_tool_danger_level(name) is DangerLevel.SAFE
 
 

@@ -64,6 +64,7 @@ class PermissionRule:
 
     @property
     def place(self) -> str:
+        """The file and line of the rule, or how it was made."""
         return self.source if self.line is None else f"{self.source}:{self.line}"
 
     @property

@@ -23,6 +23,8 @@ from toolreeve.core.action import Action
 from toolreeve.core.context import Services
 from toolreeve.core.errors import ConfigError, ToolreeveError
 from toolreeve.core.secrets.redactor import Redactor
+from toolreeve.core.tool import AnyFunctionTool
+from toolreeve.core.toolset import check_toolset, read_toolset
 from toolreeve.execution.admission import Admission
 from toolreeve.execution.executor import Executor, LocalExecutor
 from toolreeve.execution.limiters import Limiters, LocalBreakers, LocalCaches, LocalConcurrency
@@ -84,10 +86,12 @@ def new_configuration(
     return from_settings(settings)
 
 
-def new_registry(configuration: Configuration, tools: Iterable[Any]) -> ToolRegistry:
-    """The builtin tools, those of the configured Python files, and those that the program passed."""
-    builtin = with_analysis(
-        TOOLS,
+def new_registry(
+    configuration: Configuration, tools: Iterable[Any], *, builtin: bool | str | Sequence[str] = True
+) -> ToolRegistry:
+    """The chosen builtin tools, those of the configured Python files, and those that the program passed."""
+    chosen = with_analysis(
+        _choose(builtin=builtin),
         root=configuration.settings.workspace.dir,
         home=configuration.home,
         quality=command_rules(configuration).quality,
@@ -99,7 +103,19 @@ def new_registry(configuration: Configuration, tools: Iterable[Any]) -> ToolRegi
         )
     files = [Path(name) for name in configuration.settings.tool_files if name.endswith(".py")]
     found = [tool for path in files for tool in load_tools(path)]
-    return ToolRegistry([*builtin, *found, *tools])
+    return ToolRegistry([*chosen, *found, *tools])
+
+
+def _choose(*, builtin: bool | str | Sequence[str]) -> Sequence[AnyFunctionTool]:
+    if builtin is True:
+        return TOOLS
+    if not builtin:
+        return ()
+    if not isinstance(builtin, str | Sequence):
+        raise ToolreeveError(f"builtin={builtin!r:.100}: pass True, False, or a toolset such as ['file']")
+    toolset = read_toolset(builtin)
+    check_toolset(toolset, [each.spec for each in TOOLS])
+    return [each for each in TOOLS if toolset.includes(each.spec)]
 
 
 def new_catalogue(configuration: Configuration, registry: ToolRegistry) -> Catalogue:

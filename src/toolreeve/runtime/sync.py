@@ -1,19 +1,32 @@
-"""The synchronous runtime: one event loop in its own thread runs every call."""
+"""The synchronous runtime: one event loop in its own thread runs every call.
+
+Its methods are those of `Toolreeve`, derived from them: nothing is declared twice.
+"""
 
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import wraps
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-from toolreeve import flows
-from toolreeve.core.errors import ToolreeveError
+from toolreeve.config import Configuration
+from toolreeve.core.call import Principal
+from toolreeve.core.errors import ConfigError, ToolreeveError
 from toolreeve.core.result import ToolResult
+from toolreeve.guard.files.workspace import WorkspaceFiles
+from toolreeve.record.audit import Audit
+from toolreeve.record.bus import Bus
+from toolreeve.record.metrics import Metrics
+from toolreeve.record.pending import PendingStore
 from toolreeve.registry import ToolRegistry
 from toolreeve.runtime.builtin import BuiltinTools
 from toolreeve.runtime.toolreeve import Toolreeve
+from toolreeve.upstream.pool import ServerPool
+from toolreeve.upstream.tools.pins import Pins
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 class Portal:
@@ -42,17 +55,47 @@ class Portal:
         self._loop.close()
 
 
-class SyncToolreeve:
-    """`Toolreeve` without async. Use it as `with Toolreeve.sync() as reeve`."""
+def _waiting(
+    method: Callable[Concatenate[Toolreeve, P], Coroutine[Any, Any, T]],
+) -> "Callable[Concatenate[SyncToolreeve, P], T]":
+    """A method of `Toolreeve` that waits for its result."""
 
-    def __init__(self, build: Callable[[], Toolreeve]) -> None:
-        self._reeve = build()
+    @wraps(method)
+    def run(self: "SyncToolreeve", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self.wait(method(self.runtime, *args, **kwargs))
+
+    return run
+
+
+def _plain(method: Callable[Concatenate[Toolreeve, P], T]) -> "Callable[Concatenate[SyncToolreeve, P], T]":
+    """A method of `Toolreeve` that does not wait. It runs on the loop's thread once the runtime is started."""
+
+    @wraps(method)
+    def run(self: "SyncToolreeve", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self.on_loop(lambda: method(self.runtime, *args, **kwargs))
+
+    return run
+
+
+class SyncToolreeve:
+    """`Toolreeve` without async. Use it as `with Toolreeve.sync() as reeve`.
+
+    Parts such as `audit` and `approvals` are those of the runtime; `wait` awaits what their methods return:
+    `reeve.wait(reeve.audit.list())`.
+    """
+
+    def __init__(self, runtime: Toolreeve) -> None:
+        self.runtime = runtime
         self._portal: Portal | None = None
 
+    def __repr__(self) -> str:
+        return repr(self.runtime).replace("Toolreeve", "SyncToolreeve", 1)
+
     def start(self) -> Self:
+        """Open the record and connect the servers. `with` does this."""
         self._portal = Portal()
         try:
-            self._portal.run(self._reeve.start())
+            self._portal.run(self.runtime.start())
         except BaseException:
             self._portal.close()
             self._portal = None
@@ -60,9 +103,10 @@ class SyncToolreeve:
         return self
 
     def close(self) -> None:
+        """Cancel running calls, each with its record, and release everything."""
         if self._portal is not None:
             try:
-                self._portal.run(self._reeve.close())
+                self._portal.run(self.runtime.close())
             finally:
                 self._portal.close()
                 self._portal = None
@@ -75,44 +119,99 @@ class SyncToolreeve:
     ) -> None:
         self.close()
 
-    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+    def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of a coroutine, run on the runtime's own loop."""
         if self._portal is None:
             work.close()
             raise ToolreeveError("the runtime is not started: use `with Toolreeve.sync() as reeve`")
         return self._portal.run(work)
 
-    def call(self, tool: str, args: Mapping[str, Any] | None = None, /, **kwargs: Any) -> ToolResult:
-        return self._run(self._reeve.call(tool, args, **kwargs))
+    def on_loop(self, function: Callable[[], T]) -> T:
+        """The result of a function, called on the runtime's own thread; directly if it is not started."""
 
-    def batch(self, requests: Sequence[flows.Request], *, concurrency: int = 8) -> list[ToolResult]:
-        return self._run(self._reeve.batch(requests, concurrency=concurrency))
+        async def call() -> T:
+            return function()
 
-    def chain(self, steps: Sequence[flows.Request], *, stop_on_error: bool = True) -> list[ToolResult]:
-        return self._run(self._reeve.chain(steps, stop_on_error=stop_on_error))
+        return function() if self._portal is None else self._portal.run(call())
 
-    def undo(self, call_id: str | None = None, *, session: str | None = None, force: bool = False) -> ToolResult:
-        return self._run(self._reeve.undo(call_id, session=session, force=force))
+    call = _waiting(Toolreeve.call)
+    run = _waiting(Toolreeve.run)
+    batch = _waiting(Toolreeve.batch)
+    chain = _waiting(Toolreeve.chain)
+    undo = _waiting(Toolreeve.undo)
+    execute_mcp_tool = _waiting(Toolreeve.execute_mcp_tool)
+    execute_batch = _waiting(Toolreeve.execute_batch)
+    execute_tool_chain = _waiting(Toolreeve.execute_tool_chain)
+    discover_mcp_tools = _waiting(Toolreeve.discover_mcp_tools)
+    cancel = _plain(Toolreeve.cancel)
+    reload = _plain(Toolreeve.reload)
+    explain = _plain(Toolreeve.explain)
+    tools_for = _plain(Toolreeve.tools_for)
 
-    def execute_mcp_tool(
-        self, tool_name: str, params: Mapping[str, Any], timeout: float | None = None
-    ) -> dict[str, Any]:
-        return self._run(self._reeve.execute_mcp_tool(tool_name, params, timeout))
-
-    def execute_batch(self, requests: Sequence[flows.Request]) -> list[dict[str, Any]]:
-        return self._run(self._reeve.execute_batch(requests))
-
-    def execute_tool_chain(self, steps: Sequence[flows.Request]) -> list[dict[str, Any]]:
-        return self._run(self._reeve.execute_tool_chain(steps))
-
-    def discover_mcp_tools(self, server_name: str | None = None, category: str | None = None) -> list[dict[str, Any]]:
-        return self._run(self._reeve.discover_mcp_tools(server_name, category))
-
-    def tools_for(self, provider: str) -> list[dict[str, Any]]:
-        return self._reeve.tools_for(provider)
+    @property
+    def configuration(self) -> Configuration:
+        """The settings in force, and where each comes from."""
+        return self.runtime.configuration
 
     @property
     def tools(self) -> ToolRegistry:
-        return self._reeve.tools
+        """The registry of tools."""
+        return self.runtime.tools
+
+    @property
+    def session(self) -> str:
+        """The session of calls that name none."""
+        return self.runtime.session
+
+    @property
+    def principal(self) -> Principal:
+        """The caller, for policy and record."""
+        return self.runtime.principal
+
+    @property
+    def origin(self) -> str:
+        """The door that calls are recorded with."""
+        return self.runtime.origin
+
+    @property
+    def problems(self) -> Sequence[ConfigError]:
+        """Every tool file, MCP server and tool of a server that could not be loaded, and why."""
+        return self.runtime.problems
+
+    @property
+    def audit(self) -> Audit:
+        """The record of all calls."""
+        return self.runtime.audit
+
+    @property
+    def approvals(self) -> PendingStore:
+        """The pending approvals."""
+        return self.runtime.approvals
+
+    @property
+    def fleet(self) -> ServerPool:
+        """The MCP servers of this runtime."""
+        return self.runtime.fleet
+
+    @property
+    def pins(self) -> Pins:
+        """The tools of MCP servers as first seen, and which have changed since."""
+        return self.runtime.pins
+
+    @property
+    def bus(self) -> Bus:
+        """The events of calls, approvals and servers."""
+        return self.runtime.bus
+
+    @property
+    def metrics(self) -> Metrics:
+        """Counters and histograms."""
+        return self.runtime.metrics
+
+    @property
+    def files(self) -> WorkspaceFiles:
+        """The guarded files of the workspace, as tools see them."""
+        return self.runtime.files
 
 
 class _SharedRuntime:

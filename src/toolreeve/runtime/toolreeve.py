@@ -1,11 +1,12 @@
 """The runtime: the public class `Toolreeve`. Every call takes the road."""
 
 import asyncio
+import inspect
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, cast
 
 from toolreeve import flows, formats
 from toolreeve.config import Configuration, Settings
@@ -14,6 +15,7 @@ from toolreeve.core.call import LOCAL, Principal, RecordScope, ToolCall, new_id
 from toolreeve.core.errors import ConfigError, ErrorCode, ToolreeveError
 from toolreeve.core.names import BUILTIN_SERVER, server_of
 from toolreeve.core.result import ToolResult
+from toolreeve.guard.files.workspace import WorkspaceFiles
 from toolreeve.policy.explanation import Explanation, explain, refused
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.record.audit import Audit
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from toolreeve.runtime.sync import SyncToolreeve
 
 logger = logging.getLogger(__name__)
+P = ParamSpec("P")
 
 CLOSE_TIMEOUT = 5.0
 """Seconds that running calls have to end when the runtime closes."""
@@ -57,11 +60,28 @@ REFUSALS = frozenset(
 )
 
 
+def _synchronous(init: Callable[Concatenate[Any, P], None]) -> "staticmethod[P, SyncToolreeve]":
+    """`Toolreeve.sync`: the constructor of the synchronous runtime, with the arguments of this one."""
+
+    def sync(*args: P.args, **kwargs: P.kwargs) -> "SyncToolreeve":
+        from toolreeve.runtime.sync import SyncToolreeve
+
+        make: Callable[P, Toolreeve] = cast(Any, Toolreeve)
+        return SyncToolreeve(make(*args, **kwargs))
+
+    sync.__doc__ = "The synchronous runtime, with the same arguments. Use it as `with Toolreeve.sync() as reeve`."
+    signature = inspect.signature(init)
+    own = list(signature.parameters.values())[1:]
+    sync.__signature__ = signature.replace(parameters=own)  # type: ignore[attr-defined]
+    return staticmethod(sync)
+
+
 class Toolreeve:
     """The tool runtime. Use it as `async with Toolreeve() as reeve`.
 
-    Whatever is not passed is read from the configuration; `settings` replaces the configuration as a whole. `policy` is
-    a PermissionPolicy, or rules in addition to the configured ones. `approve` answers approval requests: an async
+    Whatever is not passed is read from the configuration; `settings` replaces the configuration as a whole. `tools` are
+    your own; `builtin` chooses the builtin ones: all, none, or a toolset such as `["file", "-delete_file"]`. `policy`
+    is a PermissionPolicy, or rules in addition to the configured ones. `approve` answers approval requests: an async
     function of the request, or one or more channels. `mcp_servers` are tables by name as in a configuration file, or
     the path of one; empty means none. The runtime starts once all of them are connected or have failed, unless
     `await_servers` is off; `mcp_authorize` receives the URL at which the user logs in to a server.
@@ -73,6 +93,7 @@ class Toolreeve:
         workspace: str | Path | None = None,
         mode: PermissionMode | str | None = None,
         tools: Iterable[Any] = (),
+        builtin: bool | str | Sequence[str] = True,
         tool_files: Iterable[str | Path] = (),
         policy: Policy | None = None,
         approve: Approve | None = None,
@@ -84,7 +105,7 @@ class Toolreeve:
         origin: str = "python",
     ) -> None:
         self.configuration = new_configuration(settings, workspace, mode, tool_files)
-        self.tools = new_registry(self.configuration, tools)
+        self.tools = new_registry(self.configuration, tools, builtin=builtin)
         self._catalogue = new_catalogue(self.configuration, self.tools)
         servers, self._server_problems = new_servers(self.configuration, mcp_servers)
         self._parts = Assembly(
@@ -106,14 +127,14 @@ class Toolreeve:
         self.origin = origin
         self.session = new_id()
 
-    @staticmethod
-    def sync(**options: Any) -> "SyncToolreeve":
-        """The synchronous runtime. Use it as `with Toolreeve.sync() as reeve`."""
-        from toolreeve.runtime.sync import SyncToolreeve
+    def __repr__(self) -> str:
+        settings = self.configuration.settings
+        return f"<Toolreeve {settings.workspace.dir}: {len(self.tools)} tools, {settings.policy.mode} mode>"
 
-        return SyncToolreeve(lambda: Toolreeve(**options))
+    sync = _synchronous(__init__)
 
     async def start(self) -> Self:
+        """Open the record and connect the servers. `async with` does this."""
         if self._started or self._closing is not None:
             raise ToolreeveError("a runtime can be started only once: create a new one")
         await self._parts.start()
@@ -122,6 +143,8 @@ class Toolreeve:
             self._reloading = asyncio.create_task(self._reload_changes())
         if self._await_servers:
             await self._connect_servers()
+            for problem in self.problems:
+                logger.warning("not loaded: %s", problem)
         return self
 
     async def _connect_servers(self) -> None:
@@ -154,8 +177,18 @@ class Toolreeve:
 
     @property
     def problems(self) -> Sequence[ConfigError]:
-        """The errors of YAML tool files and of `mcp_servers`; tools and servers without errors are available."""
-        return (*self._catalogue.problems, *self._server_problems)
+        """Every tool file, MCP server and tool of a server that could not be loaded, and why."""
+        return (*self._catalogue.problems, *self._server_problems, *self._unavailable_servers())
+
+    def _unavailable_servers(self) -> Iterator[ConfigError]:
+        for status in self.fleet.status():
+            for problem in filter(None, (status.problem, *status.problems)):
+                yield ConfigError(
+                    problem,
+                    source=status.source,
+                    key=f"mcp_servers.{status.name}",
+                    fix=f"see `toolreeve servers show {status.name}`",
+                )
 
     def reload(self) -> Sequence[CatalogueChange]:
         """Reload tool files that have changed. Runs every second while the runtime is up; errors are logged once per
@@ -189,21 +222,42 @@ class Toolreeve:
     ) -> None:
         await self.close()
 
-    async def call(self, tool: str, args: Mapping[str, Any] | None = None, /, **kwargs: Any) -> ToolResult:
-        """Run a tool with arguments as a mapping, by keyword, or both."""
-        if args is None:
-            args = kwargs
-        elif kwargs:
-            args = {**args, **kwargs}
-        return await self.run(self._new_call(tool, args))
+    async def call(
+        self,
+        tool: str,
+        args: Mapping[str, Any] | None = None,
+        /,
+        *,
+        session: Any = None,
+        timeout: Any = None,
+        **kwargs: Any,
+    ) -> ToolResult:
+        """Run a tool with arguments as a mapping, by keyword, or both.
+
+        `session`, a text, groups calls for undo, grants and the record; `timeout` is in seconds. If the tool itself has
+        a parameter of that name, the keyword is the tool's, unless `args` already holds one.
+        """
+        given = dict(args or {}, **kwargs)
+        if (session is not None or timeout is not None) and (bound := self.tools.get(tool)) is not None:
+            own = bound.spec.input.get("properties", {})
+            if session is not None and "session" in own and "session" not in given:
+                given["session"], session = session, None
+            if timeout is not None and "timeout" in own and "timeout" not in given:
+                given["timeout"], timeout = timeout, None
+        return await self.run(self._new_call(tool, given, session=session or self.session, timeout=timeout))
 
     def _new_call(self, tool: str, args: Mapping[str, Any], **more: Any) -> ToolCall:
         return ToolCall(
-            tool=tool, args=args, session=self.session, principal=self.principal, origin=self.origin, **more
+            tool=tool,
+            args=args,
+            session=more.pop("session", self.session),
+            principal=self.principal,
+            origin=self.origin,
+            **more,
         )
 
     async def run(self, call: ToolCall) -> ToolResult:
-        """Run a call with its own session, principal and timeout."""
+        """Run a call that is spelled out: with its own session, principal, timeout and expected cost."""
         if not self._started:
             raise ToolreeveError("the runtime is not started: use `async with Toolreeve() as reeve`")
         task = self._running[call.id] = _this_task()
@@ -234,9 +288,11 @@ class Toolreeve:
         return await flows.chain(self.call, steps, run=self.run, stop_on_error=stop_on_error)
 
     async def execute_batch(self, requests: Sequence[flows.Request]) -> list[dict[str, Any]]:
+        """As `batch`, with flat results."""
         return [result.to_flat() for result in await self.batch(requests)]
 
     async def execute_tool_chain(self, steps: Sequence[flows.Request]) -> list[dict[str, Any]]:
+        """As `chain`, with flat results."""
         return [result.to_flat() for result in await self.chain(steps)]
 
     async def execute_mcp_tool(
@@ -293,6 +349,7 @@ class Toolreeve:
 
     @property
     def audit(self) -> Audit:
+        """The record of all calls: `recent`, `list`, `show`, `export`, `verify`."""
         return self._parts.audit
 
     @property
@@ -312,14 +369,17 @@ class Toolreeve:
 
     @property
     def bus(self) -> Bus:
+        """The events of calls, approvals and servers, to subscribe to."""
         return self._parts.bus
 
     @property
     def metrics(self) -> Metrics:
+        """Counters and histograms; `render` writes them in Prometheus' text format."""
         return self._parts.metrics
 
     @property
-    def files(self) -> Any:
+    def files(self) -> WorkspaceFiles:
+        """The guarded files of the workspace, as tools see them."""
         return self._parts.files
 
 

@@ -8,11 +8,11 @@ from toolreeve.core.call import Role
 from toolreeve.core.result import Output
 from toolreeve.core.schema import Schema
 from toolreeve.core.tool import BoundTool, ToolSpec
+from toolreeve.core.toolset import read_toolset
 from toolreeve.runtime.builtin import TOOLS
 from toolreeve.serve.mcp.protocol import WireError
 from toolreeve.serve.mcp.tool_definitions import describe
 from toolreeve.serve.mcp.tool_view import PAGE, ToolView, as_fragment, write_cursor
-from toolreeve.serve.mcp.toolset import read_toolset
 
 
 def bound(name: str, **known: Any) -> BoundTool:

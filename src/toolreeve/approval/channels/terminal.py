@@ -31,9 +31,11 @@ class TerminalChannel:
         self._turn = asyncio.Lock()
 
     def available(self) -> bool:
+        """Whether there is a terminal to ask on."""
         return find_terminal(self._device) is not None
 
     async def ask(self, request: Request) -> Answer:
+        """Show the request and wait for the answer."""
         async with self._turn:
             device = find_terminal(self._device)
             if device is None:

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from toolreeve.core.call import Role
+from toolreeve.core.toolset import check_toolset, read_toolset
 from toolreeve.serve.mcp.handlers import Handlers
 from toolreeve.serve.mcp.input_required import new_input_required
 from toolreeve.serve.mcp.tool_view import ToolView
-from toolreeve.serve.mcp.toolset import check_toolset, read_toolset
 
 if TYPE_CHECKING:
     from toolreeve.runtime.toolreeve import Toolreeve

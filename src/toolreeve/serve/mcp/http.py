@@ -15,6 +15,7 @@ from mcp.server.auth.provider import AccessToken
 from starlette.types import Message, Receive, Scope, Send
 
 from toolreeve.core.tool import ToolSpec
+from toolreeve.core.toolset import EVERYTHING, Toolset, check_toolset, read_toolset
 from toolreeve.serve.access import Header
 from toolreeve.serve.exchange import FastHandler
 from toolreeve.serve.limits import Quota
@@ -25,7 +26,6 @@ from toolreeve.serve.mcp.responses import KEEPALIVE_SECONDS
 from toolreeve.serve.mcp.sdk_server import CREDENTIAL, SESSION, new_server
 from toolreeve.serve.mcp.sessions import Sessions
 from toolreeve.serve.mcp.tool_view import ToolView
-from toolreeve.serve.mcp.toolset import EVERYTHING, Toolset, check_toolset, read_toolset
 from toolreeve.serve.protocol import CONNECTION
 from toolreeve.serve.tokens import Credential
 

@@ -18,7 +18,7 @@ from toolreeve.core.call import ToolCall, new_id
 from toolreeve.core.errors import ErrorCode
 from toolreeve.core.mcp import Era
 from toolreeve.core.peer import PriorAnswer, PriorApproval
-from toolreeve.core.result import Failure, Meta, Success, ToolResult
+from toolreeve.core.result import Failure, Meta, Success, ToolResult, new_result
 from toolreeve.record.pending import ALLOWED, DENIED, PENDING, USED, PendingRow, PendingStore
 from toolreeve.serve.mcp.elicitation import METHOD, elicitation, read_answer
 from toolreeve.serve.mcp.protocol import INVALID_PARAMS, Params, WireError
@@ -224,7 +224,7 @@ def _failed(code: ErrorCode, message: str, data: Mapping[str, Any] | None = None
 
 
 def _result(outcome: Success | Failure) -> ToolResult:
-    return ToolResult(outcome, Meta(call_id=new_id(), tool=WAIT, session=""))
+    return new_result(outcome, Meta(call_id=new_id(), tool=WAIT, session=""))
 
 
 def _decision(state: RequestState, responses: Mapping[str, Any] | None) -> PriorApproval | PriorAnswer | None:

@@ -15,10 +15,10 @@ import orjson
 from toolreeve.core import json
 from toolreeve.core.call import Role
 from toolreeve.core.tool import BoundTool, ToolSpec
+from toolreeve.core.toolset import EVERYTHING, Toolset
 from toolreeve.registry import ToolRegistry
 from toolreeve.serve.mcp.protocol import INVALID_PARAMS, WireError
 from toolreeve.serve.mcp.tool_definitions import describe
-from toolreeve.serve.mcp.toolset import EVERYTHING, Toolset
 
 PAGE = 500
 MAX_PAGES = 50

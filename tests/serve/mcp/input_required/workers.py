@@ -10,13 +10,13 @@ from tests.world import World
 from toolreeve import Toolreeve
 from toolreeve.core.call import LOCAL, Principal
 from toolreeve.core.mcp import Era
+from toolreeve.core.toolset import read_toolset
 from toolreeve.serve.mcp.handlers import Handlers
 from toolreeve.serve.mcp.input_required import REFUSED, InputRequired
 from toolreeve.serve.mcp.protocol import INVALID_PARAMS, WireError
 from toolreeve.serve.mcp.request_context import ClientInfo, RequestContext
 from toolreeve.serve.mcp.request_state import Seal
 from toolreeve.serve.mcp.tool_view import ToolView
-from toolreeve.serve.mcp.toolset import read_toolset
 
 FORMS: Mapping[str, Any] = {"elicitation": {}}
 YES: Mapping[str, Any] = {"approval": {"action": "accept", "content": {"decision": "allow once"}}}

@@ -2,8 +2,8 @@ import pytest
 
 from toolreeve.core.errors import ToolreeveError
 from toolreeve.core.tool import ToolSpec
+from toolreeve.core.toolset import check_toolset, read_toolset
 from toolreeve.runtime.builtin import TOOLS
-from toolreeve.serve.mcp.toolset import check_toolset, read_toolset
 
 
 def spec(name: str, server: str | None = None, category: str = "mcp") -> ToolSpec:
