@@ -146,19 +146,21 @@ def _runtime(options: Options, specs: "Sequence[ServerSpec]") -> "Toolreeve":
 
 
 @contextmanager
-def _without_change_warnings() -> Iterator[None]:
-    """The output itself shows which tools changed."""
-    logger = logging.getLogger("toolreeve.upstream.tools.registration")
-    before = logger.level
-    logger.setLevel(logging.ERROR)
+def _without_warnings() -> Iterator[None]:
+    """The output itself shows which servers failed and which tools changed."""
+    loggers = [logging.getLogger(f"toolreeve.{name}") for name in ("upstream.tools.registration", "runtime.toolreeve")]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
     try:
         yield
     finally:
-        logger.setLevel(before)
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)
 
 
 async def _connect(options: Options, specs: "Sequence[ServerSpec]") -> "tuple[list[ServerStatus], list[ToolSpec]]":
-    with _without_change_warnings():
+    with _without_warnings():
         async with _runtime(options, specs) as runtime:
             tools = [bound.spec for bound in runtime.tools.list() if bound.spec.server is not None]
             await runtime.fleet.resources()  # two servers may offer the same one, which their status then shows

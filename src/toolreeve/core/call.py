@@ -79,4 +79,5 @@ class ToolCall:
 
     @property
     def sees(self) -> RecordScope:
+        """How much of the record the call may read."""
         return RecordScope.ALL if self.principal.role is Role.ADMIN else self.record_scope

@@ -16,4 +16,5 @@ class PermissionMode(Enum):
 
     @property
     def title(self) -> str:
+        """The name of the mode in messages."""
         return self.value.capitalize().replace("_", "-")
