@@ -18,7 +18,6 @@ from toolreeve.policy.shell.interpret.interpreter import ShellInterpreter
 from toolreeve.policy.shell.interpret.scope import ShellScope
 from toolreeve.policy.shell.parse import grammar
 from toolreeve.policy.shell.parse.scanner import Unreadable
-from toolreeve.policy.shell.parse.size import SHORT
 from toolreeve.policy.shell.parse.syntax import ShellPipeline, ShellScript, Simple, Step
 from toolreeve.policy.shell.programs.arguments import NotKnown
 
@@ -91,7 +90,7 @@ def analyse_programs(
 def _analyse(
     command: str, script: ShellScript, scope: ShellScope, allowed: Sequence[str], private: Sequence[str]
 ) -> Analysis:
-    interpreter = ShellInterpreter(long=len(command) > SHORT)
+    interpreter = ShellInterpreter(command)
     found = interpreter.findings
     try:
         interpreter.script(script, scope)

@@ -9,12 +9,13 @@ from tests.policy.shell.test_against_shfmt import disagree
 from tests.policy.shell.workspace import analysed, effects
 from toolreeve.policy.shell.parse.grammar import FORMS
 from toolreeve.policy.shell.parse.heredocs import remove_heredocs
+from toolreeve.policy.shell.parse.lexemes import RUNNING
 from toolreeve.policy.shell.parse.plain import plain
 from toolreeve.policy.shell.parse.scanner import Unreadable
 from toolreeve.policy.shell.parse.tree import TreeReader
 
 WORDS = "cat~ a~ > f~ 2>&1~ | sort~ && ls~; ls~E~x~ $y~ $(z)~ `z`~ \\$y~ 'q~'~ \"r~\"~ # c~(~)~ 'a\nb'~ \\\n"
-MARKS = " <<E~ <<'E'~ <<\"E\"~ <<-E~<<E~ <<<E~ 2<<E~ <<F"
+MARKS = " <<E~ << E~ << 'E'~ <<'E'~ <<\"E\"~ <<-E~<<E~ <<<E~ 2<<E~ <<F"
 LINES = "\n~\n~\nE\n~\nE~\n E\n~\n\tE\n~\nF\n~\nrm x\n"
 PIECES = st.sampled_from(f"{WORDS}~{MARKS}~{LINES}".split("~"))
 
@@ -24,7 +25,7 @@ PIECES = st.sampled_from(f"{WORDS}~{MARKS}~{LINES}".split("~"))
 def test_the_grammar_reads_what_is_left_the_same_way(command: str) -> None:
     left = remove_heredocs(command)
     found = plain(left) if left != command else None
-    if found is None:
+    if found is None or RUNNING in left:  # of which nothing is known
         return
     try:
         assert simple(found) == simple(TreeReader(command, FORMS).script())
@@ -39,6 +40,12 @@ def test_the_grammar_reads_what_is_left_the_same_way(command: str) -> None:
         ('cat <<"E" | sort\na\nE', "cat \x01 | sort"),
         ("cat <<E > x\n$a \\$b\nE\n", "cat \x02 > x\n"),
         ("cat <<E\nE\ncat <<F\nE\nF\n", "cat \x01\ncat \x01\n"),
+        ("cat > x << 'E'\na\nE\n", "cat > x \x01\n"),
+        ("cat <<E\n$(touch x)\nE", "cat \x03"),
+        ("cat <<E\n`touch x`\nE", "cat \x03"),
+        ("cat <<E\n${x:=y}\nE", "cat \x03"),
+        ("a -m \"$(cat <<'E'\nit's $(b)\n\nE\n)\" && c", "a -m 'it'\\''s $(b)' && c"),
+        ('a "$(cat <<E\nb\nE\n)" <<E\n$c\nE', "a 'b' \x02"),
     ],
 )
 def test_its_text_is_taken_out_and_its_mark_stays(command: str, left: str) -> None:
@@ -48,9 +55,6 @@ def test_its_text_is_taken_out_and_its_mark_stays(command: str, left: str) -> No
 @pytest.mark.parametrize(
     "command",
     [
-        "cat <<E\n$(touch x)\nE",
-        "cat <<E\n`touch x`\nE",
-        "cat <<E\n${x:=y}\nE",
         "cat <<E\na",
         "cat <<E\na\n E",
         "cat <<E\na \\\nE\nls\nE",
@@ -63,6 +67,10 @@ def test_its_text_is_taken_out_and_its_mark_stays(command: str, left: str) -> No
         "cat <<E 'a\nE\nb'\nc\nE",
         "cat <<E'F'\na\nEF",
         "cat <<<E\na\nE",
+        'a "$(cat <<E\n$b\nE\n)"',
+        'a "$(cat <<E\nb\nE\nc)"',
+        'a "$(tac <<E\nb\nE\n)"',
+        'a "$(cat <<E; c\nb\nE\n)"',
     ],
 )
 def test_one_that_must_be_looked_at_more_closely_stays(command: str) -> None:

@@ -71,7 +71,7 @@ PRIVATE = [
     "docker pull localhost/x",
     "git ls-remote http://10.0.0.1/x",
     "gh api http://169.254.169.254/latest",
-    "npm view http://127.0.0.1/x.tgz",
+    "xmllint --html http://127.0.0.1/x",
 ]
 
 

@@ -57,7 +57,7 @@ def test_after_two_dashes_everything_is_an_operand() -> None:
         ("auth0 apps list --json", "auth0 apps list --made-up"),
         ("gh pr list --state open -L 5 --json number", "gh pr list --made-up"),
         ("gh run view 5 --log-failed", "gh run view 5 --log-fail"),
-        ('aws ec2 describe-instances --instance-ids "$ID"', "aws ec2 describe-instances --instance-ids $IDS"),
+        ("aws ec2 describe-instances --instance-ids i-1", 'aws ec2 describe-instances --instance-ids "$ID"'),
         ("aws s3 ls s3://b", "aws s3 ls $WHERE"),
     ],
 )

@@ -5,13 +5,14 @@ from collections.abc import Callable, Mapping
 
 from toolreeve.core.effects import EffectKind, Reach
 from toolreeve.policy.shell.interpret.conditionals import check_words
-from toolreeve.policy.shell.interpret.environment import may_assign
+from toolreeve.policy.shell.interpret.environment import ALL_VARIABLES, may_assign
 from toolreeve.policy.shell.interpret.expansion import Dynamic, Word, shown
 from toolreeve.policy.shell.interpret.findings import CommandSite
 from toolreeve.policy.shell.interpret.paths import resolve
-from toolreeve.policy.shell.programs.arguments import NotKnown
+from toolreeve.policy.shell.programs.arguments import NotKnown, RunsCode
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ACTIVATES = re.compile(r"(?:[\w.-]+/)*[\w.-]*env[\w.-]*/bin/activate")
 _QUIET_OPTIONS = frozenset("errexit nounset xtrace pipefail noglob verbose noclobber emacs vi".split())
 _QUIET_SHOPTS = frozenset(
     "globstar nullglob nocasematch cdspell dirspell checkwinsize checkhash execfail gnu_errfmt histappend histreedit "
@@ -53,6 +54,8 @@ def _read(words: list[Word], site: CommandSite) -> None:
 
 
 def _set(words: list[Word], site: CommandSite) -> None:
+    if not words:
+        raise NotKnown(ALL_VARIABLES)
     previous = ""
     for word in words:
         if not isinstance(word, str):
@@ -103,6 +106,14 @@ def _shift(words: list[Word], site: CommandSite) -> None:
     site.scope.forget(name for name in tuple(site.scope.variables) if not name.isidentifier())
 
 
+def _source(words: list[Word], site: CommandSite) -> None:
+    """The script that activates an environment of Python puts the environment's programs first, and does no more."""
+    if len(words) == 1 and isinstance(words[0], str) and _ACTIVATES.fullmatch(words[0]):
+        site.touch(EffectKind.READ, words[0])
+        raise RunsCode(f"runs {words[0]}, code of the workspace")
+    raise NotKnown("`source` runs a file in this shell")
+
+
 def _refused(why: str) -> Callable[[list[Word], CommandSite], None]:
     def refuse(words: list[Word], site: CommandSite) -> None:
         raise NotKnown(why)
@@ -134,8 +145,8 @@ BUILTINS: Mapping[str, Callable[[list[Word], CommandSite], None]] = {
     "shift": _shift,
     "logout": _number,
     "eval": _refused("`eval` runs text that is decided only when it runs"),
-    "source": _refused("`source` runs a file in this shell"),
-    ".": _refused("`.` runs a file in this shell"),
+    "source": _source,
+    ".": _source,
     "exec": _refused("`exec` replaces this shell with a program"),
     "trap": _refused("`trap` runs text later"),
     "let": _refused("`let` evaluates its words, and so may run commands"),

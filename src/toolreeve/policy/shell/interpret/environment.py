@@ -13,6 +13,8 @@ _EXPORTABLE = re.compile(
     r"LOG_LEVEL|APP_ENV|RAILS_ENV|FLASK_ENV|PYTHONHASHSEED|RUST_BACKTRACE|RUST_LOG|GOOS|GOARCH|CGO_ENABLED|HOST|PORT|TEST|"
     r"SOURCE_DATE_EPOCH"
 )
+ALL_VARIABLES = "prints every variable, which may hold secrets"
+"""Why `env`, `printenv`, `set`, `declare -p` and the like are not known without a name."""
 _SECRET_NAME = re.compile(r"TOKEN|SECRET|PASS(WORD|WD|PHRASE)?$|API_?KEY|CREDENTIAL|PRIVATE|ACCESS_KEY", re.IGNORECASE)
 _CODE = frozenset(("PYTHONPATH", "DJANGO_SETTINGS_MODULE", "FLASK_APP"))
 _PLAIN_VALUE = re.compile(r"(?![./:~])[\w/+@=.:, -]*")

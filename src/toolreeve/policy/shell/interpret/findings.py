@@ -19,6 +19,7 @@ _READ = EffectKind.READ
 _EXACT = Reach.EXACT
 _CHANGES = frozenset((EffectKind.WRITE, EffectKind.DELETE))
 _UNREAD = QUIET | {"", "-"}
+_ODD = re.compile(r"\.\.|://")
 _CLIMBING = re.compile(r"(?:\.\./)+|\.\.\Z")
 _UP = re.compile(r"(?:\A|/)\.\.(?:/|\Z)")
 _MAY_BE_UP = re.compile(r"(?:\A|/)\.\.?[*?\[][^/]*\Z")
@@ -60,11 +61,12 @@ Alarm = tuple[DangerLevel, str]
 
 
 class Findings:
-    """What the whole command does, collected while it is interpreted."""
+    """What the whole command does, collected while it is interpreted. `source` is the command with its heredocs."""
 
-    __slots__ = ("alarms", "background", "effects", "kept", "parts")
+    __slots__ = ("alarms", "background", "effects", "kept", "parts", "source")
 
-    def __init__(self) -> None:
+    def __init__(self, source: str = "") -> None:
+        self.source = source
         self.effects: list[Effect] = []
         self.parts: list[CommandPart] = []
         self.alarms: list[Alarm] = []
@@ -117,6 +119,8 @@ class CommandSite:
                         if ".." in word:
                             self._check_parents(word, directory)
                         effects.append(Effect(kind, resolve(word, directory), reach))
+                    if "://" in word and kind is _READ:
+                        self.contact_host(EffectKind.NET, word)  # to some programs, it is no file
             case Glob(text):
                 self._touch_glob(kind, text, reach)
             case Dynamic() if (places := word.trees if reach is Reach.BELOW else word.places) is not None and (
@@ -128,13 +132,13 @@ class CommandSite:
 
     def read_all(self, words: list[Word]) -> None:
         """Record reads of all the files named, of which there may be hundreds; `-` is standard input."""
-        plain = [word for word in words if type(word) is str and word not in _UNREAD and ".." not in word]
+        plain = [word for word in words if type(word) is str and word not in _UNREAD and not _ODD.search(word)]
         for directory in self.scope.directories:
             self.findings.effects.extend(reads(resolve_all(plain, directory)))
         if len(plain) == len(words):
             return
         for word in words:
-            if type(word) is not str or ".." in word:
+            if type(word) is not str or _ODD.search(word):
                 self.touch(_READ, word)
 
     def _check_parents(self, path: str, directory: str) -> None:

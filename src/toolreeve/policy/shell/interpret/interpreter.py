@@ -6,8 +6,9 @@ not known, never skipped.
 
 from collections.abc import Callable
 
+from toolreeve.policy.shell.interpret.builtins import BUILTINS
 from toolreeve.policy.shell.interpret.conditionals import check_test
-from toolreeve.policy.shell.interpret.environment import may_assign, may_export
+from toolreeve.policy.shell.interpret.environment import ALL_VARIABLES, may_assign, may_export, names_code
 from toolreeve.policy.shell.interpret.expansion import Dynamic, Word, expand, several
 from toolreeve.policy.shell.interpret.findings import CommandPart, CommandSite
 from toolreeve.policy.shell.interpret.printed_paths import NOTHING, Printed
@@ -51,10 +52,10 @@ class ShellInterpreter(CommandRunner):
 
     __slots__ = ("_nodes", "_parsed", "_short")
 
-    def __init__(self, *, long: bool = False) -> None:
-        super().__init__()
+    def __init__(self, source: str = "") -> None:
+        super().__init__(source)
         self._nodes = 0
-        self._short = 0 if long else SHORT
+        self._short = 0 if len(source) > SHORT else SHORT
         self._parsed: dict[str, ShellScript] = {}
 
     def script(self, script: ShellScript, scope: ShellScope, piped: Printed = NOTHING) -> Printed:
@@ -166,8 +167,7 @@ class ShellInterpreter(CommandRunner):
             if node.redirects:
                 self._redirects(node.redirects, scope)
                 piped = None if replaces_stdin(node.redirects) else piped
-            if node.assignments:
-                self._assign(node.assignments, scope, words[0] if words else None)
+            changed = self._assign(node.assignments, scope, words[0] if words else None) if node.assignments else ""
         except (NotKnown, Unreadable) as problem:
             name = node.words[0] if node.words and isinstance(node.words[0], str) else ""
             self.findings.parts.append(CommandPart((node.source,), str(problem), name, reads=only_reads(name)))
@@ -175,7 +175,14 @@ class ShellInterpreter(CommandRunner):
         if not words:
             self.findings.parts.append(CommandPart((node.source,), ""))
             return None
+        place = len(self.findings.parts)
         printed = self.run(words, scope, piped)
+        if changed:
+            printed = None
+            part = self.findings.parts[place]
+            code = part.code or part.known
+            why = f"sets {changed}, from which programs load code" if names_code(changed) else _changing(changed)
+            self.findings.parts[place] = part._replace(why=why, code=code and names_code(changed), reads=False)
         return None if node.redirects and merges_stderr(node.redirects) else printed
 
     def _negated(self, node: Negated, scope: ShellScope, piped: Printed) -> Printed:
@@ -208,8 +215,10 @@ class ShellInterpreter(CommandRunner):
                 raise NotKnown("a redirection to several words")
             redirect(operator, words[0], site)
 
-    def _assign(self, assignments: tuple[Assignment, ...], scope: ShellScope, command: Word | None) -> None:
-        """A shell variable, or the environment of `command` when there is one."""
+    def _assign(self, assignments: tuple[Assignment, ...], scope: ShellScope, command: Word | None) -> str:
+        """A shell variable, or the environment of `command` when there is one. Answers the variable, if any, by which
+        the command itself may do something else."""
+        changed = ""
         for assignment in assignments:
             name = assignment.name
             value = self._assigned_value(assignment, scope)
@@ -220,8 +229,11 @@ class ShellInterpreter(CommandRunner):
                 allowed = may_export(name, value) or (name == "IFS" and command == "read")
                 if command in _LASTING:
                     scope.forget((name,))
-            if not allowed:
-                raise NotKnown(f"sets {name}, which changes what programs do")
+            if not allowed and (command is None or command in BUILTINS):
+                raise NotKnown(_changing(name))
+            if not allowed and (not changed or names_code(changed)):
+                changed = name
+        return changed
 
     def _assigned_value(self, assignment: Assignment, scope: ShellScope) -> Word:
         words = self._expand(assignment.values, scope)
@@ -236,6 +248,10 @@ class ShellInterpreter(CommandRunner):
         if node.keyword not in ("export", "declare"):
             raise NotKnown(f"`{node.keyword}`")
         names = [flag for flag in node.flags if not flag.startswith("-")]
+        if not names and not node.assignments:
+            raise NotKnown(ALL_VARIABLES)
+        for name in names:
+            scope.value(name)
         if any(flag not in ("-x", "-a", "-p") for flag in node.flags if flag.startswith("-")):
             raise NotKnown(f"`{node.keyword}` with flags")
         for name in names:
@@ -302,6 +318,10 @@ def _set_by(loop: Loop) -> set[str]:
         if isinstance(item, tuple):
             pending.extend(item)
     return names
+
+
+def _changing(name: str) -> str:
+    return f"sets {name}, which changes what programs do"
 
 
 def _remaining(piped: Printed) -> Printed:

@@ -6,7 +6,7 @@ A command that repeats in an unchanged scope is interpreted once.
 import re
 from abc import ABC, abstractmethod
 
-from toolreeve.core.effects import Effect, EffectKind
+from toolreeve.core.effects import Effect, EffectKind, Reach
 from toolreeve.policy.shell.interpret.builtins import BUILTINS, HARMLESS_BUILTINS
 from toolreeve.policy.shell.interpret.expansion import Word, shown, shown_all
 from toolreeve.policy.shell.interpret.findings import CommandPart, CommandSite, Findings
@@ -20,9 +20,11 @@ from toolreeve.policy.shell.programs.spec_check import apply_spec, housekeeping
 
 MOST_COMMANDS = 400
 _MOST_WRAPPED = 16
-_ASKING = ("--help", "--version")
-"""Alone, they only make a program describe itself."""
-_EXEC = EffectKind.EXEC  # looked up once: access to an enum member is slow
+# Looked up once: access to an enum member is slow.
+_EXEC = EffectKind.EXEC
+_READ = EffectKind.READ
+_NAMES = Reach.NAMES
+_OUTGOING = frozenset((EffectKind.NET, EffectKind.SEND))
 _SYSTEM = re.compile(r"/(?:usr/(?:local/)?)?s?bin/([A-Za-z0-9_.+\[-]+)")
 _PROJECT = re.compile(r"(?:\./)?(?:(?!\.\./)[\w.-]+/)*?(?:\.?venv/bin|node_modules/\.bin)/([A-Za-z0-9_.+-]+)")
 
@@ -32,8 +34,8 @@ class CommandRunner(ABC):
 
     __slots__ = ("_by", "_depth", "_seen", "findings")
 
-    def __init__(self) -> None:
-        self.findings = Findings()
+    def __init__(self, source: str = "") -> None:
+        self.findings = Findings(source)
         self._by = ""
         self._depth = 0
         self._seen: dict[tuple[object, ...], tuple[Printed, list[CommandPart]]] = {}
@@ -67,8 +69,12 @@ class CommandRunner(ABC):
         self.findings.effects.append(Effect(_EXEC, " ".join(argv)))
         self._by = name
         self._depth += 1
+        known = len(self.findings.effects)
         try:
-            return self._dispatch(name, words, scope, piped)
+            printed = self._dispatch(name, words, scope, piped)
+            if len(parts) == place + 1:  # else it wraps other commands, which were checked themselves
+                _check_sent(words, self.findings.effects, known)
+            return printed
         except (NotKnown, Unreadable) as problem:
             code = isinstance(problem, RunsCode)
             reads = not code and any(type(word) is not str for word in words) and only_reads(name)
@@ -87,23 +93,36 @@ class CommandRunner(ABC):
         spec = program(name)
         if spec is None:
             raise NotKnown(f"no specification of `{name}`")
-        if len(words) == 2 and words[1] in _ASKING and words[0] == name and spec.handler != "grave" and not spec.code:
-            housekeeping(spec, site)
-            return None
         printed = self.run_program(spec, words[1:], site)
         if words[0] != name and not _SYSTEM.fullmatch(shown(words[0])):
             raise RunsCode(f"runs `{shown(words[0])}`, which lies in the workspace")
         return printed
 
     def run_program(self, spec: Program, words: list[Word], site: CommandSite) -> Printed:
+        if len(words) == 1 and words[0] in spec.tells:
+            housekeeping(spec, site)
+            return None
         printed = HANDLERS[spec.handler](spec, words, site) if spec.handler else apply_spec(spec, words, site)
-        if spec.code and not (len(words) == 1 and words[0] in spec.calm):
+        if spec.code:
             raise RunsCode(spec.code)
         return printed
 
     @abstractmethod
     def run_text(self, text: str, scope: ShellScope) -> Printed:
         """Interpret a command given as text."""
+
+
+def _check_sent(words: list[Word], effects: list[Effect], start: int) -> None:
+    """Whatever a program that contacts another machine is given may be sent there: its words must be fixed, and the
+    content of every file that it reads counts as sent. `start` is where the effects of the command begin."""
+    hosts = [effect.target for effect in effects[start:] if effect.kind in _OUTGOING]
+    if not hosts:
+        return
+    for word in words:
+        if type(word) is not str:
+            raise NotKnown(f"sends `{shown(word)}`, decided only when it runs, to another machine")
+    if any(effect.kind is _READ and effect.reach is not _NAMES for effect in effects[start:]):
+        effects.append(Effect(EffectKind.SEND, hosts[0]))
 
 
 def only_reads(name: str) -> bool:

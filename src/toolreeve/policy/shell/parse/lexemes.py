@@ -4,7 +4,9 @@ import re
 
 TEXT = "\x01"
 FILLED = "\x02"
-"""Placeholders for a removed heredoc, of fixed text or with variables in it; commands that contain them are refused."""
+RUNNING = "\x03"
+"""Placeholders for a removed heredoc: of fixed text, with variables in it, or with more that bash expands. Commands
+that contain these characters are refused."""
 
 BARE = r"A-Za-z0-9_./:=,@%+\-^"
 FIXED = r"""'[^']*+'|"[^"$`\\!]*+\""""
@@ -15,4 +17,4 @@ PIECE = (
     rf"""[{BARE}*?]++|'[^']*+'|"(?:[^"$`\\!]++|{EXPANSION})*+"|{EXPANSION}"""
     r"|\[[A-Za-z0-9_.^-]++\]|\{[A-Za-z0-9_/,-]*+\}|~(?=/)"
 )
-ALONE = rf"[<>]\({INSIDE}\)|\\[();!]|{TEXT}|{FILLED}"
+ALONE = rf"[<>]\({INSIDE}\)|\\[();!]|{TEXT}|{FILLED}|{RUNNING}"

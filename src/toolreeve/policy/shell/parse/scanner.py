@@ -27,7 +27,7 @@ _HOME = re.compile(r"~((?:[A-Za-z_][A-Za-z0-9_-]*)?)(?=/|\Z)")
 _VARIABLE = Expansion.VARIABLE  # looked up once: access to an enum member is slow
 _WILD = {char: Part(Expansion.GLOB, char) for char in "*?["}
 _RANGE = re.compile(r"(-?\d{1,6})\.\.(-?\d{1,6})|([A-Za-z])\.\.([A-Za-z])")
-_QUOTED = re.compile(r"""'[^']*'|"(?:[^"\\$`]|\\.|\$\w+|\$\{\w+\})*"|\\.|\$\{[^{}]*\}""", re.DOTALL)
+_RUNNING = frozenset((Expansion.SUBSTITUTION, Expansion.PROCESS, Expansion.ARITHMETIC))
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b", "E": "\x1b"}
 _ANSI = re.compile(
     r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|c(.)|(.))", re.DOTALL
@@ -51,12 +51,15 @@ def restore(text: str) -> str:
 
 def scan(text: str, offset: int, inner: Inner) -> RawWord:
     """The word in `text`, which starts at byte `offset` of the source."""
-    if "{" in text and text != "{}" and (found := _braces(text)) is not None:
+    braced = "{" in text and text != "{}"
+    if braced and (found := _braces(text)) is not None:
         if any("=~" in word for word in (text, *found)):
             raise Unreadable("a tilde and braces in one word")
         words = tuple(restore(word) if PLAIN.fullmatch(word) else scan(word, offset, inner) for word in found)
         return Template((Part(Expansion.BRACES, text, words=words),), restore(text))
     parts = _Scanner(text, offset, inner).parts()
+    if braced:
+        _check_quoted_braces(text, parts)
     for part in parts:
         if part[0] is not None:
             plain = text.isascii() and "$'" not in text
@@ -253,9 +256,7 @@ def _braces(text: str) -> list[str] | None:
     commas: list[int] = []
     for index, char in enumerate(text):
         if char in "'\"\\$`(":
-            if "," in text or ".." in text:
-                _quoted_braces(text)
-            return None
+            return None  # `_check_quoted_braces` decides, when the quotes have been read
         if char == "{":
             depth += 1
             if depth == 1:
@@ -276,9 +277,14 @@ def _braces(text: str) -> list[str] | None:
     return None
 
 
-def _quoted_braces(text: str) -> None:
-    unquoted = _QUOTED.sub("", text)
-    if "{" in unquoted and "}" in unquoted and ("," in unquoted or ".." in unquoted):
+def _check_quoted_braces(text: str, parts: list[Part]) -> None:
+    """Braces beside quotes must be plain text to bash, which looks for them before it reads quotes and expansions."""
+    bare = "".join([part.text for part in parts if part.kind is None and not part.quoted])
+    if any(part.kind in _RUNNING for part in parts):
+        bare = text
+    expands = "{" in bare and "}" in bare and ("," in bare or ".." in bare)
+    filled = any(part.quoted and (part.kind is not None or "$" in part.text or "`" in part.text) for part in parts)
+    if expands or ("{" in bare and filled):
         raise Unreadable("braces together with quotes")
 
 

@@ -1,13 +1,13 @@
 """Hosts that the words of a command name: databases, repositories, images.
 
 If they name none, the program contacts the host that it is configured for, which is reported by a name that is no host.
-What is sent to a named host must be fixed: a value decided only when it runs may carry a file away.
+That what is sent there is fixed is checked for all commands alike, where they are run.
 """
 
 import re
 
 from toolreeve.core.effects import Effect, EffectKind, Reach
-from toolreeve.policy.shell.interpret.expansion import Dynamic, Word, shown
+from toolreeve.policy.shell.interpret.expansion import Word, shown
 from toolreeve.policy.shell.interpret.findings import CommandSite
 from toolreeve.policy.shell.programs.arguments import Arguments, NotKnown
 from toolreeve.policy.shell.programs.spec import Program
@@ -117,9 +117,7 @@ def contact(spec: Program, arguments: Arguments, site: CommandSite) -> None:
         if isinstance(word, str) and (address := _ADDRESS.match(word)):
             site.contact_host(EffectKind.NET, address["rest"])
             named = True
-    if named:
-        check_fixed(arguments)
-    else:
+    if not named:
         site.findings.effects.append(Effect(EffectKind.NET, spec.net))
 
 
@@ -129,9 +127,3 @@ def _names_host(role: str, value: Word | None) -> bool:
     if role == "connection":
         return isinstance(value, str) and bool(_hosts_of(value))
     return role in _NAMING and isinstance(value, str) and not _is_socket(value)
-
-
-def check_fixed(arguments: Arguments) -> None:
-    for word in (*arguments.operands, *(value for _, value in arguments.flags)):
-        if isinstance(word, Dynamic):
-            raise NotKnown(f"sends `{shown(word)}`, decided only when it runs, to another machine")

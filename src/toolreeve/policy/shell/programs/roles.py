@@ -38,11 +38,12 @@ def apply_role(role: str, word: Word, site: CommandSite) -> None:
             if word != "-":
                 site.touch(EffectKind.READ, word, Reach.BELOW)
         case "write":
+            site.touch(EffectKind.WRITE, word)
+        case "output":
             if word != "-":
                 site.touch(EffectKind.WRITE, word)
         case "tree":
-            if word != "-":
-                site.touch(EffectKind.WRITE, word, Reach.BELOW)
+            site.touch(EffectKind.WRITE, word, Reach.BELOW)
         case "delete":
             site.touch(EffectKind.DELETE, word)
         case "deltree":

@@ -16,7 +16,7 @@ from toolreeve.core.errors import ToolreeveError
 
 ROLES = frozenset(
     "text many read list deep script write delete deltree url host upload revision cloud move bind database replace "
-    "parents tree server connection remote publish image release project aim".split()
+    "parents tree server connection remote publish image release project aim output".split()
 )
 """The roles of values; `roles` has the effect of each."""
 
@@ -24,7 +24,7 @@ FIELDS = ROLES | frozenset(
     "absent also asks calm changing code contents danger default does everywhere filters flags harmless help judge "
     "keeps listing matches maybe modes modules names net never not_matches nouns nuls number obeys objects operands "
     "places prefixes prints reading reason refused requires rewrites runs sends single skip statement stops sub "
-    "supposed unlike verbs".split()
+    "supposed tells unlike verbs".split()
 )
 _FOLLOWING = frozenset("danger does keeps modes requires runs sends unlike".split())
 """Fields about the command as a whole, besides its flags and operands."""
@@ -32,6 +32,7 @@ _FLAG_ROLES = {"flags": "", "maybe": "text"}
 """Roles of the values of flags that are listed under another field than a role."""
 _READING = frozenset("text many read list deep aim".split())
 _CHANGING = frozenset("code danger does net requires sends sub".split())
+_DESCRIBING = frozenset(("--help", "--version"))
 _MOST_SUBS = 256
 _SHORTS = re.compile(r"-[A-Za-z0-9?#@%]+")
 
@@ -72,6 +73,7 @@ class Program:
         "stops",
         "subs",
         "supposed",
+        "tells",
         "unlike",
     )
 
@@ -98,6 +100,9 @@ class Program:
         self.requires = frozenset(self._names(data.get("requires", "")))
         self.code: str = data.get("code", "")
         self.calm = frozenset(self._names(data.get("calm", "")))
+        self.tells = frozenset(data.get("tells", "").split())
+        if not self.code:
+            self.tells |= _DESCRIBING & self.flags.keys()
         self.unlike = re.compile(data["unlike"]) if "unlike" in data else None
         self.number: bool = data.get("number", False)
         self.obeys: str = data.get("obeys", "")

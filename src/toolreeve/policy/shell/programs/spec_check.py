@@ -15,7 +15,6 @@ from toolreeve.policy.shell.programs.roles import apply_arguments, apply_role
 from toolreeve.policy.shell.programs.spec import Program
 
 _PLAIN_NAME = re.compile(r"[a-z][a-z0-9-]*")
-_RUNS_OTHERS = frozenset("run exec x dlx start attach tool create debug ssh rsh shell".split())
 
 
 def apply_spec(spec: Program, words: list[Word], site: CommandSite) -> Printed:
@@ -65,6 +64,8 @@ def _follow(spec: Program, arguments: Arguments, site: CommandSite) -> None:
         for flag, _ in arguments.flags:
             if mode := spec.modes.get(flag):
                 _alarm(mode, site)
+                if "net" in mode:
+                    site.findings.effects.append(Effect(EffectKind.NET, mode["net"]))
         _alarm(spec.data, site)
         _do(spec.does, site)
     housekeeping(spec, site)
@@ -158,10 +159,20 @@ def apply_flags(spec: Program, arguments: Arguments, site: CommandSite) -> None:
 
 
 def _asks_help(spec: Program, words: list[Word]) -> bool:
-    """Whether it is `tool sub command --help`, which only prints, unless the words go to another program."""
+    """Whether it is `tool sub command --help`, which only prints: of subcommands that are specified, and directly
+    after one that could pass it on to another program."""
     if not spec.data.get("help") or not words or words[-1] not in ("--help", "-h") or len(words) > 4:
         return False
-    names = words[:-1]
-    if not all(isinstance(name, str) and _PLAIN_NAME.fullmatch(name) for name in names):
-        return False
-    return _RUNS_OTHERS.isdisjoint(map(shown, names))
+    found = spec
+    for name in words[:-1]:
+        if not isinstance(name, str) or not _PLAIN_NAME.fullmatch(name) or _passes_words_on(found):
+            return False
+        inner = found.sub(name) if "sub" in found.data else found
+        if inner is None:
+            return False
+        found = inner
+    return True
+
+
+def _passes_words_on(spec: Program) -> bool:
+    return bool(spec.code or spec.handler) or (spec.stops and "sub" not in spec.data)

@@ -260,7 +260,7 @@ def test_a_word_that_makes_a_tool_read_or_do_more_is_asked_about(command: str) -
         "jq -n --args '$ARGS' a b",
         'jq --arg a "$x" .a x.json',
         "yq .a x.yaml",
-        "sqlite3 x.db 'select 1'",
+        "sqlite3 -safe x.db 'select 1'",
         "curl https://example.com/a:/b",
         "dig example.com MX",
         "ip a s",

@@ -23,7 +23,7 @@ CALLS = [
 
 
 @pytest.mark.parametrize("statement", CALLS)
-@pytest.mark.parametrize("client", ["psql -c", "mysql -e", "sqlite3 x.db"])
+@pytest.mark.parametrize("client", ["psql -c", "mysql -e", "sqlite3 -safe x.db"])
 def test_a_statement_that_calls_a_function_of_its_own_is_not_known(client: str, statement: str) -> None:
     quoted = statement.replace("'", "'\\''")
 
@@ -43,6 +43,6 @@ QUERIES = [
 
 
 @pytest.mark.parametrize("statement", QUERIES)
-@pytest.mark.parametrize("client", ["psql -c", "mysql -e", "sqlite3 x.db"])
+@pytest.mark.parametrize("client", ["psql -c", "mysql -e", "sqlite3 -safe x.db"])
 def test_a_statement_that_only_computes_runs_unasked(client: str, statement: str) -> None:
     assert runs_unasked(f"{client} '{statement}'"), analysed(f"{client} '{statement}'").reason

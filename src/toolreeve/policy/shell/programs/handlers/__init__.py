@@ -31,6 +31,7 @@ Handler = Callable[[Program, list[Word], CommandSite], Printed]
 
 HANDLERS: Mapping[str, Handler] = {
     "anything": text.anything,
+    "apply_patch": filters.apply_patch,
     "awk": awk.handle,
     "command": wrappers.command,
     "computes": filters.computes,

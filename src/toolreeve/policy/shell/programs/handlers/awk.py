@@ -23,7 +23,9 @@ _PIECE = re.compile(
 )
 _REGEX = re.compile(r"/(?:[^/\\\n\[]|\\.|\[\^?\]?(?:[^\]\\\n]|\\.|\[:\w+:\])*\])*/")
 _REFUSED = frozenset(("system", "getline", "ARGV", "ARGC", "ENVIRON", "PROCINFO", "SYMTAB", "FUNCTAB", "extension"))
-_KEYWORDS = frozenset("print printf return in case else do exit if while for switch".split())
+_UNCLEAR = frozenset(("length", "++", "--", "in", "$"))
+"""After these, a slash divides for some awks and begins a pattern for others."""
+_KEYWORDS = frozenset("print printf return case else do exit if while for switch".split())
 _CHOOSES = re.compile(r"(?:/[^/\\]*/|NR *[=<>!]=? *\d+)? *(?:\{ *print(?: *\$(?:\d+|NF))? *;? *\})?")
 """Programs that print lines, or words of them, as they are."""
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
@@ -31,8 +33,6 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
 def handle(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     arguments = read(spec, words)
-    if arguments.has("--version", "--help", "-V", "-h") and not arguments.operands:
-        return None
     operands = arguments.operands
     if not operands or not isinstance(operands[0], str):
         raise NotKnown("an awk program that is not shown")
@@ -85,10 +85,10 @@ def _before_slash(kind: str, piece: str, previous: str, parentheses: list[bool])
         parentheses.append(previous in ("if", "while", "for", "switch"))
     elif piece == ")":
         return "" if parentheses and parentheses.pop() else "operand"
-    elif kind in ("string", "number", "regex") or piece in ("]", "++", "--"):
+    elif kind in ("string", "number", "regex") or piece == "]":
         return "operand"
     elif kind == "name":
-        return piece if piece in _KEYWORDS else "operand"
+        return piece if piece in _KEYWORDS or piece in _UNCLEAR else "operand"
     return piece
 
 
@@ -99,6 +99,8 @@ def _next(text: str, at: int, previous: str) -> tuple[str, str]:
     kind = str(found.lastgroup)
     if kind != "slash":
         return kind, found.group()
+    if previous in _UNCLEAR:
+        raise NotKnown(f"a slash after `{previous}`, which awks read differently")
     if previous == "operand":
         return "operator", "/"
     regex = _REGEX.match(text, at)

@@ -28,8 +28,6 @@ _BODIES = frozenset(
 
 def curl(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     arguments = read(spec, words)
-    if arguments.has("--help", "-h", "--version", "-V", "-M", "--manual") and not arguments.operands:
-        return None
     methods = [value for flag, value in arguments.flags if flag in ("-X", "--request")]
     sends = any(flag in _BODIES for flag, _ in arguments.flags) and not arguments.has("-G", "--get")
     sends = sends or any(method not in _READING for method in methods)
@@ -89,7 +87,7 @@ def wget(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     """Saves what it fetches, unless a flag makes it print or only check."""
     arguments = read(spec, words)
     apply_arguments(spec, arguments, site)
-    named = arguments.has("-O", "--output-document", "--spider", "--help", "--version", "-h", "-V")
+    named = arguments.has("-O", "--output-document", "--spider")
     if not named and not arguments.has("-P", "--directory-prefix"):
         _save(arguments, site)
     return None
@@ -107,7 +105,8 @@ def _save(arguments: Arguments, site: CommandSite) -> None:
 
 def dig(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     arguments = read(spec, words)
-    for operand in arguments.operands:
+    asked = [value for flag, value in arguments.flags if flag in ("-q", "-x") and value is not None]
+    for operand in (*arguments.operands, *asked):
         if not isinstance(operand, str):
             raise NotKnown(f"asks for `{shown(operand)}`, a name decided only when it runs")
         if not operand.startswith("+") and not _RECORD.fullmatch(operand):

@@ -13,6 +13,7 @@ from toolreeve.policy.shell.programs.spec import Program
 from toolreeve.policy.shell.programs.spec_check import apply_flags, apply_spec, conclude, printed_name
 
 _STAMP = re.compile(r"\+%[FTYmdHMSsjuVN](?:%[FTYmdHMSsjuVN]|[-_.:])*")
+_PATCHED = re.compile(r"^\*\*\* (Add File|Update File|Delete File|Move to): (.+)$", re.MULTILINE)
 _LISTING = frozenset("show list ls lst get sh li l monitor".split())
 
 _MAY_BE_SECRETS = re.compile(r"\Asecrets?(?:$|[./])|[…*?\\[]")
@@ -49,6 +50,18 @@ def dd(spec: Program, words: list[Word], site: CommandSite) -> Printed:
                 pass
             case _:
                 raise NotKnown(f"`dd {word}`")
+    return None
+
+
+def apply_patch(spec: Program, words: list[Word], site: CommandSite) -> Printed:
+    """Changes the files that the patch's headers name; the patch is its argument, or a heredoc of the command."""
+    if not all(isinstance(word, str) for word in words) or len(words) > 1:
+        raise NotKnown("a patch decided only when it runs")
+    headers = _PATCHED.findall(str(words[0]) if words else site.findings.source)
+    if not headers:
+        raise NotKnown("a patch that is not shown")
+    for task, path in headers:
+        site.touch(EffectKind.DELETE if task == "Delete File" else EffectKind.WRITE, path.strip())
     return None
 
 

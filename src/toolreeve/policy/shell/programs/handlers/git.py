@@ -1,7 +1,9 @@
 """Handlers of git: global options, then the subcommand's specification."""
 
+import re
+
 from toolreeve.core.effects import EffectKind, Reach
-from toolreeve.policy.shell.interpret.expansion import Word, several
+from toolreeve.policy.shell.interpret.expansion import Word, several, shown
 from toolreeve.policy.shell.interpret.findings import CommandSite
 from toolreeve.policy.shell.interpret.paths import is_under, resolve
 from toolreeve.policy.shell.interpret.printed_paths import Printed
@@ -10,6 +12,9 @@ from toolreeve.policy.shell.programs.arguments import NotKnown, RunsCode, read
 from toolreeve.policy.shell.programs.roles import apply_arguments, apply_role
 from toolreeve.policy.shell.programs.spec import Program
 from toolreeve.policy.shell.programs.spec_check import conclude, subcommand
+
+_VERIFYING = frozenset(("verify-commit", "verify-tag"))
+_SIGNED = re.compile(r"%G|%\([^)]*signature|--show-signature")
 
 
 def handle(spec: Program, words: list[Word], site: CommandSite) -> Printed:
@@ -26,6 +31,8 @@ def handle(spec: Program, words: list[Word], site: CommandSite) -> Printed:
         return None
     printed = subcommand(spec, arguments.operands, site.at(scope))
     _check_home(scope)
+    if arguments.operands[0] in _VERIFYING or any(_SIGNED.search(shown(word)) for word in arguments.operands):
+        raise RunsCode("checks signatures with gpg, or with the program that the repository names")
     # Paths printed from another directory mean something else in this one.
     return printed if scope is site.scope else None
 

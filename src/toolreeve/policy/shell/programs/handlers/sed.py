@@ -28,8 +28,6 @@ def handle(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     scripts = [value for flag, value in arguments.flags if flag in ("-e", "--expression")]
     if arguments.has("-f", "--file"):
         raise NotKnown("a sed script in a file")
-    if arguments.has("--help", "--version"):
-        return None
     if not scripts:
         if not operands:
             raise NotKnown("sed without a script")

@@ -28,8 +28,6 @@ def shell(spec: Program, words: list[Word], site: CommandSite) -> Printed:
         _warn(site)
     arguments = read(spec, words)
     apply_flags(spec, arguments, site)
-    if arguments.has("--version", "--help") and not arguments.operands:
-        return None
     if not arguments.has("-c") or not arguments.operands:
         _warn(site)
         raise NotKnown(f"`{spec.name}` runs its input or a file (write the commands themselves)")

@@ -11,7 +11,7 @@ from toolreeve.policy.shell.interpret.expansion import Word, several, shown
 from toolreeve.policy.shell.interpret.findings import CommandSite
 from toolreeve.policy.shell.interpret.printed_paths import Printed
 from toolreeve.policy.shell.parse.size import LONGEST_PROGRAM
-from toolreeve.policy.shell.programs.arguments import Arguments, NotKnown, read
+from toolreeve.policy.shell.programs.arguments import Arguments, NotKnown, RunsCode, read
 from toolreeve.policy.shell.programs.handlers.sql_functions import calls_only_pure
 from toolreeve.policy.shell.programs.roles import apply_role
 from toolreeve.policy.shell.programs.spec import Program
@@ -39,18 +39,22 @@ _REACHING_OUT = re.compile(
 
 
 def query(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """Statements must be literal text, or the client must run in its safe mode."""
+    """Statements must be literal text; a client that runs programs from inside a database must be in its safe mode."""
     arguments = read(spec, words)
     apply_flags(spec, arguments, site)
-    if arguments.has(*spec.data.get("asks", "--version --help").split()):
-        return conclude(spec, arguments, site)
     operands = arguments.operands
+    asking = spec.data.get("asks", "").split()
+    if arguments.flags and not operands and all(flag in asking for flag, _ in arguments.flags):
+        return conclude(spec, arguments, site)
     skip = spec.data.get("skip", len(operands))
     if "database" in spec.operands and operands and _may_be_another(operands[0]):
         raise NotKnown(f"`{shown(operands[0])}`, which may be another database or several words")
     for role, operand in zip(spec.operands, operands[:skip], strict=False):
         apply_role(role.rstrip("*"), operand, site)
     _statements(spec, arguments, operands[:skip], operands[skip:], site)
+    # Flags are obeyed in order: what stands before this one is not restricted by it.
+    if "-safe" in spec.flags and words[:1] != ["-safe"]:
+        raise RunsCode("runs what the database's views say (put -safe first)")
     return conclude(spec, arguments, site)
 
 
@@ -62,6 +66,8 @@ def _may_be_another(database: Word) -> bool:
 def _statements(
     spec: Program, arguments: Arguments, databases: list[Word], more: list[Word], site: CommandSite
 ) -> None:
+    if spec.name == "mysql" and any("\n" in shown(word) for word in (*more, *(v for _, v in arguments.flags if v))):
+        raise NotKnown("a statement of several lines, any of which may be a command of the client")
     given = [value for flag, value in arguments.flags if flag in spec.data["statement"].split()] + more
     if not given and not arguments.has("-safe"):
         raise NotKnown(f"`{spec.name}` waits for statements")

