@@ -28,7 +28,7 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
 
 
 async def test_a_hundred_concurrent_calls_cannot_overspend(store: Store) -> None:
-    ledger = BudgetStore(store)
+    ledger = BudgetStore(store.budget)
 
     admitted = await asyncio.gather(*(ledger.reserve("session:a", 0.1, 1.0) for _ in range(100)))
 
@@ -37,7 +37,7 @@ async def test_a_hundred_concurrent_calls_cannot_overspend(store: Store) -> None
 
 
 async def test_settling_gives_back_what_was_not_spent(store: Store) -> None:
-    ledger = BudgetStore(store)
+    ledger = BudgetStore(store.budget)
     assert await ledger.reserve("a", 0.8, 1.0)
     assert not await ledger.reserve("a", 0.5, 1.0)
 
@@ -48,7 +48,7 @@ async def test_settling_gives_back_what_was_not_spent(store: Store) -> None:
 
 
 async def test_what_was_really_spent_is_counted_even_beyond_the_limit(store: Store) -> None:
-    ledger = BudgetStore(store)
+    ledger = BudgetStore(store.budget)
     await ledger.reserve("a", 0.5, 1.0)
 
     await ledger.settle("a", 0.5, 2.5)
@@ -58,7 +58,7 @@ async def test_what_was_really_spent_is_counted_even_beyond_the_limit(store: Sto
 
 
 async def test_scopes_do_not_touch_each_other(store: Store) -> None:
-    ledger = BudgetStore(store)
+    ledger = BudgetStore(store.budget)
 
     assert await ledger.reserve("a", 1, 1)
     assert await ledger.reserve("b", 1, 1)
@@ -66,14 +66,14 @@ async def test_scopes_do_not_touch_each_other(store: Store) -> None:
 
 
 async def test_without_a_limit_everything_fits_and_is_counted(store: Store) -> None:
-    ledger = BudgetStore(store)
+    ledger = BudgetStore(store.budget)
 
     assert await ledger.reserve("a", 1_000_000, None)
     assert await ledger.spent("a") == 1_000_000
 
 
 async def test_cents_do_not_drift(store: Store) -> None:
-    ledger = BudgetStore(store)
+    ledger = BudgetStore(store.budget)
 
     for _ in range(30):
         assert await ledger.reserve("a", 0.1, 3.0)
@@ -83,7 +83,7 @@ async def test_cents_do_not_drift(store: Store) -> None:
 
 
 async def test_no_number_of_tiny_costs_is_free(store: Store) -> None:
-    ledger = BudgetStore(store)
+    ledger = BudgetStore(store.budget)
 
     assert await ledger.reserve("a", 1e-7, 1e-6)
     assert not await ledger.reserve("a", 1e-7, 1e-6)
@@ -96,7 +96,7 @@ def test_an_amount_of_whole_millionths_is_charged_exactly(micros: int) -> None:
 
 @pytest.mark.parametrize("amount", [-0.01, math.nan, math.inf, 1e10])
 async def test_an_invalid_amount_is_refused(store: Store, amount: float) -> None:
-    ledger = BudgetStore(store)
+    ledger = BudgetStore(store.budget)
 
     with pytest.raises(ToolreeveError, match="a cost must lie between"):
         await ledger.reserve("a", amount, 1.0)
@@ -108,7 +108,7 @@ async def test_an_invalid_amount_is_refused(store: Store, amount: float) -> None
 @pytest.mark.parametrize("limit", [-1.0, math.nan])
 async def test_an_invalid_limit_is_refused(store: Store, limit: float) -> None:
     with pytest.raises(ToolreeveError, match="a budget limit must be"):
-        await BudgetStore(store).reserve("a", 0.1, limit)
+        await BudgetStore(store.budget).reserve("a", 0.1, limit)
 
 
 async def test_spending_and_calls_survive_a_restart(tmp_path: Path) -> None:
@@ -116,20 +116,20 @@ async def test_spending_and_calls_survive_a_restart(tmp_path: Path) -> None:
     for _ in range(2):
         store = Store(tmp_path / "record.db")
         await store.start()
-        assert await BudgetStore(store).reserve("a", 0.5, 1.0)
-        assert await BudgetStore(store).take("fetch:ann", limit, NOW) == 0
+        assert await BudgetStore(store.budget).reserve("a", 0.5, 1.0)
+        assert await BudgetStore(store.budget).take("fetch:ann", limit, NOW) == 0
         await store.close()
 
     store = Store(tmp_path / "record.db")
     await store.start()
-    assert await BudgetStore(store).spent("a") == 1.0
-    assert not await BudgetStore(store).reserve("a", 0.5, 1.0)
-    assert await BudgetStore(store).take("fetch:ann", limit, NOW + 1) == pytest.approx(59, abs=0.01)
+    assert await BudgetStore(store.budget).spent("a") == 1.0
+    assert not await BudgetStore(store.budget).reserve("a", 0.5, 1.0)
+    assert await BudgetStore(store.budget).take("fetch:ann", limit, NOW + 1) == pytest.approx(59, abs=0.01)
     await store.close()
 
 
 async def test_a_hundred_concurrent_calls_cannot_exceed_the_rate(store: Store) -> None:
-    ledger, limit = BudgetStore(store), RateLimit(calls=7, per=60)
+    ledger, limit = BudgetStore(store.budget), RateLimit(calls=7, per=60)
 
     waits = await asyncio.gather(*(ledger.take("fetch:ann", limit, NOW) for _ in range(100)))
 
@@ -139,7 +139,7 @@ async def test_a_hundred_concurrent_calls_cannot_exceed_the_rate(store: Store) -
 
 
 async def test_a_refused_call_does_not_lengthen_the_wait(store: Store) -> None:
-    ledger, limit = BudgetStore(store), RateLimit(calls=1, per=60)
+    ledger, limit = BudgetStore(store.budget), RateLimit(calls=1, per=60)
     await ledger.take("a", limit, NOW)
 
     for later in (10, 20, 30):
@@ -158,7 +158,7 @@ from toolreeve.record.store import Store
 async def main() -> None:
     store = Store(Path(sys.argv[1]))
     await store.start()
-    ledger = BudgetStore(store)
+    ledger = BudgetStore(store.budget)
     spent = await asyncio.gather(*(ledger.reserve("shared", 0.25, 10.0) for _ in range(60)))
     taken = await asyncio.gather(*(ledger.take("shared", RateLimit(calls=30, per=60), 1.7e9) for _ in range(60)))
     print(spent.count(True), taken.count(0.0), flush=True)
@@ -188,7 +188,7 @@ async def test_two_processes_together_cannot_overspend_or_exceed_the_rate(tmp_pa
     counts = [tuple(map(int, process.communicate(timeout=60)[0].split())) for process in processes]
 
     assert [sum(column) for column in zip(*counts, strict=True)] == [40, 30]
-    assert await BudgetStore(store).spent("shared") == 10.0
+    assert await BudgetStore(store.budget).spent("shared") == 10.0
     await store.close()
 
 
@@ -203,6 +203,6 @@ async def test_what_a_killed_process_had_reserved_stays_counted(tmp_path: Path) 
     store = Store(path)
     await store.start()
 
-    assert await BudgetStore(store).spent("shared") == 10.0
-    assert not await BudgetStore(store).reserve("shared", 0.25, 10.0)
+    assert await BudgetStore(store.budget).spent("shared") == 10.0
+    assert not await BudgetStore(store.budget).reserve("shared", 0.25, 10.0)
     await store.close()

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from toolreeve.core.files import Change
-from toolreeve.record.changes import ChangeOwner, ChangeStore, NotedChange
+from toolreeve.record.changes import ChangeOwner, ChangeTable, NotedChange
 from toolreeve.record.store import Store
 
 ONE = Change(kind="write", path="/w/one", before="sha256:1", after="sha256:2", made=("/w",))
@@ -13,16 +13,16 @@ TWO = Change(kind="delete", path="/w/two", before="sha256:3")
 
 
 @asynccontextmanager
-async def opened(path: Path) -> AsyncIterator[ChangeStore]:
+async def opened(path: Path) -> AsyncIterator[ChangeTable]:
     store = Store(path / "t.db")
     await store.start()
     try:
-        yield ChangeStore(store)
+        yield store.changes
     finally:
         await store.close()
 
 
-async def note(changes: ChangeStore, change: Change, *, at: float = 1.0) -> int:
+async def note(changes: ChangeTable, change: Change, *, at: float = 1.0) -> int:
     owner = ChangeOwner(user="ann", session="session")
     return await changes.note(change, call_id="call", session="session", owner=owner, at=at)
 
@@ -45,7 +45,7 @@ async def test_changes_are_listed_newest_first_until_they_are_undone(tmp_path: P
 
 
 def test_before_the_first_start_nothing_has_been_changed(tmp_path: Path) -> None:
-    changes = ChangeStore(Store(tmp_path / "none.db"))
+    changes = Store(tmp_path / "none.db").changes
 
     assert changes.read_standing(call_id="call", session=None) == []
 

@@ -46,7 +46,7 @@ async def opened(place: Path, clock: Clock | None = None, **options: Any) -> Asy
     await store.start()
     await journal.start()
     try:
-        yield PendingStore(store, now, journal=journal, **options)
+        yield PendingStore(store.pending, now, **options)
     finally:
         await journal.stop()
         await store.close()
@@ -115,7 +115,7 @@ from toolreeve.record.store import Store
 async def main():
     store = Store(pathlib.Path(sys.argv[1]))
     await store.start()
-    pending = PendingStore(store, lambda: 1000.0)
+    pending = PendingStore(store.pending, lambda: 1000.0)
     sys.stdout.write("ready\\n"); sys.stdout.flush()
     await asyncio.to_thread(sys.stdin.readline)
     got = [await pending.claim(number, holder="ann") for number in sys.argv[2:]]

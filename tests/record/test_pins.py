@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import toolreeve
-from toolreeve.record.pins import ChangedPin, OfferedDefinition, PinStore, WaitingPin
+from toolreeve.record.pins import ChangedPin, OfferedDefinition, PinTable, WaitingPin
 from toolreeve.record.store import Store
 
 SOURCE = Path(toolreeve.__file__).parent
@@ -22,28 +22,28 @@ def offer(definition: bytes) -> list[OfferedDefinition]:
 
 
 @asynccontextmanager
-async def opened(path: Path) -> AsyncIterator[PinStore]:
+async def opened(path: Path) -> AsyncIterator[PinTable]:
     store = Store(path / "t.db")
     await store.start()
     try:
-        yield PinStore(store, digest)
+        yield store.pins
     finally:
         await store.close()
 
 
 async def test_the_first_definition_is_pinned_and_another_differs(tmp_path: Path) -> None:
     async with opened(tmp_path) as pins:
-        assert await pins.compare("s", "here", offer(b"old")) == {}
-        assert await pins.compare("s", "here", offer(b"new")) == {"echo": ChangedPin(b"old", is_new=True)}
-        assert await pins.compare("s", "here", offer(b"new")) == {"echo": ChangedPin(b"old", is_new=False)}
-        assert await pins.compare("s", "elsewhere", offer(b"new")) == {}
+        assert await pins.compare("s", "here", offer(b"old"), digest) == {}
+        assert await pins.compare("s", "here", offer(b"new"), digest) == {"echo": ChangedPin(b"old", is_new=True)}
+        assert await pins.compare("s", "here", offer(b"new"), digest) == {"echo": ChangedPin(b"old", is_new=False)}
+        assert await pins.compare("s", "elsewhere", offer(b"new"), digest) == {}
         assert await pins.waiting("s") == [WaitingPin("here", "echo", b"old", b"new")]
 
 
 async def test_a_change_that_is_withdrawn_waits_no_more(tmp_path: Path) -> None:
     async with opened(tmp_path) as pins:
         for definition in (b"old", b"new", b"old"):
-            await pins.compare("s", "here", offer(definition))
+            await pins.compare("s", "here", offer(definition), digest)
 
         assert await pins.waiting("s") == []
 
@@ -51,11 +51,11 @@ async def test_a_change_that_is_withdrawn_waits_no_more(tmp_path: Path) -> None:
 async def test_only_the_definition_that_was_shown_is_accepted(tmp_path: Path) -> None:
     async with opened(tmp_path) as pins:
         for definition in (b"old", b"shown", b"changed again"):
-            await pins.compare("s", "here", offer(definition))
+            await pins.compare("s", "here", offer(definition), digest)
 
-        assert await pins.accept("s", "here", {"echo": digest(b"shown")}) == []
+        assert await pins.accept("s", "here", {"echo": digest(b"shown")}, digest) == []
         assert await pins.pinned_digest("s", "here", "echo") == digest(b"old")
-        assert await pins.accept("s", "here", {"echo": digest(b"changed again")}) == ["echo"]
+        assert await pins.accept("s", "here", {"echo": digest(b"changed again")}, digest) == ["echo"]
         assert pins.read_pinned_digest("s", "here", "echo") == digest(b"changed again")
         assert await pins.waiting("s") == []
 
@@ -63,16 +63,16 @@ async def test_only_the_definition_that_was_shown_is_accepted(tmp_path: Path) ->
 async def test_a_tool_that_was_never_pinned_has_no_digest_and_cannot_be_accepted(tmp_path: Path) -> None:
     async with opened(tmp_path) as pins:
         assert await pins.pinned_digest("s", "here", "echo") is None
-        assert await pins.accept("s", "here", {"echo": digest(b"new")}) == []
+        assert await pins.accept("s", "here", {"echo": digest(b"new")}, digest) == []
 
 
 def test_only_the_record_speaks_to_the_database() -> None:
     found = {
-        path.relative_to(SOURCE).parts[0]
+        path.relative_to(SOURCE).parent.as_posix()
         for path in SOURCE.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Import)
         if any(alias.name == "sqlite3" for alias in node.names)
     }
 
-    assert found == {"record"}
+    assert found == {"record/sqlite"}

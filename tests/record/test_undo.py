@@ -31,7 +31,7 @@ class UndoHarness:
         self.state.mkdir()
         self.now = NOON
         self.store = Store(self.state / "db")
-        self.undo = Undo(self.store, self.contents(), lambda: self.now, redact=Redactor().text)
+        self.undo = Undo(self.store.changes, self.contents(), lambda: self.now, redact=Redactor().text)
         self.files = WorkspaceFiles(self.root, keep=self.undo)
 
     def contents(self) -> Blobs:
@@ -299,7 +299,7 @@ class TestPruning:
             await harness.files.write(call(f"{number}"), f"{number}", b"x")
         harness.now += 2 * YOUNG_SECONDS
 
-        await Undo(harness.store, harness.contents(), lambda: harness.now, redact=str, most_bytes=250).prune()
+        await Undo(harness.store.changes, harness.contents(), lambda: harness.now, redact=str, most_bytes=250).prune()
 
         assert len(harness.blobs()) == 2
         await harness.restore(session="4")
@@ -335,7 +335,7 @@ root, state = Path(sys.argv[1]), Path(sys.argv[2])
 async def main():
     store = Store(state / "db")
     await store.start()
-    undo = Undo(store, Blobs(state / "undo", time.time), time.time, redact=str)
+    undo = Undo(store.changes, Blobs(state / "undo", time.time), time.time, redact=str)
     files = WorkspaceFiles(root, keep=undo, unnamed_files=False)
     for n in range(100_000):
         call = ToolCall(tool="t", args={}, session="killed")
@@ -397,7 +397,7 @@ async def test_a_name_that_holds_a_secret_is_not_written_and_its_change_is_undon
 async def test_another_process_reports_that_it_cannot_undo_an_unnamed_change(harness: UndoHarness) -> None:
     made = call()
     await harness.files.write(made, "ghp_" + "a1B2" * 9, b"x")
-    harness.undo = Undo(harness.store, harness.contents(), lambda: harness.now, redact=Redactor().text)
+    harness.undo = Undo(harness.store.changes, harness.contents(), lambda: harness.now, redact=Redactor().text)
 
     with pytest.raises(ToolError, match="its name holds a secret"):
         await harness.restore(call_id=made.id)

@@ -214,7 +214,7 @@ async def test_a_null_where_the_schema_was_altered_is_a_problem_like_any_other(p
     tamper(
         path,
         "CREATE TABLE copy (seq INTEGER PRIMARY KEY, call_id, kind, body, hash)",
-        "INSERT INTO copy SELECT * FROM audit",
+        "INSERT INTO copy SELECT seq, call_id, kind, body, hash FROM audit",
         "DROP TABLE audit",
         "ALTER TABLE copy RENAME TO audit",
         "UPDATE audit SET body = NULL, hash = NULL, call_id = NULL WHERE seq = 4",

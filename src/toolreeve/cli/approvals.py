@@ -107,8 +107,8 @@ def watch() -> int:
 async def _open(options: Options) -> "AsyncIterator[PendingStore]":
     from toolreeve.record.pending import PendingStore
 
-    async with open_journal(options) as (store, journal):
-        yield PendingStore(store, time.time, journal=journal)
+    async with open_journal(options) as (store, _):
+        yield PendingStore(store.pending, time.time)
 
 
 async def _list(options: Options, *, pending_only: bool) -> "Sequence[PendingRow]":

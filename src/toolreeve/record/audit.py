@@ -4,20 +4,19 @@ Reading never writes and never holds the database for long: it goes in chunks, a
 """
 
 import contextlib
-import sqlite3
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from functools import partial
-from typing import IO, Any
+from pathlib import Path
+from typing import IO, Any, Protocol, TypeVar
 
-from toolreeve.core import json
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.record import export
-from toolreeve.record.store import Store
+from toolreeve.record.chain import ChainStore
 from toolreeve.record.verify import Verification, verify
 
-CHUNK = 1_000
+T = TypeVar("T")
 MAX_LISTED = 10_000
 
 
@@ -72,25 +71,6 @@ class Filter:
         given: dict[str, Any] = {name: _parse(name, value) for name, value in filters.items()}
         return cls(**given)
 
-    def conditions(self) -> tuple[str, dict[str, Any]]:
-        """The SQL condition and its parameters."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        given = {name: value for name, value in values.items() if value is not None}
-        return " AND ".join(_CONDITIONS[name] for name in given) or "1", given
-
-
-def _field(name: str) -> str:
-    """A field of the body; NULL if a tampered body is not JSON."""
-    text = "CAST(body AS TEXT)"
-    return f"CASE WHEN json_valid({text}) THEN json_extract({text}, '$.{name}') END"
-
-
-_CONDITIONS = {
-    "kind": "kind = :kind",
-    "since": f"{_field('ts')} >= :since",
-    "until": f"{_field('ts')} < :until",
-} | {name: f"{_field(name)} = :{name}" for name in ("tool", "session", "user", "workspace", "code", "success")}
-
 
 def _parse(name: str, value: str) -> str | bool | float:
     try:
@@ -116,10 +96,40 @@ def _moment(value: str) -> float:
     return parsed.timestamp()
 
 
+class AuditTable(Protocol):
+    """Each method is one query; the first page of any filter is found by an index."""
+
+    async def page(self, wanted: Filter, *, before: int | None, limit: int) -> Sequence[AuditRecord]:
+        """Newest first."""
+        ...
+
+    async def chunk(self, wanted: Filter, *, after: int) -> Sequence[AuditRecord]:
+        """Oldest first, some at a time; empty at the end."""
+        ...
+
+    async def of_call(self, call_id: str) -> Sequence[AuditRecord]:
+        """In order. A unique prefix of the id is enough."""
+        ...
+
+
+class AuditStore(Protocol):
+    read_only: bool
+
+    @property
+    def path(self) -> Path: ...
+
+    @property
+    def audit(self) -> AuditTable: ...
+
+    async def flush(self) -> None: ...
+
+    async def read_chain(self, query: Callable[[ChainStore], T]) -> T: ...
+
+
 class Audit:
     """Reads the record of a store, which may be read-only."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: AuditStore) -> None:
         self._store = store
 
     async def recent(self, *, last_n: int, filters: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
@@ -133,18 +143,18 @@ class Audit:
         """Newest first. For the next page, give the last `seq` as `before`."""
         await self._settle()
         limit = max(0, min(limit, MAX_LISTED))
-        return await self._store.read(partial(_newest, wanted=wanted or Filter(), limit=limit, before=before))
+        return await self._store.audit.page(wanted or Filter(), before=before, limit=limit)
 
     async def show(self, call_id: str) -> Sequence[AuditRecord]:
         """All records of one call, in order. A unique prefix of its id is enough."""
         await self._settle()
-        return await self._store.read(partial(_of_call, call_id=call_id))
+        return await self._store.audit.of_call(call_id)
 
     async def stream(self, wanted: Filter | None = None) -> AsyncIterator[AuditRecord]:
         """Every matching record, oldest first, read in chunks."""
         await self._settle()
         seq = 0
-        while chunk := await self._store.read(partial(_chunk, wanted=wanted or Filter(), after=seq)):
+        while chunk := await self._store.audit.chunk(wanted or Filter(), after=seq):
             for record in chunk:
                 yield record
             seq = chunk[-1].seq
@@ -155,7 +165,7 @@ class Audit:
         with export.writer(form, stream) as write:
             count = 0
             seq = 0
-            while chunk := await self._store.read(partial(_chunk, wanted=wanted or Filter(), after=seq)):
+            while chunk := await self._store.audit.chunk(wanted or Filter(), after=seq):
                 write([record.to_dict() for record in chunk])
                 seq = chunk[-1].seq
                 count += len(chunk)
@@ -168,55 +178,10 @@ class Audit:
         except ValueError:
             raise ToolError(ErrorCode.INVALID_PARAMS, f"not a hexadecimal hash: {expect!r}") from None
         await self._settle()
-        return await self._store.read(partial(verify, path=self._store.path, expect=expected))
+        return await self._store.read_chain(partial(verify, path=self._store.path, expect=expected))
 
     async def _settle(self) -> None:
         """Include calls that are still deferred. A failed write must not keep the rest from being read."""
         if not self._store.read_only:
             with contextlib.suppress(ToolError):
                 await self._store.flush()
-
-
-def _newest(connection: sqlite3.Connection, *, wanted: Filter, limit: int, before: int | None) -> Sequence[AuditRecord]:
-    conditions, values = wanted.conditions()
-    values |= {"limit": limit, "before": before}
-    if before is not None:  # not `:before IS NULL OR …`, which would keep SQLite from using the index
-        conditions = f"seq < :before AND {conditions}"
-    return _records(connection, f"WHERE {conditions} ORDER BY seq DESC LIMIT :limit", values)
-
-
-def _chunk(connection: sqlite3.Connection, *, wanted: Filter, after: int) -> Sequence[AuditRecord]:
-    conditions, values = wanted.conditions()
-    query = f"WHERE seq > :after AND {conditions} ORDER BY seq LIMIT {CHUNK}"
-    return _records(connection, query, values | {"after": after})
-
-
-def _of_call(connection: sqlite3.Connection, *, call_id: str) -> Sequence[AuditRecord]:
-    found = _records(connection, "WHERE call_id = :call_id ORDER BY seq", {"call_id": call_id})
-    if found or len(call_id) < 6:
-        return found
-    bounds = {"low": call_id, "high": call_id + "\U0010ffff"}
-    matches = connection.execute(
-        "SELECT DISTINCT call_id FROM audit WHERE call_id >= :low AND call_id < :high LIMIT 2", bounds
-    ).fetchall()
-    return _of_call(connection, call_id=matches[0][0]) if len(matches) == 1 else ()
-
-
-def _records(connection: sqlite3.Connection, query: str, values: Mapping[str, Any]) -> Sequence[AuditRecord]:
-    columns = "seq, CAST(kind AS BLOB), CAST(call_id AS BLOB), CAST(body AS BLOB)"
-    rows = connection.execute(f"SELECT {columns} FROM audit {query}", values)  # noqa: S608
-    return [
-        AuditRecord(
-            seq=seq, kind=kind.decode(errors="replace"), call_id=call_id.decode(errors="replace"), body=_body(body)
-        )
-        for seq, kind, call_id, body in rows
-    ]
-
-
-def _body(body: bytes) -> Mapping[str, Any]:
-    """A tampered body must not keep the rest from being read."""
-    try:
-        value = json.loads(body)
-    except ValueError:
-        return {"unreadable": True}
-    return value if isinstance(value, dict) else {"unreadable": True}

@@ -17,6 +17,8 @@ GENESIS = bytes(32)
 
 Row = tuple[int, str, str, bytes, bytes]
 """seq, call id, kind, body, hash"""
+Line = tuple[str, str, dict[str, Any]]
+"""kind, call id, body: what becomes a row."""
 StoredRow = tuple[int, bytes, bytes, bytes, bytes]
 """As Row, as it was read."""
 
@@ -66,7 +68,7 @@ class WitnessedRecord:
 
 
 class ChainError(Exception):
-    """The stored chain cannot be continued: its checkpoint or identity was removed."""
+    """The stored chain cannot be continued: its checkpoint or identity was removed, or the database is damaged."""
 
 
 class ChainStore(Protocol):

@@ -1,24 +1,17 @@
-"""File changes noted for undo, in the database.
+"""File changes noted for undo: what is kept, and where.
 
-Each method is one transaction. A change is durable when `note` returns, which is before the file is changed.
+A change is durable when `note` returns, which is before the file is changed.
 """
 
-import dataclasses
-import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from typing import Protocol
 
-from toolreeve.core import json
 from toolreeve.core.files import Change
-from toolreeve.record.store import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotedChange:
-    """A row of the undo table."""
-
     id: int
     change: Change
 
@@ -31,85 +24,32 @@ class ChangeOwner:
     session: str | None = None
 
 
-class ChangeStore:
-    def __init__(self, store: Store) -> None:
-        self._store = store
+class ChangeTable(Protocol):
+    """Each method is one transaction."""
 
     async def note(self, change: Change, *, call_id: str, session: str, owner: ChangeOwner, at: float) -> int:
         """Returns the number of the change. `session` is empty if the change is not to be undone with its session."""
-        row = (call_id, session, owner.user, owner.session or "", at, json.dumps(dataclasses.asdict(change)))
-        return await self._store.transact(partial(_note, row=row))
+        ...
 
     async def standing(
         self, *, call_id: str | None, session: str | None, owner: ChangeOwner | None = None
     ) -> Sequence[NotedChange]:
         """The changes of a call or a session, if they are the owner's, that have not been undone; newest first."""
-        return await self._store.read(partial(_standing, call_id=call_id, session=session, owner=owner))
+        ...
 
     def read_standing(
         self, *, call_id: str | None, session: str | None, owner: ChangeOwner | None = None
     ) -> Sequence[NotedChange]:
         """As `standing`, and also before the first start: then nothing has been changed yet. Blocks: for a thread."""
-        if not self._store.path.exists():
-            return []
-        return self._store.read_blocking(partial(_standing, call_id=call_id, session=session, owner=owner))
+        ...
 
-    async def mark_undone(self, number: int) -> None:
-        await self._store.transact(partial(_mark_undone, number=number))
+    async def mark_undone(self, number: int) -> None: ...
 
     async def recent(self, count: int) -> Sequence[Change]:
         """The last changes, undone or not, newest first."""
-        return await self._store.read(partial(_recent, count=count))
+        ...
 
     async def forget(self, *, before: float, sizes: Mapping[str, int], most_bytes: int) -> set[str]:
         """Drop changes noted before a time, and the oldest beyond a total size of contents; returns the digests of the
         contents still needed."""
-        return await self._store.transact(partial(_forget, before=before, sizes=sizes, most_bytes=most_bytes))
-
-
-def _note(database: sqlite3.Connection, *, row: tuple[str, str, str, str, float, bytes]) -> int:
-    columns = "call_id, session, user, owner, at, change"
-    added = database.execute(f"INSERT INTO undo ({columns}) VALUES (?, ?, ?, ?, ?, ?)", row)  # noqa: S608
-    return added.lastrowid or 0
-
-
-def _standing(
-    database: sqlite3.Connection, *, call_id: str | None, session: str | None, owner: ChangeOwner | None
-) -> list[NotedChange]:
-    wanted = {"call_id": call_id} if call_id is not None else {"session": session}
-    if owner is not None:
-        wanted["user"] = owner.user
-        if owner.session is not None:
-            wanted["owner"] = owner.session
-    conditions = " AND ".join(f"{column} = :{column}" for column in wanted)
-    query = f"SELECT id, change FROM undo WHERE {conditions} AND NOT undone ORDER BY id DESC"  # noqa: S608
-    return [NotedChange(id=number, change=_parse(body)) for number, body in database.execute(query, wanted)]
-
-
-def _mark_undone(database: sqlite3.Connection, *, number: int) -> None:
-    database.execute("UPDATE undo SET undone = 1 WHERE id = ?", (number,))
-
-
-def _recent(database: sqlite3.Connection, *, count: int) -> list[Change]:
-    rows = database.execute("SELECT change FROM undo ORDER BY id DESC LIMIT ?", (count,))
-    return [_parse(body) for (body,) in rows]
-
-
-def _forget(database: sqlite3.Connection, *, before: float, sizes: Mapping[str, int], most_bytes: int) -> set[str]:
-    database.execute("DELETE FROM undo WHERE at < ?", (before,))
-    needed: set[str] = set()
-    total = 0
-    for number, body in database.execute("SELECT id, change FROM undo ORDER BY id DESC").fetchall():
-        digest = (_parse(body).before or "").removeprefix("sha256:")
-        if digest not in needed:
-            total += sizes.get(digest, 0)
-        if total > most_bytes:
-            database.execute("DELETE FROM undo WHERE id <= ?", (number,))
-            break
-        needed.add(digest)
-    return needed
-
-
-def _parse(body: bytes) -> Change:
-    fields: dict[str, Any] = json.loads(body)
-    return Change(**fields | {"made": tuple(fields["made"])})
+        ...

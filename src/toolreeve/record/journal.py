@@ -7,10 +7,10 @@ copied when the entry is closed, so that later changes by the caller do not reac
 
 import asyncio
 import logging
-import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
 from toolreeve.core import json
 from toolreeve.core.entry import Entry
@@ -19,12 +19,10 @@ from toolreeve.core.result import Failure, Success
 from toolreeve.core.secrets.redactor import Redactor
 from toolreeve.core.snapshot import MAX_TEXT, snapshot
 from toolreeve.core.verdict import Decision
-from toolreeve.record.chain import ChainError, ChainStore, Head, Tail, WitnessedRecord
+from toolreeve.record.chain import ChainError, ChainStore, Head, Line, Tail, WitnessedRecord
 from toolreeve.record.gaps import ACCEPTED, GAP, WITNESSED, Finding, examine, first_look
 from toolreeve.record.liveness import FileLiveness, Liveness
-from toolreeve.record.sqlite.chain import SqliteChain
 from toolreeve.record.sqlite.database import StoreError
-from toolreeve.record.store import Store
 from toolreeve.record.witness import EarlierFile, Sighting, Untrusted, Witness
 
 logger = logging.getLogger(__name__)
@@ -37,8 +35,25 @@ APPROVAL = "approval"
 RECORDS_PER_MARK = 1_000
 SYNC_SECONDS = 1.0
 
+T = TypeVar("T")
 _Body = dict[str, Any]
-_Line = tuple[str, str, _Body]  # kind, call id, body
+
+
+class JournalStore(Protocol):
+    """The part of a store that a journal writes to; `record.store.Store` says how."""
+
+    @property
+    def path(self) -> Path: ...
+
+    def attach(self, log: "Journal") -> None: ...
+
+    def append(self, line: Line, *, kept: bool) -> asyncio.Future[None]: ...
+
+    def defer(self, line: Line) -> bool: ...
+
+    async def flush(self) -> None: ...
+
+    async def change_chain(self, work: Callable[[ChainStore], T]) -> T: ...
 
 
 class Journal:
@@ -49,7 +64,7 @@ class Journal:
 
     def __init__(
         self,
-        store: Store,
+        store: JournalStore,
         redactor: Redactor,
         now: Callable[[], float],
         *,
@@ -81,8 +96,8 @@ class Journal:
     async def start(self) -> None:
         """Register this process, and close the open calls of dead processes as lost. Raises StoreError."""
         try:
-            dead = await self._store.transact(lambda connection: self._begin(SqliteChain(connection)))
-        except (sqlite3.Error, ChainError, OSError, ToolError) as problem:
+            dead = await self._store.change_chain(self._begin)
+        except (ChainError, OSError, ToolError) as problem:
             raise StoreError(f"{self._store.path}: the record cannot be continued: {problem}") from problem
         for name in dead:
             await asyncio.to_thread(self._liveness.forget, name)
@@ -91,8 +106,8 @@ class Journal:
         """Write everything pending and sync the witness."""
         await self._store.flush()
         self._synced_at = -SYNC_SECONDS  # the next commit syncs the witness
-        await self._store.transact(lambda connection: self._mark(SqliteChain(connection)))
-        await self._store.transact(lambda connection: self._note_synced(SqliteChain(connection)))
+        await self._store.change_chain(self._mark)
+        await self._store.change_chain(self._note_synced)
         await asyncio.to_thread(self._liveness.leave)
 
     async def accept(self, gap: int, *, user: str, reason: str) -> None:
@@ -179,17 +194,17 @@ class Journal:
             body["quarantined"] = list(meta.quarantined)
         return body
 
-    def write(self, connection: sqlite3.Connection, lines: Sequence[_Line]) -> None:
+    def write(self, chain: ChainStore, lines: Sequence[Line]) -> None:
         """Called by the store, in its thread and inside its transaction."""
-        self._append(SqliteChain(connection), lines)
+        self._write(chain, chain.next_head(), lines)
+        self._note_synced(chain)
 
-    def committed(self, connection: sqlite3.Connection, lines: Sequence[_Line]) -> None:
+    def committed(self, chain: ChainStore, lines: Sequence[Line]) -> None:
         """Called by the store, in its thread, once the lines are on disk and before they are acknowledged."""
         if self._intents:
             for kind, call_id, _ in lines:
                 if kind is CALL:
                     self._intents.pop(call_id, None)
-        chain = SqliteChain(connection)
         if self._remade:
             self._keep_identity(chain)
         self._advance(chain, sync=self._clock() - self._synced_at >= SYNC_SECONDS)
@@ -197,9 +212,9 @@ class Journal:
         if self._unmarked >= RECORDS_PER_MARK:
             self._mark(chain)
 
-    def idle(self, connection: sqlite3.Connection) -> None:
+    def idle(self, chain: ChainStore) -> None:
         """Called by the store, in its thread, when nothing was written for a second and `unsynced` is set."""
-        self._advance(SqliteChain(connection), sync=True)
+        self._advance(chain, sync=True)
 
     def encode(self, body: _Body) -> bytes:
         """The bytes that are hashed and stored. Total: nothing that a call can hold prevents its record."""
@@ -213,11 +228,7 @@ class Journal:
         body.update(redacted)
         return json.dumps(body)
 
-    def _append(self, chain: ChainStore, lines: Sequence[_Line]) -> None:
-        self._write(chain, chain.next_head(), lines)
-        self._note_synced(chain)
-
-    def _write(self, chain: ChainStore, head: Head, lines: Sequence[_Line]) -> None:
+    def _write(self, chain: ChainStore, head: Head, lines: Sequence[Line]) -> None:
         tail = Tail(head)
         rows = [tail.add(_storable(call_id), _storable(kind), self.encode(body)) for kind, call_id, body in lines]
         chain.append(rows, tail.head)
@@ -233,7 +244,7 @@ class Journal:
         dead = list(self._liveness.dead())
         lost = [line for name, seq in dead for line in self._lost(chain, name, seq)]
         if lost:
-            self._append(chain, lost)
+            self.write(chain, lost)
         return [name for name, _ in dead]
 
     def _note_synced(self, chain: ChainStore) -> None:
@@ -303,7 +314,7 @@ class Journal:
         self._earlier.path.unlink(missing_ok=True)
         self._remade = False
 
-    def _lost(self, chain: ChainStore, process: str, seq: int) -> Iterator[_Line]:
+    def _lost(self, chain: ChainStore, process: str, seq: int) -> Iterator[Line]:
         for call_id, body in chain.open_intents(seq):
             intent = json.loads(body)
             if intent.get("process") == process:

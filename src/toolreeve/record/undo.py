@@ -17,8 +17,7 @@ from toolreeve.core.call import RecordScope, ToolCall
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Change, Files
 from toolreeve.record.blobs import LARGEST
-from toolreeve.record.changes import ChangeOwner, ChangeStore, NotedChange
-from toolreeve.record.store import Store
+from toolreeve.record.changes import ChangeOwner, ChangeTable, NotedChange
 
 MOST_KEPT_BYTES = 1024 * 1024 * 1024
 LONGEST_KEPT = 30 * 24 * 3600.0
@@ -76,14 +75,14 @@ class Undo:
 
     def __init__(
         self,
-        store: Store,
+        changes: ChangeTable,
         contents: ContentStore,
         now: Callable[[], float],
         *,
         redact: Callable[[str], str],
         most_bytes: int = MOST_KEPT_BYTES,
     ) -> None:
-        self._changes = ChangeStore(store)
+        self._changes = changes
         self._contents = contents
         self._now = now
         self._redact = redact

@@ -4,7 +4,6 @@ It distinguishes lost records from tampering. Nothing that a tampered row may ho
 from being checked.
 """
 
-import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +12,6 @@ from typing import Any
 from toolreeve.core import json
 from toolreeve.record import gaps
 from toolreeve.record.chain import GENESIS, ChainError, ChainStore, Head, StoredRow, link
-from toolreeve.record.sqlite.chain import SqliteChain
 from toolreeve.record.witness import EarlierFile, Sighting, Untrusted, Witness
 
 SHOWN_PROBLEMS = 100
@@ -79,13 +77,13 @@ class Verification:
             self.unlisted += 1
 
 
-def verify(connection: sqlite3.Connection, *, path: Path, expect: bytes | None = None) -> Verification:
+def verify(chain: ChainStore, *, path: Path, expect: bytes | None = None) -> Verification:
     """Read the whole record in one snapshot. `expect` is a head hash that was kept elsewhere."""
     found = Verification()
     sighted = _look(Witness(path))  # before the rows: a later witness would be ahead of them
     try:
-        _verify(SqliteChain(connection), path, sighted, found, expect)
-    except (sqlite3.DatabaseError, ChainError) as problem:
+        _verify(chain, path, sighted, found, expect)
+    except ChainError as problem:
         found.add(ChainProblem(found.head.seq, f"the database is damaged: {problem}"))
     return found
 

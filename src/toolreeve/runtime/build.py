@@ -207,11 +207,9 @@ class Assembly:
         self.metrics.watch("toolreeve_audit_backlog", "Records that wait to be written.", lambda: self.store.backlog)
         self.metrics.watch("toolreeve_audit_failures_total", "Writes that failed.", lambda: self.store.failures)
         self.audit = Audit(self.store)
-        self.budget = BudgetStore(self.store)
-        self.approvals = PendingStore(
-            self.store, time.time, journal=self.journal, lifetime=settings.approval.pending_hours * 3600
-        )
-        self.undo = Undo(self.store, Blobs(state / "undo", time.time), time.time, redact=self.redactor.text)
+        self.budget = BudgetStore(self.store.budget)
+        self.approvals = PendingStore(self.store.pending, time.time, lifetime=settings.approval.pending_hours * 3600)
+        self.undo = Undo(self.store.changes, Blobs(state / "undo", time.time), time.time, redact=self.redactor.text)
         guards = guard_table(configuration)
         self.files = WorkspaceFiles(
             settings.workspace.dir,
@@ -266,7 +264,7 @@ class Assembly:
             pending=self.approvals,
         )
         self.redactor.learn(value for server in servers for value in server.secret_values)
-        self.pins = Pins(self.store, note=self.journal.note)
+        self.pins = Pins(self.store.pins, note=self.journal.note)
         self.pool = ServerPool(
             servers,
             registry,

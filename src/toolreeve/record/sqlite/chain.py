@@ -16,20 +16,20 @@ PLACES = "(?, ?, ?, ?, ?)"
 
 
 class SqliteChain:
-    __slots__ = ("_connection",)
+    __slots__ = ("connection",)
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+        self.connection = connection
 
     def stored_head(self) -> Head | None:
-        row = self._connection.execute("SELECT seq, CAST(hash AS BLOB) FROM checkpoint WHERE id = 1").fetchone()
+        row = self.connection.execute("SELECT seq, CAST(hash AS BLOB) FROM checkpoint WHERE id = 1").fetchone()
         return None if row is None else Head(*row)
 
     def next_head(self) -> Head:
         head = self.stored_head()
         if head is None:
             raise ChainError("the checkpoint has been removed from the database; run `toolreeve audit verify`")
-        (taken,) = self._connection.execute("SELECT max(seq) FROM audit").fetchone()
+        (taken,) = self.connection.execute("SELECT max(seq) FROM audit").fetchone()
         return Head(max(head.seq, taken or 0), head.hash)
 
     def append(self, rows: Sequence[Row], head: Head) -> None:
@@ -38,67 +38,70 @@ class SqliteChain:
         for start in range(0, len(rows), ROWS_AT_ONCE):
             chunk = rows[start : start + ROWS_AT_ONCE]
             values = ", ".join([PLACES] * len(chunk))
-            self._connection.execute(
+            self.connection.execute(
                 f"INSERT INTO audit (seq, call_id, kind, body, hash) VALUES {values}",  # noqa: S608 - placeholders only
                 [value for row in chunk for value in row],
             )
-        self._connection.execute("UPDATE checkpoint SET seq = ?, hash = ? WHERE id = 1", (head.seq, head.hash))
+        self.connection.execute("UPDATE checkpoint SET seq = ?, hash = ? WHERE id = 1", (head.seq, head.hash))
 
     def rows(self) -> Iterator[Sequence[StoredRow]]:
         columns = ("call_id", "kind", "body", "hash")
         plain = ", ".join(f"CAST({column} AS BLOB)" for column in columns)
-        cursor = self._connection.execute(f"SELECT seq, {plain} FROM audit ORDER BY seq")  # noqa: S608
+        cursor = self.connection.execute(f"SELECT seq, {plain} FROM audit ORDER BY seq")  # noqa: S608
         while chunk := cursor.fetchmany(CHUNK):
             yield chunk
 
     def hash_at(self, seq: int) -> bytes | None:
         if seq == 0:
             return GENESIS
-        row = self._connection.execute("SELECT CAST(hash AS BLOB) FROM audit WHERE seq = ?", (seq,)).fetchone()
+        row = self.connection.execute("SELECT CAST(hash AS BLOB) FROM audit WHERE seq = ?", (seq,)).fetchone()
         return None if row is None else row[0]
 
     def last_time(self, seq: int) -> Any:
-        row = self._connection.execute(_LAST_TIME, (seq,)).fetchone()
+        row = self.connection.execute(_LAST_TIME, (seq,)).fetchone()
         return None if row is None else row[0]
 
     def open_intents(self, after: int) -> Sequence[tuple[str, bytes]]:
-        return self._connection.execute(_OPEN_INTENTS, (after,)).fetchall()
+        return self.connection.execute(_OPEN_INTENTS, (after,)).fetchall()
 
     def witnessed(self) -> WitnessedRecord | None:
-        if not self._connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'witness'").fetchone():
+        if not self.connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'witness'").fetchone():
             return None
         query = "SELECT CAST(identity AS BLOB), since, synced FROM witness WHERE id = 1"
-        row = self._connection.execute(query).fetchone()
+        row = self.connection.execute(query).fetchone()
         if row is None:
             raise ChainError("the identity was removed from the database; run `toolreeve audit verify`")
         return WitnessedRecord(*row)
 
     def set_witnessed(self, seq: int) -> None:
-        self._connection.execute("UPDATE witness SET since = coalesce(since, ?), synced = ?", (seq, seq))
+        self.connection.execute("UPDATE witness SET since = coalesce(since, ?), synced = ?", (seq, seq))
 
     def set_synced(self, seq: int) -> None:
-        self._connection.execute("UPDATE witness SET synced = max(synced, ?)", (seq,))
+        self.connection.execute("UPDATE witness SET synced = max(synced, ?)", (seq,))
 
     def empty_log(self) -> None:
-        self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        self.connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
-        self._connection.execute("BEGIN IMMEDIATE")
+        self.connection.execute("BEGIN IMMEDIATE")
         try:
             yield
-            self._connection.execute("COMMIT")
+            self.connection.execute("COMMIT")
         except BaseException:
-            self._connection.rollback()
+            self.connection.rollback()
             raise
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
-        self._connection.execute("BEGIN")
         try:
-            yield
-        finally:
-            self._connection.execute("COMMIT")
+            self.connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self.connection.execute("COMMIT")
+        except sqlite3.DatabaseError as problem:
+            raise ChainError(str(problem)) from problem
 
 
 _LAST_TIME = """

@@ -8,6 +8,9 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
+from toolreeve.record.chain import ChainStore
+from toolreeve.record.sqlite.chain import SqliteChain
+
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
 
@@ -20,13 +23,13 @@ class Log(Protocol):
 
     unsynced: bool
 
-    def write(self, connection: sqlite3.Connection, lines: Sequence[Any]) -> None:
+    def write(self, chain: ChainStore, lines: Sequence[Any]) -> None:
         """Inside the transaction. After a failure the same lines may be passed again."""
 
-    def committed(self, connection: sqlite3.Connection, lines: Sequence[Any]) -> None:
+    def committed(self, chain: ChainStore, lines: Sequence[Any]) -> None:
         """The group is on disk. Called outside any transaction, before any caller is answered."""
 
-    def idle(self, connection: sqlite3.Connection) -> None:
+    def idle(self, chain: ChainStore) -> None:
         """Nothing was written for a while. Called outside any transaction."""
 
 
@@ -59,7 +62,7 @@ def commit(connection: sqlite3.Connection, jobs: Sequence[Job], lines: Sequence[
         for job in works:
             _attempt(connection, job)
         if lines and log is not None:
-            log.write(connection, lines)
+            log.write(SqliteChain(connection), lines)
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:

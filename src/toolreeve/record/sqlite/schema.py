@@ -3,6 +3,18 @@
 None is ever edited after a release.
 """
 
+BLOCK_BITS = 10
+"""The index of times is made of blocks of 2 ** 10 records."""
+_FIELD = """
+    ALTER TABLE audit ADD COLUMN {name} GENERATED ALWAYS AS (
+        CASE WHEN json_valid(CAST(body AS TEXT)) THEN json_extract(CAST(body AS TEXT), '$.{name}') END
+    ) VIRTUAL;
+"""
+_FILTERED = ("tool", "session", "user", "workspace", "code", "success")
+_FILTER_COLUMNS = _FIELD.format(name="ts") + "".join(
+    _FIELD.format(name=name) + f"CREATE INDEX audit_{name} ON audit ({name});" for name in _FILTERED
+)
+
 MIGRATIONS: tuple[str, ...] = (
     """
     CREATE TABLE audit (
@@ -104,5 +116,10 @@ MIGRATIONS: tuple[str, ...] = (
     ALTER TABLE undo ADD COLUMN user TEXT NOT NULL DEFAULT '';
     ALTER TABLE undo ADD COLUMN owner TEXT NOT NULL DEFAULT '';
     UPDATE undo SET owner = session;
+    """,
+    f"""
+    {_FILTER_COLUMNS}
+    CREATE INDEX audit_kind ON audit (kind);
+    CREATE INDEX audit_time ON audit (seq >> {BLOCK_BITS}, ts)
     """,
 )

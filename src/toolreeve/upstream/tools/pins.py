@@ -12,8 +12,7 @@ from typing import Any
 import orjson
 
 from toolreeve.core import json
-from toolreeve.record.pins import OfferedDefinition, PinStore
-from toolreeve.record.store import Store
+from toolreeve.record.pins import OfferedDefinition, PinTable
 
 FIELDS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 """What a model or a person relies on. The rest of a definition may change unasked."""
@@ -55,8 +54,8 @@ class PinOwner:
 class Pins:
     """The pins of all servers, shared by all processes that use the store. `note` writes to the record."""
 
-    def __init__(self, store: Store, *, note: Note | None = None) -> None:
-        self._pins = PinStore(store, lambda definition: digest(json.loads(definition)))
+    def __init__(self, pins: PinTable, *, note: Note | None = None) -> None:
+        self._pins = pins
         self._note = note
 
     async def compare(self, owner: PinOwner, offered: Mapping[str, Definition]) -> Mapping[str, ToolChanged]:
@@ -66,7 +65,7 @@ class Pins:
         server's own spellings lead to it.
         """
         rows = [OfferedDefinition(tool, digest(each), json.dumps(each)) for tool, each in offered.items()]
-        differing = await self._pins.compare(owner.server, owner.place, rows)
+        differing = await self._pins.compare(owner.server, owner.place, rows, _digest_of)
         return {
             tool: ToolChanged(tool=tool, pinned=json.loads(pin.definition), offered=offered[tool], is_new=pin.is_new)
             for tool, pin in differing.items()
@@ -90,7 +89,7 @@ class Pins:
     async def accept(self, owner: PinOwner, changes: Sequence[ToolChanged]) -> Sequence[str]:
         """Pin these as they were offered, except tools that have changed again since; returns the accepted tools."""
         wanted = {each.tool: digest(each.offered) for each in changes}
-        accepted = await self._pins.accept(owner.server, owner.place, wanted)
+        accepted = await self._pins.accept(owner.server, owner.place, wanted, _digest_of)
         if accepted and self._note is not None:
             digests = {tool: wanted[tool].hex() for tool in accepted}
             await self._note("pins", {"server": owner.server, "place": owner.place, "accepted": digests})
@@ -103,3 +102,7 @@ class Pins:
     async def accepted(self, owner: PinOwner, change: ToolChanged) -> bool:
         pinned = await self._pins.pinned_digest(owner.server, owner.place, change.tool)
         return pinned == digest(change.offered)
+
+
+def _digest_of(definition: bytes) -> bytes:
+    return digest(json.loads(definition))

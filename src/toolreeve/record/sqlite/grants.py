@@ -1,4 +1,4 @@
-"""Grants in the database, shared by all processes (`core.grants.GrantStore`).
+"""Grants in SQLite, shared by all processes (`core.grants.GrantStore`).
 
 A grant with a number of uses is never used more often, not even by two processes at the same moment.
 """
@@ -10,35 +10,35 @@ from json import loads as read  # exact also for integers beyond 64 bits
 
 from toolreeve.core import json
 from toolreeve.core.grants import Grant
-from toolreeve.record.store import Store
+from toolreeve.record.sqlite.engine import Engine
 
 MOST = 10_000
 """Grants of one user; beyond it the oldest is dropped."""
 
 
-class GrantTable:
-    def __init__(self, store: Store, now: Callable[[], float]) -> None:
-        self._store = store
+class SqliteGrants:
+    def __init__(self, engine: Engine, now: Callable[[], float]) -> None:
+        self._engine = engine
         self._now = now
 
     async def add(self, grant: Grant) -> None:
-        await self._store.transact(partial(_add, grant=grant, now=self._now()))
+        await self._engine.transact(partial(_add, grant=grant, now=self._now()))
 
     async def find(self, *, user: str, session: str, tool: str) -> Sequence[Grant]:
         values: dict[str, str | float] = {"user": user, "session": session, "tool": tool, "now": self._now()}
-        return await self._store.read(partial(_select, where=_CANDIDATE, values=values))
+        return await self._engine.read(partial(_select, where=_CANDIDATE, values=values))
 
     async def use(self, grant: Grant) -> bool:
-        return await self._store.transact(partial(_use, id=grant.id, now=self._now()))
+        return await self._engine.transact(partial(_use, id=grant.id, now=self._now()))
 
     async def list(self) -> Sequence[Grant]:
-        return await self._store.read(partial(_select, where=_LIVE, values={"now": self._now()}))
+        return await self._engine.read(partial(_select, where=_LIVE, values={"now": self._now()}))
 
     async def revoke(self, id: str) -> bool:
-        return await self._store.transact(partial(_revoke, id=id))
+        return await self._engine.transact(partial(_revoke, id=id))
 
     async def revoke_all(self, *, session: str | None = None) -> int:
-        return await self._store.transact(partial(_revoke_all, session=session))
+        return await self._engine.transact(partial(_revoke_all, session=session))
 
 
 def _add(database: sqlite3.Connection, *, grant: Grant, now: float) -> None:

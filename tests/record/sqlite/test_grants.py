@@ -11,8 +11,8 @@ import pytest
 
 from toolreeve.core.call import new_id
 from toolreeve.core.grants import Grant, GrantStore
-from toolreeve.record import grants as module
-from toolreeve.record.grants import GrantTable
+from toolreeve.record.sqlite import grants as module
+from toolreeve.record.sqlite.grants import SqliteGrants
 from toolreeve.record.store import Store
 
 
@@ -29,7 +29,7 @@ async def opened(path: Path, clock: Clock | None = None) -> AsyncIterator[GrantS
     store = Store(path / "t.db")
     await store.start()
     try:
-        yield GrantTable(store, clock or Clock())
+        yield SqliteGrants(store, clock or Clock())
     finally:
         await store.close()
 

@@ -1,0 +1,155 @@
+"""The record in SQLite, filtered and paged by index (`record.audit.AuditTable`).
+
+A filter's columns are computed from the body by SQLite itself, so they cannot disagree with what is hashed. Of several
+filters, the one with the fewest records leads, and the others are looked up in their own index. Times are not in the
+order of the records, for a record is written when its call ends: blocks of records without a matching time are skipped.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from functools import partial
+from typing import Any
+
+from toolreeve.core import json
+from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.record.audit import AuditRecord, Filter
+from toolreeve.record.sqlite.engine import Engine
+from toolreeve.record.sqlite.schema import BLOCK_BITS
+
+CHUNK = 1_000
+COUNTED = 10_000
+"""Beyond so many records it hardly matters which filter leads."""
+INDEXED = ("kind", "tool", "session", "user", "workspace", "code", "success")
+
+Range = tuple[int, int]
+
+
+class SqliteAudit:
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def page(self, wanted: Filter, *, before: int | None, limit: int) -> Sequence[AuditRecord]:
+        return await self._engine.read(partial(_page, wanted=wanted, before=before, limit=limit))
+
+    async def chunk(self, wanted: Filter, *, after: int) -> Sequence[AuditRecord]:
+        return await self._engine.read(partial(_chunk, wanted=wanted, after=after))
+
+    async def of_call(self, call_id: str) -> Sequence[AuditRecord]:
+        return await self._engine.read(partial(_of_call, call_id=call_id))
+
+
+def _page(database: sqlite3.Connection, *, wanted: Filter, before: int | None, limit: int) -> Sequence[AuditRecord]:
+    high = _last(database) if before is None else before - 1
+    ranges = reversed(_ranges(database, wanted, (0, high)))
+    return _select(database, wanted, ranges, order="DESC", limit=limit)
+
+
+def _chunk(database: sqlite3.Connection, *, wanted: Filter, after: int) -> Sequence[AuditRecord]:
+    ranges = _ranges(database, wanted, (after + 1, _last(database)))
+    return _select(database, wanted, ranges, order="ASC", limit=CHUNK)
+
+
+def _of_call(database: sqlite3.Connection, *, call_id: str) -> Sequence[AuditRecord]:
+    found = _records(database, "WHERE call_id = :call_id ORDER BY seq", {"call_id": call_id})
+    if found or len(call_id) < 6:
+        return found
+    bounds = {"low": call_id, "high": call_id + "\U0010ffff"}
+    matches = database.execute(
+        "SELECT DISTINCT call_id FROM audit WHERE call_id >= :low AND call_id < :high LIMIT 2", bounds
+    ).fetchall()
+    return _of_call(database, call_id=matches[0][0]) if len(matches) == 1 else ()
+
+
+def _refuse_earlier(database: sqlite3.Connection) -> None:
+    if not database.execute("SELECT 1 FROM sqlite_schema WHERE name = 'audit_time'").fetchone():
+        raise ToolError(
+            ErrorCode.AUDIT_ERROR,
+            "the record was written by an earlier release and cannot be filtered yet",
+            suggestions=("run `toolreeve approvals`, which upgrades it, then try again",),
+        )
+
+
+def _last(database: sqlite3.Connection) -> int:
+    return int(database.execute("SELECT coalesce(max(seq), 0) FROM audit").fetchone()[0])
+
+
+def _ranges(database: sqlite3.Connection, wanted: Filter, whole: Range) -> list[Range]:
+    """The ranges of records within `whole` where some have a time that is wanted, in order."""
+    if wanted != Filter():
+        _refuse_earlier(database)
+    if wanted.since is None and wanted.until is None:
+        return [whole]
+    values = {"low": whole[0], "high": whole[1], "since": wanted.since, "until": wanted.until}
+    ranges: list[Range] = []
+    for (block,) in database.execute(_BLOCKS, values):
+        low = max(whole[0], block << BLOCK_BITS)
+        high = min(whole[1], ((block + 1) << BLOCK_BITS) - 1)
+        if ranges and ranges[-1][1] + 1 == low:
+            low = ranges.pop()[0]
+        ranges.append((low, high))
+    return ranges
+
+
+def _select(
+    database: sqlite3.Connection, wanted: Filter, ranges: Iterable[Range], *, order: str, limit: int
+) -> Sequence[AuditRecord]:
+    values: dict[str, Any] = {field.name: getattr(wanted, field.name) for field in fields(wanted)}
+    query = f"WHERE seq BETWEEN :low AND :high{_conditions(database, values)} ORDER BY seq {order} LIMIT :limit"
+    found: list[AuditRecord] = []
+    for low, high in ranges:
+        if len(found) < limit:
+            found += _records(database, query, values | {"low": low, "high": high, "limit": limit - len(found)})
+    return found
+
+
+def _conditions(database: sqlite3.Connection, values: Mapping[str, Any]) -> str:
+    given = [name for name in INDEXED if values[name] is not None]
+    if len(given) > 1:
+        given.sort(key=lambda name: _count(database, name, values[name]))
+    conditions = [f" AND {name} = :{name}" for name in given[:1]]
+    conditions += [_ALSO.format(name=name) for name in given[1:]]
+    conditions += [condition for name, condition in _TIMES.items() if values[name] is not None]
+    return "".join(conditions)
+
+
+def _count(database: sqlite3.Connection, name: str, value: Any) -> int:
+    query = f"SELECT count(*) FROM (SELECT 1 FROM audit WHERE {name} = ? LIMIT {COUNTED})"  # noqa: S608 - a known name
+    return int(database.execute(query, (value,)).fetchone()[0])
+
+
+def _records(database: sqlite3.Connection, query: str, values: Mapping[str, Any]) -> list[AuditRecord]:
+    columns = "seq, CAST(kind AS BLOB), CAST(call_id AS BLOB), CAST(body AS BLOB)"
+    rows = database.execute(f"SELECT {columns} FROM audit {query}", values)  # noqa: S608
+    return [
+        AuditRecord(
+            seq=seq, kind=kind.decode(errors="replace"), call_id=call_id.decode(errors="replace"), body=_body(body)
+        )
+        for seq, kind, call_id, body in rows
+    ]
+
+
+def _body(body: bytes) -> Mapping[str, Any]:
+    """A tampered body must not keep the rest from being read."""
+    try:
+        value = json.loads(body)
+    except ValueError:
+        return {"unreadable": True}
+    return value if isinstance(value, dict) else {"unreadable": True}
+
+
+_TIMES = {"since": " AND ts >= :since", "until": " AND ts < :until"}
+_ALSO = (
+    " AND EXISTS (SELECT 1 FROM audit AS also INDEXED BY audit_{name}"
+    " WHERE also.{name} = :{name} AND also.seq = audit.seq)"
+)
+_BLOCKS = f"""
+    WITH RECURSIVE block (number) AS (
+        SELECT :low >> {BLOCK_BITS} WHERE :low <= :high
+        UNION ALL SELECT number + 1 FROM block WHERE number < :high >> {BLOCK_BITS}
+    )
+    SELECT number FROM block WHERE EXISTS (
+        SELECT 1 FROM audit INDEXED BY audit_time WHERE seq >> {BLOCK_BITS} = number
+        AND ts >= ifnull(:since, -9e999) AND ts < ifnull(:until, 9e999)
+    )
+"""  # noqa: S608 - numbers only
