@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import dataclass
+from importlib.util import cache_from_source
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -134,7 +135,8 @@ class Worker:
 
     def passes(self, tests: Sequence[str]) -> bool:
         existing = [test for test in tests if (self.folder / test).exists()]
-        environment = os.environ | {"PYTHONPATH": f"{self.folder}/src:{self.folder}", "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = os.environ | {"PYTHONPATH": f"{self.folder}/src:{self.folder}"}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # compiling everything again takes longer than the tests
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-n", "0", *existing]
         try:
             done = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, timeout=PATIENCE)
@@ -145,11 +147,17 @@ class Worker:
     def kills(self, mutant: Mutant) -> bool:
         path = self.folder / "src/toolreeve" / f"{mutant.module}.py"
         original = path.read_text()
-        path.write_text(mutant.source)
+        self._replace(path, mutant.source)
         try:
             return not self.passes(TARGETS[mutant.module])
         finally:
-            path.write_text(original)
+            self._replace(path, original)
+
+    @staticmethod
+    def _replace(path: Path, source: str) -> None:
+        """Bytecode is told from its source by the second and the size: it would be taken for the mutant's."""
+        path.write_text(source)
+        Path(cache_from_source(str(path))).unlink(missing_ok=True)
 
 
 def try_out(mutants: Sequence[Mutant], workers: "SimpleQueue[Worker]") -> list[bool]:

@@ -8,17 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.errors import TRAITS, ErrorCode, ToolError
 from toolreeve.core.process import Ended
 from toolreeve.scripted.syntax import TemplateProblem
 from toolreeve.scripted.template import Message
 
 Profile = Literal["acp-basic", "extended-json"]
-INTERNAL = -32603
 _OURS = {
-    -32002: ErrorCode.PATH_NOT_FOUND,
-    -32602: ErrorCode.INVALID_PARAMS,
-    -32001: ErrorCode.PERMISSION,
+    TRAITS[code].jsonrpc: code for code in (ErrorCode.PATH_NOT_FOUND, ErrorCode.INVALID_PARAMS, ErrorCode.PERMISSION)
 }
 _SHOWN = 300
 
@@ -31,7 +28,7 @@ class Meaning:
     retryable: bool = False
 
 
-_UNMAPPED = Meaning(code=INTERNAL)
+_UNMAPPED = Meaning(code=TRAITS[ErrorCode.TOOL_EXEC].jsonrpc)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,9 @@ _PLAIN_NAME = re.compile(r"\$\{?([A-Za-z_]\w*)\}?")
 _WHOLE_ARRAY = re.compile(r"\$\{([A-Za-z_]\w*)\[[@*]\]\}")
 _DIRECTORY = re.compile(r"\$\{?(?:OLD)?PWD\}?")
 MULTI_WORD = frozenset({"$@", "xargs"})
+DIRECTORY_TILDE = re.compile(r"(?:^|[:=])~(?:[+-]\d*|\d+)(?=[/:]|$)")
+"""`~+`, `~-` and `~1`: the directory, the one before it, one of the stack."""
+GLOB = re.compile(r"(?<!\\)(?:[*?]|\[[^\]]+\])")
 Node = Any
 """A node of tree-sitter, which is imported only where a script is read."""
 
@@ -64,6 +67,7 @@ class Unknown:
     hole: ValueHole | None = None
     quoted: bool = False
     is_path: bool = False
+    is_glob: bool = False
 
     @property
     def variable(self) -> str:
@@ -73,7 +77,7 @@ class Unknown:
     @property
     def is_many(self) -> bool:
         """Whether it can be several words."""
-        return self.source in MULTI_WORD or "[@]" in self.source or self.source.startswith("${@")
+        return self.source in MULTI_WORD or self.is_glob or "[@]" in self.source or self.source.startswith("${@")
 
     @property
     def array(self) -> str:
@@ -115,6 +119,11 @@ class Word:
         return "".join(part if isinstance(part, str) else "\0" for part in self.parts)
 
     @property
+    def code(self) -> str:
+        """The text of a word that is code. Expansions stay visible as variables."""
+        return "".join(part if isinstance(part, str) else f"${{{part.variable or '_unknown_'}}}" for part in self.parts)
+
+    @property
     def leading(self) -> Unknown | None:
         return self.parts[0] if self.parts and isinstance(self.parts[0], Unknown) else None
 
@@ -154,11 +163,12 @@ def has_braces(node: Node) -> bool:
 
 
 class WordReader:
-    """`taint_of` names the caller's value in a node."""
+    """`taint_of` names the caller's value in a node, `replaced` that in what bash puts in the place of a word."""
 
-    def __init__(self, holes: Mapping[int, ValueHole], taint_of: Any) -> None:
+    def __init__(self, holes: Mapping[int, ValueHole], taint_of: Any, replaced: Any) -> None:
         self._holes = holes
         self._taint_of = taint_of
+        self._replaced = replaced
 
     def word(self, node: Node) -> Word:
         if has_braces(node):
@@ -179,8 +189,21 @@ class WordReader:
             yield from self._between(node, quoted=quoted)
         elif quoted:
             yield re.sub(r'\\([\\$`"])', r"\1", text.replace("\\\n", ""))
+        elif node.type == "word" and (taint := self._replaced(node)):
+            yield from self._matching(text, taint)
         else:
             yield re.sub(r"\\(.)", r"\1", text.replace("\\\n", ""))
+
+    def _matching(self, text: str, taint: str) -> Iterator[Part]:
+        """A pattern that the caller's names of files may match, or the caller's directory."""
+        if found := DIRECTORY_TILDE.search(text):
+            yield from (found[0][: found[0].index("~")], Unknown(text, taint, is_path=True), text[found.end() :])
+            return
+        position = 0
+        for found in GLOB.finditer(text):
+            yield from (text[position : found.start()], Unknown(text, taint, is_glob=True))
+            position = found.end()
+        yield text[position:]
 
     def _between(self, node: Node, *, quoted: bool) -> Iterator[Part]:
         """The children, and the text that the grammar leaves between them."""

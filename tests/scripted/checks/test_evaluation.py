@@ -7,6 +7,8 @@ from toolreeve.core.errors import ToolError
 from toolreeve.scripted.syntax import TemplateProblem
 from toolreeve.scripted.template import ValueRules, compile_script
 
+INTEGER = "n is an integer variable, which evaluates values"
+UNCLEAR = "a variable is set whose name is not fixed"
 REFUSED = {
     "chooses a program": ("{{x}} a", "{{x}} would choose the program that runs"),
     "chooses a program after keywords": ("if ! {{x}}; then :; fi", "{{x}} would choose the program that runs"),
@@ -35,7 +37,8 @@ REFUSED = {
     "subscript": ("a[{{x}}]=1", "{{x}} is evaluated as a subscript"),
     "subscript in a list": ("a=([{{x}}]=1)", "{{x}} is in a subscript"),
     "subscript read": ('x={{x}}; echo "${a[$x]}"', "x is evaluated as a subscript"),
-    "offset": ('x={{x}}; y=abc; echo "${y:$x}"', "is not understood as bash: ''"),
+    "offset": ('x={{x}}; y=abc; echo "${y:$x}"', "x is evaluated as an offset"),
+    "length": ('x={{x}}; y=abc; echo "${y:0:$x}"', "x is evaluated as an offset"),
     "integer variable": ("declare -i n; n={{x}}", "n is an integer variable, which evaluates values"),
     "name reference": ("declare -n n={{x}}", "n is a name reference, which evaluates values"),
     "indirection": ('x={{x}}; echo "${!x}"', "$x would name a variable"),
@@ -68,7 +71,15 @@ REFUSED = {
     ),
     "shell here string": ('bash <<< "{{x}}"', "{{x}} would reach a shell as code, through its input"),
     "shell input from a program": ("bash < <(echo {{x}})", "{{x}} would reach a shell as code, through its input"),
-    "shell in a group": ('{ echo a; bash; } <<< "{{x}}"', "is not understood as bash: '<<'"),
+    "shell in a group": (
+        '{ echo a; bash; } <<< "{{x}}"',
+        "{{x}} would reach a shell as code, through its input",
+    ),
+    "shell in a subshell": ('(bash) <<< "{{x}}"', "{{x}} would reach a shell as code, through its input"),
+    "shell that reads a descriptor": (
+        'exec 3<<< "{{x}}"; bash <&3',
+        "{{x}} would reach a shell as code, through its input",
+    ),
     "shell in a loop": (
         "while :; do bash -s; done <<EOF\n{{x}}\nEOF\n",
         "{{x}} would reach a shell as code, through its input",
@@ -367,6 +378,114 @@ REFUSED = {
         'bash(){ :; }; unset bash; bash -c "{{x}}"',
         "{{x}} would be run by a shell as code",
     ),
+    "integer declared by eval": ('eval "declare -i n"; n="{{x}}"', INTEGER),
+    "integer declared by eval in words": ('eval declare -i n; n="{{x}}"', INTEGER),
+    "integer declared by code in a variable": ('d="declare -i n"; eval "$d"; n="{{x}}"', INTEGER),
+    "integer declared by eval behind builtin": ("builtin eval 'declare -i n'; n=\"{{x}}\"", INTEGER),
+    "integer declared by eval in a variable": ("e=eval; $e 'declare -i n'; n=\"{{x}}\"", INTEGER),
+    "integer declared by a trap": ("trap 'declare -i n' DEBUG; n=\"{{x}}\"", INTEGER),
+    "integer set by eval": ("declare -i n; x=\"{{x}}\"; eval 'n=$x'", INTEGER),
+    "integer declared by eval of a name in a variable": ('v=n; eval "declare -i $v"; n="{{x}}"', INTEGER),
+    "integer declared by a name in a variable": ('v=n; declare -i $v; n="{{x}}"', INTEGER),
+    "integer declared in braces": ('declare -i {n,m}; n="{{x}}"', UNCLEAR),
+    "variable set by eval": ('x="{{x}}"; eval \'y=$x\'; bash -c "$y"', "$y would be run by a shell as code"),
+    "variable set by a trap": ('x="{{x}}"; trap \'y=$x\' DEBUG; eval "$y"', "$y would be evaluated by 'eval'"),
+    "function defined by eval": (
+        'eval \'f() { echo "$x"; }\'; x="{{x}}"; eval "$(f)"',
+        "what f prints would be evaluated by 'eval'",
+    ),
+    "directory changed by eval": ('x="{{x}}"; eval \'cd "$x"\'; eval "ls $PWD"', "$PWD would be evaluated by 'eval'"),
+    "OPTIND as one of several names": (
+        'for n in a OPTIND; do read $n <<< "{{x}}"; done',
+        "OPTIND is an integer variable, which evaluates values",
+    ),
+    "search path as one of several names": (
+        'for n in a PATH; do read "$n" <<< "{{x}}"; done; ls',
+        "the caller's text would set PATH, which chooses what runs",
+    ),
+    "OPTIND as one of several names that are printed into": (
+        'for n in a OPTIND; do printf -v "$n" %s "{{x}}"; done',
+        "OPTIND is an integer variable, which evaluates values",
+    ),
+    "OPTIND in two parts": ('p=OPT; read ${p}IND <<< "{{x}}"', "OPTIND is an integer variable, which evaluates values"),
+    "name that is appended to": ('n=OPT; n+=IND; read $n <<< "{{x}}"', UNCLEAR),
+    "name by default": ('n=; : ${n:=OPTIND}; read $n <<< "{{x}}"', UNCLEAR),
+    "name in braces": ('read {a,OPTIND} <<< "{{x}}"', UNCLEAR),
+    "name from a pattern": ('for n in *; do read "$n" <<< "{{x}}"; done', UNCLEAR),
+    "program that is appended to": ('c=ev; c+=al; $c "{{x}}"', "{{x}} would reach a program that is not fixed: $c"),
+    "program in a variable that is unset": (
+        'n=echo; unset n; $n bash -c "{{x}}"',
+        "{{x}} would reach a program that is not fixed: $n",
+    ),
+    "directory as a tilde": ('cd "{{x}}"; eval ls ~+', "~+ would be evaluated by 'eval'"),
+    "directory as a tilde in a variable": ('cd "{{x}}"; d=~+/a; eval "ls $d"', "$d would be evaluated by 'eval'"),
+    "directory before as a tilde": ('cd "{{x}}"; cd /; bash -c ~-', "~- would be run by a shell as code"),
+    "directory of the stack as a tilde": ('pushd "{{x}}"; d=~1; eval "ls $d"', "$d would be evaluated by 'eval'"),
+    "archive for tar by name": (
+        'tar xf "{{x}}"; bash s.sh',
+        "the file s.sh, written from a value, would be run by a shell as code",
+    ),
+    "archive for unzip by name": ('unzip "{{x}}"; ./s.sh', "the file ./s.sh, written from a value, would be run"),
+    "archive with a makefile": (
+        'tar xf "{{x}}"; make',
+        "a file that a value has named or brought would be obeyed by make",
+    ),
+    "archive with a module": (
+        "tar xf \"{{x}}\"; python3 -c 'import foo'",
+        "a file that a value has named or brought would be obeyed by python",
+    ),
+    "repository that is cloned": (
+        'git clone "{{x}}" d; bash d/s.sh',
+        "the file d/s.sh, written from a value, would be run by a shell as code",
+    ),
+    "patch by name": ('git apply "{{x}}"; ./s.sh', "the file ./s.sh, written from a value, would be run"),
+    "name of a file for tar": (
+        'touch "{{x}}"; tar cf a.tar *',
+        "the name of a file ({{x}}) could be an option with which tar runs programs",
+    ),
+    "name of a folder for rsync": (
+        'mkdir "{{x}}"; rsync -a * d/',
+        "the name of a file ({{x}}) could make rsync start a program, as an address",
+    ),
+    "name of a written file for tar": (
+        'echo a > "{{x}}"; tar cf a.tar *',
+        "the name of a file ({{x}}) could be an option with which tar runs programs",
+    ),
+    "name of a file in a loop": (
+        'touch "{{x}}"; for f in *; do bash -c "ls $f"; done',
+        "$f would be run by a shell as code",
+    ),
+    "name of a file in an array": ('touch "{{x}}"; a=(*); bash -c "${a[0]}"', "$a would be run by a shell as code"),
+    "name of a file that is listed": ('touch "{{x}}"; f=$(ls); eval "echo $f"', "$f would be evaluated by 'eval'"),
+    "name of a file that xargs reads": (
+        'touch "{{x}}"; ls | xargs tar cf a',
+        "what xargs reads (what ls prints) could be an option with which tar runs programs",
+    ),
+    "name of a file for perl": (
+        "touch \"{{x}}\"; perl -ne 'print' *",
+        "the name of a file ({{x}}) would be opened by perl, which can run it",
+    ),
+    "file written by an inner shell": (
+        'bash -c \'echo "$1" > s.sh\' _ "{{x}}"; bash s.sh',
+        "the file s.sh, written from a value, would be obeyed by bash",
+    ),
+    "input written by an inner shell": (
+        "sh -c 'cat > s.sh' <<< \"{{x}}\"; bash s.sh",
+        "the file s.sh, written from a value, would be obeyed by bash",
+    ),
+    "file run before it is written": (
+        'while :; do bash s.sh; sh -c \'echo "$1" > s.sh\' _ "{{x}}"; done',
+        "the file s.sh, written from a value, would be obeyed by bash",
+    ),
+    "line for the command of mapfile": (
+        'mapfile -t -c 1 -C eval a <<< "{{x}}"',
+        "what is read would reach the command behind -C of mapfile",
+    ),
+    "prompt of a trace": ("PS4='$(eval $x)'; x=\"{{x}}\"; set -x; ls", "PS4 is expanded again where it is shown"),
+    "file for run-parts": (
+        'echo "{{x}}" > f; run-parts .',
+        "the file f, written from a value, would be obeyed by run-parts",
+    ),
 }
 
 
@@ -415,6 +534,17 @@ FINE = [
     'cd "{{x}}"; tar czf a.tgz -C "$PWD" .; name=$(basename "$PWD"); echo "$name"',
     'cd "{{x}}"; git log | awk \'{print | "sort"}\'',
     'cd "$(dirname "$0")"; bash -c "ls $PWD"; echo {{x}}',
+    '{ read -r a; echo "$a"; } <<< "{{x}}"',
+    'y=abc; n={{x}}; printf -v i %d "$n"; echo "${y:$i}" "${y:$i:1}"',
+    'cd "{{x}}"; ls ~+ ~-; eval "ls ~+"',
+    'mkdir -p "{{x}}"; cp *.txt "{{x}}"; tar czf a.tgz ./*; for f in *.txt; do wc -l "$f"; done',
+    'echo "{{x}}" > f; tar cf a.tar *',
+    'tar xf "{{x}}" -C d; ls d; grep -r a d',
+    'for n in a b; do read -r "$n"; echo "${!n}"; done < list; echo "{{x}}"',
+    'read -r -p "Name: " -t 5 name; read -ra words <<< "{{x}}"; echo "$name" "${words[0]}"',
+    "eval 'y=1; echo \"$y\"'; trap 'rm -f f' EXIT; echo {{x}}",
+    "PS4='+ '; set -x; echo {{x}}",
+    'npm version patch -m "{{x}}"',
 ]
 
 

@@ -4,7 +4,7 @@ Pure data. Not a list of what may run: it says where a value would be more than 
 in a listed program counts as code.
 """
 
-from toolreeve.core.evaluators.beside import CODE_FILES, COMPILERS, COPIERS, VARIABLES, WRITERS
+from toolreeve.core.evaluators.beside import CODE_FILES, COMPILERS, COPIERS, OBEYS_FOLDER, VARIABLES, WRITERS
 from toolreeve.core.evaluators.languages import AWKS, INTERPRETERS, JQS, MODULES, SEDS, SQL_DIALECTS, Interpreter
 from toolreeve.core.evaluators.names import find_beginning, plain_name
 from toolreeve.core.evaluators.ordinary import CODE_LETTERS, DATA, OPTION_NAMES
@@ -26,6 +26,7 @@ __all__ = [
     "JQS",
     "LAUNCHERS",
     "MODULES",
+    "OBEYS_FOLDER",
     "OPTION_NAMES",
     "RUNNERS",
     "SEDS",

@@ -27,7 +27,7 @@ CODE_FILES: Mapping[str, tuple[str, ...]] = {
         ["bazel", "meson", "scons", "mix", "dotnet", "swift", "ts-node", "tsx", "ansible-playbook"], ("*",)
     ),
     **dict.fromkeys(
-        ["terraform", "packer", "vagrant", "snakemake", "nextflow", "pre-commit", "act", "crontab"], ("*",)
+        ["terraform", "packer", "vagrant", "snakemake", "nextflow", "pre-commit", "act", "crontab", "run-parts"], ("*",)
     ),
     "git": (
         "config",
@@ -46,6 +46,9 @@ CODE_FILES: Mapping[str, tuple[str, ...]] = {
     "wget": (".wgetrc",),
 }
 """Files that a program runs or obeys without being given their names."""
+
+OBEYS_FOLDER = frozenset(CODE_FILES) - words("bash sh dash ksh zsh perl git psql sqlite3 curl wget")
+"""Programs that take code from the folder they are started in. Git's own files are guarded by the sandbox."""
 
 COPIERS = words(
     """

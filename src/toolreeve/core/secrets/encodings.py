@@ -22,7 +22,7 @@ def forms(secret: str) -> Iterator[bytes]:
     yield from _in_json(secret)
     if len(secret) >= SHORTEST_ENCODED:
         yield from _in_urls(plain)
-        yield from _in_base64(plain)
+        yield from in_base64(plain)
         yield plain.hex().encode()
         yield plain.hex().upper().encode()
 
@@ -42,7 +42,7 @@ def _in_urls(plain: bytes) -> Iterator[bytes]:
             yield _ESCAPE.sub(lambda found: found[0].lower(), written).encode()
 
 
-def _in_base64(plain: bytes) -> Iterator[bytes]:
+def in_base64(plain: bytes) -> Iterator[bytes]:
     """Inside a longer text a secret starts at any of three offsets of a group; characters shared with neighbours are
     left out."""
     for shift in range(3):

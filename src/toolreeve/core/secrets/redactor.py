@@ -13,6 +13,7 @@ import re2
 
 from toolreeve.core.secrets import encodings
 from toolreeve.core.secrets.patterns import FIRM, HINTS, LABELLED, is_secret_name, is_value
+from toolreeve.core.secrets.spaced import SpacedForms
 from toolreeve.core.secrets.token_patterns import SHAPES
 from toolreeve.core.snapshot import HEAD, MAX_TEXT, digest, snapshot
 
@@ -62,15 +63,16 @@ class Redactor:
         self._registered = _any_of(forms)
         hints = {encodings.hint(form) for form in forms}
         self._hint = _Hint(hints)
+        self._spaced = SpacedForms(known)
 
     def suspects(self, document: bytes) -> bool:
         """Whether a JSON document might hold something to redact."""
-        return bool(self._hint(document))
+        return bool(self._hint(document)) or self._spaced.finds(document)
 
     def text(self, text: str) -> str:
         """The text with secrets redacted."""
         plain = text.encode("utf-8", "surrogatepass")
-        if self._hint(plain):
+        if self.suspects(plain):
             return self._replace(plain).decode("utf-8", "surrogatepass")
         return text
 
@@ -108,13 +110,11 @@ class Redactor:
         return {"cut": text[:HEAD], "length": len(text), "sha256": digest(plain)}
 
     def _finds(self, plain: bytes) -> bool:
-        if not self._hint(plain):
-            return False
-        return self._replace(plain) != plain
+        return self.suspects(plain) and self._replace(plain) != plain
 
     def _replace(self, plain: bytes) -> bytes:
         if self._registered is not None:
-            plain = self._registered.sub(_MARK, plain)
+            plain = self._spaced.sub(_MARK, self._registered.sub(_MARK, plain))
         return _without_labelled(_shapes().sub(_MARK, plain))
 
 

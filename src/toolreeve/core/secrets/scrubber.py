@@ -13,6 +13,7 @@ import re2
 
 from toolreeve.core.secrets import encodings
 from toolreeve.core.secrets.redactor import MARK
+from toolreeve.core.secrets.spaced import SpacedForms
 
 MAX_LEARNT = 32
 MAX_DEPTH = 260
@@ -25,14 +26,19 @@ class Scrubber:
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._given = frozenset(secrets)
         self._learnt: deque[str] = deque(maxlen=MAX_LEARNT)
-        self._pattern = _compile(self._given)
+        self._compile()
 
     def learn(self, secrets: Iterable[str]) -> None:
         """Redact these as well from now on."""
         new = [each for each in secrets if each not in self._given and each not in self._learnt]
         if new:
             self._learnt.extend(new)
-            self._pattern = _compile(self._given.union(self._learnt))
+            self._compile()
+
+    def _compile(self) -> None:
+        known = self._given.union(self._learnt)
+        self._pattern = _compile(known)
+        self._spaced = SpacedForms(known)
 
     def message(self, message: dict[str, Any]) -> dict[str, Any]:
         """The message without the secrets; the same object if it holds none."""
@@ -46,7 +52,7 @@ class Scrubber:
         if self._pattern is None:
             return text
         plain = text.encode("utf-8", "surrogatepass")
-        cleaned: bytes = self._pattern.sub(MARK.encode(), plain)
+        cleaned = self._spaced.sub(MARK.encode(), self._pattern.sub(MARK.encode(), plain))
         if is_cut:
             cleaned = _without_beginning(cleaned, _forms(self._given.union(self._learnt)))
         return text if cleaned == plain else cleaned.decode("utf-8", "replace")
@@ -56,7 +62,7 @@ class Scrubber:
             encoded = orjson.dumps(message)
         except TypeError:
             return True
-        return self._pattern is not None and self._pattern.search(encoded) is not None
+        return self._pattern is not None and (self._pattern.search(encoded) is not None or self._spaced.finds(encoded))
 
     def _clean(self, value: Any, depth: int) -> Any:
         if depth > MAX_DEPTH:

@@ -180,6 +180,8 @@ class CommandCheck:
     def _check_code_files(self, name: str, first: Word) -> None:
         """A file with the caller's text that the program executes without being given its name."""
         patterns = evaluators.CODE_FILES.get(name, ())
+        if ANY_FILE in self._flow.tainted_files and name in evaluators.OBEYS_FOLDER:
+            self.refuse(first, "a file that a value has named or brought", f"would be obeyed by {name}", ENUM)
         for file in sorted(self._flow.tainted_files):
             if not file.startswith("$") and any(fnmatchcase(file, pattern) for pattern in patterns):
                 self.refuse(first, f"the file {file}, written from a value,", f"would be obeyed by {name}", ENUM)
@@ -324,7 +326,7 @@ class CommandCheck:
         names = {site.environment, *directories, *self.environment()} - {""}
         if behind and behind[0].taint:
             names.add("0")
-        self._nested(_as_code(code), code.node, site, frozenset(names))
+        self._nested(code.code, code.node, site, frozenset(names))
 
     def environment(self) -> set[str]:
         flow = self._flow
@@ -334,7 +336,7 @@ class CommandCheck:
         for word in arguments:
             self.refuse_code(word, f"would be evaluated by {name!r}", "do without it, or use an `enum`")
         code = arguments[:1] if name == "trap" else arguments
-        text = " ".join(_as_code(word) for word in code)
+        text = " ".join(word.code for word in code)
         if text and text not in ("-", "-l", "-p", "--"):
             self._nested(text, arguments[0].node, site, frozenset(self._flow.names))
 
@@ -342,6 +344,8 @@ class CommandCheck:
         if name == "set" and arguments and arguments[0].text == "--":
             return
         fix = "do without it, or use an `enum`"
+        if name in ("mapfile", "readarray") and any(re.match(r"-\w*C", word.text or word.start) for word in arguments):
+            self.refuse(arguments[0], "what is read", f"would reach the command behind -C of {name}", "use a loop")
         evaluates = name == "let" or (name in DECLARES and bool({"i", "n"} & set(self._flow.flags(site.node))))
         for word in arguments:
             if name in ("source", "."):
@@ -364,7 +368,7 @@ class CommandCheck:
             place = arguments[0] if arguments else Word(site.node, ())
             self.refuse(place, site.fed, f"would reach {name} as code, through its input", ENUM)
         if site.fed or site.environment or self._flow.tainted_environment:
-            joined = " ".join(_as_code(word) for word in operands[1:] or operands)
+            joined = " ".join(word.code for word in operands[1:] or operands)
             if joined and name in ("ssh", "su", "watch", "script", "parallel"):
                 self._nested(joined, arguments[0].node, site, frozenset(self.environment()))
 
@@ -441,11 +445,6 @@ class CommandCheck:
         if inner:
             self._run(inner, site)
         return [*arguments[:index], *self._find(arguments[end:][1:], site)]
-
-
-def _as_code(word: Word) -> str:
-    """The text of a word that is code. Expansions stay visible as variables."""
-    return "".join(part if isinstance(part, str) else f"${{{part.variable or '_unknown_'}}}" for part in word.parts)
 
 
 def _placeholder(options: Sequence[str]) -> str:

@@ -7,10 +7,26 @@ in.
 import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
+from itertools import product
 
-from toolreeve.core.evaluators import AWKS, COMPILERS, COPIERS, INTERPRETERS, SEDS, SQL_DIALECTS, WRITERS, plain_name
+from toolreeve.core.evaluators import (
+    AWKS,
+    COMPILERS,
+    COPIERS,
+    INTERPRETERS,
+    SEDS,
+    SQL_DIALECTS,
+    WRAPPERS,
+    WRITERS,
+    plain_name,
+)
+from toolreeve.scripted.checks.grammar import parse_bash
+from toolreeve.scripted.checks.variables import Filled, filled_by, may_fill, may_unset
+from toolreeve.scripted.syntax import TemplateProblem
 from toolreeve.scripted.words import (
+    DIRECTORY_TILDE,
     EXPANSIONS,
+    GLOB,
     REFERENCE,
     Node,
     ValueHole,
@@ -27,7 +43,6 @@ _FROM_OUTSIDE = frozenset(
 )
 _OWN_INTEGERS = frozenset({"BASHPID", "EPOCHSECONDS", "HISTCMD", "LINENO", "OPTIND", "RANDOM", "SECONDS", "SRANDOM"})
 """Variables of bash itself that evaluate what is assigned to them."""
-_NUMBER_FORMATS = frozenset({"%d", "%i", "%u", "%x", "%o"})
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _REDIRECTS = ("file_redirect", "herestring_redirect", "heredoc_redirect")
 _FILE_IN_CODE = re.compile(r"""["']([\w./-]+)["']|(?:(?<=w )|(?<=>))[\w./-]+""")
@@ -38,6 +53,16 @@ _UNPACKERS = frozenset({"7z", "7za", "7zr", "7zz", "ar", "cpio", "patch", "pax",
 _TARS = frozenset({"bsdtar", "gtar", "star", "tar"})
 DIRECTORIES = frozenset({"PWD", "OLDPWD", "DIRSTACK"})
 """Variables that hold the directory, once the caller has chosen it."""
+_CREATORS = frozenset(
+    {"cp", "csplit", "curl", "dd", "install", "link", "ln", "mkdir", "mkfifo", "mknod", "mktemp", "mv", "rsync", "scp"}
+    | {"split", "sponge", "tee", "touch", "truncate", "wget"}
+)
+"""Programs that make a file or folder whose name stands in their arguments."""
+_LISTERS = frozenset({"compgen", "dir", "du", "fd", "fdfind", "find", "ls", "tree", "vdir"})
+_NOT_NAMES = ("case_item", "expansion", "test_command", "binary_expression", "unary_expression")
+"""Where a pattern is not replaced by names of files."""
+_MAX_SPELLINGS = 16
+_MAX_NESTED = 5
 ANY_FILE = "*"
 PROGRAMMED = frozenset({*AWKS, *SEDS, *INTERPRETERS, *SQL_DIALECTS})
 Words = list[Word]
@@ -70,19 +95,54 @@ class DataFlow:
         self.functions: dict[str, list[Node]] = {}
         self.tainted_functions: set[str] = set()
         self.tainted_files: set[str] = set(files)
+        self.created = ""
         self.assigned: dict[str, list[Node]] = {}
+        self._changed: set[str] = set()
         self.filled: dict[str, Node] = {}
+        self.unclear: Node | None = None
         self.fed: dict[int, str] = {}
         self._exports_all = False
-        self._reader = WordReader(holes, self.taint)
-        self._nodes = list(walk(root))
-        self._find_declared()
+        self._reader = WordReader(holes, self.taint, self._replaced)
+        self._nodes: list[Node] = []
+        self._read(list(walk(root)))
         self.spread()
+
+    def _read(self, nodes: list[Node]) -> None:
+        """The script, and what it gives to `eval` and `trap`: that is part of the same shell."""
+        read: set[str] = set()
+        for _ in range(_MAX_NESTED):
+            self._nodes += nodes
+            self._find_declared(nodes)
+            texts = {text for node in nodes if node.type == "command" for text in self._evaluated(node)} - read
+            read |= texts
+            nodes = [node for text in sorted(texts) for node in _nodes_of(text)]
+
+    def _evaluated(self, command: Node) -> list[str]:
+        """The code that `eval` or `trap` gets, as far as it is fixed."""
+        words = self._command_words(command)
+        while words and set(self._texts(words[0])) & {"builtin", "command", "--"}:
+            words = words[1:]
+        names = set(self._texts(words[0])) if words else set()
+        if "trap" in names:
+            return [text for word in words[1:3] for text in self._texts(word) or [word.code]]
+        if "eval" not in names:
+            return []
+        choices = [self._texts(word) or [word.code] for word in words[1:]]
+        return [" ".join(texts) for texts in _products(choices)] or [" ".join(word.code for word in words[1:])]
+
+    def _command_words(self, command: Node) -> Words:
+        own = (each for each in command.children if each.type not in (*_REDIRECTS, "variable_assignment"))
+        return [self.word(each) for each in own]
 
     def spread(self) -> None:
         """Propagate the taint until nothing new is found."""
         while self._grow():
             pass
+
+    def take_files(self, inner: "DataFlow") -> None:
+        """What the code of an inner shell wrote from values."""
+        self.tainted_files |= inner.tainted_files
+        self.created = self.created or inner.created
 
     def word(self, node: Node) -> Word:
         return self._reader.word(node)
@@ -108,8 +168,22 @@ class DataFlow:
                     return f"the file ${name}"
         elif part.type == "command" and (name := self._tainted_printer(part)):
             return f"what {name} prints"
-        elif part.type == "word" and self.tainted_files and self.is_tainted_file(text_of(part)):
-            return f"the file {text_of(part)}"
+        elif part.type == "word":
+            return self._taint_of_name(part)
+        return ""
+
+    def _taint_of_name(self, word: Node) -> str:
+        if self.tainted_files and self.is_tainted_file(text_of(word)):
+            return f"the file {text_of(word)}"
+        return self._replaced(word)
+
+    def _replaced(self, word: Node) -> str:
+        """The taint of what bash puts in the place of a word: the directory, or names of files that a value made."""
+        text = text_of(word)
+        if "PWD" in self.names and DIRECTORY_TILDE.search(text):
+            return text
+        if self.created and GLOB.search(text) and word.parent.type not in _NOT_NAMES:
+            return f"the name of a file ({self.created})"
         return ""
 
     def _tainted_printer(self, command: Node) -> str:
@@ -145,7 +219,7 @@ class DataFlow:
         definitions = self.functions.get(name, [])
         if not any(each.parent.type == "program" and each.end_byte <= call.start_byte for each in definitions):
             return False
-        if any(_may_unset(node, name) for node in self._nodes):
+        if any(may_unset(node, name) for node in self._nodes):
             return False
         return not any(self._calls(each, plain_name(name)) for each in definitions)
 
@@ -155,11 +229,16 @@ class DataFlow:
 
     def constants(self, name: str) -> list[str] | None:
         """The texts that a variable may hold, or None if they are not fixed."""
-        if name in self.names or name not in self.assigned:
+        if name in self.names or name not in self.assigned or name in self._changed:
             return None
         texts = [self.word(value).text for value in self.assigned[name] if value.type != "array"]
         fixed = [text for text in texts if text is not None]
         return fixed if fixed and len(fixed) == len(self.assigned[name]) else None
+
+    def spellings(self, word: Word) -> list[str]:
+        """Every text that a word may be; none if one is not fixed."""
+        choices = [[part] if isinstance(part, str) else self.constants(part.variable) or [] for part in word.parts]
+        return ["".join(texts) for texts in _products(choices)]
 
     def only_assigned(self, name: str) -> Words | None:
         """What `name=…` puts into a variable; None if something else may set it, or it is set from itself."""
@@ -168,7 +247,7 @@ class DataFlow:
             return None
         if any(value.type == "array" or self._refers(value) for value in values):
             return None
-        if any(_may_fill(node, name) for node in self._nodes):
+        if any(may_fill(node, name) for node in self._nodes):
             return None
         return [self.word(value) for value in values]
 
@@ -185,22 +264,41 @@ class DataFlow:
             return None
         return [self.word(each) for value in values for each in value.children if each.type not in ("(", ")")]
 
-    def _find_declared(self) -> None:
-        for node in self._nodes:
+    def _find_declared(self, nodes: list[Node]) -> None:
+        for node in nodes:
             if node.type == "function_definition":
                 self.functions.setdefault(text_of(node.child_by_field_name("name")), []).append(node)
-            elif node.type == "variable_assignment" and (value := node.child_by_field_name("value")) is not None:
-                self.assigned.setdefault(_name_of(node), []).append(value)
+            elif node.type == "variable_assignment":
+                self._find_assigned(node)
+            elif node.type == "for_statement":
+                self._find_loop(node)
+            elif node.type == "expansion" and (found := _ASSIGNS.match(text_of(node).strip())):
+                self._changed.add(found[1])
+            elif node.type == "unset_command":
+                self._changed |= set(_IDENTIFIER.findall(text_of(node)))
             elif node.type == "command" and re.match(r"set\s+-\w*a|set\s+-o\s+allexport", text_of(node)):
                 self._exports_all = True
-        for node in self._nodes:
+        for node in nodes:
             if node.type == "declaration_command" or (node.type == "command" and self.declares(node)):
                 self._declare(node)
 
+    def _find_assigned(self, node: Node) -> None:
+        name = _name_of(node)
+        if any(each.type == "+=" for each in node.children):
+            self._changed.add(name)
+        if (value := node.child_by_field_name("value")) is not None:
+            self.assigned.setdefault(name, []).append(value)
+
+    def _find_loop(self, node: Node) -> None:
+        name = text_of(node.child_by_field_name("variable"))
+        values = node.children_by_field_name("value")
+        if not values or any(set("*?[{~") & set(text_of(value)) for value in values):
+            self._changed.add(name)
+        self.assigned.setdefault(name, []).extend(values)
+
     def declares(self, node: Node) -> bool:
         """Whether a command is a declaration: `builtin declare`, or the name of the builtin quoted."""
-        words = [self.word(each) for each in node.children if each.type not in (*_REDIRECTS, "variable_assignment")]
-        for word in words:
+        for word in self._command_words(node):
             texts = set(self._texts(word))
             if texts & DECLARES:
                 return True
@@ -233,7 +331,11 @@ class DataFlow:
         named = [each for each in node.children if each.type in ("variable_assignment", "variable_name")]
         names = {_name_of(each) for each in named}
         words = [self.word(each) for each in node.children[1:] if each not in named and each.type not in _REDIRECTS]
-        names |= {found[0] for word in words if (found := _IDENTIFIER.match(word.text or word.start))}
+        for word in words:
+            spelled = self.spellings(word)
+            names |= {found[0] for text in spelled if (found := _IDENTIFIER.match(text))}
+            if not spelled and set(flags) & {"i", "n"}:
+                self.unclear = self.unclear or node
         if "i" in flags:
             self.integers |= names
         if "A" in flags:
@@ -243,11 +345,15 @@ class DataFlow:
         if "x" in flags or text_of(node).startswith("export"):
             self.exported |= names
 
-    def _size(self) -> int:
-        return len(self.names) + len(self.tainted_files) + len(self.tainted_functions) + len(self.fed)
+    @property
+    def size(self) -> int:
+        """How much is tainted: it only grows."""
+        return (
+            len(self.names) + len(self.tainted_files) + len(self.tainted_functions) + len(self.fed) + bool(self.created)
+        )
 
     def _grow(self) -> bool:
-        before = self._size()
+        before = self.size
         for node in self._nodes:
             if (step := _STEPS.get(node.type)) is not None:
                 step(self, node)
@@ -256,7 +362,11 @@ class DataFlow:
                 self.tainted_functions.add(name)
         if "PWD" in self.names:
             self.tainted_functions |= {"pwd", "dirs"}
-        return self._size() > before
+        if ANY_FILE in self.tainted_files:
+            self.created = self.created or "any"
+        if self.created:
+            self.tainted_functions |= _LISTERS
+        return self.size > before
 
     @property
     def tainted_environment(self) -> str:
@@ -295,10 +405,12 @@ class DataFlow:
         body = owner.child_by_field_name("body") if owner.type == "redirected_statement" else owner
         if body is None or re.match(r"exec\s*$", text_of(body)):
             body = self.root
+        targets = node.children_by_field_name("destination") or node.children[-1:]
+        self.created = self.created or first_taint(map(self.word, targets))
         taint = self._written(body)
         if not taint:
             return
-        for target in node.children_by_field_name("destination") or node.children[-1:]:
+        for target in targets:
             self._taint_file(self.word(target))
             for inner in walk(target):
                 if inner.type == "process_substitution":
@@ -329,13 +441,11 @@ class DataFlow:
                     self.feed(each, taint)
 
     def _command(self, node: Node) -> None:
-        words = [self.word(each) for each in node.children if each.type not in (*_REDIRECTS, "variable_assignment")]
+        words = self._command_words(node)
         if not words:
             return
         texts = [(self._texts(word) or [""])[0] for word in words]
-        for filled in _filled(texts):
-            self.names.add(filled)
-            self.filled[filled] = node
+        self._fill(node, filled_by(words, self.spellings))
         if first_taint(words) and _changes_directory(texts):
             self.names |= DIRECTORIES
         for part in node.children:
@@ -354,8 +464,17 @@ class DataFlow:
         self._write(words, holds_taint=bool(held))
         if name in PROGRAMMED:
             self._write_by_program(words)
-        if held and _unpacks(words):
+        if _unpacks(words):
             self.tainted_files.add(ANY_FILE)
+        if first_taint(words) and _creates(words):
+            self.created = self.created or first_taint(words)
+
+    def _fill(self, node: Node, filled: Filled) -> None:
+        for name in filled.names:
+            self.names.add(name)
+            self.filled[name] = node
+        if filled.unclear:
+            self.unclear = self.unclear or node
 
     def _named_file(self, words: Words) -> str:
         return next((str(word.text) for word in words[1:] if self.is_tainted_file(word.text or "")), "")
@@ -430,12 +549,12 @@ def _changes_directory(texts: list[str]) -> bool:
 def _unpacks(words: Words) -> bool:
     """Whether a command writes files that its input names, also behind a wrapper."""
     texts = [word.text or "" for word in words]
-    for index, name in enumerate(map(plain_name, texts[:6])):
+    for index, name in enumerate(_possible_programs(words)):
         options = texts[index + 1 :]
         if name in _UNPACKERS:
             return True
         if name == "git":
-            return any(option in ("apply", "am") for option in options)
+            return any(option in ("apply", "am", "clone") for option in options)
         if name in _TARS:
             short = [option for option in options[:1] if not option.startswith("-")]
             short += [option for option in options if re.match(r"-\w", option)]
@@ -445,32 +564,28 @@ def _unpacks(words: Words) -> bool:
     return False
 
 
-def _filled(texts: list[str]) -> set[str]:
-    """Variables that a command sets from its input; `printf -v n %d` always produces a number."""
-    while texts and texts[0] in ("command", "builtin"):
-        texts = texts[1:]
-    if texts[:1] and texts[0] in ("read", "mapfile", "readarray", "getopts"):
-        return {text for text in texts[1:] if _IDENTIFIER.fullmatch(text)}
-    if texts[:2] == ["printf", "-v"] and len(texts) > 3 and texts[3] not in _NUMBER_FORMATS:
-        return {texts[2]}
-    if texts[:1] == ["printf"] and len(texts) > 2 and texts[1].startswith("-v") and texts[2] not in _NUMBER_FORMATS:
-        return {texts[1][2:]}
-    return set()
+def _creates(words: Words) -> bool:
+    """Whether a command makes a file or a folder that its arguments name, also behind a wrapper."""
+    return any(name in _CREATORS for name in _possible_programs(words))
 
 
-def _may_unset(node: Node, name: str) -> bool:
-    """Whether a command unsets it: without an option, `unset` takes functions too."""
-    if node.type not in ("unset_command", "command") or "unset" not in text_of(node):
-        return False
-    return "$" in text_of(node) or name in text_of(node)
+def _possible_programs(words: Words) -> list[str]:
+    """The words that may name the program: the first, and those after it if that is a wrapper."""
+    names = [plain_name(word.text or "") for word in words]
+    return names[:6] if names[0] in WRAPPERS else names[:1]
 
 
-def _may_fill(node: Node, name: str) -> bool:
-    """Whether a command gets the name of a variable, quoted code mentions it, or a loop sets it."""
-    if node.type == "word":
-        return re.fullmatch(rf"(?:-v)?{name}(?:\[.*|=.*)?", text_of(node), re.DOTALL) is not None
-    if node.type in ("raw_string", "string_content", "ansi_c_string"):
-        return re.search(rf"\b{name}\b", text_of(node)) is not None
-    if node.type == "expansion":
-        return re.match(rf"\$\{{{name}:?=", text_of(node)) is not None
-    return node.type == "for_statement" and text_of(node.child_by_field_name("variable")) == name
+def _products(choices: list[list[str]]) -> list[tuple[str, ...]]:
+    """Every choice of one from each; none if there are too many."""
+    count = 1
+    for choice in choices:
+        count *= len(choice)
+    return list(product(*choices)) if count <= _MAX_SPELLINGS else []
+
+
+def _nodes_of(code: str) -> list[Node]:
+    """Code that is not understood is refused where it is checked."""
+    try:
+        return list(walk(parse_bash(code)))
+    except TemplateProblem:
+        return []

@@ -9,10 +9,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from toolreeve.core.bash_grammar import masked
 from toolreeve.scripted.checks.check_site import CheckSite
 from toolreeve.scripted.checks.commands import CommandCheck
 from toolreeve.scripted.checks.data_flow import DIRECTORIES, DataFlow
+from toolreeve.scripted.checks.grammar import parse_bash
 from toolreeve.scripted.quoting import read_quoting
 from toolreeve.scripted.syntax import TemplateProblem
 from toolreeve.scripted.words import (
@@ -40,6 +40,7 @@ _TEST_OPERATORS = ("-v", "-R")
 _NUMBER = 'turn it into a number first: printf -v n %d "$x"'
 _SUBSTITUTES = re.compile(r"\$\(|\$\[|`")
 _NAMES = ("variable_name", "special_variable_name", "word")
+_PROMPTS = ("PROMPT_COMMAND", "PS0", "PS1", "PS2", "PS3", "PS4")
 _MAX_DEPTH = 5
 
 
@@ -63,11 +64,7 @@ class _Inspector:
         fed: str = "",
         depth: int = 0,
     ) -> None:
-        import tree_sitter
-        import tree_sitter_bash
-
-        parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
-        self._root: Node = parser.parse(masked(script.encode())).root_node
+        self._root = parse_bash(script)
         self._script = script
         self._holes = holes
         self._outer = outer
@@ -77,20 +74,26 @@ class _Inspector:
         self._beginnings: Beginnings = {}
 
     def inspect(self) -> Beginnings:
-        if self._root.has_error:
-            error = next(node for node in walk(self._root) if node.type == "ERROR" or node.is_missing)
-            raise self._problem(error, f"is not understood as bash: {text_of(error)[:40]!r}", "write it more simply")
         self._require_quoted()
         self._flow = DataFlow(self._root, self._holes, self._outer, self._files)
         if self._fed:
             self._flow.feed(self._root, self._fed)
             self._flow.spread()
         self._commands = CommandCheck(self._flow, self._begin, self._nested)
+        while self._check_all():
+            self._flow.spread()
+        return self._beginnings
+
+    def _check_all(self) -> bool:
+        """Returns whether the code of an inner shell has made more files suspect."""
+        before = self._flow.size
         self._require_plain_variables()
         for node in walk(self._root):
             if (check := self._CHECKS.get(node.type)) is not None:
                 check(self, node)
-        return self._beginnings
+        if self._flow.unclear is not None:
+            raise self._problem(self._flow.unclear, "a variable is set whose name is not fixed", "write the name")
+        return self._flow.size > before
 
     def _nested(self, code: str, node: Node, site: CheckSite, names: frozenset[str]) -> None:
         """Code that a shell gets as an argument. The given names are tainted in it."""
@@ -99,7 +102,9 @@ class _Inspector:
         files = frozenset(self._flow.tainted_files)
         try:
             view = read_quoting(code).view
-            _Inspector(view, {}, outer=names, files=files, fed=site.fed, depth=self._depth + 1).inspect()
+            inner = _Inspector(view, {}, outer=names, files=files, fed=site.fed, depth=self._depth + 1)
+            inner.inspect()
+            self._flow.take_files(inner._flow)
         except TemplateProblem as problem:
             raise self._problem(node, f"{problem.problem}, inside the code of a shell", problem.fix) from None
 
@@ -193,7 +198,10 @@ class _Inspector:
         if value is None:
             return
         taint = self._flow.taint(value)
-        self._commands.refuse_variable(name, self._flow.word(value), taint)
+        word = self._flow.word(value)
+        self._commands.refuse_variable(name, word, taint)
+        if name in _PROMPTS and re.search(r"[$`]", word.shape):
+            raise self._problem(node, f"{name} is expanded again where it is shown", "leave $ and ` out of it")
         if name in self._flow.integers:
             taint = self._flow.mentions(text_of(value))
             self._refuse(node, taint, f"would be evaluated: {name} is an integer variable", "do not declare it -i")
