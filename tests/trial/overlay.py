@@ -8,6 +8,7 @@ import os
 import socket
 import subprocess
 import sys
+import traceback
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,7 +55,8 @@ def fork_trial(workspace: Path, script: str) -> Layer:
         if pid == 0:
             try:
                 run_over_layer(str(workspace), script.encode(errors="surrogateescape"), theirs)
-            finally:
+            except BaseException:
+                traceback.print_exc()
                 os._exit(1)
         theirs.close()
         layer = receive_layer(ours, workspace, began)

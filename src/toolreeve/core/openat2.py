@@ -1,4 +1,4 @@
-"""System calls that Python lacks: `openat2`, and renames that never replace, or exchange."""
+"""System calls that Python lacks: `openat2`, `syncfs`, renames that never replace or that exchange."""
 
 import ctypes
 import errno
@@ -78,3 +78,10 @@ def exchange(source: int, name: str, directory: int, new_name: str) -> None:
     if _renameat2(source, os.fsencode(name), directory, os.fsencode(new_name), _EXCHANGE) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), new_name)
+
+
+def sync_file_system(descriptor: int) -> None:
+    """Write everything of the file system around an open file to disk. Raises OSError."""
+    if _library.syncfs(descriptor) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))

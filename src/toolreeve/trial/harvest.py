@@ -73,19 +73,21 @@ class TreeChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """A path that cannot be committed, and why; then nothing of the trial can."""
+    """A path that cannot be committed, and why; unless it is scratch, nothing of the trial can."""
 
     path: str
     reason: str
+    scratch: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Harvest:
-    """`changes` are sorted by path and include scratch. `untouched` are real files that a new name links to."""
+    """`changes` are sorted by path and include scratch, as `all_refused` does. `untouched` are real files that a new
+    name links to."""
 
     layer: Layer
     changes: tuple[TreeChange, ...]
-    refused: tuple[Refused, ...] = ()
+    all_refused: tuple[Refused, ...] = ()
     untouched: Mapping[str, FileIdentity] = field(default_factory=dict)
 
     @property
@@ -98,6 +100,10 @@ class Harvest:
         return tuple(each for each in self.changes if each.scratch)
 
     @property
+    def refused(self) -> tuple[Refused, ...]:
+        return tuple(each for each in self.all_refused if not each.scratch)
+
+    @property
     def conflicts(self) -> tuple[TreeChange, ...]:
         """Those that the real tree changed meanwhile as well."""
         return tuple(each for each in self.kept if each.conflict)
@@ -107,9 +113,9 @@ class Harvest:
         """Why nothing of it can be committed; empty if it can."""
         if self.layer.problem:
             return self.layer.problem
-        if self.refused:
-            more = f" (and {len(self.refused) - 1} more)" if len(self.refused) > 1 else ""
-            return f"{self.refused[0].path!r}: {self.refused[0].reason}{more}"
+        if refused := self.refused:
+            more = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
+            return f"{refused[0].path!r}: {refused[0].reason}{more}"
         if conflicts := self.conflicts:
             return f"{conflicts[0].path!r} was changed meanwhile by another program"
         return ""
@@ -123,7 +129,8 @@ class Harvest:
         """Also these paths, and what lies below them, are scratch."""
         known = frozenset(paths)
         changes = (replace(each, scratch=True) if _is_among(each.path, known) else each for each in self.changes)
-        return replace(self, changes=tuple(changes))
+        refused = (replace(each, scratch=True) if _is_among(each.path, known) else each for each in self.all_refused)
+        return replace(self, changes=tuple(changes), all_refused=tuple(refused))
 
     def effects(self) -> tuple[Effect, ...]:
         """What was observed, for the rules of the policy."""

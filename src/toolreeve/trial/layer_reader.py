@@ -4,7 +4,6 @@ Works by descriptors, follows no link and is bounded. Whiteouts and notes of ove
 keeps them. A command cannot forge them through the mount, and what does not belong there is refused, not interpreted.
 """
 
-import hashlib
 import os
 import stat
 from collections.abc import Callable
@@ -19,8 +18,6 @@ from toolreeve.trial.tree import FileIdentity
 
 MAX_CHANGES = 20_000
 LARGEST_COMPARED = 64 << 20
-MAX_REPORTED = 100
-"""Refused paths beyond these are only counted by the first that ends the harvest."""
 
 IsScratch = Callable[[str], bool]
 
@@ -106,7 +103,7 @@ class _LayerReader:
         return Harvest(
             layer=self._layer,
             changes=tuple(sorted(self._changes, key=lambda each: each.path)),
-            refused=tuple(self._refused[:MAX_REPORTED]),
+            all_refused=tuple(self._refused),
             untouched=self._untouched,
         )
 
@@ -133,10 +130,10 @@ class _LayerReader:
             try:
                 self._examine(entry)
             except _Refusal as refusal:
-                self._refuse(path, str(refusal))
+                self._refuse(path, str(refusal), scratch=scratch)
 
-    def _refuse(self, path: str, reason: str) -> None:
-        self._refused.append(Refused(path=path, reason=reason))
+    def _refuse(self, path: str, reason: str, *, scratch: bool = False) -> None:
+        self._refused.append(Refused(path=path, reason=reason, scratch=scratch))
         if len(self._refused) > MAX_CHANGES:
             raise tree.TooMany(f"more than {MAX_CHANGES} changes")
 
@@ -196,7 +193,7 @@ class _LayerReader:
 
     def _examine_replaced_directory(self, entry: _Entry, lower: int) -> None:
         """Fingerprint everything in a real directory that makes way as a whole."""
-        listed = hashlib.sha256()
+        digested = tree.TreeDigest()
         entry.conflict = False
         for each in tree.walk(lower, entry.name):
             path = f"{entry.path}{each.path.removeprefix(entry.name)}"
@@ -204,8 +201,8 @@ class _LayerReader:
                 raise _Refusal(f"{reason}; it would go with the directory ({path!r})")
             entry.count += 1
             entry.conflict |= each.stat.st_ctime_ns >= self._layer.began_ns
-            listed.update(repr((each.path, tree.identity_of(each.stat))).encode(errors="surrogateescape"))
-        entry.before = f"tree:{listed.hexdigest()}"
+            digested.add(each)
+        entry.before = digested.value
 
     def _examine_directory(self, entry: _Entry) -> None:
         tree.make_accessible(entry.upper, entry.name, entry.new.st_mode)

@@ -177,6 +177,28 @@ def walk(root: int, path: str) -> Iterator[WalkedEntry]:
         ahead += reversed(inner)
 
 
+class TreeDigest:
+    """The fingerprint of a whole directory: its entries with their identities."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+
+    def add(self, entry: WalkedEntry) -> None:
+        self._hash.update(repr((entry.path, identity_of(entry.stat))).encode(errors="surrogateescape"))
+
+    @property
+    def value(self) -> str:
+        return f"tree:{self._hash.hexdigest()}"
+
+
+def tree_fingerprint(directory: int, name: str) -> str:
+    """Of the directory `name`, as `TreeDigest`. Raises TooMany and OSError."""
+    digested = TreeDigest()
+    for entry in walk(directory, name):
+        digested.add(entry)
+    return digested.value
+
+
 def is_open_for_writing(directory: int, name: str) -> bool:
     """The kernel refuses a read lease on a file that a process has open for writing: it would go on with the old one.
     Files of other owners and some file systems give no leases; there the answer is no."""
