@@ -136,7 +136,7 @@ class Commits:
         _wait_for_tick()
 
     def revert(self, plan: CommitPlan, swapper: Swapper) -> None:
-        """PathSwap back a commit that does not fit. A stage that content of others got into is kept as if undone."""
+        """Swap back a commit that does not fit. A stage that content of others got into is kept as if undone."""
         if swapper.revert(plan.swaps):
             self.drop(plan)
         else:

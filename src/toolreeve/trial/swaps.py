@@ -59,7 +59,7 @@ class Swapper:
                 raise Conflict(swap.path, "was changed meanwhile by another program")
 
     def apply(self, swaps: Sequence[PathSwap]) -> None:
-        """PathSwap everything in. Raises Conflict where something does not fit; then `revert` what was swapped."""
+        """Swap everything in. Raises Conflict where something does not fit; then `revert` what was swapped."""
         for swap in swaps:
             try:
                 self._forward(swap)
@@ -95,7 +95,7 @@ class Swapper:
             raise Conflict(swap.path, "is open for writing in another program")
 
     def revert(self, swaps: Sequence[PathSwap]) -> bool:
-        """PathSwap back what was swapped in. Returns whether nothing but what was staged is left in the stage: content of
+        """Swap back what was swapped in. Returns whether nothing but what was staged is left in the stage: content of
         others is never overwritten."""
         is_clean = True
         for swap in reversed(swaps):
