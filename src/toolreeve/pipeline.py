@@ -6,17 +6,17 @@ Stages raise `ToolError`; here, and only here, it becomes a result. Whatever hap
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from toolreeve.approval.broker import Broker
 from toolreeve.core.action import Action
 from toolreeve.core.call import ToolCall
-from toolreeve.core.context import Context, Services
+from toolreeve.core.context import Context, ProgramBounds, Services
 from toolreeve.core.effects import EffectKind
 from toolreeve.core.entry import Entry
 from toolreeve.core.errors import TRAITS, ErrorCode, ToolError, describe_crash
 from toolreeve.core.result import Failure, Output, Success, ToolResult, new_result
-from toolreeve.core.trial import Confinement
+from toolreeve.core.trial import Confinement, TrialImpossible
 from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.execution.admission import Admission
 from toolreeve.execution.executor import Executor
@@ -25,10 +25,11 @@ from toolreeve.execution.stopped_write import stopped_write
 from toolreeve.policy.confinement import bounds_of
 from toolreeve.policy.layers import PolicyState, decide, with_rationale
 from toolreeve.policy.mode import PermissionMode
-from toolreeve.policy.trial import decide_trial
+from toolreeve.policy.trial import decide_changes, decide_trial
 from toolreeve.record.events import EventPublisher
 from toolreeve.record.journal import Journal
 from toolreeve.registry import ToolRegistry
+from toolreeve.trial_stage import FinishedTrial, TrialStage
 
 REFUSAL_CODES = {
     "floor": ErrorCode.PATH_FORBIDDEN,
@@ -48,6 +49,7 @@ class Pipeline:
     journal: Journal
     events: EventPublisher
     services: Services
+    trials: TrialStage
     clock: Callable[[], float]
     find_confinements: Callable[[], Awaitable[None]]
     """Tells the policy what the sandbox enforces, before the first decision that depends on it."""
@@ -93,14 +95,88 @@ class Pipeline:
             await self.find_confinements()
         meta.verdict = self._decide(action)
         if meta.verdict.decision is Decision.ALLOW:
-            meta.runs = meta.verdict.runs
-            try:
-                return await self._perform(action, entry)
-            except ToolError as error:
-                self._require_stopped(error, entry)
-        action = entry.action = await self._permit(action, entry)
+            output = await self._run_allowed(action, entry)
+            if output is not None:
+                return output
+        if meta.verdict.decision is not Decision.ALLOW:
+            action = entry.action = await self._permit(action, entry)
         meta.runs = Confinement.WORK
         return await self._perform(action, entry)
+
+    async def _run_allowed(self, action: Action, entry: Entry) -> Output | None:
+        """None if it must be decided about after all: `meta.verdict` then says why."""
+        meta = entry.meta
+        meta.runs = meta.verdict.runs
+        if meta.runs is Confinement.TRY:
+            return await self._try(action, entry)
+        try:
+            return await self._perform(action, entry)
+        except ToolError as error:
+            path = stopped_write(error) if meta.runs is Confinement.LOOK else ""
+            if not path:
+                raise
+            reason = f"stopped: this command was allowed as read-only and tried to write {path}"
+            return await self._go_on_writing(action, entry, error, reason)
+
+    async def _go_on_writing(self, action: Action, entry: Entry, error: ToolError, reason: str) -> Output | None:
+        """What was allowed as reading tried to write: it runs on trial, or is asked about."""
+        state = self.policy()
+        entry.meta.verdict = Verdict(Decision.ASK, "default", reason)
+        if action.spec.confinable and Confinement.TRY in state.confinements:
+            return await self._try(action, entry)
+        if state.mode is PermissionMode.PLAN or not self.broker.can_ask(entry.call):
+            error.message = f"{reason} ({error.message})"
+            raise error
+        return None
+
+    async def _try(self, action: Action, entry: Entry) -> Output | None:
+        """Run the call over layers, then decide on what it changed. None if it is to run for real."""
+        call = entry.call
+        entry.meta.runs = Confinement.TRY
+        output: Output | None = None
+        failure: ToolError | None = None
+        try:
+            output = await self._perform(action, entry)
+        except TrialImpossible as impossible:
+            self.trials.discard(call.id)
+            entry.meta.trial = {"outcome": "impossible", "why": impossible.reason}
+            self._ask_beforehand(action, entry, impossible.reason)
+            return None
+        except ToolError as error:
+            failure = error
+        except BaseException:
+            self.trials.discard(call.id)
+            raise
+        async with self.trials.finish(call.id, failure) as trial:
+            is_settled = await self._settle(trial, action, entry)
+        if is_settled and failure is not None:
+            raise failure
+        return output if is_settled else None
+
+    async def _settle(self, trial: FinishedTrial, action: Action, entry: Entry) -> bool:
+        """Keep or discard the changes of a trial. False if the call is to run for real."""
+        state = self.policy()
+        if trial.problem and state.mode is not PermissionMode.PLAN:
+            entry.meta.trial = trial.record("impossible", trial.problem)
+            self._ask_beforehand(action, entry, trial.problem)
+            return False
+        if not trial.kept:
+            entry.meta.trial = trial.record("unchanged")
+            return True
+        verdict = decide_changes(action, await self.trials.observed(trial), state)
+        if verdict.decision is not Decision.DENY:
+            entry.meta.trial = trial.record("dropped", "the command runs for real if it is allowed to")
+            entry.preview = await asyncio.to_thread(trial.preview)
+            entry.meta.verdict = replace(verdict, runs=Confinement.WORK)
+            return False
+        entry.meta.trial = trial.record("dropped", verdict.reason)
+        return True
+
+    def _ask_beforehand(self, action: Action, entry: Entry, why: str) -> None:
+        """The question that the policy asks where nothing can be tried."""
+        verdict = with_rationale(decide(action, self.policy()), action)
+        decision = max(verdict.decision, Decision.ASK)
+        entry.meta.verdict = replace(verdict, decision=decision, reason=f"{verdict.reason}; tried before: {why}")
 
     async def _perform(self, action: Action, entry: Entry) -> Output:
         """Admit and execute the call, with its programs confined to `meta.runs`."""
@@ -112,24 +188,18 @@ class Pipeline:
             if not action.read_only or meta.approved_by is not None:
                 await self.journal.intend(entry)
             self.events.started(entry)
-            output = await self.executor.run(action, meta, lambda: bounds_of(meta.runs, action))
+            output = await self.executor.run(action, meta, lambda: self._bounds(action, entry))
             passage.done(output)
             return self._describe(entry, output)
+
+    def _bounds(self, action: Action, entry: Entry) -> ProgramBounds:
+        bounds = bounds_of(entry.meta.runs, action)
+        is_trial = bounds.confinement is Confinement.TRY
+        return replace(bounds, seconds=self.trials.seconds) if is_trial else bounds
 
     def _decide(self, action: Action) -> Verdict:
         state = self.policy()
         return decide_trial(action, with_rationale(decide(action, state), action), state)
-
-    def _require_stopped(self, error: ToolError, entry: Entry) -> None:
-        """Raise the error again, unless it means that what was allowed as reading tried to write: then ask."""
-        path = stopped_write(error) if entry.meta.runs is Confinement.LOOK else ""
-        if not path:
-            raise error
-        reason = f"stopped: this command was allowed as read-only and tried to write {path}"
-        entry.meta.verdict = Verdict(Decision.ASK, "default", reason)
-        if self.policy().mode is PermissionMode.PLAN or not self.broker.can_ask(entry.call):
-            error.message = f"{reason} ({error.message})"
-            raise error
 
     def _screen(self, action: Action, entry: Entry) -> None:
         """Refuse a call that the tool itself would refuse, before anyone is asked for approval."""
@@ -156,7 +226,8 @@ class Pipeline:
         """Ask if the verdict says so; decide again after the wait, and revalidate an edited call first."""
         _refuse_denied(entry.meta.verdict)
         self._refuse_guarded(action)
-        approval = await self.broker.settle(action, entry.meta.verdict, version=self.policy().version)
+        version = self.policy().version
+        approval = await self.broker.settle(action, entry.meta.verdict, version=version, preview=entry.preview)
         entry.meta.approved_by = approval.by
         entry.meta.binding = approval.binding
         if approval.args is not None:

@@ -65,9 +65,9 @@ class Broker:
         """Whether a question about the call reaches anyone, now or later."""
         return call.peer is not None or any(channel.available() for channel in self.channels)
 
-    async def settle(self, action: Action, verdict: Verdict, *, version: str = "") -> Approval:
-        """Raises ToolError: APPROVAL_DENIED, APPROVAL_TIMEOUT, PERMISSION if nobody can be asked, or
-        APPROVAL_PENDING if the caller must repeat the call."""
+    async def settle(self, action: Action, verdict: Verdict, *, version: str = "", preview: str = "") -> Approval:
+        """`preview` shows what the call changed on trial. Raises ToolError: APPROVAL_DENIED, APPROVAL_TIMEOUT,
+        PERMISSION if nobody can be asked, or APPROVAL_PENDING if the caller must repeat the call."""
         if verdict.decision is not Decision.ASK:
             raise ToolreeveError(f"only an ASK verdict can be approved, not {verdict.decision.word}")
         if (granted_by := self.grants.find(action, version=version)) is not None:
@@ -76,7 +76,7 @@ class Broker:
         peer = action.call.peer
         if peer is None and not channels:
             raise _no_channel(action)
-        request = await self._pose(action, verdict, version)
+        request = await self._pose(action, verdict, version, preview)
         if peer is None:
             return await self._ask(action, request, channels, version)
         return await self._ask_with(peer, action, request, channels, version)
@@ -96,8 +96,9 @@ class Broker:
             return await self._ask(action, request, channels, version)
         return await self._look_up(action, request, version, holder=holder_of(request.principal, peer.credential))
 
-    async def _pose(self, action: Action, verdict: Verdict, version: str) -> Request:
-        preview = "" if self._preview is None else await self._preview(action)
+    async def _pose(self, action: Action, verdict: Verdict, version: str, preview: str) -> Request:
+        if not preview and self._preview is not None:
+            preview = await self._preview(action)
         lasting = "" if self._remember is None else rule_text(new_always_rule(action))
         return pose(action, verdict, version=version, timeout=self._timeout, preview=preview, lasting=lasting)
 

@@ -11,6 +11,7 @@ from toolreeve.config.sections.record import Record
 from toolreeve.config.sections.sandbox import Sandbox
 from toolreeve.config.sections.serve import Serve
 from toolreeve.config.sections.state import State
+from toolreeve.config.sections.trial import Trial
 from toolreeve.config.sections.workspace import Workspace
 from toolreeve.config.settings import Settings
 from toolreeve.config.sources import Configuration, from_settings, load
@@ -29,6 +30,7 @@ __all__ = [
     "Serve",
     "Settings",
     "State",
+    "Trial",
     "Workspace",
     "from_settings",
     "load",

@@ -67,6 +67,8 @@ _STRICTER_THAN: Mapping[str, Sequence[str]] = {
     "default": ("strict", "plan"),
     "limits": ("landlock", "full"),
     "landlock": ("full",),
+    "ask": ("unchanged", "off"),
+    "unchanged": ("off",),
 }
 _TIGHTENS: Mapping[ProjectScope, Callable[[Any, Any], bool]] = {
     ProjectScope.LOWER: lambda value, current: current is None or value < current,

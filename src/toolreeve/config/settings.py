@@ -19,6 +19,7 @@ from toolreeve.config.sections.record import Record
 from toolreeve.config.sections.sandbox import Sandbox
 from toolreeve.config.sections.serve import Serve
 from toolreeve.config.sections.state import State
+from toolreeve.config.sections.trial import Trial
 from toolreeve.config.sections.workspace import Workspace
 from toolreeve.config.table_schemas import SERVERS
 
@@ -34,6 +35,7 @@ class Settings:
     network: Network = field(default_factory=Network)
     sandbox: Sandbox = field(default_factory=Sandbox)
     commands: Commands = field(default_factory=Commands)
+    trial: Trial = field(default_factory=Trial)
     quality: Quality = field(default_factory=Quality)
     record: Record = field(default_factory=Record)
     state: State = field(default_factory=State)

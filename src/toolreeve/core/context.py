@@ -10,11 +10,11 @@ from typing import Any, Protocol
 from toolreeve.core.call import Principal, ToolCall
 from toolreeve.core.command_settings import SHIPPED, CommandRules
 from toolreeve.core.deadline import Deadline
-from toolreeve.core.errors import ToolError
+from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Files
 from toolreeve.core.http import NO_HTTP, Http
 from toolreeve.core.process import Ended, OnOutput, Processes, ProcessRequest
-from toolreeve.core.trial import Confinement
+from toolreeve.core.trial import Confinement, TrialImpossible
 
 
 class AuditReader(Protocol):
@@ -80,10 +80,11 @@ def silent(_: str) -> None:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramBounds:
     """What the verdict leaves to the programs of a call, whatever its tool requests: `confinement` is the loosest, and
-    `hosts` are all that may be contacted; None for those of the request."""
+    `hosts` are all that may be contacted; None for those of the request. `seconds` is the timeout of a trial."""
 
     confinement: Confinement = Confinement.WORK
     hosts: frozenset[str] | None = None
+    seconds: float | None = None
 
     def apply(self, request: ProcessRequest) -> ProcessRequest:
         confinement = self.confinement.tighter(request.confinement)
@@ -186,6 +187,22 @@ class _BoundProcesses:
 
     async def run(self, request: ProcessRequest, on_output: OnOutput | None = None) -> Ended:
         bound = self._bounds.apply(replace(request, call=self._call))
+        seconds = self._bounds.seconds
+        if seconds is not None and seconds < bound.limits.timeout:
+            return await self._run_shortened(bound, on_output, seconds)
+        return await self._run(bound, on_output)
+
+    async def _run_shortened(self, request: ProcessRequest, on_output: OnOutput | None, seconds: float) -> Ended:
+        """A trial that is ended before the command's own timeout says nothing about the command."""
+        limits = replace(request.limits, timeout=seconds)
+        try:
+            return await self._run(replace(request, limits=limits), on_output)
+        except ToolError as problem:
+            if problem.code is not ErrorCode.TIMEOUT:
+                raise
+            raise TrialImpossible(f"it takes longer than a trial may (trial.seconds = {seconds:g})") from None
+
+    async def _run(self, bound: ProcessRequest, on_output: OnOutput | None) -> Ended:
         try:
             ended = await self._processes.run(bound, on_output)
         except ToolError as problem:

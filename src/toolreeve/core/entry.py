@@ -6,9 +6,10 @@ from toolreeve.core.result import Failure, Meta, Success
 
 
 class Entry:
-    """`at` is wall-clock time; `intended` means that an intent is durable and an outcome must follow."""
+    """`at` is wall-clock time; `intended` means that an intent is durable and an outcome must follow. `preview` is what
+    a trial of the call changed, for the question about it."""
 
-    __slots__ = ("action", "at", "call", "intended", "meta", "outcome", "started")
+    __slots__ = ("action", "at", "call", "intended", "meta", "outcome", "preview", "started")
 
     def __init__(self, call: ToolCall, *, at: float, started: float) -> None:
         self.call = call
@@ -16,5 +17,6 @@ class Entry:
         self.started = started
         self.action: Action | None = None
         self.intended = False
+        self.preview = ""
         self.outcome: Success | Failure | None = None
         self.meta = Meta(call_id=call.id, tool=call.tool, session=call.session)

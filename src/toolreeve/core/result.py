@@ -67,7 +67,7 @@ class Meta:
 
     `binding` identifies the call that a person approved, for a door that must let it continue after a pause.
     `runs` is the confinement that its programs ran in. `quarantined` names files they left that the host would obey,
-    and where they were moved.
+    and where they were moved. `trial` tells what a trial of the call changed and what became of it.
     """
 
     call_id: str
@@ -88,6 +88,14 @@ class Meta:
     diagnostics: Mapping[str, Any] | None = None
     raw: Mapping[str, Any] | None = None
     quarantined: list[str] = field(default_factory=list)
+    trial: Mapping[str, Any] | None = None
+
+    @property
+    def notices(self) -> list[str]:
+        """What the caller must know besides the output."""
+        discarded = self.trial is not None and self.trial["outcome"] == "dropped" and self.runs is Confinement.TRY
+        trial = [f"nothing was changed: {self.trial['why']}"] if self.trial is not None and discarded else []
+        return [*trial, *self.quarantined]
 
     @property
     def ran_in(self) -> Confinement:
@@ -114,6 +122,8 @@ class Meta:
             shown["approved_by"] = self.approved_by
         if self.auto_recovery:
             shown["auto_recovery"] = True
+        if self.trial is not None:
+            shown["trial"] = dict(self.trial)
         if self.quarantined:
             shown["quarantined"] = list(self.quarantined)
         if self.diagnostics:
@@ -177,12 +187,12 @@ class _Result:
                 text = _readable(self.output)
                 if self.meta.truncated and "next" in data:
                     text += f"\n[truncated; to continue: {data['next']}]"
-                if self.meta.quarantined:
+                if self.meta.notices:
                     text = "\n".join([text.removesuffix("\n"), *self._notices()])
                 return text
 
     def _notices(self) -> list[str]:
-        return [f"[{notice}]" for notice in self.meta.quarantined]
+        return [f"[{notice}]" for notice in self.meta.notices]
 
     def to_mcp(self) -> dict[str, Any]:
         """A CallToolResult. That of an upstream tool is passed through unchanged."""

@@ -4,10 +4,13 @@ The decision chooses the confinement and the kernel enforces it, so a wrong beli
 """
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol
 
 from toolreeve.core.effects import Effect
+from toolreeve.core.errors import ErrorCode, ToolError
 
 USER_NOTES = "user.overlay."
 TRUSTED_NOTES = "trusted.overlay."
@@ -61,3 +64,19 @@ class ObservedChanges:
 def file_clock_ns() -> int:
     """The clock of file times. It ticks every few milliseconds: two changes within a tick have the same time."""
     return time.clock_gettime_ns(_CLOCK_REALTIME_COARSE)
+
+
+class TrialImpossible(ToolError):
+    """The call cannot be tried to its end. Nothing of it has taken effect: it is asked about beforehand."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(ErrorCode.TOOL_EXEC, f"the command cannot run on trial: {reason}")
+        self.reason = reason
+
+
+class TrialLayers(Protocol):
+    """Gives out what the programs of a call changed on trial."""
+
+    def end_trial(self, call: str) -> Sequence[Layer]:
+        """One layer for each writable root; none if nothing of the call was tried. The caller closes them."""
+        ...

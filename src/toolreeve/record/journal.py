@@ -190,6 +190,8 @@ class Journal:
         }
         if meta.command is not None:
             body["runs"] = meta.ran_in.value
+        if meta.trial is not None:
+            body["trial"] = dict(meta.trial)
         if meta.quarantined:
             body["quarantined"] = list(meta.quarantined)
         return body

@@ -56,6 +56,7 @@ from toolreeve.sandbox.proxy.server import Proxy
 from toolreeve.sandbox.sandbox import Sandbox
 from toolreeve.scripted.catalogue import Catalogue
 from toolreeve.scripted.python_files import load_tools
+from toolreeve.trial_stage import TrialStage
 from toolreeve.upstream.connections import Identity
 from toolreeve.upstream.pool import ServerPool
 from toolreeve.upstream.server_spec import ServerSpec
@@ -292,6 +293,14 @@ class Assembly:
             journal=self.journal,
             events=self.events,
             services=services,
+            trials=TrialStage(
+                self.processes,
+                services,
+                guards,
+                scratch=settings.trial.scratch,
+                seconds=settings.trial.seconds,
+                keeps=settings.trial.use == "ask",
+            ),
             clock=time.perf_counter,
             find_confinements=self._find_confinements,
             expect=self.pool.expect if servers else None,

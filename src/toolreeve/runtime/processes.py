@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -11,7 +12,7 @@ from toolreeve.config.guard_table import guard_table
 from toolreeve.core import git_config
 from toolreeve.core.command_settings import CommandRules
 from toolreeve.core.process import Processes
-from toolreeve.core.trial import Confinement
+from toolreeve.core.trial import Confinement, Layer
 from toolreeve.sandbox.docker import Docker
 from toolreeve.sandbox.integrity.quarantine import Quarantine
 from toolreeve.sandbox.layout import Layout
@@ -25,6 +26,8 @@ class ClosableProcesses(Processes, Protocol):
 
     async def confinements(self) -> frozenset[Confinement]:
         """Those that are enforced here. Found out once."""
+
+    def end_trial(self, call: str) -> Sequence[Layer]: ...
 
     async def close(self) -> None: ...
 
@@ -40,7 +43,7 @@ def new_processes(configuration: Configuration, serve: Serve | None = None) -> C
         return Unconfined(layout, tier="none" if unconfined else "limits")
     strictness = Strictness(require=sandbox.require, concurrency=sandbox.concurrency, confined=not unconfined)
     quarantine = Quarantine(str(Path(configuration.settings.state.dir) / "quarantine"), layout.table())
-    return Sandbox(layout, strictness, serve, quarantine)
+    return Sandbox(layout, strictness, serve, quarantine, warm_trials=configuration.settings.trial.warm)
 
 
 def new_layout(configuration: Configuration) -> Layout:
@@ -55,6 +58,7 @@ def new_layout(configuration: Configuration) -> Layout:
         hidden=(os.path.realpath(settings.state.dir),),
         guards=guard_table(configuration),
         git_identity=_git_identity(configuration.home),
+        layer_mb=0 if settings.trial.use == "off" else settings.trial.layer_mb,
     )
 
 

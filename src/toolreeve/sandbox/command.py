@@ -147,7 +147,9 @@ class ConfinedCommand:
         if self._drain_timer is not None:
             self._drain_timer.cancel()
         kind, *_, is_clean = self._unpack_report()
-        if self._killed or not is_clean or kind in (b"M", b"C", b"P"):
+        if self._slot.layers:  # of a trial, which ends with its call
+            self._slot.is_dead = self._slot.is_dead or self._killed
+        elif self._killed or not is_clean or kind in (b"M", b"C", b"P"):
             self._session.replace(self._slot)
         else:
             self._session.give_back(self._slot)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.process import Ended, OnOutput, ProcessLimits, ProcessRequest
-from toolreeve.core.trial import Confinement
+from toolreeve.core.trial import Confinement, Layer
 from toolreeve.sandbox.command_result import CommandOutcome, build_result
 from toolreeve.sandbox.integrity.watch import Watch
 from toolreeve.sandbox.kernel.mounts import PRIVATE
@@ -106,6 +106,9 @@ class Docker:
 
     async def confinements(self) -> frozenset[Confinement]:
         return frozenset((Confinement.LOOK,))
+
+    def end_trial(self, _: str) -> Sequence[Layer]:
+        return ()
 
     async def close(self) -> None:
         """Every command has removed its own container."""

@@ -19,7 +19,7 @@ from toolreeve.sandbox.plan import Plan
 
 START_TIMEOUT = 10.0
 BUFFER = 1 << 20
-_ANCILLARY = socket.CMSG_LEN(4 * 4)
+_ANCILLARY = socket.CMSG_LEN(4 * 16)
 
 
 class Unavailable(Exception):  # not a ToolError: it describes the machine, not a call

@@ -65,7 +65,7 @@ NOTHING = CoveredPaths()
 class Layout:
     """`readable` are toolchains beyond the system's; `protected` and `hidden` are paths that no command changes or
     sees, wherever they lie; `guards` is the table that finds more of both in writable roots. `git_identity` are git
-    settings for every command."""
+    settings for every command. `layer_mb` is how much a command on trial may change; with 0 none can be tried."""
 
     workspace: str
     may_write: bool = True
@@ -75,6 +75,7 @@ class Layout:
     hidden: tuple[str, ...] = ()
     guards: GuardTable | None = None
     git_identity: str = ""
+    layer_mb: int = 0
 
     @property
     def roots(self) -> tuple[str, ...]:
@@ -122,6 +123,7 @@ class Layout:
             owner=_owner(self.workspace),
             counts_memory=counts,
             counts_processes=counts and tier == "full",
+            layer_mb=self.layer_mb if request.confinement is Confinement.TRY else 0,
         )
 
     def is_written_by(self, request: ProcessRequest) -> bool:

@@ -18,6 +18,7 @@ class Plan(NamedTuple):
 
     `programs` is None where every program of the system may run; else only these, by the path they are found at.
     `scratch` is a directory of the host for temporary files where the sandbox has no mounts of its own.
+    `layer_mb` is the size of the layer over the writable paths of a trial; 0 where programs change them directly.
     `uid` is what programs run as where the runtime is root, and `owner` whose files these then are; None elsewhere.
     """
 
@@ -39,6 +40,7 @@ class Plan(NamedTuple):
     temporary_mb: int = 64
     counts_memory: bool = False
     counts_processes: bool = False
+    layer_mb: int = 0
 
     def to_json(self) -> bytes:
         return json.dumps(self._asdict()).encode()

@@ -13,7 +13,8 @@ from typing import Any
 
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.process import Ended, OnOutput, ProcessRequest
-from toolreeve.core.trial import Confinement
+from toolreeve.core.trial import Confinement, Layer, TrialImpossible
+from toolreeve.sandbox import trials
 from toolreeve.sandbox.command import ConfinedCommand
 from toolreeve.sandbox.command_result import NEVER_STARTED, CommandOutcome, build_result
 from toolreeve.sandbox.integrity.monitor import IntegrityMonitor
@@ -44,6 +45,7 @@ class Sandbox:
         strictness: Strictness,
         serve: Serve | None = None,
         quarantine: Quarantine | None = None,
+        warm_trials: int = 2,
     ) -> None:
         self._layout = layout
         self._strictness = strictness
@@ -56,6 +58,7 @@ class Sandbox:
         self._devnull = -1
         self._last_failure = ""
         self._confinements: frozenset[Confinement] | None = None
+        self._trials = trials.Trials(warm_trials)
         self._trimming: asyncio.TimerHandle | None = None
 
     @property
@@ -77,12 +80,24 @@ class Sandbox:
                 tier = (await self._session(request)).plan.tier
             except ToolError:  # the command itself will fail with it
                 return frozenset()
-            self._confinements = frozenset() if tier == "limits" else frozenset((Confinement.LOOK,))
+            self._confinements = self._enforced_in(tier)
         return self._confinements
+
+    def _enforced_in(self, tier: str) -> frozenset[Confinement]:
+        if tier == "limits":
+            return frozenset()
+        if tier != "full" or trials.find_obstacle(self._layout):
+            return frozenset((Confinement.LOOK,))
+        return frozenset((Confinement.LOOK, Confinement.TRY))
+
+    def end_trial(self, call: str) -> Sequence[Layer]:
+        return self._trials.end(call)
 
     async def run(self, request: ProcessRequest, on_output: OnOutput | None = None) -> Ended:
         self._check(request)
         await self._prepare()
+        if request.confinement is Confinement.TRY:
+            return await self._run_trial(request, on_output)
         run_id = self._begin(request)
         notices: tuple[str, ...] = ()
         try:
@@ -96,6 +111,23 @@ class Sandbox:
             raise _unavailable(self._last_failure)
         tier = session.plan.tier if self._strictness.confined else "none"
         return build_result(request, outcome, tier, (*self._monitor.take_notices(), *notices))
+
+    async def _run_trial(self, request: ProcessRequest, on_output: OnOutput | None) -> Ended:
+        """All commands of a call run over the same layers. Raises TrialImpossible before anything has run."""
+        session, slot = self._trials.find(request.call) or await self._start_trial(request)
+        self._monitor.ready()
+        command = ConfinedCommand(session, slot, on_output, request.limits)
+        outcome = await command.run(request, _environment(session, request), self._devnull)
+        return build_result(request, outcome, session.plan.tier)
+
+    async def _start_trial(self, request: ProcessRequest) -> trials.Started:
+        if obstacle := trials.find_obstacle(self._layout):
+            raise TrialImpossible(obstacle)
+        try:
+            session = await self._session(request)
+            return await self._trials.start(request.call, session, request)
+        except (ToolError, Unavailable) as problem:
+            raise TrialImpossible(str(problem)) from None
 
     async def start(self, request: ProcessRequest, streams: Sequence[int]) -> Service:
         """A long-running program, on descriptors for stdin, stdout and stderr that the caller closes.
@@ -164,6 +196,8 @@ class Sandbox:
         for session in self._sessions.values():
             if session.alive:
                 session.cover(found.hidden, found.guarded)
+            if session.plan.layer_mb:
+                self._trials.spoil(session, "protected files of the workspace were replaced meanwhile")
 
     def _service_ended(self, session: SandboxSession, run_id: int | None) -> None:
         session.busy -= 1

@@ -37,13 +37,22 @@ SlotKind = tuple[str, KernelLimits]
 
 
 class SlotHandle:
-    """A slot process, which runs one command at a time. `pidfd` is its init's, or its own without namespaces."""
+    """A slot process, which runs one command at a time. `pidfd` is its init's, or its own without namespaces. `layers`
+    are the upper directories of a trial, until they are taken out."""
 
-    __slots__ = ("commands", "group", "has_namespaces", "is_dead", "kind", "pidfd", "report", "uses")
+    __slots__ = ("commands", "group", "has_namespaces", "is_dead", "kind", "layers", "pidfd", "report", "uses")
 
     def __init__(
-        self, commands: int, pidfd: int, kind: SlotKind, group: ControlGroup | None, *, has_namespaces: bool
+        self,
+        commands: int,
+        pidfd: int,
+        kind: SlotKind,
+        group: ControlGroup | None,
+        *,
+        has_namespaces: bool,
+        layers: Sequence[int] = (),
     ) -> None:
+        self.layers = layers
         self.commands = socket.socket(fileno=commands)
         self.commands.setblocking(False)  # noqa: FBT003
         self.commands.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER)
@@ -73,6 +82,9 @@ class SlotHandle:
         self.commands.close()
         os.close(self.pidfd)
         self.pidfd = -1
+        for layer in self.layers:
+            os.close(layer)
+        self.layers = ()
 
 
 class _SlotOrder(NamedTuple):
@@ -98,6 +110,7 @@ class SandboxSession:
         self._requested: deque[_SlotOrder | asyncio.Future[None]] = deque()
         self._covering: set[asyncio.Future[None]] = set()
         self._waiters: deque[asyncio.Future[None]] = deque()
+        self._outdated = 0
         self._lingering: list[ControlGroup] = []
         self._supervisor: SupervisorProcess | None = None
 
@@ -144,6 +157,7 @@ class SandboxSession:
             except OSError:
                 self.close()
                 return
+            self._outdated = sum(isinstance(order, _SlotOrder) for order in self._requested)
             done: asyncio.Future[None] = self._loop.create_future()
             self._requested.append(done)
             self._covering.add(done)
@@ -160,6 +174,23 @@ class SandboxSession:
             await asyncio.wait(self._covering)
         if self._supervisor is None:
             raise Unavailable(_ENDED)
+
+    def drop_idle(self) -> None:
+        """Slots whose layers do not show later covers are not used any more."""
+        for idle in list(self._idle.values()):
+            for slot in list(idle):
+                self.drop(slot)
+
+    def keep_warm(self, kind: SlotKind, count: int) -> None:
+        """Have as many idle slots of a kind ready, now or soon."""
+        ordered = sum(isinstance(order, _SlotOrder) and order.kind == kind for order in self._requested)
+        for _ in range(count - ordered - len(self._idle.get(kind, ()))):
+            if self._supervisor is None or len(self._slots) + len(self._requested) >= self._most + self.lent:
+                return
+            unwanted: asyncio.Future[SlotHandle] = self._loop.create_future()
+            unwanted.cancel()
+            with contextlib.suppress(Unavailable):
+                self._send_request(kind, unwanted)
 
     async def take(self, kind: SlotKind) -> SlotHandle:
         """An idle slot, or a new one, or the next to become idle."""
@@ -206,12 +237,8 @@ class SandboxSession:
     def replace(self, slot: SlotHandle) -> None:
         """Drop a slot whose command was killed, and have another ready: a caller that kills one command runs more."""
         self.drop(slot)
-        if self._supervisor is None or self._idle.get(slot.kind) or self._waiters or self._requested:
-            return
-        unwanted: asyncio.Future[SlotHandle] = self._loop.create_future()
-        unwanted.cancel()
-        with contextlib.suppress(Unavailable):
-            self._send_request(slot.kind, unwanted)
+        if not (self._waiters or self._requested):
+            self.keep_warm(slot.kind, 1)
 
     def _send_request(self, kind: SlotKind, future: "asyncio.Future[SlotHandle]") -> None:
         if self._supervisor is None:
@@ -252,15 +279,22 @@ class SandboxSession:
                 _fail(order, unavailable(message, _ENDED))
             return
         future, kind, group = order
+        is_outdated = bool(self.plan.layer_mb and self._outdated)
+        self._outdated = max(0, self._outdated - 1)
         if message != SLOT:
             self._discard(group)
             _fail(future, unavailable(message, _ENDED))
             self._next_turn()
             return
-        slot = SlotHandle(descriptors[0], descriptors[1], kind, group, has_namespaces=self.has_namespaces)
+        commands, pidfd, *layers = descriptors
+        slot = SlotHandle(commands, pidfd, kind, group, has_namespaces=self.has_namespaces, layers=layers)
         self._slots.add(slot)
         self._loop.add_reader(slot.commands, self._receive_report, slot)
-        if future.done():
+        if is_outdated:  # made before a cover that its layers hide
+            self.drop(slot)
+            with contextlib.suppress(Unavailable):
+                self._send_request(kind, future)
+        elif future.done():
             self._add_idle(slot)
         else:
             future.set_result(slot)

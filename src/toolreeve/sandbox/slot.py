@@ -17,7 +17,7 @@ import time
 from typing import Any, NamedTuple, NoReturn
 
 from toolreeve.sandbox import process_tree, slot_init
-from toolreeve.sandbox.kernel import identity, landlock, mounts, seccomp, syscalls
+from toolreeve.sandbox.kernel import identity, landlock, mounts, overlay, seccomp, syscalls
 from toolreeve.sandbox.kernel.loaders import loaders
 from toolreeve.sandbox.messages import SLOT_REPORT, failure
 from toolreeve.sandbox.plan import Plan
@@ -102,9 +102,14 @@ def run(
 def _lock(
     plan: Plan, code: bytes | None, limits: Limits, status: socket.socket
 ) -> tuple[socket.socket | None, Scratch]:
-    """Give up all rights, then report the pidfd that kills everything in the slot."""
+    """Give up all rights, then report the pidfd that kills everything in the slot, and the layers of a trial."""
     with contextlib.suppress(OSError):
         identity.write("/proc/self/oom_score_adj", "500")
+    layers: list[int] = []
+    if plan.layer_mb:
+        syscalls.unshare(syscalls.CLONE_NEWNS)
+        mounts.follow_sandbox()
+        layers = overlay.cover(plan)
     enter = _enter_namespaces if plan.tier == "full" else _enter_scratch
     init, pidfd, scratch = enter(plan)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -118,8 +123,9 @@ def _lock(
         rules.enforce()
     if code is not None:
         seccomp.enforce(code)
-    socket.send_fds(status, [b"ready"], [pidfd])
-    os.close(pidfd)
+    socket.send_fds(status, [b"ready"], [pidfd, *layers])
+    for descriptor in (pidfd, *layers):
+        os.close(descriptor)
     return init, scratch
 
 

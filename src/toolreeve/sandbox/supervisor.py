@@ -263,5 +263,5 @@ def _remove_group(name: str, base: int) -> None:
 
 
 def _receive(connection: socket.socket) -> tuple[bytes, list[int]]:
-    message, extra, _, _ = connection.recvmsg(MESSAGE, socket.CMSG_LEN(4 * 8), socket.MSG_CMSG_CLOEXEC)
+    message, extra, _, _ = connection.recvmsg(MESSAGE, socket.CMSG_LEN(4 * 16), socket.MSG_CMSG_CLOEXEC)
     return message, list(array.array("i", extra[0][2])) if extra else []

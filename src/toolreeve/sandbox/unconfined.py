@@ -15,7 +15,7 @@ from functools import partial
 
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.process import Ended, OnOutput, ProcessLimits, ProcessRequest
-from toolreeve.core.trial import Confinement
+from toolreeve.core.trial import Confinement, Layer
 from toolreeve.sandbox.capture import Capture
 from toolreeve.sandbox.command_result import CommandOutcome, build_result
 from toolreeve.sandbox.layout import BASE_ENVIRONMENT, Layout
@@ -53,6 +53,9 @@ class Unconfined:
 
     async def confinements(self) -> frozenset[Confinement]:
         return frozenset()
+
+    def end_trial(self, _: str) -> Sequence[Layer]:
+        return ()
 
     async def close(self) -> None:
         """Nothing is kept between commands."""

@@ -1,0 +1,233 @@
+"""The trial stage of the road: what a tried call changed, and its fate.
+
+Nothing of a trial reaches the host unless it is kept, and then exactly the bytes that were decided about. Scratch is
+always discarded: a forged cache or interpreter would run outside the sandbox.
+"""
+
+import asyncio
+import hashlib
+import os
+import stat
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import Any
+
+from toolreeve.approval.preview import MAX_BYTES, diff
+from toolreeve.core.context import Services
+from toolreeve.core.effects import Effect
+from toolreeve.core.errors import ToolError
+from toolreeve.core.guarded_paths import GuardTable
+from toolreeve.core.process import ProcessLimits, ProcessRequest
+from toolreeve.core.trial import Confinement, Layer, ObservedChanges, TrialLayers
+from toolreeve.core.visible import one_line
+from toolreeve.trial import tree
+from toolreeve.trial.harvest import Alteration, Harvest, TreeChange
+from toolreeve.trial.layer_reader import read_layer
+
+MAX_SHOWN = 20
+_GIT = ProcessLimits(timeout=20, processes=64, open_files=1024, output_kb=8192)
+_MARKS = {Alteration.CREATE: "A", Alteration.LINK: "A", Alteration.DELETE: "D"}
+_HINTS = (
+    ("No space left on device", "it changes more than a trial can hold (trial.layer_mb)"),
+    ("Invalid cross-device link", "it renames a directory, which a trial cannot"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedTrial:
+    """What a tried call changed; `problem` says why nothing of it can be kept, or that it proves nothing."""
+
+    harvests: tuple[Harvest, ...]
+    problem: str = ""
+
+    @property
+    def kept(self) -> tuple[TreeChange, ...]:
+        """The changes that are decided about."""
+        return tuple(change for harvest in self.harvests for change in harvest.kept)
+
+    @property
+    def dropped(self) -> int:
+        """How many files of scratch there were."""
+        return sum(not change.is_directory for harvest in self.harvests for change in harvest.scratch)
+
+    @property
+    def effects(self) -> tuple[Effect, ...]:
+        return tuple(effect for harvest in self.harvests for effect in harvest.effects())
+
+    @property
+    def digest(self) -> str:
+        """Names exactly these bytes."""
+        return hashlib.sha256("".join(harvest.digest() for harvest in self.harvests).encode()).hexdigest()
+
+    def record(self, outcome: str, why: str = "") -> dict[str, Any]:
+        """For `meta.trial` and the audit log."""
+        found: dict[str, Any] = {"outcome": outcome, "changes": len(self.kept)}
+        if self.kept:
+            found["bytes"] = sum(harvest.size for harvest in self.harvests)
+            found["manifest"] = self.digest
+        if self.dropped:
+            found["scratch"] = self.dropped
+        return {**found, "why": why} if why else found
+
+    def preview(self) -> str:
+        """The changes as a person decides about them: the list, then the text of each as a diff. Blocks."""
+        shown = [(harvest, change) for harvest in self.harvests for change in harvest.kept]
+        lines = [f"{_MARKS.get(change.kind, 'M')} {one_line(change.path)}{_remark(change)}" for _, change in shown]
+        if self.dropped:
+            lines.append(f"(discarded: {self.dropped} files of caches or ignored by git)")
+        if len(shown) > MAX_SHOWN:
+            lines.append(f"(the text of the first {MAX_SHOWN} is shown)")
+        texts = [_diff(harvest.layer, change) for harvest, change in shown[:MAX_SHOWN]]
+        return "\n".join([*lines, *(text for text in texts if text)])
+
+
+class TrialStage:
+    """Ends trials and reads what they changed. `scratch` are names that are always discarded; `seconds` is the timeout
+    of a trial; `keeps`: a person may keep what one changed."""
+
+    def __init__(
+        self,
+        layers: TrialLayers,
+        services: Services,
+        guards: GuardTable,
+        *,
+        scratch: Sequence[str],
+        seconds: float,
+        keeps: bool,
+    ) -> None:
+        self.seconds = seconds
+        self.keeps = keeps
+        self._layers = layers
+        self._services = services
+        self._guards = guards
+        self._scratch = tuple(scratch)
+
+    @asynccontextmanager
+    async def finish(self, call: str, failure: ToolError | None) -> AsyncIterator[FinishedTrial]:
+        """The trial of a call whose programs have ended. Afterwards its layers are gone."""
+        layers = self._layers.end_trial(call)
+        try:
+            yield await self._read(layers, failure)
+        finally:
+            for layer in layers:
+                os.close(layer.upper)
+
+    def discard(self, call: str) -> None:
+        for layer in self._layers.end_trial(call):
+            os.close(layer.upper)
+
+    async def _read(self, layers: Sequence[Layer], failure: ToolError | None) -> FinishedTrial:
+        changed = [layer for layer in layers if layer.problem or os.listdir(layer.upper)]
+        harvests = [await self._harvest(layer) for layer in changed]
+        problems = (harvest.problem for harvest in harvests if harvest.kept or harvest.problem)
+        problem = next((each for each in problems if each), "") or _hint(failure)
+        return FinishedTrial(harvests=tuple(harvests), problem=problem)
+
+    async def _harvest(self, layer: Layer) -> Harvest:
+        try:
+            found = await asyncio.to_thread(read_layer, layer, self._guards, self._is_scratch)
+            ignored = await self._ignored(layer.root, found.kept)
+        except OSError as problem:
+            return Harvest(layer=replace(layer, problem=f"its changes cannot be read: {problem}"), changes=())
+        return found.with_scratch(ignored) if ignored else found
+
+    def _is_scratch(self, path: str) -> bool:
+        name = os.path.basename(path)
+        return any(fnmatchcase(name, pattern) for pattern in self._scratch)
+
+    async def _ignored(self, root: str, changes: Sequence[TreeChange]) -> set[str]:
+        """Those that git ignores: by the rules of the real tree, not by those that the trial wrote."""
+        paths = [change.path for change in changes if change.kind is not Alteration.DELETE]
+        if not paths:
+            return set()
+        stdin = b"\0".join(map(os.fsencode, paths)) + b"\0"
+        printed = await self._git(root, "check-ignore", "-z", "--stdin", stdin=stdin)
+        ignored = {os.fsdecode(path) for path in printed.split(b"\0") if path}
+        return ignored | set(_folders_of(ignored, changes))
+
+    async def observed(self, trial: FinishedTrial) -> ObservedChanges:
+        return ObservedChanges(effects=trial.effects, untracked=tuple(await self._untracked(trial)))
+
+    async def _untracked(self, trial: FinishedTrial) -> list[str]:
+        """The deleted files that git does not have."""
+        lost: list[str] = []
+        for harvest in trial.harvests:
+            deleted = [change.path for change in harvest.kept if change.kind is Alteration.DELETE]
+            if deleted and len(deleted) <= MAX_SHOWN:
+                printed = await self._git(harvest.layer.root, "ls-files", "-z", "--", *deleted)
+                tracked = {os.fsdecode(path) for path in printed.split(b"\0")}
+                deleted = [path for path in deleted if not _has(path, tracked)]
+            lost += [os.path.join(harvest.layer.root, path) for path in deleted]
+        return lost
+
+    async def _git(self, root: str, *arguments: str, stdin: bytes = b"") -> bytes:
+        """Nothing where there is no repository or no git: then everything is a change, and nothing can be restored."""
+        request = ProcessRequest(
+            argv=("git", *arguments),
+            directory=root,
+            stdin=stdin,
+            neutral_git=True,
+            confinement=Confinement.LOOK,
+            limits=_GIT,
+        )
+        try:
+            ended = await self._services.processes.run(request)
+        except ToolError:
+            return b""
+        return ended.stdout if ended.exit_code == 0 else b""
+
+
+def _folders_of(ignored: Collection[str], changes: Sequence[TreeChange]) -> list[str]:
+    """New directories in which everything is ignored."""
+    made = [change.path for change in changes if change.is_directory and change.kind is Alteration.CREATE]
+    others = [change.path for change in changes if change.path not in ignored and change.path not in made]
+    return [path for path in made if _has(path, ignored) and not _has(path, others)]
+
+
+def _has(folder: str, paths: Collection[str]) -> bool:
+    return any(path == folder or path.startswith(f"{folder}/") for path in paths)
+
+
+def _hint(failure: ToolError | None) -> str:
+    """A failure that a real run would not have had, as far as the program's words tell."""
+    printed = str(((failure and failure.data) or {}).get("stderr") or "")[-4096:]
+    return next((reason for text, reason in _HINTS if text in printed), "")
+
+
+def _remark(change: TreeChange) -> str:
+    words = [change.note] if change.note else []
+    if change.kind is Alteration.DELETE and change.is_directory:
+        words.append(f"with {change.count} entries")
+    elif change.kind is Alteration.MODE or (change.kind is Alteration.CREATE and change.mode & stat.S_IXUSR):
+        words.append(stat.filemode(change.mode))
+    return f" ({', '.join(map(one_line, words))})" if words and not change.is_directory else ""
+
+
+def _diff(layer: Layer, change: TreeChange) -> str:
+    if change.kind in (Alteration.MODE, Alteration.LINK) or not stat.S_ISREG(change.mode):
+        return ""
+    before = "" if change.old is None else _text(layer.root, change.path)
+    after = "" if change.kind is Alteration.DELETE else _text(layer.upper, change.path)
+    if before is None or after is None:
+        sizes = [0 if found is None else found.st_size for found in (change.old, change.new)]
+        return f"(binary or too large: {one_line(change.path)}, {sizes[0]} → {sizes[1]} bytes)"
+    return diff(None if change.old is None else before, after, change.path)
+
+
+def _text(root: str | int, path: str) -> str | None:
+    """None where it is no text, or too large to be shown."""
+    top = os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC) if isinstance(root, str) else root
+    try:
+        with tree.file_at(top, path) as descriptor:
+            data = os.pread(descriptor, MAX_BYTES + 1, 0)
+    except OSError:
+        return None
+    finally:
+        if isinstance(root, str):
+            os.close(top)
+    try:
+        return None if len(data) > MAX_BYTES or b"\0" in data else data.decode()
+    except UnicodeDecodeError:
+        return None

@@ -1,0 +1,196 @@
+"""The road of a call that runs on trial: what it changed decides whether anyone is asked."""
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.pipeline.test_confinement import Person, snapshot
+from tests.world import World
+from toolreeve.config import Policy, Trial
+from toolreeve.config.sections.policy import Mode
+from toolreeve.core.errors import ErrorCode
+from toolreeve.core.result import ToolResult
+from toolreeve.sandbox.kernel import syscalls
+
+RUN = "python3 - <<'EOF'\n{}\nEOF"
+"""Code that the analysis cannot know."""
+
+
+async def run(
+    world: World, code: str, person: Person | None = None, *, mode: Mode = "default", trial: Trial | None = None
+) -> ToolResult:
+    settings = world.settings(policy=Policy(mode=mode), trial=trial or Trial())
+    async with world.reeve(settings=settings, approve=person) as reeve:
+        return await reeve.call("bash", {"command": RUN.format(code)})
+
+
+@contextmanager
+def mounted(place: Path) -> Iterator[None]:
+    """A file system of its own at a place. Needs root, as the tests that run the sandbox as root do."""
+    place.mkdir()
+    syscalls.mount("tmpfs", str(place), "tmpfs")
+    try:
+        yield
+    finally:
+        syscalls.unmount(str(place))
+
+
+@pytest.fixture
+def repository(world: World) -> Path:
+    root = world.workspace
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    (root / ".gitignore").write_text("build/\n*.log\n")
+    (root / "a.txt").write_text("one\n")
+    return root
+
+
+async def test_a_command_that_changes_nothing_is_answered_unasked(world: World, repository: Path) -> None:
+    person = Person(agrees=False)
+    before = snapshot(repository)
+
+    result = await run(world, "print(open('a.txt').read())", person)
+
+    assert result.success, result.to_text()
+    assert (result.output, person.questions) == ("one\n\n", [])
+    meta = result.meta.to_dict()
+    assert (meta["runs"], meta["trial"]) == ("try", {"outcome": "unchanged", "changes": 0})
+    assert snapshot(repository) == before
+
+
+async def test_scratch_is_discarded_unasked(world: World, repository: Path) -> None:
+    person = Person(agrees=True)
+    before = snapshot(repository)
+    code = "import os\nfor p in ('build/deep', '__pycache__'): os.makedirs(p)\n"
+    code += "for p in ('build/deep/x', '__pycache__/a.cpython-311.pyc', 'run.log'): open(p, 'w').write('x')"
+
+    result = await run(world, code, person)
+
+    assert result.success, result.to_text()
+    assert person.questions == []
+    assert result.meta.trial == {"outcome": "unchanged", "changes": 0, "scratch": 3}
+    assert snapshot(repository) == before
+
+
+async def test_plan_mode_tries_and_always_discards(world: World, repository: Path) -> None:
+    person = Person(agrees=True)
+    before = snapshot(repository)
+
+    result = await run(world, "open('a.txt', 'w').write('two'); print('done')", person, mode="plan")
+
+    assert result.success, result.to_text()
+    assert result.output == "done\n"
+    assert result.meta.trial is not None
+    assert (result.meta.trial["outcome"], result.meta.trial["changes"]) == ("dropped", 1)
+    assert f"this would change {repository}/a.txt" in result.to_text()
+    assert (snapshot(repository), person.questions) == (before, [])
+
+
+async def test_a_failed_command_is_settled_like_any_other(world: World, repository: Path) -> None:
+    result = await run(world, "raise SystemExit('no')", Person(agrees=False))
+
+    assert result.error is not None
+    assert (result.error.code, result.error.message) == (ErrorCode.TOOL_EXEC, "exit code 1: no")
+    assert result.meta.trial == {"outcome": "unchanged", "changes": 0}
+
+
+async def test_strict_mode_and_switched_off_trials_ask_beforehand(world: World, repository: Path) -> None:
+    person = Person(agrees=False)
+
+    strict = await run(world, "print(1)", person, mode="strict")
+    off = await run(world, "print(1)", person, trial=Trial(use="off"))
+
+    assert [result.error.code for result in (strict, off) if result.error] == [
+        ErrorCode.DENIED,
+        ErrorCode.APPROVAL_DENIED,
+    ]
+    assert (strict.meta.trial, off.meta.trial) == (None, None)
+    assert len(person.questions) == 1
+
+
+async def test_more_than_a_layer_holds_is_asked_about_beforehand(world: World, repository: Path) -> None:
+    person = Person(agrees=False)
+    (repository / "big").write_bytes(bytes(3 << 20))
+
+    result = await run(world, "f = open('big', 'r+b'); f.write(b'x')", person, trial=Trial(layer_mb=2))
+
+    assert result.error is not None
+    assert result.error.code is ErrorCode.APPROVAL_DENIED
+    (question,) = person.questions
+    assert "trial.layer_mb" in question.verdict.reason
+    assert (repository / "big").read_bytes() == bytes(3 << 20)
+
+
+async def test_a_trial_has_a_timeout_of_its_own(world: World, repository: Path) -> None:
+    person = Person(agrees=False)
+
+    await run(world, "import time; time.sleep(20)", person, trial=Trial(seconds=0.3))
+
+    (question,) = person.questions
+    assert "trial.seconds = 0.3" in question.verdict.reason
+
+
+async def test_a_mount_inside_the_workspace_leaves_the_question_as_it_was(world: World, repository: Path) -> None:
+    person = Person(agrees=False)
+    with mounted(repository / "disk"):
+        result = await run(world, "print(1)", person)
+
+    assert result.error is not None
+    assert len(person.questions) == 1
+
+
+async def test_what_is_hidden_stays_hidden_on_trial(world: World, repository: Path) -> None:
+    (repository / ".env").write_text("TOKEN=very-secret")
+
+    result = await run(world, "print(open('.env').read())", Person(agrees=False))
+
+    assert result.error is not None
+    assert "very-secret" not in result.to_text()
+    assert "PermissionError" in result.to_text()
+
+
+async def test_nothing_of_one_trial_is_found_by_the_next(world: World, repository: Path) -> None:
+    leave = "import os; open(os.environ['HOME'] + '/.gitconfig', 'w').write('x'); open('/tmp/left', 'w')"
+    find = "import os; print(os.listdir('/tmp'), os.listdir(os.environ['HOME']), os.listdir('/dev/shm'))"
+    async with world.reeve(approve=Person(agrees=False)) as reeve:
+        first = await reeve.call("bash", {"command": RUN.format(leave)})
+        second = await reeve.call("bash", {"command": RUN.format(find)})
+
+    assert first.success, first.to_text()
+    assert "left" not in second.output
+    assert second.output.endswith(" [] []\n")
+
+
+async def test_a_rule_that_guards_reads_leaves_no_room_for_a_trial(world: World, repository: Path) -> None:
+    (repository / "policy.yaml").write_text(
+        "rules:\n  - {id: payroll, decision: deny, effect: read, target: {under: [payroll]}}\n"
+    )
+    person = Person(agrees=False)
+    settings = world.settings(policy=Policy(files=(str(repository / "policy.yaml"),)))
+
+    async with world.reeve(settings=settings, approve=person) as reeve:
+        await reeve.call("bash", {"command": RUN.format("print(1)")})
+
+    assert len(person.questions) == 1
+
+
+async def test_a_question_about_changes_shows_them(world: World, repository: Path) -> None:
+    person = Person(agrees=False)
+    before = snapshot(repository)
+
+    result = await run(world, "open('a.txt', 'w').write('two\\n'); open('new.py', 'w').write('x = 1\\n')", person)
+
+    (question,) = person.questions
+    assert question.preview.splitlines()[:2] == ["M a.txt", "A new.py"]
+    assert "-one\n+two" in question.preview
+    assert not result.success or "nothing was changed" in result.to_text()
+    assert snapshot(repository) == before
+
+
+async def test_an_answer_of_yes_brings_the_changes_about(world: World, repository: Path) -> None:
+    result = await run(world, "open('a.txt', 'w').write('two\\n')", Person(agrees=True))
+
+    assert result.success, result.to_text()
+    assert (repository / "a.txt").read_text() == "two\n"
