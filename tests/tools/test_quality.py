@@ -99,7 +99,7 @@ async def test_tests_of_a_python_project_are_counted(world: World) -> None:
         "exit_code": 1,
     }
     assert "test_wrongly" in result.data["stdout"]
-    assert (result.meta.sandbox, result.meta.command, runtime.asked) == ("full", "pytest", ["run_tests"])
+    assert (result.meta.sandbox, result.meta.command, runtime.asked) == ("full", "pytest", [])
 
 
 async def test_tests_of_one_file_run_alone_and_no_tests_are_no_success(world: World) -> None:
@@ -266,7 +266,7 @@ async def test_what_is_missing_is_said_with_what_to_do(world: World) -> None:
         assert missing.error is not None
         assert "'jest' cannot be started" in missing.error.message
         assert "quality.tests" in missing.error.suggestions[0]
-        assert runtime.asked == ["run_tests"]
+        assert runtime.asked == []
 
 
 async def test_a_project_has_only_so_much_time(world: World) -> None:
