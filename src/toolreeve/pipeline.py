@@ -16,7 +16,7 @@ from toolreeve.core.effects import EffectKind
 from toolreeve.core.entry import Entry
 from toolreeve.core.errors import TRAITS, ErrorCode, ToolError, describe_crash
 from toolreeve.core.result import Failure, Output, Success, ToolResult, new_result
-from toolreeve.core.trial import Confinement, TrialImpossible
+from toolreeve.core.trial import Confinement, ObservedChanges, TrialImpossible
 from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.execution.admission import Admission
 from toolreeve.execution.executor import Executor
@@ -163,13 +163,47 @@ class Pipeline:
         if not trial.kept:
             entry.meta.trial = trial.record("unchanged")
             return True
-        verdict = decide_changes(action, await self.trials.observed(trial), state)
-        if verdict.decision is not Decision.DENY:
-            entry.meta.trial = trial.record("dropped", "the command runs for real if it is allowed to")
+        changes = await self.trials.observed(trial)
+        verdict = decide_changes(action, changes, state)
+        if verdict.decision is Decision.ASK:
+            if not self.broker.can_ask(entry.call):
+                entry.meta.trial = trial.record("dropped", f"{verdict.reason}, and nobody can be asked")
+                return True
             entry.preview = await asyncio.to_thread(trial.preview)
-            entry.meta.verdict = replace(verdict, runs=Confinement.WORK)
+            if not self.trials.keeps or not self.broker.can_ask_now(entry.call):
+                entry.meta.trial = trial.record("dropped", "the question is asked before the command runs for real")
+                self._ask_beforehand(action, entry, verdict.reason)
+                return False
+            verdict = await self._ask_to_keep(action.after_trial(changes.effects, trial.digest), entry, verdict)
+        if verdict.decision is Decision.DENY:
+            entry.meta.trial = trial.record("dropped", verdict.reason)
+            return True
+        return await self._keep(trial, action, entry)
+
+    async def _ask_to_keep(self, observed: Action, entry: Entry, verdict: Verdict) -> Verdict:
+        """The verdict after the question whether to keep exactly the observed changes."""
+        entry.meta.verdict = verdict
+        try:
+            version = self.policy().version
+            approval = await self.broker.settle(observed, verdict, version=version, preview=entry.preview)
+        except ToolError as refusal:
+            return replace(verdict, decision=Decision.DENY, reason=refusal.message)
+        if approval.args is not None:
+            reason = "the answer was about another call than the one that was tried"
+            return replace(verdict, decision=Decision.DENY, reason=reason)
+        entry.meta.approved_by = approval.by
+        entry.meta.binding = approval.binding
+        again = decide_changes(observed, ObservedChanges(effects=tuple(observed.effects)), self.policy())
+        return again if again.decision is Decision.DENY else replace(verdict, decision=Decision.ALLOW)
+
+    async def _keep(self, trial: FinishedTrial, action: Action, entry: Entry) -> bool:
+        try:
+            await self.trials.keep(trial, entry.call)
+        except ToolError as problem:
+            entry.meta.trial = trial.record("impossible", problem.message)
+            self._ask_beforehand(action, entry, problem.message)
             return False
-        entry.meta.trial = trial.record("dropped", verdict.reason)
+        entry.meta.trial = trial.record("kept")
         return True
 
     def _ask_beforehand(self, action: Action, entry: Entry, why: str) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.pipeline.test_confinement import Person, snapshot
 from tests.world import World
+from toolreeve.approval.request import Request
 from toolreeve.config import Policy, Trial
 from toolreeve.config.sections.policy import Mode
 from toolreeve.core.errors import ErrorCode
@@ -185,12 +186,69 @@ async def test_a_question_about_changes_shows_them(world: World, repository: Pat
     (question,) = person.questions
     assert question.preview.splitlines()[:2] == ["M a.txt", "A new.py"]
     assert "-one\n+two" in question.preview
-    assert not result.success or "nothing was changed" in result.to_text()
+    assert question.verdict.reason == "The command would change 2 files"
+    assert result.success, result.to_text()
+    assert "[nothing was changed: Tool 'bash' (danger=high) was refused" in result.to_text()
+    assert result.meta.trial is not None
+    assert result.meta.trial["outcome"] == "dropped"
     assert snapshot(repository) == before
 
 
-async def test_an_answer_of_yes_brings_the_changes_about(world: World, repository: Path) -> None:
-    result = await run(world, "open('a.txt', 'w').write('two\\n')", Person(agrees=True))
+async def test_a_yes_keeps_exactly_the_bytes_that_were_shown(world: World, repository: Path) -> None:
+    """A second run would write something else."""
+    person = Person(agrees=True)
+
+    result = await run(world, "import time; open('a.txt', 'w').write(str(time.time_ns()))", person)
 
     assert result.success, result.to_text()
-    assert (repository / "a.txt").read_text() == "two\n"
+    (question,) = person.questions
+    assert f"+{(repository / 'a.txt').read_text()}" in question.preview
+    meta = result.meta.to_dict()
+    assert (meta["runs"], meta["trial"]["outcome"], meta["trial"]["changes"]) == ("try", "kept", 1)
+    assert (result.meta.approved_by, len(meta["trial"]["manifest"])) == ("local via callback", 64)
+
+
+async def test_where_nobody_can_be_asked_the_changes_are_discarded(world: World, repository: Path) -> None:
+    before = snapshot(repository)
+
+    result = await run(world, "open('a.txt', 'w').write('two'); print('ran')")
+
+    assert snapshot(repository) == before
+    assert result.output == "ran\n"
+    assert "nothing was changed: The command would change" in result.to_text()
+    assert "nobody can be asked" in result.to_text()
+
+
+async def test_use_unchanged_asks_as_if_nothing_had_run(world: World, repository: Path) -> None:
+    person = Person(agrees=True)
+
+    result = await run(world, "open('a.txt', 'a').write('two')", person, trial=Trial(use="unchanged"))
+
+    assert (repository / "a.txt").read_text() == "one\ntwo"
+    assert (result.meta.to_dict()["runs"], len(person.questions)) == ("work", 1)
+
+
+async def test_a_change_made_meanwhile_in_the_workspace_is_never_overwritten(world: World, repository: Path) -> None:
+    class Editor(Person):
+        async def __call__(self, request: Request) -> bool:
+            if not self.questions:
+                (repository / "a.txt").write_text("mine\n")
+            self.questions.append(request)
+            return len(self.questions) == 1
+
+    person = Editor(agrees=True)
+
+    await run(world, "open('a.txt', 'w').write('two')", person)
+
+    assert (repository / "a.txt").read_text() == "mine\n"
+    assert len(person.questions) == 2
+    assert "tried before" in person.questions[1].verdict.reason
+
+
+async def test_accepted_edits_are_kept_unasked(world: World, repository: Path) -> None:
+    person = Person(agrees=False)
+
+    result = await run(world, "open('new.txt', 'w').write('two')", person, mode="accept_edits")
+
+    assert result.success, result.to_text()
+    assert ((repository / "new.txt").read_text(), person.questions) == ("two", [])

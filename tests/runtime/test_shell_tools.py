@@ -7,6 +7,7 @@ import pytest
 
 from tests.world import World
 from toolreeve import ErrorCode, ExecutionContext, PermissionMode, PermissionPolicy, PermissionRule, ToolreeveError
+from toolreeve.config import Trial
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.tool import bind
 from toolreeve.policy.shell.explanation import explain
@@ -38,7 +39,7 @@ async def test_what_asks_says_why_it_is_dangerous(world: World, command: str, re
         asked.append(request.verdict.reason)
         return False
 
-    async with world.reeve(approve=refuse) as reeve:
+    async with world.reeve(settings=world.settings(trial=Trial(use="off")), approve=refuse) as reeve:
         await reeve.call("bash", command=command)
 
     assert len(asked) == 1
@@ -55,7 +56,7 @@ async def test_a_model_that_is_refused_is_told_what_is_wrong_with_the_command(
         result = await reeve.call("bash", command="git push --force")
 
     assert result.error is not None
-    assert result.error.message.endswith(": rewrites shared history")
+    assert ": rewrites shared history" in result.error.message
     assert "allow" not in " ".join(result.error.suggestions)
 
 
@@ -138,8 +139,8 @@ async def test_plan_mode_lets_a_command_look_and_not_touch(world: World) -> None
         touched = await reeve.call("bash", command="touch x")
 
     assert looked.success
-    assert touched.error is not None
-    assert touched.error.message == f"Plan mode: Only read-only tools allowed: writes {world.workspace}/x"
+    assert f"[nothing was changed: Plan mode: this would change {world.workspace}/x; discarded]" in touched.to_text()
+    assert not (world.workspace / "x").exists()
 
 
 def test_long_commands_are_not_kept_for_later() -> None:

@@ -152,6 +152,7 @@ def digest(action: Action, *, version: str, request: str = "") -> str:
         call.principal.user,
         call.principal.role.value,
         version,
+        *([action.manifest] if action.manifest else ()),
     )
 
 

@@ -21,7 +21,7 @@ class Action:
     trial (`tried`) the effects are the changes that were observed.
     """
 
-    __slots__ = ("_effects", "_files", "args", "call", "cost", "danger", "tool", "tried")
+    __slots__ = ("_effects", "_files", "args", "call", "cost", "danger", "manifest", "tool", "tried")
 
     def __init__(self, call: ToolCall, tool: BoundTool, args: Mapping[str, Any], files: Files) -> None:
         self.call = call
@@ -31,6 +31,7 @@ class Action:
         self.danger: DangerLevel = danger if tool.spec.trusted else max(danger, DangerLevel.HIGH)
         self.cost = call.estimated_cost or tool.spec.estimated_cost
         self.tried = False
+        self.manifest = ""
         self._files = files
         self._effects: Sequence[Effect] | None = None
 
@@ -68,14 +69,19 @@ class Action:
             self._effects = await asyncio.to_thread(self.tool.effects, self.args, self._files)
 
     async def again(self) -> "Action":
-        """The same call with effects computed again, after a wait: its paths may lead elsewhere now."""
+        """The same call with effects computed again, after a wait: its paths may lead elsewhere now. What was observed
+        stays as it was."""
+        if self.tried:
+            return self
         action = Action(self.call, self.tool, self.args, self._files)
         await action.load()
         return action
 
-    def after_trial(self, changes: Sequence[Effect]) -> "Action":
-        """The same call with the changes that a trial made in place of its predicted effects."""
+    def after_trial(self, changes: Sequence[Effect], manifest: str = "") -> "Action":
+        """The same call with the changes that a trial made in place of its predicted effects. `manifest` is the digest
+        of their content."""
         action = Action(self.call, self.tool, self.args, self._files)
         action.tried = True
+        action.manifest = manifest
         action._effects = tuple(changes)
         return action

@@ -56,6 +56,7 @@ from toolreeve.sandbox.proxy.server import Proxy
 from toolreeve.sandbox.sandbox import Sandbox
 from toolreeve.scripted.catalogue import Catalogue
 from toolreeve.scripted.python_files import load_tools
+from toolreeve.trial.commits import Commits
 from toolreeve.trial_stage import TrialStage
 from toolreeve.upstream.connections import Identity
 from toolreeve.upstream.pool import ServerPool
@@ -284,6 +285,15 @@ class Assembly:
             emit=self.events.server,
             forget=self.limiters.forget,
         )
+        self.trials = TrialStage(
+            self.processes,
+            services,
+            guards,
+            scratch=settings.trial.scratch,
+            seconds=settings.trial.seconds,
+            keeps=settings.trial.use == "ask",
+            commits=Commits(state),
+        )
         self.pipeline = Pipeline(
             registry=registry,
             policy=policy,
@@ -293,14 +303,7 @@ class Assembly:
             journal=self.journal,
             events=self.events,
             services=services,
-            trials=TrialStage(
-                self.processes,
-                services,
-                guards,
-                scratch=settings.trial.scratch,
-                seconds=settings.trial.seconds,
-                keeps=settings.trial.use == "ask",
-            ),
+            trials=self.trials,
             clock=time.perf_counter,
             find_confinements=self._find_confinements,
             expect=self.pool.expect if servers else None,
@@ -329,6 +332,7 @@ class Assembly:
         await self.store.start()
         await self.journal.start()
         await self.undo.sweep(self.files)
+        await self.trials.recover()
         budget = self.policy.budget
         if budget is not None:
             await self.budget.reserve(budget.scope, budget.spent, None)
