@@ -6,7 +6,6 @@ always discarded: a forged cache or interpreter would run outside the sandbox.
 
 import asyncio
 import hashlib
-import logging
 import os
 import stat
 from collections.abc import AsyncIterator, Collection, Sequence
@@ -19,17 +18,15 @@ from toolreeve.approval.preview import MAX_BYTES, diff
 from toolreeve.core.call import ToolCall
 from toolreeve.core.context import Services
 from toolreeve.core.effects import Effect
-from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.errors import ToolError
 from toolreeve.core.guarded_paths import GuardTable
 from toolreeve.core.process import ProcessLimits, ProcessRequest
 from toolreeve.core.trial import Confinement, Layer, ObservedChanges, TrialLayers
 from toolreeve.core.visible import one_line
 from toolreeve.trial import tree
-from toolreeve.trial.commits import Commits
+from toolreeve.trial.committer import Committer
 from toolreeve.trial.harvest import Alteration, Harvest, TreeChange
 from toolreeve.trial.layer_reader import read_layer
-
-logger = logging.getLogger(__name__)
 
 MAX_SHOWN = 20
 _GIT = ProcessLimits(timeout=20, processes=64, open_files=1024, output_kb=8192)
@@ -101,9 +98,9 @@ class TrialStage:
         scratch: Sequence[str],
         seconds: float,
         keeps: bool,
-        commits: Commits,
+        committer: Committer,
     ) -> None:
-        self._commits = commits
+        self._committer = committer
         self.seconds = seconds
         self.keeps = keeps
         self._layers = layers
@@ -154,22 +151,9 @@ class TrialStage:
         ignored = {os.fsdecode(path) for path in printed.split(b"\0") if path}
         return ignored | set(_folders_of(ignored, changes))
 
-    async def keep(self, trial: FinishedTrial, call: ToolCall) -> None:  # noqa: ARG002
+    async def keep(self, trial: FinishedTrial, call: ToolCall) -> None:
         """Commit exactly the changes of a trial. Raises ToolError, and then nothing was changed."""
-        changed = [harvest for harvest in trial.harvests if harvest.kept]
-        if len(changed) > 1:
-            raise ToolError(ErrorCode.WRITE_ERROR, "it changes more than one root, which cannot be committed at once")
-        for harvest in changed:
-            await asyncio.shield(asyncio.to_thread(self._commit, harvest))
-
-    def _commit(self, harvest: Harvest) -> None:
-        self._commits.prepare(harvest).apply()
-
-    async def recover(self) -> None:
-        """Finish or revert the commits of a runtime that was killed."""
-        for each in await asyncio.to_thread(self._commits.recover):
-            if each.outcome == "failed":
-                logger.warning("a commit in %s was interrupted and cannot be settled: %s", each.root, each.reason)
+        await self._committer.commit(call, trial.harvests)
 
     async def observed(self, trial: FinishedTrial) -> ObservedChanges:
         return ObservedChanges(effects=trial.effects, untracked=tuple(await self._untracked(trial)))

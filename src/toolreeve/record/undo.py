@@ -16,6 +16,7 @@ from typing import Protocol
 from toolreeve.core.call import RecordScope, ToolCall
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Change, Files
+from toolreeve.core.kept_commits import KeptCommits
 from toolreeve.record.blobs import LARGEST
 from toolreeve.record.changes import ChangeOwner, ChangeTable, NotedChange
 
@@ -24,7 +25,11 @@ LONGEST_KEPT = 30 * 24 * 3600.0
 MAX_SWEPT = 256
 PRUNE_EVERY = 256
 MAX_UNWRITTEN = 1_000
+MAX_LISTED = 200
 UNNAMED = "unnamed"
+COMMITTED = "commit"
+REVERTED = "uncommit"
+COMMIT = "commit:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,9 +86,11 @@ class Undo:
         *,
         redact: Callable[[str], str],
         most_bytes: int = MOST_KEPT_BYTES,
+        commits: KeptCommits | None = None,
     ) -> None:
         self._changes = changes
         self._contents = contents
+        self._commits = commits
         self._now = now
         self._redact = redact
         self._most_bytes = most_bytes
@@ -101,7 +108,8 @@ class Undo:
         number = await self._changes.note(written, call_id=call.id, session=session, owner=owner, at=self._now())
         if written != change:
             self._remember(number, change)
-        if number % PRUNE_EVERY == 0 or self._contents.fresh_bytes > self._most_bytes // 8:
+        fresh = self._contents.fresh_bytes + (0 if self._commits is None else self._commits.fresh_bytes)
+        if number % PRUNE_EVERY == 0 or fresh > self._most_bytes // 8:
             await self.prune()
 
     async def changes(
@@ -118,7 +126,14 @@ class Undo:
 
     def standing(self, *, call_id: str | None, session: str | None) -> Sequence[Change]:
         """As `changes`, and also before the first start. Blocks: for a thread."""
-        return [noted.change for noted in self._named(self._changes.read_standing(call_id=call_id, session=session))]
+        noted = self._named(self._changes.read_standing(call_id=call_id, session=session))
+        return [change for each in noted for change in self._paths(each.change)]
+
+    def _paths(self, change: Change) -> Sequence[Change]:
+        """A change a path: a commit of a trial has many."""
+        if (commit := _commit_of(change)) is None or self._commits is None:
+            return [change]
+        return self._commits.changes(commit, undo=change.kind == COMMITTED)
 
     def _writable(self, change: Change) -> Change:
         """The change with secrets in its names redacted."""
@@ -143,7 +158,15 @@ class Undo:
             del self._unwritten[next(iter(self._unwritten))]
 
     def _named(self, noted: Sequence[NotedChange]) -> list[NotedChange]:
-        return [dataclasses.replace(each, change=self._unwritten.get(each.id, each.change)) for each in noted]
+        """Without the commits that were noted and then not made."""
+        named = [dataclasses.replace(each, change=self._unwritten.get(each.id, each.change)) for each in noted]
+        return [each for each in named if self._is_standing(each.change)]
+
+    def _is_standing(self, change: Change) -> bool:
+        commit = _commit_of(change)
+        if commit is None or self._commits is None:
+            return commit is None
+        return self._commits.is_standing(commit, undo=change.kind == COMMITTED)
 
     async def restore(
         self,
@@ -166,30 +189,29 @@ class Undo:
             raise _refused(blocked)
         self._undoing.add(call.id)
         try:
-            return [await self._undo(call, files, each, force=force) for each in noted]
+            return [outcome for each in noted for outcome in await self._undo(call, files, each, force=force)]
         finally:
             self._undoing.discard(call.id)
 
     def _conflicts(self, noted: Sequence[NotedChange], files: Files) -> list[UndoOutcome]:
         """The changes that cannot be undone. Simulates each step, so that several changes of one file are compared with
         each other and only the newest with the disk."""
-        state: dict[str, str | None] = {}
-
-        def now(path: str) -> str | None:
-            if path not in state:
-                state[path] = files.fingerprint(path)
-            return state[path]
-
+        view = _FileView(files.fingerprint) if self._commits is None else self._commits.view(files.fingerprint)
         blocked: list[UndoOutcome] = []
         for each in noted:
             change = each.change
-            if reason := self._conflict(change, now):
+            if (commit := _commit_of(change)) is not None:
+                found = view.conflicts(commit, undo=change.kind == COMMITTED)
+                blocked += (UndoOutcome(path=path, outcome="conflict", reason=reason) for path, reason in found)
+                view.toggle(commit)
+                continue
+            if reason := self._conflict(change, view.fingerprint):
                 blocked.append(UndoOutcome(path=change.path, outcome="conflict", reason=reason))
             if change.kind == "move":
-                state[change.path] = change.after
-                state[change.to] = change.before
+                view.set(change.path, change.after)
+                view.set(change.to, change.before)
             else:
-                state[change.path] = change.before
+                view.set(change.path, change.before)
         return blocked
 
     def _conflict(self, change: Change, now: Callable[[str], str | None]) -> str:
@@ -210,18 +232,35 @@ class Undo:
         kind, _, digest = (change.before or "").partition(":")
         return kind == "link" or (change.kept and kind == "sha256" and self._contents.has(digest))
 
-    async def _undo(self, call: ToolCall, files: Files, noted: NotedChange, *, force: bool) -> UndoOutcome:
+    async def _undo(self, call: ToolCall, files: Files, noted: NotedChange, *, force: bool) -> Sequence[UndoOutcome]:
         change = noted.change
         if change.kind == UNNAMED:
-            return UndoOutcome(path=change.path, outcome="not kept", reason="its name was not recorded")
+            return [UndoOutcome(path=change.path, outcome="not kept", reason="its name was not recorded")]
         try:
+            if (commit := _commit_of(change)) is not None:
+                return await self._undo_commit(call, noted, commit)
             outcome = await self._reverse(call, files, change, force=force)
             for directory in reversed(change.made):
                 await files.remove_directory(directory)
             await self._changes.mark_undone(noted.id)
         except ToolError as problem:
-            return UndoOutcome(path=change.path, outcome="failed", reason=problem.message)
-        return UndoOutcome(path=change.path, outcome=outcome)
+            return [UndoOutcome(path=change.path, outcome="failed", reason=problem.message)]
+        return [UndoOutcome(path=change.path, outcome=outcome)]
+
+    async def _undo_commit(self, call: ToolCall, noted: NotedChange, commit: str) -> Sequence[UndoOutcome]:
+        """As a whole. The undo is a change as well: undone, it makes the commit again."""
+        if self._commits is None:
+            raise ToolError(ErrorCode.WRITE_ERROR, "the former content was not kept", retryable=False)
+        undo = noted.change.kind == COMMITTED
+        paths = await asyncio.to_thread(self._commits.changes, commit, undo=undo)
+        await self.note(call, dataclasses.replace(noted.change, kind=REVERTED if undo else COMMITTED))
+        await asyncio.to_thread(self._commits.toggle, commit, undo=undo)
+        await self._changes.mark_undone(noted.id)
+        outcomes = [UndoOutcome(path=each.path, outcome="restored") for each in paths[:MAX_LISTED]]
+        if len(paths) > MAX_LISTED:
+            more = f"and {len(paths) - MAX_LISTED} more paths"
+            outcomes.append(UndoOutcome(path=noted.change.path, outcome="restored", reason=more))
+        return outcomes
 
     async def _reverse(self, call: ToolCall, files: Files, change: Change, *, force: bool) -> str:
         if change.kind == "move":
@@ -250,15 +289,48 @@ class Undo:
     async def prune(self) -> None:
         """Drop changes that are too old, and the oldest beyond the size limit."""
         before = self._now() - LONGEST_KEPT
-        sizes = await asyncio.to_thread(self._contents.sizes)
+        sizes = dict(await asyncio.to_thread(self._contents.sizes))
+        if self._commits is not None:
+            kept = await asyncio.to_thread(self._commits.sizes)
+            sizes |= {f"{COMMIT}{commit}": size for commit, size in kept.items()}
         wanted = await self._changes.forget(before=before, sizes=sizes, most_bytes=self._most_bytes)
         await asyncio.to_thread(self._contents.prune, wanted)
+        if self._commits is not None:
+            commits = {each.removeprefix(COMMIT) for each in wanted if each.startswith(COMMIT)}
+            await asyncio.to_thread(self._commits.prune, commits)
 
     async def sweep(self, files: Sweeper) -> None:
         """Remove temporary files that killed processes left beside the files they were about to replace."""
         for change in await self._changes.recent(MAX_SWEPT):
             if change.temp and not _is_running(change.temp):
                 files.sweep(str(Path(change.path).parent), change.temp)
+
+
+class _FileView:
+    """The files as they would be after some changes were undone (`TreeView`), without commits."""
+
+    def __init__(self, disk: Callable[[str], str | None]) -> None:
+        self._disk = disk
+        self._known: dict[str, str | None] = {}
+
+    def fingerprint(self, path: str) -> str | None:
+        if path not in self._known:
+            self._known[path] = self._disk(path)
+        return self._known[path]
+
+    def set(self, path: str, fingerprint: str | None) -> None:
+        self._known[path] = fingerprint
+
+    def conflicts(self, commit: str, *, undo: bool) -> Sequence[tuple[str, str]]:  # noqa: ARG002
+        return [(commit, "the former content was not kept")]
+
+    def toggle(self, commit: str) -> None:
+        """There are none."""
+
+
+def _commit_of(change: Change) -> str | None:
+    """The commit of a trial that a row stands for."""
+    return (change.before or "").removeprefix(COMMIT) if change.kind in (COMMITTED, REVERTED) else None
 
 
 def _owner(call: ToolCall) -> ChangeOwner | None:

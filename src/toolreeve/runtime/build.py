@@ -4,11 +4,14 @@ The only place where the clock, randomness and the database come in. What the pr
 configuration; a configuration that is passed whole is mixed with nothing else.
 """
 
+import asyncio
+import logging
 import os
 import random
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -57,12 +60,15 @@ from toolreeve.sandbox.sandbox import Sandbox
 from toolreeve.scripted.catalogue import Catalogue
 from toolreeve.scripted.python_files import load_tools
 from toolreeve.trial.commits import Commits
+from toolreeve.trial.committer import Committer
 from toolreeve.trial_stage import TrialStage
 from toolreeve.upstream.connections import Identity
 from toolreeve.upstream.pool import ServerPool
 from toolreeve.upstream.server_spec import ServerSpec
 from toolreeve.upstream.tools.pins import Pins
 from toolreeve.upstream.transports.connect import Authorize, TransportFactory
+
+logger = logging.getLogger(__name__)
 
 McpServers = Mapping[str, Any] | Sequence[Mapping[str, Any]] | str | Path
 Policy = PermissionPolicy | Sequence[PermissionRule]
@@ -211,7 +217,14 @@ class Assembly:
         self.audit = Audit(self.store)
         self.budget = BudgetStore(self.store.budget)
         self.approvals = PendingStore(self.store.pending, time.time, lifetime=settings.approval.pending_hours * 3600)
-        self.undo = Undo(self.store.changes, Blobs(state / "undo", time.time), time.time, redact=self.redactor.text)
+        self.commits = Commits(state, time.time)
+        self.undo = Undo(
+            self.store.changes,
+            Blobs(state / "undo", time.time),
+            time.time,
+            redact=self.redactor.text,
+            commits=self.commits,
+        )
         guards = guard_table(configuration)
         self.files = WorkspaceFiles(
             settings.workspace.dir,
@@ -292,7 +305,7 @@ class Assembly:
             scratch=settings.trial.scratch,
             seconds=settings.trial.seconds,
             keeps=settings.trial.use == "ask",
-            commits=Commits(state),
+            committer=Committer(self.commits, self.undo.note),
         )
         self.pipeline = Pipeline(
             registry=registry,
@@ -332,12 +345,19 @@ class Assembly:
         await self.store.start()
         await self.journal.start()
         await self.undo.sweep(self.files)
-        await self.trials.recover()
+        await self._recover_commits()
         budget = self.policy.budget
         if budget is not None:
             await self.budget.reserve(budget.scope, budget.spent, None)
             budget.spent = await self.budget.spent(budget.scope)
         self.pool.start()
+
+    async def _recover_commits(self) -> None:
+        """Finish or revert the commits of trials that a killed process left, before the first command; recorded."""
+        for each in await asyncio.to_thread(self.commits.recover):
+            await self.journal.note("recovery", asdict(each))
+            if each.outcome == "failed":
+                logger.warning("the commit %s in %s could not be recovered: %s", each.id, each.root, each.reason)
 
     async def close(self) -> None:
         """Closes every part even if one fails, then raises the first failure."""

@@ -9,12 +9,13 @@ import os
 import secrets
 import stat
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.files import Change
 from toolreeve.core.openat2 import sync_file_system
 from toolreeve.core.trial import file_clock_ns
 from toolreeve.trial import tree
@@ -22,6 +23,7 @@ from toolreeve.trial.harvest import Alteration, Harvest, TreeChange
 from toolreeve.trial.journal import CommitJournal, CommitPhase, CommitPlan, PathSwap
 from toolreeve.trial.stage import Stage
 from toolreeve.trial.swaps import Conflict, Swapper
+from toolreeve.trial.view import CommitView
 
 LOCK_SECONDS = 10.0
 MAX_SYNCED_SINGLY = 16
@@ -71,6 +73,7 @@ class Commits:
 
     def __init__(self, state: Path, now: Callable[[], float] = time.time) -> None:
         self.journal = CommitJournal(state / "commits")
+        self.fresh_bytes = 0
         self._now = now
 
     def prepare(self, harvest: Harvest, chosen: Collection[str] | None = None) -> PreparedCommit:
@@ -133,6 +136,7 @@ class Commits:
             with _opened(plan.root) as root:
                 sync_file_system(root)
         self.journal.move(plan.id, phase, to)
+        self.fresh_bytes += plan.size
         _wait_for_tick()
 
     def revert(self, plan: CommitPlan, swapper: Swapper) -> None:
@@ -205,9 +209,30 @@ class Commits:
             finally:
                 swapper.close()
 
+    def is_standing(self, id_: str, *, undo: bool) -> bool:
+        return self.journal.phase(id_) is _PHASES[not undo][1]
+
+    def changes(self, id_: str, *, undo: bool) -> Sequence[Change]:
+        plan = self.journal.read(id_)
+        if plan is None:
+            return []
+        found: list[Change] = []
+        for each in plan.paths:
+            before, after = (each.before, each.after) if undo else (each.after, each.before)
+            found.append(Change(kind="write", path=f"{plan.root}/{each.path}", before=before, after=after))
+        for swap in plan.swaps:
+            if swap.after is not None:
+                found.append(Change(kind="mode", path=f"{plan.root}/{swap.path}", before="mode", after="mode"))
+        return found
+
+    def view(self, disk: Callable[[str], str | None]) -> CommitView:
+        return CommitView(self.journal, disk)
+
+    def sizes(self) -> Mapping[str, int]:
+        return self.journal.sizes()
+
     def toggle(self, id_: str, *, undo: bool) -> None:
-        """Take a commit back, or, if it was taken back, make it again. What is there now is kept in exchange, so
-        callers decide beforehand whether it may go. Raises ToolError(WRITE_ERROR); then nothing was changed."""
+        """What is there now is kept in exchange, so callers decide beforehand whether it may go (`view`)."""
         plan = self.journal.read(id_)
         if plan is None:
             raise ToolError(ErrorCode.WRITE_ERROR, "the former content was not kept: it is too old", retryable=False)
@@ -226,6 +251,7 @@ class Commits:
 
     def prune(self, wanted: Collection[str]) -> None:
         """Remove the commits that no change refers to any more, except young ones."""
+        self.fresh_bytes = 0
         for id_, phase in self.journal.phases().items():
             made = int(id_.partition("-")[0]) / 1e6
             if phase in _COMMITTING or id_ in wanted or made > self._now() - YOUNG_SECONDS:
