@@ -12,7 +12,8 @@ class CommandRules:
     `git push` blocks that and nothing else of git.
 
     `quality` holds the configured commands for tests, lint, format, format_check, typecheck or build; the others are
-    detected. `search_path` are directories with programs beyond the system's own.
+    detected. `first_path` are directories with programs searched before the system's own, `search_path` those searched
+    after; `environment` are further variables of commands.
     """
 
     allow: tuple[str, ...] = ()
@@ -23,7 +24,9 @@ class CommandRules:
     processes: int = 256
     quality_timeout: float = 600.0
     quality: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    first_path: tuple[str, ...] = ()
     search_path: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 SHIPPED = CommandRules()

@@ -11,7 +11,7 @@ import random
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +53,7 @@ from toolreeve.record.undo import Undo
 from toolreeve.registry import ToolRegistry
 from toolreeve.runtime.builtin import TOOLS
 from toolreeve.runtime.policy_source import PolicySource
-from toolreeve.runtime.processes import command_rules, new_processes
+from toolreeve.runtime.processes import command_rules, describe_surroundings, new_processes
 from toolreeve.runtime.shell_tools import with_analysis
 from toolreeve.sandbox.proxy.server import Proxy
 from toolreeve.sandbox.sandbox import Sandbox
@@ -98,11 +98,12 @@ def new_registry(
     configuration: Configuration, tools: Iterable[Any], *, builtin: bool | str | Sequence[str] = True
 ) -> ToolRegistry:
     """The chosen builtin tools, those of the configured Python files, and those that the program passed."""
+    rules = command_rules(configuration)
     chosen = with_analysis(
         _choose(builtin=builtin),
         root=configuration.settings.workspace.dir,
         home=configuration.home,
-        quality=command_rules(configuration).quality,
+        quality=rules.quality,
         allowed=configuration.settings.workspace.sensitive_allow,
     )
     if isinstance(tools, str) or not isinstance(tools, Iterable):
@@ -111,7 +112,15 @@ def new_registry(
         )
     files = [Path(name) for name in configuration.settings.tool_files if name.endswith(".py")]
     found = [tool for path in files for tool in load_tools(path)]
-    return ToolRegistry([*chosen, *found, *tools])
+    return ToolRegistry([*(_with_surroundings(each, configuration) for each in chosen), *found, *tools])
+
+
+def _with_surroundings(tool: AnyFunctionTool, configuration: Configuration) -> AnyFunctionTool:
+    """`bash` and `execute_command` with a description that says what their commands have."""
+    if tool.spec.category != "shell":
+        return tool
+    description = f"{tool.spec.description} {describe_surroundings(configuration)}"
+    return replace(tool, spec=replace(tool.spec, description=description))
 
 
 def _choose(*, builtin: bool | str | Sequence[str]) -> Sequence[AnyFunctionTool]:

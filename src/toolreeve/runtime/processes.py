@@ -9,6 +9,7 @@ from typing import Protocol
 
 from toolreeve.config import Configuration, Quality
 from toolreeve.config.guard_table import guard_table
+from toolreeve.config.toolchains import ensure_home, find_toolchains
 from toolreeve.core import git_config
 from toolreeve.core.command_settings import CommandRules
 from toolreeve.core.process import Processes
@@ -49,13 +50,22 @@ def new_processes(configuration: Configuration, serve: Serve | None = None) -> C
 def new_layout(configuration: Configuration) -> Layout:
     settings = configuration.settings
     workspace = os.path.realpath(settings.workspace.dir)
+    toolchains = find_toolchains(configuration)
+    home = (settings.commands.home,) if settings.commands.home else ()
+    for folder in home:
+        ensure_home(folder)
     return Layout(
         workspace=workspace,
         may_write=settings.workspace.allow_write,
-        writable=settings.workspace.writable_roots,
-        readable=(*_own_python(), *settings.workspace.extra_roots, *settings.sandbox.readable),
+        writable=(*settings.workspace.writable_roots, *home),
+        readable=(
+            *_own_python(),
+            *settings.workspace.extra_roots,
+            *settings.sandbox.readable,
+        ),
         protected=configuration.governing,
         hidden=(os.path.realpath(settings.state.dir),),
+        more=toolchains.visible,
         guards=guard_table(configuration),
         git_identity=_git_identity(configuration.home),
         layer_mb=0 if settings.trial.use == "off" else settings.trial.layer_mb,
@@ -78,6 +88,7 @@ def command_rules(configuration: Configuration) -> CommandRules:
     commands = configuration.settings.commands
     quality = configuration.settings.quality
     named = {each.name: getattr(quality, each.name) for each in dataclasses.fields(Quality) if each.name != "timeout"}
+    toolchains = find_toolchains(configuration)
     folders = (f"{path}/bin" for path in (sys.prefix, sys.base_prefix, *configuration.settings.sandbox.readable))
     return CommandRules(
         allow=commands.allowlist,
@@ -88,7 +99,24 @@ def command_rules(configuration: Configuration) -> CommandRules:
         processes=commands.processes,
         quality_timeout=quality.timeout,
         quality=named,
+        first_path=toolchains.path,
+        environment=toolchains.environment,
         search_path=tuple(dict.fromkeys(folder for folder in folders if Path(folder).is_dir())),
+    )
+
+
+_NETWORK = {"none": "No network.", "guarded": "Network: only permitted hosts.", "host": "With network."}
+
+
+def describe_surroundings(configuration: Configuration) -> str:
+    """What a command has, in a few words for the model."""
+    commands = configuration.settings.commands
+    home = "its HOME stays" if commands.home else "HOME and /tmp start empty"
+    names = find_toolchains(configuration).names
+    also = f" On PATH besides the system: {', '.join(names[:8])}." if names else ""
+    return (
+        f"{_NETWORK[commands.network]} {home}; at most {commands.memory_mb} MB and {commands.processes} processes;"
+        f" .env files, keys and credentials are hidden.{also}"
     )
 
 

@@ -5,9 +5,9 @@ Pure but for asking which of the named paths exist. What is not named here does 
 
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.guarded_paths import GuardTable
@@ -61,11 +61,29 @@ class CoveredPaths(NamedTuple):
 NOTHING = CoveredPaths()
 
 
+class MorePaths(Protocol):
+    """Paths that are looked up late, for that takes time."""
+
+    @property
+    def readable(self) -> Sequence[str]: ...
+
+    @property
+    def hidden(self) -> Sequence[str]: ...
+
+
+FindMore = Callable[[], MorePaths | None]
+
+
+def _nothing_more() -> None:
+    """No further paths."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
     """`readable` are toolchains beyond the system's; `protected` and `hidden` are paths that no command changes or
     sees, wherever they lie; `guards` is the table that finds more of both in writable roots. `git_identity` are git
-    settings for every command. `layer_mb` is how much a command on trial may change; with 0 none can be tried."""
+    settings for every command. `layer_mb` is how much a command on trial may change; with 0 none can be tried. `more`
+    finds further readable and hidden paths when a command is planned."""
 
     workspace: str
     may_write: bool = True
@@ -76,6 +94,7 @@ class Layout:
     guards: GuardTable | None = None
     git_identity: str = ""
     layer_mb: int = 0
+    more: FindMore = _nothing_more
 
     @property
     def roots(self) -> tuple[str, ...]:
@@ -95,7 +114,8 @@ class Layout:
         self, request: ProcessRequest, tier: str, *, uid: int | None, counts: bool, found: CoveredPaths = NOTHING
     ) -> Plan:
         writable = [self._real(path) for path in self._writable(request)]
-        readable = [*self.readable, *map(self._real, request.readable)]
+        more, secrets = self._more(tier)
+        readable = [*self.readable, *more, *map(self._real, request.readable)]
         sources = {path: self._real(path) for path in readable}
         viewed: list[str] = []
         if request.confinement is Confinement.LOOK and self.may_write:
@@ -115,7 +135,7 @@ class Layout:
             sources={path: real for path, real in sources.items() if path != real},
             protected=_existing(protected),
             guarded=tuple(guarded),
-            hidden=tuple(dict.fromkeys((*self.hidden, *found.hidden))),
+            hidden=tuple(dict.fromkeys((*self.hidden, *secrets, *found.hidden))),
             contents={path: data.decode("latin-1") for path, data in found.contents},
             git_identity=self.git_identity,
             programs=_programs(request.allowed_programs) if request.allowed_programs else None,
@@ -125,6 +145,15 @@ class Layout:
             counts_processes=counts and tier == "full",
             layer_mb=self.layer_mb if request.confinement is Confinement.TRY else 0,
         )
+
+    def _more(self, tier: str) -> tuple[Sequence[str], Sequence[str]]:
+        """Further readable and hidden paths. Without mounts to hide them, a path with secrets is left out."""
+        more = self.more()
+        if more is None:
+            return (), ()
+        if tier == "full":
+            return more.readable, more.hidden
+        return [path for path in more.readable if not any(within(each, path) for each in more.hidden)], ()
 
     def is_written_by(self, request: ProcessRequest) -> bool:
         """Whether it may change files of the host."""

@@ -33,8 +33,10 @@ _SYSTEM_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/
 
 
 def new_environment(ctx: Context, *first: str) -> dict[str, str]:
-    """The environment of every command: the search path, system programs first, and plain output."""
-    return {**_PLAIN_OUTPUT, "PATH": ":".join((*first, *_SYSTEM_PATH, *ctx.commands.search_path))}
+    """The environment of every command: the configured variables, the search path, and plain output."""
+    rules = ctx.commands
+    path = (*first, *rules.first_path, *_SYSTEM_PATH, *rules.search_path)
+    return {**_PLAIN_OUTPUT, **rules.environment, "PATH": ":".join(dict.fromkeys(path))}
 
 
 def new_limits(ctx: Context, timeout: float, *, output_kb: int = _OUTPUT_KB) -> ProcessLimits:

@@ -78,6 +78,27 @@ def check_configuration(found: "Configuration") -> Iterator[Check]:
         yield Check("configuration", "trust", Status.OK, f"trusted to run: {runs}")
 
 
+def check_toolchains(found: "Configuration") -> Iterator[Check]:
+    """Which programs of the user's own PATH commands can use."""
+    from toolreeve.config.toolchains import find_toolchains
+
+    area = "toolchains"
+    toolchains = find_toolchains(found)
+    visible = toolchains.visible()
+    for entry in toolchains.path:
+        yield Check(area, Path(entry).parent.name.lstrip(".") or entry, Status.OK, entry)
+    if not toolchains.path:
+        fix = "" if found.settings.commands.toolchains else "set commands.toolchains to true"
+        yield Check(area, "PATH", Status.OK, "nothing below your home directory or /opt: only system programs", fix=fix)
+    if visible.hidden:
+        yield Check(area, "secrets", Status.OK, f"{len(visible.hidden)} hidden, such as {visible.hidden[0]}")
+    for path in visible.too_large:
+        large = f"{path} is not visible: it is too large to be searched for secrets"
+        yield Check(area, "left out", Status.WARN, large, fix="name the directory of the program in sandbox.readable")
+    for path, reason in toolchains.left_out:
+        yield Check(area, "left out", Status.WARN, f"{path}: {reason}", fix="take it off your PATH, or ignore this")
+
+
 def check_directories(found: "Configuration", *, fix: bool) -> Iterator[Check]:
     yield _check_workspace(found)
     state = Path(found.settings.state.dir)

@@ -42,6 +42,7 @@ def _run_checks(options: Options, *, fix: bool) -> Iterator[Check]:
         return
     yield from checks.check_configuration(found)
     yield from checks.check_directories(found, fix=fix)
+    yield from checks.check_toolchains(found)
     for name, check_control in controls.CONTROLS.items():
         try:
             yield from check_control(options, found)

@@ -1,7 +1,8 @@
 """The [commands] table: programs and resources of the shell tools."""
 
-from dataclasses import dataclass
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
 
 from toolreeve.config.field import Field, ProjectScope
 
@@ -46,3 +47,44 @@ class Commands:
         int,
         Field("Processes and threads that a command may have at once.", ProjectScope.LOWER, at_least=1),
     ] = 256
+    toolchains: Annotated[
+        bool,
+        Field(
+            "Whether commands can use the programs on your own PATH that lie below your home directory and /opt: "
+            "pyenv, nvm, cargo, uv, conda, go and the like, read-only. Credentials in them stay hidden.",
+            ProjectScope.TURN_OFF,
+        ),
+    ] = True
+    path: Annotated[
+        tuple[str, ...],
+        Field(
+            "Further directories with programs for commands, searched first; read-only.",
+            ProjectScope.NEVER,
+            paths=True,
+        ),
+    ] = ()
+    readable: Annotated[
+        tuple[str, ...],
+        Field("Further files and directories that commands may read.", ProjectScope.NEVER, paths=True),
+    ] = ()
+    env: Annotated[
+        Mapping[str, Any],
+        Field(
+            "Environment variables of commands.",
+            ProjectScope.NEVER,
+            shape={"type": "object", "additionalProperties": {"type": "string"}},
+        ),
+    ] = field(default_factory=dict, repr=False)
+    env_pass: Annotated[
+        tuple[str, ...],
+        Field("Names of your own environment variables that commands get, too.", ProjectScope.NEVER),
+    ] = ()
+    home: Annotated[
+        str | None,
+        Field(
+            "The home directory of commands, which they may write and which stays. If not set, each command has an "
+            "empty one of its own.",
+            ProjectScope.NEVER,
+            paths=True,
+        ),
+    ] = None
