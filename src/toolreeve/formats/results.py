@@ -34,23 +34,25 @@ def format_results(
 
 
 def _part(provider: Provider, id: str, result: ToolResult, name: str) -> dict[str, Any]:
+    if provider is Provider.MCP:
+        return result.to_mcp()
+    return format_answer(provider, id, result.to_text(), name=name, is_error=not result.success)
+
+
+def format_answer(provider: Provider, id: str, text: str, *, name: str, is_error: bool) -> dict[str, Any]:
+    """The part of a message that answers one call with text. `name` is the tool as the provider writes it."""
     match provider:
         case Provider.OPENAI:
-            return {"role": "tool", "tool_call_id": id, "content": result.to_text()}
+            return {"role": "tool", "tool_call_id": id, "content": text}
         case Provider.OPENAI_RESPONSES:
-            return {"type": "function_call_output", "call_id": id, "output": result.to_text()}
+            return {"type": "function_call_output", "call_id": id, "output": text}
         case Provider.ANTHROPIC:
-            return {
-                "type": "tool_result",
-                "tool_use_id": id,
-                "content": result.to_text(),
-                "is_error": not result.success,
-            }
+            return {"type": "tool_result", "tool_use_id": id, "content": text, "is_error": is_error}
         case Provider.OLLAMA:
-            return {"role": "tool", "tool_name": name, "content": result.to_text()}
+            return {"role": "tool", "tool_name": name, "content": text}
         case Provider.GEMINI:
-            response = {"output" if result.success else "error": result.to_text()}
+            response = {"error" if is_error else "output": text}
             identified = {"id": id} if id else {}
             return {"functionResponse": identified | {"name": name, "response": response}}
         case Provider.MCP:
-            return result.to_mcp()
+            return {"content": [{"type": "text", "text": text}], "isError": is_error}

@@ -6,6 +6,7 @@ Its methods are those of `Toolreeve`, derived from them: nothing is declared twi
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import Future
 from functools import wraps
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
@@ -42,12 +43,16 @@ class Portal:
         if threading.current_thread() is self._thread:
             work.close()
             raise ToolreeveError("SyncToolreeve cannot be called from inside its own calls: use Toolreeve there")
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        future = self.submit(work)
         try:
             return future.result()
         except BaseException:
             future.cancel()
             raise
+
+    def submit(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
+        """Start the coroutine without waiting for it. Cancelling the future cancels it."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def close(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)

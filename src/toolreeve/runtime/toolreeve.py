@@ -326,6 +326,16 @@ class Toolreeve:
         """All tools in the format of a model provider: openai, anthropic, ollama, gemini or mcp."""
         return formats.tools_for(provider, [bound.spec for bound in self.tools.list()])
 
+    async def spend(self, dollars: float) -> bool:
+        """Charge the budget for what is no tool call, such as a model's turn. False once the limit is exceeded; it is
+        counted even then, because it has been spent."""
+        limit = self._parts.policy.budget
+        if limit is None:
+            return True
+        await self._parts.budget.reserve(limit.scope, dollars, None)
+        limit.spent = await self._parts.budget.spent(limit.scope)
+        return limit.spent <= limit.limit
+
     async def undo(self, call_id: str | None = None, *, session: str | None = None, force: bool = False) -> ToolResult:
         """Revert the file changes of a call, or of all calls of a session, whoever made them. This is itself a recorded
         call."""

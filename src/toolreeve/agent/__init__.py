@@ -1,0 +1,1 @@
+"""The agent: a model that acts through the runtime's tools."""

@@ -1,0 +1,277 @@
+"""The agent's loop: the model decides, its tool calls take the road, their results go back.
+
+Ends exactly once, with an outcome: cancellation, errors and every limit included. Steps, seconds and dollars are
+bounded. Nothing that a tool returns is treated as the user's words.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Protocol
+
+from toolreeve.agent.conversation import Conversation
+from toolreeve.agent.errors import ModelError, ModelErrorKind, with_retries
+from toolreeve.agent.events import AgentEvent, EventKind
+from toolreeve.agent.messages import ModelReply, ModelRequest, ToolAnswer, ToolMessage, Usage
+from toolreeve.agent.pricing import price
+from toolreeve.agent.providers import ModelProvider
+from toolreeve.core import json
+from toolreeve.core.errors import ErrorCode
+from toolreeve.core.result import ToolResult
+from toolreeve.core.tool import ToolSpec
+from toolreeve.formats import ParsedCall
+
+REPEATS_NOTED = 3
+REPEATS_ENDED = 5
+STOPPING = frozenset(
+    {
+        ErrorCode.PERMISSION,
+        ErrorCode.CMD_NOT_ALLOWED,
+        ErrorCode.PATH_FORBIDDEN,
+        ErrorCode.WRITE_DISABLED,
+        ErrorCode.URL_FORBIDDEN,
+        ErrorCode.BUDGET,
+    }
+)
+"""Errors that end a run: no other argument would help, and the next attempt would be a way around a boundary."""
+CUT = "Error: the call was not run. The reply reached its limit of tokens, so the arguments may be incomplete."
+
+
+class Stop(StrEnum):
+    COMPLETED = "completed"
+    STEPS = "max_steps"
+    SECONDS = "max_seconds"
+    COST = "max_cost"
+    FATAL = "fatal_error"
+    LOOP = "repeated_calls"
+    MODEL = "model_error"
+    OUTPUT = "invalid_output"
+    CANCELLED = "cancelled"
+
+
+class ToolHost(Protocol):
+    """The tools of a run. `run` never raises: what goes wrong is a result."""
+
+    def specs(self) -> Sequence[ToolSpec]: ...
+
+    async def run(self, call: ParsedCall) -> ToolResult: ...
+
+    async def spend(self, dollars: float) -> bool:
+        """Charge the budget; False once it is used up."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunLimits:
+    steps: int = 50
+    seconds: float = 1800.0
+    cost: float | None = None
+    context_tokens: int = 128_000
+
+
+@dataclass(slots=True, kw_only=True)
+class Outcome:
+    """How a run ended, and what was done until then. `why` explains every end but completion."""
+
+    stop: Stop
+    text: str = ""
+    why: str = ""
+    steps: int = 0
+    usage: Usage = field(default_factory=Usage)
+    cost: float = 0.0
+    tools_used: list[dict[str, Any]] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "stop": str(self.stop),
+            "text": self.text,
+            "why": self.why,
+            "steps": self.steps,
+            "usage": self.usage.to_dict(),
+            "cost_usd": round(self.cost, 6),
+            "tools_used": list(self.tools_used),
+        }
+
+
+class _Stopped(Exception):
+    def __init__(self, stop: Stop, why: str) -> None:
+        super().__init__(why)
+        self.stop = stop
+
+
+class Loop:
+    """`emit` receives every event but the last, which belongs to the run as a whole."""
+
+    def __init__(
+        self,
+        provider: ModelProvider,
+        tools: ToolHost,
+        *,
+        model: str,
+        system: str,
+        limits: RunLimits,
+        emit: Callable[[AgentEvent], None],
+        draw: Callable[[], float],
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        stopping: frozenset[ErrorCode] = STOPPING,
+    ) -> None:
+        self._provider = provider
+        self._tools = tools
+        self._model = model
+        self._system = system
+        self._limits = limits
+        self._emit = emit
+        self._draw = draw
+        self._temperature = temperature
+        self._max_tokens = max_tokens
+        self._stopping = stopping
+        self._repeats: Counter[tuple[str, str]] = Counter()
+        self.outcome = Outcome(stop=Stop.COMPLETED)
+
+    async def run(self, conversation: Conversation) -> Outcome:
+        """Until the model answers without a call, or something ends the run. Continues where it was called before."""
+        outcome = self.outcome
+        try:
+            async with asyncio.timeout(self._limits.seconds):
+                outcome.text = await self._steps(conversation)
+                outcome.stop = Stop.COMPLETED
+        except _Stopped as stopped:
+            outcome.stop = stopped.stop
+            outcome.why = str(stopped)
+        except TimeoutError:
+            outcome.stop = Stop.SECONDS
+            outcome.why = f"the run took longer than {self._limits.seconds:g} s"
+        except ModelError as problem:
+            outcome.stop = Stop.MODEL
+            outcome.why = str(problem)
+            if problem.kind is ModelErrorKind.CONFIGURATION and outcome.steps == 1:
+                raise
+        except asyncio.CancelledError:
+            outcome.stop = Stop.CANCELLED
+            outcome.why = "the run was cancelled"
+            raise
+        return outcome
+
+    async def _steps(self, conversation: Conversation) -> str:
+        while self.outcome.steps < self._limits.steps:
+            self.outcome.steps += 1
+            reply = await self._think(conversation)
+            conversation.add(reply.message)
+            if reply.message.text:
+                self.outcome.text = reply.message.text
+            if not reply.message.calls:
+                return reply.message.text
+            await self._act(reply, conversation)
+            await self._charge(reply)
+        raise _Stopped(Stop.STEPS, f"the run took {self._limits.steps} steps, its limit")
+
+    async def _think(self, conversation: Conversation) -> ModelReply:
+        self._make_room(conversation, self._limits.context_tokens)
+        try:
+            reply = await self._turn(conversation)
+        except ModelError as problem:
+            # The estimate was too low: believe the provider, once.
+            if problem.kind is not ModelErrorKind.CONTEXT or not self._make_room(conversation, conversation.tokens()):
+                raise
+            reply = await self._turn(conversation)
+        cost = price(self._provider.name, self._model, reply.usage) or 0.0
+        self.outcome.usage += reply.usage
+        self.outcome.cost += cost
+        self._emit(
+            AgentEvent(
+                EventKind.TURN,
+                {
+                    "text": reply.message.text,
+                    "calls": [{"id": call.id, "tool": call.name, "args": call.args} for call in reply.message.calls],
+                    "usage": reply.usage.to_dict(),
+                    "cost_usd": round(cost, 6),
+                },
+            )
+        )
+        if not reply.message.calls:
+            await self._charge(reply)
+        return reply
+
+    async def _turn(self, conversation: Conversation) -> ModelReply:
+        request = ModelRequest(
+            model=self._model,
+            system=self._system,
+            messages=tuple(conversation.messages),
+            tools=self._tools.specs(),
+            temperature=self._temperature,
+            max_tokens=self._max_tokens,
+        )
+        attempts = 0
+
+        async def attempt() -> ModelReply:
+            nonlocal attempts
+            attempts += 1
+            if attempts > 1:
+                self._emit(AgentEvent(EventKind.RETRIED, {"attempt": attempts}))
+            return await self._provider.complete(request, self._emit_text)
+
+        return await with_retries(attempt, self._draw)
+
+    def _emit_text(self, text: str) -> None:
+        self._emit(AgentEvent(EventKind.TEXT, {"text": text}))
+
+    def _make_room(self, conversation: Conversation, limit: int) -> int:
+        shortened = conversation.compact(limit)
+        if shortened:
+            self._emit(AgentEvent(EventKind.COMPACTED, {"results": shortened}))
+        return shortened
+
+    async def _charge(self, reply: ModelReply) -> None:
+        """After the tools, so that what the model asked for is answered before the run ends."""
+        cost = price(self._provider.name, self._model, reply.usage) or 0.0
+        within = await self._tools.spend(cost)
+        if not reply.message.calls:
+            return
+        if not within:
+            raise _Stopped(Stop.COST, "the budget is used up")
+        if self._limits.cost is not None and self.outcome.cost >= self._limits.cost:
+            raise _Stopped(Stop.COST, f"the run cost ${self.outcome.cost:.4f}, its limit is ${self._limits.cost:.4f}")
+
+    async def _act(self, reply: ModelReply, conversation: Conversation) -> None:
+        """Run the calls of a turn side by side. Every call is answered, or the provider refuses the next turn."""
+        calls = reply.message.calls
+        complete = calls[:-1] if reply.cut else calls
+        async with asyncio.TaskGroup() as group:
+            running = [group.create_task(self._call(call)) for call in complete]
+        results = [task.result() for task in running]
+        answers = [self._answer(*pair) for pair in zip(complete, results, strict=True)]
+        answers += [ToolAnswer(id=c.id, name=c.name, text=CUT, is_error=True) for c in calls[len(complete) :]]
+        conversation.add(ToolMessage(answers=tuple(answers)))
+        for result in results:
+            if result.error is not None and result.error.code in self._stopping:
+                raise _Stopped(Stop.FATAL, f"{result.meta.tool}: {result.error.message} [{result.error.code}]")
+        if self._repeats and max(self._repeats.values()) >= REPEATS_ENDED:
+            raise _Stopped(Stop.LOOP, f"the same call returned the same result {REPEATS_ENDED} times")
+
+    async def _call(self, call: ParsedCall) -> ToolResult:
+        self._emit(AgentEvent(EventKind.TOOL_STARTED, {"id": call.id, "tool": call.name, "args": call.args}))
+        result = await self._tools.run(call)
+        used: dict[str, Any] = {"tool": call.name, "args": call.args, "success": result.success}
+        if result.meta.auto_recovery:
+            used["auto_recovery"] = True
+        if result.error is not None:
+            used["error"] = str(result.error.code)
+        self.outcome.tools_used.append(used)
+        self._emit(
+            AgentEvent(
+                EventKind.TOOL_ENDED,
+                {"id": call.id, "call_id": result.meta.call_id, "duration_ms": result.meta.duration_ms, **used},
+            )
+        )
+        return result
+
+    def _answer(self, call: ParsedCall, result: ToolResult) -> ToolAnswer:
+        text = result.to_text()
+        key = (f"{call.name} {json.dumps(call.args).decode()}", text)
+        self._repeats[key] += 1
+        if self._repeats[key] >= REPEATS_NOTED:
+            text += f"\n[This call has now returned the same result {self._repeats[key]} times. Try another way.]"
+        return ToolAnswer(id=call.id, name=call.name, text=text, is_error=not result.success)

@@ -1,0 +1,104 @@
+"""One run of an agent: question in, outputs out, an event for every step."""
+
+import asyncio
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from toolreeve.agent.config import BaseAgentConfig
+from toolreeve.agent.conversation import Conversation
+from toolreeve.agent.events import AgentEvent, EventKind
+from toolreeve.agent.loop import Loop, Outcome, Stop, ToolHost
+from toolreeve.agent.messages import Message, UserMessage
+from toolreeve.agent.outputs import OutputReader
+from toolreeve.agent.prompt import system_prompt
+from toolreeve.agent.providers import ModelProvider
+from toolreeve.agent.signature import Signature
+
+MAX_REPAIRS = 2
+
+
+class AgentResult(dict[str, Any]):
+    """The outputs by name. A run that did not complete has those it achieved; `outcome` says why it ended."""
+
+    def __init__(self, outputs: dict[str, Any], outcome: Outcome, run_id: str, messages: Iterable[Message]) -> None:
+        super().__init__(outputs)
+        self.outcome = outcome
+        self.run_id = run_id
+        self.messages = tuple(messages)
+
+    @property
+    def completed(self) -> bool:
+        return self.outcome.stop is Stop.COMPLETED
+
+    @property
+    def tools_used(self) -> list[dict[str, Any]]:
+        return self.outcome.tools_used
+
+
+def ignore(_: AgentEvent) -> None:
+    """For a run that nobody watches."""
+
+
+@dataclass(slots=True, kw_only=True)
+class AgentRun:
+    """`conversation` may hold earlier turns, of a chat or of a run that is resumed."""
+
+    id: str
+    config: BaseAgentConfig
+    signature: type[Signature]
+    provider: ModelProvider
+    tools: ToolHost
+    emit: Callable[[AgentEvent], None] = ignore
+    conversation: Conversation = field(default_factory=Conversation)
+
+    async def run(self, question: str) -> AgentResult:
+        """Emits exactly one `ended`, whatever happens. Raises ModelError if the first turn fails by configuration."""
+        outputs = OutputReader(self.signature)
+        loop = self._loop(outputs)
+        found: dict[str, Any] = {}
+        self.emit(AgentEvent(EventKind.STARTED, {"run": self.id, "model": self.config.model, "question": question}))
+        self.conversation.add(UserMessage(text=question))
+        try:
+            found = await self._answer(loop, outputs)
+        except asyncio.CancelledError:
+            loop.outcome.stop = Stop.CANCELLED
+            raise
+        except Exception as problem:
+            loop.outcome.stop = Stop.MODEL
+            loop.outcome.why = loop.outcome.why or str(problem)
+            raise
+        finally:
+            self.emit(AgentEvent(EventKind.ENDED, {"run": self.id, "outputs": found, **loop.outcome.to_dict()}))
+        return AgentResult(found, loop.outcome, self.id, self.conversation.messages)
+
+    def _loop(self, outputs: OutputReader) -> Loop:
+        config = self.config
+        return Loop(
+            self.provider,
+            self.tools,
+            model=config.model,
+            system=system_prompt(self.signature, config.system_prompt, outputs.instruction),
+            limits=config.limits,
+            emit=self.emit,
+            draw=random.random,
+            temperature=config.temperature,
+            max_tokens=config.max_tokens,
+        )
+
+    async def _answer(self, loop: Loop, outputs: OutputReader) -> dict[str, Any]:
+        """An answer that does not fit the signature goes back to the model, at most twice."""
+        for repair in range(MAX_REPAIRS + 1):
+            outcome = await loop.run(self.conversation)
+            try:
+                return outputs.read(outcome.text)
+            except ValueError as problem:
+                if outcome.stop is not Stop.COMPLETED:
+                    return {}
+                if repair == MAX_REPAIRS:
+                    outcome.stop = Stop.OUTPUT
+                    outcome.why = f"the answer does not fit the signature: {problem}"
+                    return {}
+                self.conversation.add(UserMessage(text=f"Your answer cannot be used: {problem}. Answer again."))
+        raise AssertionError("the last attempt returns")

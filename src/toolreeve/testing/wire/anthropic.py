@@ -1,0 +1,97 @@
+"""Anthropic Messages, as a server."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from toolreeve.testing.script import Turn
+from toolreeve.testing.wire.format import (
+    Rejected,
+    arguments,
+    event,
+    pieces,
+    require_answers,
+    require_header,
+    require_known,
+    require_name,
+    require_object,
+)
+
+_KNOWN = (
+    "model messages max_tokens system tools tool_choice stream temperature top_p top_k stop_sequences metadata "
+    "thinking service_tier output_config"
+).split()
+_MOST_CACHE_MARKS = 4
+_KINDS = {400: "invalid_request_error", 401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}
+
+
+class AnthropicFormat:
+    def check(self, body: Mapping[str, Any], headers: Mapping[str, str]) -> None:
+        if "x-api-key" not in headers:  # newer clients send the key as a bearer token
+            require_header(headers, "authorization", "Bearer ")
+        require_header(headers, "anthropic-version")
+        require_known(body, _KNOWN)
+        for name in ("model", "max_tokens", "messages"):
+            if not body.get(name):
+                raise Rejected(f"{name}: Field required")
+        for tool in body.get("tools", ()):
+            require_name(tool.get("name"), 128)
+            require_object(tool.get("input_schema"), tool["name"])
+        if str(body).count("cache_control") > _MOST_CACHE_MARKS:
+            raise Rejected("A maximum of 4 blocks with cache_control may be provided.")
+        _check_messages(body["messages"])
+
+    def events(self, turn: Turn, model: str) -> Iterator[str]:
+        usage = {"input_tokens": turn.input_tokens, "output_tokens": 1}
+        message: dict[str, Any] = {
+            "id": "msg_scripted",
+            "type": "message",
+            "role": "assistant",
+            "model": model,
+            "content": [],
+            "stop_reason": None,
+            "stop_sequence": None,
+            "usage": usage,
+        }
+        yield _event("message_start", message=message)
+        if turn.text:
+            yield _event("content_block_start", index=0, content_block={"type": "text", "text": ""})
+            for text in pieces(turn.text):
+                yield _event("content_block_delta", index=0, delta={"type": "text_delta", "text": text})
+            if turn.breaks_off:
+                return
+            yield _event("content_block_stop", index=0)
+        for index, call in enumerate(turn.calls, 1 if turn.text else 0):
+            block = {"type": "tool_use", "id": f"toolu_{call.id}", "name": call.name, "input": {}}
+            yield _event("content_block_start", index=index, content_block=block)
+            for piece in pieces(arguments(call)):
+                yield _event(
+                    "content_block_delta", index=index, delta={"type": "input_json_delta", "partial_json": piece}
+                )
+            yield _event("content_block_stop", index=index)
+        reason = "tool_use" if turn.calls else "end_turn"
+        delta = {"stop_reason": "max_tokens" if turn.cut else reason, "stop_sequence": None}
+        yield _event("message_delta", delta=delta, usage={"output_tokens": turn.output_tokens})
+        yield _event("message_stop")
+
+    def error(self, status: int, message: str) -> dict[str, Any]:
+        return {"type": "error", "error": {"type": _KINDS.get(status, "api_error"), "message": message}}
+
+
+def _event(kind: str, **data: Any) -> str:
+    return event({"type": kind, **data}, kind)
+
+
+def _check_messages(messages: list[Mapping[str, Any]]) -> None:
+    waiting: list[str] = []
+    for message in messages:
+        if message.get("role") not in ("user", "assistant"):
+            raise Rejected(f"messages: unexpected role {message.get('role')!r}")
+        blocks = message["content"]
+        if isinstance(blocks, str):
+            blocks = [{"type": "text", "text": blocks}]
+        if not blocks or any(block.get("type") == "text" and not block.get("text") for block in blocks):
+            raise Rejected("messages: text content blocks must be non-empty")
+        require_answers(waiting, [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"])
+        waiting = [block["id"] for block in blocks if block["type"] == "tool_use"]
+    if messages[-1]["role"] != "user" or waiting:
+        raise Rejected("the conversation must end with a user message")

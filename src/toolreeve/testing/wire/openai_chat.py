@@ -1,0 +1,103 @@
+"""OpenAI Chat Completions, as a server."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from toolreeve.testing.script import Turn
+from toolreeve.testing.wire.format import (
+    Rejected,
+    arguments,
+    event,
+    openai_error,
+    pieces,
+    require_answers,
+    require_header,
+    require_known,
+    require_name,
+    require_object,
+)
+
+_KNOWN = (
+    "model messages tools tool_choice parallel_tool_calls stream stream_options temperature top_p max_tokens "
+    "max_completion_tokens response_format stop seed user metadata store reasoning_effort"
+).split()
+MAX_TOOLS = 128
+
+
+class OpenAIChatFormat:
+    def check(self, body: Mapping[str, Any], headers: Mapping[str, str]) -> None:
+        require_header(headers, "authorization", "Bearer ")
+        require_known(body, _KNOWN)
+        if not isinstance(body.get("model"), str) or not body.get("messages"):
+            raise Rejected("model and messages are required")
+        if len(body.get("tools", ())) > MAX_TOOLS:
+            raise Rejected(f"Invalid 'tools': array too long. Expected at most {MAX_TOOLS}.")
+        for tool in body.get("tools", ()):
+            require_name(tool["function"]["name"], 64)
+            require_object(tool["function"].get("parameters", {"type": "object"}), tool["function"]["name"])
+        _check_messages(body["messages"])
+
+    def events(self, turn: Turn, model: str) -> Iterator[str]:
+        def chunk(delta: Mapping[str, Any], finish: str | None = None) -> str:
+            choice = {"index": 0, "delta": delta, "finish_reason": finish}
+            return event(_envelope(model) | {"choices": [choice]})
+
+        yield chunk({"role": "assistant", "content": ""})
+        for text in pieces(turn.text):
+            yield chunk({"content": text})
+        if turn.breaks_off:
+            return
+        for index, call in enumerate(turn.calls):
+            named = {"name": call.name, "arguments": ""}
+            yield chunk({"tool_calls": [{"index": index, "id": call.id, "type": "function", "function": named}]})
+            for piece in pieces(arguments(call)):
+                yield chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
+        finish = "tool_calls" if turn.calls else "stop"
+        yield chunk({}, "length" if turn.cut else finish)
+        total = turn.input_tokens + turn.output_tokens
+        usage = {
+            "prompt_tokens": turn.input_tokens,
+            "completion_tokens": turn.output_tokens,
+            "total_tokens": total,
+            "prompt_tokens_details": {"cached_tokens": 0},
+        }
+        yield event(_envelope(model) | {"choices": [], "usage": usage})
+        yield event("[DONE]")
+
+    def error(self, status: int, message: str) -> dict[str, Any]:
+        return openai_error(status, message)
+
+
+def _envelope(model: str) -> dict[str, Any]:
+    return {"id": "chatcmpl-scripted", "object": "chat.completion.chunk", "created": 1, "model": model}
+
+
+def _check_messages(messages: list[Mapping[str, Any]]) -> None:
+    """Calls must be answered, all of them, right after the message that made them."""
+    waiting: list[str] = []
+    answered: list[str] = []
+    for message in messages:
+        match message.get("role"):
+            case "tool":
+                answered.append(message["tool_call_id"])
+                if not isinstance(message.get("content"), str | list):
+                    raise Rejected("a tool message needs content")
+                continue
+            case "system" | "developer" | "user":
+                if not message.get("content"):
+                    raise Rejected(f"a {message['role']} message needs content")
+            case "assistant":
+                if not message.get("content") and not message.get("tool_calls"):
+                    raise Rejected("an assistant message needs content or tool_calls")
+            case other:
+                raise Rejected(f"Invalid value: {other!r} for role")
+        require_answers(waiting, answered)
+        waiting = [call["id"] for call in message.get("tool_calls") or ()]
+        answered = []
+        for call in message.get("tool_calls") or ():
+            require_name(call["function"]["name"], 64)
+            if not isinstance(call["function"]["arguments"], str):
+                raise Rejected("arguments must be a string")
+    require_answers(waiting, answered)
+    if messages[-1].get("role") == "assistant":
+        raise Rejected("the last message must not be the assistant's")

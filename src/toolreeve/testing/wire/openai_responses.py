@@ -1,0 +1,123 @@
+"""OpenAI Responses, as a server."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from toolreeve.testing.script import Turn
+from toolreeve.testing.wire.format import (
+    Rejected,
+    arguments,
+    event,
+    openai_error,
+    pieces,
+    require_answers,
+    require_header,
+    require_known,
+    require_name,
+    require_object,
+)
+
+_KNOWN = (
+    "model input instructions tools tool_choice parallel_tool_calls stream store include temperature top_p "
+    "max_output_tokens reasoning text metadata previous_response_id truncation user"
+).split()
+
+
+class OpenAIResponsesFormat:
+    def check(self, body: Mapping[str, Any], headers: Mapping[str, str]) -> None:
+        require_header(headers, "authorization", "Bearer ")
+        require_known(body, _KNOWN)
+        if not isinstance(body.get("model"), str) or not body.get("input"):
+            raise Rejected("model and input are required")
+        for tool in body.get("tools", ()):
+            require_name(tool["name"], 64)
+            require_object(tool.get("parameters"), tool["name"])
+            if tool.get("strict", True):
+                _check_strict(tool["parameters"], tool["name"])
+        called = [item["call_id"] for item in body["input"] if item.get("type") == "function_call"]
+        answered = [item["call_id"] for item in body["input"] if item.get("type") == "function_call_output"]
+        require_answers(called, answered)
+
+    def events(self, turn: Turn, model: str) -> Iterator[str]:
+        numbers = iter(range(1_000_000))
+
+        def send(kind: str, **data: Any) -> str:
+            return event({"type": kind, "sequence_number": next(numbers), **data}, kind)
+
+        yield send("response.created", response=_response(model, "in_progress", [], turn))
+        output: list[dict[str, Any]] = []
+        if turn.text:
+            content = {"type": "output_text", "text": turn.text, "annotations": []}
+            item = {
+                "id": "msg_scripted",
+                "type": "message",
+                "role": "assistant",
+                "status": "completed",
+                "content": [content],
+            }
+            empty = {**item, "status": "in_progress", "content": []}
+            yield send("response.output_item.added", output_index=0, item=empty)
+            for text in pieces(turn.text):
+                yield send(
+                    "response.output_text.delta",
+                    item_id="msg_scripted",
+                    output_index=0,
+                    content_index=0,
+                    delta=text,
+                    logprobs=[],
+                )
+            if turn.breaks_off:
+                return
+            output.append(item)
+            yield send("response.output_item.done", output_index=0, item=item)
+        for call in turn.calls:
+            item = {
+                "id": f"fc_{call.id}",
+                "type": "function_call",
+                "call_id": call.id,
+                "name": call.name,
+                "arguments": arguments(call),
+                "status": "completed",
+            }
+            yield send("response.output_item.added", output_index=len(output), item={**item, "arguments": ""})
+            yield send("response.output_item.done", output_index=len(output), item=item)
+            output.append(item)
+        status = "incomplete" if turn.cut else "completed"
+        yield send(f"response.{status}", response=_response(model, status, output, turn))
+
+    def error(self, status: int, message: str) -> dict[str, Any]:
+        return openai_error(status, message)
+
+
+def _response(model: str, status: str, output: list[dict[str, Any]], turn: Turn) -> dict[str, Any]:
+    usage = {
+        "input_tokens": turn.input_tokens,
+        "input_tokens_details": {"cached_tokens": 0},
+        "output_tokens": turn.output_tokens,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": turn.input_tokens + turn.output_tokens,
+    }
+    return {
+        "id": "resp_scripted",
+        "object": "response",
+        "created_at": 1,
+        "model": model,
+        "status": status,
+        "output": output,
+        "usage": usage,
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": [],
+        "error": None,
+        "incomplete_details": {"reason": "max_output_tokens"} if status == "incomplete" else None,
+        "instructions": None,
+        "metadata": {},
+        "temperature": 1.0,
+        "top_p": 1.0,
+    }
+
+
+def _check_strict(schema: Mapping[str, Any], where: str) -> None:
+    properties = schema.get("properties", {})
+    if schema.get("additionalProperties") is not False or set(schema.get("required", ())) != set(properties):
+        raise Rejected(f"Invalid schema for function {where!r}: strict needs every property in 'required'")

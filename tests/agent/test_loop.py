@@ -1,0 +1,134 @@
+"""The loop with every provider: real client, real HTTP, real tools."""
+
+import pytest
+
+from tests.agent.conftest import NewAgent
+from tests.world import World
+from toolreeve.agent.errors import ModelError
+from toolreeve.agent.loop import Stop
+from toolreeve.agent.messages import ToolMessage
+from toolreeve.testing import break_off, call, fail, say
+
+
+def test_a_tool_is_called_and_its_result_goes_back(new_agent: NewAgent, world: World, provider: str) -> None:
+    (world.workspace / "notes.txt").write_text("the answer is 42")
+    agent, model = new_agent(call("read_file", path="notes.txt"), say("It is 42."), provider=provider)
+
+    result = agent.run(task="What is the answer?")
+
+    assert result == {"answer": "It is 42."}
+    assert result.completed
+    assert model.rejections == []
+    assert "the answer is 42" in str(model.requests[1])
+    assert [(used["tool"], used["success"]) for used in result.tools_used] == [("read_file", True)]
+
+
+def test_calls_of_one_turn_run_side_by_side_and_are_all_answered(
+    new_agent: NewAgent, world: World, provider: str
+) -> None:
+    for name in "ab":
+        (world.workspace / name).write_text(f"file {name}")
+    both = say("Reading.") | call("read_file", path="a") | call("read_file", path="b") | call("read_file", path="c")
+    agent, model = new_agent(both, say("done"), provider=provider)
+
+    result = agent.run(task="Read both")
+
+    assert model.rejections == []
+    answers = next(message for message in result.messages if isinstance(message, ToolMessage)).answers
+    assert [(answer.text.splitlines()[0][:7], answer.is_error) for answer in answers] == [
+        ("file a", False),
+        ("file b", False),
+        ("Error [", True),
+    ]
+
+
+def test_a_stream_that_breaks_off_is_repeated(new_agent: NewAgent, provider: str) -> None:
+    agent, model = new_agent(break_off(), say("whole"), provider=provider)
+
+    assert agent.run(task="go") == {"answer": "whole"}
+    assert len(model.requests) == 2
+
+
+def test_a_rate_limit_is_waited_for(new_agent: NewAgent, provider: str) -> None:
+    agent, model = new_agent(fail(429, "slow down", retry_after="0"), say("now"), provider=provider)
+
+    assert agent.run(task="go") == {"answer": "now"}
+    assert len(model.requests) == 2
+
+
+def test_a_wrong_key_is_a_clear_error_at_once(new_agent: NewAgent, provider: str) -> None:
+    agent, model = new_agent(fail(401, "invalid key"), say("never"), provider=provider)
+
+    with pytest.raises(ModelError, match="invalid key"):
+        agent.run(task="go")
+    assert len(model.requests) == 1
+
+
+def test_an_unknown_tool_is_answered_with_what_is_wrong(new_agent: NewAgent, provider: str) -> None:
+    agent, model = new_agent(call("read_fil", path="x"), say("sorry"), provider=provider)
+
+    result = agent.run(task="go")
+
+    assert result.completed
+    assert "E_TOOL_NOT_FOUND" in str(model.requests[1])
+    assert "read_file" in str(model.requests[1])
+
+
+@pytest.mark.parametrize("provider", ["openai", "openai_responses", "ollama"])
+def test_arguments_that_are_not_json_are_answered_with_what_is_wrong(new_agent: NewAgent, provider: str) -> None:
+    agent, model = new_agent(call("read_file", raw='{"path": '), say("sorry"), provider=provider)
+
+    assert agent.run(task="go").completed
+    assert model.rejections == []
+    assert "E_INVALID_PARAMS" in str(model.requests[1])
+
+
+def test_a_call_in_a_reply_that_was_cut_is_not_run(new_agent: NewAgent, world: World, provider: str) -> None:
+    cut = call("write_file", path="half.txt", content="hal") | say("", cut=True)
+    agent, model = new_agent(cut, say("sorry"), provider=provider, mode=None, approve=lambda request: request.allow())
+
+    assert agent.run(task="go").completed
+    assert not (world.workspace / "half.txt").exists()
+    assert model.rejections == []
+
+
+def test_a_run_ends_at_its_step_limit_with_what_was_said(new_agent: NewAgent, world: World) -> None:
+    (world.workspace / "a").write_text("x")
+    turns = [say(f"step {n}") | call("read_file", path="a", offset=n) for n in range(5)]
+    agent, _ = new_agent(*turns, config={"max_steps": 3})
+
+    result = agent.run(task="go")
+
+    assert (result.outcome.stop, result.outcome.steps, result["answer"]) == (Stop.STEPS, 3, "step 2")
+
+
+def test_a_forbidden_path_ends_the_run(new_agent: NewAgent) -> None:
+    agent, model = new_agent(call("read_file", path="/etc/shadow"), say("never"))
+
+    result = agent.run(task="go")
+
+    assert result.outcome.stop is Stop.FATAL
+    assert "E_PATH_FORBIDDEN" in result.outcome.why
+    assert len(model.requests) == 1
+
+
+def test_the_same_call_with_the_same_result_is_noticed_and_then_ended(new_agent: NewAgent, world: World) -> None:
+    (world.workspace / "a").write_text("x")
+    agent, model = new_agent(*[call("read_file", path="a")] * 9)
+
+    result = agent.run(task="go")
+
+    assert result.outcome.stop is Stop.LOOP
+    assert result.outcome.steps == 5
+    assert "same result 3 times" in str(model.requests[3])
+
+
+def test_a_recoverable_error_carries_suggestions_into_the_next_turn(new_agent: NewAgent, world: World) -> None:
+    (world.workspace / "backend/tests").mkdir(parents=True)
+    (world.workspace / "backend/tests/test_api.py").write_text("")
+    agent, model = new_agent(call("read_file", path="tests/test_api.py"), say("found"))
+
+    result = agent.run(task="go")
+
+    assert "backend/tests/test_api.py" in str(model.requests[1])
+    assert result.tools_used[0]["auto_recovery"] is True
