@@ -29,7 +29,7 @@ def new_agent(world: World) -> Iterator[NewAgent]:
             model = stack.enter_context(ScriptedModel(turns))
             settings = BaseAgentConfig(
                 llm_provider=provider,
-                model="scripted",
+                model=(config or {}).pop("model", "scripted"),
                 api_key="key",
                 base_url=model.base_url(provider),
                 **(config or {}),

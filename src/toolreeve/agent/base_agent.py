@@ -5,6 +5,7 @@ The runtime lives on a thread of its own, so `run` works in a script, and `run_a
 
 import asyncio
 import concurrent.futures
+import contextlib
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from types import TracebackType
@@ -81,7 +82,8 @@ class BaseAgent:
         events: asyncio.Queue[Any] = asyncio.Queue()
 
         def put(event: Any) -> None:
-            loop.call_soon_threadsafe(events.put_nowait, event)
+            with contextlib.suppress(RuntimeError):  # the reader's loop has ended, and with it the interest
+                loop.call_soon_threadsafe(events.put_nowait, event)
 
         running = self._submit(self._run(inputs, put))
         running.add_done_callback(lambda _: put(_END))
@@ -100,6 +102,7 @@ class BaseAgent:
                 api_key=self.config.api_key,
                 base_url=self.config.base_url,
                 timeout=self.config.request_timeout,
+                environ=self._reeve.configuration.known.environ,
             )
         await self._reeve.fleet.settled()
         run = AgentRun(

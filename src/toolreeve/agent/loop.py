@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from toolreeve.agent.conversation import Conversation
 from toolreeve.agent.errors import ModelError, ModelErrorKind, with_retries
 from toolreeve.agent.events import AgentEvent, EventKind
-from toolreeve.agent.messages import ModelReply, ModelRequest, ToolAnswer, ToolMessage, Usage
+from toolreeve.agent.messages import ModelReply, ModelRequest, TokenUsage, ToolAnswer, ToolMessage
 from toolreeve.agent.pricing import price
 from toolreeve.agent.providers import ModelProvider
 from toolreeve.core import json
@@ -79,7 +79,7 @@ class Outcome:
     text: str = ""
     why: str = ""
     steps: int = 0
-    usage: Usage = field(default_factory=Usage)
+    usage: TokenUsage = field(default_factory=TokenUsage)
     cost: float = 0.0
     tools_used: list[dict[str, Any]] = field(default_factory=list)
 
@@ -101,7 +101,7 @@ class _Stopped(Exception):
         self.stop = stop
 
 
-class Loop:
+class AgentLoop:
     """`emit` receives every event but the last, which belongs to the run as a whole."""
 
     def __init__(

@@ -49,7 +49,7 @@ Message = UserMessage | AssistantMessage | ToolMessage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class TokenUsage:
     """Tokens of one turn. `input` includes those read from or written to the provider's cache."""
 
     input: int = 0
@@ -57,8 +57,8 @@ class Usage:
     cache_read: int = 0
     cache_write: int = 0
 
-    def __add__(self, other: "Usage") -> "Usage":
-        return Usage(
+    def __add__(self, other: "TokenUsage") -> "TokenUsage":
+        return TokenUsage(
             input=self.input + other.input,
             output=self.output + other.output,
             cache_read=self.cache_read + other.cache_read,
@@ -89,7 +89,7 @@ class ModelReply:
     """`cut` means that the reply ended at the limit of tokens: its last call may be incomplete."""
 
     message: AssistantMessage
-    usage: Usage
+    usage: TokenUsage
     cut: bool = False
 
 

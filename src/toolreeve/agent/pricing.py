@@ -1,11 +1,11 @@
 """Prices of model turns, from the offline data of genai-prices."""
 
-from toolreeve.agent.messages import Usage
+from toolreeve.agent.messages import TokenUsage
 
 _PROVIDER_IDS = {"openai": "openai", "openai_responses": "openai", "anthropic": "anthropic", "gemini": "google"}
 
 
-def price(provider: str, model: str, usage: Usage) -> float | None:
+def price(provider: str, model: str, usage: TokenUsage) -> float | None:
     """Dollars; None for a model without a known price. Ollama's models run on the user's own machine and are free."""
     if provider == "ollama":
         return 0.0

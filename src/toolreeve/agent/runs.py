@@ -9,7 +9,7 @@ from typing import Any
 from toolreeve.agent.config import BaseAgentConfig
 from toolreeve.agent.conversation import Conversation
 from toolreeve.agent.events import AgentEvent, EventKind
-from toolreeve.agent.loop import Loop, Outcome, Stop, ToolHost
+from toolreeve.agent.loop import AgentLoop, Outcome, Stop, ToolHost
 from toolreeve.agent.messages import Message, UserMessage
 from toolreeve.agent.outputs import OutputReader
 from toolreeve.agent.prompt import system_prompt
@@ -73,9 +73,9 @@ class AgentRun:
             self.emit(AgentEvent(EventKind.ENDED, {"run": self.id, "outputs": found, **loop.outcome.to_dict()}))
         return AgentResult(found, loop.outcome, self.id, self.conversation.messages)
 
-    def _loop(self, outputs: OutputReader) -> Loop:
+    def _loop(self, outputs: OutputReader) -> AgentLoop:
         config = self.config
-        return Loop(
+        return AgentLoop(
             self.provider,
             self.tools,
             model=config.model,
@@ -87,7 +87,7 @@ class AgentRun:
             max_tokens=config.max_tokens,
         )
 
-    async def _answer(self, loop: Loop, outputs: OutputReader) -> dict[str, Any]:
+    async def _answer(self, loop: AgentLoop, outputs: OutputReader) -> dict[str, Any]:
         """An answer that does not fit the signature goes back to the model, at most twice."""
         for repair in range(MAX_REPAIRS + 1):
             outcome = await loop.run(self.conversation)

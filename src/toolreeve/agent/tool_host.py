@@ -6,9 +6,10 @@ from toolreeve.core.call import ToolCall
 from toolreeve.core.result import ToolResult
 from toolreeve.core.tool import ToolSpec
 from toolreeve.formats import ParsedCall
+from toolreeve.runtime.builtin import TOOLS
 from toolreeve.runtime.toolreeve import Toolreeve
 
-BUILTIN_SOURCE = "toolreeve"
+_BUILTIN = frozenset(tool.spec.name for tool in TOOLS)
 MOST_SHOWN = 64
 """Beyond this many, the others are found by search: a model chooses badly among hundreds, and each costs context."""
 
@@ -31,7 +32,7 @@ class ReeveTools:
         return [*first, *(spec for spec in shown[MOST_SHOWN:] if spec.name in self._found)]
 
     def _is_offered(self, spec: ToolSpec) -> bool:
-        return self._builtin or spec.source != BUILTIN_SOURCE
+        return self._builtin or spec.name not in _BUILTIN
 
     async def run(self, call: ParsedCall) -> ToolResult:
         """A tool that is registered but was not shown runs as well, and is shown from then on."""

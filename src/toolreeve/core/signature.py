@@ -29,7 +29,7 @@ class _NotPlain(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Signature:
+class FunctionSignature:
     """`converts` turns JSON into a parameter's type; `context` is the parameter that receives the Context. `output` is
     the schema of what the function returns, if its hint is richer than plain JSON."""
 
@@ -52,7 +52,7 @@ class _Reading:
     open_ended: bool = False
 
 
-def read_signature(function: Callable[..., Any], *, skip_first: bool = False) -> Signature:
+def read_signature(function: Callable[..., Any], *, skip_first: bool = False) -> FunctionSignature:
     """Raises ToolreeveError for a function that could never be called as a tool. `skip_first` leaves out `self`."""
     where = getattr(function, "__qualname__", None) or type(function).__qualname__
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
@@ -76,7 +76,7 @@ def read_signature(function: Callable[..., Any], *, skip_first: bool = False) ->
     }
     if definitions:
         document["$defs"] = definitions
-    return Signature(
+    return FunctionSignature(
         description=description,
         schema=document,
         converts={name: partial(parameter.convert, name) for name, parameter in reading.rich.items()},

@@ -31,7 +31,7 @@ from toolreeve.core.limits import UNLIMITED, Caching, CircuitBreaker, Limits, Ra
 from toolreeve.core.result import Output
 from toolreeve.core.returned import as_output
 from toolreeve.core.schema import Schema
-from toolreeve.core.signature import Signature, read_signature
+from toolreeve.core.signature import FunctionSignature, read_signature
 from toolreeve.core.suggest import hint_similar
 from toolreeve.core.threads import run_interruptibly
 
@@ -159,7 +159,7 @@ class FunctionTool(Generic[P, R_co]):
     """
 
     function: Callable[P, R_co]
-    signature: Signature
+    signature: FunctionSignature
     spec: ToolSpec
     assess: AssessDanger | None = None
     list_effects: ListEffects | None = None
@@ -400,7 +400,7 @@ def _own_name(function: Any) -> str:
     return str(name)
 
 
-def _checked_input(schema: Mapping[str, Any], signature: Signature, name: str) -> Mapping[str, Any]:
+def _checked_input(schema: Mapping[str, Any], signature: FunctionSignature, name: str) -> Mapping[str, Any]:
     """An explicit input schema, checked against the function that receives the arguments."""
     properties = schema.get("properties", {})
     known = signature.schema["properties"]

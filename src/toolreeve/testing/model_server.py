@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from toolreeve.testing.script import Turn
 from toolreeve.testing.wire.anthropic import AnthropicFormat
-from toolreeve.testing.wire.format import Rejected, WireFormat
+from toolreeve.testing.wire.format import RequestRejected, WireFormat
 from toolreeve.testing.wire.gemini import GeminiFormat
 from toolreeve.testing.wire.openai_chat import OpenAIChatFormat
 from toolreeve.testing.wire.openai_responses import OpenAIResponsesFormat
@@ -70,10 +70,10 @@ class ScriptedModel:
             body = await request.json()
             try:
                 wire.check(body, request.headers)
-            except (Rejected, KeyError, TypeError) as refusal:
-                reason = str(refusal) if isinstance(refusal, Rejected) else f"malformed: {refusal!r}"
+            except (RequestRejected, KeyError, TypeError) as refusal:
+                reason = str(refusal) if isinstance(refusal, RequestRejected) else f"malformed: {refusal!r}"
                 self.rejections.append(reason)
-                status = refusal.status if isinstance(refusal, Rejected) else 400
+                status = refusal.status if isinstance(refusal, RequestRejected) else 400
                 return JSONResponse(wire.error(status, reason), status)
             self.requests.append(body)
             turn = next(self._turns, Turn(text="The script is over."))

@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from toolreeve.agent.control.messages import ControlRequest, ControlResponse
-from toolreeve.agent.control.transports.transport import Transport
+from toolreeve.agent.control.transports.transport import ControlTransport
 
 logger = logging.getLogger(__name__)
 
 
 class ControlProtocol:
-    def __init__(self, transport: Transport) -> None:
-        if not isinstance(transport, Transport):
+    def __init__(self, transport: ControlTransport) -> None:
+        if not isinstance(transport, ControlTransport):
             raise TypeError(f"transport={transport!r:.80} has no connect, write, read_messages, close and is_ready")
         self._transport = transport
         self._waiting: dict[str, asyncio.Future[ControlResponse]] = {}

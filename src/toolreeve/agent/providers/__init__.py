@@ -1,7 +1,6 @@
 """Model providers: each turns a conversation into one reply of its API."""
 
 import importlib
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
@@ -57,7 +56,7 @@ def connect(
     api_key: str | None = None,
     base_url: str | None = None,
     timeout: float = 600.0,
-    environ: Mapping[str, str] = os.environ,
+    environ: Mapping[str, str],
 ) -> ModelProvider:
     """A client of the provider. Raises ModelError for an unknown one, a missing key or a missing package."""
     spec = PROVIDERS.get(provider)

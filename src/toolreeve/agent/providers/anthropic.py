@@ -9,8 +9,8 @@ from toolreeve.agent.messages import (
     Message,
     ModelReply,
     ModelRequest,
+    TokenUsage,
     ToolMessage,
-    Usage,
     UserMessage,
 )
 from toolreeve.agent.providers import OnText
@@ -100,7 +100,7 @@ def _reply(final: Any, request: ModelRequest) -> ModelReply:
     )
     return ModelReply(
         message=message,
-        usage=Usage(
+        usage=TokenUsage(
             input=usage.input_tokens + read + written,
             output=usage.output_tokens,
             cache_read=read,

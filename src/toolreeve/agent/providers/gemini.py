@@ -12,8 +12,8 @@ from toolreeve.agent.messages import (
     Message,
     ModelReply,
     ModelRequest,
+    TokenUsage,
     ToolMessage,
-    Usage,
     UserMessage,
 )
 from toolreeve.agent.providers import OnText
@@ -32,7 +32,7 @@ class Gemini:
     async def complete(self, request: ModelRequest, on_text: OnText) -> ModelReply:
         url = f"models/{request.model}:streamGenerateContent?alt=sse"
         parts: list[dict[str, Any]] = []
-        usage = Usage()
+        usage = TokenUsage()
         finish = ""
         async for chunk in self._stream(url, _body(request)):
             usage = _usage(chunk.get("usageMetadata")) or usage
@@ -129,7 +129,7 @@ _OWN_ID = "call-"
 """Marks the ids that we give to calls of models that give none."""
 
 
-def _reply(parts: list[dict[str, Any]], usage: Usage, finish: str, request: ModelRequest) -> ModelReply:
+def _reply(parts: list[dict[str, Any]], usage: TokenUsage, finish: str, request: ModelRequest) -> ModelReply:
     found = parse_calls("gemini", parts, [spec.name for spec in request.tools])
     calls = tuple(call if call.id else replace(call, id=f"{_OWN_ID}{number}") for number, call in enumerate(found))
     message = AssistantMessage(
@@ -141,10 +141,10 @@ def _reply(parts: list[dict[str, Any]], usage: Usage, finish: str, request: Mode
     return ModelReply(message=message, usage=usage, cut=finish == "MAX_TOKENS")
 
 
-def _usage(data: Any) -> Usage | None:
+def _usage(data: Any) -> TokenUsage | None:
     if not isinstance(data, dict):
         return None
     written = data.get("candidatesTokenCount", 0) + data.get("thoughtsTokenCount", 0)
-    return Usage(
+    return TokenUsage(
         input=data.get("promptTokenCount", 0), output=written, cache_read=data.get("cachedContentTokenCount", 0)
     )

@@ -9,8 +9,8 @@ from toolreeve.agent.messages import (
     Message,
     ModelReply,
     ModelRequest,
+    TokenUsage,
     ToolMessage,
-    Usage,
     UserMessage,
 )
 from toolreeve.agent.providers import OnText
@@ -90,13 +90,13 @@ class _Accumulator:
         self._on_text = on_text
         self._text: list[str] = []
         self._calls: dict[int, dict[str, Any]] = {}
-        self._usage = Usage()
+        self._usage = TokenUsage()
         self._finish = ""
 
     def add(self, chunk: Any) -> None:
         if chunk.usage is not None:
             details = chunk.usage.prompt_tokens_details
-            self._usage = Usage(
+            self._usage = TokenUsage(
                 input=chunk.usage.prompt_tokens or 0,
                 output=chunk.usage.completion_tokens or 0,
                 cache_read=(details.cached_tokens or 0) if details is not None else 0,

@@ -10,8 +10,8 @@ from toolreeve.agent.messages import (
     Message,
     ModelReply,
     ModelRequest,
+    TokenUsage,
     ToolMessage,
-    Usage,
     UserMessage,
 )
 from toolreeve.agent.providers import OnText
@@ -109,7 +109,7 @@ def _reply(final: Any, request: ModelRequest) -> ModelReply:
     )
     return ModelReply(
         message=message,
-        usage=Usage(
+        usage=TokenUsage(
             input=0 if usage is None else usage.input_tokens,
             output=0 if usage is None else usage.output_tokens,
             cache_read=0 if details is None else details.cached_tokens or 0,

@@ -5,7 +5,7 @@ from typing import Any
 
 from toolreeve.testing.script import Turn
 from toolreeve.testing.wire.format import (
-    Rejected,
+    RequestRejected,
     arguments,
     event,
     pieces,
@@ -32,12 +32,12 @@ class AnthropicFormat:
         require_known(body, _KNOWN)
         for name in ("model", "max_tokens", "messages"):
             if not body.get(name):
-                raise Rejected(f"{name}: Field required")
+                raise RequestRejected(f"{name}: Field required")
         for tool in body.get("tools", ()):
             require_name(tool.get("name"), 128)
             require_object(tool.get("input_schema"), tool["name"])
         if str(body).count("cache_control") > _MOST_CACHE_MARKS:
-            raise Rejected("A maximum of 4 blocks with cache_control may be provided.")
+            raise RequestRejected("A maximum of 4 blocks with cache_control may be provided.")
         _check_messages(body["messages"])
 
     def events(self, turn: Turn, model: str) -> Iterator[str]:
@@ -85,13 +85,13 @@ def _check_messages(messages: list[Mapping[str, Any]]) -> None:
     waiting: list[str] = []
     for message in messages:
         if message.get("role") not in ("user", "assistant"):
-            raise Rejected(f"messages: unexpected role {message.get('role')!r}")
+            raise RequestRejected(f"messages: unexpected role {message.get('role')!r}")
         blocks = message["content"]
         if isinstance(blocks, str):
             blocks = [{"type": "text", "text": blocks}]
         if not blocks or any(block.get("type") == "text" and not block.get("text") for block in blocks):
-            raise Rejected("messages: text content blocks must be non-empty")
+            raise RequestRejected("messages: text content blocks must be non-empty")
         require_answers(waiting, [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"])
         waiting = [block["id"] for block in blocks if block["type"] == "tool_use"]
     if messages[-1]["role"] != "user" or waiting:
-        raise Rejected("the conversation must end with a user message")
+        raise RequestRejected("the conversation must end with a user message")

@@ -11,7 +11,7 @@ PIECE = 7
 """Characters in a piece of streamed text or arguments: small, so that clients must join them."""
 
 
-class Rejected(Exception):
+class RequestRejected(Exception):
     """The provider refuses this request."""
 
     def __init__(self, message: str, status: int = 400) -> None:
@@ -21,7 +21,7 @@ class Rejected(Exception):
 
 class WireFormat(Protocol):
     def check(self, body: Mapping[str, Any], headers: Mapping[str, str]) -> None:
-        """Raises Rejected."""
+        """Raises RequestRejected."""
         ...
 
     def events(self, turn: Turn, model: str) -> Iterator[str]:
@@ -47,31 +47,31 @@ def arguments(call: ScriptedCall) -> str:
 
 def require_header(headers: Mapping[str, str], name: str, prefix: str = "") -> None:
     if not headers.get(name, "").startswith(prefix) or headers.get(name, "") in ("", prefix):
-        raise Rejected(f"missing header {name}", 401)
+        raise RequestRejected(f"missing header {name}", 401)
 
 
 def require_known(body: Mapping[str, Any], known: Iterable[str]) -> None:
     for name in body.keys() - set(known):
-        raise Rejected(f"Unknown parameter: '{name}'.")
+        raise RequestRejected(f"Unknown parameter: '{name}'.")
 
 
 def require_name(name: Any, longest: int) -> None:
     if not isinstance(name, str) or not re.fullmatch(rf"[a-zA-Z0-9_-]{{1,{longest}}}", name):
-        raise Rejected(f"Invalid tool name {name!r}")
+        raise RequestRejected(f"Invalid tool name {name!r}")
 
 
 def require_object(schema: Any, where: str) -> None:
     if not isinstance(schema, Mapping) or schema.get("type") != "object":
-        raise Rejected(f"Invalid schema for {where}: type must be 'object'")
+        raise RequestRejected(f"Invalid schema for {where}: type must be 'object'")
 
 
 def require_answers(called: Iterable[str], answered: Iterable[str]) -> None:
     missing = set(called) - set(answered)
     surplus = set(answered) - set(called)
     if missing:
-        raise Rejected(f"tool calls without a result: {', '.join(sorted(missing))}")
+        raise RequestRejected(f"tool calls without a result: {', '.join(sorted(missing))}")
     if surplus:
-        raise Rejected(f"results without a tool call: {', '.join(sorted(surplus))}")
+        raise RequestRejected(f"results without a tool call: {', '.join(sorted(surplus))}")
 
 
 def openai_error(status: int, message: str) -> dict[str, Any]:

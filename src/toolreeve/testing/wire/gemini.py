@@ -5,7 +5,7 @@ from typing import Any
 
 from toolreeve.testing.script import Turn
 from toolreeve.testing.wire.format import (
-    Rejected,
+    RequestRejected,
     event,
     pieces,
     require_header,
@@ -26,7 +26,7 @@ class GeminiFormat:
         require_header(headers, "x-goog-api-key")
         require_known(body, _KNOWN)
         if not body.get("contents"):
-            raise Rejected("contents is not specified")
+            raise RequestRejected("contents is not specified")
         for tool in body.get("tools", ()):
             for declaration in tool["functionDeclarations"]:
                 require_name(declaration["name"], 64)
@@ -36,10 +36,10 @@ class GeminiFormat:
         for content in body["contents"]:
             parts = content.get("parts")
             if content.get("role") not in ("user", "model") or not parts:
-                raise Rejected("contents need a role, user or model, and parts")
+                raise RequestRejected("contents need a role, user or model, and parts")
             answered = sum("functionResponse" in part for part in parts)
             if answered != called:
-                raise Rejected(
+                raise RequestRejected(
                     "the number of function response parts must equal the number of function call parts of the turn"
                 )
             called = sum("functionCall" in part for part in parts)
@@ -69,7 +69,7 @@ def _chunk(parts: list[dict[str, Any]], model: str) -> str:
 
 def _check_schema(schema: Any, where: str) -> None:
     for name in schema.keys() - _SCHEMA_KEYS:
-        raise Rejected(f'Invalid JSON payload received. Unknown name "{name}" at {where!r}')
+        raise RequestRejected(f'Invalid JSON payload received. Unknown name "{name}" at {where!r}')
     for child in (*schema.get("properties", {}).values(), *schema.get("anyOf", ())):
         _check_schema(child, where)
     if "items" in schema:

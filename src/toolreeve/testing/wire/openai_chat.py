@@ -5,7 +5,7 @@ from typing import Any
 
 from toolreeve.testing.script import Turn
 from toolreeve.testing.wire.format import (
-    Rejected,
+    RequestRejected,
     arguments,
     event,
     openai_error,
@@ -29,9 +29,9 @@ class OpenAIChatFormat:
         require_header(headers, "authorization", "Bearer ")
         require_known(body, _KNOWN)
         if not isinstance(body.get("model"), str) or not body.get("messages"):
-            raise Rejected("model and messages are required")
+            raise RequestRejected("model and messages are required")
         if len(body.get("tools", ())) > MAX_TOOLS:
-            raise Rejected(f"Invalid 'tools': array too long. Expected at most {MAX_TOOLS}.")
+            raise RequestRejected(f"Invalid 'tools': array too long. Expected at most {MAX_TOOLS}.")
         for tool in body.get("tools", ()):
             require_name(tool["function"]["name"], 64)
             require_object(tool["function"].get("parameters", {"type": "object"}), tool["function"]["name"])
@@ -81,23 +81,23 @@ def _check_messages(messages: list[Mapping[str, Any]]) -> None:
             case "tool":
                 answered.append(message["tool_call_id"])
                 if not isinstance(message.get("content"), str | list):
-                    raise Rejected("a tool message needs content")
+                    raise RequestRejected("a tool message needs content")
                 continue
             case "system" | "developer" | "user":
                 if not message.get("content"):
-                    raise Rejected(f"a {message['role']} message needs content")
+                    raise RequestRejected(f"a {message['role']} message needs content")
             case "assistant":
                 if not message.get("content") and not message.get("tool_calls"):
-                    raise Rejected("an assistant message needs content or tool_calls")
+                    raise RequestRejected("an assistant message needs content or tool_calls")
             case other:
-                raise Rejected(f"Invalid value: {other!r} for role")
+                raise RequestRejected(f"Invalid value: {other!r} for role")
         require_answers(waiting, answered)
         waiting = [call["id"] for call in message.get("tool_calls") or ()]
         answered = []
         for call in message.get("tool_calls") or ():
             require_name(call["function"]["name"], 64)
             if not isinstance(call["function"]["arguments"], str):
-                raise Rejected("arguments must be a string")
+                raise RequestRejected("arguments must be a string")
     require_answers(waiting, answered)
     if messages[-1].get("role") == "assistant":
-        raise Rejected("the last message must not be the assistant's")
+        raise RequestRejected("the last message must not be the assistant's")

@@ -5,7 +5,7 @@ from typing import Any
 
 from toolreeve.testing.script import Turn
 from toolreeve.testing.wire.format import (
-    Rejected,
+    RequestRejected,
     arguments,
     event,
     openai_error,
@@ -28,7 +28,7 @@ class OpenAIResponsesFormat:
         require_header(headers, "authorization", "Bearer ")
         require_known(body, _KNOWN)
         if not isinstance(body.get("model"), str) or not body.get("input"):
-            raise Rejected("model and input are required")
+            raise RequestRejected("model and input are required")
         for tool in body.get("tools", ()):
             require_name(tool["name"], 64)
             require_object(tool.get("parameters"), tool["name"])
@@ -120,4 +120,4 @@ def _response(model: str, status: str, output: list[dict[str, Any]], turn: Turn)
 def _check_strict(schema: Mapping[str, Any], where: str) -> None:
     properties = schema.get("properties", {})
     if schema.get("additionalProperties") is not False or set(schema.get("required", ())) != set(properties):
-        raise Rejected(f"Invalid schema for function {where!r}: strict needs every property in 'required'")
+        raise RequestRejected(f"Invalid schema for function {where!r}: strict needs every property in 'required'")

@@ -2,8 +2,8 @@
 
 from toolreeve.agent.control.transports.http import HTTPTransport
 from toolreeve.agent.control.transports.memory import InMemoryTransport
-from toolreeve.agent.control.transports.stdio import StdioTransport
+from toolreeve.agent.control.transports.stdio import StdioControlTransport as StdioTransport
 from toolreeve.agent.control.transports.terminal import CLITransport
-from toolreeve.agent.control.transports.transport import Transport
+from toolreeve.agent.control.transports.transport import ControlTransport as Transport
 
 __all__ = ["CLITransport", "HTTPTransport", "InMemoryTransport", "StdioTransport", "Transport"]

@@ -10,7 +10,7 @@ from toolreeve.agent.control.transports.transport import check_unconnected
 LONGEST_LINE = 1 << 24
 
 
-class StdioTransport:
+class StdioControlTransport:
     """The descriptors are those of the process by default."""
 
     def __init__(self, stdin: int | None = None, stdout: int | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Transport: carries the messages of the control protocol, one JSON text each."""
+"""ControlTransport: carries the messages of the control protocol, one JSON text each."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 
 
 @runtime_checkable
-class Transport(Protocol):
+class ControlTransport(Protocol):
     async def connect(self) -> None:
         """Raises RuntimeError if connected already, ConnectionError if there is nobody."""
         ...
