@@ -10,6 +10,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from toolreeve.agent.base_agent import BaseAgent as BaseAgent
+    from toolreeve.agent.config import BaseAgentConfig as BaseAgentConfig
+    from toolreeve.agent.control.protocol import ControlProtocol as ControlProtocol
+    from toolreeve.agent.runs import AgentResult as AgentResult
+    from toolreeve.agent.signature import InputField as InputField
+    from toolreeve.agent.signature import OutputField as OutputField
+    from toolreeve.agent.signature import Signature as Signature
     from toolreeve.approval.channels.terminal import TerminalChannel as TerminalChannel
     from toolreeve.approval.request import Answer as Answer
     from toolreeve.approval.request import Request as Request
@@ -36,6 +43,9 @@ if TYPE_CHECKING:
     from toolreeve.core.tool import Tool as Tool
     from toolreeve.core.tool import mcp_tool as mcp_tool
     from toolreeve.core.tool import tool as tool
+    from toolreeve.formats.mcp_tools import convert_mcp_to_openai_tools as convert_mcp_to_openai_tools
+    from toolreeve.formats.mcp_tools import get_tools_for_provider as get_tools_for_provider
+    from toolreeve.permissions import ApprovalManager as ApprovalManager
     from toolreeve.permissions import ExecutionContext as ExecutionContext
     from toolreeve.permissions import PermissionMode as PermissionMode
     from toolreeve.permissions import PermissionPolicy as PermissionPolicy
@@ -53,18 +63,25 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "AgentResult": "toolreeve.agent.runs",
     "Answer": "toolreeve.approval.request",
+    "ApprovalManager": "toolreeve.permissions",
     "BUILTIN_TOOLS": "toolreeve.runtime.sync",
+    "BaseAgent": "toolreeve.agent.base_agent",
+    "BaseAgentConfig": "toolreeve.agent.config",
     "Caching": "toolreeve.core.limits",
     "CircuitBreaker": "toolreeve.core.limits",
     "ConfigError": "toolreeve.core.errors",
     "Context": "toolreeve.core.context",
+    "ControlProtocol": "toolreeve.agent.control.protocol",
     "DangerLevel": "toolreeve.core.danger",
     "Effect": "toolreeve.core.effects",
     "EffectKind": "toolreeve.core.effects",
     "ErrorCode": "toolreeve.core.errors",
     "ExecutionContext": "toolreeve.permissions",
     "Failed": "toolreeve.core.result",
+    "InputField": "toolreeve.agent.signature",
+    "OutputField": "toolreeve.agent.signature",
     "PermissionMode": "toolreeve.permissions",
     "PermissionPolicy": "toolreeve.permissions",
     "PermissionRule": "toolreeve.permissions",
@@ -75,6 +92,7 @@ _HOMES = {
     "Role": "toolreeve.core.call",
     "Scope": "toolreeve.approval.request",
     "Settings": "toolreeve.config.settings",
+    "Signature": "toolreeve.agent.signature",
     "Succeeded": "toolreeve.core.result",
     "SyncToolreeve": "toolreeve.runtime.sync",
     "TerminalChannel": "toolreeve.approval.channels.terminal",
@@ -85,7 +103,9 @@ _HOMES = {
     "ToolResult": "toolreeve.core.result",
     "Toolreeve": "toolreeve.runtime.toolreeve",
     "ToolreeveError": "toolreeve.core.errors",
+    "convert_mcp_to_openai_tools": "toolreeve.formats.mcp_tools",
     "get_tool_danger_level": "toolreeve.policy.known_tools",
+    "get_tools_for_provider": "toolreeve.formats.mcp_tools",
     "is_tool_safe": "toolreeve.policy.known_tools",
     "mcp_tool": "toolreeve.core.tool",
     "requires_approval": "toolreeve.policy.known_tools",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, Literal
 
 from toolreeve.config.field import Field, ProjectScope
+from toolreeve.config.sections.agent import Agent
 from toolreeve.config.sections.approval import Approval
 from toolreeve.config.sections.commands import Commands
 from toolreeve.config.sections.limits import Limits
@@ -41,6 +42,7 @@ class Settings:
     state: State = field(default_factory=State)
     mcp: Mcp = field(default_factory=Mcp)
     serve: Serve = field(default_factory=Serve)
+    agent: Agent = field(default_factory=Agent)
     mcp_servers: Annotated[
         Mapping[str, Any],
         Field(

@@ -2,7 +2,18 @@
 
 from toolreeve.formats.calls import ParsedCall, parse_calls
 from toolreeve.formats.declarations import tools_for
+from toolreeve.formats.mcp_tools import convert_mcp_to_openai_tools, get_tools_for_provider
 from toolreeve.formats.names import Provider, wire_name
 from toolreeve.formats.results import format_result, format_results
 
-__all__ = ["ParsedCall", "Provider", "format_result", "format_results", "parse_calls", "tools_for", "wire_name"]
+__all__ = [
+    "ParsedCall",
+    "Provider",
+    "convert_mcp_to_openai_tools",
+    "format_result",
+    "format_results",
+    "get_tools_for_provider",
+    "parse_calls",
+    "tools_for",
+    "wire_name",
+]

@@ -144,6 +144,7 @@ class SyncToolreeve:
     batch = _waiting(Toolreeve.batch)
     chain = _waiting(Toolreeve.chain)
     undo = _waiting(Toolreeve.undo)
+    spend = _waiting(Toolreeve.spend)
     execute_mcp_tool = _waiting(Toolreeve.execute_mcp_tool)
     execute_batch = _waiting(Toolreeve.execute_batch)
     execute_tool_chain = _waiting(Toolreeve.execute_tool_chain)

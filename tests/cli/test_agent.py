@@ -1,0 +1,63 @@
+"""`toolreeve agent`, with a scripted model."""
+
+import json
+
+from tests.cli.conftest import Printed, Shell
+from toolreeve.testing import ScriptedModel, call, fail, say
+
+
+def run(shell: Shell, model: ScriptedModel, *options: str) -> Printed:
+    address = ("--model", "ollama:scripted", "--base-url", model.base_url("ollama"))
+    return shell.run("agent", "run", "What is the answer?", *address, *options)
+
+
+def test_the_answer_goes_to_stdout_and_the_steps_to_stderr(shell: Shell) -> None:
+    (shell.workspace / "notes.txt").write_text("42")
+    with ScriptedModel([call("read_file", path="notes.txt"), say("It is 42.")]) as model:
+        printed = run(shell, model)
+
+    assert (printed.status, printed.out) == (0, "It is 42.\n")
+    assert 'read_file {"path":"notes.txt"}' in printed.err
+    assert "2 steps, 1 tool calls" in printed.err
+
+
+def test_json_prints_every_event_as_a_line(shell: Shell) -> None:
+    with ScriptedModel([say("yes")]) as model:
+        events = [json.loads(line) for line in run(shell, model, "--json").out.splitlines()]
+
+    assert [event["event"] for event in events] == ["started", "text", "turn", "ended"]
+    assert events[-1]["outputs"] == {"answer": "yes"}
+
+
+def test_a_run_that_does_not_complete_fails_and_says_why(shell: Shell) -> None:
+    with ScriptedModel([call("read_file", path="/etc/shadow")]) as model:
+        printed = run(shell, model)
+
+    assert printed.status == 1
+    assert "E_PATH_FORBIDDEN" in printed.err
+
+
+def test_a_model_that_does_not_exist_is_named(shell: Shell) -> None:
+    with ScriptedModel([fail(404, "model 'scripted' not found")]) as model:
+        printed = run(shell, model)
+
+    assert printed.status == 1
+    assert "model 'scripted' not found" in printed.err
+
+
+def test_without_a_model_the_setting_is_named(shell: Shell) -> None:
+    printed = shell.run("agent", "run", "x")
+
+    assert printed.status == 1
+    assert "agent.model" in printed.err
+
+
+def test_chat_keeps_the_conversation(shell: Shell) -> None:
+    with ScriptedModel([say("hello Ann"), say("you are Ann")]) as model:
+        address = ("--model", "ollama:scripted", "--base-url", model.base_url("ollama"))
+        printed = shell.spawn("agent", "chat", *address, stdin=b"I am Ann\n/nonsense\nWho am I?\n/cost\n/quit\n")
+
+    assert printed.status == 0
+    assert "hello Ann" in printed.out
+    assert "/help" in printed.err
+    assert "I am Ann" in str(model.requests[1])
