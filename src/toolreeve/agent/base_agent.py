@@ -66,6 +66,7 @@ class BaseAgent:
 
     @property
     def session(self) -> str:
+        """The session of all calls of this agent."""
         return self._reeve.session
 
     def run(self, **inputs: Any) -> AgentResult:
@@ -116,6 +117,7 @@ class BaseAgent:
         return await run.run(question(self.signature, bound))
 
     def tool_host(self) -> ReeveTools:
+        """The tools that a run of this agent has."""
         return ReeveTools(self._reeve, self.session, builtin=self._has_builtin)
 
     async def execute_mcp_tool(
@@ -139,6 +141,7 @@ class BaseAgent:
         return tools_for(self.config.llm_provider, self.tool_host().specs())
 
     async def execute_tool_chain(self, steps: Sequence[Any]) -> list[dict[str, Any]]:
+        """As `Toolreeve.execute_tool_chain`."""
         return await self._await(self._reeve.execute_tool_chain(steps))
 
     async def ask_user_question(

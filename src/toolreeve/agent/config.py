@@ -54,6 +54,7 @@ class BaseAgentConfig:
 
     @property
     def limits(self) -> RunLimits:
+        """The bounds of one run."""
         return RunLimits(
             steps=self.max_steps,
             seconds=self.max_seconds,

@@ -30,10 +30,12 @@ class AgentResult(dict[str, Any]):
 
     @property
     def completed(self) -> bool:
+        """Whether the model answered by itself, before any limit."""
         return self.outcome.stop is Stop.COMPLETED
 
     @property
     def tools_used(self) -> list[dict[str, Any]]:
+        """The tool calls of the run: tool, args, success, and where they apply error and auto_recovery."""
         return self.outcome.tools_used
 
 

@@ -27,6 +27,7 @@ class ControlProtocol:
 
     @property
     def is_started(self) -> bool:
+        """Whether requests can be sent."""
         return self._loop is not None
 
     async def start(self, task_group: Any = None) -> None:
@@ -105,6 +106,7 @@ class ControlProtocol:
                 waiting.set_exception(ConnectionError(why))
 
     async def ask(self, question: str, options: Sequence[str] | None = None, timeout: float | None = 60.0) -> str:
+        """The person's answer; one of the options, if there are any."""
         request = ControlRequest.create("question", {"question": question, "options": list(options or ())})
         response = await self.send_request(request, timeout)
         data = _data(response)
@@ -116,12 +118,14 @@ class ControlProtocol:
     async def approve(
         self, action: str, details: Mapping[str, Any] | None = None, timeout: float | None = 60.0
     ) -> bool:
+        """True only for a strict yes."""
         request = ControlRequest.create("approval", {"action": action, "details": dict(details or {})})
         return _data(await self.send_request(request, timeout)).get("approved") is True
 
     async def progress(
         self, message: str, percentage: float | None = None, details: Mapping[str, Any] | None = None
     ) -> None:
+        """Report without waiting for anybody. Raises ValueError for a percentage outside 0–100."""
         if percentage is not None and not 0 <= percentage <= 100:
             raise ValueError(f"percentage {percentage} lies outside 0–100")
         data: dict[str, Any] = {"message": message}
