@@ -17,6 +17,8 @@ logger = logging.getLogger(__name__)
 
 
 class ControlProtocol:
+    """Asks a person over a transport. `await protocol.start()` connects it."""
+
     def __init__(self, transport: ControlTransport) -> None:
         if not isinstance(transport, ControlTransport):
             raise TypeError(f"transport={transport!r:.80} has no connect, write, read_messages, close and is_ready")
