@@ -39,7 +39,6 @@ class _Place(TypedDict):
     home: str
     root: str
     allowed: Sequence[str]
-    private: Sequence[str]
 
 
 Inspect = Callable[[Arguments], Inspection]
@@ -59,13 +58,11 @@ def with_analysis(
     home: str,
     quality: Mapping[str, Sequence[str]] = NO_COMMANDS,
     allowed: Sequence[str] = (),
-    private: Sequence[str] = (),
 ) -> list[AnyFunctionTool]:
     """The tools, where those that run commands know what each would do in the workspace at `root`, and those that
-    check a project know the configured quality commands. `allowed` is `workspace.sensitive_allow`; `private`
-    are directories outside the workspace that only the sandbox of a command sees."""
+    check a project know the configured quality commands. `allowed` is `workspace.sensitive_allow`."""
 
-    place: _Place = {"home": home, "root": root, "allowed": allowed, "private": private}
+    place: _Place = {"home": home, "root": root, "allowed": allowed}
 
     @_cached
     def script(command: str, directory: str) -> "Analysis":

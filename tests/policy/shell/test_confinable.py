@@ -98,17 +98,15 @@ def test_what_reaches_beyond_the_workspace_needs_a_yes_beforehand_and_says_why(c
     assert why in found.why
 
 
-def test_changes_in_a_private_directory_do_no_harm() -> None:
-    command = "echo x > /tmp/a/b && rm -r /dev/shm/c"
-    shared = analysed(command)
-    private = analyse(command, cwd="/project", home="/home/me", root="/project", private=("/tmp", "/dev/shm"))
+def test_changes_in_directories_of_its_own_do_no_harm_where_it_is_confined() -> None:
+    found = analysed("echo x > /tmp/a/b && rm -r /dev/shm/c")
 
-    assert (shared.danger, shared.confinable.within) == (DangerLevel.HIGH, Confinement.WORK)
-    assert (private.danger, private.confinable.within, private.changes) == (DangerLevel.LOW, Confinement.LOOK, ())
+    assert found.danger is DangerLevel.HIGH
+    assert (found.confinable.within, found.changes) == (Confinement.LOOK, ())
 
 
-def test_a_workspace_inside_a_private_directory_is_not_private() -> None:
-    found = analyse("echo x > y", cwd="/tmp/work", home="/home/me", root="/tmp/work", private=("/tmp",))
+def test_a_workspace_inside_such_a_directory_is_not_private() -> None:
+    found = analyse("echo x > y", cwd="/tmp/work", home="/home/me", root="/tmp/work")
 
     assert [str(effect) for effect in found.changes] == ["write:/tmp/work/y"]
     assert found.confinable.within is Confinement.TRY

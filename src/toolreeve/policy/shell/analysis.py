@@ -25,7 +25,7 @@ from toolreeve.policy.shell.programs.arguments import NotKnown
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
     """`danger` and `reason` follow from the effects, the alarms and the unknown parts. `kept` are effects on files that
-    a program keeps for itself, or that are private to the command. `confinable` is the tightest confinement in which
+    a program keeps for itself. `confinable` is the tightest confinement in which
     it can run. `home`, `root` and `allowed` are as they were given."""
 
     command: str
@@ -46,8 +46,8 @@ class Analysis:
 
     @property
     def changes(self) -> tuple[Effect, ...]:
-        """The files that it is known to change, besides those in `kept`."""
-        return changes(self.effects, self.kept)
+        """The files that it is known to change where it runs confined, besides those in `kept`."""
+        return changes(self.effects, self.kept, self.root)
 
 
 def analysis_of(action: Action) -> Analysis | None:
@@ -63,33 +63,22 @@ def decide_default(analysis: Analysis) -> Verdict:
     return Verdict(Decision.ASK, layer="shell", reason=analysis.reason)
 
 
-def analyse(
-    command: str, *, cwd: str, home: str, root: str, allowed: Sequence[str] = (), private: Sequence[str] = ()
-) -> Analysis:
-    """`cwd`, `home` and `root` (the workspace) are absolute, normal paths; `allowed` is `workspace.sensitive_allow`.
-    `private` are directories that only the sandbox of the command sees, such as its own /tmp."""
-    return _analyse(command, grammar.parse(command), ShellScope((cwd,), home, root), allowed, private)
+def analyse(command: str, *, cwd: str, home: str, root: str, allowed: Sequence[str] = ()) -> Analysis:
+    """`cwd`, `home` and `root` (the workspace) are absolute, normal paths; `allowed` is `workspace.sensitive_allow`."""
+    return _analyse(command, grammar.parse(command), ShellScope((cwd,), home, root), allowed)
 
 
 def analyse_programs(
-    pipelines: Iterable[Iterable[tuple[str, ...]]],
-    *,
-    cwd: str,
-    home: str,
-    root: str,
-    allowed: Sequence[str] = (),
-    private: Sequence[str] = (),
+    pipelines: Iterable[Iterable[tuple[str, ...]]], *, cwd: str, home: str, root: str, allowed: Sequence[str] = ()
 ) -> Analysis:
     """The same for programs started without a shell: pipelines, each run after the one before it succeeded."""
     lists = [[Simple(argv, source=shlex.join(argv)) for argv in pipeline] for pipeline in pipelines]
     steps = tuple(Step(ShellPipeline(tuple(stages)), "&&") for stages in lists)
     command = " && ".join(" | ".join(stage.source for stage in stages) for stages in lists)
-    return _analyse(command, ShellScript(steps), ShellScope((cwd,), home, root), allowed, private)
+    return _analyse(command, ShellScript(steps), ShellScope((cwd,), home, root), allowed)
 
 
-def _analyse(
-    command: str, script: ShellScript, scope: ShellScope, allowed: Sequence[str], private: Sequence[str]
-) -> Analysis:
+def _analyse(command: str, script: ShellScript, scope: ShellScope, allowed: Sequence[str]) -> Analysis:
     interpreter = ShellInterpreter(command)
     found = interpreter.findings
     try:
@@ -100,8 +89,6 @@ def _analyse(
         found.parts.append(CommandPart((command,), "nested too deeply"))
     if not found.parts:
         found.parts.append(CommandPart((), "" if command.strip() else "an empty command"))
-    if private:
-        found.keep_private(private, scope.root)
     danger, reason = assess(found, home=scope.home, root=scope.root, allowed=allowed)
     return Analysis(
         command=command,

@@ -5,7 +5,7 @@ makes a command fail, and never take effect. It is independent of `Analysis.know
 confines: programs that only read are graded LOOK whatever their words are, and unknown programs TRY.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from toolreeve.core.danger import DangerLevel
@@ -17,6 +17,7 @@ from toolreeve.policy.shell.interpret.findings import CommandPart, Findings
 from toolreeve.policy.shell.interpret.paths import is_under
 
 _CHANGES = frozenset((EffectKind.WRITE, EffectKind.DELETE))
+_PRIVATE = ("/tmp", "/dev/shm")  # noqa: S108 - each confined command has its own
 _OUTGOING = frozenset((EffectKind.NET, EffectKind.SEND, EffectKind.SPEND))
 
 
@@ -35,20 +36,25 @@ def grade(findings: Findings, danger: Risk, *, home: str, root: str, allowed: Se
         return Confinable(Confinement.LOOK)
     if need := next(_needs(findings, danger, home, root, allowed), ""):
         return Confinable(Confinement.WORK, need)
-    if change := next(_changes(findings), ""):
+    if change := next(_changes(findings, root), ""):
         return Confinable(Confinement.TRY, change)
-    if unknown and all(part.reads for part in unknown):
-        return Confinable(Confinement.LOOK, unknown[0].why)
-    return Confinable(Confinement.TRY, unknown[0].why if unknown else danger[1])
+    why = unknown[0].why if unknown else danger[1]
+    return Confinable(Confinement.LOOK if all(part.reads for part in unknown) else Confinement.TRY, why)
 
 
-def changes(effects: Sequence[Effect], kept: frozenset[Effect]) -> tuple[Effect, ...]:
-    """The files that a command is known to change, besides those that programs keep for themselves."""
-    return tuple(effect for effect in effects if effect.kind in _CHANGES and effect not in kept)
+def changes(effects: Sequence[Effect], kept: Set[Effect], root: str) -> tuple[Effect, ...]:
+    """The files that a command is known to change, besides those that programs keep for themselves and those that
+    vanish with it."""
+    changing = (effect for effect in effects if effect.kind in _CHANGES and effect not in kept)
+    return tuple(effect for effect in changing if not _is_private(effect.target, root))
 
 
-def _changes(findings: Findings) -> Iterator[str]:
-    for effect in changes(findings.effects, frozenset(findings.kept)):
+def _is_private(path: str, root: str) -> bool:
+    return not is_under(path, root) and any(is_under(path, place) for place in _PRIVATE)
+
+
+def _changes(findings: Findings, root: str) -> Iterator[str]:
+    for effect in changes(findings.effects, findings.kept, root):
         yield f"{_DOING[effect.kind]} {effect.target}"
     for danger, reason in findings.alarms:
         if danger > DangerLevel.LOW:
@@ -71,7 +77,8 @@ def _needs(findings: Findings, danger: Risk, home: str, root: str, allowed: Sequ
             level, reason = assess_effect(effect, home, root, allowed)
             if level > DangerLevel.LOW:
                 yield reason
-        elif effect.kind in _CHANGES and effect not in findings.kept and (why := _out_of_reach(effect, root)):
+    for effect in changes(findings.effects, findings.kept, root):
+        if why := _out_of_reach(effect, root):
             yield f"{_DOING[effect.kind]} {effect.target}, {why}"
 
 

@@ -1,7 +1,6 @@
 """Findings about commands, collected by handlers during interpretation."""
 
 import re
-from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 from urllib.parse import urlsplit
 
@@ -17,7 +16,6 @@ from toolreeve.policy.shell.programs.spec import Program
 # Looked up once: access to an enum member is slow.
 _READ = EffectKind.READ
 _EXACT = Reach.EXACT
-_CHANGES = frozenset((EffectKind.WRITE, EffectKind.DELETE))
 _UNREAD = QUIET | {"", "-"}
 _ODD = re.compile(r"\.\.|://")
 _CLIMBING = re.compile(r"(?:\.\./)+|\.\.\Z")
@@ -72,13 +70,6 @@ class Findings:
         self.alarms: list[Alarm] = []
         self.kept: set[Effect] = set()
         self.background = False
-
-    def keep_private(self, directories: Sequence[str], root: str) -> None:
-        """Changes in directories that only the command's sandbox sees do no harm."""
-        for effect in self.effects:
-            private = any(is_under(effect.target, directory) for directory in directories)
-            if effect.kind in _CHANGES and private and not is_under(effect.target, root):
-                self.kept.add(effect)
 
     def alarm(self, danger: DangerLevel, reason: str) -> None:
         self.alarms.append((danger, reason))

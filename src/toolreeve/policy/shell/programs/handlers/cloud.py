@@ -13,6 +13,7 @@ from toolreeve.policy.shell.interpret.printed_paths import Printed
 from toolreeve.policy.shell.programs.arguments import NotKnown
 from toolreeve.policy.shell.programs.roles import apply_role
 from toolreeve.policy.shell.programs.spec import Program
+from toolreeve.policy.shell.programs.spec_check import housekeeping
 
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
 
@@ -34,6 +35,7 @@ def verbs(spec: Program, words: list[Word], site: CommandSite) -> Printed:
         _check_verb(spec, found.names)
     if len(found.names) + len(found.places) > spec.data["nouns"] and not _takes_names(spec, path):
         raise NotKnown(f"`{(found.places or found.names)[-1]}`, which may be a file to write")
+    housekeeping(spec, site)
     site.findings.effects.append(Effect(EffectKind.NET, spec.net))
     return None
 
