@@ -43,8 +43,8 @@ _PIECES = (
     "\"$(cat <<E\n", "\nE\n)\"",
 )  # fmt: skip
 _LEFT_OUT = frozenset(
-    "sleep yes watch top tail less more man vmstat iostat ping script fg wait bash sh dash zsh ksh reboot shutdown halt "
-    "poweroff kill killall pkill sudo su doas nohup setsid busybox xargs find".split()
+    "sleep yes watch top tail less more man vmstat iostat ping script fg wait bash sh dash zsh ksh reboot shutdown "
+    "halt poweroff kill killall pkill sudo su doas nohup setsid busybox xargs find".split()
 )
 """Programs that wait, that stop others, or that run what they are given."""
 _WORDS = (
