@@ -141,10 +141,23 @@ async def _answer(sandbox: Sandbox, fields: dict[str, Any], workspace: str) -> d
         return {"error": str(problem.code), "message": problem.message, **(problem.data or {})}
     except Exception as problem:
         return {"error": type(problem).__name__, "message": str(problem)}
-    return {
+    finally:
+        layers = _read_layers(sandbox, fields.get("call", ""))
+    shown = {
         name: value.decode(errors="replace") if isinstance(value, bytes) else value
         for name, value in dataclasses.asdict(ended).items()
     }
+    return shown | layers
+
+
+def _read_layers(sandbox: Sandbox, call: str) -> dict[str, Any]:
+    """The names that a trial left in its layers, and what is wrong with them."""
+    found: dict[str, Any] = {"changed": [], "problems": []}
+    for layer in sandbox.end_trial(call):
+        found["changed"] += sorted(os.listdir(layer.upper))  # noqa: PTH208  # of a descriptor
+        found["problems"].append(layer.problem)
+        os.close(layer.upper)
+    return found if found["problems"] else {}
 
 
 async def _hold_listener(_: socket.socket, __: frozenset[str] | None) -> None:
