@@ -6,6 +6,7 @@
 import json
 import os
 import socket
+import stat
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from typing import NamedTuple
 
 from toolreeve.sandbox import guarantees
 from toolreeve.sandbox.bootstrap import small_python
-from toolreeve.sandbox.kernel import cgroup, identity, landlock, mounts, seccomp, syscalls
+from toolreeve.sandbox.kernel import cgroup, identity, landlock, mounts, overlay, seccomp, syscalls
 
 TIMEOUT = 20
 
@@ -90,6 +91,20 @@ def _inotify() -> None:
             raise OSError("/proc/sys/user cannot be written")
 
 
+def _overlays() -> None:
+    """A deleted file must leave a mark in the layer and stay where it is."""
+    _enter_namespaces(syscalls.CLONE_NEWNS)
+    syscalls.mount(None, "/", None, syscalls.MS_REC | syscalls.MS_PRIVATE)
+    mounts.mount_temporary("/tmp", 1)  # noqa: S108  # in the trial's own mount namespace
+    root = "/tmp/root"  # noqa: S108
+    os.mkdir(root)
+    os.close(os.open(f"{root}/file", os.O_CREAT | os.O_WRONLY))
+    upper = overlay.mount_overlay(root, "/tmp/layer", is_user=os.geteuid() != 0)  # noqa: S108
+    os.unlink(f"{root}/file")
+    if not stat.S_ISCHR(os.stat("file", dir_fd=upper).st_mode):
+        raise OSError("the layer does not show what was deleted")
+
+
 def _groups() -> None:
     """Tried by the runtime itself: only a process that is alone in a group can divide it."""
 
@@ -124,6 +139,12 @@ TRIALS: tuple[tuple[str, Callable[[], object], str, str], ...] = (
         lambda: _enter_namespaces(syscalls.CLONE_NEWIPC),
         "no shared memory with others",
         "the right to unshare",
+    ),
+    (
+        "overlays",
+        _overlays,
+        "commands run on trial instead of asking beforehand",
+        "Linux 6.6 or later with overlayfs (5.11 for root)",
     ),
     ("mapped mounts", _mapped, "commands of root are not root", "a file system that maps ids: ext4, xfs, btrfs, tmpfs"),
     ("Landlock", _landlock, "a second wall around files", "Linux 5.13 or later, with lsm=landlock at boot"),

@@ -12,9 +12,11 @@ from toolreeve.cli.options import Options
 if TYPE_CHECKING:
     from toolreeve.config import Configuration
     from toolreeve.core.process import Ended
+    from toolreeve.runtime.processes import ClosableProcesses
     from toolreeve.sandbox.probe import Mechanism
 
 PROBE = "cat /etc/shadow; touch /usr/toolreeve-probe; kill -0 1; exec 3<>/dev/tcp/127.0.0.1/9"
+TRIAL_FILE = ".toolreeve-probe"
 NOT_FOR = {"user namespaces": True, "inotify limit": True, "mapped mounts": False}
 """Mechanisms that root (True) or an ordinary user (False) does not need."""
 NOT_LINUX = (
@@ -84,16 +86,45 @@ async def _run_probe(found: "Configuration") -> list[Check]:
     try:
         ended = await processes.run(ProcessRequest(argv=("bash", "-c", PROBE), directory=workspace))
         unwatched = processes.unwatched if isinstance(processes, Sandbox) else ""
+        trials = await _check_trials(processes, found)
     except ToolError as refusal:
         fix = refusal.suggestions[0] if refusal.suggestions else "see the sandbox rows above"
         return [Check("control", "sandbox", Status.FAIL, f"no program can run: {refusal.message}", fix=fix)]
     finally:
         await processes.close()
-    checks = [_check_probe(ended, found.settings.sandbox.require)]
+    checks = [_check_probe(ended, found.settings.sandbox.require), trials]
     if unwatched:
         fix = "raise the named limit, make the named directory writable, or use a smaller workspace"
         checks.append(Check("sandbox", "guarded path watch", Status.WARN, unwatched, fix=fix))
     return checks
+
+
+async def _check_trials(processes: "ClosableProcesses", found: "Configuration") -> Check:
+    """Runs a command on trial in the workspace, and looks for what it changed."""
+    from toolreeve.core.errors import ToolError
+    from toolreeve.core.process import ProcessRequest
+    from toolreeve.core.trial import Confinement
+
+    lost = "unknown commands are asked about before they run"
+    if found.settings.trial.use == "off":
+        return Check("control", "trials", Status.OK, f"trial.use is off: {lost}")
+    if Confinement.TRY not in await processes.confinements():
+        fix = "see the sandbox rows above: trials need tier full, overlays, and no mount inside the workspace"
+        return Check("control", "trials", Status.WARN, f"not possible here: {lost}", fix=fix)
+    workspace = os.path.realpath(found.settings.workspace.dir)
+    argv = ("touch", TRIAL_FILE)
+    try:
+        await processes.run(ProcessRequest(argv=argv, directory=workspace, confinement=Confinement.TRY, call="doctor"))
+    except ToolError as refusal:
+        return Check("control", "trials", Status.WARN, f"{refusal.message}: {lost}")
+    layers = processes.end_trial("doctor")
+    changed = [name for layer in layers for name in os.listdir(layer.upper)]  # noqa: PTH208  # of a descriptor
+    for layer in layers:
+        os.close(layer.upper)
+    if changed != [TRIAL_FILE] or os.path.lexists(f"{workspace}/{TRIAL_FILE}"):
+        return Check("control", "trials", Status.FAIL, "a command on trial did not leave its change in the layer")
+    size = found.settings.trial.layer_mb
+    return Check("control", "trials", Status.OK, f"a command on trial changed only its layer (at most {size} MB)")
 
 
 def _check_probe(ended: "Ended", required: str) -> Check:

@@ -27,7 +27,11 @@ def cover(plan: Plan) -> list[int]:
     covers = [_take_up(mount) for mount in _outermost(_mounts_below(plan.writable))]
     options = f"size={plan.layer_mb}m,nr_inodes={_INODES},mode=700"
     syscalls.mount("tmpfs", _STAGE, "tmpfs", _NOSUID_NODEV, options)
-    uppers = [_cover(root, f"{_STAGE}/{number}", plan) for number, root in enumerate(plan.writable)]
+    flags = _NOSUID_NODEV if plan.programs is None else _NOSUID_NODEV | syscalls.MS_NOEXEC
+    uppers = [
+        mount_overlay(root, f"{_STAGE}/{number}", is_user=plan.uid is None, flags=flags)
+        for number, root in enumerate(plan.writable)
+    ]
     os.chdir("/")
     for path, tree in covers:
         _put_back(path, tree)
@@ -35,12 +39,13 @@ def cover(plan: Plan) -> list[int]:
     return uppers
 
 
-def _cover(root: str, place: str, plan: Plan) -> int:
+def mount_overlay(root: str, place: str, *, is_user: bool, flags: int = _NOSUID_NODEV) -> int:
+    """Mount an overlay over a directory, with its layer at a new place. Returns a descriptor of the upper directory."""
     for name in ("", "/upper", "/work"):
         os.mkdir(f"{place}{name}", 0o700)
     found = os.stat(root)
     upper = f"{place}/upper"
-    if plan.uid is not None:
+    if not is_user:
         os.chown(upper, found.st_uid, found.st_gid)
     os.chmod(upper, found.st_mode & 0o7777)
     descriptor = os.open(upper, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -48,9 +53,8 @@ def _cover(root: str, place: str, plan: Plan) -> int:
     lower = syscalls.open_path(root)  # by descriptor: a path may hold characters that separate options
     try:
         options = f"lowerdir=/proc/self/fd/{lower},{_OPTIONS}"
-        if plan.uid is None:
+        if is_user:
             options += ",userxattr"
-        flags = _NOSUID_NODEV if plan.programs is None else _NOSUID_NODEV | syscalls.MS_NOEXEC
         syscalls.mount("overlay", root, "overlay", flags, options)
     except OSError:
         os.close(descriptor)
