@@ -252,3 +252,17 @@ async def test_accepted_edits_are_kept_unasked(world: World, repository: Path) -
 
     assert result.success, result.to_text()
     assert ((repository / "new.txt").read_text(), person.questions) == ("two", [])
+
+
+async def test_what_a_command_changed_is_undone_like_a_file_tool(world: World, repository: Path) -> None:
+    before = snapshot(repository)
+    code = "import os\nos.remove('a.txt'); os.makedirs('made/deep'); open('made/deep/f', 'w').write('x')"
+    async with world.reeve(approve=Person(agrees=True)) as reeve:
+        kept = await reeve.call("bash", {"command": RUN.format(code)})
+        after = snapshot(repository)
+        undone = await reeve.call("undo", {"call_id": kept.meta.call_id})
+
+    assert kept.success, kept.to_text()
+    assert set(after) ^ set(before) == {"a.txt", "made", "made/deep", "made/deep/f"}
+    assert undone.success, undone.to_text()
+    assert snapshot(repository) == before

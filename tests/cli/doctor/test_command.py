@@ -23,6 +23,7 @@ def test_every_control_is_tried_and_found_active(shell: Shell) -> None:
             "own settings",
             "writing",
             "sandbox",
+            "trials",
             "mode",
             "decisions",
             "budget",
