@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from toolreeve.permissions import PermissionMode as PermissionMode
     from toolreeve.permissions import PermissionPolicy as PermissionPolicy
     from toolreeve.permissions import PermissionRule as PermissionRule
+    from toolreeve.policy.known_tools import TOOL_DANGER_LEVELS as TOOL_DANGER_LEVELS
     from toolreeve.policy.known_tools import get_tool_danger_level as get_tool_danger_level
     from toolreeve.policy.known_tools import is_tool_safe as is_tool_safe
     from toolreeve.policy.known_tools import requires_approval as requires_approval
@@ -96,6 +97,7 @@ _HOMES = {
     "Succeeded": "toolreeve.core.result",
     "SyncToolreeve": "toolreeve.runtime.sync",
     "TerminalChannel": "toolreeve.approval.channels.terminal",
+    "TOOL_DANGER_LEVELS": "toolreeve.policy.known_tools",
     "Tool": "toolreeve.core.tool",
     "ToolCall": "toolreeve.core.call",
     "ToolError": "toolreeve.core.errors",

@@ -20,9 +20,8 @@ from toolreeve.core.schema import Schema
 from toolreeve.core.secrets.paths import is_sensitive
 from toolreeve.core.tool import AssessDanger, BoundTool, ToolSpec
 from toolreeve.policy.conditions import absolute, host_of
-from toolreeve.policy.known_tools import CONFINABLE, KNOWN, UNDOABLE, Effects, KnownTool, canonical
+from toolreeve.policy.known_tools import CONFINABLE, KNOWN, TOOL_DANGER_LEVELS, UNDOABLE, Effects, KnownTool, canonical
 
-_UNKNOWN = KnownTool(DangerLevel.HIGH, "unknown")
 _ANYTHING: Mapping[str, Any] = {"type": "object"}
 _METHODS = {
     "GET": DangerLevel.SAFE,
@@ -52,12 +51,14 @@ def build_action(
     cost: float = 0.0,
 ) -> Action:
     call = ToolCall(tool=tool, args=args, principal=principal, session=session, origin=origin, estimated_cost=cost)
-    return Action(call, build_tool(canonical(tool)), args, cast(Files, _Workspace(root)))
+    name = canonical(tool)
+    return Action(call, build_tool(name, TOOL_DANGER_LEVELS.get(name)), args, cast(Files, _Workspace(root)))
 
 
 @functools.lru_cache(maxsize=4096)
-def build_tool(name: str) -> BoundTool:
-    known = KNOWN.get(name, _UNKNOWN)
+def build_tool(name: str, danger: DangerLevel | None = None) -> BoundTool:
+    """`danger` is that of a tool which is not documented, if the program has named one."""
+    known = KNOWN.get(name) or KnownTool(danger or DangerLevel.HIGH, "unknown")
     server = name.partition("__")[0] if "__" in name and name not in KNOWN else None
     spec = ToolSpec(
         name=name,

@@ -5,7 +5,7 @@ namesake is what some client calls a similar tool of its own: a deny reaches it,
 tool may have the same name.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -192,12 +192,50 @@ def suspects_of(name: str, *, server: str | None) -> frozenset[str]:
     return names_of(name, server=server) | names_of(meant, server=server) | _NAMESAKES_OF.get(meant, frozenset())
 
 
+class DangerLevels(MutableMapping[str, DangerLevel]):
+    """Danger by tool name: the documented tools, and those that a program adds.
+
+    It answers questions about names. A runtime takes the danger of its tools from their definitions.
+    """
+
+    def __init__(self) -> None:
+        self._added: dict[str, DangerLevel] = {}
+
+    def __getitem__(self, name: str) -> DangerLevel:
+        own = canonical(name)
+        if own in self._added:
+            return self._added[own]
+        return KNOWN[own].danger
+
+    def __setitem__(self, name: str, level: DangerLevel) -> None:
+        """Raises ValueError for a documented tool, whose danger is fixed."""
+        own = canonical(name)
+        if own in KNOWN and level is not KNOWN[own].danger:
+            raise ValueError(
+                f"the danger of {name!r} is {KNOWN[own].danger.value}; decide about it with a rule instead"
+            )
+        if own not in KNOWN:
+            self._added[own] = DangerLevel(level)
+
+    def __delitem__(self, name: str) -> None:
+        del self._added[canonical(name)]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from (*KNOWN, *self._added)
+
+    def __len__(self) -> int:
+        return len(KNOWN) + len(self._added)
+
+
+TOOL_DANGER_LEVELS = DangerLevels()
+
+
 def get_tool_danger_level(name: str) -> DangerLevel:
-    """The danger of a documented tool, by any of its names. Raises ValueError for an unknown name."""
-    known = KNOWN.get(canonical(name))
-    if known is None:
-        raise ValueError(f"unknown tool {name!r}{hint_similar(name, (*KNOWN, *ALIASES))}")
-    return known.danger
+    """The danger of a documented or added tool, by any of its names. Raises ValueError for an unknown name."""
+    try:
+        return TOOL_DANGER_LEVELS[name]
+    except KeyError:
+        raise ValueError(f"unknown tool {name!r}{hint_similar(name, (*TOOL_DANGER_LEVELS, *ALIASES))}") from None
 
 
 def is_tool_safe(name: str) -> bool:
