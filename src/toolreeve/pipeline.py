@@ -135,6 +135,7 @@ class Pipeline:
         entry.meta.runs = Confinement.TRY
         output: Output | None = None
         failure: ToolError | None = None
+        await self.trials.begin()
         try:
             output = await self._perform(action, entry)
         except TrialImpossible as impossible:

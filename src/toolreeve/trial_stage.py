@@ -8,7 +8,7 @@ import asyncio
 import hashlib
 import os
 import stat
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -21,7 +21,7 @@ from toolreeve.core.effects import Effect
 from toolreeve.core.errors import ToolError
 from toolreeve.core.guarded_paths import GuardTable
 from toolreeve.core.process import ProcessLimits, ProcessRequest
-from toolreeve.core.trial import Confinement, Layer, ObservedChanges, TrialLayers
+from toolreeve.core.trial import Confinement, Layer, ObservedChanges, TrialLayers, wait_for_tick
 from toolreeve.core.visible import one_line
 from toolreeve.trial import tree
 from toolreeve.trial.committer import Committer
@@ -29,6 +29,7 @@ from toolreeve.trial.harvest import Alteration, Harvest, TreeChange
 from toolreeve.trial.layer_reader import read_layer
 
 MAX_SHOWN = 20
+RECENT_SECONDS = 0.1
 _GIT = ProcessLimits(timeout=20, processes=64, open_files=1024, output_kb=8192)
 _MARKS = {Alteration.CREATE: "A", Alteration.LINK: "A", Alteration.DELETE: "D"}
 _HINTS = (
@@ -99,14 +100,21 @@ class TrialStage:
         seconds: float,
         keeps: bool,
         committer: Committer,
+        last_change: Callable[[], float],
     ) -> None:
         self._committer = committer
+        self._last_change = last_change
         self.seconds = seconds
         self.keeps = keeps
         self._layers = layers
         self._services = services
         self._guards = guards
         self._scratch = tuple(scratch)
+
+    async def begin(self) -> None:
+        """A file that this runtime has just written must not look as if it were written during the trial."""
+        if self._services.now() - self._last_change() < RECENT_SECONDS:
+            await wait_for_tick()
 
     @asynccontextmanager
     async def finish(self, call: str, failure: ToolError | None) -> AsyncIterator[FinishedTrial]:

@@ -3,6 +3,7 @@
 The decision chooses the confinement and the kernel enforces it, so a wrong belief about a program has no effect.
 """
 
+import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -64,6 +65,13 @@ class ObservedChanges:
 def file_clock_ns() -> int:
     """The clock of file times. It ticks every few milliseconds: two changes within a tick have the same time."""
     return time.clock_gettime_ns(_CLOCK_REALTIME_COARSE)
+
+
+async def wait_for_tick() -> None:
+    """Until a change made before now has an earlier file time than one made afterwards; a few milliseconds."""
+    made = time.time_ns()
+    while file_clock_ns() <= made:  # noqa: ASYNC110 - the kernel tells nobody
+        await asyncio.sleep(0.0005)
 
 
 class TrialImpossible(ToolError):

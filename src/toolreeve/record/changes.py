@@ -45,6 +45,10 @@ class ChangeTable(Protocol):
 
     async def mark_undone(self, number: int) -> None: ...
 
+    async def last_calls(self, count: int) -> Sequence[str]:
+        """The calls with changes that have not been undone, newest first; calls that undid something are left out."""
+        ...
+
     async def recent(self, count: int) -> Sequence[Change]:
         """The last changes, undone or not, newest first."""
         ...

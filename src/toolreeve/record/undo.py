@@ -96,11 +96,13 @@ class Undo:
         self._most_bytes = most_bytes
         self._unwritten: dict[int, Change] = {}
         self._undoing: set[str] = set()
+        self.noted_at = 0.0
 
     def save(self, descriptor: int) -> None:
         self._contents.save(descriptor)
 
     async def note(self, call: ToolCall, change: Change) -> None:
+        self.noted_at = self._now()
         written = self._writable(change)
         # The undo can itself be undone by its call only: as part of the session it would undo itself.
         session = "" if call.id in self._undoing else call.session
@@ -117,6 +119,13 @@ class Undo:
     ) -> Sequence[NotedChange]:
         """The changes of a call or a session that have not been undone, newest first."""
         return self._named(await self._changes.standing(call_id=call_id, session=session, owner=owner))
+
+    async def last_call(self) -> str | None:
+        """The last call with changes that can be undone; an undo does not count."""
+        for call_id in await self._changes.last_calls(MAX_LISTED):
+            if await self.changes(call_id=call_id):
+                return call_id
+        return None
 
     def check(self, call: ToolCall, *, call_id: str | None, session: str | None) -> None:
         """Raises ToolError if the call may undo nothing of this: it is another's, or has no changes. Blocks."""

@@ -315,6 +315,7 @@ class Assembly:
             seconds=settings.trial.seconds,
             keeps=settings.trial.use == "ask",
             committer=Committer(self.commits, self.undo.note),
+            last_change=lambda: self.undo.noted_at,
         )
         self.pipeline = Pipeline(
             registry=registry,

@@ -336,10 +336,19 @@ class Toolreeve:
         limit.spent = await self._parts.budget.spent(limit.scope)
         return limit.spent <= limit.limit
 
-    async def undo(self, call_id: str | None = None, *, session: str | None = None, force: bool = False) -> ToolResult:
-        """Revert the file changes of a call, or of all calls of a session, whoever made them. This is itself a recorded
-        call."""
+    async def undo(
+        self,
+        call_id: str | None = None,
+        *,
+        session: str | None = None,
+        last: bool = False,
+        force: bool = False,
+    ) -> ToolResult:
+        """Revert the file changes of a call, of the last call that has any, or of all calls of a session, whoever made
+        them. This is itself a recorded call."""
         args: dict[str, Any] = {"force": force}
+        if last:
+            call_id = await self._parts.undo.last_call() or "last"
         if call_id:
             args["call_id"] = call_id
         if session:

@@ -35,6 +35,9 @@ class SqliteChanges:
     async def mark_undone(self, number: int) -> None:
         await self._engine.transact(partial(_mark_undone, number=number))
 
+    async def last_calls(self, count: int) -> Sequence[str]:
+        return await self._engine.read(partial(_last_calls, count=count))
+
     async def recent(self, count: int) -> Sequence[Change]:
         return await self._engine.read(partial(_recent, count=count))
 
@@ -63,6 +66,11 @@ def _standing(
 
 def _mark_undone(database: sqlite3.Connection, *, number: int) -> None:
     database.execute("UPDATE undo SET undone = 1 WHERE id = ?", (number,))
+
+
+def _last_calls(database: sqlite3.Connection, *, count: int) -> list[str]:
+    query = "SELECT call_id FROM undo WHERE NOT undone AND session != '' GROUP BY call_id ORDER BY max(id) DESC LIMIT ?"
+    return [call_id for (call_id,) in database.execute(query, (count,))]
 
 
 def _recent(database: sqlite3.Connection, *, count: int) -> list[Change]:
