@@ -4,8 +4,11 @@ import asyncio
 
 import pytest
 
+from tests.world import World
 from toolreeve.approval.request import Answer, Request
-from toolreeve.core.errors import ToolreeveError
+from toolreeve.core.call import ToolCall
+from toolreeve.core.errors import ErrorCode, ToolreeveError
+from toolreeve.core.verdict import Decision
 from toolreeve.permissions import ApprovalManager, ExecutionContext, PermissionMode, PermissionPolicy, PermissionRule
 
 
@@ -111,11 +114,8 @@ def test_a_mode_may_be_given_by_its_word_and_no_other_word() -> None:
 def test_an_explanation_holds_the_whole_decision() -> None:
     explanation = PermissionPolicy(ExecutionContext(mode=PermissionMode.STRICT)).explain("bash", {"command": "ls"})
 
-    assert explanation.to_dict()["effect"] == "deny"
-    assert explanation.verdict.change == (
-        "a rule for exactly this call: "
-        '{tool: bash, when: {"command": {equals: "ls"}}, max_danger: high, decision: allow}'
-    )
+    assert explanation.to_dict()["effect"] == "ask"
+    assert explanation.verdict.change == "a rule: {tool: bash, max_danger: safe, decision: allow}"
 
 
 @pytest.mark.parametrize(("answer", "approved"), [(True, True), (False, False)])
@@ -160,3 +160,57 @@ async def test_a_yes_to_other_arguments_is_not_a_yes_to_these() -> None:
 async def test_without_a_channel_a_permission_error_says_what_to_do() -> None:
     with pytest.raises(PermissionError, match=r"Tool 'write_file' \(danger=medium\) requires approval"):
         await ApprovalManager().request_approval("write_file", {}, ExecutionContext())
+
+
+COMMANDS = (
+    "ls",
+    "cat .env",
+    "pytest -q",
+    "touch x",
+    "rm -rf /",
+    "ls; pytest",
+    "git add -A",
+    "curl https://example.com",
+    "a b",
+)
+
+
+@pytest.mark.parametrize("tool", ["bash", "execute_command"])
+@pytest.mark.parametrize("mode", list(PermissionMode))
+async def test_the_runtime_decides_about_commands_as_the_policy_by_itself(
+    world: World, tool: str, mode: PermissionMode
+) -> None:
+    policy = PermissionPolicy(ExecutionContext(mode=mode))
+    answers = {Decision.ALLOW: True, Decision.ASK: None, Decision.DENY: False}
+
+    async with world.reeve(policy=policy) as reeve:
+        for command in COMMANDS:
+            decided = reeve.explain(tool, {"command": command}).verdict
+            assert policy.check_permission(tool, {"command": command})[0] is answers[decided.decision], command
+            assert policy.explain(tool, {"command": command}).verdict.decision is decided.decision
+
+
+async def test_a_runtime_keeps_what_is_spent_up_to_date(world: World) -> None:
+    context = ExecutionContext(budget_limit=1.0)
+    policy = PermissionPolicy(context)
+
+    async with world.reeve(policy=policy) as reeve:
+        call = ToolCall(tool="calculate", args={"expression": "1"}, estimated_cost=0.95)
+        assert (await reeve.run(call)).success
+
+        assert context.budget_used == pytest.approx(0.95)
+        assert policy.check_permission("calculate", {"expression": "1"}, 0.09)[0] is False
+
+
+@pytest.mark.parametrize("cost", [-5.0, float("nan")])
+async def test_a_cost_below_zero_is_an_invalid_parameter_everywhere(world: World, cost: float) -> None:
+    call = ToolCall(tool="calculate", args={"expression": "1"}, estimated_cost=cost)
+
+    for context in (ExecutionContext(), ExecutionContext(budget_limit=1.0)):
+        policy = PermissionPolicy(context)
+        assert policy.check_permission("calculate", {}, cost)[0] is False
+        async with world.reeve(policy=policy) as reeve:
+            result = await reeve.run(call)
+
+        assert result.error is not None
+        assert (result.error.code, result.error.retryable) == (ErrorCode.INVALID_PARAMS, False)

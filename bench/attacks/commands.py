@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench.attacks.outcome import Tally
+from toolreeve.core.argv import split
 from toolreeve.core.call import Role
 from toolreeve.core.command_settings import SHIPPED
 from toolreeve.core.errors import ToolError
 from toolreeve.policy.shell.allowlist import STARTED, refusal
 from toolreeve.policy.shell.analysis import analyse_programs
-from toolreeve.tools.argv import split
 
 RUNNING = frozenset(("shell", "command", "reverse-shell", "bind-shell", "library-load", "inherit"))
 OWN_CODE = frozenset(("java", "javac", "gradle", "mvn", "dotnet", "make", "ninja", "pytest", "tox", "jest", "vitest"))

@@ -5,20 +5,25 @@ Nothing here runs a tool: it returns a decision, and enforcing it is up to the c
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 from toolreeve.approval.broker import Broker
 from toolreeve.approval.channel import Channel
 from toolreeve.approval.channels.callback import Approve, CallbackChannel
+from toolreeve.core.action import Action
+from toolreeve.core.context import Context, Services
 from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.trial import Confinement
 from toolreeve.core.verdict import Decision, Verdict
-from toolreeve.policy.explanation import Explanation
+from toolreeve.policy.explanation import Explanation, refused
 from toolreeve.policy.explanation import explain as explain_action
 from toolreeve.policy.hypothetical import build_action
 from toolreeve.policy.layers import decide
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.rules import PermissionRule
 from toolreeve.policy.state import Budget, PolicyState, names
+from toolreeve.policy.trial import decide_trial
 
 __all__ = ["ApprovalManager", "ExecutionContext", "PermissionMode", "PermissionPolicy", "PermissionRule"]
 
@@ -36,10 +41,23 @@ class ExecutionContext:
     ) -> None:
         self.mode = mode
         self.budget_limit = budget_limit
-        self.budget_used = 0.0
+        self._budget = Budget(limit=0.0)
         self.allowed_tools = set(names(allowed_tools or ()))
         self.denied_tools = set(names(denied_tools or ()))
         self.rules = list(rules or ())
+
+    @property
+    def budget_used(self) -> float:
+        """What has been spent; a runtime that uses this context keeps it current."""
+        return self._budget.spent
+
+    @budget_used.setter
+    def budget_used(self, spent: float) -> None:
+        self._budget.spent = spent
+
+    def follow(self, budget: Budget) -> None:
+        """From now on `budget_used` is what is spent of this budget."""
+        self._budget = budget
 
     def snapshot(self) -> tuple[object, ...]:
         """All values as they are now, to notice a change."""
@@ -53,17 +71,19 @@ class ExecutionContext:
 
 
 class PermissionPolicy:
-    """The layers over an ExecutionContext. Relative paths in rules are taken from `root`."""
+    """The layers over an ExecutionContext. `root` is the workspace, by default the current directory: relative paths
+    are taken from it. A runtime that is given the policy sets its own."""
 
     def __init__(
         self,
         context: ExecutionContext | None = None,
         *,
-        root: str = "/",
+        root: str | None = None,
         now: Callable[[], float] | None = None,
     ) -> None:
         self.context = context or ExecutionContext()
-        self._root = root
+        self._root = root or str(Path.cwd())
+        self._confinements: frozenset[Confinement] = frozenset()
         self._now = now
         self._snapshot: tuple[object, ...] = ()
         self._state = PolicyState()
@@ -72,7 +92,12 @@ class PermissionPolicy:
         self, tool_name: str, tool_input: Mapping[str, Any], estimated_cost: float = 0.0
     ) -> tuple[bool | None, str | None]:
         """(True, None) allows, (False, reason) denies, (None, None) says that a person must be asked."""
-        verdict = decide(build_action(tool_name, tool_input, root=self._root, cost=estimated_cost), self.state())
+        try:
+            action = self._action(tool_name, tool_input, estimated_cost)
+            self._screen(action)
+        except ToolError as refusal:
+            return False, refusal.message
+        verdict = self._decide(action)
         match verdict.decision:
             case Decision.ALLOW:
                 return True, None
@@ -83,7 +108,31 @@ class PermissionPolicy:
 
     def explain(self, tool_name: str, tool_input: Mapping[str, Any], estimated_cost: float = 0.0) -> Explanation:
         """The whole decision: verdict, rule, every layer's answer, and what would alter it."""
-        return explain_action(build_action(tool_name, tool_input, root=self._root, cost=estimated_cost), self.state())
+        action = self._action(tool_name, tool_input, estimated_cost)
+        explanation = explain_action(action, self.state())
+        try:
+            self._screen(action)
+        except ToolError as refusal:
+            return refused(explanation, refusal)
+        return explanation
+
+    def serve(self, *, root: str, confinements: Iterable[Confinement]) -> None:
+        """Decide as in the workspace at `root`, where the sandbox enforces these confinements."""
+        self._root = root
+        self._confinements = frozenset(confinements)
+        self._snapshot = ()
+
+    def _action(self, tool: str, args: Mapping[str, Any], cost: float) -> Action:
+        return build_action(tool, args, root=self._root, cost=cost, home=str(Path.home()))
+
+    def _screen(self, action: Action) -> None:
+        """What the tool itself would refuse: programs that `execute_command` does not start."""
+        if action.tool.screen is not None and "command" in action.args:
+            action.tool.screen(action.args, Context(action.call, cast(Services, None)))
+
+    def _decide(self, action: Action) -> Verdict:
+        state = self.state()
+        return decide_trial(action, decide(action, state), state)
 
     def state(self) -> PolicyState:
         """The context as the layers see it, compiled again only when it changed."""
@@ -99,6 +148,7 @@ class PermissionPolicy:
                 budget=None if limit is None else Budget(limit=limit),
                 root=self._root,
                 now=self._now,
+                confinements=self._confinements,
             )
             self._snapshot = snapshot
         if self._state.budget is not None:

@@ -107,6 +107,8 @@ def test_an_explanation_tells_what_every_layer_would_say() -> None:
         "layer": "denied",
         "rule": "no-shell",
         "reason": "Tool 'bash' is explicitly disallowed",
+        "runs": "work",
+        "asks_after": "never",
         "place": "policy.yaml:7",
         "advice": "Use run_tests.",
         "change": "change or remove the rule 'no-shell' (policy.yaml:7)",

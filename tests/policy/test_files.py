@@ -109,7 +109,7 @@ def test_everything_wrong_with_a_file_is_told_at_once_with_line_key_and_fix() ->
     assert all(fix for _, _, _, fix in found)
 
 
-@pytest.mark.parametrize("key", ["shell", "command", "labels", "integrity"])
+@pytest.mark.parametrize("key", ["shell", "labels", "integrity"])
 def test_keys_of_a_policy_that_cannot_be_enforced_are_refused_as_unknown(key: str) -> None:
     [(line, where, problem, _)] = problems(f"rules:\n  - tool: bash\n    decision: deny\n    {key}: x\n")
 

@@ -10,6 +10,8 @@ from toolreeve import ErrorCode, ExecutionContext, PermissionMode, PermissionPol
 from toolreeve.config import Trial
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.tool import bind
+from toolreeve.core.trial import Confinement
+from toolreeve.core.verdict import Decision
 from toolreeve.policy.shell.explanation import explain
 from toolreeve.runtime.shell_tools import with_analysis
 from toolreeve.tools.shell import bash
@@ -128,9 +130,22 @@ async def test_a_deny_on_a_program_meets_it_however_it_is_spelled(world: World, 
     assert fine.success
 
 
-def test_an_allow_cannot_be_given_by_the_name_of_a_program(world: World) -> None:
-    with pytest.raises(ToolreeveError, match="cannot prove what a command runs"):
-        world.reeve(policy=[PermissionRule(program="git", decision="allow")])
+async def test_an_allow_by_program_runs_that_program_and_nothing_after_it(world: World) -> None:
+    (world.workspace / "keep").mkdir()
+    rule = PermissionRule(program="touch", decision="allow")
+    async with world.reeve(policy=[rule]) as reeve:
+        touched = await reeve.call("bash", command="touch x")
+        more = reeve.explain("bash", {"command": "touch x; rm -rf ./keep"}).verdict
+
+    assert touched.success
+    assert (world.workspace / "x").exists()
+    assert more.decision is not Decision.ALLOW or more.runs is Confinement.TRY
+
+
+def test_an_allow_cannot_match_the_text_of_a_command(world: World) -> None:
+    text = PermissionRule(tool="bash", when={"command": {"regex": "pytest( .*)?"}}, decision="allow")
+    with pytest.raises(ToolreeveError, match="an allow cannot match the text of a command"):
+        world.reeve(policy=[text])
 
 
 async def test_plan_mode_lets_a_command_look_and_not_touch(world: World) -> None:

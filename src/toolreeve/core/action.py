@@ -10,6 +10,7 @@ from typing import Any
 from toolreeve.core.call import ToolCall
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect
+from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Files
 from toolreeve.core.tool import BoundTool, ToolSpec
 
@@ -30,6 +31,8 @@ class Action:
         danger = tool.danger(args)
         self.danger: DangerLevel = danger if tool.spec.trusted else max(danger, DangerLevel.HIGH)
         self.cost = call.estimated_cost or tool.spec.estimated_cost
+        if not self.cost >= 0:  # not a number is refused as well
+            raise ToolError(ErrorCode.INVALID_PARAMS, f"the estimated cost must be 0 or more, not {self.cost!r}")
         self.tried = False
         self.manifest = ""
         self._files = files

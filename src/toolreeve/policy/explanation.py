@@ -15,6 +15,7 @@ from toolreeve.core.tool import Rationale
 from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.policy.layers import FLOOR, LAYERS, decide, with_rationale
 from toolreeve.policy.state import PolicyState
+from toolreeve.policy.trial import decide_trial, foresee
 
 _LONGEST_ADVICE = 2000
 
@@ -31,7 +32,9 @@ class LayerAnswer:
 class Explanation:
     """`verdict.change` names what would change the verdict; `place` is the file and line of the rule that decided.
 
-    `grounds` is the tool's own rationale: why the call is dangerous, and which parts of it are not known.
+    `grounds` is the tool's own rationale: why the call is dangerous, and which parts of it are not known. `decision` is
+    the verdict's, unless it is a trial whose changes are known to need approval; `asks_after` says when a person is
+    asked about the changes of a trial.
     """
 
     verdict: Verdict
@@ -39,10 +42,15 @@ class Explanation:
     place: str | None
     danger: DangerLevel
     grounds: Rationale
+    decision: Decision
+    asks_after: str = "never"
 
     def to_dict(self) -> dict[str, Any]:
         return {
             **self.verdict.to_dict(),
+            "effect": self.decision.word,
+            "runs": self.verdict.runs.value,
+            "asks_after": self.asks_after,
             "place": self.place,
             "advice": self.verdict.advice,
             "change": self.verdict.change,
@@ -61,7 +69,8 @@ class Explanation:
 
 
 def explain(action: Action, state: PolicyState) -> Explanation:
-    verdict = with_rationale(decide(action, state), action)
+    verdict = decide_trial(action, with_rationale(decide(action, state), action), state)
+    decision, asks_after = foresee(action, verdict, state)
     narrowed = state.narrowed(action)
     answers = [LayerAnswer(layer.__name__, layer(action, narrowed)) for layer in (FLOOR, *LAYERS)]
     place = _place(verdict, narrowed)
@@ -71,6 +80,8 @@ def explain(action: Action, state: PolicyState) -> Explanation:
         place=place,
         danger=action.danger,
         grounds=action.tool.grounds(action.args) if action.tool.grounds else Rationale(""),
+        decision=decision,
+        asks_after=asks_after,
     )
 
 
@@ -78,9 +89,8 @@ def refused(explanation: Explanation, problem: ToolError) -> Explanation:
     """The explanation of a call that the tool itself refuses, before any approval is requested."""
     change = problem.suggestions[0] if problem.suggestions else "nothing in this policy: the tool itself refuses it"
     verdict = Verdict(Decision.DENY, "tool", f"{problem.code}: {problem.message}", change=change)
-    return replace(
-        explanation, verdict=verdict, answers=[LayerAnswer("tool", verdict), *explanation.answers], place=None
-    )
+    answers = [LayerAnswer("tool", verdict), *explanation.answers]
+    return replace(explanation, verdict=verdict, answers=answers, place=None, decision=Decision.DENY)
 
 
 def _place(verdict: Verdict, state: PolicyState) -> str | None:

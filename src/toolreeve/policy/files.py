@@ -189,7 +189,7 @@ def _matches_example(matcher: Matcher, example: Mapping[str, Any], root: str, bu
         origin=example.get("origin", "python"),
     )
     mode = PermissionMode(example.get("mode", "default"))
-    return matcher.may_concern(action, mode) and matcher.matches(action, lambda: 0.0)
+    return matcher.may_concern(action, mode) and matcher.alone_matches(action, lambda: 0.0, (root,))
 
 
 def _example_error(

@@ -4,12 +4,15 @@ They answer policy questions; none of them can run. An unknown name is HIGH dang
 paths are taken as written.
 """
 
+import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from toolreeve.core.action import Action
+from toolreeve.core.argv import refusal
 from toolreeve.core.call import LOCAL, Principal, ToolCall
+from toolreeve.core.command_settings import CommandRules
 from toolreeve.core.context import Context
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect, EffectKind, Reach
@@ -18,10 +21,14 @@ from toolreeve.core.files import Files
 from toolreeve.core.result import Output
 from toolreeve.core.schema import Schema
 from toolreeve.core.secrets.paths import is_sensitive
-from toolreeve.core.tool import AssessDanger, BoundTool, ToolSpec
+from toolreeve.core.tool import AssessDanger, BoundTool, Rationale, ToolSpec
 from toolreeve.policy.conditions import absolute, host_of
 from toolreeve.policy.known_tools import CONFINABLE, KNOWN, TOOL_DANGER_LEVELS, UNDOABLE, Effects, KnownTool, canonical
+from toolreeve.policy.shell.inspection import Inspector, assess, list_effects
 
+HOME = "/home/user"
+"""Stands for the home directory, which a pure policy does not know."""
+_SHELL_TOOLS = frozenset(("bash", "execute_command"))
 _ANYTHING: Mapping[str, Any] = {"type": "object"}
 _METHODS = {
     "GET": DangerLevel.SAFE,
@@ -49,10 +56,40 @@ def build_action(
     session: str = "default",
     origin: str = "python",
     cost: float = 0.0,
+    home: str = HOME,
 ) -> Action:
+    """Commands are analysed as in the workspace at `root`."""
     call = ToolCall(tool=tool, args=args, principal=principal, session=session, origin=origin, estimated_cost=cost)
     name = canonical(tool)
-    return Action(call, build_tool(name, TOOL_DANGER_LEVELS.get(name)), args, cast(Files, _Workspace(root)))
+    bound = (
+        build_shell_tool(name, root, home) if name in _SHELL_TOOLS else build_tool(name, TOOL_DANGER_LEVELS.get(name))
+    )
+    return Action(call, bound, args, cast(Files, _Workspace(root)))
+
+
+@functools.lru_cache(maxsize=64)
+def build_shell_tool(name: str, root: str, home: str) -> BoundTool:
+    """A tool that runs commands: it knows what each would do."""
+    inspector = Inspector(root=root, home=home)
+    inspect = inspector.script if name == "bash" else inspector.programs
+
+    def effects(args: Mapping[str, Any], _: Files) -> Sequence[Effect]:
+        own = Effect(EffectKind.EXEC, str(args.get("command", "")))
+        return tuple(dict.fromkeys((own, *list_effects(inspect, args))))
+
+    def screen(args: Mapping[str, Any], context: Context) -> None:
+        if name == "execute_command" and (
+            reason := inspector.refusal(args, context.call.principal.role, CommandRules())
+        ):
+            raise refusal(reason)
+
+    return dataclasses.replace(
+        build_tool(name, KNOWN[name].danger),
+        assess=lambda args: assess(inspect, args) if "command" in args else KNOWN[name].danger,
+        list_effects=effects,
+        grounds=lambda args: inspect(args).rationale if "command" in args else Rationale(""),
+        screen=screen,
+    )
 
 
 @functools.lru_cache(maxsize=4096)

@@ -10,7 +10,9 @@ from dataclasses import replace
 from toolreeve.core.action import Action
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import EffectKind, Reach
+from toolreeve.core.trial import Confinement
 from toolreeve.core.verdict import Decision, Verdict
+from toolreeve.policy.command_rules import covers
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.rules import Matcher, names_tool
 from toolreeve.policy.state import Budget, PolicyState, ToolPolicy
@@ -66,9 +68,10 @@ def allowed(action: Action, state: PolicyState) -> Verdict | None:
 def ruled(action: Action, state: PolicyState) -> Verdict | None:
     """The highest priority decides; among equals, ask before allow. A rule that may only tighten is compared with the
     verdict that would hold without it."""
-    own = _first([each for each in state.rules if not each.rule.tighten_only], action, state)
-    tightening = _first([each for each in state.rules if each.rule.tighten_only], action, state)
-    loose = None if own is None else _verdict(own, action)
+    rules = state.rules_for(action)
+    own, used = _first_rule([each for each in rules if not each.rule.tighten_only], action, state)
+    tightening = _first([each for each in rules if each.rule.tighten_only], action, state)
+    loose = None if own is None else _verdict(own, action, used)
     if tightening is None or (own is not None and own.rule.priority > tightening.rule.priority):
         return loose
     otherwise = loose or mode_default(action, state)
@@ -168,15 +171,34 @@ def _first(matchers: Sequence[Matcher], action: Action, state: PolicyState) -> M
     return next((matcher for matcher in matchers if matcher.matches(action, state.now)), None)
 
 
+def _first_rule(
+    matchers: Sequence[Matcher], action: Action, state: PolicyState
+) -> tuple[Matcher | None, Sequence[Matcher]]:
+    """The rule that decides, with those that it decides together with: allows on commands explain a command together,
+    and the one that completes the explanation decides."""
+    together: list[Matcher] = []
+    for matcher in matchers:
+        if not matcher.matches(action, state.now):
+            continue
+        if matcher.commands is None:
+            return matcher, (matcher,)
+        together.append(matcher)
+        if covers([each.commands for each in together if each.commands], action, state.writable):
+            return matcher, together
+    return None, ()
+
+
 def _denial(matcher: Matcher, action: Action, layer: str) -> Verdict:
     rule = matcher.rule
     return Verdict(Decision.DENY, layer, rule.reason or _disallowed(action), rule.label, rule.advice)
 
 
-def _verdict(matcher: Matcher, action: Action) -> Verdict:
+def _verdict(matcher: Matcher, action: Action, together: Sequence[Matcher] = ()) -> Verdict:
     rule = matcher.rule
     reason = rule.reason or f"Rule {rule.label!r} says {matcher.decision.word} for {action.call.tool!r}"
-    return Verdict(matcher.decision, "rules", reason, rule.label, rule.advice)
+    order = list(Confinement)
+    runs = min((each.confined or Confinement.WORK for each in together), key=order.index, default=Confinement.WORK)
+    return Verdict(matcher.decision, "rules", reason, rule.label, rule.advice, runs=runs)
 
 
 def _disallowed(action: Action) -> str:

@@ -111,7 +111,7 @@ def _overrules(wide: _Coverage, narrow: _Coverage) -> bool:
     if not wide.covers_tools(narrow) or not _covers(wide.matcher.rule, narrow.matcher.rule):
         return False
     rule = wide.matcher.rule
-    unconditional = not (rule.when or rule.effect or rule.target or rule.program)
+    unconditional = not (rule.when or rule.effect or rule.target or rule.program or rule.programs or rule.command)
     return unconditional or (wide.matcher.decision is Decision.ALLOW) == (narrow.matcher.decision is Decision.ALLOW)
 
 
@@ -120,6 +120,11 @@ _COMPARED_FIELDS = (
     "effect",
     "target",
     "program",
+    "programs",
+    "args",
+    "command",
+    "confined",
+    "writes",
     "user",
     "role",
     "mode",

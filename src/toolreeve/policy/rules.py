@@ -14,7 +14,15 @@ from toolreeve.core.call import Role
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect, EffectKind, Reach
 from toolreeve.core.errors import ToolreeveError
+from toolreeve.core.trial import Confinement
 from toolreeve.core.verdict import Decision
+from toolreeve.policy.command_rules import (
+    CommandRule,
+    compile_patterns,
+    compile_writes,
+    covers,
+    refuse_raw_text,
+)
 from toolreeve.policy.conditions import ConditionProblem, Purpose, Test, Truth, compile_condition
 from toolreeve.policy.deny_matching import DenyMatcher, commands_of
 from toolreeve.policy.json_path import Steps, evaluate, parse_steps
@@ -25,6 +33,7 @@ from toolreeve.policy.path_overlap import may_touch
 Condition = Mapping[str, Any]
 CHANGES = frozenset((EffectKind.WRITE, EffectKind.DELETE))
 """Effects that a read-only call does not have."""
+_EXACT = frozenset(("equals", "one_of"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,10 +41,13 @@ class PermissionRule:
     """One rule. Every field that is set must match; a field that is not set matches anything.
 
     `tool` is a glob over any name of the tool. `when` maps the path of an argument to its conditions, `target` is a
-    condition on what an effect touches. `program` names programs: an ask or a deny matches every command that may name
-    one, however it is spelled. `session` and `origin` (globs) limit where the rule applies, `expires` (seconds since
-    1970) until when. A `tighten_only` rule comes from a file that must not loosen anything. An `only_certain` rule does
-    not match an effect that merely may reach its target.
+    condition on what an effect touches. `program` (or `programs`) names programs, with subcommands: an ask or a deny
+    matches every command that may name one, however it is spelled; an allow matches each simple command by its words,
+    which `args` may narrow to patterns, and the allows must explain the whole command together. `command` is such a
+    pattern in one: `npm run test *`. An allow with `confined` holds for a call that runs so confined, one with `writes`
+    where all that the command changes lies below these directories. `session` and `origin` (globs) limit where the
+    rule applies, `expires` (seconds since 1970) until when. A `tighten_only` rule comes from a file that must not
+    loosen anything. An `only_certain` rule does not match an effect that merely may reach its target.
     """
 
     decision: Decision | str
@@ -45,6 +57,11 @@ class PermissionRule:
     effect: EffectKind | str | Sequence[EffectKind | str] = ()
     target: Condition | None = None
     program: str | Sequence[str] = ()
+    programs: str | Sequence[str] = ()
+    args: Sequence[str] | None = None
+    command: str | Sequence[str] = ()
+    confined: Confinement | str | None = None
+    writes: str | Sequence[str] = ()
     when: Mapping[str, Condition] = field(default_factory=dict)
     min_danger: DangerLevel | str | None = None
     max_danger: DangerLevel | str | None = None
@@ -83,7 +100,8 @@ class RuleProblems(ToolreeveError):
 
 
 class Matcher:
-    """A compiled rule. If it is `fixed`, it matches all calls of a tool at the same danger, or none."""
+    """A compiled rule. If it is `fixed`, it matches all calls of a tool at the same danger, or none. An allow on
+    commands has `commands`: it counts together with the others, so `matches` leaves them out."""
 
     __slots__ = (
         "_conditions",
@@ -97,6 +115,8 @@ class Matcher:
         "_purpose",
         "_roles",
         "_target",
+        "commands",
+        "confined",
         "decision",
         "fixed",
         "rule",
@@ -117,7 +137,9 @@ class Matcher:
         self._modes = frozenset(read.many("mode", rule.mode, PermissionMode))
         self._min_danger = read.one("min_danger", rule.min_danger, DangerLevel)
         self._max_danger = read.one("max_danger", rule.max_danger, DangerLevel)
-        self._programs = tuple(_as_list(rule.program))
+        self.confined = read.one("confined", rule.confined, Confinement)
+        self._programs = (*_as_list(rule.program), *_as_list(rule.programs))
+        self.commands = self._compile_commands(root, problems)
         self._conditions = tuple(read.conditions(rule.when, self._purpose))
         self._target = read.target(rule.target, Purpose(root=root, proof=self._purpose.proof, resolved=True))
         problems += self._contradictions()
@@ -128,6 +150,7 @@ class Matcher:
             self._conditions
             or self._kinds
             or self._programs
+            or self.commands
             or self._target
             or self._roles
             or rule.user
@@ -135,6 +158,19 @@ class Matcher:
             or rule.origin
             or rule.expires is not None
         )
+
+    def _compile_commands(self, root: str, problems: list[ConditionProblem]) -> CommandRule | None:
+        """For an allow on commands. Ask and deny rules match programs by suspicion."""
+        rule = self.rule
+        command = _as_list(rule.command)
+        if self.decision is not Decision.ALLOW or not (self._programs or command or rule.args is not None):
+            return None
+        try:
+            patterns = compile_patterns(self._programs, rule.args, command)
+        except ConditionProblem as problem:
+            problems.append(problem)
+            return None
+        return CommandRule(patterns, compile_writes(rule.writes, root))
 
     def _compile_deny_matcher(self, root: str) -> DenyMatcher | None:
         """For a deny about targets: how it matches commands that are not known."""
@@ -157,14 +193,15 @@ class Matcher:
             found.append(
                 ConditionProblem("never matches: bypass mode applies no rules", key=("mode",), fix="name another mode")
             )
-        if self._programs and self.decision is Decision.ALLOW:
-            found.append(
-                ConditionProblem(
-                    "cannot prove what a command runs",
-                    key=("program",),
-                    fix="allow by tool, danger and effect; commands known to only read run without approval already",
-                )
-            )
+        if self.decision is Decision.ALLOW:
+            found += refuse_raw_text(self.rule.when, self._patterns)
+        for key in ("args", "command", "confined", "writes"):
+            if getattr(self.rule, key) not in (None, ()) and self.decision is not Decision.ALLOW:
+                fix = "name the program: program: git push; or match the text: when: {command: {regex: …}}"
+                found.append(ConditionProblem("is for allow rules only", key=(key,), fix=fix))
+            elif key == "writes" and self.rule.writes and self.commands is None:
+                fix = "name the program, or use effect: write and target: {under: …}"
+                found.append(ConditionProblem("is for rules that name a program", key=(key,), fix=fix))
         if not self._patterns or not all(self._patterns):
             found.append(ConditionProblem("names no tool", key=("tool",), fix='write "*" for every tool'))
         return found
@@ -185,6 +222,8 @@ class Matcher:
         if self._modes and mode not in self._modes:
             return False
         if action.read_only and self._kinds and self._kinds <= CHANGES:
+            return False
+        if self.commands is not None and action.tool.grounds is None:
             return False
         return self._names_server(action.spec.server) and self._names_tool(action)
 
@@ -210,14 +249,22 @@ class Matcher:
             return False
         if not self._accepts(self._match_arguments(action)) or not self._accepts(self._match_effects(action)):
             return False
-        return not self._programs or self._names_program(action)
+        return not self._programs or self.commands is not None or self._names_program(action)
+
+    def alone_matches(self, action: Action, now: Callable[[], float] | None, roots: Sequence[str]) -> bool:
+        """Whether the rule matches this call without the help of others."""
+        return self.matches(action, now) and (self.commands is None or covers((self.commands,), action, roots))
 
     def _names_program(self, action: Action) -> bool:
         """Lossy by design: quotes, escapes, wrappers and globs do not hide a program from an ask or a deny."""
         from toolreeve.policy.shell.deny_words import may_name
 
         commands = [effect.target for effect in action.effects if effect.kind is EffectKind.EXEC]
-        return any(may_name(command, program) for command in commands for program in self._programs)
+        return any(
+            all(may_name(command, word) for word in program.split())
+            for command in commands
+            for program in self._programs
+        )
 
     def _accepts(self, truth: Truth) -> bool:
         return truth is True if self._purpose.proof else truth is not False
@@ -258,6 +305,8 @@ class Matcher:
             return False
         if self._target is None:
             return True
+        if self._purpose.proof and effect.kind is EffectKind.EXEC and not _EXACT.issuperset(self.rule.target or ()):
+            return False  # a pattern over the text of a command proves nothing about it
         if effect.reach in (Reach.EXACT, Reach.NAMES) or self.rule.only_certain or self._encloses(effect):
             return self._target(effect.target, action)
         return None if may_touch(effect, self.rule.target or {}, self._purpose.root) else False

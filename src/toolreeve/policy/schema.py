@@ -6,6 +6,7 @@ from typing import Any
 from toolreeve.core.call import Role
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import EffectKind
+from toolreeve.core.trial import Confinement
 from toolreeve.core.verdict import Decision
 from toolreeve.policy.mode import PermissionMode
 
@@ -56,7 +57,28 @@ _RULE: dict[str, Any] = {
         "effect": _one_or_more({"enum": [str(kind) for kind in EffectKind]}, "What the call would do."),
         "target": _CONDITIONS | {"description": "What the effect touches: a resolved path, a host, a recipient."},
         "program": _one_or_more(
-            _SCALAR_TEXT, "A program that a command may run, however it is spelled. For ask and deny only."
+            _SCALAR_TEXT,
+            "A program, with subcommands (git add). Ask and deny match every command that may run it; "
+            "allow rules together must explain each simple command of the whole command.",
+        ),
+        "programs": _one_or_more(_SCALAR_TEXT, "The same, for several programs."),
+        "args": {
+            "type": "array",
+            "items": _SCALAR_TEXT,
+            "description": "In an allow: a pattern for each word after the program; a last * means any further words.",
+        },
+        "command": _one_or_more(
+            _SCALAR_TEXT, "In an allow: a command by its words, such as npm run test *; * and ? stay within a word."
+        ),
+        "confined": _words(
+            [Confinement.LOOK.value, Confinement.TRY.value],
+            "In an allow: it holds for calls that run so confined. look: nothing can be written; try: changes are "
+            "made in a layer without network, and kept if the rule covers them.",
+        ),
+        "writes": _one_or_more(
+            _SCALAR_TEXT,
+            "In an allow on programs: all that the command changes must lie below these directories; "
+            "without it, in the workspace.",
         ),
         "when": {
             "type": "object",

@@ -13,6 +13,7 @@ from toolreeve.core.errors import ToolreeveError
 from toolreeve.core.tool import BoundTool
 from toolreeve.core.trial import Confinement
 from toolreeve.core.verdict import Decision, Verdict
+from toolreeve.policy.command_rules import programs_of
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.rules import Matcher, PermissionRule, compile_rules, names_tool
 
@@ -69,6 +70,7 @@ class PolicyState:
     deletes: int = ACCEPT_EDITS_DELETES
     hides_reads: bool = False
     tool_policies: dict[tuple[str, int], ToolPolicy] = field(default_factory=dict)
+    index: dict[str | None, list[tuple[int, Matcher]]] = field(default_factory=dict)
 
     @staticmethod
     def of(
@@ -93,6 +95,7 @@ class PolicyState:
             raise ToolreeveError("the floor can only deny: give it rules whose decision is deny")
         if now is None and any(matcher.rule.expires is not None for matcher in (*compiled, *compiled_floor)):
             raise ToolreeveError("rules that expire need a clock: pass `now`")
+        enforced = {Confinement.WORK, *confinements}
         mode = PermissionMode(mode)
         allowed = names(allowed_tools)
         denied = names(denied_tools)
@@ -102,12 +105,16 @@ class PolicyState:
             denied_tools=denied,
             floor=compiled_floor,
             denies=tuple(matcher for matcher in compiled if matcher.decision is Decision.DENY),
-            rules=tuple(matcher for matcher in compiled if matcher.decision is not Decision.DENY),
+            rules=tuple(
+                matcher
+                for matcher in compiled
+                if matcher.decision is not Decision.DENY and (matcher.confined or Confinement.WORK) in enforced
+            ),
             budget=budget,
             now=now,
             version=_fingerprint(mode, allowed, denied, rules, floor, budget),
             writable=(root, *writable),
-            confinements=frozenset(confinements),
+            confinements=frozenset(enforced - {Confinement.WORK}),
             deletes=deletes,
             hides_reads=hides_reads,
         )
@@ -133,7 +140,23 @@ class PolicyState:
             denies=concerning(self.denies),
             rules=concerning(self.rules),
             tool_policies={},
+            index={},
         )
+
+    def rules_for(self, action: Action) -> Sequence[Matcher]:
+        """The ask and allow rules, without those on programs that the command does not name."""
+        if not self.index:
+            self._fill_index()
+        if len(self.index) == 1:
+            return self.rules
+        named = [*self.index[None], *(each for name in programs_of(action) for each in self.index.get(name, ()))]
+        return [matcher for _, matcher in sorted(dict(named).items())]
+
+    def _fill_index(self) -> None:
+        self.index[None] = []
+        for position, matcher in enumerate(self.rules):
+            for name in matcher.commands.programs if matcher.commands else (None,):
+                self.index.setdefault(name, []).append((position, matcher))
 
     @property
     def fixed(self) -> bool:

@@ -33,6 +33,8 @@ def decide_trial(action: Action, verdict: Verdict, state: PolicyState) -> Verdic
     if not _may_become_trial(action, verdict, state):
         return verdict
     if obstacle := find_obstacle(action, state):
+        if verdict.decision is Decision.DENY:
+            return verdict
         return replace(verdict, reason=f"{verdict.reason}; it cannot run confined: {obstacle}")
     if _suffices(Confinement.LOOK, action, state):
         return Verdict(
@@ -140,3 +142,25 @@ def describe_changes(effects: tuple[Effect, ...]) -> str:
         if paths:
             parts.append(f"{verb} {paths[0]}" if len(paths) == 1 else f"{verb} {len(paths)} files")
     return " and ".join(parts)
+
+
+def foresee(action: Action, verdict: Verdict, state: PolicyState) -> tuple[Decision, str]:
+    """The decision as a person will see it, and whether they are asked after the trial: `never`, `if it changes files`,
+    or `yes` with what it is known to change. `verdict` is that of `decide_trial`."""
+    from toolreeve.policy.shell.analysis import analysis_of
+
+    if verdict.decision is not Decision.ALLOW or verdict.runs is not Confinement.TRY:
+        return verdict.decision, "never"
+    if state.mode is PermissionMode.PLAN:
+        return verdict.decision, "never"
+    found = analysis_of(action)
+    changes = ObservedChanges(effects=() if found is None else found.changes)
+    if changes.effects:
+        kept = decide_changes(action, changes, state)
+        if kept.decision is not Decision.ALLOW:
+            doing = "writes" if changes.effects[0].kind is EffectKind.WRITE else "deletes"
+            return kept.decision, f"yes: {doing} {changes.effects[0].target}"
+        if found is not None and found.known and not found.alarms:
+            return Decision.ALLOW, "never"
+    accepts = state.mode is PermissionMode.ACCEPT_EDITS
+    return Decision.ALLOW, "if it deletes files" if accepts else "if it changes files"

@@ -35,11 +35,14 @@ class PolicySource:
         self._configuration = configuration
         self._configured = list(read_configured(configuration))
         self._may_change = isinstance(policy, PermissionPolicy)
-        if isinstance(policy, PermissionPolicy):
-            self._context = policy.context
+        self._policy = policy if isinstance(policy, PermissionPolicy) else None
+        if self._policy is not None:
+            self._context = self._policy.context
         else:
             self._context = _context(configuration, _rules(policy))
         self._budget = _budget(self._context, configuration, own=self._may_change)
+        if self._budget is not None:
+            self._context.follow(self._budget)
         self._snapshot: tuple[object, ...] = ()
         self._confinements: frozenset[Confinement] = frozenset()
         self._hides_reads = False
@@ -66,6 +69,8 @@ class PolicySource:
         self._snapshot = context.snapshot()
         if context.budget_limit is not None and self._budget is not None:
             self._budget.limit = context.budget_limit
+        if self._policy is not None:
+            self._policy.serve(root=settings.workspace.dir, confinements=self._confinements)
         return PolicyState.of(
             mode=context.mode,
             allowed_tools=context.allowed_tools,

@@ -361,7 +361,7 @@ class Toolreeve:
         call = ToolCall(tool=tool, args=args or {}, principal=self.principal, estimated_cost=estimated_cost)
         action = Action(call, bound, bound.input.parse(call.args), self._parts.files)
         explanation = explain(action, self._parts.policy())
-        if bound.spec.server is None:
+        if bound.spec.server is None and bound.spec.category != "shell":
             return explanation
         refusal = self._parts.pipeline.refusal(action)
         return explanation if refusal is None else refused(explanation, refusal)

@@ -8,6 +8,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from toolreeve.core.argv import split
 from toolreeve.core.context import Context
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect, EffectKind, Reach
@@ -18,7 +19,6 @@ from toolreeve.core.result import Output
 from toolreeve.core.tool import AnyFunctionTool, Arguments, ListEffects, tool
 from toolreeve.core.trial import Confinement
 from toolreeve.tools import processes, projects
-from toolreeve.tools.argv import split
 from toolreeve.tools.neutral_git import NEUTRAL
 from toolreeve.tools.output_parsers import Counts, count, summarise
 from toolreeve.tools.quality_commands import Purpose, QualityStep, steps

@@ -7,6 +7,7 @@ is refused before anyone is asked for approval.
 import dataclasses
 from collections.abc import Sequence
 
+from toolreeve.core.argv import Pipeline, refusal, split
 from toolreeve.core.call import Role
 from toolreeve.core.context import Context
 from toolreeve.core.danger import DangerLevel
@@ -17,7 +18,6 @@ from toolreeve.core.process import Ended, ProcessRequest
 from toolreeve.core.result import Output
 from toolreeve.core.tool import Arguments, tool
 from toolreeve.tools import processes
-from toolreeve.tools.argv import Pipeline, refusal, split
 from toolreeve.tools.neutral_git import NEUTRAL
 
 _MAX_ARGUMENT = 100_000

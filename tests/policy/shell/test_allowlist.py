@@ -1,12 +1,12 @@
 import pytest
 
+from toolreeve.core.argv import split
 from toolreeve.core.call import Role
 from toolreeve.core.command_settings import CommandRules
 from toolreeve.policy.shell.allowlist import BLOCKED, SHELLS, STARTED, refusal
 from toolreeve.policy.shell.analysis import analyse_programs
 from toolreeve.policy.shell.interpret.builtins import BUILTINS
 from toolreeve.policy.shell.programs.spec import program
-from toolreeve.tools.argv import split
 
 OPERATOR = Role.OPERATOR
 

@@ -67,6 +67,8 @@ _REASONS = {
     "it ends processes": "kill killall pkill skill",
     "only a person may use it: it sets what tools may do": "toolreeve",
 }  # fmt: skip
+RUNS_ANYTHING = frozenset(name for names in list(_REASONS.values())[:4] for name in names.split())
+"""Shells, builtins and programs that run whatever they are given, and those that change privileges."""
 BLOCKED: Mapping[str, str] = {name: reason for reason, names in _REASONS.items() for name in names.split()}
 """Refused programs with the reason, so that a model does not try another spelling."""
 

@@ -5,7 +5,8 @@ Pure: no file is looked at, nothing runs. A command is known only if every simpl
 
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from toolreeve.core.action import Action
 from toolreeve.core.danger import DangerLevel
@@ -25,8 +26,8 @@ from toolreeve.policy.shell.programs.arguments import NotKnown
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
     """`danger` and `reason` follow from the effects, the alarms and the unknown parts. `kept` are effects on files that
-    a program keeps for itself. `confinable` is the tightest confinement in which
-    it can run. `home`, `root` and `allowed` are as they were given."""
+    a program keeps for itself. `confinable` is the tightest confinement in which it can run. `home`, `root`, `allowed`
+    and `cwd` are as they were given. `script` is the parsed command."""
 
     command: str
     parts: tuple[CommandPart, ...]
@@ -39,6 +40,9 @@ class Analysis:
     home: str
     root: str
     allowed: tuple[str, ...] = ()
+    cwd: str = "/"
+    script: ShellScript = field(default=ShellScript(()), compare=False, repr=False)
+    cache: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def known(self) -> bool:
@@ -68,6 +72,12 @@ def analyse(command: str, *, cwd: str, home: str, root: str, allowed: Sequence[s
     return _analyse(command, grammar.parse(command), ShellScope((cwd,), home, root), allowed)
 
 
+def analyse_script(script: ShellScript, whole: Analysis) -> Analysis:
+    """A part of an analysed command by itself, where the command starts."""
+    scope = ShellScope((whole.cwd,), whole.home, whole.root)
+    return _analyse(whole.command, script, scope, whole.allowed)
+
+
 def analyse_programs(
     pipelines: Iterable[Iterable[tuple[str, ...]]], *, cwd: str, home: str, root: str, allowed: Sequence[str] = ()
 ) -> Analysis:
@@ -79,6 +89,7 @@ def analyse_programs(
 
 
 def _analyse(command: str, script: ShellScript, scope: ShellScope, allowed: Sequence[str]) -> Analysis:
+    cwd = scope.directories[0]
     interpreter = ShellInterpreter(command)
     found = interpreter.findings
     try:
@@ -102,4 +113,6 @@ def _analyse(command: str, script: ShellScript, scope: ShellScope, allowed: Sequ
         home=scope.home,
         root=scope.root,
         allowed=tuple(allowed),
+        cwd=cwd,
+        script=script,
     )

@@ -7,8 +7,14 @@ from collections.abc import Sequence
 
 from toolreeve.policy.shell.programs.spec import Program, program
 
-RUN_OTHERS = frozenset("command env flock grave shell watch wrapper xargs elsewhere timeout nohup".split())
-"""Handlers of programs that run whatever command follows: their name says nothing about what runs."""
+_RUN_OTHERS = frozenset("command env flock shell watch wrapper xargs".split())
+"""Handlers of programs that run the command that follows."""
+
+
+def runs_others(words: Sequence[str]) -> bool:
+    """Whether the words name a program, or a subcommand, that runs whatever command follows."""
+    spec, count = find_subcommand(words[0], words)
+    return spec is not None and spec.handler in _RUN_OTHERS and count in (0, len(words))
 
 
 def find_subcommand(name: str, words: Sequence[str]) -> tuple[Program | None, int]:

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from toolreeve.core.argv import split
 from toolreeve.core.errors import ErrorCode, ToolError
-from toolreeve.tools.argv import split
 
 
 def refused(command: str) -> str:
