@@ -107,6 +107,33 @@ def test_cpu_time_of_many_processes_together(runner: Runner) -> None:
     assert limit_hit(ended) == "stopped: limit of 1 s of CPU time reached (max_cpu_time_seconds)"
 
 
+def test_cpu_time_of_children_that_nobody_waits_for(runner: Runner) -> None:
+    """The kernel drops their time where the parent ignores SIGCHLD; only a control group counts it."""
+    program = """
+import os, signal, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+used = 0.0
+while used < 3:
+    reader, writer = os.pipe()
+    if os.fork() == 0:
+        while time.process_time() < 0.05:
+            pass
+        os.write(writer, b"x")
+        os._exit(0)
+    os.close(writer)
+    os.read(reader, 1)
+    os.close(reader)
+    used += 0.05
+print("ESCAPED")
+"""
+    ended = runner.python(program, limits={"cpu_seconds": 1, "timeout": 60})
+
+    if runner.who == "root":
+        assert limit_hit(ended) == "stopped: limit of 1 s of CPU time reached (max_cpu_time_seconds)"
+    else:
+        assert "ESCAPED" in ended["stdout"]  # as `doctor` and the guide say
+
+
 def test_size_of_a_file(runner: Runner) -> None:
     ended = runner.bash("head -c 20M /dev/zero > large", limits={"file_size_mb": 5})
 

@@ -154,11 +154,11 @@ class ConfinedCommand:
         else:
             self._session.give_back(self._slot)
 
-    def _unpack_report(self) -> tuple[bytes, int, float, float, int, bool]:
-        return SLOT_REPORT.unpack(self._report) if self._report else (b"K", 9, 0.0, 0.0, 0, False)
+    def _unpack_report(self) -> tuple[bytes, int, float, int, bool]:
+        return SLOT_REPORT.unpack(self._report) if self._report else (b"K", 9, 0.0, 0, False)
 
     def _outcome(self) -> CommandOutcome:
-        kind, status, user, system, _, _ = self._unpack_report()
+        kind, status, cpu_seconds, _, _ = self._unpack_report()
         failed = kind == b"F"
         if self._timed_out:
             kind = b"T"
@@ -170,7 +170,7 @@ class ConfinedCommand:
             kind=kind,
             exit_code=128 + status if failed else os.waitstatus_to_exitcode(status),
             errno=status if failed else 0,
-            cpu_seconds=user + system,
+            cpu_seconds=cpu_seconds,
             stdout=bytes(self._out.kept),
             stderr=bytes(self._err.kept),
             truncated=self._out.truncated or self._err.truncated,

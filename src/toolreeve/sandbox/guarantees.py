@@ -19,24 +19,57 @@ class Guarantee(NamedTuple):
 
 
 class Support(NamedTuple):
-    """What this machine supports. `own_user`: commands run as another user than ours; `inotify`: its limit can be
-    set."""
+    """What this machine supports. `own_user`: commands run as another user than ours; `inotify`: its limit can be set;
+    `cpu_counter`: control groups count CPU time; `swap`: memory can leave a group's count by being swapped out;
+    `signal_scope`: Landlock keeps signals inside (version 6)."""
 
     namespaces: bool
     seccomp: bool
     cgroups: bool
     own_user: bool
     inotify: bool
+    cpu_counter: bool
+    swap: bool
+    signal_scope: bool
 
 
 def guarantees(support: Support) -> list[Guarantee]:
-    return [*_memory(support), *_shared(support), *_files(support)]
+    return [*_memory(support), _cpu_time(support), *_shared(support), _signals(support), *_files(support)]
+
+
+def _cpu_time(support: Support) -> Guarantee:
+    if support.cpu_counter:
+        return Guarantee("CPU time", holds=True, how="counted by a control group")
+    sampled = (
+        "checked every 250 ms, without children that ended while their parent ignored SIGCHLD; "
+        "each process has its own limit"
+    )
+    return Guarantee("CPU time", holds=False, how=sampled, remedy=DELEGATE)
+
+
+def _signals(support: Support) -> Guarantee:
+    name = "signals to processes outside"
+    if support.namespaces:
+        return Guarantee(name, holds=True, how="none is visible")
+    if support.signal_scope:
+        return Guarantee(name, holds=True, how="refused by Landlock")
+    how = "commands can signal other processes of their user, as an ordinary user the runtime, too"
+    return Guarantee(name, holds=False, how=how, remedy="a machine that supports tier full, or Linux 6.12")
 
 
 def _memory(support: Support) -> list[Guarantee]:
     if support.cgroups:
         kernel = "counted by a control group: processes, buffers, page tables, locks, memory without a process"
-        return [Guarantee("memory", holds=True, how=kernel)]
+        lost = "version 1 does not count what the machine swaps out under pressure"
+        return [
+            Guarantee("memory", holds=True, how=kernel),
+            Guarantee(
+                "swap",
+                holds=not support.swap,
+                how=lost if support.swap else "commands have none",
+                remedy="boot with swapaccount=1, or use version 2" if support.swap else "",
+            ),
+        ]
     return [
         Guarantee("memory", holds=True, how="checked every 50 ms: a peak in between is noticed late"),
         Guarantee(

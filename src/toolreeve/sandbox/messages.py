@@ -3,8 +3,8 @@
 import errno
 import struct
 
-SLOT_REPORT = struct.Struct("=ciddQ?")
-"""Kind, wait status or errno, user and system seconds, peak memory in KB, and whether the slot can be used again.
+SLOT_REPORT = struct.Struct("=cidQ?")
+"""Kind, wait status or errno, CPU time in seconds, peak memory in KB, and whether the slot can be used again.
 
 Kinds: X exited; M, C and P killed for memory, CPU time and processes; F failed to start.
 """

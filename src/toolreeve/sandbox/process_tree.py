@@ -90,12 +90,22 @@ def _shared(maps: bytes) -> int:
 
 
 def cpu_seconds(processes: Iterable[str]) -> float:
-    """CPU time of all live processes, with that of the children they waited for."""
+    """CPU time of all live processes, with that of the children they waited for.
+
+    The kernel drops that of children whose parent ignores SIGCHLD.
+    """
     ticks = 0
     for name in processes:
         fields = _read(f"/proc/{name}/stat").rpartition(b")")[2].split()
         ticks += sum(map(int, fields[11:15]))
     return ticks / _TICKS
+
+
+def counted_seconds(counter: int) -> float:
+    """CPU time of all that ever was in a control group, from its `cpuacct.usage` or `cpu.stat`."""
+    text = os.pread(counter, 512, 0)
+    _, found, microseconds = text.partition(b"usage_usec ")
+    return int(microseconds.split(None, 1)[0]) / 1e6 if found else int(text) / 1e9
 
 
 def _children(pid: str) -> Iterator[str]:

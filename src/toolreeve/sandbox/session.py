@@ -247,15 +247,22 @@ class SandboxSession:
         name = f"toolreeve-{os.getpid()}-{next(_names)}"
         group = None if self._bases is None else ControlGroup(self._bases, name)
         entrances = [] if group is None else group.entrances()
-        request = {"network": network, "limits": limits, "name": name, "others": self._group_names()}
+        counters = [] if group is None else group.cpu_counters()
+        request = {
+            "network": network,
+            "limits": limits,
+            "name": name,
+            "others": self._group_names(),
+            "counters": len(counters),
+        }
         try:
-            self._supervisor.send(request, entrances)
+            self._supervisor.send(request, [*counters, *entrances])
         except OSError:
             self._discard(group)
             raise Unavailable("the supervisor does not respond") from None
         finally:
-            for entrance in entrances:
-                os.close(entrance)
+            for descriptor in (*counters, *entrances):
+                os.close(descriptor)
         self._requested.append(_SlotOrder(future, kind, group))
 
     def _group_names(self) -> list[str]:

@@ -38,10 +38,11 @@ Limits = list[tuple[int, int, int]]
 
 class SlotLimits(NamedTuple):
     """Resource limits of a slot and so of each command in it. They cannot be raised again: other limits need another
-    slot. `groups` are descriptors of the control groups to enter."""
+    slot. `groups` are descriptors of the control groups to enter, `counters` those that count CPU time."""
 
     limits: Limits
     groups: list[int]
+    counters: list[int]
 
 
 def filters(plan: Plan) -> dict[str, bytes]:
@@ -94,7 +95,7 @@ def run(
         os._exit(1)
     status.close()
     try:
-        Slot(commands, init, plan, scratch).serve()
+        Slot(commands, init, plan, scratch, slot_limits.counters).serve()
     finally:
         os._exit(0)
 
@@ -184,13 +185,22 @@ def _enter_namespaces(plan: Plan) -> tuple[socket.socket | None, int, Scratch]:
 
 
 class Slot:
-    """`init` is the socket of the slot init; without one the slot kills by itself what it started."""
+    """`init` is the socket of the slot init; without one the slot kills by itself what it started. `counters` count the
+    CPU time of the slot's control group."""
 
-    def __init__(self, commands: socket.socket, init: socket.socket | None, plan: Plan, scratch: Scratch) -> None:
+    def __init__(
+        self,
+        commands: socket.socket,
+        init: socket.socket | None,
+        plan: Plan,
+        scratch: Scratch,
+        counters: list[int],
+    ) -> None:
         self._commands = commands
         self._init = init
         self._has_namespaces = init is not None
         self._scratch = scratch
+        self._counters = counters
         self._checks_memory = plan.counts_memory
         self._checks_processes = plan.counts_memory and not plan.counts_processes
         self._cores = os.cpu_count() or 1
@@ -212,25 +222,34 @@ class Slot:
             self._run_command(json.loads(message), descriptors)
 
     def _run_command(self, request: dict[str, Any], descriptors: list[int]) -> None:
+        before = self._counted()
         try:
             pid = _spawn(request, descriptors, self._scratch)
         except OSError as problem:
             if problem.errno == errno.ENOMEM:  # the process namespace was killed from outside
                 os._exit(0)
             is_clean = True
-            self._commands.send(SLOT_REPORT.pack(b"F", problem.errno or 0, 0, 0, 0, is_clean))
+            self._commands.send(SLOT_REPORT.pack(b"F", problem.errno or 0, 0, 0, is_clean))
             return
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
-        kind = self._wait(pid, request)
+        kind = self._wait(pid, request, before)
         _, status, used = os.wait4(pid, 0)
         self._kill_leftovers()
         os.chdir("/")
         is_clean = self._scratch.renew() and not any(map(_lists_any, self._ipc_objects))
-        self._commands.send(SLOT_REPORT.pack(kind, status, used.ru_utime, used.ru_stime, used.ru_maxrss, is_clean))
+        seconds = self._counted() - before if self._counters else used.ru_utime + used.ru_stime
+        self._commands.send(SLOT_REPORT.pack(kind, status, seconds, used.ru_maxrss, is_clean))
 
-    def _wait(self, pid: int, request: dict[str, Any]) -> bytes:
+    def _counted(self) -> float:
+        """CPU time that the control group has counted, also of processes that nobody waited for."""
+        return sum(map(process_tree.counted_seconds, self._counters))
+
+    def _cpu_seconds(self, members: list[str], before: float) -> float:
+        return self._counted() - before if self._counters else process_tree.cpu_seconds(members)
+
+    def _wait(self, pid: int, request: dict[str, Any], before: float) -> bytes:
         """Until it exits, is to be killed, or exceeds a limit together with its descendants: the kind of the report."""
         cpu_seconds = request["cpu_seconds"]
         earliest = time.monotonic() + cpu_seconds / self._cores
@@ -250,7 +269,7 @@ class Slot:
                     return _kill(pid, b"M")
                 if self._checks_processes and len(members) > request["processes"]:
                     return _kill(pid, b"P")
-                if checks_cpu and process_tree.cpu_seconds(members) >= cpu_seconds:
+                if checks_cpu and self._cpu_seconds(members, before) >= cpu_seconds:
                     return _kill(pid, b"C")
 
     def _kill_leftovers(self) -> None:

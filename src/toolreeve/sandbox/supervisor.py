@@ -182,7 +182,9 @@ class Supervisor:
             self._runtime.send(self._cover(request["hide"], request["protect"]))
         else:
             self._groups = {*request["others"], request["name"]}
-            self._fork_slot(self._filters.get(request["network"]), slot.SlotLimits(request["limits"], descriptors))
+            counters = request["counters"]
+            limits = slot.SlotLimits(request["limits"], descriptors[counters:], descriptors[:counters])
+            self._fork_slot(self._filters.get(request["network"]), limits)
         return True
 
     def _cover(self, hidden: list[str], guarded: list[str]) -> bytes:
@@ -210,8 +212,8 @@ class Supervisor:
         self.slots.add(pid)
         for each in (slot_commands, slot_status):
             each.close()
-        for group in limits.groups:
-            os.close(group)
+        for descriptor in (*limits.groups, *limits.counters):
+            os.close(descriptor)
         self._locking.append(_LockingSlot(status, commands))
 
     def next_status(self) -> list[int]:

@@ -15,10 +15,20 @@ def own(place: Path, *lines: str) -> Path:
 def test_the_first_version_holds_each_controller_in_its_own_tree(tmp_path: Path) -> None:
     (tmp_path / "memory/mine").mkdir(parents=True)
     (tmp_path / "pids").mkdir()
+    (tmp_path / "cpuacct").mkdir()
 
     found = cgroup.find(tmp_path, own(tmp_path, "4:memory:/mine", "3:cpu,cpuacct:/", "2:pids:/", "0::/"))
 
-    assert found == cgroup.Bases(tmp_path / "memory/mine", tmp_path / "pids", cgroup.V1)
+    assert found == cgroup.Bases(tmp_path / "memory/mine", tmp_path / "pids", cgroup.V1, tmp_path / "cpuacct")
+
+
+def test_groups_are_used_without_the_controller_that_counts_cpu_time(tmp_path: Path) -> None:
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "pids").mkdir()
+
+    found = cgroup.find(tmp_path, own(tmp_path, "4:memory:/", "3:cpuacct:/", "2:pids:/"))
+
+    assert found == cgroup.Bases(tmp_path / "memory", tmp_path / "pids", cgroup.V1)
 
 
 def test_the_second_version_holds_all_in_one_tree(tmp_path: Path) -> None:
@@ -29,7 +39,7 @@ def test_the_second_version_holds_all_in_one_tree(tmp_path: Path) -> None:
 
     found = cgroup.find(tmp_path, own(tmp_path, "0::/mine"))
 
-    assert found == cgroup.Bases(tmp_path / "mine", tmp_path / "mine", cgroup.V2)
+    assert found == cgroup.Bases(tmp_path / "mine", tmp_path / "mine", cgroup.V2, tmp_path / "mine")
 
 
 def test_controllers_that_are_not_delegated_are_reported(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def check_sandbox(_: Options, found: "Configuration") -> Iterator[Check]:
     for mechanism in mechanisms:
         yield _row(mechanism, version)
     yield Check("sandbox", "resource limits", Status.OK, "used: time, CPU, open files and file sizes")
-    yield from _check_limits(mechanisms)
+    yield from _check_limits(mechanisms, version)
     yield _check_proxy(mechanisms)
     yield from asyncio.run(_run_probe(found))
 
@@ -48,9 +48,12 @@ def _row(mechanism: "Mechanism", version: int) -> Check:
     return Check("sandbox", name, Status.WARN, f"not available: {mechanism.problem}", fix=remedy)
 
 
-def _check_limits(mechanisms: "list[Mechanism]") -> Iterator[Check]:
+def _check_limits(mechanisms: "list[Mechanism]", landlock_version: int) -> Iterator[Check]:
     from toolreeve.sandbox.guarantees import Support, guarantees
+    from toolreeve.sandbox.kernel import cgroup
+    from toolreeve.sandbox.kernel.landlock import VERSION_WITH_SCOPES
 
+    bases = cgroup.find()
     works = {each.name: not each.problem for each in mechanisms}
     support = Support(
         namespaces=works["mount namespace"] and works["process namespace"],
@@ -58,6 +61,9 @@ def _check_limits(mechanisms: "list[Mechanism]") -> Iterator[Check]:
         cgroups=works["control groups"],
         own_user=os.geteuid() == 0,
         inotify=works["inotify limit"],
+        cpu_counter=isinstance(bases, cgroup.Bases) and bases.cpu is not None,
+        swap=isinstance(bases, cgroup.Bases) and cgroup.leaves_swap(bases),
+        signal_scope=landlock_version >= VERSION_WITH_SCOPES,
     )
     for each in guarantees(support):
         if each.holds:

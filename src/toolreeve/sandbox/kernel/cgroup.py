@@ -14,6 +14,7 @@ _MOUNTED = Path("/sys/fs/cgroup")
 _OWN = Path("/proc/self/cgroup")
 _NEEDED = frozenset({"memory", "pids"})
 _TCP_BUFFERS = 16 << 20  # version 1 counts them separately, and only if a limit is set
+_V1_WITH_SWAP = "memory.memsw.limit_in_bytes"
 _SPARE = 8 << 20  # for the slot itself, which lives in the group
 
 
@@ -24,22 +25,28 @@ class FileNames(NamedTuple):
     swap_control: str
     memory_events: str
     memory_used: str
+    cpu_used: str
 
 
-V1 = FileNames("memory.limit_in_bytes", "memory.swappiness", "memory.oom_control", "memory.usage_in_bytes")
-V2 = FileNames("memory.max", "memory.swap.max", "memory.events", "memory.current")
+V1 = FileNames(
+    "memory.limit_in_bytes", "memory.swappiness", "memory.oom_control", "memory.usage_in_bytes", "cpuacct.usage"
+)
+V2 = FileNames("memory.max", "memory.swap.max", "memory.events", "memory.current", "cpu.stat")
 
 
 class Bases(NamedTuple):
-    """The directories in which groups can be made, of the memory and of the process controller."""
+    """The directories in which groups can be made, of the memory, the process and the CPU time controller. The last
+    may be missing in version 1; version 2 counts CPU time in every group."""
 
     memory: Path
     processes: Path
     names: FileNames
+    cpu: Path | None = None
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        return tuple(dict.fromkeys((self.memory, self.processes)))
+        found = dict.fromkeys((self.memory, self.processes, self.cpu))
+        return tuple(path for path in found if path is not None)
 
 
 def find(mounted: Path = _MOUNTED, own: Path = _OWN) -> Bases | str:
@@ -51,7 +58,12 @@ def find(mounted: Path = _MOUNTED, own: Path = _OWN) -> Bases | str:
     controllers = {name: path for _, names, path in lines for name in names.split(",")}
     if "memory" in controllers and "pids" in controllers:
         below = {name: mounted / name / controllers[name].lstrip("/") for name in ("memory", "pids")}
-        return _try(Bases(below["memory"], below["pids"], V1))
+        needed = Bases(below["memory"], below["pids"], V1)
+        if "cpuacct" in controllers:
+            counting = needed._replace(cpu=mounted / "cpuacct" / controllers["cpuacct"].lstrip("/"))
+            if isinstance(found := _try(counting), Bases):
+                return found
+        return _try(needed)
     if "" in controllers:
         return find_delegated(mounted, mounted / controllers[""].lstrip("/"))
     return "neither version of control groups offers memory and process control"
@@ -64,7 +76,7 @@ def find_delegated(mounted: Path, own: Path, needed: frozenset[str] = _NEEDED) -
         if not isinstance(found, str) or not group.is_relative_to(mounted):
             break
         if needed <= _words(group / "cgroup.subtree_control"):
-            above = _try(Bases(group, group, V2))
+            above = _try(Bases(group, group, V2, group))
             found = above if isinstance(above, Bases) else found
     return found
 
@@ -77,7 +89,7 @@ def _divide(own: Path, needed: frozenset[str]) -> Bases | str:
             _enter_leaf(own, needed)
         except OSError as problem:
             return f"{own}: {problem.strerror}"
-    return _try(Bases(own, own, V2))
+    return _try(Bases(own, own, V2, own))
 
 
 def _words(path: Path) -> set[str]:
@@ -125,6 +137,13 @@ def _sweep(base: Path) -> None:
                 path.rmdir()
 
 
+def leaves_swap(bases: Bases, swaps: Path = Path("/proc/swaps")) -> bool:
+    """Whether memory of a group can be swapped out and is then counted no more: version 1 without swap accounting."""
+    if bases.names is not V1 or (bases.memory / _V1_WITH_SWAP).exists():
+        return False
+    return len(swaps.read_text().splitlines()) > 1
+
+
 class ControlGroup:
     """The control group of one slot. Limits are set before a command; afterwards `limits_hit` tells which it hit."""
 
@@ -154,12 +173,28 @@ class ControlGroup:
         """Descriptors that a process writes to to enter the group; the caller closes them."""
         return [_open(base / self.name / "cgroup.procs", os.O_WRONLY) for base in self._bases.paths]
 
+    def cpu_counters(self) -> list[int]:
+        """The descriptor that counts CPU time, if there is one; the caller closes it."""
+        if self._bases.cpu is None:
+            return []
+        return [_open(self._bases.cpu / self.name / self._bases.names.cpu_used, os.O_RDONLY)]
+
     def limit(self, memory: int, processes: int) -> None:
         if self._limits != (memory, processes):
-            os.pwrite(self._memory, b"%d" % (memory + _SPARE), 0)
+            self._limit_memory(memory + _SPARE)
             os.pwrite(self._processes, b"%d" % (processes + 2), 0)
             self._limits = (memory, processes)
         self._before = self._counts()
+
+    def _limit_memory(self, limit: int) -> None:
+        """Version 1 may limit memory and swap together, never below memory alone: first lift that, then lower it."""
+        together = self._bases.memory / self.name / _V1_WITH_SWAP
+        counts_swap = self._bases.names is V1 and together.exists()
+        if counts_swap:
+            _write(together, -1)
+        os.pwrite(self._memory, b"%d" % limit, 0)
+        if counts_swap:
+            _write(together, limit)
 
     def limits_hit(self) -> tuple[bool, bool]:
         """Since the limits were set: whether the kernel killed for memory, and whether it refused a process."""

@@ -33,7 +33,7 @@ _RIGHTS = [
 _BIT = {name: 1 << position for position, name in enumerate(_RIGHTS)}
 _HANDLED_BY_VERSION = (0, 13, 14, 15, 15, 16)
 _VERSION_WITH_NETWORK = 4
-_VERSION_WITH_SCOPES = 6
+VERSION_WITH_SCOPES = 6
 _SCOPES = 3  # abstract unix sockets and signals
 _PATH_BENEATH = 1
 _ASK_VERSION = 1
@@ -71,7 +71,7 @@ class Ruleset:
         if not found:
             raise OSError("this kernel has no Landlock, or it was not enabled at boot (lsm=)")
         self._handled = (1 << _HANDLED_BY_VERSION[min(found, len(_HANDLED_BY_VERSION) - 1)]) - 1
-        scopes = _SCOPES if found >= _VERSION_WITH_SCOPES else 0
+        scopes = _SCOPES if found >= VERSION_WITH_SCOPES else 0
         size = 8
         if found >= _VERSION_WITH_NETWORK:
             size = 16
