@@ -7,14 +7,12 @@ always discarded: a forged cache or interpreter would run outside the sandbox.
 import asyncio
 import hashlib
 import os
-import stat
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from toolreeve.approval.preview import MAX_BYTES, diff
 from toolreeve.core.call import ToolCall
 from toolreeve.core.context import Services
 from toolreeve.core.effects import Effect
@@ -22,16 +20,14 @@ from toolreeve.core.errors import ToolError
 from toolreeve.core.guarded_paths import GuardTable
 from toolreeve.core.process import ProcessLimits, ProcessRequest
 from toolreeve.core.trial import Confinement, Layer, ObservedChanges, TrialLayers, wait_for_tick
-from toolreeve.core.visible import one_line
-from toolreeve.trial import tree
 from toolreeve.trial.committer import Committer
 from toolreeve.trial.harvest import Alteration, Harvest, TreeChange
 from toolreeve.trial.layer_reader import read_layer
+from toolreeve.trial.preview import preview
 
-MAX_SHOWN = 20
+MAX_ASKED = 20
 RECENT_SECONDS = 0.1
 _GIT = ProcessLimits(timeout=20, processes=64, open_files=1024, output_kb=8192)
-_MARKS = {Alteration.CREATE: "A", Alteration.LINK: "A", Alteration.DELETE: "D"}
 _HINTS = (
     ("No space left on device", "it changes more than a trial can hold (trial.layer_mb)"),
     ("Invalid cross-device link", "it renames a directory, which a trial cannot"),
@@ -75,15 +71,8 @@ class FinishedTrial:
         return {**found, "why": why} if why else found
 
     def preview(self) -> str:
-        """The changes as a person decides about them: the list, then the text of each as a diff. Blocks."""
-        shown = [(harvest, change) for harvest in self.harvests for change in harvest.kept]
-        lines = [f"{_MARKS.get(change.kind, 'M')} {one_line(change.path)}{_remark(change)}" for _, change in shown]
-        if self.dropped:
-            lines.append(f"(discarded: {self.dropped} files of caches or ignored by git)")
-        if len(shown) > MAX_SHOWN:
-            lines.append(f"(the text of the first {MAX_SHOWN} is shown)")
-        texts = [_diff(harvest.layer, change) for harvest, change in shown[:MAX_SHOWN]]
-        return "\n".join([*lines, *(text for text in texts if text)])
+        """The changes as a person decides about them. Blocks."""
+        return preview(self.harvests)
 
 
 class TrialStage:
@@ -171,7 +160,7 @@ class TrialStage:
         lost: list[str] = []
         for harvest in trial.harvests:
             deleted = [change.path for change in harvest.kept if change.kind is Alteration.DELETE]
-            if deleted and len(deleted) <= MAX_SHOWN:
+            if deleted and len(deleted) <= MAX_ASKED:
                 printed = await self._git(harvest.layer.root, "ls-files", "-z", "--", *deleted)
                 tracked = {os.fsdecode(path) for path in printed.split(b"\0")}
                 deleted = [path for path in deleted if not _has(path, tracked)]
@@ -210,40 +199,3 @@ def _hint(failure: ToolError | None) -> str:
     """A failure that a real run would not have had, as far as the program's words tell."""
     printed = str(((failure and failure.data) or {}).get("stderr") or "")[-4096:]
     return next((reason for text, reason in _HINTS if text in printed), "")
-
-
-def _remark(change: TreeChange) -> str:
-    words = [change.note] if change.note else []
-    if change.kind is Alteration.DELETE and change.is_directory:
-        words.append(f"with {change.count} entries")
-    elif change.kind is Alteration.MODE or (change.kind is Alteration.CREATE and change.mode & stat.S_IXUSR):
-        words.append(stat.filemode(change.mode))
-    return f" ({', '.join(map(one_line, words))})" if words and not change.is_directory else ""
-
-
-def _diff(layer: Layer, change: TreeChange) -> str:
-    if change.kind in (Alteration.MODE, Alteration.LINK) or not stat.S_ISREG(change.mode):
-        return ""
-    before = "" if change.old is None else _text(layer.root, change.path)
-    after = "" if change.kind is Alteration.DELETE else _text(layer.upper, change.path)
-    if before is None or after is None:
-        sizes = [0 if found is None else found.st_size for found in (change.old, change.new)]
-        return f"(binary or too large: {one_line(change.path)}, {sizes[0]} → {sizes[1]} bytes)"
-    return diff(None if change.old is None else before, after, change.path)
-
-
-def _text(root: str | int, path: str) -> str | None:
-    """None where it is no text, or too large to be shown."""
-    top = os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC) if isinstance(root, str) else root
-    try:
-        with tree.file_at(top, path) as descriptor:
-            data = os.pread(descriptor, MAX_BYTES + 1, 0)
-    except OSError:
-        return None
-    finally:
-        if isinstance(root, str):
-            os.close(top)
-    try:
-        return None if len(data) > MAX_BYTES or b"\0" in data else data.decode()
-    except UnicodeDecodeError:
-        return None

@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.approval.people import call
-from toolreeve.approval.preview import MAX_BYTES, MAX_LINES, apply_edits, diff, preview, previewer
+from toolreeve.approval.preview import MAX_BYTES, apply_edits, preview, previewer
 from toolreeve.core.action import Action
+from toolreeve.core.text_diff import MAX_LINES, diff
 from toolreeve.guard.files.workspace import WorkspaceFiles
 
 
