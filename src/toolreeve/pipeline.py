@@ -16,7 +16,7 @@ from toolreeve.core.effects import EffectKind
 from toolreeve.core.entry import Entry
 from toolreeve.core.errors import TRAITS, ErrorCode, ToolError, describe_crash
 from toolreeve.core.result import Failure, Output, Success, ToolResult, new_result
-from toolreeve.core.trial import Confinement, ObservedChanges, TrialImpossible
+from toolreeve.core.trial import Confinement, TrialImpossible
 from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.execution.admission import Admission
 from toolreeve.execution.executor import Executor
@@ -25,11 +25,12 @@ from toolreeve.execution.stopped_write import stopped_write
 from toolreeve.policy.confinement import bounds_of
 from toolreeve.policy.layers import PolicyState, decide, with_rationale
 from toolreeve.policy.mode import PermissionMode
-from toolreeve.policy.trial import decide_changes, decide_trial
+from toolreeve.policy.trial import decide_trial
 from toolreeve.record.events import EventPublisher
 from toolreeve.record.journal import Journal
 from toolreeve.registry import ToolRegistry
-from toolreeve.trial_stage import FinishedTrial, TrialStage
+from toolreeve.trial_settlement import TrialSettlement
+from toolreeve.trial_stage import TrialStage
 
 REFUSAL_CODES = {
     "floor": ErrorCode.PATH_FORBIDDEN,
@@ -121,9 +122,10 @@ class Pipeline:
     async def _go_on_writing(self, action: Action, entry: Entry, error: ToolError, reason: str) -> Output | None:
         """What was allowed as reading tried to write: it runs on trial, or is asked about."""
         state = self.policy()
-        entry.meta.verdict = Verdict(Decision.ASK, "default", reason)
         if action.spec.confinable and Confinement.TRY in state.confinements:
+            entry.meta.verdict = Verdict(Decision.ALLOW, "trial", reason, runs=Confinement.TRY)
             return await self._try(action, entry)
+        entry.meta.verdict = Verdict(Decision.ASK, "default", reason)
         if state.mode is PermissionMode.PLAN or not self.broker.can_ask(entry.call):
             error.message = f"{reason} ({error.message})"
             raise error
@@ -148,64 +150,25 @@ class Pipeline:
         except BaseException:
             self.trials.discard(call.id)
             raise
-        async with self.trials.finish(call.id, failure) as trial:
-            is_settled = await self._settle(trial, action, entry)
-        if is_settled and failure is not None:
+        why = await self._settle(action, entry, output, failure)
+        if why:
+            self._ask_beforehand(action, entry, why)
+            return None
+        if failure is not None:
             raise failure
-        return output if is_settled else None
+        return output
 
-    async def _settle(self, trial: FinishedTrial, action: Action, entry: Entry) -> bool:
-        """Keep or discard the changes of a trial. False if the call is to run for real."""
-        state = self.policy()
-        if trial.problem and state.mode is not PermissionMode.PLAN:
-            entry.meta.trial = trial.record("impossible", trial.problem)
-            self._ask_beforehand(action, entry, trial.problem)
-            return False
-        if not trial.kept:
-            entry.meta.trial = trial.record("unchanged")
-            return True
-        changes = await self.trials.observed(trial)
-        verdict = decide_changes(action, changes, state)
-        if verdict.decision is Decision.ASK:
-            if not self.broker.can_ask(entry.call):
-                entry.meta.trial = trial.record("dropped", f"{verdict.reason}, and nobody can be asked")
-                return True
-            entry.preview = await asyncio.to_thread(trial.preview)
-            if not self.trials.keeps or not self.broker.can_ask_now(entry.call):
-                entry.meta.trial = trial.record("dropped", "the question is asked before the command runs for real")
-                self._ask_beforehand(action, entry, verdict.reason)
-                return False
-            verdict = await self._ask_to_keep(action.after_trial(changes.effects, trial.digest), entry, verdict)
-        if verdict.decision is Decision.DENY:
-            entry.meta.trial = trial.record("dropped", verdict.reason)
-            return True
-        return await self._keep(trial, action, entry)
-
-    async def _ask_to_keep(self, observed: Action, entry: Entry, verdict: Verdict) -> Verdict:
-        """The verdict after the question whether to keep exactly the observed changes."""
-        entry.meta.verdict = verdict
-        try:
-            version = self.policy().version
-            approval = await self.broker.settle(observed, verdict, version=version, preview=entry.preview)
-        except ToolError as refusal:
-            return replace(verdict, decision=Decision.DENY, reason=refusal.message)
-        if approval.args is not None:
-            reason = "the answer was about another call than the one that was tried"
-            return replace(verdict, decision=Decision.DENY, reason=reason)
-        entry.meta.approved_by = approval.by
-        entry.meta.binding = approval.binding
-        again = decide_changes(observed, ObservedChanges(effects=tuple(observed.effects)), self.policy())
-        return again if again.decision is Decision.DENY else replace(verdict, decision=Decision.ALLOW)
-
-    async def _keep(self, trial: FinishedTrial, action: Action, entry: Entry) -> bool:
-        try:
-            await self.trials.keep(trial, entry.call)
-        except ToolError as problem:
-            entry.meta.trial = trial.record("impossible", problem.message)
-            self._ask_beforehand(action, entry, problem.message)
-            return False
-        entry.meta.trial = trial.record("kept")
-        return True
+    async def _settle(self, action: Action, entry: Entry, output: Output | None, failure: ToolError | None) -> str:
+        """A refusal of the changes keeps what the command printed, and a failure of the command comes first."""
+        settlement = TrialSettlement(broker=self.broker, policy=self.policy, trials=self.trials)
+        async with self.trials.finish(entry.call.id, failure) as trial:
+            try:
+                return await settlement.settle(trial, action, entry)
+            except ToolError as refusal:
+                if failure is not None:
+                    raise failure from None
+                refusal.data = None if output is None else output.data
+                raise
 
     def _ask_beforehand(self, action: Action, entry: Entry, why: str) -> None:
         """The question that the policy asks where nothing can be tried."""
@@ -220,7 +183,7 @@ class Pipeline:
             if passage.output is not None:
                 meta.cached = True
                 return self._describe(entry, passage.output)
-            if not action.read_only or meta.approved_by is not None:
+            if not entry.intended and (not action.read_only or meta.approved_by is not None):
                 await self.journal.intend(entry)
             self.events.started(entry)
             output = await self.executor.run(action, meta, lambda: self._bounds(action, entry))

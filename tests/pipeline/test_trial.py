@@ -187,8 +187,9 @@ async def test_a_question_about_changes_shows_them(world: World, repository: Pat
     assert question.preview.splitlines()[:2] == ["M a.txt", "A new.py"]
     assert "-one\n+two" in question.preview
     assert question.verdict.reason == "The command would change 2 files"
-    assert result.success, result.to_text()
-    assert "[nothing was changed: Tool 'bash' (danger=high) was refused" in result.to_text()
+    assert result.error is not None
+    assert result.error.code is ErrorCode.APPROVAL_DENIED
+    assert result.error.message.endswith("Nothing was changed")
     assert result.meta.trial is not None
     assert result.meta.trial["outcome"] == "dropped"
     assert snapshot(repository) == before
@@ -214,9 +215,9 @@ async def test_where_nobody_can_be_asked_the_changes_are_discarded(world: World,
     result = await run(world, "open('a.txt', 'w').write('two'); print('ran')")
 
     assert snapshot(repository) == before
-    assert result.output == "ran\n"
-    assert "nothing was changed: The command would change" in result.to_text()
-    assert "nobody can be asked" in result.to_text()
+    assert result.error is not None
+    assert (result.error.code, result.output) == (ErrorCode.PERMISSION, "ran\n")
+    assert f"The command would change {repository}/a.txt, and nobody can be asked" in result.error.message
 
 
 async def test_use_unchanged_asks_as_if_nothing_had_run(world: World, repository: Path) -> None:

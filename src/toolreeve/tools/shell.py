@@ -21,6 +21,8 @@ from toolreeve.tools import processes
 from toolreeve.tools.neutral_git import NEUTRAL
 
 _MAX_ARGUMENT = 100_000
+_UNASKED = {**NEUTRAL, "RUFF_CACHE_DIR": "/tmp/.ruff_cache"}  # noqa: S108  # of the sandbox, not the host
+"""What a command that nobody approved runs with: it cannot keep a cache in the workspace."""
 _BETWEEN_STAGES_KB = 64 * 1024
 
 
@@ -56,7 +58,7 @@ async def bash(ctx: Context, command: str, timeout: float | None = None, working
     request = ProcessRequest(
         argv=("bash", "-c", '. "$TOOLREEVE_SCRIPT"' if by_file else command),
         directory=processes.working_directory(ctx, working_dir),
-        environment={**processes.new_environment(ctx), **({} if ctx.approved else NEUTRAL)},
+        environment={**processes.new_environment(ctx), **({} if ctx.approved else _UNASKED)},
         neutral_git=not ctx.approved,
         files={"TOOLREEVE_SCRIPT": script} if by_file else {},
         network=ctx.commands.network,

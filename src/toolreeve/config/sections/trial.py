@@ -12,6 +12,7 @@ SCRATCH = (
     ".mypy_cache",
     ".ruff_cache",
     ".hypothesis",
+    ".benchmarks",
     ".coverage",
     ".coverage.*",
     ".tox",

@@ -1,0 +1,95 @@
+"""Settlement of a trial: its changes are kept, asked about, or discarded.
+
+Observed changes meet the same rules as predicted ones, and an approval covers exactly the bytes that were shown.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from toolreeve.approval.broker import Broker
+from toolreeve.core.action import Action
+from toolreeve.core.entry import Entry
+from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.trial import ObservedChanges
+from toolreeve.core.verdict import Decision, Verdict
+from toolreeve.policy.mode import PermissionMode
+from toolreeve.policy.state import PolicyState
+from toolreeve.policy.trial import decide_changes
+from toolreeve.trial_stage import FinishedTrial, TrialStage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialSettlement:
+    broker: Broker
+    policy: Callable[[], PolicyState]
+    trials: TrialStage
+
+    async def settle(self, trial: FinishedTrial, action: Action, entry: Entry) -> str:
+        """Why the call must be asked about before it runs for real; empty if its trial is all that is needed.
+
+        Raises ToolError if its changes were refused. Plan mode discards them without an error.
+        """
+        state = self.policy()
+        is_planning = state.mode is PermissionMode.PLAN
+        if trial.problem and not is_planning:
+            return self._give_up(trial, entry, trial.problem)
+        if not trial.kept:
+            entry.meta.trial = trial.record("unchanged")
+            return ""
+        changes = await self.trials.observed(trial)
+        verdict = decide_changes(action, changes, state)
+        entry.meta.trial = trial.record("dropped", verdict.reason)
+        match verdict.decision:
+            case Decision.ALLOW:
+                entry.meta.verdict = verdict
+                return await self._keep(trial, entry)
+            case Decision.DENY if is_planning:
+                return ""
+            case Decision.DENY:
+                entry.meta.verdict = verdict
+                raise ToolError(ErrorCode.DENIED, f"{verdict.reason}. Nothing was changed")
+            case Decision.ASK:
+                return await self._ask(trial, action, entry, verdict, changes)
+
+    async def _ask(
+        self, trial: FinishedTrial, action: Action, entry: Entry, verdict: Verdict, changes: ObservedChanges
+    ) -> str:
+        if not self.broker.can_ask(entry.call):
+            raise ToolError(ErrorCode.PERMISSION, f"{verdict.reason}, and nobody can be asked. Nothing was changed")
+        entry.preview = await asyncio.to_thread(trial.preview)
+        if not self.trials.keeps or not self.broker.can_ask_now(entry.call):
+            return verdict.reason
+        entry.meta.verdict = verdict
+        await self._ask_to_keep(action.after_trial(changes.effects, trial.digest), entry, verdict)
+        again = decide_changes(action, changes, self.policy())
+        if again.decision is Decision.DENY:
+            entry.meta.verdict = again
+            raise ToolError(ErrorCode.DENIED, f"{again.reason}. Nothing was changed")
+        return await self._keep(trial, entry)
+
+    async def _ask_to_keep(self, observed: Action, entry: Entry, verdict: Verdict) -> None:
+        version = self.policy().version
+        try:
+            approval = await self.broker.settle(observed, verdict, version=version, preview=entry.preview)
+        except ToolError as refusal:
+            refusal.message = f"{refusal.message}. Nothing was changed"
+            raise
+        if approval.args is not None:
+            reason = "the arguments were edited after the command had run on trial. Nothing was changed"
+            raise ToolError(ErrorCode.APPROVAL_DENIED, reason)
+        entry.meta.approved_by = approval.by
+        entry.meta.binding = approval.binding
+
+    async def _keep(self, trial: FinishedTrial, entry: Entry) -> str:
+        try:
+            await self.trials.keep(trial, entry.call)
+        except ToolError as problem:
+            return self._give_up(trial, entry, problem.message)
+        entry.meta.trial = trial.record("kept")
+        return ""
+
+    def _give_up(self, trial: FinishedTrial, entry: Entry, why: str) -> str:
+        entry.meta.trial = trial.record("impossible", why)
+        entry.meta.approved_by = None
+        return why
