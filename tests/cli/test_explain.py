@@ -1,8 +1,6 @@
 import json
 import os
 
-import pytest
-
 from tests.cli.conftest import Shell
 
 
@@ -84,18 +82,36 @@ def test_nothing_to_explain_is_a_usage_error(shell: Shell) -> None:
     assert shell.run("explain", "command").status == 2
 
 
-@pytest.mark.parametrize("mode", ["plan", "strict", "bypass"])
-def test_a_mode_that_would_have_no_say_is_refused_and_told_where_it_has(shell: Shell, mode: str) -> None:
-    printed = shell.run("--mode", mode, "explain", "command", "touch x")
+def test_a_command_is_explained_in_every_mode(shell: Shell) -> None:
+    commands = ["git status", "pytest -q", "touch x", "npm install left-pad", "rm -rf /"]
 
-    assert (printed.status, printed.out) == (2, "")
-    assert f"toolreeve --mode {mode} policy explain bash" in printed.err
+    def outlook(*mode: str) -> list[tuple[str, str, str]]:
+        printed = shell.run(*mode, "explain", "command", *commands)
+        lines = [json.loads(line) for line in printed.out.splitlines()]
+        return [(line["decision"], line["runs"], line["asks_after"].split(":")[0]) for line in lines]
+
+    read = ("allow", "look", "never")
+    asked = [("ask", "work", "never")] * 2
+    denied = [("deny", "work", "never")] * 2
+    trial = ("allow", "try", "if it changes files")
+    assert outlook() == [read, trial, ("ask", "try", "yes"), *asked]
+    accepting = ("allow", "try", "if it deletes files")
+    assert outlook("--mode", "accept-edits") == [read, accepting, ("allow", "try", "never"), *asked]
+    assert outlook("--mode", "plan") == [read, *[("allow", "try", "never")] * 2, *denied]
+    assert outlook("--mode", "strict") == [("ask", "work", "never"), denied[0], asked[0], *denied]
+    assert outlook("--mode", "bypass") == [("allow", "work", "never")] * 5
 
 
-def test_the_decision_in_another_mode_is_told_where_the_refusal_points_to(shell: Shell) -> None:
-    planned = shell.run("--mode", "plan", "policy", "explain", "bash", "command=touch x")
+def test_the_rules_of_the_policy_count_in_an_explanation(shell: Shell) -> None:
+    (shell.workspace / "policy.yaml").write_text("rules:\n  - {program: pytest, decision: ask, reason: tests ask}\n")
+
+    line = json.loads(shell.run("explain", "command", "pytest -q").out)
+
+    assert (line["decision"], line["runs"], line["reason"]) == ("ask", "work", "tests ask")
+
+
+def test_the_decision_in_another_mode_is_told_for_any_tool(shell: Shell) -> None:
     strict = shell.run("--mode", "strict", "policy", "explain", "bash", "command=git push --force")
 
-    assert planned.out.startswith("deny: Plan mode: Only read-only tools allowed: writes ")
     assert strict.out.startswith("deny: Strict mode: 'bash' is HIGH danger")
     assert "rewrites shared history" in strict.out.splitlines()[0]

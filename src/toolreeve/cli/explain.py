@@ -62,27 +62,34 @@ async def _explain_urls(values: tuple[str, ...], method: str, resolver: Path | N
 @click.argument("values", nargs=-1, required=True, metavar="CMD... | -")
 @click.option("--cwd", type=click.Path(path_type=Path, file_okay=False), help="The command's working directory.")
 def command(values: tuple[str, ...], cwd: Path | None) -> int:
-    """What a shell command would do. A tree on a terminal, else one JSON line per command; - reads them from stdin."""
+    """What a shell command would do, and what is decided about it in the current mode.
+
+    Readable text on a terminal, else one JSON line per command; - reads them from stdin.
+    """
+    import asyncio
+
+    asyncio.run(_explain_commands(values, cwd))
+    return ExitStatus.OK
+
+
+async def _explain_commands(values: tuple[str, ...], cwd: Path | None) -> None:
+    from toolreeve.cli.runtime import policy_state
     from toolreeve.policy.shell.explanation import explain, tree
 
-    _refuse_mode(current().mode)
-    root = current().configuration().settings.workspace.dir
-    place = {"cwd": str((cwd or Path(root)).absolute()), "home": str(Path.home()), "root": root}
+    found = current().configuration()
+    root = found.settings.workspace.dir
+    place = {
+        "cwd": str((cwd or Path(root)).absolute()),
+        "home": found.home,
+        "root": root,
+        "state": await policy_state(found),
+        "allowed": found.settings.workspace.sensitive_allow,
+    }
     for value in _each(values):
         if current().json or not on_terminal():
             print_text(json.dumps(explain(value, **place)).decode())
         else:
             print_rich(current(), tree(value, **place))
-    return ExitStatus.OK
-
-
-def _refuse_mode(mode: str | None) -> None:
-    """The decision shown is that of the default mode, regardless of the configuration."""
-    if mode is not None:
-        raise click.UsageError(
-            f"--mode {mode} has no effect here: this shows what a command does, and the decision in default mode."
-            f" For the decision in {mode} mode: toolreeve --mode {mode} policy explain bash command='…'"
-        )
 
 
 def _each(values: tuple[str, ...]) -> Iterator[str]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from toolreeve.config import Configuration
     from toolreeve.guard.files.workspace import WorkspaceFiles
     from toolreeve.guard.network.guard import NetworkGuard
+    from toolreeve.policy.state import PolicyState
     from toolreeve.runtime.toolreeve import Toolreeve
     from toolreeve.upstream.server_spec import ServerSpec
 
@@ -51,6 +52,20 @@ def check_workspace(configuration: "Configuration") -> None:
             key="workspace.dir",
             fix=f"pass --workspace DIR, or set workspace.dir in {configuration.user_file}",
         )
+
+
+async def policy_state(configuration: "Configuration") -> "PolicyState":
+    """The policy as a runtime of this configuration applies it, with the confinements that the sandbox enforces."""
+    from toolreeve.runtime.policy_source import PolicySource
+    from toolreeve.runtime.processes import new_processes
+
+    policy = PolicySource(configuration, None)
+    processes = new_processes(configuration)
+    try:
+        policy.enforce(await processes.confinements())
+    finally:
+        await processes.close()
+    return policy()
 
 
 def no_servers(_: "ServerSpec") -> bool:

@@ -57,20 +57,22 @@ def build_action(
     origin: str = "python",
     cost: float = 0.0,
     home: str = HOME,
+    allowed: tuple[str, ...] = (),
 ) -> Action:
-    """Commands are analysed as in the workspace at `root`."""
+    """Commands are analysed as in the workspace at `root`; `allowed` is `workspace.sensitive_allow`."""
     call = ToolCall(tool=tool, args=args, principal=principal, session=session, origin=origin, estimated_cost=cost)
     name = canonical(tool)
-    bound = (
-        build_shell_tool(name, root, home) if name in _SHELL_TOOLS else build_tool(name, TOOL_DANGER_LEVELS.get(name))
-    )
+    if name in _SHELL_TOOLS:
+        bound = build_shell_tool(name, root, home, allowed)
+    else:
+        bound = build_tool(name, TOOL_DANGER_LEVELS.get(name))
     return Action(call, bound, args, cast(Files, _Workspace(root)))
 
 
 @functools.lru_cache(maxsize=64)
-def build_shell_tool(name: str, root: str, home: str) -> BoundTool:
+def build_shell_tool(name: str, root: str, home: str, allowed: tuple[str, ...]) -> BoundTool:
     """A tool that runs commands: it knows what each would do."""
-    inspector = Inspector(root=root, home=home)
+    inspector = Inspector(root=root, home=home, allowed=allowed)
     inspect = inspector.script if name == "bash" else inspector.programs
 
     def effects(args: Mapping[str, Any], _: Files) -> Sequence[Effect]:

@@ -11,6 +11,8 @@ def test_a_command_is_explained_as_one_object() -> None:
     assert explain("cat a | foo", **PLACE) == {
         "value": "cat a | foo",
         "decision": "ask",
+        "runs": "work",
+        "asks_after": "never",
         "danger": "high",
         "known": False,
         "parts": [
