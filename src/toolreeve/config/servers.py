@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from toolreeve.config import xdg
-from toolreeve.config.jsonc import json_document
 from toolreeve.config.mcp_servers.expansion import Surroundings, Unresolved
 from toolreeve.config.mcp_servers.reader import Origin, Servers, parse_servers, sections
 from toolreeve.config.readable_files import is_readable_file
@@ -44,7 +43,11 @@ def read_servers(path: Path) -> Document:
         raise ConfigError(f"cannot be read: {problem.strerror}", source=path) from None
     except UnicodeDecodeError:
         raise ConfigError("is not UTF-8 text", source=path, fix="save the file as UTF-8") from None
-    return parse_toml(text, str(path)) if path.suffix == ".toml" else json_document(text, str(path))
+    if path.suffix == ".toml":
+        return parse_toml(text, str(path))
+    from toolreeve.config.jsonc import json_document
+
+    return json_document(text, str(path))
 
 
 def parse_document(document: Document, known: Surroundings, *, own: bool, project: bool = False) -> Servers:

@@ -5,7 +5,6 @@ function returns. All raise OSError.
 """
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,7 +41,8 @@ def sync_directory(path: Path) -> None:
 def _temporary(path: Path, data: bytes, mode: int) -> Iterator[Path]:
     """A synced file beside `path`, removed afterwards if it is still there."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE)
     try:
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(data)
@@ -50,6 +50,6 @@ def _temporary(path: Path, data: bytes, mode: int) -> Iterator[Path]:
             if mode != PRIVATE:
                 os.fchmod(stream.fileno(), mode)
             os.fsync(stream.fileno())
-        yield Path(name)
+        yield temporary
     finally:
-        Path(name).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)

@@ -3,7 +3,6 @@
 Bounded: only the first characters of a word are compared, so that a huge one costs nothing.
 """
 
-import difflib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -15,7 +14,9 @@ def find_similar(word: Any, known: Iterable[Any], *, limit: int = 3, cutoff: flo
     if not isinstance(word, str):
         return []
     names = [name for name in known if isinstance(name, str)]
-    return difflib.get_close_matches(word[:COMPARED_CHARACTERS], names, n=limit, cutoff=cutoff)
+    from difflib import get_close_matches
+
+    return get_close_matches(word[:COMPARED_CHARACTERS], names, n=limit, cutoff=cutoff)
 
 
 def did_you_mean(similar: Sequence[str]) -> str:

@@ -1,6 +1,5 @@
 """Unified diffs of two texts, bounded."""
 
-import difflib
 import re
 from collections.abc import Callable, Sequence
 
@@ -21,7 +20,9 @@ def diff(before: str | None, after: str, path: str) -> str:
     kept = max(0, tail - CONTEXT)
     old = old[skipped : len(old) - kept]
     new = new[skipped : len(new) - kept]
-    unified = difflib.unified_diff(old, new, old_name, path, lineterm="", n=CONTEXT)
+    from difflib import unified_diff
+
+    unified = unified_diff(old, new, old_name, path, lineterm="", n=CONTEXT)
     lines = [_HUNK.sub(_shifted_by(skipped), line) for line in unified]
     return "\n".join(lines) if lines else "(no line changes)"
 

@@ -4,7 +4,6 @@ Bounded: one listing of the directory and one breadth-first walk of the workspac
 entries and a fraction of a second. Only paths that a tool may touch are suggested, in a form that can be passed back.
 """
 
-import difflib
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -87,7 +86,9 @@ def _close_names(name: str, candidates: Sequence[str]) -> dict[str, float]:
     folded = name.casefold()
     names = dict.fromkeys(path.rpartition("/")[2] for path in candidates)
     near = [each for each in names if abs(len(each) - len(name)) <= max(3, len(name) // 3)][:MAX_COMPARED]
-    matcher = difflib.SequenceMatcher(b=folded, autojunk=False)
+    from difflib import SequenceMatcher
+
+    matcher = SequenceMatcher(b=folded, autojunk=False)
     likeness: dict[str, float] = {}
     for each in near:
         matcher.set_seq1(each.casefold())

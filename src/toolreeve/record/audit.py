@@ -9,12 +9,13 @@ from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, Protocol, TypeVar
+from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
 
 from toolreeve.core.errors import ErrorCode, ToolError
-from toolreeve.record import export
 from toolreeve.record.chain import ChainStore
-from toolreeve.record.verify import Verification, verify
+
+if TYPE_CHECKING:
+    from toolreeve.record.verify import Verification
 
 T = TypeVar("T")
 MAX_LISTED = 10_000
@@ -161,6 +162,8 @@ class Audit:
 
     async def export(self, form: str, stream: IO[bytes], wanted: Filter | None = None) -> int:
         """Write the record as `jsonl`, `csv` or `parquet`; returns the number of records."""
+        from toolreeve.record import export
+
         await self._settle()
         with export.writer(form, stream) as write:
             count = 0
@@ -171,8 +174,10 @@ class Audit:
                 count += len(chunk)
         return count
 
-    async def verify(self, *, expect: str | None = None) -> Verification:
+    async def verify(self, *, expect: str | None = None) -> "Verification":
         """Check every link. `expect` is a head hash, in hexadecimal, kept outside this machine's reach."""
+        from toolreeve.record.verify import verify
+
         try:
             expected = None if expect is None else bytes.fromhex(expect)
         except ValueError:

@@ -12,8 +12,9 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolreeve.approval.broker import Broker
 from toolreeve.approval.channel import Channel
@@ -26,6 +27,7 @@ from toolreeve.core.action import Action
 from toolreeve.core.context import Services
 from toolreeve.core.errors import ConfigError, ToolreeveError
 from toolreeve.core.secrets.redactor import Redactor
+from toolreeve.core.secrets.scrubber import Scrubber
 from toolreeve.core.tool import AnyFunctionTool
 from toolreeve.core.toolset import check_toolset, read_toolset
 from toolreeve.execution.admission import Admission
@@ -53,20 +55,26 @@ from toolreeve.record.undo import Undo
 from toolreeve.registry import ToolRegistry
 from toolreeve.runtime.builtin import TOOLS
 from toolreeve.runtime.policy_source import PolicySource
-from toolreeve.runtime.processes import command_rules, describe_surroundings, new_processes
+from toolreeve.runtime.processes import (
+    ClosableProcesses,
+    DeferredProcesses,
+    command_rules,
+    describe_surroundings,
+    new_processes,
+)
 from toolreeve.runtime.shell_tools import with_analysis
-from toolreeve.sandbox.proxy.server import Proxy
-from toolreeve.sandbox.sandbox import Sandbox
 from toolreeve.scripted.catalogue import Catalogue
 from toolreeve.scripted.python_files import load_tools
 from toolreeve.trial.commits import Commits
 from toolreeve.trial.committer import Committer
 from toolreeve.trial_stage import TrialStage
-from toolreeve.upstream.connections import Identity
 from toolreeve.upstream.pool import ServerPool
 from toolreeve.upstream.server_spec import ServerSpec
 from toolreeve.upstream.tools.pins import Pins
-from toolreeve.upstream.transports.connect import Authorize, TransportFactory
+from toolreeve.upstream.transports.transport import Connect, Identity, Transport
+
+if TYPE_CHECKING:
+    from toolreeve.upstream.transports.connect import Authorize
 
 logger = logging.getLogger(__name__)
 
@@ -204,7 +212,7 @@ class Assembly:
         policy: PolicySource,
         channels: Sequence[Channel],
         servers: Sequence[ServerSpec] = (),
-        authorize: Authorize | None = None,
+        authorize: "Authorize | None" = None,
     ) -> None:
         settings = configuration.settings
         state = Path(settings.state.dir)
@@ -251,8 +259,7 @@ class Assembly:
         )
         self.network = new_network_guard(configuration)
         self.http = GuardedHttp(self.network)
-        proxy = Proxy(self.network, emit=self.events.pass_on, now=time.time)
-        self.processes = new_processes(configuration, proxy.serve)
+        self.processes = DeferredProcesses(partial(self._new_processes, configuration))
         self._has_confinements = False
         services = Services(
             files=self.files,
@@ -288,19 +295,13 @@ class Assembly:
             pending=self.approvals,
         )
         self.redactor.learn(value for server in servers for value in server.secret_values)
+        self._transports: Connect | None = None
         self.pins = Pins(self.store.pins, note=self.journal.note)
         self.pool = ServerPool(
             servers,
             registry,
             self.pins,
-            connect=TransportFactory(
-                http=self.http,
-                environ=configuration.known.environ,
-                state=state,
-                workspace=settings.workspace.dir,
-                sandbox=self.processes if isinstance(self.processes, Sandbox) else None,
-                authorize=authorize,
-            ),
+            connect=partial(self._connect, configuration, authorize),
             identity=Identity(info=_client_info() if servers else {}, roots=(_root(settings.workspace.dir),)),
             timeout=settings.limits.timeout,
             jitter=random.random,
@@ -330,6 +331,33 @@ class Assembly:
             clock=time.perf_counter,
             find_confinements=self._find_confinements,
             expect=self.pool.expect if servers else None,
+        )
+
+    def _new_processes(self, configuration: Configuration) -> ClosableProcesses:
+        from toolreeve.sandbox.proxy.server import Proxy
+
+        proxy = Proxy(self.network, emit=self.events.pass_on, now=time.time)
+        return new_processes(configuration, proxy.serve)
+
+    def _connect(
+        self, configuration: Configuration, authorize: "Authorize | None", spec: ServerSpec, scrubber: Scrubber
+    ) -> Transport:
+        if self._transports is None:
+            self._transports = self._new_transports(configuration, authorize)
+        return self._transports(spec, scrubber)
+
+    def _new_transports(self, configuration: Configuration, authorize: "Authorize | None") -> Connect:
+        from toolreeve.sandbox.sandbox import Sandbox
+        from toolreeve.upstream.transports.connect import TransportFactory
+
+        processes = self.processes.backend()
+        return TransportFactory(
+            http=self.http,
+            environ=configuration.known.environ,
+            state=Path(configuration.settings.state.dir),
+            workspace=configuration.settings.workspace.dir,
+            sandbox=processes if isinstance(processes, Sandbox) else None,
+            authorize=authorize,
         )
 
     async def _find_confinements(self) -> None:

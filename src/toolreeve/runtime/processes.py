@@ -3,23 +3,21 @@
 import dataclasses
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from toolreeve.config import Configuration, Quality
 from toolreeve.config.guard_table import guard_table
 from toolreeve.config.toolchains import ensure_home, find_toolchains
 from toolreeve.core import git_config
 from toolreeve.core.command_settings import CommandRules
-from toolreeve.core.process import Processes
+from toolreeve.core.process import Ended, OnOutput, Processes, ProcessRequest
 from toolreeve.core.trial import Confinement, Layer
-from toolreeve.sandbox.docker import Docker
-from toolreeve.sandbox.integrity.quarantine import Quarantine
-from toolreeve.sandbox.layout import Layout
-from toolreeve.sandbox.sandbox import Sandbox, Serve
-from toolreeve.sandbox.tiers import Strictness
-from toolreeve.sandbox.unconfined import Unconfined
+
+if TYPE_CHECKING:
+    from toolreeve.sandbox.layout import Layout
+    from toolreeve.sandbox.sandbox import Serve
 
 
 class ClosableProcesses(Processes, Protocol):
@@ -33,8 +31,40 @@ class ClosableProcesses(Processes, Protocol):
     async def close(self) -> None: ...
 
 
-def new_processes(configuration: Configuration, serve: Serve | None = None) -> ClosableProcesses:
+class DeferredProcesses:
+    """Builds the backend for its first program: a runtime that starts none does not load it."""
+
+    def __init__(self, build: Callable[[], ClosableProcesses]) -> None:
+        self._build = build
+        self._backend: ClosableProcesses | None = None
+
+    def backend(self) -> ClosableProcesses:
+        if self._backend is None:
+            self._backend = self._build()
+        return self._backend
+
+    async def confinements(self) -> frozenset[Confinement]:
+        return await self.backend().confinements()
+
+    async def run(self, request: ProcessRequest, on_output: OnOutput | None = None) -> Ended:
+        return await self.backend().run(request, on_output)
+
+    def end_trial(self, call: str) -> Sequence[Layer]:
+        return () if self._backend is None else self._backend.end_trial(call)
+
+    async def close(self) -> None:
+        if self._backend is not None:
+            await self._backend.close()
+
+
+def new_processes(configuration: Configuration, serve: "Serve | None" = None) -> ClosableProcesses:
     """Starts nothing before the first program. `serve` carries the connections of guarded networks."""
+    from toolreeve.sandbox.docker import Docker
+    from toolreeve.sandbox.integrity.quarantine import Quarantine
+    from toolreeve.sandbox.sandbox import Sandbox
+    from toolreeve.sandbox.tiers import Strictness
+    from toolreeve.sandbox.unconfined import Unconfined
+
     sandbox = configuration.settings.sandbox
     layout = new_layout(configuration)
     if sandbox.mode == "docker":
@@ -47,7 +77,9 @@ def new_processes(configuration: Configuration, serve: Serve | None = None) -> C
     return Sandbox(layout, strictness, serve, quarantine, warm_trials=configuration.settings.trial.warm)
 
 
-def new_layout(configuration: Configuration) -> Layout:
+def new_layout(configuration: Configuration) -> "Layout":
+    from toolreeve.sandbox.layout import Layout
+
     settings = configuration.settings
     workspace = os.path.realpath(settings.workspace.dir)
     toolchains = find_toolchains(configuration)

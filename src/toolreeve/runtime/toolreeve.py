@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, cast
 
-from toolreeve import flows, formats
+from toolreeve import flows
 from toolreeve.config import Configuration, Settings
 from toolreeve.core.action import Action
 from toolreeve.core.call import LOCAL, Principal, RecordScope, ToolCall, new_id
@@ -38,10 +38,10 @@ from toolreeve.scripted.catalogue import CatalogueChange
 from toolreeve.upstream.pool import ServerPool
 from toolreeve.upstream.tools.discovery import discover
 from toolreeve.upstream.tools.pins import Pins
-from toolreeve.upstream.transports.connect import Authorize
 
 if TYPE_CHECKING:
     from toolreeve.runtime.sync import SyncToolreeve
+    from toolreeve.upstream.transports.connect import Authorize
 
 logger = logging.getLogger(__name__)
 P = ParamSpec("P")
@@ -99,7 +99,7 @@ class Toolreeve:
         approve: Approve | None = None,
         settings: Settings | Configuration | None = None,
         mcp_servers: McpServers | None = None,
-        mcp_authorize: Authorize | None = None,
+        mcp_authorize: "Authorize | None" = None,
         await_servers: bool = True,
         principal: Principal = LOCAL,
         origin: str = "python",
@@ -324,7 +324,9 @@ class Toolreeve:
 
     def tools_for(self, provider: str) -> list[dict[str, Any]]:
         """All tools in the format of a model provider: openai, anthropic, ollama, gemini or mcp."""
-        return formats.tools_for(provider, [bound.spec for bound in self.tools.list()])
+        from toolreeve.formats import tools_for
+
+        return tools_for(provider, [bound.spec for bound in self.tools.list()])
 
     async def spend(self, dollars: float) -> bool:
         """Charge the budget for what is no tool call, such as a model's turn. False once the limit is exceeded; it is

@@ -1,7 +1,6 @@
 """Text of Word and PDF documents, bounded against hostile files."""
 
 import io
-import zipfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -31,6 +30,8 @@ def is_document(path: str) -> bool:
 
 
 def _read_docx(data: bytes, path: str) -> str:
+    import zipfile
+
     from docx import Document
     from docx.opc.exceptions import PackageNotFoundError
 
@@ -46,7 +47,9 @@ def _read_docx(data: bytes, path: str) -> str:
 
 def _require_harmless(data: bytes, path: str) -> None:
     """Refuse an archive that unpacks to too much. The declared sizes are binding: the reader stops there."""
-    parts = zipfile.ZipFile(io.BytesIO(data)).infolist()
+    from zipfile import ZipFile
+
+    parts = ZipFile(io.BytesIO(data)).infolist()
     unpacked = sum(part.file_size for part in parts)
     if unpacked > MAX_UNPACKED or len(parts) > MAX_PARTS:
         raise _unreadable(path, f"unpacks to {unpacked} bytes in {len(parts)} parts, more than is safe to open")

@@ -3,7 +3,6 @@
 Pure. Each piece must occur exactly once when its turn comes.
 """
 
-import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,7 +40,9 @@ def unified_diff(old: str, new: str, name: str) -> str:
     skipped = max(_common(before, after) - _CONTEXT, 0)
     rest = min(_common(before[skipped:][::-1], after[skipped:][::-1]), len(before) - skipped, len(after) - skipped)
     kept = max(rest - _CONTEXT, 0)
-    lines = difflib.unified_diff(
+    from difflib import unified_diff
+
+    lines = unified_diff(
         before[skipped : len(before) - kept], after[skipped : len(after) - kept], f"a/{name}", f"b/{name}", n=_CONTEXT
     )
     shifted = (_shift(line, skipped) if line.startswith("@@") else line for line in lines)
@@ -104,5 +105,7 @@ def _nearest(content: str, old: str) -> str:
     """The line most similar to the first one searched for, as a hint."""
     wanted = next((line.strip() for line in old.splitlines() if line.strip()), "")[:200]
     lines = [line.strip()[:200] for line in content.splitlines()[:_MAX_COMPARED]]
-    found = difflib.get_close_matches(wanted, lines, n=1, cutoff=0.7)
+    from difflib import get_close_matches
+
+    found = get_close_matches(wanted, lines, n=1, cutoff=0.7)
     return f"; the closest is line {lines.index(found[0]) + 1}: {found[0]!r}" if found else ""

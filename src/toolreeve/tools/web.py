@@ -17,13 +17,10 @@ from toolreeve.core.result import Output
 from toolreeve.core.threads import run_interruptibly
 from toolreeve.core.tool import tool
 from toolreeve.core.urls import parse_url
-from toolreeve.tools.html import MAX_INPUT, html_to_text, links_of, title_of
 from toolreeve.tools.http import MAX_TIMEOUT, TIMEOUT, network_effects, object_schema, readable
-from toolreeve.tools.markdown import html_to_markdown
 
 MAX_LINKS = 5000
 _WORTH_A_THREAD = 64 * 1024
-_RENDERERS = {"text": html_to_text, "markdown": html_to_markdown}
 
 
 @tool(
@@ -62,12 +59,21 @@ async def fetch_url(
     if reply.truncated:
         data["next"] = f"http_get(url={reply.url!r}, headers={{'Range': 'bytes={len(reply.body)}-'}})"
     if encoding == "text" and _is_html(reply, source):
-        data["title"] = title_of(source)
-        if render := _RENDERERS.get(format):
-            data["content"] = await _work(source, lambda: render(source, reply.url))
-            if len(source) > MAX_INPUT:
-                data["next"] = f"fetch_url(url={reply.url!r}, format='raw')"
+        await _render(data, source, format)
     return Output(data=data, main=data["content"], truncated="next" in data, labels=UNTRUSTED)
+
+
+async def _render(data: dict[str, Any], source: str, format: str) -> None:
+    from toolreeve.tools.html import MAX_INPUT, html_to_text, title_of
+    from toolreeve.tools.markdown import html_to_markdown
+
+    data["title"] = title_of(source)
+    if format == "raw":
+        return
+    render = html_to_text if format == "text" else html_to_markdown
+    data["content"] = await _work(source, lambda: render(source, data["url"]))
+    if len(source) > MAX_INPUT:
+        data["next"] = f"fetch_url(url={data['url']!r}, format='raw')"
 
 
 def _link_effects(args: Mapping[str, Any], files: Files) -> Sequence[Effect]:
@@ -97,6 +103,8 @@ async def extract_links(
     timeout: float | None = None,
 ) -> Output:
     """List the links of an HTML text or of a page at a URL, in order, made absolute."""
+    from toolreeve.tools.html import links_of
+
     if (html is None) == (url is None):
         raise ToolError(ErrorCode.INVALID_PARAMS, "give exactly one of /html and /url")
     base = parse_url(base_url).url if base_url else ""

@@ -6,9 +6,9 @@ that could merely not be reached in it is asked again after the next reconnect.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from toolreeve.core.mcp import Era
@@ -16,10 +16,14 @@ from toolreeve.core.secrets.scrubber import Scrubber
 from toolreeve.upstream.server_spec import ServerSpec
 from toolreeve.upstream.session.session import UpstreamSession
 from toolreeve.upstream.tools.subscriptions import Subscriptions
-from toolreeve.upstream.transports.transport import RemoteError, RequestRefused, ServerUnavailable, Transport
+from toolreeve.upstream.transports.transport import (
+    Connect,
+    Identity,
+    RemoteError,
+    RequestRefused,
+    ServerUnavailable,
+)
 
-Connect = Callable[[ServerSpec, Scrubber], Transport]
-"""Makes the transport to a server. The scrubber learns the secrets that come up while connecting."""
 CAPABILITIES: Mapping[str, Any] = {
     "roots": {"listChanged": True},
     "sampling": {},
@@ -34,14 +38,6 @@ LOG_LEVEL_SECONDS = 5.0
 """Timeout of `logging/setLevel`."""
 
 _MIN_SECONDS = 0.1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
-    """How we introduce ourselves to servers."""
-
-    info: Mapping[str, Any]
-    roots: Sequence[Mapping[str, Any]] = ()
 
 
 class Connections:

@@ -4,21 +4,22 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolreeve.core.call import ToolCall
 from toolreeve.core.errors import ToolError
 from toolreeve.registry import ToolRegistry
-from toolreeve.upstream.connections import Connect, Identity
 from toolreeve.upstream.server_spec import ServerSpec
-from toolreeve.upstream.status import ServerStatus
-from toolreeve.upstream.supervisor import Emit, ServerState
-from toolreeve.upstream.tools.listing import Listed
+from toolreeve.upstream.status import MAX_PROBLEMS, ServerState, ServerStatus, unavailable
 from toolreeve.upstream.tools.names import SEPARATOR, NameRefused, check_server
 from toolreeve.upstream.tools.pins import Pins
-from toolreeve.upstream.tools.registration import MAX_PROBLEMS, ToolRegistration
-from toolreeve.upstream.transports.transport import RemoteError, ServerUnavailable
-from toolreeve.upstream.upstream import Upstream, unavailable
+from toolreeve.upstream.transports.transport import Connect, Identity, RemoteError, ServerUnavailable
+
+if TYPE_CHECKING:  # loaded for the first server
+    from toolreeve.upstream.supervisor import Emit
+    from toolreeve.upstream.tools.listing import Listed
+    from toolreeve.upstream.tools.registration import ToolRegistration
+    from toolreeve.upstream.upstream import Upstream
 
 PIN_CHECK_SECONDS = 1.0
 
@@ -39,7 +40,7 @@ class ServerPool:
         identity: Identity,
         timeout: float,
         jitter: Callable[[], float],
-        emit: Emit,
+        emit: "Emit",
         forget: Callable[[str], None],
     ) -> None:
         self._registry = registry
@@ -49,24 +50,39 @@ class ServerPool:
         self._upstreams: dict[str, Upstream] = {}
         self._registrations: dict[str, ToolRegistration] = {}
         for spec in servers:
-            upstream = Upstream(
-                spec,
-                connect,
-                identity,
-                timeout=timeout,
-                jitter=jitter,
-                on_notification=partial(self._notified, spec.name),
-                emit=emit,
-            )
-            registration = ToolRegistration(
-                upstream, registry, pins, forget=forget, owner=partial(self._owner, spec), emit=emit
-            )
-            upstream.supervisor.tools = registration
-            self._upstreams[spec.name] = upstream
-            self._registrations[spec.name] = registration
-            _refuse_name(upstream)
-            if upstream.state is not ServerState.OFF:
-                registration.add_relays()
+            self._add(spec, pins, connect, identity, jitter, emit, forget)
+
+    def _add(
+        self,
+        spec: ServerSpec,
+        pins: Pins,
+        connect: Connect,
+        identity: Identity,
+        jitter: Callable[[], float],
+        emit: "Emit",
+        forget: Callable[[str], None],
+    ) -> None:
+        from toolreeve.upstream.tools.registration import ToolRegistration
+        from toolreeve.upstream.upstream import Upstream
+
+        upstream = Upstream(
+            spec,
+            connect,
+            identity,
+            timeout=self._timeout,
+            jitter=jitter,
+            on_notification=partial(self._notified, spec.name),
+            emit=emit,
+        )
+        registration = ToolRegistration(
+            upstream, self._registry, pins, forget=forget, owner=partial(self._owner, spec), emit=emit
+        )
+        upstream.supervisor.tools = registration
+        self._upstreams[spec.name] = upstream
+        self._registrations[spec.name] = registration
+        _refuse_name(upstream)
+        if upstream.state is not ServerState.OFF:
+            registration.add_relays()
 
     def start(self) -> None:
         """Begin to connect to all servers; returns at once."""
@@ -83,7 +99,7 @@ class ServerPool:
         """As `settled`, for one server."""
         return await self._wait([self.upstream(server)], timeout)
 
-    async def _wait(self, upstreams: Sequence[Upstream], timeout: float | None) -> bool:
+    async def _wait(self, upstreams: "Sequence[Upstream]", timeout: float | None) -> bool:
         try:
             async with asyncio.timeout(timeout):
                 for each in upstreams:
@@ -101,13 +117,13 @@ class ServerPool:
     def names(self) -> Sequence[str]:
         return tuple(self._upstreams)
 
-    def __iter__(self) -> Iterator[Upstream]:
+    def __iter__(self) -> "Iterator[Upstream]":
         return iter(self._upstreams.values())
 
     def __len__(self) -> int:
         return len(self._upstreams)
 
-    def upstream(self, name: str) -> Upstream:
+    def upstream(self, name: str) -> "Upstream":
         """Raises ValueError."""
         found = self._upstreams.get(name)
         if found is None:
@@ -118,7 +134,7 @@ class ServerPool:
         owners: dict[str, str] = {}
         return [self._status(each, self._registrations[each.name], owners) for each in self._upstreams.values()]
 
-    def _status(self, upstream: Upstream, registration: ToolRegistration, owners: dict[str, str]) -> ServerStatus:
+    def _status(self, upstream: "Upstream", registration: "ToolRegistration", owners: dict[str, str]) -> ServerStatus:
         spec = upstream.spec
         main = upstream.supervisor.main
         return ServerStatus(
@@ -136,7 +152,7 @@ class ServerPool:
             info={} if main is None else main.server_info,
         )
 
-    def named_by(self, tool: str) -> Upstream | None:
+    def named_by(self, tool: str) -> "Upstream | None":
         """The server that a tool's name refers to, whether or not it has such a tool: that of the longest prefix."""
         bare = tool.removeprefix(f"mcp{SEPARATOR}")
         named = [each for each in self._upstreams.values() if prefix_of(each.spec) and may_have(each.spec, bare)]
@@ -176,7 +192,7 @@ class ServerPool:
     async def prompts(self) -> list[tuple[str, Any]]:
         return await self._list_items("prompts")
 
-    async def _list_items(self, listed: Listed) -> list[tuple[str, Any]]:
+    async def _list_items(self, listed: "Listed") -> list[tuple[str, Any]]:
         connected = [each for each in self._upstreams.values() if each.state is ServerState.UP]
         found = await asyncio.gather(*(_list_items(each, listed) for each in connected))
         return [(each.name, item) for each, items in zip(connected, found, strict=True) for item in items]
@@ -225,7 +241,7 @@ class ServerPool:
         await asyncio.gather(*(each.supervisor.close() for each in self._upstreams.values()))
 
 
-def _refuse_name(upstream: Upstream) -> None:
+def _refuse_name(upstream: "Upstream") -> None:
     try:
         check_server(upstream.name)
         if upstream.spec.prefix:
@@ -234,7 +250,7 @@ def _refuse_name(upstream: Upstream) -> None:
         upstream.supervisor.turn_off(str(problem))
 
 
-def _shadowed(upstream: Upstream, owners: dict[str, str]) -> Sequence[str]:
+def _shadowed(upstream: "Upstream", owners: dict[str, str]) -> Sequence[str]:
     """Problems for its resources that a server configured earlier has as well; `owners` are those that answer."""
     if upstream.state is not ServerState.UP:
         return ()
@@ -256,7 +272,7 @@ def may_have(spec: ServerSpec, tool: str) -> bool:
     return not prefix or tool.removeprefix(f"mcp{SEPARATOR}").startswith(prefix + SEPARATOR)
 
 
-async def _list_items(upstream: Upstream, listed: Listed) -> Sequence[Any]:
+async def _list_items(upstream: "Upstream", listed: "Listed") -> Sequence[Any]:
     """A server that fails to list does not affect the lists of the others."""
     try:
         return [item for item in await upstream.list_items(listed) if isinstance(item, dict)]

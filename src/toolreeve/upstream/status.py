@@ -2,7 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
+
+from toolreeve.core.errors import ErrorCode, ToolError
+
+MAX_PROBLEMS = 100
+"""Problems that are kept of one server."""
+
+
+class ServerState(StrEnum):
+    CONNECTING = "connecting"
+    UP = "up"
+    AWAY = "away"
+    FAILED = "failed"
+    OFF = "off"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,3 +51,11 @@ class ServerStatus:
             "problems": list(self.problems),
             "info": dict(self.info),
         }
+
+
+def unavailable(server: str, problem: str) -> ToolError:
+    return ToolError(
+        ErrorCode.UPSTREAM,
+        f"server {server!r} is unavailable: {problem}",
+        suggestions=(f"toolreeve servers test {server}",),
+    )

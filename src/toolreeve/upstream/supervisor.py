@@ -7,18 +7,18 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from enum import StrEnum
 from typing import Any, Protocol
 
 from toolreeve.core.errors import ToolError, describe_crash
 from toolreeve.core.mcp import Era
 from toolreeve.core.secrets.scrubber import Scrubber
-from toolreeve.upstream.connections import Connect, Connections, Identity
+from toolreeve.upstream.connections import Connections
 from toolreeve.upstream.server_spec import ServerSpec
 from toolreeve.upstream.session.session import UpstreamSession
+from toolreeve.upstream.status import ServerState
 from toolreeve.upstream.tools.listing import CAPABILITIES, list_all
 from toolreeve.upstream.tools.subscriptions import Subscriptions
-from toolreeve.upstream.transports.transport import RemoteError, ServerUnavailable
+from toolreeve.upstream.transports.transport import Connect, Identity, RemoteError, ServerUnavailable
 
 logger = logging.getLogger(__name__)
 
@@ -29,14 +29,6 @@ STEADY_SECONDS = 10.0
 MAX_FAILURES = 3
 """Consecutive failures after which calls no longer wait for the server."""
 RELIST_SECONDS = 0.2
-
-
-class ServerState(StrEnum):
-    CONNECTING = "connecting"
-    UP = "up"
-    AWAY = "away"
-    FAILED = "failed"
-    OFF = "off"
 
 
 class ToolSink(Protocol):

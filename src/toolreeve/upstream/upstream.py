@@ -10,16 +10,16 @@ from typing import Any
 
 from toolreeve.core.call import ToolCall
 from toolreeve.core.context import Context
-from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.errors import ToolError
 from toolreeve.core.secrets.scrubber import Scrubber
 from toolreeve.upstream import era_bridge
-from toolreeve.upstream.connections import Connect, Identity
 from toolreeve.upstream.server_spec import ServerSpec
 from toolreeve.upstream.session.peer import as_mcp_peer
-from toolreeve.upstream.supervisor import Emit, OnNotification, ServerState, ServerSupervisor
+from toolreeve.upstream.status import ServerState, unavailable
+from toolreeve.upstream.supervisor import Emit, OnNotification, ServerSupervisor
 from toolreeve.upstream.tools.listing import CAPABILITIES, Listed, list_all
 from toolreeve.upstream.tools.result import failure_of
-from toolreeve.upstream.transports.transport import RemoteError, ServerUnavailable
+from toolreeve.upstream.transports.transport import Connect, Identity, RemoteError, ServerUnavailable
 
 
 class Upstream:
@@ -150,11 +150,3 @@ class Upstream:
             async with asyncio.timeout(self.spec.connect_timeout):
                 self._lists[listed] = await list_all(main.request, listed)
         return self._lists[listed]
-
-
-def unavailable(server: str, problem: str) -> ToolError:
-    return ToolError(
-        ErrorCode.UPSTREAM,
-        f"server {server!r} is unavailable: {problem}",
-        suggestions=(f"toolreeve servers test {server}",),
-    )

@@ -13,6 +13,7 @@ from toolreeve.core.tool import BoundTool
 from toolreeve.core.visible import one_line
 from toolreeve.registry import ToolRegistry
 from toolreeve.upstream.session.request_headers import header_params_problem
+from toolreeve.upstream.status import MAX_PROBLEMS
 from toolreeve.upstream.supervisor import Emit
 from toolreeve.upstream.tools.definition import InvalidDefinition, check, input_of, output_of
 from toolreeve.upstream.tools.diff import changed_places, difference
@@ -23,7 +24,6 @@ from toolreeve.upstream.upstream import Upstream
 
 logger = logging.getLogger(__name__)
 
-MAX_PROBLEMS = 100
 SLICE_SECONDS = 0.005
 """Work before other tasks get their turn: a server may list thousands of tools with large schemas."""
 

@@ -3,11 +3,14 @@
 A transport does not interpret the messages. It bounds what it receives and what it queues, and never blocks.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Literal, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
 
 from toolreeve.core.mcp import RpcError
+from toolreeve.core.secrets.scrubber import Scrubber
 from toolreeve.rpc.messages import Message
+from toolreeve.upstream.server_spec import ServerSpec
 
 Kind = Literal["stdio", "http", "sse"]
 OnMessage = Callable[[Message], None]
@@ -60,3 +63,15 @@ class Transport(Protocol):
     def last_output(self) -> str:
         """The last that the server said outside of the protocol, made visible; empty if nothing."""
         ...
+
+
+Connect = Callable[[ServerSpec, Scrubber], Transport]
+"""Makes the transport to a server. The scrubber learns the secrets that come up while connecting."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """How we introduce ourselves to servers."""
+
+    info: Mapping[str, Any]
+    roots: Sequence[Mapping[str, Any]] = ()
