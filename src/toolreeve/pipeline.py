@@ -5,21 +5,24 @@ Stages raise `ToolError`; here, and only here, it becomes a result. Whatever hap
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
 from toolreeve.approval.broker import Broker
+from toolreeve.approval.request import Approval
 from toolreeve.core.action import Action
 from toolreeve.core.call import ToolCall
 from toolreeve.core.context import Context, ProgramBounds, Services
 from toolreeve.core.effects import EffectKind
 from toolreeve.core.entry import Entry
-from toolreeve.core.errors import TRAITS, ErrorCode, ToolError, describe_crash
+from toolreeve.core.errors import TRAITS, ErrorCode, Severity, ToolError, describe_crash, describe_traceback
 from toolreeve.core.result import Failure, Output, Success, ToolResult, new_result
 from toolreeve.core.trial import Confinement, TrialImpossible
 from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.execution.admission import Admission
 from toolreeve.execution.executor import Executor
+from toolreeve.execution.outputs import OutputStore
 from toolreeve.execution.recovery import suggest
 from toolreeve.execution.stopped_write import stopped_write
 from toolreeve.policy.confinement import bounds_of
@@ -31,6 +34,8 @@ from toolreeve.record.journal import Journal
 from toolreeve.registry import ToolRegistry
 from toolreeve.trial_settlement import TrialSettlement
 from toolreeve.trial_stage import TrialStage
+
+logger = logging.getLogger(__name__)
 
 REFUSAL_CODES = {
     "floor": ErrorCode.PATH_FORBIDDEN,
@@ -51,6 +56,7 @@ class Pipeline:
     events: EventPublisher
     services: Services
     trials: TrialStage
+    outputs: OutputStore
     clock: Callable[[], float]
     find_confinements: Callable[[], Awaitable[None]]
     """Tells the policy what the sandbox enforces, before the first decision that depends on it."""
@@ -60,6 +66,7 @@ class Pipeline:
 
     async def run(self, call: ToolCall) -> ToolResult:
         entry = Entry(call, at=self.services.now(), started=self.clock())
+        entry.meta.text_limit = self.outputs.limit_for(call)
         self.events.arrived()
         try:
             outcome = await self._outcome(entry)
@@ -70,6 +77,7 @@ class Pipeline:
                 raise
             return result
         except Exception as crash:
+            entry.crash = describe_traceback(crash)
             outcome = Failure(ErrorCode.TOOL_EXEC, describe_crash(crash), retryable=True)
         return await self._close(entry, outcome)
 
@@ -160,7 +168,7 @@ class Pipeline:
 
     async def _settle(self, action: Action, entry: Entry, output: Output | None, failure: ToolError | None) -> str:
         """A refusal of the changes keeps what the command printed, and a failure of the command comes first."""
-        settlement = TrialSettlement(broker=self.broker, policy=self.policy, trials=self.trials)
+        settlement = TrialSettlement(broker=self.broker, ask=self._ask, policy=self.policy, trials=self.trials)
         async with self.trials.finish(entry.call.id, failure) as trial:
             try:
                 return await settlement.settle(trial, action, entry)
@@ -169,6 +177,14 @@ class Pipeline:
                     raise failure from None
                 refusal.data = None if output is None else output.data
                 raise
+
+    async def _ask(self, action: Action, entry: Entry, verdict: Verdict) -> Approval:
+        asked = self.clock()
+        try:
+            version = self.policy().version
+            return await self.broker.settle(action, verdict, version=version, preview=entry.preview)
+        finally:
+            entry.waited += self.clock() - asked
 
     def _ask_beforehand(self, action: Action, entry: Entry, why: str) -> None:
         """The question that the policy asks where nothing can be tried."""
@@ -186,7 +202,11 @@ class Pipeline:
             if not entry.intended and (not action.read_only or meta.approved_by is not None):
                 await self.journal.intend(entry)
             self.events.started(entry)
-            output = await self.executor.run(action, meta, lambda: self._bounds(action, entry))
+            begun = self.clock()
+            try:
+                output = await self.executor.run(action, meta, lambda: self._bounds(action, entry))
+            finally:
+                entry.executed += self.clock() - begun
             passage.done(output)
             return self._describe(entry, output)
 
@@ -202,7 +222,8 @@ class Pipeline:
     def _screen(self, action: Action, entry: Entry) -> None:
         """Refuse a call that the tool itself would refuse, before anyone is asked for approval."""
         if (refusal := self.refusal(action)) is not None:
-            entry.meta.verdict = Verdict(Decision.DENY, "tool", refusal.message)
+            if TRAITS[refusal.code].severity is Severity.FATAL:  # else it is a mistake, which nobody decided
+                entry.meta.verdict = Verdict(Decision.DENY, "tool", refusal.message)
             raise refusal
 
     async def _load(self, action: Action, entry: Entry) -> None:
@@ -224,8 +245,7 @@ class Pipeline:
         """Ask if the verdict says so; decide again after the wait, and revalidate an edited call first."""
         _refuse_denied(entry.meta.verdict)
         self._refuse_guarded(action)
-        version = self.policy().version
-        approval = await self.broker.settle(action, entry.meta.verdict, version=version, preview=entry.preview)
+        approval = await self._ask(action, entry, entry.meta.verdict)
         entry.meta.approved_by = approval.by
         entry.meta.binding = approval.binding
         if approval.args is not None:
@@ -258,11 +278,16 @@ class Pipeline:
         meta.truncated = output.truncated
         meta.labels = output.labels
         meta.raw = output.raw
+        meta.order = output.order
+        meta.images = output.images
         meta.diagnostics = output.diagnostics
         return output
 
     async def _recover(self, error: ToolError, entry: Entry) -> Failure:
         suggestions = error.suggestions
+        if error.__cause__ is not None and error.code is ErrorCode.TOOL_EXEC:
+            entry.crash = describe_traceback(error.__cause__)
+            logger.debug("%s: %s failed\n%s", entry.call.id, entry.meta.tool, entry.crash)
         for name, value in (error.meta or {}).items():
             setattr(entry.meta, name, value)
         if not suggestions and TRAITS[error.code].recoverable and entry.action is not None:
@@ -272,7 +297,9 @@ class Pipeline:
 
     async def _close(self, entry: Entry, outcome: Success | Failure) -> ToolResult:
         entry.outcome = outcome
-        entry.meta.duration_ms = round((self.clock() - entry.started) * 1000, 3)
+        duration = entry.executed or self.clock() - entry.started - entry.waited
+        entry.meta.duration_ms = round(duration * 1000, 3)
+        entry.meta.waited_ms = round(entry.waited * 1000, 3)
         self.events.ended(entry)
         try:
             if (written := self.journal.close(entry)) is not None:

@@ -4,10 +4,11 @@ Observed changes meet the same rules as predicted ones, and an approval covers e
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from toolreeve.approval.broker import Broker
+from toolreeve.approval.request import Approval
 from toolreeve.core.action import Action
 from toolreeve.core.entry import Entry
 from toolreeve.core.errors import ErrorCode, ToolError
@@ -22,6 +23,7 @@ from toolreeve.trial_stage import FinishedTrial, TrialStage
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialSettlement:
     broker: Broker
+    ask: Callable[[Action, Entry, Verdict], Awaitable[Approval]]
     policy: Callable[[], PolicyState]
     trials: TrialStage
 
@@ -69,9 +71,8 @@ class TrialSettlement:
         return await self._keep(trial, entry)
 
     async def _ask_to_keep(self, observed: Action, entry: Entry, verdict: Verdict) -> None:
-        version = self.policy().version
         try:
-            approval = await self.broker.settle(observed, verdict, version=version, preview=entry.preview)
+            approval = await self.ask(observed, entry, verdict)
         except ToolError as refusal:
             refusal.message = f"{refusal.message}. Nothing was changed"
             raise

@@ -58,6 +58,7 @@ async def test_a_call_is_recorded_with_all_that_matters(tmp_path: Path) -> None:
         "code": "",
         "message": "",
         "duration_ms": 0.25,
+        "waited_ms": 0.0,
         "attempts": 1,
         "cached": False,
         "truncated": False,
@@ -87,7 +88,7 @@ async def test_a_call_that_found_no_tool_is_recorded_without_waiting(tmp_path: P
 
         body = (await only(book)).body
 
-    assert (body["tool"], body["args"], body["decision"]["effect"]) == ("raed_file", {"path": "a"}, "deny")
+    assert (body["tool"], body["args"], body["decision"]) == ("raed_file", {"path": "a"}, None)
 
 
 async def test_an_intent_is_on_disk_before_the_call_may_begin(tmp_path: Path) -> None:

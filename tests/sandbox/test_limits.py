@@ -212,7 +212,12 @@ def test_a_flood_of_output_is_drained_and_cut(runner: Runner) -> None:
     )
 
     assert (ended["exit_code"], ended["truncated"]) == (0, True)
-    assert (len(ended["stdout"]), len(ended["stderr"])) == (64 << 10, 64 << 10)
+    for stream in ("stdout", "stderr"):
+        beginning, _, end = ended[stream].partition(f" bytes of {stream} were not kept …]\n")
+        assert beginning.startswith("y\ny\n")
+        assert len(end) == 32 << 10
+        assert len(beginning) < (32 << 10) + 50
+    assert ended["stderr"].endswith("y\ndone\n")
     assert resident(runner.process.pid) - before < 16 << 10
 
 

@@ -42,6 +42,7 @@ EFFECTS: Mapping[str, tuple[Mapping[str, Any], set[str]]] = {
     "get_datetime": ({}, set()),
     "list_llm_models": ({}, set()),
     "get_audit_log": ({}, set()),
+    "read_output": ({"call_id": "x"}, set()),
     "calculate": ({"expression": "1"}, set()),
     "bash": ({"command": "cat a.txt"}, {"exec exact", "read exact"}),
     "execute_command": ({"command": "cat a.txt"}, {"exec exact", "read exact"}),

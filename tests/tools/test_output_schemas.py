@@ -39,6 +39,7 @@ CALLS: Mapping[str, Mapping[str, Any]] = {
     "get_datetime": {},
     "list_llm_models": {},
     "get_audit_log": {},
+    "read_output": {"call_id": "{cut}"},
     "calculate": {"expression": "1 / 3"},
     "bash": {"command": "echo hi"},
     "execute_command": {"command": "ls"},
@@ -75,8 +76,11 @@ async def test_what_every_builtin_tool_answers_fits_what_it_declares(world: Worl
     async with web_server(lambda _: Answer(body=b"{}")) as web:
         configuration = configured(world, f"127.0.0.1:{web.port}")
         async with Toolreeve(settings=configuration) as reeve:
+            long = await reeve.call("bash", command="seq 1 20000")
+            long.to_mcp()
+            values = {"url": web.url("/"), "session": reeve.session, "cut": long.meta.call_id}
             for name, args in CALLS.items():
-                result = await reeve.call(name, filled(args, url=web.url("/"), session=reeve.session))
+                result = await reeve.call(name, filled(args, **values))
 
                 assert result.success, f"{name}: {result.to_text()}"
                 structured = result.to_mcp()["structuredContent"]

@@ -146,3 +146,12 @@ def test_odd_names_do_not_confuse_the_counts() -> None:
     }
     assert read_status("# branch.ab +2 -3\0")["behind"] == 3
     assert read_numbers("1\t2\ta\tb\0-\t-\tpicture.png\0") == {"files": 2, "insertions": 1, "deletions": 2}
+
+
+async def test_outside_a_repository_both_say_so_and_print_no_usage(world: World) -> None:
+    async with approving_runtime(world) as runtime:
+        for name in ("git_diff", "git_status"):
+            result = await runtime.call(name)
+            assert result.error is not None
+            assert "fatal: not a git repository" in result.error.message
+            assert "usage" not in result.to_text()

@@ -1,4 +1,5 @@
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -132,11 +133,64 @@ async def test_a_script_larger_than_an_argument_may_be_runs_all_the_same(world: 
 
 async def test_output_beyond_its_bound_is_cut_and_said_to_be(world: World) -> None:
     async with approving_runtime(world) as runtime:
-        result = await runtime.call("bash", command="yes | head -c 3000000; echo end >&2")
+        result = await runtime.call("bash", command="echo first; yes | head -c 9000000; echo last")
 
     assert result.success
     assert result.meta.truncated
-    assert len(result.output) < 1_200_000
+    assert result.data["truncated"] is True
+    assert "output in a file" in result.data["next"]
+    assert len(result.output) < 4_400_000
+    assert result.output.startswith("first\n")
+    assert result.output.endswith("y\nlast\n")
+    assert re.search(r"\[… 4,\d{3},\d{3} bytes of stdout were not kept …\]", result.output)
+
+
+async def test_both_streams_are_shown_marked_and_in_order_also_when_all_went_well(world: World) -> None:
+    script = "echo one; sleep 0.2; echo two >&2; sleep 0.2; echo three"
+    async with approving_runtime(world) as runtime:
+        result = await runtime.call("bash", command=script)
+        only_errors = await runtime.call("bash", command="echo careful >&2")
+        failed = await runtime.call("bash", command=f"{script}; exit 3")
+
+    assert result.to_text() == "stdout:\none\nstderr:\ntwo\nstdout:\nthree"
+    assert result.to_mcp()["content"] == [{"type": "text", "text": result.to_text()}]
+    assert result.output == "one\nthree\n"
+    assert only_errors.to_text() == "stderr:\ncareful"
+    assert failed.to_text().endswith("stdout:\none\nstderr:\ntwo\nstdout:\nthree")
+
+
+async def test_a_long_output_is_cut_for_the_model_and_can_be_read_on_by_its_session_alone(world: World) -> None:
+    async with approving_runtime(world) as runtime:
+        result = await runtime.call("bash", command="seq 1 40000; echo 40000 passed")
+        sent = result.to_mcp()
+        text = sent["content"][0]["text"]
+        number = int(re.search(r"offset=(\d+)", sent["structuredContent"]["next"])[1])  # type: ignore[index]
+        args = {"call_id": result.meta.call_id, "offset": number}
+        more = await runtime.call("read_output", **args)
+        foreign = await runtime.reeve.run(ToolCall(tool="read_output", args=args, session="another"))
+
+    assert result.output.endswith("40000\n40000 passed\n")
+    assert len(text) < 31_000
+    assert text.startswith("1\n2\n")
+    assert text.endswith("40000\n40000 passed\n")
+    assert f'read_output(call_id="{result.meta.call_id}", offset={number})' in text
+    assert len(str(sent["structuredContent"])) < 5_000
+    assert sent["structuredContent"]["truncated"] is True
+    assert sent["_meta"] == {"toolreeve_truncated": True}
+    assert more.output.startswith(result.output[number : number + 1000])
+    assert "read_output(" in more.data["next"]
+    assert not foreign.success
+
+
+async def test_a_client_that_shows_the_structure_first_gets_the_output_there_once(world: World) -> None:
+    async with approving_runtime(world) as runtime:
+        result = await runtime.call("bash", command="seq 1 4000")
+    sent = result.to_mcp(structured_first=True)
+
+    assert sent["structuredContent"]["stdout"] == result.output
+    assert len(sent["content"][0]["text"]) < 2_500
+    assert len(result.to_mcp()["structuredContent"]["stdout"]) < 2_500
+    assert result.to_mcp()["content"][0]["text"] == result.output
 
 
 async def next_progress(events: AsyncIterator[Event]) -> str:

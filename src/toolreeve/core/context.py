@@ -50,6 +50,37 @@ class FileUndo(Protocol):
     ) -> Sequence[Restored]: ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptOutput:
+    """The whole text of a result that was cut, and the labels of its data."""
+
+    text: str
+    labels: tuple[str, ...] = ()
+
+
+class OutputReader(Protocol):
+    """Results of earlier calls that were cut: those that the call may read."""
+
+    @property
+    def chars(self) -> int:
+        """How many characters are shown at once."""
+        ...
+
+    def read(self, call: ToolCall, call_id: str) -> KeptOutput: ...
+
+
+class NoOutputs:
+    """For a runtime that keeps none."""
+
+    chars = 30_000
+
+    def read(self, _: ToolCall, call_id: str) -> KeptOutput:
+        raise ToolError(ErrorCode.INVALID_PARAMS, f"/call_id: no output of {call_id[:100]!r} is kept")
+
+
+NO_OUTPUTS = NoOutputs()
+
+
 class ModelCatalogue(Protocol):
     """The language models of the configured providers."""
 
@@ -68,6 +99,7 @@ class Services:
     now: Callable[[], float]
     commands: CommandRules = SHIPPED
     http: Http = NO_HTTP
+    outputs: OutputReader = NO_OUTPUTS
 
 
 Progress = Callable[[str], None]
@@ -147,6 +179,10 @@ class Context:
     def undo(self) -> FileUndo:
         """Reverts file changes of earlier calls."""
         return self._services.undo
+
+    @property
+    def outputs(self) -> OutputReader:
+        return self._services.outputs
 
     @property
     def models(self) -> ModelCatalogue:

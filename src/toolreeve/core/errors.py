@@ -5,6 +5,7 @@ Stages raise `ToolError`; the pipeline turns it into a result once. `ToolreeveEr
 of the library itself and do reach the caller.
 """
 
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -183,6 +184,15 @@ def describe_crash(problem: BaseException) -> str:
     if len(message) > LONGEST_CRASH:
         message = f"{message[:LONGEST_CRASH]}… ({len(message)} characters)"
     return f"{type(problem).__name__}: {message}"
+
+
+LONGEST_TRACEBACK = 16_000
+
+
+def describe_traceback(problem: BaseException) -> str:
+    """The traceback, for logs and the record; bounded in length, its end is kept."""
+    text = "".join(traceback.format_exception(problem, limit=-50))
+    return text if len(text) <= LONGEST_TRACEBACK else f"…{text[-LONGEST_TRACEBACK:]}"
 
 
 class ToolreeveError(Exception):

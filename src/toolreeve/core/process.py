@@ -3,6 +3,7 @@
 A request is complete: nothing of the runtime's own environment, descriptors or working directory is inherited.
 """
 
+import codecs
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
@@ -73,6 +74,7 @@ class ProcessRequest:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
     """How it ended. `limit_hit` is the message for the limit that it ran into; `sandbox` the tier it ran in;
+    `order` says how many characters came from which stream, if that was followed;
     `quarantined` says, a sentence each, what it left for the host to obey and where that was put."""
 
     exit_code: int
@@ -83,6 +85,26 @@ class Ended:
     seconds: float
     limit_hit: str | None = None
     quarantined: tuple[str, ...] = ()
+    order: tuple[tuple[Stream, int], ...] = ()
+
+
+def new_decoders() -> dict[Stream, codecs.IncrementalDecoder]:
+    names: tuple[Stream, ...] = ("stdout", "stderr")
+    return {name: codecs.getincrementaldecoder("utf-8")(errors="replace") for name in names}
+
+
+class PrintedOrder:
+    """Counts the characters that each stream printed, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self.parts: list[tuple[Stream, int]] = []
+        self._decoders = new_decoders()
+
+    def add(self, stream: Stream, data: bytes) -> None:
+        size = len(self._decoders[stream].decode(data))
+        if self.parts and self.parts[-1][0] == stream:
+            size += self.parts.pop()[1]
+        self.parts.append((stream, size))
 
 
 class Processes(Protocol):

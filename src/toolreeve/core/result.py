@@ -4,8 +4,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NoReturn, TypeAlias
 
-from toolreeve.core import json
 from toolreeve.core.errors import TRAITS, ErrorCode, ToolError
+from toolreeve.core.result_text import (
+    IN_STRUCTURE,
+    SHORT,
+    STREAMS,
+    CutText,
+    Order,
+    TextLimit,
+    abridge,
+    cut,
+    diagnostic_lines,
+    fit,
+    printed,
+    readable,
+    shorten,
+)
 from toolreeve.core.trial import Confinement
 from toolreeve.core.verdict import Decision, Verdict
 
@@ -18,9 +32,9 @@ class Output:
     """A tool's output.
 
     `main` is the value a person means by "the output"; without it, `data` itself is. A truncated output has in
-    `data["next"]` the literal call that continues it. `raw` is an upstream tool's result in MCP's own format, which MCP
-    clients receive unchanged. `diagnostics` describe anomalies.
-    """
+    `data["next"]` the literal call that continues it. `raw` is an upstream tool's result in MCP's own format, which
+    MCP clients receive unchanged. `order` says in which order a program printed on its streams. `images` are MCP
+    image blocks. `diagnostics` describe anomalies."""
 
     data: Mapping[str, Any]
     main: Any = None
@@ -29,6 +43,8 @@ class Output:
     command: str | None = None
     sandbox: str = "none"
     cost: float | None = None
+    order: Order = ()
+    images: Sequence[Mapping[str, str]] = ()
     raw: Mapping[str, Any] | None = None
     diagnostics: Mapping[str, Any] | None = None
 
@@ -65,15 +81,18 @@ class Failure:
 class Meta:
     """Metadata of a call, filled in along the road.
 
-    `binding` identifies the call that a person approved, for a door that must let it continue after a pause.
-    `runs` is the confinement that its programs ran in. `quarantined` names files they left that the host would obey,
-    and where they were moved. `trial` tells what a trial of the call changed and what became of it.
+    `duration_ms` is the execution, or the whole call if nothing was executed; `waited_ms` the wait for a person before.
+    `order` and `text_limit` are for the text that a model reads. `binding` identifies the call that a person
+    approved, for a door that must let it continue after a pause. `runs` is the confinement that its programs ran in.
+    `quarantined` names files they left that the host would obey, and where they were moved. `trial` tells what a trial
+    of the call changed and what became of it.
     """
 
     call_id: str
     tool: str
     session: str
     duration_ms: float = 0.0
+    waited_ms: float = 0.0
     sandbox: str = "none"
     runs: Confinement = Confinement.WORK
     verdict: Verdict = UNDECIDED
@@ -87,6 +106,9 @@ class Meta:
     auto_recovery: bool = False
     diagnostics: Mapping[str, Any] | None = None
     raw: Mapping[str, Any] | None = None
+    order: Order = ()
+    images: Sequence[Mapping[str, str]] = ()
+    text_limit: TextLimit | None = None
     quarantined: list[str] = field(default_factory=list)
     trial: Mapping[str, Any] | None = None
 
@@ -109,7 +131,7 @@ class Meta:
             "session": self.session,
             "duration_ms": self.duration_ms,
             "sandbox": self.sandbox,
-            "decision": self.verdict.to_dict(),
+            "decision": None if self.verdict is UNDECIDED else self.verdict.to_dict(),
             "attempts": self.attempts,
             "cached": self.cached,
             "truncated": self.truncated,
@@ -120,6 +142,8 @@ class Meta:
             shown["runs"] = self.ran_in.value
         if self.approved_by is not None:
             shown["approved_by"] = self.approved_by
+        if self.waited_ms:
+            shown["waited_ms"] = self.waited_ms
         if self.auto_recovery:
             shown["auto_recovery"] = True
         if self.trial is not None:
@@ -158,55 +182,111 @@ class _Result:
                 return {"success": False, "data": kept, "error": failure.to_dict(), "meta": self.meta.to_dict()}
 
     def to_flat(self) -> dict[str, Any]:
-        """Nine fields that are always present, and the tool's own data beside them."""
+        """Nine fields that are always present, and the tool's own data beside them.
+
+        `success` is the tool's own if it reports one, as the HTTP tools do for the status of the response.
+        """
         data = dict(self.outcome.data or {})
         error = self.outcome if isinstance(self.outcome, Failure) else None
+        content = data.get("content")
         return data | {
-            "success": error is None,
+            "success": error is None and data.get("success") is not False,
             "output": self.output,
             "stdout": data.get("stdout", ""),
             "stderr": data.get("stderr", ""),
             "exit_code": data.get("exit_code", data.get("returncode", 0 if error is None else 1)),
-            "content": data.get("content", self.to_text()),
+            "content": content if isinstance(content, str) else self.to_text(whole=True),
             "error": "" if error is None else error.message,
             "isError": error is not None,
-            "structured_content": dict(self.outcome.data or {}),
+            "structured_content": self._structured(),
         }
 
-    def to_text(self) -> str:
-        """The string a model reads."""
+    def _structured(self) -> dict[str, Any]:
+        """The data; of an upstream tool only what its server sent as structured content."""
+        if self.meta.raw is None:
+            return dict(self.outcome.data or {})
+        structured = self.meta.raw.get("structuredContent")
+        return dict(structured) if isinstance(structured, Mapping) else {}
+
+    def to_text(self, *, whole: bool = False) -> str:
+        """The string a model reads. Unless `whole`, it is cut to the configured limit and says how to read on."""
+        return self._text() if whole else self._cut_text(self._text()).text
+
+    def _cut_text(self, text: str) -> CutText:
+        limit = self.meta.text_limit
+        return CutText(text) if limit is None else cut(text, limit, self.meta.labels)
+
+    def _text(self) -> str:
         match self.outcome:
             case Failure(code, message, suggestions):
                 lines = [f"Error [{code}]: {message}"]
                 if suggestions:
                     lines += ["Suggestions:", *(f"  - {suggestion}" for suggestion in suggestions)]
                 if isinstance(self.outcome.detail, str):
-                    lines += _diagnostics(self.meta.diagnostics or {})
-                return "\n".join([*lines, *_printed(self.outcome.data or {}), *self._notices()])
+                    lines += diagnostic_lines(self.meta.diagnostics or {})
+                said = printed(self.outcome.data or {}, self.meta.order)
+                return "\n".join([*lines, *([said] if said else ()), *self._notices()])
             case Success(data, _):
-                text = _readable(self.output)
+                text = printed(data, self.meta.order) if self.has_stderr() else readable(self.output)
                 if self.meta.truncated and "next" in data:
                     text += f"\n[truncated; to continue: {data['next']}]"
                 if self.meta.notices:
                     text = "\n".join([text.removesuffix("\n"), *self._notices()])
                 return text
 
+    def has_stderr(self) -> bool:
+        """Whether the output is what a program printed, and not only on stdout."""
+        data = self.outcome.data or {}
+        return bool(str(data.get("stderr") or "").strip()) and self.output == data.get("stdout")
+
     def _notices(self) -> list[str]:
         return [f"[{notice}]" for notice in self.meta.notices]
 
-    def to_mcp(self) -> dict[str, Any]:
-        """A CallToolResult. That of an upstream tool is passed through unchanged."""
+    def to_mcp(self, *, structured_first: bool = False) -> dict[str, Any]:
+        """A CallToolResult. That of an upstream tool is passed through unchanged.
+
+        A long text is sent once: in the text content, and if the client shows its model the structured content first,
+        in that. The other part has its beginning and end.
+        """
         if self.meta.raw is not None:
             return dict(self.meta.raw)
         error = self.outcome if isinstance(self.outcome, Failure) else None
         structured = dict(self.outcome.data or {})
+        whole = self._text()
+        shown = self._cut_text(whole)
+        text = shown.text
+        if len(whole) > SHORT:
+            if structured_first and self._holds_text(structured):
+                text = shorten(whole, IN_STRUCTURE)
+            else:
+                structured = abridge(structured, self._shown_fields(structured))
+        if self.meta.text_limit is not None:
+            structured = fit(structured, self.meta.text_limit, shown.next)
+        if shown.next:
+            structured = {**structured, "truncated": True, "next": structured.get("next", shown.next)}
         if error is not None:
             structured["error"] = error.to_dict()
-        return {
-            "content": [{"type": "text", "text": self.to_text()}],
+        result: dict[str, Any] = {
+            "content": [{"type": "text", "text": text}, *map(dict, self.meta.images)],
             "structuredContent": structured,
             "isError": error is not None,
         }
+        if shown.next or self.meta.truncated:
+            result["_meta"] = {"toolreeve_truncated": True}
+        return result
+
+    def _shown_fields(self, data: Mapping[str, Any]) -> list[str]:
+        """The fields whose value is in the text as well."""
+        if isinstance(self.outcome, Failure):
+            return [*STREAMS]
+        if self.outcome.main is None:
+            return [*data]
+        return [name for name, value in data.items() if name in STREAMS or value == self.outcome.main]
+
+    def _holds_text(self, data: Mapping[str, Any]) -> bool:
+        """Whether the data has all that the text has."""
+        shown = self._shown_fields(data)
+        return bool(shown) and any(len(str(data.get(name, ""))) > SHORT // 2 for name in shown)
 
 
 class Succeeded(_Result):
@@ -218,7 +298,7 @@ class Succeeded(_Result):
     """Whether the call worked."""
 
     def __repr__(self) -> str:
-        return f"<{self.meta.tool} succeeded: {_excerpt(_readable(self.output))}>"
+        return f"<{self.meta.tool} succeeded: {_excerpt(readable(self.output))}>"
 
     @property
     def data(self) -> Mapping[str, Any]:
@@ -273,22 +353,3 @@ def new_result(outcome: Success | Failure, meta: Meta) -> ToolResult:
 def _excerpt(text: str, limit: int = 80) -> str:
     line = " ".join(text.split())
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
-
-
-def _diagnostics(diagnostics: Mapping[str, Any]) -> list[str]:
-    """Details beyond the error message, for people to read. Printed output is shown separately."""
-    shown = {name: value for name, value in diagnostics.items() if name not in ("message", "stderr")}
-    return ["Diagnostics:", *(f"  {name}: {value}" for name, value in shown.items())] if shown else []
-
-
-def _printed(data: Mapping[str, Any]) -> list[str]:
-    """What a program printed before it failed, which a model needs to correct the call."""
-    return [f"{name}:\n{data[name].rstrip()}" for name in ("stdout", "stderr") if str(data.get(name) or "").strip()]
-
-
-def _readable(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list) and all(isinstance(item, str) for item in value):
-        return "\n".join(value)
-    return json.pretty(value)

@@ -88,7 +88,7 @@ KNOWN: Mapping[str, KnownTool] = {
     **_risky("http_post http_put", DangerLevel.MEDIUM, "http", POSTS),
     **_risky("http_delete http_request", DangerLevel.HIGH, "http", POSTS),
     **_safe("fetch_url extract_links", "web", FETCHES),
-    **_safe("get_system_info list_llm_models get_audit_log", "system"),
+    **_safe("get_system_info list_llm_models get_audit_log read_output", "system"),
     **_safe("calculate get_datetime", "utility"),
     **_safe("search_tools", "meta"),
     **_safe("git_status", "quality", LISTS),

@@ -15,10 +15,10 @@ from typing import Any, Protocol, TypeVar
 from toolreeve.core import json
 from toolreeve.core.entry import Entry
 from toolreeve.core.errors import ToolError
-from toolreeve.core.result import Failure, Success
+from toolreeve.core.result import UNDECIDED, Failure, Success
 from toolreeve.core.secrets.redactor import Redactor
 from toolreeve.core.snapshot import MAX_TEXT, snapshot
-from toolreeve.core.verdict import Decision
+from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.record.chain import ChainError, ChainStore, Head, Line, Tail, WitnessedRecord
 from toolreeve.record.gaps import ACCEPTED, GAP, WITNESSED, Finding, examine, first_look
 from toolreeve.record.liveness import FileLiveness, Liveness
@@ -171,17 +171,13 @@ class Journal:
             "tool": meta.tool,
             "args": snapshot(call.args if action is None else action.args),
             "effects": [] if action is None else [str(effect) for effect in action.known_effects],
-            "decision": {
-                "effect": _EFFECTS[verdict.decision],
-                "layer": verdict.layer,
-                "rule": verdict.rule,
-                "reason": verdict.reason,
-            },
+            "decision": _decision(verdict),
             "approved_by": meta.approved_by,
             "success": None if outcome is None else failure is None,
             "code": "" if failure is None else failure.code._value_,
             "message": "" if failure is None else failure.message,
             "duration_ms": meta.duration_ms,
+            "waited_ms": meta.waited_ms,
             "attempts": meta.attempts,
             "cached": meta.cached,
             "truncated": meta.truncated,
@@ -192,6 +188,8 @@ class Journal:
             body["runs"] = meta.ran_in.value
         if meta.trial is not None:
             body["trial"] = dict(meta.trial)
+        if entry.crash:
+            body["traceback"] = entry.crash
         if meta.quarantined:
             body["quarantined"] = list(meta.quarantined)
         return body
@@ -327,6 +325,18 @@ _LOST = "the process ended before the outcome was known: the call may have happe
 _EFFECTS = {decision: decision.word for decision in Decision}
 _SIZED = (str, list, dict)
 _NUMBERS = frozenset({int, float, bool, type(None)})
+
+
+def _decision(verdict: Verdict) -> dict[str, str | None] | None:
+    """None for a call that ended before it was decided."""
+    if verdict is UNDECIDED:
+        return None
+    return {
+        "effect": _EFFECTS[verdict.decision],
+        "layer": verdict.layer,
+        "rule": verdict.rule,
+        "reason": verdict.reason,
+    }
 
 
 def _length(outcome: Success | Failure) -> int:

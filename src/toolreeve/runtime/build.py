@@ -33,6 +33,7 @@ from toolreeve.core.toolset import check_toolset, read_toolset
 from toolreeve.execution.admission import Admission
 from toolreeve.execution.executor import Executor, LocalExecutor
 from toolreeve.execution.limiters import Limiters, LocalBreakers, LocalCaches, LocalConcurrency
+from toolreeve.execution.outputs import OutputStore
 from toolreeve.execution.progress import to_peer
 from toolreeve.guard.files.workspace import WorkspaceFiles
 from toolreeve.guard.network.client import GuardedHttp
@@ -261,11 +262,13 @@ class Assembly:
         self.http = GuardedHttp(self.network)
         self.processes = DeferredProcesses(partial(self._new_processes, configuration))
         self._has_confinements = False
+        outputs = OutputStore(settings.limits.output_chars)
         services = Services(
             files=self.files,
             audit=self.audit,
             models=NoModels(),
             undo=self.undo,
+            outputs=outputs,
             processes=self.processes,
             commands=command_rules(configuration),
             now=time.time,
@@ -328,6 +331,7 @@ class Assembly:
             events=self.events,
             services=services,
             trials=self.trials,
+            outputs=outputs,
             clock=time.perf_counter,
             find_confinements=self._find_confinements,
             expect=self.pool.expect if servers else None,

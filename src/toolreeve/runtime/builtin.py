@@ -21,13 +21,14 @@ from toolreeve.tools.repository import REPOSITORY_TOOLS
 from toolreeve.tools.search import SEARCH_TOOLS
 from toolreeve.tools.shell import SHELL_TOOLS
 from toolreeve.tools.system import SYSTEM_TOOLS
-from toolreeve.tools.undo import undo
+from toolreeve.tools.undo import read_output, undo
 from toolreeve.tools.web import WEB_TOOLS
 
 FILE_TOOLS: tuple[AnyFunctionTool, ...] = (*READ_TOOLS, *EDIT_TOOLS, *SEARCH_TOOLS)
 _ALL: tuple[AnyFunctionTool, ...] = (
     *FILE_TOOLS,
     undo,
+    read_output,
     *HTTP_TOOLS,
     *WEB_TOOLS,
     *SYSTEM_TOOLS,

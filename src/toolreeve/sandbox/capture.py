@@ -1,6 +1,6 @@
-"""Output capture: keeps the beginning of a stream up to a limit.
+"""Output capture: keeps the beginning and the end of a stream up to a limit.
 
-The rest is read and discarded: a program is never blocked by a full pipe.
+What lies between is read and discarded: a program is never blocked by a full pipe. A mark says how much it was.
 """
 
 import asyncio
@@ -15,13 +15,14 @@ _CHUNK = 65536
 class Capture:
     """Reads a pipe until its end."""
 
-    __slots__ = ("_loop", "_name", "_on_end", "_on_output", "_pipe", "_room", "closed", "kept", "truncated")
+    __slots__ = ("_dropped", "_head", "_loop", "_name", "_on_end", "_on_output", "_pipe", "_room", "_tail", "closed")
 
     def __init__(self, name: Stream, limit: int, loop: asyncio.AbstractEventLoop, on_output: OnOutput | None) -> None:
-        self.kept = bytearray()
-        self.truncated = False
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._dropped = 0
         self._name = name
-        self._room = limit
+        self._room = max(limit // 2, 1)
         self._loop = loop
         self._on_output = on_output
         self.closed = False
@@ -45,14 +46,34 @@ class Capture:
             self.close()
 
     def _keep(self, data: bytes) -> None:
-        if len(data) > self._room:
-            data = data[: self._room]
-            self.truncated = True
-        if data:
-            self._room -= len(data)
-            self.kept += data
-            if self._on_output is not None:
-                self._on_output(self._name, data)
+        if self._on_output is not None and not self._dropped:
+            self._on_output(self._name, data)
+        room = self._room - len(self._head)
+        if room > 0:
+            self._head += data[:room]
+            data = data[room:]
+        self._tail += data
+        if len(self._tail) > 2 * self._room:
+            self._trim()
+
+    def _trim(self) -> None:
+        surplus = len(self._tail) - self._room
+        if surplus > 0:
+            del self._tail[:surplus]
+            self._dropped += surplus
+
+    @property
+    def truncated(self) -> bool:
+        return self._dropped > 0 or len(self._tail) > self._room
+
+    @property
+    def kept(self) -> bytes:
+        """All of it, or the beginning and the end with a mark between them."""
+        if not self.truncated:
+            return bytes(self._head + self._tail)
+        self._trim()
+        mark = f"\n[… {self._dropped:,} bytes of {self._name} were not kept …]\n".encode()
+        return bytes(self._head) + mark + bytes(self._tail)
 
     def close(self) -> None:
         """Close the pipe, even if a process still holds its write end."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from toolreeve.core.errors import TRAITS, ErrorCode, ToolError
+from toolreeve.core.failure_reason import find_reason
 from toolreeve.core.process import Ended
 from toolreeve.scripted.syntax import TemplateProblem
 from toolreeve.scripted.template import Message
@@ -17,7 +18,6 @@ Profile = Literal["acp-basic", "extended-json"]
 _OURS = {
     TRAITS[code].jsonrpc: code for code in (ErrorCode.PATH_NOT_FOUND, ErrorCode.INVALID_PARAMS, ErrorCode.PERMISSION)
 }
-_SHOWN = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,11 +42,12 @@ class ErrorMapping:
         meaning = self.meanings.get(ended.exit_code)
         known = meaning or _UNMAPPED
         detail = _rendered(known.detail, args)
+        retryable = meaning is None or meaning.retryable
         message = known.message or _summary(ended.exit_code, data["stderr"])
         diagnostics = {
             "code": known.code,
             "message": message,
-            "retryable": known.retryable,
+            "retryable": retryable,
             "exit_code": ended.exit_code,
             "stderr": data["stderr"],
         }
@@ -56,7 +57,7 @@ class ErrorMapping:
             _OURS.get(known.code, ErrorCode.TOOL_EXEC),
             message,
             detail=diagnostics if self.profile == "extended-json" else detail or message,
-            retryable=meaning is None or meaning.retryable,
+            retryable=retryable,
             data=data,
             meta={"diagnostics": diagnostics, "sandbox": ended.sandbox, "truncated": ended.truncated},
         )
@@ -64,8 +65,8 @@ class ErrorMapping:
 
 def _summary(exit_code: int, stderr: str) -> str:
     summary = f"the script exited with {exit_code}"
-    lines = stderr.strip().splitlines()
-    return f"{summary}: {lines[-1][:_SHOWN]}" if lines else summary
+    why = find_reason(stderr)
+    return f"{summary}: {why}" if why else summary
 
 
 def _rendered(detail: Message | Mapping[str, Any] | None, args: Mapping[str, Any]) -> Any:

@@ -12,7 +12,7 @@ from toolreeve.core.context import Context, silent
 from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Files
-from toolreeve.core.process import Ended, OnOutput, ProcessRequest
+from toolreeve.core.process import Ended, OnOutput, PrintedOrder, ProcessRequest, Stream
 from toolreeve.core.result import Output
 from toolreeve.core.schema import Schema
 from toolreeve.core.secrets.encodings import SHORTEST
@@ -22,6 +22,7 @@ from toolreeve.core.tool import BoundTool, ToolSpec
 from toolreeve.scripted.definition import Definition, with_secrets
 from toolreeve.scripted.shebang import ARGUMENTS, bash_command, foreign_command
 
+MORE_OUTPUT = "sandbox.max_output_kb in the tool's definition keeps more"
 Arguments = Mapping[str, Any]
 Lookup = Callable[[str], str | None]
 """Finds a secret by its name."""
@@ -77,8 +78,9 @@ class _ScriptedTool:
         secrets = self._secrets()
         request = self._request(args, context, secrets)
         redact = _redactor(secrets.values())
+        order = PrintedOrder()
         try:
-            ended = await context.processes.run(request, None if secrets else _report_progress(context))
+            ended = await context.processes.run(request, None if secrets else _report_output(context, order))
         except ToolError as error:
             if error.data is not None:
                 error.data = {
@@ -91,6 +93,8 @@ class _ScriptedTool:
             "stderr": redact(ended.stderr.decode(errors="replace"), is_cut=ended.truncated),
             "exit_code": ended.exit_code,
         }
+        if ended.truncated:
+            data |= {"truncated": True, "next": MORE_OUTPUT}
         self._require_success(ended, args, data)
         return Output(
             data=data,
@@ -98,6 +102,7 @@ class _ScriptedTool:
             truncated=ended.truncated,
             sandbox=ended.sandbox,
             command=self._definition.interpreter.name,
+            order=order.parts,
         )
 
     def _require_success(self, ended: Ended, args: Arguments, data: Mapping[str, Any]) -> None:
@@ -165,8 +170,12 @@ def _redactor(secrets: Collection[str]) -> _Redact:
     return redact
 
 
-def _report_progress(context: Context) -> OnOutput | None:
+def _report_output(context: Context, order: PrintedOrder) -> OnOutput:
     """Output as it comes. Not that of a script with secrets: one could come in two pieces."""
-    if context.progress is silent:
-        return None
-    return lambda _, data: context.progress(data.decode(errors="replace"))
+
+    def report(stream: Stream, data: bytes) -> None:
+        order.add(stream, data)
+        if context.progress is not silent:
+            context.progress(data.decode(errors="replace"))
+
+    return report

@@ -63,6 +63,7 @@ OUTPUT_SCHEMAS: Mapping[str, Shape] = {
     "move_file": fields(
         moved=BOOLEAN, source=STRING, destination=STRING, path=STRING, overwritten=BOOLEAN, undoable=BOOLEAN
     ),
+    "read_output": fields(content=STRING, call_id=STRING, offset=COUNT, total=COUNT),
     "undo": fields(files=each(_RESTORED), count=COUNT),
     "http_get": _REPLY,
     "http_post": _REPLY,

@@ -4,7 +4,6 @@ Output is reported as progress while it arrives; a non-zero exit status is a fai
 printed.
 """
 
-import codecs
 import dataclasses
 import shlex
 from collections.abc import Mapping
@@ -12,14 +11,26 @@ from typing import Any
 
 from toolreeve.core.context import Context
 from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.failure_reason import find_reason
 from toolreeve.core.files import Kind
-from toolreeve.core.process import Ended, LimitSettings, OnOutput, ProcessLimits, ProcessRequest, Stream
+from toolreeve.core.process import (
+    Ended,
+    LimitSettings,
+    OnOutput,
+    PrintedOrder,
+    ProcessLimits,
+    ProcessRequest,
+    Stream,
+    new_decoders,
+)
 
 MAX_SECONDS = 3600.0
 MARGIN = 30.0
 """Seconds the runtime waits beyond the command's own timeout, so that the command's end is what is reported."""
 
-_OUTPUT_KB = 1024
+_OUTPUT_KB = 4 * 1024
+_REASON_BYTES = 65536
+FROM_FILE = "run it again with its output in a file of the workspace, and read that"
 _SETTINGS = LimitSettings(
     memory_mb="commands.memory_mb",
     cpu_seconds="4 times the timeout",
@@ -78,11 +89,19 @@ def working_directory(ctx: Context, path: str | None) -> str:
 
 async def run(ctx: Context, request: ProcessRequest, command: str) -> Ended:
     """Run it and report its output as progress. An error names the command."""
+    order = PrintedOrder()
+    report = progress_reporter(ctx)
+
+    def on_output(stream: Stream, data: bytes) -> None:
+        order.add(stream, data)
+        report(stream, data)
+
     try:
-        ended = await ctx.processes.run(request, progress_reporter(ctx))
+        ended = await ctx.processes.run(request, on_output)
     except ToolError as problem:
-        problem.meta = {"command": command, **(problem.meta or {})}
+        problem.meta = {"command": command, "order": order.parts, **(problem.meta or {})}
         raise
+    ended = dataclasses.replace(ended, order=tuple(order.parts))
     if ended.limit_hit and ended.exit_code:
         raise failed(ended.limit_hit, ended, command, code=ErrorCode.LIMIT)
     return ended
@@ -90,7 +109,7 @@ async def run(ctx: Context, request: ProcessRequest, command: str) -> Ended:
 
 def progress_reporter(ctx: Context) -> OnOutput:
     """Reports output as text. A character that arrives in two pieces is reported when it is complete."""
-    decoders = {name: codecs.getincrementaldecoder("utf-8")(errors="replace") for name in ("stdout", "stderr")}
+    decoders = new_decoders()
 
     def report(stream: Stream, data: bytes) -> None:
         if text := decoders[stream].decode(data):
@@ -112,15 +131,20 @@ def failed(
     data: Mapping[str, Any] | None = None,
 ) -> ToolError:
     kept = data or {"stdout": decode(ended.stdout), "stderr": decode(ended.stderr), "exit_code": ended.exit_code}
-    meta = {"command": command, "sandbox": ended.sandbox, "truncated": ended.truncated}
-    return ToolError(code, message, retryable=False, data=kept, meta=meta)
+    meta = {"command": command, "sandbox": ended.sandbox, "truncated": ended.truncated, "order": ended.order}
+    return ToolError(code, message, retryable=False, data=with_truncation(kept, ended), meta=meta)
+
+
+def with_truncation(data: Mapping[str, Any], ended: Ended) -> Mapping[str, Any]:
+    """The data; if not all output was kept, it says so and how to get all of it."""
+    return {**data, "truncated": True, "next": FROM_FILE} if ended.truncated else data
 
 
 def describe_exit(ended: Ended) -> str:
-    """The exit status and the last line of stderr."""
+    """The exit status and the line that says why."""
     status = f"exit code {ended.exit_code}" if ended.exit_code >= 0 else f"killed by signal {-ended.exit_code}"
-    last = decode(ended.stderr).strip().rpartition("\n")[2].strip()
-    return f"{status}: {last[:300]}" if last else status
+    why = find_reason(decode(ended.stderr)) or find_reason(decode(ended.stdout[-_REASON_BYTES:]))
+    return f"{status}: {why}" if why else status
 
 
 def deduct(limits: ProcessLimits, seconds: float) -> ProcessLimits:

@@ -113,11 +113,22 @@ def _output(ctx: Context, purpose: Purpose, target: str, done: Sequence[tuple[Qu
     }
     failures = [each for each in done if each[1].exit_code]
     worst = failures[0][1] if failures else done[-1][1]
-    all_ended = dataclasses.replace(worst, truncated=any(ended.truncated for _, ended, _ in done))
+    all_ended = dataclasses.replace(
+        worst,
+        truncated=any(ended.truncated for _, ended, _ in done),
+        order=tuple(part for _, ended, _ in done for part in ended.order),
+    )
     if failures:
         reasons = "; ".join(_why(purpose, *each) for each in failures)
         raise processes.failed(reasons, all_ended, command, data=data)
-    return Output(data=data, main=stdout, truncated=all_ended.truncated, command=command, sandbox=all_ended.sandbox)
+    return Output(
+        data=processes.with_truncation(data, all_ended),
+        main=stdout,
+        truncated=all_ended.truncated,
+        command=command,
+        sandbox=all_ended.sandbox,
+        order=all_ended.order,
+    )
 
 
 def _summed(done: Sequence[tuple[QualityStep, Ended, Counts]]) -> Counts:

@@ -67,11 +67,12 @@ def _output(ended: Ended, command: tuple[str, ...], counts: dict[str, Any]) -> O
     stdout = processes.decode(ended.stdout)
     data = {"stdout": stdout, "stderr": processes.decode(ended.stderr), "exit_code": ended.exit_code, **counts}
     return Output(
-        data=data,
+        data=processes.with_truncation(data, ended),
         main=stdout,
         truncated=ended.truncated,
         command=processes.join_argv(("git", *command)),
         sandbox=ended.sandbox,
+        order=ended.order,
     )
 
 
@@ -130,6 +131,7 @@ async def git_diff(ctx: Context, *, staged: bool = False) -> Output:
     """
     command = (*_DIFF, *(("--cached",) if staged else ()))
     neutral = await _neutral(ctx)
+    await _git(ctx, "rev-parse", "--git-dir", neutral=neutral)  # outside a repository, git diff compares files instead
     numbers = await _git(ctx, *command, "--numstat", "-z", "--no-renames", neutral=neutral)
     shown = await _git(ctx, *command, neutral=neutral, quiet=False)
     return _output(shown, command, read_numbers(processes.decode(numbers.stdout)))

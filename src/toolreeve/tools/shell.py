@@ -14,7 +14,7 @@ from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Files
-from toolreeve.core.process import Ended, ProcessRequest
+from toolreeve.core.process import Ended, ProcessRequest, Stream
 from toolreeve.core.result import Output
 from toolreeve.core.tool import Arguments, tool
 from toolreeve.tools import processes
@@ -73,7 +73,14 @@ def _output(ended: Ended, command: str, status: str) -> Output:
     data = {"stdout": stdout, "stderr": processes.decode(ended.stderr), status: ended.exit_code}
     if ended.exit_code:
         raise processes.failed(processes.describe_exit(ended), ended, command, data=data)
-    return Output(data=data, main=stdout, truncated=ended.truncated, command=command, sandbox=ended.sandbox)
+    return Output(
+        data=processes.with_truncation(data, ended),
+        main=stdout,
+        truncated=ended.truncated,
+        command=command,
+        sandbox=ended.sandbox,
+        order=ended.order,
+    )
 
 
 def role_of(args: Arguments, ctx: Context) -> Role:
@@ -162,6 +169,7 @@ async def _run_list(ctx: Context, pipelines: tuple[Pipeline, ...], request: Proc
 async def _run_pipeline(ctx: Context, pipeline: Pipeline, request: ProcessRequest, command: str) -> Ended:
     """Each program gets the whole output of the one before it: each is confined by itself, none waits for another."""
     stdin = stderr = b""
+    earlier: list[tuple[Stream, int]] = []
     seconds = 0.0
     for argv in pipeline[:-1]:
         limits = processes.new_limits(ctx, request.limits.timeout, output_kb=_BETWEEN_STAGES_KB)
@@ -172,12 +180,14 @@ async def _run_pipeline(ctx: Context, pipeline: Pipeline, request: ProcessReques
             raise ToolError(ErrorCode.LIMIT, f"{argv[0]} printed more than the {most} MB that can be piped")
         stdin = stage.stdout
         stderr += stage.stderr
+        earlier += [each for each in stage.order if each[0] == "stderr"]
         seconds += stage.seconds
     last = dataclasses.replace(
         request, argv=pipeline[-1], stdin=stdin, limits=processes.deduct(request.limits, seconds)
     )
     ended = await processes.run(ctx, last, command)
-    return dataclasses.replace(ended, stderr=stderr + ended.stderr, seconds=seconds + ended.seconds)
+    order = (*earlier, *ended.order)
+    return dataclasses.replace(ended, stderr=stderr + ended.stderr, seconds=seconds + ended.seconds, order=order)
 
 
 def _combine(before: Ended, ended: Ended) -> Ended:
@@ -186,6 +196,7 @@ def _combine(before: Ended, ended: Ended) -> Ended:
         stdout=before.stdout + ended.stdout,
         stderr=before.stderr + ended.stderr,
         truncated=before.truncated or ended.truncated,
+        order=(*before.order, *ended.order),
         seconds=before.seconds + ended.seconds,
     )
 

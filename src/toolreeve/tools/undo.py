@@ -1,4 +1,4 @@
-"""The `undo` tool: restores files that a call or session changed."""
+"""Tools about earlier calls: `undo` restores files, `read_output` reads on."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,10 @@ from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Files
 from toolreeve.core.result import Output
 from toolreeve.core.tool import Arguments, tool
-from toolreeve.tools.effects import touching
+from toolreeve.tools.effects import next_call, nothing, touching
+
+_NOTICE_CHARS = 200
+"""Room for the notice that names the next call."""
 
 
 def _list_effects(args: Arguments, files: Files) -> Sequence[Effect]:
@@ -32,6 +35,28 @@ def _check_owner(args: Arguments, ctx: Context) -> None:
     session = args.get("session")
     if (call_id is None) != (session is None):
         ctx.undo.check(ctx.call, call_id=call_id, session=session)
+
+
+@tool(danger=DangerLevel.SAFE, category="system", effects=nothing, inline=True, source="toolreeve")
+async def read_output(ctx: Context, call_id: str, offset: int = 0) -> Output:
+    """Read on in a result of this session that was cut because it was too long.
+
+    Args:
+        call_id: The call whose result was cut.
+        offset: The first character to show.
+    """
+    kept = ctx.outputs.read(ctx.call, call_id)
+    if not 0 <= offset <= len(kept.text):
+        raise ToolError(ErrorCode.INVALID_PARAMS, f"/offset: must be from 0 to {len(kept.text)}, got {offset}")
+    room = ctx.outputs.chars - _NOTICE_CHARS
+    end = min(offset + room, len(kept.text))
+    if end < len(kept.text):
+        end = kept.text.rfind("\n", offset + room * 3 // 4, end) + 1 or end
+    content = kept.text[offset:end]
+    data = {"content": content, "call_id": call_id, "offset": offset, "total": len(kept.text)}
+    if end < len(kept.text):
+        data |= {"truncated": True, "next": next_call("read_output", call_id=call_id, offset=end)}
+    return Output(data=data, main=content, truncated=end < len(kept.text), labels=kept.labels)
 
 
 @tool(

@@ -1,4 +1,4 @@
-"""The [limits] table: default timeout and concurrency of calls."""
+"""The [limits] table: default timeout, concurrency and output of calls."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -18,3 +18,11 @@ class Limits:
         int,
         Field("Maximum number of calls that run at the same time.", ProjectScope.LOWER, at_least=1),
     ] = 64
+    output_chars: Annotated[
+        int,
+        Field(
+            "Characters of a result that a model is sent at once; the tool `read_output` reads on.",
+            ProjectScope.LOWER,
+            at_least=1_000,
+        ),
+    ] = 30_000

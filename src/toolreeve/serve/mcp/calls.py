@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from toolreeve.runtime.toolreeve import Toolreeve
 
 _NOTHING: Mapping[str, Any] = {}
+STRUCTURED_FIRST = frozenset({"claude-code", "codex-mcp-client"})
+"""Clients that give their model the structured content of a result instead of its text."""
 
 
 class Calls:
@@ -80,7 +82,7 @@ class Calls:
         await input_required.read_retry("tools/call", params, context)
         waited = await input_required.wait(args or _NOTHING, context)
         if isinstance(waited, ToolResult):
-            return _mcp_result(waited)
+            return _mcp_result(waited, context)
         if context.view.find(waited.tool) is None:
             raise WireError(INVALID_PARAMS, f"Unknown tool: {waited.tool}")
         return await self._run(waited, params, context)
@@ -95,7 +97,7 @@ class Calls:
             required = self._input_required.required("tools/call", params, context, result)
             if required is not None:
                 return required
-        return _mcp_result(result, spec)
+        return _mcp_result(result, context, spec)
 
     async def _await_tool(self, name: str, view: ToolView) -> BoundTool:
         """Wait for a tool of a server that is still connecting. Raises WireError for an unknown tool."""
@@ -106,11 +108,11 @@ class Calls:
         raise WireError(INVALID_PARAMS, f"Unknown tool: {name[:200]}")
 
 
-def _mcp_result(result: ToolResult, spec: ToolSpec | None = None) -> dict[str, Any]:
+def _mcp_result(result: ToolResult, context: RequestContext, spec: ToolSpec | None = None) -> dict[str, Any]:
     error = result.error
     if error is not None and isinstance(error.detail, Mapping) and "jsonrpc" in error.detail:
         raise rpc_error(error)
-    converted = result.to_mcp()
+    converted = result.to_mcp(structured_first=context.client.info.get("name") in STRUCTURED_FIRST)
     if diagnostics := result.meta.diagnostics:
         converted["_meta"] = {**(converted.get("_meta") or {}), "toolreeve_diagnostics": dict(diagnostics)}
     if error is not None and result.meta.raw is None and spec is not None and "outputSchema" in (spec.declared or ()):
