@@ -58,7 +58,7 @@ class KeptOutput:
     labels: tuple[str, ...] = ()
 
 
-class OutputReader(Protocol):
+class KeptOutputs(Protocol):
     """Results of earlier calls that were cut: those that the call may read."""
 
     @property
@@ -99,7 +99,7 @@ class Services:
     now: Callable[[], float]
     commands: CommandRules = SHIPPED
     http: Http = NO_HTTP
-    outputs: OutputReader = NO_OUTPUTS
+    outputs: KeptOutputs = NO_OUTPUTS
 
 
 Progress = Callable[[str], None]
@@ -181,7 +181,7 @@ class Context:
         return self._services.undo
 
     @property
-    def outputs(self) -> OutputReader:
+    def outputs(self) -> KeptOutputs:
         return self._services.outputs
 
     @property
