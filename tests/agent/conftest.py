@@ -34,7 +34,8 @@ def new_agent(world: World) -> Iterator[NewAgent]:
                 base_url=model.base_url(provider),
                 **(config or {}),
             )
-            agent = stack.enter_context(BaseAgent(settings, settings=world.settings(), **options))
+            options.setdefault("settings", world.settings())
+            agent = stack.enter_context(BaseAgent(settings, **options))
             return agent, model
 
         yield build

@@ -61,3 +61,39 @@ def test_chat_keeps_the_conversation(shell: Shell) -> None:
     assert "hello Ann" in printed.out
     assert "/help" in printed.err
     assert "I am Ann" in str(model.requests[1])
+
+
+def test_a_run_is_recorded_listed_and_replayed_without_a_model(shell: Shell) -> None:
+    (shell.workspace / "notes.txt").write_text("42")
+    with ScriptedModel([call("read_file", path="notes.txt"), say("It is 42.")]) as model:
+        run(shell, model)
+
+    (listed,) = shell.run("agent", "list", "--json").json
+    assert (listed["question"], listed["stop"], listed["steps"]) == ("What is the answer?", "completed", 2)
+    replayed = shell.run("agent", "replay", listed["id"][:14]).out
+    assert replayed.splitlines() == ["> What is the answer?", '  read_file {"path":"notes.txt"}', "    42", "It is 42."]
+
+
+def test_a_run_is_resumed_with_its_whole_conversation(shell: Shell) -> None:
+    (shell.workspace / "notes.txt").write_text("the code is 42")
+    with ScriptedModel([call("read_file", path="notes.txt")]) as model:
+        run(shell, model, "--max-steps", "1")
+    (stopped,) = shell.run("agent", "list", "--json").json
+    assert stopped["stop"] == "max_steps"
+
+    with ScriptedModel([say("It is 42.")]) as model:
+        resumed = shell.run("agent", "resume", stopped["id"], "--base-url", model.base_url("ollama"))
+
+    assert resumed.out == "It is 42.\n"
+    assert model.rejections == []
+    assert "the code is 42" in str(model.requests[0])
+    (done,) = shell.run("agent", "list", "--json").json
+    assert (done["stop"], done["steps"]) == ("completed", 2)
+    assert len(shell.run("agent", "replay", done["id"], "--json").json["messages"]) == 5
+
+
+def test_an_unknown_run_is_named(shell: Shell) -> None:
+    printed = shell.run("agent", "replay", "nope")
+
+    assert printed.status != 0
+    assert "toolreeve agent list" in printed.err

@@ -6,7 +6,7 @@ bounded. Nothing that a tool returns is treated as the user's words.
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from toolreeve.agent.conversation import Conversation
 from toolreeve.agent.errors import ModelError, ModelErrorKind, with_retries
 from toolreeve.agent.events import AgentEvent, EventKind
-from toolreeve.agent.messages import ModelReply, ModelRequest, TokenUsage, ToolAnswer, ToolMessage
+from toolreeve.agent.messages import Message, ModelReply, ModelRequest, TokenUsage, ToolAnswer, ToolMessage
 from toolreeve.agent.pricing import price
 from toolreeve.agent.providers import ModelProvider
 from toolreeve.core import json
@@ -102,7 +102,7 @@ class _Stopped(Exception):
 
 
 class AgentLoop:
-    """`emit` receives every event but the last, which belongs to the run as a whole."""
+    """`emit` receives every event but the last, which belongs to the run as a whole. `keep` stores the conversation."""
 
     def __init__(
         self,
@@ -117,6 +117,7 @@ class AgentLoop:
         temperature: float | None = None,
         max_tokens: int | None = None,
         stopping: frozenset[ErrorCode] = STOPPING,
+        keep: Callable[[Sequence[Message]], Awaitable[None]] | None = None,
     ) -> None:
         self._provider = provider
         self._tools = tools
@@ -128,6 +129,7 @@ class AgentLoop:
         self._temperature = temperature
         self._max_tokens = max_tokens
         self._stopping = stopping
+        self._keep = keep
         self._repeats: Counter[tuple[str, str]] = Counter()
         self.outcome = Outcome(stop=Stop.COMPLETED)
 
@@ -160,6 +162,8 @@ class AgentLoop:
             self.outcome.steps += 1
             reply = await self._think(conversation)
             conversation.add(reply.message)
+            if self._keep is not None:  # before the calls run: what may have begun is on record
+                await self._keep(conversation.messages)
             if reply.message.text:
                 self.outcome.text = reply.message.text
             if not reply.message.calls:

@@ -15,6 +15,7 @@ from toolreeve.agent.outputs import OutputReader
 from toolreeve.agent.prompt import system_prompt
 from toolreeve.agent.providers import ModelProvider
 from toolreeve.agent.signature import Signature
+from toolreeve.agent.transcript import Transcript
 
 MAX_REPAIRS = 2
 
@@ -54,6 +55,7 @@ class AgentRun:
     tools: ToolHost
     emit: Callable[[AgentEvent], None] = ignore
     conversation: Conversation = field(default_factory=Conversation)
+    transcript: Transcript | None = None
 
     async def run(self, question: str) -> AgentResult:
         """Emits exactly one `ended`, whatever happens. Raises ModelError if the first turn fails by configuration."""
@@ -63,6 +65,8 @@ class AgentRun:
         self.emit(AgentEvent(EventKind.STARTED, {"run": self.id, "model": self.config.model, "question": question}))
         self.conversation.add(UserMessage(text=question))
         try:
+            if self.transcript is not None:
+                await self.transcript.begin()
             found = await self._answer(loop, outputs)
         except asyncio.CancelledError:
             loop.outcome.stop = Stop.CANCELLED
@@ -72,8 +76,14 @@ class AgentRun:
             loop.outcome.why = loop.outcome.why or str(problem)
             raise
         finally:
+            if self.transcript is not None:
+                await asyncio.shield(self._close(self.transcript, loop.outcome))
             self.emit(AgentEvent(EventKind.ENDED, {"run": self.id, "outputs": found, **loop.outcome.to_dict()}))
         return AgentResult(found, loop.outcome, self.id, self.conversation.messages)
+
+    async def _close(self, transcript: Transcript, outcome: Outcome) -> None:
+        await transcript.keep(self.conversation.messages)
+        await transcript.end(outcome)
 
     def _loop(self, outputs: OutputReader) -> AgentLoop:
         config = self.config
@@ -87,6 +97,7 @@ class AgentRun:
             draw=random.random,
             temperature=config.temperature,
             max_tokens=config.max_tokens,
+            keep=None if self.transcript is None else self.transcript.keep,
         )
 
     async def _answer(self, loop: AgentLoop, outputs: OutputReader) -> dict[str, Any]:

@@ -4,13 +4,16 @@ The answer goes to stdout, what happens meanwhile to stderr. Approvals are asked
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+import dataclasses
+import time
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from toolreeve.cli.options import CliGroup, Options, current, on_terminal
-from toolreeve.cli.output import note, print_text
+from toolreeve.cli.output import note, print_json, print_table, print_text
+from toolreeve.cli.record import format_time, open_journal, user_name
 from toolreeve.core import json
 from toolreeve.core.errors import ExitStatus, ToolreeveError
 from toolreeve.core.visible import one_line, visible
@@ -20,9 +23,12 @@ if TYPE_CHECKING:
     from toolreeve.agent.conversation import Conversation
     from toolreeve.agent.events import AgentEvent
     from toolreeve.agent.runs import AgentResult
+    from toolreeve.record.agent_runs import AgentRunRow, AgentRunTable
     from toolreeve.runtime.toolreeve import Toolreeve
 
 SHOWN_ARGUMENTS = 100
+SHOWN_ANSWER = 200
+T = TypeVar("T")
 HELP = "/help  this list\n/cost  tokens and dollars so far\n/new   start a new conversation\n/quit  leave (also ^D)"
 
 
@@ -86,10 +92,100 @@ async def _run(options: Options, config: "BaseAgentConfig", task: str) -> int:
     async with new_runtime(options) as reeve:
         view = _JsonView() if options.json else _TextView()
         result = await _once(reeve, config, task, view.show)
+    return _finish(options, result)
+
+
+def _finish(options: Options, result: "AgentResult") -> int:
     if not options.json:
         print_text(result.outcome.text)
         _summarize(result)
     return ExitStatus.OK if result.completed else ExitStatus.TOOL_ERROR
+
+
+@agent.command("list")
+@click.option("--last", type=click.IntRange(min=1), default=20, show_default=True, help="How many.")
+def list_runs(last: int) -> int:
+    """List recent runs, newest first."""
+    options = current()
+    rows = asyncio.run(_with_runs(options, lambda runs: runs.recent(user_name(), last)))
+    if options.json:
+        print_json([dataclasses.asdict(row) for row in rows])
+    elif rows:
+        print_table(options, ("run", "began", "stop", "steps", "cost", "question"), list(map(_cells, rows)))
+    else:
+        note("no runs yet")
+    return ExitStatus.OK
+
+
+def _cells(row: "AgentRunRow") -> tuple[str, ...]:
+    stop = row.stop or "unfinished"
+    return (row.id, format_time(row.began), stop, str(row.steps), f"${row.cost:.4f}", one_line(row.question)[:60])
+
+
+@agent.command()
+@click.argument("run_id", metavar="RUN")
+def replay(run_id: str) -> int:
+    """Show what was said and done in RUN, from the record. No model is asked and no tool runs."""
+    from toolreeve.agent.messages import to_dict
+    from toolreeve.agent.transcript import find_run, load_messages
+
+    options = current()
+
+    async def read(runs: "AgentRunTable") -> Any:
+        row = await find_run(runs, user_name(), run_id)
+        return row, await load_messages(runs, row.id)
+
+    row, messages = asyncio.run(_with_runs(options, read))
+    if options.json:
+        print_json({**dataclasses.asdict(row), "messages": [to_dict(message) for message in messages]})
+    else:
+        print_text("\n".join(line for message in messages for line in _lines(to_dict(message))))
+        note(f"{row.stop or 'unfinished'}: {row.steps} steps, ${row.cost:.4f}, model {row.model}")
+    return ExitStatus.OK
+
+
+def _lines(message: dict[str, Any]) -> list[str]:
+    match message["role"]:
+        case "user":
+            return [f"> {message['text']}"]
+        case "assistant":
+            said = [message["text"]] if message["text"] else []
+            return [*said, *(_call_line(call["name"], call["args"]) for call in message["calls"])]
+        case _:
+            return [f"    {one_line(answer['text'])[:SHOWN_ANSWER]}" for answer in message["answers"]]
+
+
+@agent.command()
+@click.argument("run_id", metavar="RUN")
+@click.argument("task", default="Continue.")
+@_model_options
+def resume(
+    run_id: str, task: str, model: str | None, base_url: str | None, max_steps: int | None, budget: float | None
+) -> int:
+    """Continue RUN where it ended. A call that was interrupted is not repeated: the model is told so."""
+    options = current()
+    return asyncio.run(_resume(options, run_id, task, (model, base_url, max_steps, budget)))
+
+
+async def _resume(options: Options, run_id: str, task: str, chosen: tuple[Any, ...]) -> int:
+    from toolreeve.agent.conversation import Conversation
+    from toolreeve.agent.transcript import find_run, load_messages
+    from toolreeve.cli.runtime import new_runtime
+
+    async with new_runtime(options) as reeve:
+        row = await find_run(reeve.agent_runs, user_name(), run_id)
+        stored = await reeve.agent_runs.messages(row.id)
+        conversation = Conversation(await load_messages(reeve.agent_runs, row.id))
+        model, *rest = chosen
+        config = _config(options, model or row.model, *rest)
+        view = _JsonView() if options.json else _TextView()
+        result = await _once(reeve, config, task, view.show, conversation, earlier=(row, len(stored)))
+    return _finish(options, result)
+
+
+async def _with_runs(options: Options, query: "Callable[[AgentRunTable], Awaitable[T]]") -> T:
+    async with open_journal(options) as (store, _):
+        return await query(store.agent_runs)
 
 
 async def _once(
@@ -98,13 +194,16 @@ async def _once(
     task: str,
     emit: "Callable[[AgentEvent], None]",
     conversation: "Conversation | None" = None,
+    *,
+    earlier: "tuple[AgentRunRow, int] | None" = None,
 ) -> "AgentResult":
+    """`earlier` is a run to continue, and how many of its messages are in the record."""
     from toolreeve.agent.conversation import Conversation
     from toolreeve.agent.providers import connect
     from toolreeve.agent.runs import AgentRun
     from toolreeve.agent.signature import Ask
     from toolreeve.agent.tool_host import ReeveTools
-    from toolreeve.core.call import new_id
+    from toolreeve.agent.transcript import Transcript
 
     provider = connect(
         config.llm_provider,
@@ -114,18 +213,35 @@ async def _once(
     )
     try:
         await reeve.fleet.settled()
+        row, stored = earlier or (_new_row(reeve, config, task), 0)
         work = AgentRun(
-            id=new_id(),
+            id=row.id,
             config=config,
             signature=Ask,
             provider=provider,
             tools=ReeveTools(reeve, reeve.session),
             emit=emit,
             conversation=conversation if conversation is not None else Conversation(),
+            transcript=Transcript(reeve.agent_runs, row, redact=reeve.redact, now=time.time, stored=stored),
         )
         return await work.run(task)
     finally:
         await provider.close()
+
+
+def _new_row(reeve: "Toolreeve", config: "BaseAgentConfig", task: str) -> "AgentRunRow":
+    from toolreeve.core.call import new_id
+    from toolreeve.record.agent_runs import AgentRunRow
+
+    return AgentRunRow(
+        id=new_id(),
+        user=user_name(),
+        workspace=reeve.configuration.settings.workspace.dir,
+        session=reeve.session,
+        model=f"{config.llm_provider}:{config.model}",
+        question=reeve.redact(task),
+        began=time.time(),
+    )
 
 
 async def _chat(options: Options, config: "BaseAgentConfig") -> int:
@@ -189,6 +305,12 @@ def _summarize(result: "AgentResult") -> None:
     note(f"{outcome.steps} steps, {len(outcome.tools_used)} tool calls, {tokens:,} tokens, ${outcome.cost:.4f}")
 
 
+def _call_line(tool: str, args: Any) -> str:
+    arguments = one_line(json.dumps(args).decode())
+    shown = arguments if len(arguments) <= SHOWN_ARGUMENTS else f"{arguments[:SHOWN_ARGUMENTS]}…"
+    return f"  {one_line(tool)} {shown}"
+
+
 class _JsonView:
     def show(self, event: "AgentEvent") -> None:
         click.echo(json.dumps(event.to_dict()))
@@ -213,10 +335,7 @@ class _TextView:
                 click.echo()
                 self._open = False
             case EventKind.TOOL_STARTED:
-                arguments = one_line(json.dumps(data["args"]).decode())
-                if len(arguments) > SHOWN_ARGUMENTS:
-                    arguments = f"{arguments[:SHOWN_ARGUMENTS]}…"
-                click.echo(f"  {data['tool']} {arguments}", err=True)
+                click.echo(_call_line(data["tool"], data["args"]), err=True)
             case EventKind.TOOL_ENDED if not data["success"]:
                 click.echo(f"  {data['tool']} failed: {data.get('error', '')}", err=True)
             case EventKind.COMPACTED:

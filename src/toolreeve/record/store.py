@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from toolreeve.record.chain import ChainStore
+from toolreeve.record.sqlite.agent_runs import SqliteAgentRuns
 from toolreeve.record.sqlite.audit import SqliteAudit
 from toolreeve.record.sqlite.budget import SqliteBudget
 from toolreeve.record.sqlite.chain import SqliteChain
@@ -24,6 +25,7 @@ class Store(Engine):
         self, path: Path, *, read_only: bool = False, capacity: int = CAPACITY, retry_delay: float = RETRY_DELAY
     ) -> None:
         super().__init__(path, read_only=read_only, capacity=capacity, retry_delay=retry_delay)
+        self.agent_runs = SqliteAgentRuns(self)
         self.audit = SqliteAudit(self)
         self.budget = SqliteBudget(self)
         self.changes = SqliteChanges(self)

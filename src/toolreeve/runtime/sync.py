@@ -16,6 +16,7 @@ from toolreeve.core.call import Principal
 from toolreeve.core.errors import ConfigError, ToolreeveError
 from toolreeve.core.result import ToolResult
 from toolreeve.guard.files.workspace import WorkspaceFiles
+from toolreeve.record.agent_runs import AgentRunTable
 from toolreeve.record.audit import Audit
 from toolreeve.record.bus import Bus
 from toolreeve.record.metrics import Metrics
@@ -152,6 +153,7 @@ class SyncToolreeve:
     cancel = _plain(Toolreeve.cancel)
     reload = _plain(Toolreeve.reload)
     explain = _plain(Toolreeve.explain)
+    redact = _plain(Toolreeve.redact)
     tools_for = _plain(Toolreeve.tools_for)
 
     @property
@@ -183,6 +185,11 @@ class SyncToolreeve:
     def problems(self) -> Sequence[ConfigError]:
         """Every tool file, MCP server and tool of a server that could not be loaded, and why."""
         return self.runtime.problems
+
+    @property
+    def agent_runs(self) -> AgentRunTable:
+        """The recorded runs of agents."""
+        return self.runtime.agent_runs
 
     @property
     def audit(self) -> Audit:

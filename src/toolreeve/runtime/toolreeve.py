@@ -18,6 +18,7 @@ from toolreeve.core.result import ToolResult
 from toolreeve.guard.files.workspace import WorkspaceFiles
 from toolreeve.policy.explanation import Explanation, explain, refused
 from toolreeve.policy.mode import PermissionMode
+from toolreeve.record.agent_runs import AgentRunTable
 from toolreeve.record.audit import Audit
 from toolreeve.record.bus import Bus
 from toolreeve.record.metrics import Metrics
@@ -392,6 +393,15 @@ class Toolreeve:
     def bus(self) -> Bus:
         """The events of calls, approvals and servers, to subscribe to."""
         return self._parts.bus
+
+    @property
+    def agent_runs(self) -> AgentRunTable:
+        """The recorded runs of agents."""
+        return self._parts.store.agent_runs
+
+    def redact(self, text: str) -> str:
+        """The text without the secrets that this runtime knows."""
+        return self._parts.redactor.text(text)
 
     @property
     def metrics(self) -> Metrics:

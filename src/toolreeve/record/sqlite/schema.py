@@ -122,4 +122,26 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE INDEX audit_kind ON audit (kind);
     CREATE INDEX audit_time ON audit (seq >> {BLOCK_BITS}, ts)
     """,
+    """
+    CREATE TABLE agent_runs (
+        id        TEXT PRIMARY KEY,
+        user      TEXT NOT NULL,
+        workspace TEXT NOT NULL,
+        session   TEXT NOT NULL,
+        model     TEXT NOT NULL,
+        question  TEXT NOT NULL,
+        began     REAL NOT NULL,
+        ended     REAL,
+        stop      TEXT NOT NULL DEFAULT '',
+        steps     INTEGER NOT NULL DEFAULT 0,
+        cost      REAL NOT NULL DEFAULT 0
+    );
+    CREATE INDEX agent_runs_user ON agent_runs (user, began);
+    CREATE TABLE agent_messages (
+        run    TEXT NOT NULL,
+        number INTEGER NOT NULL,
+        body   BLOB NOT NULL,
+        PRIMARY KEY (run, number)
+    );
+    """,
 )
