@@ -12,9 +12,10 @@ from typing import Any
 
 from toolreeve.core import json
 from toolreeve.core.mcp import Era
+from toolreeve.rpc.errors import INVALID_PARAMS, METHOD_NOT_FOUND
 from toolreeve.serve.mcp.initialize import initialize_result, read_client, server_info
 from toolreeve.serve.mcp.pipes import Pipes, claim
-from toolreeve.serve.mcp.protocol import INVALID_PARAMS, METHOD_NOT_FOUND, MODERN_VERSIONS, Params, WireError, stamp
+from toolreeve.serve.mcp.protocol import MODERN_VERSIONS, Params, WireError, stamp
 from toolreeve.serve.mcp.request_context import ClientInfo, RequestContext
 from toolreeve.serve.mcp.stdio import run, serve_stdio
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolreeve.rpc.framing import FrameReader, FrameWriter, NotWritable
+from toolreeve.rpc.framing import FrameReader, FrameWriter, LineSplitter, NotWritable
 
 
 class Heard:
@@ -121,3 +121,19 @@ async def test_a_pipe_that_broke_is_no_error_of_the_writer() -> None:
 
     with pytest.raises(NotWritable):
         writer.send({"n": 2})
+
+
+@given(lines=st.lists(st.binary(max_size=9).filter(lambda line: b"\n" not in line)), cuts=st.lists(st.integers(1, 7)))
+def test_lines_do_not_depend_on_how_the_stream_is_cut_and_a_long_one_is_dropped(
+    lines: list[bytes], cuts: list[int]
+) -> None:
+    splitter = LineSplitter(6)
+    stream = b"".join(line + b"\n" for line in lines) + b"rest"
+    found: list[bytes | None] = []
+    for cut in cuts:
+        found += splitter.feed(stream[:cut])
+        stream = stream[cut:]
+    found += splitter.feed(stream)
+
+    assert found == [line if len(line) <= 6 else None for line in lines]
+    assert (splitter.is_too_long, splitter.take()) == (False, b"rest")

@@ -28,6 +28,44 @@ class NotWritable(Exception):
     """The pipe is closed, or the other side does not read. The message is for people."""
 
 
+class LineSplitter:
+    """Splits a stream into lines. A line of more than `limit` bytes is dropped as it arrives."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._partial: list[bytes] = []
+        self._size = 0
+
+    @property
+    def is_too_long(self) -> bool:
+        """Whether the line that has begun is."""
+        return self._size > self._limit
+
+    def feed(self, data: bytes) -> list[bytes | None]:
+        """The lines that have ended; None stands for one that was too long."""
+        first, *more = data.split(b"\n")
+        self._keep(first)
+        if not more:
+            return []
+        lines = [self.take()]
+        self._keep(more.pop())
+        return lines + [line if len(line) <= self._limit else None for line in more]
+
+    def take(self) -> bytes | None:
+        """The line that has begun, as if it had ended."""
+        line = None if self.is_too_long else b"".join(self._partial)
+        self._partial = []
+        self._size = 0
+        return line
+
+    def _keep(self, part: bytes) -> None:
+        self._size += len(part)
+        if self.is_too_long:
+            self._partial.clear()
+        elif part:
+            self._partial.append(part)
+
+
 class FrameReader:
     """Reads messages from a pipe. `on_end` is called once, with the problem if there was one, unless we close first."""
 
@@ -35,12 +73,11 @@ class FrameReader:
         self, descriptor: int, on_message: OnMessage, on_stray: OnStray, on_end: OnEnd, limit: int = MAX_MESSAGE
     ) -> None:
         self._descriptor = descriptor
-        self._limit = limit
+        self._too_long = f"it sent a message of more than {limit // _MEGABYTE} MB"
+        self._lines = LineSplitter(limit)
         self._on_message = on_message
         self._on_stray = on_stray
         self._on_end = on_end
-        self._partial: list[bytes] = []  # a line that has not ended yet
-        self._size = 0
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(descriptor, self._readable)
 
@@ -54,23 +91,13 @@ class FrameReader:
         if not chunk:
             self._end(None)
             return
-        first, *more = chunk.split(b"\n")
-        self._partial.append(first)
-        self._size += len(first)
-        if self._size > self._limit:
-            self._end(f"it sent a message of more than {self._limit // _MEGABYTE} MB")
-        elif more:
-            self._lines(more)
-
-    def _lines(self, more: list[bytes]) -> None:
-        """The partial line has ended; the last of the others is the next partial line."""
-        line = self._partial[0] if len(self._partial) == 1 else b"".join(self._partial)
-        partial = more.pop()
-        self._partial = [partial]
-        self._size = len(partial)
-        self._line(line)
-        for line in more:
+        for line in self._lines.feed(chunk):
+            if line is None:
+                self._end(self._too_long)
+                return
             self._line(line)
+        if self._lines.is_too_long:
+            self._end(self._too_long)
 
     def _line(self, line: bytes) -> None:
         if not line or self._descriptor < 0:
@@ -91,10 +118,10 @@ class FrameReader:
 
     def _end(self, problem: str | None) -> None:
         if self._descriptor >= 0:
-            rest = b"".join(self._partial)[:_CHUNK]
+            rest = self._lines.take()
             self.close()
             if rest:
-                self._on_stray(rest)
+                self._on_stray(rest[:_CHUNK])
             self._on_end(problem)
 
     def mute(self) -> None:
@@ -106,7 +133,6 @@ class FrameReader:
             self._loop.remove_reader(self._descriptor)
             os.close(self._descriptor)
             self._descriptor = -1
-            self._partial = []
 
 
 class FrameWriter:

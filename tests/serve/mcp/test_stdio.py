@@ -20,7 +20,8 @@ import pytest
 import uvloop
 
 from tests.serve.mcp.stdio_client import PATIENCE, TOOLREEVE, Child, envelope, home
-from toolreeve.serve.mcp.pipes import MAX_LINE_BYTES, Pipes
+from toolreeve.rpc.framing import MAX_MESSAGE
+from toolreeve.serve.mcp.pipes import Pipes
 from toolreeve.serve.mcp.startup import StartupResponder
 from toolreeve.serve.mcp.stdio import serve_stdio
 
@@ -252,7 +253,7 @@ def test_a_client_that_does_not_read_is_waited_for_and_loses_nothing(server: Chi
 
 def test_a_line_that_is_too_long_is_refused_and_the_next_is_served(server: Child) -> None:
     server.initialize()
-    server.write(b'{"jsonrpc":"2.0","id":8,"method":"ping","params":{"a":"' + b"x" * MAX_LINE_BYTES + b'"}}')
+    server.write(b'{"jsonrpc":"2.0","id":8,"method":"ping","params":{"a":"' + b"x" * MAX_MESSAGE + b'"}}')
     refused = server.read()
 
     assert (refused["id"], refused["error"]["code"]) == (None, -32600)

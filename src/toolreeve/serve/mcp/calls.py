@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 from toolreeve.core.call import ToolCall
 from toolreeve.core.result import ToolResult
 from toolreeve.core.tool import BoundTool, ToolSpec
+from toolreeve.rpc.errors import INVALID_PARAMS
 from toolreeve.serve.mcp import meta_tools
 from toolreeve.serve.mcp.gateway import CONNECT_TIMEOUT, Upstreams, rpc_error
 from toolreeve.serve.mcp.input_required import WAIT, WAIT_TOOL, InputRequired
-from toolreeve.serve.mcp.protocol import INVALID_PARAMS, Params, WireError
+from toolreeve.serve.mcp.protocol import Params, WireError
 from toolreeve.serve.mcp.request_context import RequestContext
 from toolreeve.serve.mcp.tool_view import ToolView
 

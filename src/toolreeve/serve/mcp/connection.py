@@ -13,18 +13,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 from toolreeve.core import json
 from toolreeve.core.call import LOCAL, Principal
 from toolreeve.core.mcp import Era
+from toolreeve.rpc.errors import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR
+from toolreeve.rpc.messages import Id, error_response, notification, response
 from toolreeve.serve.mcp.era_selection import EraSelector
 from toolreeve.serve.mcp.outgoing_requests import OutgoingRequests
-from toolreeve.serve.mcp.protocol import (
-    CONNECTION_CLOSED,
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    PARSE_ERROR,
-    Params,
-    WireError,
-    progress_token,
-)
+from toolreeve.serve.mcp.protocol import Params, WireError, progress_token
 from toolreeve.serve.mcp.request_context import ClientInfo, RequestContext
 
 if TYPE_CHECKING:
@@ -34,8 +27,6 @@ MAX_RUNNING = 2048
 MAX_ID_LENGTH = 1024
 LOSSY = frozenset({"notifications/progress", "notifications/message"})
 """Notifications that are dropped while the client does not read."""
-
-Id = str | int
 
 
 class RequestHandlers(Protocol):
@@ -216,14 +207,14 @@ class McpConnection:
             if method in LOSSY:
                 return
             await self._sink.clear()
-        self._post({"jsonrpc": "2.0", "method": method, "params": params})
+        self._post(notification(method, params))
 
     def _notify(self, method: str, params: Mapping[str, Any]) -> None:
         """Send a change notification; while the client does not read, one of each kind is held back."""
         if self._sink.congested:
             self._held_back[method, params.get("uri")] = params
         else:
-            self._post({"jsonrpc": "2.0", "method": method, "params": params} if params else _without_params(method))
+            self._post(notification(method, params or None))
 
     def resume(self) -> None:
         """The client reads again."""
@@ -250,18 +241,18 @@ class McpConnection:
             await asyncio.wait({task for task, _ in left}, timeout=10.0)
 
     def _reply(self, request_id: Id, result: dict[str, Any]) -> None:
-        self._post({"jsonrpc": "2.0", "id": request_id, "result": result})
+        self._post(response(request_id, result))
 
     def _refuse(self, request_id: Id | None, error: WireError) -> None:
-        self._post({"jsonrpc": "2.0", "id": request_id, "error": error.to_dict()})
+        self._post(error_response(request_id, error))
 
     def _post(self, message: Mapping[str, Any]) -> None:
         try:
             line = json.dumps(message)
         except TypeError:
             traceback.print_exc(file=sys.stderr)
-            broken = WireError(INTERNAL_ERROR, "the result cannot be encoded as JSON").to_dict()
-            line = json.dumps({"jsonrpc": "2.0", "id": message.get("id"), "error": broken})
+            broken = WireError(INTERNAL_ERROR, "the result cannot be encoded as JSON")
+            line = json.dumps(error_response(message.get("id"), broken))
         self._sink.send(line + b"\n")
 
 
@@ -274,7 +265,3 @@ def _is_id(request_id: Any) -> bool:
 def _id_in(message: Any) -> Id | None:
     request_id = message.get("id") if isinstance(message, dict) else None
     return request_id if _is_id(request_id) else None
-
-
-def _without_params(method: str) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "method": method}

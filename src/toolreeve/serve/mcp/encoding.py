@@ -9,7 +9,8 @@ from typing import Any
 import orjson
 
 from toolreeve.core import json
-from toolreeve.serve.mcp.protocol import INTERNAL_ERROR, WireError
+from toolreeve.rpc.errors import INTERNAL_ERROR
+from toolreeve.serve.mcp.protocol import WireError
 
 DEEPEST = 240
 

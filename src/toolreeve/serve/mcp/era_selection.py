@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from toolreeve.core.call import Principal
 from toolreeve.core.mcp import Era
-from toolreeve.serve.mcp.protocol import (
-    INVALID_REQUEST,
-    METHOD_NOT_FOUND,
-    Params,
-    WireError,
-    is_modern,
-    read_envelope,
-    unsupported,
-)
+from toolreeve.rpc.errors import INVALID_REQUEST, METHOD_NOT_FOUND
+from toolreeve.serve.mcp.protocol import Params, WireError, is_modern, read_envelope, unsupported
 from toolreeve.serve.mcp.request_context import ClientInfo
 
 if TYPE_CHECKING:

@@ -14,8 +14,9 @@ from toolreeve.core.call import ToolCall
 from toolreeve.core.errors import TRAITS
 from toolreeve.core.result import Failure, ToolResult
 from toolreeve.registry import ToolRegistry
+from toolreeve.rpc.errors import INVALID_PARAMS, RESOURCE_NOT_FOUND
 from toolreeve.serve.mcp.input_required import InputRequired
-from toolreeve.serve.mcp.protocol import INVALID_PARAMS, RESOURCE_NOT_FOUND, Params, WireError, read_text
+from toolreeve.serve.mcp.protocol import Params, WireError, read_text
 from toolreeve.serve.mcp.request_context import RequestContext
 from toolreeve.serve.mcp.tool_view import PAGE, read_cursor, write_cursor
 from toolreeve.upstream.tools.names import NameRefused, relay_name, tool_name

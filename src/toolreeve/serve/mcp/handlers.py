@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from toolreeve.core.mcp import Era
+from toolreeve.rpc.errors import METHOD_NOT_FOUND
 from toolreeve.serve.mcp.calls import Calls
 from toolreeve.serve.mcp.gateway import CONNECT_TIMEOUT, Gateway, Upstreams
 from toolreeve.serve.mcp.initialize import (
@@ -22,7 +23,7 @@ from toolreeve.serve.mcp.initialize import (
 from toolreeve.serve.mcp.input_required import InputRequired
 from toolreeve.serve.mcp.log_levels import LogLevels
 from toolreeve.serve.mcp.notifications import Notifications, Notify
-from toolreeve.serve.mcp.protocol import METHOD_NOT_FOUND, Params, WireError, read_log_level, read_text, stamp
+from toolreeve.serve.mcp.protocol import Params, WireError, read_log_level, read_text, stamp
 from toolreeve.serve.mcp.request_context import ClientInfo, RequestContext
 from toolreeve.serve.mcp.subscriptions import listen
 from toolreeve.serve.mcp.tool_view import as_fragment

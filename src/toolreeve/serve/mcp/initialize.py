@@ -7,14 +7,8 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import toolreeve
-from toolreeve.serve.mcp.protocol import (
-    HANDSHAKE_VERSIONS,
-    INVALID_PARAMS,
-    MODERN_VERSIONS,
-    Params,
-    WireError,
-    read_text,
-)
+from toolreeve.rpc.errors import INVALID_PARAMS
+from toolreeve.serve.mcp.protocol import HANDSHAKE_VERSIONS, MODERN_VERSIONS, Params, WireError, read_text
 from toolreeve.serve.mcp.request_context import ClientInfo
 
 SEARCHING = "Not all tools are listed: find more with `search_tools`, call them with `call_tool`."

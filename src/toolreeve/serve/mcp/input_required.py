@@ -20,8 +20,9 @@ from toolreeve.core.mcp import Era
 from toolreeve.core.peer import PriorAnswer, PriorApproval
 from toolreeve.core.result import Failure, Meta, Success, ToolResult, new_result
 from toolreeve.record.pending import ALLOWED, DENIED, PENDING, USED, PendingRow, PendingStore
+from toolreeve.rpc.errors import INVALID_PARAMS
 from toolreeve.serve.mcp.elicitation import METHOD, elicitation, read_answer
-from toolreeve.serve.mcp.protocol import INVALID_PARAMS, Params, WireError
+from toolreeve.serve.mcp.protocol import Params, WireError
 from toolreeve.serve.mcp.request_context import RequestContext
 from toolreeve.serve.mcp.request_state import LIFETIME, BadState, RequestState, Seal, check_keys, load_keys
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from toolreeve.core import json
-from toolreeve.serve.mcp.protocol import INVALID_PARAMS, WireError
+from toolreeve.rpc.errors import INVALID_PARAMS
+from toolreeve.serve.mcp.protocol import WireError
 from toolreeve.serve.mcp.tool_view import ToolView
 
 SEARCH = "search_tools"

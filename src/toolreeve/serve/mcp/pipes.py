@@ -14,7 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from io import FileIO
 
-MAX_LINE_BYTES = 64 << 20
+from toolreeve.rpc.framing import MAX_MESSAGE, LineSplitter
+
 HIGH_WATER = 1 << 20
 _CHUNK = 1 << 16
 
@@ -105,41 +106,23 @@ class LineReader(asyncio.Protocol):
         self._receive = receive
         self._too_long = too_long
         self._ended = ended
-        self._parts: list[bytes] = []
-        self._size = 0
+        self._lines = LineSplitter(MAX_MESSAGE)
 
     def data_received(self, data: bytes) -> None:
-        *whole, rest = data.split(b"\n")
-        for line in whole:
-            self._keep(line)
-            self._finish()
-        self._keep(rest)
+        for line in self._lines.feed(data):
+            self._pass_on(line)
 
     def eof_received(self) -> None:
-        if self._size:
-            self._finish()
+        self._pass_on(self._lines.take())
         self._ended()
 
     def connection_lost(self, _: Exception | None) -> None:
         self._ended()
 
-    def _keep(self, part: bytes) -> None:
-        self._size += len(part)
-        if self._size > MAX_LINE_BYTES:
-            self._parts.clear()
-        elif part:
-            self._parts.append(part)
-
-    def _finish(self) -> None:
-        parts = self._parts
-        size = self._size
-        self._parts = []
-        self._size = 0
-        if size > MAX_LINE_BYTES:
+    def _pass_on(self, line: bytes | None) -> None:
+        if line is None:
             self._too_long()
-            return
-        line = parts[0] if len(parts) == 1 else b"".join(parts)
-        if line and not line.isspace():
+        elif line and not line.isspace():
             self._receive(line)
 
 

@@ -8,14 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolreeve.core.mcp import Era, RpcError
-from toolreeve.rpc.errors import CONNECTION_CLOSED as CONNECTION_CLOSED
-from toolreeve.rpc.errors import INTERNAL_ERROR as INTERNAL_ERROR
-from toolreeve.rpc.errors import INVALID_PARAMS as INVALID_PARAMS
-from toolreeve.rpc.errors import INVALID_REQUEST as INVALID_REQUEST
-from toolreeve.rpc.errors import METHOD_NOT_FOUND as METHOD_NOT_FOUND
-from toolreeve.rpc.errors import PARSE_ERROR as PARSE_ERROR
-from toolreeve.rpc.errors import RESOURCE_NOT_FOUND as RESOURCE_NOT_FOUND
-from toolreeve.rpc.errors import UNSUPPORTED_VERSION as UNSUPPORTED_VERSION
+from toolreeve.rpc.errors import INVALID_PARAMS, UNSUPPORTED_VERSION
 
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", str(Era.LEGACY))
 MODERN_VERSIONS = (str(Era.MODERN),)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from toolreeve.core.call import LOCAL, Principal
 from toolreeve.core.mcp import Era, PeerError
 from toolreeve.core.peer import DEFERRED, Deferred, PeerUnavailable, PriorAnswer, PriorApproval
-from toolreeve.serve.mcp.protocol import LOG_LEVELS, METHOD_NOT_FOUND
+from toolreeve.rpc.errors import METHOD_NOT_FOUND
+from toolreeve.serve.mcp.protocol import LOG_LEVELS
 
 if TYPE_CHECKING:
     from toolreeve.approval.request import Answer, Request

@@ -11,10 +11,11 @@ from typing import Any
 
 from mcp.shared.inbound import ERROR_CODE_HTTP_STATUS
 
+from toolreeve.rpc.errors import INTERNAL_ERROR
 from toolreeve.serve.exchange import HttpExchange
 from toolreeve.serve.mcp.encoding import writable, write
 from toolreeve.serve.mcp.handlers import Handlers
-from toolreeve.serve.mcp.protocol import INTERNAL_ERROR, WireError
+from toolreeve.serve.mcp.protocol import WireError
 from toolreeve.serve.mcp.request_context import RequestContext
 
 KEEPALIVE_SECONDS = 15.0

@@ -15,10 +15,13 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.responses import JSONResponse
 from starlette.types import Message, Receive, Scope, Send
 
+from toolreeve.core.mcp import RpcError
+from toolreeve.rpc.errors import INTERNAL_ERROR
+from toolreeve.rpc.messages import error_response
 from toolreeve.serve.access import AccessRefused, Header
 from toolreeve.serve.limits import RETRY, Quota
 from toolreeve.serve.mcp.event_store import SessionEventStore
-from toolreeve.serve.mcp.protocol import HANDSHAKE_VERSIONS, INTERNAL_ERROR
+from toolreeve.serve.mcp.protocol import HANDSHAKE_VERSIONS
 from toolreeve.serve.protocol import CONNECTION
 
 _SESSION = MCP_SESSION_ID_HEADER.encode()
@@ -154,9 +157,8 @@ def _header(scope: Scope, sought: bytes) -> bytes | None:
 
 
 def _refused(refusal: AccessRefused) -> JSONResponse:
-    error = {"code": INTERNAL_ERROR, "message": refusal.reason}
     headers = {name.decode(): value.decode() for name, value in refusal.headers}
-    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, refusal.status, headers)
+    return JSONResponse(error_response(None, RpcError(INTERNAL_ERROR, refusal.reason)), refusal.status, headers)
 
 
 async def _nothing_more() -> Message:

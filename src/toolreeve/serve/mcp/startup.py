@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from toolreeve.core.mcp import Era
+from toolreeve.rpc.errors import INTERNAL_ERROR
 from toolreeve.serve.mcp.connection import RequestHandlers
 from toolreeve.serve.mcp.initialize import (
     BEYOND_TOOLS,
@@ -17,7 +18,7 @@ from toolreeve.serve.mcp.initialize import (
     server_capabilities,
     server_info,
 )
-from toolreeve.serve.mcp.protocol import INTERNAL_ERROR, Params, WireError, stamp
+from toolreeve.serve.mcp.protocol import Params, WireError, stamp
 from toolreeve.serve.mcp.request_context import ClientInfo, RequestContext
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from toolreeve.core.call import new_id
+from toolreeve.rpc.framing import MAX_MESSAGE
 from toolreeve.serve.mcp.connection import McpConnection, RequestHandlers
-from toolreeve.serve.mcp.pipes import MAX_LINE_BYTES, LineReader, LineWriter, Pipes
+from toolreeve.serve.mcp.pipes import LineReader, LineWriter, Pipes
 
 if TYPE_CHECKING:
     from toolreeve.serve.mcp.tool_view import ToolView
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 LAST_RESPONSES_TIMEOUT = 1.0
 """Seconds that running requests get to complete after the input has ended."""
 DRAIN_TIMEOUT = 2.0
-TOO_LONG = f"Invalid Request: the message exceeds {MAX_LINE_BYTES} bytes"
+TOO_LONG = f"Invalid Request: the message exceeds {MAX_MESSAGE} bytes"
 
 
 def run(main: Coroutine[Any, Any, None]) -> None:

@@ -7,9 +7,10 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from toolreeve.rpc.errors import INVALID_PARAMS, INVALID_REQUEST
 from toolreeve.serve.mcp.gateway import Gateway
 from toolreeve.serve.mcp.notifications import PROMPTS, RESOURCES, TOOLS, UPDATED, Notifications
-from toolreeve.serve.mcp.protocol import INVALID_PARAMS, INVALID_REQUEST, SUBSCRIPTION_KEY, Params, WireError
+from toolreeve.serve.mcp.protocol import SUBSCRIPTION_KEY, Params, WireError
 from toolreeve.serve.mcp.request_context import RequestContext
 
 MAX_RESOURCES = 1000

@@ -17,7 +17,8 @@ from toolreeve.core.call import Role
 from toolreeve.core.tool import BoundTool, ToolSpec
 from toolreeve.core.toolset import EVERYTHING, Toolset
 from toolreeve.registry import ToolRegistry
-from toolreeve.serve.mcp.protocol import INVALID_PARAMS, WireError
+from toolreeve.rpc.errors import INVALID_PARAMS
+from toolreeve.serve.mcp.protocol import WireError
 from toolreeve.serve.mcp.tool_definitions import describe
 
 PAGE = 500

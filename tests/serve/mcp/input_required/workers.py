@@ -11,9 +11,10 @@ from toolreeve import Toolreeve
 from toolreeve.core.call import LOCAL, Principal
 from toolreeve.core.mcp import Era
 from toolreeve.core.toolset import read_toolset
+from toolreeve.rpc.errors import INVALID_PARAMS
 from toolreeve.serve.mcp.handlers import Handlers
 from toolreeve.serve.mcp.input_required import REFUSED, InputRequired
-from toolreeve.serve.mcp.protocol import INVALID_PARAMS, WireError
+from toolreeve.serve.mcp.protocol import WireError
 from toolreeve.serve.mcp.request_context import ClientInfo, RequestContext
 from toolreeve.serve.mcp.request_state import Seal
 from toolreeve.serve.mcp.tool_view import ToolView
