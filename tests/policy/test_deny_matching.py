@@ -162,6 +162,24 @@ def test_hostile_text_is_judged_at_once(command: str) -> None:
     assert not denied(command + " x.py", HUSH) or "*" in command
 
 
+@pytest.mark.parametrize("kind", ["read", "write", "delete"])
+@pytest.mark.parametrize("command", ["rm victim --verb", "python3 clean.py", "eval rm victim", "make clean"])
+def test_a_deny_without_a_target_meets_every_command_that_is_not_known(command: str, kind: str) -> None:
+    rule = PermissionRule(effect=[kind], decision="deny")
+
+    assert denied(command, rule)
+    assert not denied("echo fine", rule)
+
+
+def test_a_deny_without_a_target_leaves_what_is_known_to_do_something_else() -> None:
+    rule = PermissionRule(effect=["delete"], decision="deny")
+
+    assert denied("rm victim", rule)
+    assert not denied("cp a b", rule)
+    assert not denied("ls -la", rule)
+    assert not denied("rm victim --verb", PermissionRule(effect=["net"], decision="deny"))
+
+
 @pytest.mark.parametrize(
     "command", ["eval grep -r plan books", "find books -exec perl -ne print {} +", "eval date -fbooks/plan.hush"]
 )

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.policy.shell.workspace import analysed
 from tests.world import World
-from toolreeve import Toolreeve
+from toolreeve import ExecutionContext, PermissionMode, PermissionPolicy, Toolreeve
 from toolreeve.config import Workspace
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.errors import ErrorCode
@@ -182,3 +182,38 @@ def test_commands_and_tools_agree_on_any_name(path: str) -> None:
     known = find_secret(parts) is not None or is_sensitive("/".join(parts))
 
     assert (analysed(f"cat -- {shlex.quote(path)}").danger is DangerLevel.HIGH) == known
+
+
+@pytest.mark.parametrize("name", ["credentials.json", "secrets.yaml", "server.pem"])
+async def test_plan_mode_denies_a_sensitive_file_to_tools_and_commands_alike(world: World, name: str) -> None:
+    (world.workspace / name).write_text("x")
+    async with world.reeve(policy=PermissionPolicy(ExecutionContext(mode=PermissionMode.PLAN))) as reeve:
+        calls = [("read_file", {"path": name}), ("search_text", {"pattern": "x", "path": name})]
+        calls.append(("bash", {"command": f"cat {name}"}))
+
+        verdicts = {tool: reeve.explain(tool, args).verdict.decision for tool, args in calls}
+
+        assert reeve.explain("read_file", {"path": "notes.txt"}).verdict.decision is Decision.ALLOW
+    assert set(verdicts.values()) == {Decision.DENY}
+
+
+@pytest.mark.parametrize("glob", ["?ecrets.yaml", "secret*.y?ml", "cred*.json", "[s]ecrets.toml", "terraform.tf*"])
+def test_a_pattern_that_targets_a_sensitive_file_needs_approval(reeve: Toolreeve, glob: str) -> None:
+    assert reeve.explain("bash", {"command": f"cat {glob}"}).danger is DangerLevel.HIGH
+
+
+@pytest.mark.parametrize("glob", ["*.yaml", "*.json", "s*.yaml", "src/*.toml", "README*", "*"])
+def test_a_broad_pattern_needs_no_approval(reeve: Toolreeve, glob: str) -> None:
+    assert reeve.explain("bash", {"command": f"cat {glob}"}).danger is DangerLevel.SAFE
+
+
+async def test_a_search_through_a_folder_leaves_sensitive_files_out_and_names_them(world: World) -> None:
+    (world.workspace / "secrets.yaml").write_text("needle")
+    (world.workspace / "notes.txt").write_text("needle")
+    async with world.reeve() as reeve:
+        everything = await reeve.call("search_text", pattern="needle")
+        some = await reeve.call("search_text", pattern="needle", glob="*.yaml")
+
+    assert [match["path"] for match in everything.data["matches"]] == ["notes.txt"]
+    assert everything.data["sensitive"] == some.data["sensitive"] == ["secrets.yaml"]
+    assert some.data["matches"] == []

@@ -49,7 +49,13 @@ def budget(action: Action, state: PolicyState) -> Verdict | None:
 
 
 def plan(action: Action, state: PolicyState) -> Verdict | None:
-    return PLAN_REFUSAL if state.mode is PermissionMode.PLAN and not action.read_only else None
+    return PLAN_REFUSAL if state.mode is PermissionMode.PLAN and not _only_reads(action) else None
+
+
+def _only_reads(action: Action) -> bool:
+    """Not what may hold secrets: then a harmless tool is dangerous for the sake of its arguments."""
+    reads_secrets = action.danger >= DangerLevel.HIGH > action.spec.danger
+    return action.read_only and not reads_secrets
 
 
 def denied(action: Action, state: PolicyState) -> Verdict | None:
@@ -98,7 +104,7 @@ def _decide_by_mode(action: Action, state: PolicyState) -> Verdict:
         case PermissionMode.BYPASS:
             return BYPASSED
         case PermissionMode.PLAN:
-            return PLAN_READ if action.read_only else PLAN_REFUSAL
+            return PLAN_READ if _only_reads(action) else PLAN_REFUSAL
         case PermissionMode.ACCEPT_EDITS if can_be_undone(action, state):
             return EDIT_ACCEPTED
         case PermissionMode.DEFAULT | PermissionMode.ACCEPT_EDITS:

@@ -99,6 +99,10 @@ class RuleProblems(ToolreeveError):
         super().__init__(f"rule {rule.label!r}: {listed}")
 
 
+_ON_FILES = frozenset({EffectKind.READ, EffectKind.WRITE, EffectKind.DELETE})
+"""What a command that is not known may do to any file; the network that it has is a setting of the sandbox."""
+
+
 class Matcher:
     """A compiled rule. If it is `fixed`, it matches all calls of a tool at the same danger, or none. An allow on
     commands has `commands`: it counts together with the others, so `matches` leaves them out."""
@@ -114,6 +118,7 @@ class Matcher:
         "_programs",
         "_purpose",
         "_roles",
+        "_suspects_unknown",
         "_target",
         "commands",
         "confined",
@@ -146,6 +151,8 @@ class Matcher:
         if problems:
             raise RuleProblems(rule, problems)
         self._deny_matcher = self._compile_deny_matcher(root)
+        denies = self.decision is Decision.DENY and not rule.only_certain
+        self._suspects_unknown = denies and self._target is None and bool(self._kinds & _ON_FILES)
         self.fixed = not (
             self._conditions
             or self._kinds
@@ -285,6 +292,8 @@ class Matcher:
         if not action.effects:
             return False
         truth = self._purpose.combine([self._match_effect(effect, action) for effect in self._effects_to_match(action)])
+        if truth is False and self._suspects_unknown:
+            return bool(commands_of(action))
         if truth is False and self._deny_matcher is not None:
             return any(self._deny_matcher.matches(command, action) for command in commands_of(action))
         return truth

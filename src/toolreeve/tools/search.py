@@ -12,6 +12,7 @@ from toolreeve.core.danger import DangerLevel
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Bounds, Files, Kind, Reader
 from toolreeve.core.result import Output
+from toolreeve.core.secrets.paths import is_sensitive
 from toolreeve.core.tool import tool
 from toolreeve.tools.effects import naming, next_call, reading_below, shown_name
 from toolreeve.tools.globs import compile_glob, compile_regex, wants_hidden
@@ -64,6 +65,8 @@ def _order(path: str) -> tuple[int, list[str]]:
     return len(parts), parts
 
 
+_MAX_NAMED = 20
+_SENSITIVE_NOTE = "these files may hold secrets and were not searched; search one by its path, which needs approval"
 _NOT_SEARCHED = f"files above {MAX_SEARCHED // 1024 // 1024} MB were not searched; read them in pages with read_file"
 
 
@@ -100,7 +103,6 @@ def search_text(
         after: Continue a truncated search after this `path:line`.
     """
     expression = compile_regex(f"(?m){pattern}", shown=pattern, line_by_line=True, ignore_case=ignore_case)
-    fits = compile_glob(glob) if glob else None
     search = _TextSearch(expression, after)
     found = ctx.files.stat(path)
     if found is not None and found.kind is Kind.FILE:
@@ -108,7 +110,7 @@ def search_text(
             search.look_into(file, path)
         cut = ""
     else:
-        cut = _search_tree(ctx.files, path, fits, search, hidden=include_hidden or wants_hidden(glob or ""))
+        cut = _search_tree(ctx.files, path, glob or "", search, hidden=include_hidden or wants_hidden(glob or ""))
     following = ""
     if search.more:
         last = search.matches[-1]
@@ -125,14 +127,22 @@ def search_text(
     main = [f"{match['path']}:{match['line']}:{match['text']}" for match in search.matches]
     if search.too_large:
         data |= {"truncated": True, "not_searched": search.too_large, "note": _NOT_SEARCHED}
+    if search.sensitive:
+        data |= {"sensitive": search.sensitive, "sensitive_note": _SENSITIVE_NOTE}
     return _bounded(data, main, following, cut)
 
 
-def _search_tree(files: Files, path: str, fits: Any, search: "_TextSearch", *, hidden: bool) -> str:
-    """Search every matching file; returns the limit that ended the search early, if any."""
+def _search_tree(files: Files, path: str, glob: str, search: "_TextSearch", *, hidden: bool) -> str:
+    """Search every matching file, sensitive ones only if the glob names them; returns the limit that ended the search
+    early, if any."""
     walk = files.walk(path, hidden=hidden, skip=SKIPPED)
+    fits = compile_glob(glob) if glob else None
+    names_sensitive = is_sensitive(glob)
     for found in walk:
         if not found.is_file or (fits and not fits(found.path)) or search.has_passed(found.path):
+            continue
+        if not names_sensitive and is_sensitive(found.path):
+            search.skip_sensitive(found.path)
             continue
         if (file := found.open()) is None:
             continue
@@ -158,11 +168,16 @@ class _TextSearch:
         self.matches: list[dict[str, Any]] = []
         self.more = False
         self.too_large: list[str] = []
+        self.sensitive: list[str] = []
         self.files = 0
         self.bytes = 0
 
     def has_passed(self, path: str) -> bool:
         return bool(self._after) and _order(path) < _order(self._after)
+
+    def skip_sensitive(self, path: str) -> None:
+        if len(self.sensitive) < _MAX_NAMED:
+            self.sensitive.append(path)
 
     def look_into(self, file: Reader, path: str) -> None:
         if b"\0" in file.read(0, 8192):

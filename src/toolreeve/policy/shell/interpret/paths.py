@@ -21,6 +21,12 @@ _WITNESSES = (
     ".env .env.local prod.env secret.env id_rsa id_ed25519 server.pem private.key .netrc .npmrc .pgpass "
     ".git-credentials .bash_history credentials .ssh .aws .gnupg .kube shadow environ"
 ).split()
+_SENSITIVE = (
+    "credentials.json credentials.yaml credentials.toml secrets.json secrets.yaml secrets.yml secrets.toml secret.yaml "
+    "secret.json passwords.txt password.txt passwords.csv terraform.tfstate wp-config.php service-account.json"
+).split()
+_TARGETS = 4
+"""Letters before the dot with which a glob targets one of these."""
 _ENDINGS = (
     "env envrc pem key p12 pfx ppk jks keystore kdbx keytab ovpn netrc npmrc pypirc pgpass htpasswd dockercfg s3cfg "
     "boto git-credentials vault-token terraformrc authinfo fetchmailrc msmtprc json yaml yml toml ini txt xml csv db "
@@ -97,7 +103,9 @@ def targeted_secret(pattern: str) -> str:
 def _witnesses(pattern: str) -> list[str]:
     """The secrets whose name a glob matches. Most differ in the first or last letters and need no matching."""
     pieces = _WILD.split(pattern)
-    alike = [name for name in _WITNESSES if name.startswith(pieces[0]) and name.endswith(pieces[-1])]
+    spelled = len("".join(pieces).partition(".")[0])
+    names = [*_WITNESSES, *(_SENSITIVE if spelled >= _TARGETS else ())]
+    alike = [name for name in names if name.startswith(pieces[0]) and name.endswith(pieces[-1])]
     return matching(alike, pattern) if alike else alike
 
 
