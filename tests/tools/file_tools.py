@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from toolreeve.core.call import ToolCall
-from toolreeve.core.context import Context, Services
+from toolreeve.core.context import Context, ModelListing, Services
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.process import Ended
 from toolreeve.core.result import Output
@@ -33,8 +33,8 @@ class NoServices:
     async def recent(self, *, last_n: int, filters: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
         return ()
 
-    async def list(self) -> Mapping[str, Sequence[str]]:
-        return {}
+    async def list(self) -> ModelListing:
+        return ModelListing()
 
     def check(self, *_: Any, **__: Any) -> None:
         return

@@ -11,7 +11,7 @@ import pytest
 from tests.world import World
 from toolreeve import Toolreeve
 from toolreeve.core.call import Principal, RecordScope, Role, ToolCall
-from toolreeve.core.context import Context
+from toolreeve.core.context import Context, ModelListing
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.result import Output
@@ -48,8 +48,8 @@ class Log:
 class Models:
     known: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
-    async def list(self) -> Mapping[str, Sequence[str]]:
-        return self.known
+    async def list(self) -> ModelListing:
+        return ModelListing(models=self.known)
 
 
 @dataclass
@@ -185,7 +185,7 @@ def test_no_provider_is_an_empty_listing_that_says_so() -> None:
     data = run(list_llm_models).data
 
     assert data["count"] == 0
-    assert data["note"] == "no model provider is configured"
+    assert "OLLAMA_BASE_URL" in data["note"]
 
 
 def test_the_audit_log_is_asked_for_twenty_entries_by_default() -> None:

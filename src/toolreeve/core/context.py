@@ -4,7 +4,7 @@ A tool touches only what its `Context` offers, never the machine itself.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from toolreeve.core.call import Principal, ToolCall
@@ -81,10 +81,18 @@ class NoOutputs:
 NO_OUTPUTS = NoOutputs()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelListing:
+    """Models by provider, and why a provider could not be asked."""
+
+    models: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    problems: Mapping[str, str] = field(default_factory=dict)
+
+
 class ModelCatalogue(Protocol):
     """The language models of the configured providers."""
 
-    async def list(self) -> Mapping[str, Sequence[str]]: ...
+    async def list(self) -> ModelListing: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

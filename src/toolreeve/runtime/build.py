@@ -55,6 +55,7 @@ from toolreeve.record.store import Store
 from toolreeve.record.undo import Undo
 from toolreeve.registry import ToolRegistry
 from toolreeve.runtime.builtin import TOOLS
+from toolreeve.runtime.model_catalogue import ConfiguredModels
 from toolreeve.runtime.policy_source import PolicySource
 from toolreeve.runtime.processes import (
     ClosableProcesses,
@@ -183,13 +184,6 @@ def new_network_guard(configuration: Configuration, resolver: Resolver | None = 
         raise ConfigError(problem.problem, source=origin, key=problem.key, fix=problem.fix) from None
 
 
-class NoModels:
-    """No model provider can be configured yet."""
-
-    async def list(self) -> Mapping[str, Sequence[str]]:
-        return {}
-
-
 def _client_info() -> Mapping[str, str]:
     """The clientInfo sent to MCP servers."""
     from importlib.metadata import version
@@ -266,7 +260,7 @@ class Assembly:
         services = Services(
             files=self.files,
             audit=self.audit,
-            models=NoModels(),
+            models=ConfiguredModels(configuration.known.environ),
             undo=self.undo,
             outputs=outputs,
             processes=self.processes,

@@ -155,7 +155,8 @@ def categorise(model: str) -> str:
 @tool(danger=DangerLevel.SAFE, category="system", effects=nothing, source="toolreeve")
 async def list_llm_models(context: Context) -> Output:
     """List the language models of the configured providers, grouped as general, code, vision, embedding and cloud."""
-    listed = await context.models.list()
+    listing = await context.models.list()
+    listed = listing.models
     groups: dict[str, list[str]] = {category: [] for category in (GENERAL, "code", "vision", "embedding", "cloud")}
     for model in sorted({model for models in listed.values() for model in models}):
         groups[categorise(model)].append(model)
@@ -164,8 +165,11 @@ async def list_llm_models(context: Context) -> Output:
         "count": sum(map(len, groups.values())),
         "providers": {provider: len(models) for provider, models in listed.items()},
     }
-    if not listed:
-        data["note"] = "no model provider is configured"
+    if listing.problems:
+        data["problems"] = dict(listing.problems)
+    elif not listed:
+        data["note"] = "no model provider is configured: set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or "
+        data["note"] += "OLLAMA_BASE_URL"
     return Output(data=data, main=groups)
 
 

@@ -40,10 +40,6 @@ class Anthropic:
             raise broke_off(self.name)
         return _reply(final, request)
 
-    async def models(self) -> list[str]:
-        with translated(self.name, anthropic):
-            return [model.id async for model in self._client.models.list(limit=1000)]
-
     async def close(self) -> None:
         await self._client.close()
 

@@ -62,16 +62,6 @@ class Gemini:
         except httpx2.HTTPError as problem:
             raise broke_off(self.name, problem) from problem
 
-    async def models(self) -> list[str]:
-        try:
-            response = await self._client.get("models", params={"pageSize": 1000})
-        except httpx2.HTTPError as problem:
-            message = f"gemini: connection failed: {problem}"
-            raise ModelError(ModelErrorKind.UNAVAILABLE, message) from problem
-        if response.status_code != 200:
-            raise from_status(self.name, response.status_code, _body_of(response), response.headers)
-        return [str(model["name"]).removeprefix("models/") for model in response.json().get("models", ())]
-
     async def close(self) -> None:
         await self._client.aclose()
 

@@ -52,10 +52,6 @@ class OpenAIChat:
             body["max_completion_tokens" if self.name == "openai" else "max_tokens"] = request.max_tokens
         return body
 
-    async def models(self) -> list[str]:
-        with translated(self.name, openai):
-            return [model.id async for model in self._client.models.list()]
-
     async def close(self) -> None:
         await self._client.close()
 

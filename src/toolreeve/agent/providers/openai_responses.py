@@ -43,10 +43,6 @@ class OpenAIResponses:
             raise broke_off(self.name)
         return _reply(final, request)
 
-    async def models(self) -> list[str]:
-        with translated(self.name, openai):
-            return [model.id async for model in self._client.models.list()]
-
     async def close(self) -> None:
         await self._client.close()
 
