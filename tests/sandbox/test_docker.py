@@ -1,5 +1,6 @@
 """Containers have the limits of a local sandbox; a missing daemon is reported plainly."""
 
+import csv
 import itertools
 import os
 from pathlib import Path
@@ -60,12 +61,26 @@ def test_a_container_sees_the_workspace_with_what_is_protected_and_hidden(tmp_pa
     layout = Layout(workspace=str(tmp_path), hidden=(str(tmp_path / ".env"),))
     request = ProcessRequest(argv=("true",), directory=str(tmp_path))
 
-    volumes = words(Docker(layout, "image:1", {}).command(request, "name", {}, ""), "--volume")
+    volumes = words(Docker(layout, "image:1", {}).command(request, "name", {}, ""), "--mount")
 
     assert volumes == [
-        f"{tmp_path}:{tmp_path}:rw",
-        f"{tmp_path}/.git/hooks:{tmp_path}/.git/hooks:ro",
-        f"/dev/null:{tmp_path}/.env:ro",
+        f"type=bind,source={tmp_path},target={tmp_path}",
+        f"type=bind,source={tmp_path}/.git/hooks,target={tmp_path}/.git/hooks,readonly=true",
+        f"type=bind,source=/dev/null,target={tmp_path}/.env,readonly=true",
+    ]
+
+
+def test_a_path_may_hold_whatever_separates_paths(tmp_path: Path) -> None:
+    odd = tmp_path / 'a:b, "c"'
+    (odd / ".secret").mkdir(parents=True)
+    layout = Layout(workspace=str(odd), hidden=(str(odd / ".secret"),))
+    request = ProcessRequest(argv=("true",), directory=str(odd))
+
+    mounts = words(Docker(layout, "image:1", {}).command(request, "name", {}, ""), "--mount")
+
+    assert [next(csv.reader([mount])) for mount in mounts] == [
+        ["type=bind", f"source={odd}", f"target={odd}"],
+        ["type=tmpfs", f"target={odd}/.secret", "readonly=true", "tmpfs-size=4k", "tmpfs-mode=0100"],
     ]
 
 

@@ -80,7 +80,8 @@ async def test_a_slot_exits_when_its_socket_closes_however_many_others_there_are
 async def test_paths_that_grow_in_a_message_are_covered_all_the_same(session: SandboxSession, tmp_path: Path) -> None:
     longest = f"{tmp_path}/" + "/".join(["\x01" * 200] * 18)
 
-    session.cover([f"{longest}/{number}" for number in range(7)], [longest] * 7)
+    for start in range(0, 600, 120):  # some 10 MB of JSON, in one go and while earlier ones are pending
+        session.cover([f"{longest}/{number}" for number in range(start, start + 120)], [longest] * 120)
     await session.wait_covered()
 
     assert session.alive

@@ -81,8 +81,10 @@ class Docker:
         if folder:
             mounted.append((folder, FILES, "ro"))
         hidden = [path for path in plan.hidden if os.path.isdir(path)]
-        volumes = [word for source, target, mode in mounted for word in ("--volume", f"{source}:{target}:{mode}")]
-        return volumes + [word for path in hidden for word in ("--tmpfs", f"{path}:size=4k,mode=000,ro")]
+        volumes = [word for source, target, mode in mounted for word in ("--mount", _bind(source, target, mode))]
+        empty = {"readonly": "true", "tmpfs-size": "4k", "tmpfs-mode": "0100"}  # docker takes 0 for its own default
+        covers = [_mount(type="tmpfs", target=path, **empty) for path in hidden]
+        return volumes + [word for cover in covers for word in ("--mount", cover)]
 
     def _find_covered(self) -> CoveredPaths:
         watch = Watch(self._layout.table())
@@ -132,3 +134,13 @@ def _check(outcome: CommandOutcome, request: ProcessRequest) -> None:
         raise ToolError(ErrorCode.PERMISSION, message, suggestions=(hint,))
     if outcome.exit_code in (_CANNOT_START, _NOT_FOUND) and "OCI runtime" in stderr:
         raise ToolError(ErrorCode.TOOL_EXEC, f"{request.argv[0]!r} cannot be started: {stderr}")
+
+
+def _bind(source: str, target: str, mode: str) -> str:
+    return _mount(type="bind", source=source, target=target, **({"readonly": "true"} if mode == "ro" else {}))
+
+
+def _mount(**fields: str) -> str:
+    """The value of `--mount`, which is a line of CSV: paths may hold colons, commas and quotes."""
+    quoted = (f"{name}={value}".replace('"', '""') for name, value in fields.items())
+    return ",".join(f'"{field}"' if set(field) & set(',"\n\r') else field for field in quoted)

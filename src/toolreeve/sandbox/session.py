@@ -14,12 +14,12 @@ import socket
 import tempfile
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from toolreeve.sandbox.kernel.cgroup import Bases, ControlGroup
 from toolreeve.sandbox.kernel.rlimits import KernelLimits
-from toolreeve.sandbox.launch import BUFFER, SupervisorProcess, Unavailable, launch, unavailable
+from toolreeve.sandbox.launch import BUFFER, SupervisorProcess, Unavailable, launch, open_memory_file, unavailable
 from toolreeve.sandbox.messages import COVERED, SLOT
 from toolreeve.sandbox.plan import Plan
 
@@ -27,7 +27,6 @@ _COMMANDS_EACH = 500
 _MOST_REMAINING = 64 << 20
 _REMOVALS = 100
 _REMOVE_EVERY = 0.002
-_LARGEST_REQUEST = 1 << 17  # of the JSON of paths to cover; a supervisor takes twice as much
 _ENDED = "the supervisor exited"
 _names = itertools.count()
 
@@ -95,6 +94,13 @@ class _SlotOrder(NamedTuple):
     group: ControlGroup | None
 
 
+class _Uncovered(NamedTuple):
+    """Paths that wait for their covers."""
+
+    hidden: list[str]
+    guarded: list[str]
+
+
 class SandboxSession:
     """`busy` and `lent` are kept by its owner: commands that run, and slots that will never be given back."""
 
@@ -109,6 +115,7 @@ class SandboxSession:
         self._slots: set[SlotHandle] = set()
         self._requested: deque[_SlotOrder | asyncio.Future[None]] = deque()
         self._covering: set[asyncio.Future[None]] = set()
+        self._uncovered = _Uncovered([], [])
         self._waiters: deque[asyncio.Future[None]] = deque()
         self._outdated = 0
         self._lingering: list[ControlGroup] = []
@@ -149,24 +156,37 @@ class SandboxSession:
         """
         if not self.has_namespaces:
             return
-        for request in _cover_requests(hidden, guarded):
-            if self._supervisor is None:
-                return
-            try:
-                self._supervisor.send(request)
-            except OSError:
-                self.close()
-                return
-            self._outdated = sum(isinstance(order, _SlotOrder) for order in self._requested)
-            done: asyncio.Future[None] = self._loop.create_future()
-            self._requested.append(done)
-            self._covering.add(done)
-            done.add_done_callback(self._cover_done)
+        self._uncovered.hidden.extend(hidden)
+        self._uncovered.guarded.extend(guarded)
+        if not self._covering:
+            self._send_covers()
+
+    def _send_covers(self) -> None:
+        """All that wait together, in a file of memory: they may be more than fits into a message. One request at a
+        time, so that no number of them fills the socket."""
+        if self._supervisor is None or not (self._uncovered.hidden or self._uncovered.guarded):
+            return
+        paths = open_memory_file(json.dumps(self._uncovered).encode())
+        self._uncovered = _Uncovered([], [])
+        try:
+            self._supervisor.send({"covers": True}, [paths])
+        except OSError:
+            self.close()
+            return
+        finally:
+            os.close(paths)
+        self._outdated = sum(isinstance(order, _SlotOrder) for order in self._requested)
+        done: asyncio.Future[None] = self._loop.create_future()
+        self._requested.append(done)
+        self._covering.add(done)
+        done.add_done_callback(self._cover_done)
 
     def _cover_done(self, done: "asyncio.Future[None]") -> None:
         self._covering.discard(done)
         if done.exception() is not None:
             self.close()
+        else:
+            self._send_covers()
 
     async def wait_covered(self) -> None:
         """Wait until all requested covers are in place. Raises Unavailable."""
@@ -404,23 +424,6 @@ class SandboxSession:
     def _remove_scratch(self) -> None:
         if self.plan.scratch:
             shutil.rmtree(self.plan.scratch, ignore_errors=True)
-
-
-def _cover_requests(hidden: Sequence[str], guarded: Sequence[str]) -> Iterator[dict[str, list[str]]]:
-    """Requests that fit into a message each: in JSON, a byte of a path may take six."""
-    request: dict[str, list[str]] = {"hide": [], "protect": []}
-    size = 0
-    for order, paths in (("hide", hidden), ("protect", guarded)):
-        for path in paths:
-            added = len(json.dumps(path)) + 2
-            if size + added > _LARGEST_REQUEST:
-                yield request
-                request = {"hide": [], "protect": []}
-                size = 0
-            request[order].append(path)
-            size += added
-    if size:
-        yield request
 
 
 def _set(future: "asyncio.Future[None]") -> None:

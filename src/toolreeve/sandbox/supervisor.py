@@ -176,10 +176,12 @@ class Supervisor:
         request = json.loads(message)
         if "bases" in request:
             self._bases = descriptors
-        elif "hide" in request:
+        elif "covers" in request:
             while self._locking:
                 self.report_slot()
-            self._runtime.send(self._cover(request["hide"], request["protect"]))
+            with open(descriptors[0], "rb") as file:
+                hidden, guarded = json.load(file)
+            self._runtime.send(self._cover(hidden, guarded))
         else:
             self._groups = {*request["others"], request["name"]}
             counters = request["counters"]
