@@ -42,6 +42,13 @@ class Terminal:
                 self._drain()
         raise AssertionError("it did not end")
 
+    def drain(self) -> None:
+        while select.select([self.descriptor], [], [], 0)[0]:
+            try:
+                self.text += os.read(self.descriptor, 65536).decode(errors="replace")
+            except OSError:
+                return
+
     def _drain(self) -> None:
         try:
             self.text += os.read(self.descriptor, 65536).decode(errors="replace")
@@ -60,6 +67,18 @@ class Terminal:
                     return
                 select.select([], [], [], 0.05)
         raise AssertionError("it did not end when it was interrupted")
+
+
+def run_on_terminal(shell: Shell, *args: str, columns: int) -> str:
+    """All that a command shows on a terminal of this width."""
+    os.environ["COLUMNS"] = str(columns)
+    try:
+        with on_terminal(shell, *args) as screen:
+            assert screen.ends() == 0
+            screen.drain()
+            return screen.text
+    finally:
+        del os.environ["COLUMNS"]
 
 
 @contextmanager

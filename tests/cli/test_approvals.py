@@ -48,8 +48,10 @@ def test_what_waits_is_listed_and_shown_whole(shell: Shell) -> None:
     number = pending(shell, "one\ntwo \u202e three")
 
     listed = shell.run("approvals").out.splitlines()
-    assert listed[0].split() == ["id", "state", "tool", "danger", "user", "asked", "reason"]
-    assert listed[1].split()[:4] == [number, "pending", "write_file", "medium"]
+    assert listed[0].split() == ["id", "state", "tool", "asked", "user", "touches"]
+    assert listed[1].split()[:3] == [number, "pending", "write_file"]
+    assert listed[1].endswith(str(shell.workspace / "a.txt"))
+    assert shell.run("approvals", "list").out.splitlines() == listed
     output = shell.run("approvals", "--json").json
     assert [(each["id"], each["args"]["content"]) for each in output] == [(number, "one\ntwo \u202e three")]
     shown = shell.run("approvals", "show", number[:6])

@@ -6,6 +6,7 @@ import sqlite3
 import pytest
 
 from tests.cli.conftest import Shell
+from tests.cli.terminal import run_on_terminal
 from toolreeve.cli.audit import FORMATS
 from toolreeve.record import export
 
@@ -32,7 +33,7 @@ def test_calls_are_listed_newest_first(used: Shell) -> None:
         "time",
         "call",
         "tool",
-        "decision",
+        "touched",
         "outcome",
         "ms",
     ]
@@ -46,6 +47,8 @@ def test_calls_are_listed_newest_first(used: Shell) -> None:
         (["--success", "false"], 1),
         (["--code", "E_FILE_NOT_FOUND"], 1),
         (["--since", "2100-01-01"], 0),
+        (["--since", "1h"], 3),
+        (["--until", "1h"], 0),
         (["--until", "2100-01-01"], 3),
         (["--last", "1"], 1),
         (["--kind", "intent"], 1),
@@ -170,3 +173,33 @@ def test_where_nothing_happened_there_is_nothing_to_read(shell: Shell) -> None:
 
 def test_the_formats_are_those_that_can_be_written() -> None:
     assert FORMATS == export.FORMATS
+
+
+def test_the_list_says_what_was_touched_and_its_short_ids_are_accepted(used: Shell) -> None:
+    written, _, read = (line.split() for line in used.run("audit", "list").out.splitlines()[1:])
+
+    assert (written[3], written[4]) == ("write_file", "c.txt")
+    assert (read[3], read[4]) == ("read_file", "a.txt")
+    assert len(written[2]) < 27
+    assert used.run("audit", "show", read[2], "--json").json[0]["tool"] == "read_file"
+    assert used.run("undo", written[2]).status == 0
+    assert not (used.workspace / "c.txt").exists()
+
+
+@pytest.mark.parametrize("columns", [80, 100])
+def test_on_a_terminal_each_call_is_one_line_within_its_width(used: Shell, columns: int) -> None:
+    used.run("call", "bash", "command=ls " + "long-name " * 30)
+    screen = run_on_terminal(used, "audit", "list", columns=columns)
+
+    lines = [line.rstrip() for line in screen.splitlines() if "read_file" in line or "bash" in line]
+    assert len(lines) == 3
+    assert max(map(len, lines)) <= columns
+    assert "…" in next(line for line in lines if "bash" in line)
+    assert used.run("audit", "show", next(line for line in lines if "bash" in line).split()[1]).status == 0
+
+
+def test_an_unknown_call_is_an_error_in_json_too(used: Shell) -> None:
+    printed = used.run("audit", "show", "zzz", "--json")
+
+    assert printed.json["success"] is False
+    assert "zzz" in printed.json["error"]["message"]

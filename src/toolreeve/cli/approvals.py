@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 POLL_INTERVAL = 0.5
 YES = "Skip the confirmation; required without a terminal."
 QUESTIONS = {"once": "Allow it?", "session": "Allow it in this session?", "always": "Allow it and write the rule?"}
-COLUMNS = ("id", "state", "tool", "danger", "user", "asked", "reason")
+COLUMNS = ("id", "state", "tool", "asked", "user", "touches")
 
 
 @click.group(cls=CliGroup, invoke_without_command=True)
@@ -38,6 +38,10 @@ def approvals(context: click.Context, *, show_all: bool) -> int:
     """List pending approvals, oldest first; show one, answer it, or answer them as they arrive."""
     if context.invoked_subcommand is not None:
         return ExitStatus.OK
+    return _print_list(show_all=show_all)
+
+
+def _print_list(*, show_all: bool) -> int:
     rows = asyncio.run(_list(current(), pending_only=not show_all))
     if current().json:
         print_json([row.to_dict() for row in rows])
@@ -48,6 +52,14 @@ def approvals(context: click.Context, *, show_all: bool) -> int:
     else:
         note("no pending approvals")
     return ExitStatus.OK
+
+
+@approvals.command(name="list")
+@click.option("--all", "show_all", is_flag=True, help="Include answered, used and expired ones.")
+@click.pass_context
+def list_(context: click.Context, *, show_all: bool) -> int:
+    """List pending approvals, oldest first."""
+    return _print_list(show_all=show_all or bool(context.parent and context.parent.params.get("show_all")))
 
 
 @approvals.command()
@@ -212,7 +224,8 @@ async def _ask(pending: "PendingStore", row: "PendingRow", terminal: "TerminalCh
 
 
 def _cells(row: "PendingRow") -> tuple[str, ...]:
-    values = row.to_dict() | {"asked": format_time(row.asked)}
+    targets = [target for _, target in row.question["effects"]]
+    values = row.to_dict() | {"asked": format_time(row.asked), "touches": " ".join(", ".join(targets).split())}
     return tuple(str(values[column]) for column in COLUMNS)
 
 

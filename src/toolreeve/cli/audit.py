@@ -5,23 +5,30 @@ All commands but `accept` open it read-only.
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+import shutil
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from itertools import pairwise
+from os.path import commonprefix
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from toolreeve.cli.options import CliGroup, Options, current
+from toolreeve.cli.options import CliGroup, Options, current, on_terminal
 from toolreeve.cli.output import binary_stdout, count, note, print_json, print_table, print_text
+from toolreeve.cli.record import format_time
 from toolreeve.core import json
-from toolreeve.core.errors import ExitStatus
+from toolreeve.core.errors import ErrorCode, ExitStatus, ToolError
 
 if TYPE_CHECKING:
     from toolreeve.record.audit import Audit, AuditRecord, Filter
     from toolreeve.record.verify import Verification
 
 FORMATS = ("jsonl", "csv", "parquet")
+HEAD = ("time", "call", "tool", "touched", "outcome", "ms")
+SHORTEST_ID = 8
 Function = Callable[..., Any]
 
 
@@ -33,7 +40,7 @@ def audit() -> None:
 def _filter_options(command: Function) -> Function:
     for name, description in (
         ("--until", "Only records before this time."),
-        ("--since", "Only records from this time on: ISO 8601, or seconds since the epoch."),
+        ("--since", "Only records from this time on: ISO 8601, seconds since the epoch, or an age such as 1h."),
         ("--success", "Only successful calls (true) or failed ones (false)."),
         ("--code", "Only calls that failed with this error code."),
         ("--user", "Only calls of this user."),
@@ -80,7 +87,9 @@ def list_(last: int, **filters: str | None) -> int:
     if current().json:
         print_json([record.to_dict() for record in records])
     else:
-        print_table(current(), ("time", "call", "tool", "decision", "outcome", "ms"), list(map(_row, records)))
+        ids = short_ids([record.call_id for record in records])
+        rows = [_row(record, ids[record.call_id]) for record in records]
+        print_table(current(), HEAD, _fitted(rows) if on_terminal() else rows)
     return ExitStatus.OK
 
 
@@ -89,15 +98,52 @@ async def _list(options: Options, wanted: "Filter", last: int) -> "Sequence[Audi
         return [] if found is None else await found.list(wanted, limit=last)
 
 
-def _row(record: "AuditRecord") -> tuple[str, ...]:
+def short_ids(ids: Sequence[str]) -> dict[str, str]:
+    """The shortest beginnings that tell these ids apart; `show` and `undo` accept them."""
+    known = sorted(set(ids))
+    shortest = SHORTEST_ID
+    for before, after in pairwise(known):
+        shortest = max(shortest, len(commonprefix((before, after))) + 1)  # noqa: RUF071 - not paths
+    return {each: each[:shortest] for each in known}
+
+
+def _row(record: "AuditRecord", short_id: str) -> tuple[str, ...]:
     values = record.to_dict()
-    decision = values.get("decision")
-    effect = decision.get("effect", "") if isinstance(decision, dict) else ""
     outcome = "ok" if values.get("success") else record.kind
     if values.get("code"):
         outcome = values["code"]
-    cells = (values["timestamp"], record.call_id, values.get("tool"), effect, outcome, values.get("duration_ms"))
-    return tuple("" if cell is None else str(cell) for cell in cells)
+    taken = values.get("duration_ms")
+    taken = f"{taken:.0f}" if isinstance(taken, int | float) else ""
+    at = str(values["timestamp"] or "")[:19].replace("T", " ")
+    return (at, short_id, str(values.get("tool") or ""), _touched(values), str(outcome), taken)
+
+
+def _touched(values: Mapping[str, Any]) -> str:
+    """The command, or the files and hosts; files of the workspace by their relative names."""
+    effects = values.get("effects")
+    found = [str(each).partition(":") for each in effects] if isinstance(effects, list) else []
+    commands = [target for kind, _, target in found if kind == "exec"]
+    below = f"{values.get('workspace')}/"
+    targets = commands or [target.removeprefix(below) for _, _, target in found]
+    first = " ".join(targets[0].split()) if targets else ""
+    return f"{first} +{len(targets) - 1}" if len(targets) > 1 and not commands else first
+
+
+def _fitted(rows: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """The rows cut to the width of the terminal, each on one line: the day is left out, long cells end with `…`."""
+    width = shutil.get_terminal_size().columns
+    today = format_time(time.time())[:10]
+    cut = []
+    for at, call, tool, touched, outcome, taken in rows:
+        moment = at[11:] if at.startswith(today) else at[5:16]
+        others = 11 + len(call) + 16 + 18 + 6 + len(HEAD) * 2
+        room = max(width - others, 8)
+        cut.append((moment, call, _cut(tool, 16), _cut(touched, room), _cut(outcome, 18), taken))
+    return cut
+
+
+def _cut(text: str, room: int) -> str:
+    return text if len(text) <= room else f"{text[: room - 1]}…"
 
 
 @audit.command()
@@ -106,8 +152,8 @@ def show(call_id: str) -> int:
     """Show all records of a call. A unique prefix of its id is enough."""
     records = [record.to_dict() for record in asyncio.run(_show(current(), call_id))]
     if not records:
-        note(f"no recorded call has the id {call_id!r}, or the prefix is ambiguous")
-        return ExitStatus.NOT_FOUND
+        message = f"no recorded call has the id {call_id!r}, or it is the beginning of several"
+        raise ToolError(ErrorCode.TOOL_NOT_FOUND, message)
     if current().json:
         print_json(records)
     else:

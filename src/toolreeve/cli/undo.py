@@ -29,5 +29,7 @@ async def _undo(options: Options, call_id: str | None, session: str | None, *, l
 
     typed = CallbackChannel(lambda request: request.allow(by="the command line"), name="command line")
     async with new_runtime(options, typed, servers=no_servers) as runtime:
+        if call_id is not None and (known := await runtime.audit.show(call_id)):
+            call_id = known[0].call_id
         result = await runtime.undo(call_id, session=session, last=last, force=force)
     return show_result(options, result)

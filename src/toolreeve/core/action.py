@@ -62,8 +62,13 @@ class Action:
         return self._effects
 
     @property
-    def known_effects(self) -> Sequence[Effect]:
-        """The effects as far as they were computed: for the record, which must not fail on them."""
+    def recorded_effects(self) -> Sequence[Effect]:
+        """The effects for the record, which must not fail on them nor block."""
+        if self._effects is None and not self.tool.blocking:
+            try:
+                return self.effects
+            except Exception:  # the tool's own code
+                return ()
         return self._effects or ()
 
     async def load(self) -> None:

@@ -4,6 +4,8 @@ Reading never writes and never holds the database for long: it goes in chunks, a
 """
 
 import contextlib
+import re
+import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
@@ -83,11 +85,18 @@ def _parse(name: str, value: str) -> str | bool | float:
             case _:
                 return value
     except (KeyError, ValueError):
-        expected = "true or false" if name == "success" else "an ISO 8601 time or seconds since the epoch"
+        expected = "true or false" if name == "success" else _TIMES
         raise ToolError(ErrorCode.INVALID_PARAMS, f"{name}: expected {expected}, got {value!r}") from None
 
 
+_TIMES = "an ISO 8601 time, seconds since the epoch, or an age such as 30m, 1h or 2d"
+_AGE = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+
+
 def _moment(value: str) -> float:
+    if age := _AGE.fullmatch(value.strip().lower()):
+        return time.time() - float(age[1]) * _UNITS[age[2]]
     try:
         return float(value)
     except ValueError:

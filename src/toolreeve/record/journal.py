@@ -117,8 +117,6 @@ class Journal:
     async def intend(self, entry: Entry) -> None:
         """Returns once the intent is on disk. Raises ToolError(AUDIT_ERROR): then the call must not begin."""
         action = entry.action
-        if action is not None:
-            action.effects  # noqa: B018 - computed now, for the record
         body = self.describe(entry)
         body["danger"] = None if action is None else action.danger.value
         body["process"] = self._liveness.name
@@ -170,7 +168,7 @@ class Journal:
             "workspace": self._workspace,
             "tool": meta.tool,
             "args": snapshot(call.args if action is None else action.args),
-            "effects": [] if action is None else [str(effect) for effect in action.known_effects],
+            "effects": [] if action is None else [str(effect) for effect in action.recorded_effects],
             "decision": _decision(verdict),
             "approved_by": meta.approved_by,
             "success": None if outcome is None else failure is None,
