@@ -133,7 +133,7 @@ def _fitted(rows: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
     """The rows cut to the width of the terminal, each on one line: the day is left out, long cells end with `…`."""
     width = shutil.get_terminal_size().columns
     today = format_time(time.time())[:10]
-    cut = []
+    cut: list[tuple[str, ...]] = []
     for at, call, tool, touched, outcome, taken in rows:
         moment = at[11:] if at.startswith(today) else at[5:16]
         others = 11 + len(call) + 16 + 18 + 6 + len(HEAD) * 2
