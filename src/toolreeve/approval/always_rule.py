@@ -32,7 +32,16 @@ def new_always_rule(action: Action) -> AlwaysRule:
         rule["target"] = {"one_of": sorted({effect.target for effect in action.effects})}
     else:
         rule["when"] = {"$": {"equals": dict(action.args)}}
-    return rule | {"user": action.call.principal.user, "reason": "approved for always"}
+    return rule | _for_always(action)
+
+
+def widen(rule: AlwaysRule, action: Action) -> AlwaysRule:
+    """The rule of a wider choice, as "always" writes it."""
+    return dict(rule) | {"priority": PRIORITY} | _for_always(action)
+
+
+def _for_always(action: Action) -> dict[str, Any]:
+    return {"user": action.call.principal.user, "reason": "approved for always"}
 
 
 def rule_text(rule: AlwaysRule) -> str:

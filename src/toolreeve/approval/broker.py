@@ -10,13 +10,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from toolreeve.approval.always_rule import AlwaysRule, new_always_rule, rule_text
+from toolreeve.approval.always_rule import AlwaysRule, new_always_rule, rule_text, widen
 from toolreeve.approval.answers import client_answer, first_answer, prior_answer, suggest_channels
 from toolreeve.approval.channel import Channel
 from toolreeve.approval.channels.peer import PeerChannel
-from toolreeve.approval.grants import Grants
+from toolreeve.approval.grants import Covers, Grants
 from toolreeve.approval.pending import PendingApproval, PendingApprovals, holder_of, write_question
-from toolreeve.approval.request import Answer, Approval, Request, Scope, digest, grounds_of, pose
+from toolreeve.approval.request import Answer, Approval, Choice, Request, Scope, digest, grounds_of, pose
 from toolreeve.core.action import Action
 from toolreeve.core.call import ToolCall
 from toolreeve.core.errors import ErrorCode, ToolError, ToolreeveError
@@ -31,13 +31,22 @@ Remember = Callable[[AlwaysRule], Awaitable[str]]
 Preview = Callable[[Action], Awaitable[str]]
 
 
+FindChoices = Callable[[Action], Sequence[Choice]]
+
+
+def _no_choices(_: Action) -> Sequence[Choice]:
+    """The default `offers`."""
+    return ()
+
+
 def _ignore(_: Event) -> None:
     """The default `emit`."""
 
 
 class Broker:
     """`remember` writes the rule of an "always" and returns its location; without it "always" is not offered.
-    `preview` shows what a call would change. `pending` stores the questions that nobody can answer now."""
+    `preview` shows what a call would change. `pending` stores the questions that nobody can answer now. `offers` finds
+    what a yes for longer may cover beyond the very call, `covers` whether such a rule covers a call."""
 
     def __init__(
         self,
@@ -49,11 +58,14 @@ class Broker:
         remember: Remember | None = None,
         preview: Preview | None = None,
         pending: PendingApprovals | None = None,
+        offers: FindChoices = _no_choices,
+        covers: Covers | None = None,
     ) -> None:
         if timeout <= 0:
             raise ToolreeveError(f"the approval timeout must be positive, not {timeout!r}")
         self.channels = tuple(channels)
-        self.grants = Grants()
+        self.grants = Grants(covers)
+        self._offers = offers
         self._now = now
         self._timeout = timeout
         self._emit = emit
@@ -104,8 +116,22 @@ class Broker:
     async def _pose(self, action: Action, verdict: Verdict, version: str, preview: str) -> Request:
         if not preview and self._preview is not None:
             preview = await self._preview(action)
-        lasting = "" if self._remember is None else rule_text(new_always_rule(action))
-        return pose(action, verdict, version=version, timeout=self._timeout, preview=preview, lasting=lasting)
+        exactly = new_always_rule(action)
+        return pose(
+            action,
+            verdict,
+            version=version,
+            timeout=self._timeout,
+            preview=preview,
+            lasting="" if self._remember is None else rule_text(exactly),
+            choices=(
+                Choice("exactly these files" if action.tried else "exactly this call", exactly),
+                *self._wider(action),
+            ),
+        )
+
+    def _wider(self, action: Action) -> Sequence[Choice]:
+        return [Choice(each.sentence, widen(each.rule, action)) for each in self._offers(action)]
 
     async def _ask(self, action: Action, request: Request, channels: Sequence[Channel], version: str) -> Approval:
         asked = self._now()
@@ -189,6 +215,8 @@ class Broker:
             raise ToolError(ErrorCode.APPROVAL_DENIED, _refused(request, answer))
         if digest(await action.again(), version=version, request=request.id) != request.digest:
             raise ToolError(ErrorCode.PERMISSION, f"{request.heading}: the call changed while it was being approved")
+        if not 0 <= answer.choice < len(request.choices):
+            raise ToolError(ErrorCode.PERMISSION, f"{request.heading}: the answer chose what was not offered")
         once = Approval(by=answer.by, scope=Scope.ONCE, note=answer.note, args=answer.args, digest=request.digest)
         if answer.args is not None:
             return once  # grants are about the call that was asked, which is not the one that will run
@@ -197,10 +225,11 @@ class Broker:
             case Scope.ONCE:
                 return once
             case Scope.SESSION:
-                self.grants.add(action, version=version, by=answer.by)
+                rule = request.choices[answer.choice].rule if answer.choice else None
+                self.grants.add(action, version=version, by=answer.by, rule=rule)
                 return replace(once, scope=Scope.SESSION)
             case Scope.ALWAYS:
-                return await self._write(new_always_rule(action), once)
+                return await self._write(request.choices[answer.choice].rule, once)
 
     async def _write(self, rule: AlwaysRule, once: Approval) -> Approval:
         """If the rule cannot be written, the approval holds once and carries the problem."""

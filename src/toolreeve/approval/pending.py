@@ -6,7 +6,7 @@ A question is stored whole, so that it is shown later exactly as it was asked. A
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from toolreeve.approval.request import Answer, Request, Scope, fingerprint
+from toolreeve.approval.request import Answer, Choice, Request, Scope, fingerprint
 from toolreeve.core.action import Action
 from toolreeve.core.call import Principal, Role, ToolCall
 from toolreeve.core.danger import DangerLevel
@@ -69,6 +69,7 @@ def write_question(request: Request, action: Action) -> Record:
         "binding": request.binding,
         "preview": request.preview,
         "lasting": request.lasting,
+        "choices": [[choice.sentence, dict(choice.rule)] for choice in request.choices],
     }
 
 
@@ -90,6 +91,7 @@ def read_question(number: str, record: Record) -> Request:
         binding=record["binding"],
         preview=record["preview"],
         lasting=record["lasting"],
+        choices=tuple(Choice(sentence, rule) for sentence, rule in record.get("choices", ())),
     )
 
 
@@ -106,8 +108,11 @@ def read_call(record: Record) -> ToolCall:
     )
 
 
-def write_answer(answer: Answer) -> Record:
+def write_answer(answer: Answer, request: Request | None = None) -> Record:
+    """Of a choice among those of the request the sentence is stored, so that it fits the same offer only."""
+    chosen = request.choices[answer.choice].sentence if request is not None and answer.choice else ""
     return {
+        "choice": chosen,
         "granted": answer.granted is True,
         "by": answer.by,
         "scope": answer.scope.value,
@@ -120,7 +125,12 @@ def read_answer(request: Request, record: Record) -> Answer:
     """The stored decision as an answer to a live question about the same call."""
     if record["granted"] is not True:
         return request.deny(by=record["by"], note=record["note"])
-    return request.allow(by=record["by"], scope=Scope(record["scope"]), note=record["note"], args=record["args"])
+    sentences = [choice.sentence for choice in request.choices]
+    chosen = record.get("choice", "")
+    choice = sentences.index(chosen) if chosen in sentences else 0
+    return request.allow(
+        by=record["by"], scope=Scope(record["scope"]), note=record["note"], args=record["args"], choice=choice
+    )
 
 
 def _principal(record: Record) -> Principal:

@@ -30,9 +30,17 @@ def describe(request: Request, *, whole: bool = False, more: str = MORE) -> str:
         lines += _block(request.preview, SHOWN_CHARACTERS * 8, SHOWN_DIFF_LINES, more, whole=whole)
     lines.append(f"  Asked because: {one_line(_why(request))}")
     lines.append(f"  Caller: {one_line(_who(request))}")
+    if whole and len(request.choices) > 1:
+        lines.append("  For this session or always it may cover:")
+        lines += list_choices(request)
     if whole and request.lasting:
         lines.append(f"  'Always' would write: {one_line(request.lasting)}")
     return "\n".join(lines)
+
+
+def list_choices(request: Request) -> list[str]:
+    """What a yes for longer may cover, numbered from 1, narrowest first."""
+    return [f"    {number}  {one_line(choice.sentence)}" for number, choice in enumerate(request.choices, 1)]
 
 
 def _why(request: Request) -> str:

@@ -8,7 +8,7 @@ for the same call twice.
 import copy
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -29,9 +29,18 @@ class Scope(StrEnum):
     ALWAYS = "always"
 
 
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a yes for this session, or for always, may cover: a plain sentence, and the rule that says the same."""
+
+    sentence: str
+    rule: Mapping[str, Any]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A person's answer. The model reads `note`; `args` are the arguments as the person edited them."""
+    """A person's answer. The model reads `note`; `args` are the arguments as the person edited them. `choice` is the
+    number, from 0, of what the session or always shall cover."""
 
     granted: bool
     by: str = ""
@@ -39,6 +48,7 @@ class Answer:
     note: str = ""
     args: Mapping[str, Any] | None = None
     digest: str = ""
+    choice: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +74,8 @@ class Request:
     """One question to a person. The arguments are a copy, so what was shown cannot change afterwards.
 
     `binding` is the same when the same question is asked again, so that an answer can arrive with a later request.
-    `lasting` is the rule that "always" would write, as text; empty if nothing can be written. `preview` is a diff of
+    `lasting` is the narrowest rule that "always" would write, as text; empty if nothing can be written. `choices` are
+    what a yes for longer may cover, narrowest first; the first is exactly this call. `preview` is a diff of
     what the call would change. `grounds` is the tool's own assessment of this call, if it has one.
     """
 
@@ -84,6 +95,7 @@ class Request:
     lasting: str = ""
     grounds: str = ""
     timeout: float = 60.0
+    choices: tuple[Choice, ...] = ()
 
     @property
     def heading(self) -> str:
@@ -102,9 +114,10 @@ class Request:
         scope: Scope | str = Scope.ONCE,
         note: str = "",
         args: Mapping[str, Any] | None = None,
+        choice: int = 0,
     ) -> Answer:
         """The answer that allows the call: once, for the session, or always."""
-        return Answer(granted=True, by=by, scope=Scope(scope), note=note, args=args, digest=self.digest)
+        return Answer(granted=True, by=by, scope=Scope(scope), note=note, args=args, digest=self.digest, choice=choice)
 
     def deny(self, *, by: str = "", note: str = "") -> Answer:
         """The answer that refuses the call. The model reads `note`."""
@@ -112,7 +125,14 @@ class Request:
 
 
 def pose(
-    action: Action, verdict: Verdict, *, version: str, timeout: float, preview: str = "", lasting: str = ""
+    action: Action,
+    verdict: Verdict,
+    *,
+    version: str,
+    timeout: float,
+    preview: str = "",
+    lasting: str = "",
+    choices: Sequence[Choice] = (),
 ) -> Request:
     number = new_id()
     return Request(
@@ -132,6 +152,7 @@ def pose(
         lasting=lasting,
         grounds=grounds_of(action),
         timeout=timeout,
+        choices=tuple(choices),
     )
 
 

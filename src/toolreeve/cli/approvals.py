@@ -84,9 +84,15 @@ def show(number: str) -> int:
 @click.argument("number", metavar="ID")
 @click.option("--session", is_flag=True, help="Also allow the same call again in its session.")
 @click.option("--always", is_flag=True, help="Also allow the same call from now on, with a rule in your policy file.")
+@click.option(
+    "--choice",
+    type=click.IntRange(min=1),
+    default=1,
+    help="What --session or --always covers, by its number in `approvals show`; 1 is exactly this call.",
+)
 @click.option("--note", "comment", default="", help="A note for the model.")
 @click.option("--yes", is_flag=True, help=YES)
-def allow(number: str, comment: str, *, session: bool, always: bool, yes: bool) -> int:
+def allow(number: str, comment: str, choice: int, *, session: bool, always: bool, yes: bool) -> int:
     """Show the call and, after confirmation, allow it."""
     from toolreeve.approval.request import Scope
 
@@ -97,7 +103,9 @@ def allow(number: str, comment: str, *, session: bool, always: bool, yes: bool) 
         scope = Scope.SESSION
     elif always:
         scope = Scope.ALWAYS
-    return asyncio.run(_answer(current(), number, scope, comment, yes=yes))
+    if choice > 1 and scope is Scope.ONCE:
+        raise click.UsageError("--choice needs --session or --always")
+    return asyncio.run(_answer(current(), number, scope, comment, choice=choice - 1, yes=yes))
 
 
 @approvals.command()
@@ -133,7 +141,9 @@ async def _find(options: Options, number: str) -> "PendingRow | None":
         return await pending.find(number)
 
 
-async def _answer(options: Options, number: str, scope: "Scope | None", comment: str, *, yes: bool) -> int:
+async def _answer(
+    options: Options, number: str, scope: "Scope | None", comment: str, *, choice: int = 0, yes: bool
+) -> int:
     from toolreeve.approval.pending import read_question, write_answer
 
     async with _open(options) as pending:
@@ -143,11 +153,11 @@ async def _answer(options: Options, number: str, scope: "Scope | None", comment:
         if row.state != "pending":
             return _report(options, row, decided=False)
         request = read_question(row.id, row.question)
-        answer = _new_answer(request, scope, comment)
+        answer = _new_answer(request, scope, comment, choice)
         if not yes and not await _confirm(request, answer):
             note(f"{row.id} is still pending: nothing was changed")
             return ExitStatus.DENIED
-        decided = await pending.decide(row.id, write_answer(answer))
+        decided = await pending.decide(row.id, write_answer(answer, request))
         row = await pending.find(row.id) or row
     return _report(options, row, decided=decided)
 
@@ -160,15 +170,20 @@ async def _confirm(request: "Request", answer: "Answer") -> bool:
     return await confirm(question, shown=describe(request, whole=True))
 
 
-def _new_answer(request: "Request", scope: "Scope | None", comment: str) -> "Answer":
+def _new_answer(request: "Request", scope: "Scope | None", comment: str, choice: int) -> "Answer":
+    from toolreeve.approval.always_rule import rule_text
+
     by = f"{user_name()} via command line"
     if scope is None:
         return request.deny(by=by, note=comment)
     if scope == "always":
         if not request.lasting:
             raise click.UsageError("--always is not possible: there is no policy file to write the rule to")
-        note(f"this rule will be written when the call runs: {request.lasting}")
-    return request.allow(by=by, scope=scope, note=comment)
+        rule = rule_text(request.choices[choice].rule) if 0 < choice < len(request.choices) else request.lasting
+        note(f"this rule will be written when the call runs: {rule}")
+    if choice >= max(1, len(request.choices)):
+        raise click.UsageError(f"--choice {choice + 1} was not offered: see `toolreeve approvals show {request.id}`")
+    return request.allow(by=by, scope=scope, note=comment, choice=choice)
 
 
 def _report(options: Options, row: "PendingRow", *, decided: bool) -> int:
@@ -209,13 +224,14 @@ async def _ask(pending: "PendingStore", row: "PendingRow", terminal: "TerminalCh
     """Until it is answered here, answered elsewhere, or expired."""
     from toolreeve.approval.pending import read_question, write_answer
 
-    asking = asyncio.create_task(terminal.ask(read_question(row.id, row.question)))
+    request = read_question(row.id, row.question)
+    asking = asyncio.create_task(terminal.ask(request))
     ending = asyncio.create_task(pending.wait(row.id, timeout=max(0.0, row.expires - time.time())))
     try:
         await asyncio.wait({asking, ending}, return_when=asyncio.FIRST_COMPLETED)
         if asking.done():
             answer = replace(asking.result(), by=f"{user_name()} via terminal")
-            if not await pending.decide(row.id, write_answer(answer)):
+            if not await pending.decide(row.id, write_answer(answer, request)):
                 note(f"{row.id} was answered elsewhere or has expired: nothing was changed")
     finally:
         for task in (asking, ending):

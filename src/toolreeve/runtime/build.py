@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from toolreeve.approval.broker import Broker
 from toolreeve.approval.channel import Channel
 from toolreeve.approval.preview import previewer
+from toolreeve.approval.request import Choice
 from toolreeve.config import Configuration, Settings, from_settings, load
 from toolreeve.config.guard_table import guard_table
 from toolreeve.config.servers import servers_from_code
@@ -42,6 +43,7 @@ from toolreeve.guard.network.resolver import Resolver
 from toolreeve.permissions import PermissionPolicy
 from toolreeve.pipeline import Pipeline
 from toolreeve.policy.mode import PermissionMode
+from toolreeve.policy.offers import covers, find_offers
 from toolreeve.policy.rules import PermissionRule
 from toolreeve.record.audit import Audit
 from toolreeve.record.blobs import Blobs
@@ -290,6 +292,8 @@ class Assembly:
             remember=policy.remember,
             preview=previewer(self.files),
             pending=self.approvals,
+            offers=lambda action: [Choice(*each) for each in find_offers(action, policy())],
+            covers=lambda rule, action: covers(rule, action, policy()),
         )
         self.redactor.learn(value for server in servers for value in server.secret_values)
         self._transports: Connect | None = None

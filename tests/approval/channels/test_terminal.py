@@ -17,7 +17,7 @@ from tests.approval.people import ASK, Person, call, writes
 from toolreeve.approval.always_rule import AlwaysRule
 from toolreeve.approval.broker import Broker
 from toolreeve.approval.channels.terminal import TerminalChannel
-from toolreeve.approval.request import Approval, Scope
+from toolreeve.approval.request import Approval, Choice, Scope
 from toolreeve.core.errors import ErrorCode, ToolError
 
 DEADLINE = 20.0
@@ -101,6 +101,33 @@ async def test_s_allows_for_the_session(screen: Screen) -> None:
         screen.types("s\n")
 
         assert (await settling).scope is Scope.SESSION
+
+
+async def test_what_the_yes_covers_is_chosen_by_number_and_its_rule_is_shown(screen: Screen) -> None:
+    written: list[AlwaysRule] = []
+
+    async def remember(rule: AlwaysRule) -> str:
+        written.append(rule)
+        return "policy.yaml:1"
+
+    folder = Choice("changes below docs/", {"effect": ["write"], "target": {"under": ["/w/docs"]}})
+    async with asking(screen, remember=remember, offers=lambda _: [folder]) as settling:
+        await screen.shows("details: ")
+        screen.types("a\n")
+        shown = await screen.shows("Which? [1-2]: ")
+        assert "1  exactly this call" in shown
+        assert "2  changes below docs/" in shown
+        screen.types("3\n")
+        await screen.shows("one of the numbers")
+        await screen.shows("details: ")
+        screen.types("a\n")
+        await screen.shows("Which? [1-2]: ")
+        screen.types("2\n")
+        assert '"under":["/w/docs"]' in await screen.shows("[y/n]: ")
+        screen.types("y\n")
+
+        assert (await settling).scope is Scope.ALWAYS
+        assert [rule["target"] for rule in written] == [{"under": ["/w/docs"]}]
 
 
 async def test_n_asks_for_a_note_that_reaches_the_model(screen: Screen) -> None:

@@ -1,5 +1,6 @@
 """Approval forms, and which responses grant."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.approval.clients import Client
 from tests.approval.people import ASK, call, question
-from toolreeve.approval.request import pose
+from toolreeve.approval.request import Choice, Scope, pose
 from toolreeve.core.peer import NoAnswer
 from toolreeve.serve.mcp.elicitation import LONGEST, elicitation, read_answer
 
@@ -126,3 +127,20 @@ def test_a_decline_is_a_no_whatever_came_with_it() -> None:
     assert not read_answer(question(), {"action": "decline", "content": {"decision": "allow once"}}).granted
     refused = read_answer(question(), {"action": "accept", "content": {"decision": "deny", "note": "not there"}})
     assert (refused.granted, refused.note) == (False, "not there")
+
+
+def test_wider_choices_are_offered_as_sentences_and_only_these_are_answers() -> None:
+    choices = (
+        Choice("exactly this call", {}),
+        Choice("`pytest …` with any words, not confined", {"program": "pytest"}),
+    )
+    request = replace(question(path="a.txt", content="x"), choices=choices)
+
+    offered = elicitation(request)["requestedSchema"]["properties"]["decision"]["enum"]
+    wide = "for this session: `pytest …` with any words, not confined"
+    answer = read_answer(request, {"action": "accept", "content": {"decision": wide}})
+
+    assert offered[-2:] == [wide, "always: `pytest …` with any words, not confined"]
+    assert (answer.granted, answer.scope, answer.choice) == (True, Scope.SESSION, 1)
+    with pytest.raises(NoAnswer):
+        read_answer(request, {"action": "accept", "content": {"decision": "for this session: everything"}})

@@ -13,8 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from toolreeve.approval.always_rule import rule_text
 from toolreeve.approval.channels.tty import Console, find_terminal, open_console
-from toolreeve.approval.prompt import describe
+from toolreeve.approval.prompt import describe, list_choices
 from toolreeve.approval.request import Answer, Request, Scope
 from toolreeve.core.visible import one_line
 
@@ -73,7 +74,8 @@ class _Dialogue:
             case "y" | "yes":
                 return request.allow()
             case "s" | "session":
-                return request.allow(scope=Scope.SESSION)
+                covered = await self._choose_coverage()
+                return None if covered is None else request.allow(scope=Scope.SESSION, choice=covered)
             case "a" | "always" if request.lasting:
                 return await self._always()
             case "n" | "no":
@@ -94,9 +96,27 @@ class _Dialogue:
     async def _agrees(self, text: str) -> bool:
         return (await self._question(f"{text} [y/n]: ")).lower() in ("y", "yes")
 
+    async def _choose_coverage(self) -> int | None:
+        """The number of what the yes shall cover, from 0; None if nothing was chosen."""
+        choices = self._request.choices
+        if len(choices) < 2:
+            return 0
+        listed = "\n".join(list_choices(self._request))
+        answer = await self._question(f"It may cover:\n{listed}\nWhich? [1-{len(choices)}]: ")
+        if answer.isdecimal() and 1 <= int(answer) <= len(choices):
+            return int(answer) - 1
+        await self._console.say("Please answer with one of the numbers.\n")
+        return None
+
     async def _always(self) -> Answer | None:
-        await self._console.say(f"This rule would be written:\n  {one_line(self._request.lasting)}\n")
-        return self._request.allow(scope=Scope.ALWAYS) if await self._agrees("Write it and allow?") else None
+        choice = await self._choose_coverage()
+        if choice is None:
+            return None
+        rule = rule_text(self._request.choices[choice].rule) if choice else self._request.lasting
+        await self._console.say(f"This rule would be written:\n  {one_line(rule)}\n")
+        if not await self._agrees("Write it and allow?"):
+            return None
+        return self._request.allow(scope=Scope.ALWAYS, choice=choice)
 
     async def _edit(self) -> Answer | None:
         try:

@@ -4,7 +4,7 @@ Only a choice that was offered is an answer: not a truthy value, not a choice th
 without a choice.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from toolreeve.approval.prompt import describe
@@ -52,16 +52,21 @@ def read_answer(request: Request, result: Any) -> Answer:
         case {"action": "decline"} | {"action": "accept", "content": {"decision": "deny"}}:
             return request.deny(note=_note(result))
         case {"action": "accept", "content": {"decision": str(word)}} if word in _offered(request):
-            return request.allow(scope=ALLOW[word], note=_note(result))
+            scope, choice = _offered(request)[word]
+            return request.allow(scope=scope, note=_note(result), choice=choice)
         case {"action": "cancel"}:
             raise NoAnswer("the question was dismissed without an answer")
         case _:
             raise NoAnswer(f"answered {result!r:.120}, which is not one of the choices")
 
 
-def _offered(request: Request) -> Sequence[str]:
+def _offered(request: Request) -> Mapping[str, tuple[Scope, int]]:
     """The form lists `deny` before these, in case a client preselects the first choice."""
-    return [word for word, scope in ALLOW.items() if request.lasting or scope is not Scope.ALWAYS]
+    wider = list(enumerate(request.choices))[1:]
+    offered = {word: (scope, 0) for word, scope in ALLOW.items()}
+    offered |= {f"for this session: {choice.sentence}": (Scope.SESSION, index) for index, choice in wider}
+    offered |= {f"always: {choice.sentence}": (Scope.ALWAYS, index) for index, choice in wider}
+    return {word: meant for word, meant in offered.items() if request.lasting or meant[0] is not Scope.ALWAYS}
 
 
 def _note(result: Mapping[str, Any]) -> str:

@@ -1,0 +1,107 @@
+from typing import Any
+
+import pytest
+
+from tests.world import World
+from toolreeve.approval.grants import Grants
+from toolreeve.approval.request import Answer, Request
+from toolreeve.core.action import Action
+from toolreeve.core.call import Principal
+from toolreeve.policy.hypothetical import build_action
+
+RULE = {"program": "pytest"}
+
+
+def granted_call(command: str = "pytest", *, client: str = "agent 1.0", **parts: Any) -> Action:
+    action = build_action("bash", {"command": command}, **parts)
+    action.call.client = client
+    return action
+
+
+def test_a_rule_covers_what_it_says_in_the_same_session_and_policy() -> None:
+    grants = Grants(covers=lambda rule, action: rule is RULE and action.args["command"].startswith("pytest"))
+    grants.add(granted_call(), version="1", by="Ann", rule=RULE)
+
+    assert grants.find(granted_call("pytest -q"), version="1") == "Ann"
+    assert grants.find(granted_call("rm x"), version="1") is None
+    assert grants.find(granted_call("pytest -q"), version="2") is None
+
+
+@pytest.mark.parametrize("rule", [None, RULE])
+@pytest.mark.parametrize(
+    "other", [{"session": "t"}, {"client": "other 1.0"}, {"origin": "mcp"}, {"principal": Principal(user="Bea")}]
+)
+def test_no_other_session_client_door_or_person_shares_a_grant(other: dict[str, Any], rule: Any) -> None:
+    grants = Grants(covers=lambda _, __: True)
+    grants.add(granted_call(), version="1", by="Ann", rule=rule)
+
+    assert grants.find(granted_call(), version="1") == "Ann"
+    assert grants.find(granted_call(**other), version="1") is None
+
+
+class Chooser:
+    """A person who allows for a scope what is offered under a number, and notes the questions."""
+
+    def __init__(self, scope: str, sentence: str) -> None:
+        self.asked: list[Request] = []
+        self._scope = scope
+        self._sentence = sentence
+
+    async def __call__(self, request: Request) -> Answer:
+        self.asked.append(request)
+        sentences = [choice.sentence for choice in request.choices]
+        return request.allow(by="Ann", scope=self._scope, choice=sentences.index(self._sentence))
+
+
+WRITES = "python3 -c \"open('out/{0}','w').write('x')\""
+
+
+async def test_changes_below_a_folder_are_kept_for_the_session_after_one_question(world: World) -> None:
+    (world.workspace / "out").mkdir()
+    person = Chooser("session", "changes below out/")
+    async with world.reeve(approve=person) as reeve:
+        for name in ("a", "b", "c"):
+            result = await reeve.call("bash", command=WRITES.format(name))
+            assert result.success, result.error
+
+    assert len(person.asked) == 1
+    assert sorted(path.name for path in (world.workspace / "out").iterdir()) == ["a", "b", "c"]
+
+
+async def test_a_program_with_any_words_is_kept_for_the_session_and_nothing_after_it(world: World) -> None:
+    (world.workspace / "w.py").write_text("import sys\nopen(sys.argv[1], 'w').write('x')\n")
+    wide = "`python3 w.py …` with any words, confined: keep what it changes in the workspace"
+    person = Chooser("session", wide)
+    async with world.reeve(approve=person) as reeve:
+        assert (await reeve.call("bash", command="python3 w.py a")).success
+        assert (await reeve.call("bash", command="python3 w.py b && ls")).success
+        assert len(person.asked) == 1
+        person._sentence = "exactly these files"
+        await reeve.call("bash", command="python3 w.py c; touch d")
+
+    assert len(person.asked) == 2
+
+
+async def test_what_is_allowed_for_always_is_the_rule_that_was_shown(world: World, tmp_path: Any) -> None:
+    from toolreeve.config import Policy
+
+    (world.workspace / "out").mkdir()
+    file = tmp_path / "policy.yaml"
+    file.write_text("rules: []\n")
+    person = Chooser("always", "changes below out/")
+    settings = world.settings(policy=Policy(files=(str(file),)))
+    async with world.reeve(settings=settings, approve=person) as reeve:
+        assert (await reeve.call("bash", command=WRITES.format("a"))).success
+    async with world.reeve(settings=settings, approve=person) as reeve:
+        assert (await reeve.call("bash", command=WRITES.format("b"))).success
+
+    assert len(person.asked) == 1
+    assert '"under":["' in file.read_text()
+
+
+async def test_an_answer_that_was_not_offered_is_no_approval(world: World) -> None:
+    async with world.reeve(approve=lambda request: request.allow(scope="session", choice=7)) as reeve:
+        result = await reeve.call("write_file", path="a/b", content="x")
+
+    assert result.error is not None
+    assert "chose what was not offered" in result.error.message
