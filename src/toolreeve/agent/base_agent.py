@@ -55,7 +55,7 @@ class BaseAgent:
         self.signature = _signature_class(signature)
         self.control_protocol = control_protocol
         self.workflow_generator = WorkflowGenerator(self)
-        self._has_builtin = mcp_servers is None or any(map(_is_builtin, mcp_servers))
+        options.setdefault("builtin", mcp_servers is None or any(map(_is_builtin, mcp_servers)))
         if control_protocol is not None:
             options.setdefault("approve", ControlChannel(control_protocol))
         self._reeve = Toolreeve(mcp_servers=mcp_servers or [], policy=permission_policy, origin="agent", **options)
@@ -118,7 +118,7 @@ class BaseAgent:
 
     def tool_host(self) -> ReeveTools:
         """The tools that a run of this agent has."""
-        return ReeveTools(self._reeve, self.session, builtin=self._has_builtin)
+        return ReeveTools(self._reeve, self.session)
 
     async def execute_mcp_tool(
         self, tool_name: str, params: Mapping[str, Any], timeout: float | None = None

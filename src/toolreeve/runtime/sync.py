@@ -144,6 +144,7 @@ class SyncToolreeve:
     run = _waiting(Toolreeve.run)
     batch = _waiting(Toolreeve.batch)
     chain = _waiting(Toolreeve.chain)
+    run_tool_calls = _waiting(Toolreeve.run_tool_calls)
     undo = _waiting(Toolreeve.undo)
     spend = _waiting(Toolreeve.spend)
     execute_mcp_tool = _waiting(Toolreeve.execute_mcp_tool)

@@ -15,6 +15,7 @@ from toolreeve.core.call import LOCAL, Principal, RecordScope, ToolCall, new_id
 from toolreeve.core.errors import ConfigError, ErrorCode, ToolreeveError
 from toolreeve.core.names import BUILTIN_SERVER, server_of
 from toolreeve.core.result import ToolResult
+from toolreeve.core.toolset import check_toolset, read_toolset
 from toolreeve.guard.files.workspace import WorkspaceFiles
 from toolreeve.policy.explanation import Explanation, explain, refused
 from toolreeve.policy.mode import PermissionMode
@@ -323,11 +324,30 @@ class Toolreeve:
             await self.fleet.settled()
         return discover(self.tools.list(), server=server_name, category=category)
 
-    def tools_for(self, provider: str) -> list[dict[str, Any]]:
-        """All tools in the format of a model provider: openai, anthropic, ollama, gemini or mcp."""
+    def tools_for(self, provider: str, only: Sequence[str] | None = None) -> list[Any]:
+        """The tools in the format of a model provider: openai, openai_responses, anthropic, ollama, gemini or mcp.
+
+        `only` chooses them by name, category or pattern, as `--tools` does. The items are plain dicts, which the
+        providers' clients accept as `tools`.
+        """
         from toolreeve.formats import tools_for
 
-        return tools_for(provider, [bound.spec for bound in self.tools.list()])
+        specs = [bound.spec for bound in self.tools.list()]
+        if only is not None:
+            toolset = read_toolset(only)
+            check_toolset(toolset, specs)
+            specs = [spec for spec in specs if toolset.includes(spec)]
+        return tools_for(provider, specs)
+
+    async def run_tool_calls(self, provider: str, response: Any) -> list[Any]:
+        """Run all tool calls of a model's response side by side. Returns the messages that answer them, to be appended
+        to the conversation after the response's own; none if the model called no tool."""
+        from toolreeve.formats import format_results, parse_calls
+
+        calls = parse_calls(provider, response, [bound.spec.name for bound in self.tools.list()])
+        results = await asyncio.gather(*(self.call(call.name, call.args) for call in calls))
+        answers = [(call.id, result) for call, result in zip(calls, results, strict=True)]
+        return format_results(provider, answers, names=[call.name for call in calls]) if calls else []
 
     async def spend(self, dollars: float) -> bool:
         """Charge the budget for what is no tool call, such as a model's turn. False once the limit is exceeded; it is

@@ -60,6 +60,7 @@ class ScriptedModel:
             Route("/v1/responses", self._endpoint(OpenAIResponsesFormat()), methods=["POST"]),
             Route("/v1/messages", self._endpoint(AnthropicFormat()), methods=["POST"]),
             Route("/v1beta/models/{model}:streamGenerateContent", self._endpoint(GeminiFormat()), methods=["POST"]),
+            Route("/v1beta/models/{model}:generateContent", self._endpoint(GeminiFormat()), methods=["POST"]),
             Route("/v1/models", _list_models),
             Route("/v1beta/models", _list_gemini_models),
         ]
@@ -80,6 +81,8 @@ class ScriptedModel:
             if turn.status != 200:
                 return JSONResponse(wire.error(turn.status, turn.message), turn.status, dict(turn.headers))
             model = str(body.get("model") or request.path_params.get("model"))
+            if not (body.get("stream") or request.url.path.endswith(":streamGenerateContent")):
+                return JSONResponse(wire.reply(turn, model))
             return StreamingResponse(_stream(wire, turn, model), media_type="text/event-stream")
 
         return respond

@@ -41,17 +41,7 @@ class AnthropicFormat:
         _check_messages(body["messages"])
 
     def events(self, turn: Turn, model: str) -> Iterator[str]:
-        usage = {"input_tokens": turn.input_tokens, "output_tokens": 1}
-        message: dict[str, Any] = {
-            "id": "msg_scripted",
-            "type": "message",
-            "role": "assistant",
-            "model": model,
-            "content": [],
-            "stop_reason": None,
-            "stop_sequence": None,
-            "usage": usage,
-        }
+        message = _message(turn, model, content=[], stop=None, written=1)
         yield _event("message_start", message=message)
         if turn.text:
             yield _event("content_block_start", index=0, content_block={"type": "text", "text": ""})
@@ -68,13 +58,39 @@ class AnthropicFormat:
                     "content_block_delta", index=index, delta={"type": "input_json_delta", "partial_json": piece}
                 )
             yield _event("content_block_stop", index=index)
-        reason = "tool_use" if turn.calls else "end_turn"
-        delta = {"stop_reason": "max_tokens" if turn.cut else reason, "stop_sequence": None}
+        delta = {"stop_reason": _stop(turn), "stop_sequence": None}
         yield _event("message_delta", delta=delta, usage={"output_tokens": turn.output_tokens})
         yield _event("message_stop")
 
+    def reply(self, turn: Turn, model: str) -> dict[str, Any]:
+        content: list[dict[str, Any]] = [{"type": "text", "text": turn.text}] if turn.text else []
+        for call in turn.calls:
+            content.append({"type": "tool_use", "id": f"toolu_{call.id}", "name": call.name, "input": dict(call.args)})
+        return _message(turn, model, content=content, stop=_stop(turn), written=turn.output_tokens)
+
     def error(self, status: int, message: str) -> dict[str, Any]:
         return {"type": "error", "error": {"type": _KINDS.get(status, "api_error"), "message": message}}
+
+
+def _message(
+    turn: Turn, model: str, *, content: list[dict[str, Any]], stop: str | None, written: int
+) -> dict[str, Any]:
+    return {
+        "id": "msg_scripted",
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": content,
+        "stop_reason": stop,
+        "stop_sequence": None,
+        "usage": {"input_tokens": turn.input_tokens, "output_tokens": written},
+    }
+
+
+def _stop(turn: Turn) -> str:
+    if turn.cut:
+        return "max_tokens"
+    return "tool_use" if turn.calls else "end_turn"
 
 
 def _event(kind: str, **data: Any) -> str:

@@ -28,6 +28,10 @@ class WireFormat(Protocol):
         """Server-sent events, complete with their line ends."""
         ...
 
+    def reply(self, turn: Turn, model: str) -> dict[str, Any]:
+        """The whole reply, for a request that does not stream."""
+        ...
+
     def error(self, status: int, message: str) -> dict[str, Any]: ...
 
 

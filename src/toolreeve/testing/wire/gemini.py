@@ -51,13 +51,12 @@ class GeminiFormat:
             return
         for call in turn.calls:
             yield _chunk([{"functionCall": {"name": call.name, "args": dict(call.args)}}], model)
-        usage = {
-            "promptTokenCount": turn.input_tokens,
-            "candidatesTokenCount": turn.output_tokens,
-            "totalTokenCount": turn.input_tokens + turn.output_tokens,
-        }
-        last = {"content": {"role": "model", "parts": []}, "finishReason": "MAX_TOKENS" if turn.cut else "STOP"}
-        yield event({"candidates": [last], "usageMetadata": usage, "modelVersion": model})
+        yield event(_end(turn, [], model))
+
+    def reply(self, turn: Turn, model: str) -> dict[str, Any]:
+        said: list[dict[str, Any]] = [{"text": turn.text}] if turn.text else []
+        called = [{"functionCall": {"name": call.name, "args": dict(call.args)}} for call in turn.calls]
+        return _end(turn, [*said, *called], model)
 
     def error(self, status: int, message: str) -> dict[str, Any]:
         return {"error": {"code": status, "message": message, "status": _STATUS.get(status, "INTERNAL")}}
@@ -65,6 +64,17 @@ class GeminiFormat:
 
 def _chunk(parts: list[dict[str, Any]], model: str) -> str:
     return event({"candidates": [{"content": {"role": "model", "parts": parts}, "index": 0}], "modelVersion": model})
+
+
+def _end(turn: Turn, parts: list[dict[str, Any]], model: str) -> dict[str, Any]:
+    usage = {
+        "promptTokenCount": turn.input_tokens,
+        "candidatesTokenCount": turn.output_tokens,
+        "totalTokenCount": turn.input_tokens + turn.output_tokens,
+    }
+    finish = "MAX_TOKENS" if turn.cut else "STOP"
+    candidate = {"content": {"role": "model", "parts": parts}, "finishReason": finish, "index": 0}
+    return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": model}
 
 
 def _check_schema(schema: Any, where: str) -> None:

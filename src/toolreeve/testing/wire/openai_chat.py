@@ -52,20 +52,38 @@ class OpenAIChatFormat:
             yield chunk({"tool_calls": [{"index": index, "id": call.id, "type": "function", "function": named}]})
             for piece in pieces(arguments(call)):
                 yield chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
-        finish = "tool_calls" if turn.calls else "stop"
-        yield chunk({}, "length" if turn.cut else finish)
-        total = turn.input_tokens + turn.output_tokens
-        usage = {
-            "prompt_tokens": turn.input_tokens,
-            "completion_tokens": turn.output_tokens,
-            "total_tokens": total,
-            "prompt_tokens_details": {"cached_tokens": 0},
-        }
-        yield event(_envelope(model) | {"choices": [], "usage": usage})
+        yield chunk({}, _finish(turn))
+        yield event(_envelope(model) | {"choices": [], "usage": _usage(turn)})
         yield event("[DONE]")
+
+    def reply(self, turn: Turn, model: str) -> dict[str, Any]:
+        message: dict[str, Any] = {"role": "assistant", "content": turn.text or None, "refusal": None}
+        if turn.calls:
+            message["tool_calls"] = [
+                {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments(call)}}
+                for call in turn.calls
+            ]
+        choice = {"index": 0, "message": message, "finish_reason": _finish(turn), "logprobs": None}
+        whole = {"object": "chat.completion", "choices": [choice], "usage": _usage(turn)}
+        return _envelope(model) | whole
 
     def error(self, status: int, message: str) -> dict[str, Any]:
         return openai_error(status, message)
+
+
+def _finish(turn: Turn) -> str:
+    if turn.cut:
+        return "length"
+    return "tool_calls" if turn.calls else "stop"
+
+
+def _usage(turn: Turn) -> dict[str, Any]:
+    return {
+        "prompt_tokens": turn.input_tokens,
+        "completion_tokens": turn.output_tokens,
+        "total_tokens": turn.input_tokens + turn.output_tokens,
+        "prompt_tokens_details": {"cached_tokens": 0},
+    }
 
 
 def _envelope(model: str) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from toolreeve.testing.script import Turn
+from toolreeve.testing.script import ScriptedCall, Turn
 from toolreeve.testing.wire.format import (
     RequestRejected,
     arguments,
@@ -47,14 +47,7 @@ class OpenAIResponsesFormat:
         yield send("response.created", response=_response(model, "in_progress", [], turn))
         output: list[dict[str, Any]] = []
         if turn.text:
-            content = {"type": "output_text", "text": turn.text, "annotations": []}
-            item = {
-                "id": "msg_scripted",
-                "type": "message",
-                "role": "assistant",
-                "status": "completed",
-                "content": [content],
-            }
+            item = _said(turn)
             empty = {**item, "status": "in_progress", "content": []}
             yield send("response.output_item.added", output_index=0, item=empty)
             for text in pieces(turn.text):
@@ -71,22 +64,45 @@ class OpenAIResponsesFormat:
             output.append(item)
             yield send("response.output_item.done", output_index=0, item=item)
         for call in turn.calls:
-            item = {
-                "id": f"fc_{call.id}",
-                "type": "function_call",
-                "call_id": call.id,
-                "name": call.name,
-                "arguments": arguments(call),
-                "status": "completed",
-            }
+            item = _called(call)
             yield send("response.output_item.added", output_index=len(output), item={**item, "arguments": ""})
             yield send("response.output_item.done", output_index=len(output), item=item)
             output.append(item)
-        status = "incomplete" if turn.cut else "completed"
+        status = _status(turn)
         yield send(f"response.{status}", response=_response(model, status, output, turn))
+
+    def reply(self, turn: Turn, model: str) -> dict[str, Any]:
+        said = [_said(turn)] if turn.text else []
+        return _response(model, _status(turn), [*said, *map(_called, turn.calls)], turn)
 
     def error(self, status: int, message: str) -> dict[str, Any]:
         return openai_error(status, message)
+
+
+def _status(turn: Turn) -> str:
+    return "incomplete" if turn.cut else "completed"
+
+
+def _said(turn: Turn) -> dict[str, Any]:
+    content = {"type": "output_text", "text": turn.text, "annotations": []}
+    return {
+        "id": "msg_scripted",
+        "type": "message",
+        "role": "assistant",
+        "status": "completed",
+        "content": [content],
+    }
+
+
+def _called(call: ScriptedCall) -> dict[str, Any]:
+    return {
+        "id": f"fc_{call.id}",
+        "type": "function_call",
+        "call_id": call.id,
+        "name": call.name,
+        "arguments": arguments(call),
+        "status": "completed",
+    }
 
 
 def _response(model: str, status: str, output: list[dict[str, Any]], turn: Turn) -> dict[str, Any]:
