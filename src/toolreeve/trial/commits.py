@@ -89,8 +89,9 @@ class Commits:
                 staging = Stage(harvest, root, stage)
                 swaps = staging.copy(changes)
                 plan = replace(plan, swaps=tuple(swaps), paths=tuple(staging.paths), size=_size(changes))
-                self._sync_stage(stage, plan)
-                self.journal.write(plan)
+                self.journal.draft(plan)
+                is_synced = self._sync_stage(stage, plan)
+                self.journal.publish(plan, is_synced=is_synced)
             except OSError as problem:
                 self.drop(plan)
                 message = f"the changes cannot be staged: {problem.strerror}; nothing was committed"
@@ -119,20 +120,23 @@ class Commits:
         finally:
             os.close(stage)
 
-    def _sync_stage(self, stage: int, plan: CommitPlan) -> None:
+    def _sync_stage(self, stage: int, plan: CommitPlan) -> bool:
+        """Returns whether the whole file system of the journal was synced: many files are not synced one by one."""
         files = [name for name in os.listdir(stage) if stat.S_ISREG(os.lstat(name, dir_fd=stage).st_mode)]
         folders = any(swap.name and swap.new is not None and not swap.new.mtime_ns for swap in plan.swaps)
         if folders or len(files) > MAX_SYNCED_SINGLY:
             sync_file_system(stage)
-            return
+            return self.journal.holds(plan)
         for name in files:
             with tree.file_at(stage, name) as descriptor:
                 os.fsync(descriptor)
-        os.fsync(stage)
+        if not self.journal.holds(plan):
+            os.fsync(stage)
+        return False
 
     def finish(self, plan: CommitPlan, phase: CommitPhase, to: CommitPhase) -> None:
         """Mark a phase as over. Within one file system the renames reach the disk no later than the mark."""
-        if not plan.stage.startswith(f"{self.journal.directory}/"):
+        if not self.journal.holds(plan):
             with _opened(plan.root) as root:
                 sync_file_system(root)
         self.journal.move(plan.id, phase, to)

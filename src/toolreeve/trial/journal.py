@@ -34,7 +34,6 @@ _LATEST_FIRST = (
     CommitPhase.STAGING,
 )
 """The note of the staging phase goes only after the journal stands: for a moment there are both."""
-_UNFINISHED = ".new"
 
 
 class Attributes(NamedTuple):
@@ -90,23 +89,30 @@ class CommitJournal:
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._path(plan.id, CommitPhase.STAGING).write_bytes(_encode(plan))
 
-    def write(self, plan: CommitPlan) -> None:
-        """The commit is staged and durable; from here on it will be finished."""
-        temporary = self.directory / f"{plan.id}{_UNFINISHED}"
-        with temporary.open("wb") as stream:
-            stream.write(_encode(plan))
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.rename(self._path(plan.id, CommitPhase.APPLYING))
+    def draft(self, plan: CommitPlan) -> None:
+        """Write the journal of a staged commit; it counts when it is published."""
+        self._draft(plan.id).write_bytes(_encode(plan))
+
+    def publish(self, plan: CommitPlan, *, is_synced: bool) -> None:
+        """From here on the commit will be finished. Within a file system nothing done later survives without this."""
+        if not is_synced:
+            with self._draft(plan.id).open("rb") as stream:
+                os.fsync(stream.fileno())
+        self._draft(plan.id).rename(self._path(plan.id, CommitPhase.APPLYING))
         self._path(plan.id, CommitPhase.STAGING).unlink()
-        sync_directory(self.directory)
+        if not self.holds(plan):
+            sync_directory(self.directory)
+
+    def holds(self, plan: CommitPlan) -> bool:
+        """Whether the stage lies beside the journal, and so on the tree's file system."""
+        return plan.stage == str(self.directory / plan.id)
 
     def move(self, id_: str, phase: CommitPhase, to: CommitPhase) -> None:
         self._path(id_, phase).rename(self._path(id_, to))
         sync_directory(self.directory)
 
     def remove(self, id_: str) -> None:
-        (self.directory / f"{id_}{_UNFINISHED}").unlink(missing_ok=True)
+        self._draft(id_).unlink(missing_ok=True)
         for phase in _LATEST_FIRST:
             self._path(id_, phase).unlink(missing_ok=True)
 
@@ -148,6 +154,9 @@ class CommitJournal:
             with stream:
                 yield from stream
             return
+
+    def _draft(self, id_: str) -> Path:
+        return self.directory / f"{id_}.new"
 
     def _path(self, id_: str, phase: CommitPhase) -> Path:
         return self.directory / f"{id_}.{phase}"

@@ -19,6 +19,7 @@ from toolreeve.core.openat2 import How, open_beneath
 MAX_DEPTH = 100
 MAX_ENTRIES = 100_000
 _CHUNK = 1 << 20
+_SMALL = 64 << 10
 _FILE = How(os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXEC, one_mount=True)
 _DIRECTORY = How(os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, one_mount=True)
 _ANY = How(os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, one_mount=True)
@@ -212,7 +213,11 @@ def is_open_for_writing(directory: int, name: str) -> bool:
 
 
 def copy_data(source: int, target: int, size: int) -> None:
-    """Copy a file's bytes; its holes stay holes."""
+    """Copy a file's bytes; the holes of a large one stay holes."""
+    if size <= _SMALL:
+        if os.write(target, os.pread(source, size, 0)) < size:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return
     os.ftruncate(target, size)
     at = 0
     while at < size:
