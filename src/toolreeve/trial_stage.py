@@ -25,6 +25,11 @@ from toolreeve.trial.harvest import Alteration, Harvest, TreeChange
 from toolreeve.trial.layer_reader import read_layer
 from toolreeve.trial.preview import preview
 
+CACHES = (
+    *("__pycache__", "*.pyc", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".benchmarks"),
+    *(".coverage", ".coverage.*", ".tox", ".nox", ".eslintcache", "*.tsbuildinfo"),
+)
+"""What common tools keep in a project and make again."""
 MAX_ASKED = 20
 RECENT_SECONDS = 0.1
 _GIT = ProcessLimits(timeout=20, processes=64, open_files=1024, output_kb=8192)
@@ -76,7 +81,7 @@ class FinishedTrial:
 
 
 class TrialStage:
-    """Ends trials and reads what they changed. `scratch` are names that are always discarded; `seconds` is the timeout
+    """Ends trials and reads what they changed. `scratch` are further names that are always discarded; `seconds` is the timeout
     of a trial; `keeps`: a person may keep what one changed."""
 
     def __init__(
@@ -98,7 +103,7 @@ class TrialStage:
         self._layers = layers
         self._services = services
         self._guards = guards
-        self._scratch = tuple(scratch)
+        self._scratch = (*CACHES, *scratch)
 
     async def begin(self) -> None:
         """A file that this runtime has just written must not look as if it were written during the trial."""

@@ -9,6 +9,7 @@ from tests.sandbox.integrity.test_watch import shell
 from tests.world import World
 from toolreeve import Toolreeve
 from toolreeve.approval.request import Request
+from toolreeve.config import Trial
 
 READERS = """
 status
@@ -200,7 +201,7 @@ async def test_what_a_person_approved_uses_the_real_settings(world: World, works
     async def agree(_: Request) -> bool:
         return True
 
-    async with Toolreeve(settings=world.settings(), approve=agree) as runtime:
+    async with Toolreeve(settings=world.settings(trial=Trial(use="off")), approve=agree) as runtime:
         await runtime.call("bash", {"command": "git status; touch asked"})
 
     assert (workspace / "asked").exists()

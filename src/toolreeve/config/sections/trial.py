@@ -5,22 +5,6 @@ from typing import Annotated, Literal
 
 from toolreeve.config.field import Field, ProjectScope
 
-SCRATCH = (
-    "__pycache__",
-    "*.pyc",
-    ".pytest_cache",
-    ".mypy_cache",
-    ".ruff_cache",
-    ".hypothesis",
-    ".benchmarks",
-    ".coverage",
-    ".coverage.*",
-    ".tox",
-    ".nox",
-    ".eslintcache",
-    "*.tsbuildinfo",
-)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
@@ -50,8 +34,8 @@ class Trial:
     scratch: Annotated[
         tuple[str, ...],
         Field(
-            "Names of files and folders that a trial may leave and that are always discarded, besides those that git "
-            "ignores. `*` and `?` match within a name.",
+            "Further names of files and folders that a trial may leave and that are always discarded, besides the caches "
+            "of common tools and what git ignores. `*` and `?` match within a name.",
             ProjectScope.NEVER,
         ),
-    ] = SCRATCH
+    ] = ()
