@@ -81,8 +81,8 @@ class FinishedTrial:
 
 
 class TrialStage:
-    """Ends trials and reads what they changed. `scratch` are further names that are always discarded; `seconds` is the timeout
-    of a trial; `keeps`: a person may keep what one changed."""
+    """Ends trials and reads what they changed. `scratch` are further names that are always discarded; `seconds` is the
+    timeout of a trial; `keeps`: a person may keep what one changed."""
 
     def __init__(
         self,

@@ -34,8 +34,8 @@ class Trial:
     scratch: Annotated[
         tuple[str, ...],
         Field(
-            "Further names of files and folders that a trial may leave and that are always discarded, besides the caches "
-            "of common tools and what git ignores. `*` and `?` match within a name.",
+            "Further names of files and folders that a trial may leave and that are always discarded, besides the "
+            "caches of common tools and what git ignores. `*` and `?` match within a name.",
             ProjectScope.NEVER,
         ),
     ] = ()
