@@ -7,6 +7,7 @@ import pytest
 from toolreeve.core.errors import ErrorCode, ToolError, ToolreeveError
 from toolreeve.core.tool import AnyFunctionTool, tool
 from toolreeve.registry import ToolRegistry
+from toolreeve.runtime.builtin import TOOLS
 
 
 def named(name: str, *, category: str = "custom", description: str = "Do.") -> AnyFunctionTool:
@@ -109,3 +110,21 @@ def test_the_spelled_out_registration_of_the_documents_works() -> None:
     assert (spec.description, spec.category, spec.input["required"]) == ("Say it loudly", "voice", ["text"])
     with pytest.raises(ToolreeveError, match="no parameter 'volume'"):
         ToolRegistry().register("shout", shout, "Say it", "voice", {"volume": "int"})
+
+
+@pytest.mark.parametrize(
+    ("query", "best"),
+    [
+        ("delete a file", "delete_file"),
+        ("deleting files", "delete_file"),
+        ("list the files in a folder", "list_directory"),
+        ("run the unit tests", "run_tests"),
+        ("download a web page", "fetch_url"),
+        ("replace text in a file", "edit_file"),
+        ("search source code for a regular expression", "search_text"),
+        ("send a POST request", "http_post"),
+        ("what time is it", "get_datetime"),
+    ],
+)
+def test_a_search_by_intent_finds_the_tool_first(query: str, best: str) -> None:
+    assert ToolRegistry(TOOLS).search(query)[0].spec.name == best

@@ -17,6 +17,7 @@ from toolreeve.core.context import Context, ProgramBounds, Services
 from toolreeve.core.effects import EffectKind
 from toolreeve.core.entry import Entry
 from toolreeve.core.errors import TRAITS, ErrorCode, Severity, ToolError, describe_crash, describe_traceback
+from toolreeve.core.names import client_arguments
 from toolreeve.core.result import Failure, Output, Success, ToolResult, new_result
 from toolreeve.core.trial import Confinement, TrialImpossible
 from toolreeve.core.verdict import Decision, Verdict
@@ -95,7 +96,8 @@ class Pipeline:
             await self.expect(call)
         tool = self.registry.resolve(call.tool, hidden=call.peer is not None)
         meta.tool = tool.spec.name
-        action = entry.action = Action(call, tool, tool.input.parse(call.args), self.services.files)
+        args = tool.input.parse(client_arguments(call.tool, call.args))
+        action = entry.action = Action(call, tool, args, self.services.files)
         if tool.blocking:
             await self._load(action, entry)
         else:

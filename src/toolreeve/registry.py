@@ -16,6 +16,8 @@ Tools = list[BoundTool]
 Names = list[str]
 _NAME = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9_./-]{0,127}$")
 _WORD = re.compile(r"[a-z0-9]+")
+_ENDING = re.compile(r"(?<=\w{3})(?:ing|ies|ed|es|s|e|y)$")
+_FILLERS = frozenset("a an the of in to for and or with my all some from on by is it that this".split())
 
 
 class ToolRegistry:
@@ -109,8 +111,11 @@ class ToolRegistry:
 
     def search(self, query: str, *, limit: int = 20) -> Tools:
         """Tools that match the query, the best first."""
-        words = _WORD.findall(query.lower())
-        scored = [(_score(words, each), each) for each in self.list()]
+        words = _words(query)
+        tools = self.list()
+        texts = [_words(f"{each.spec.name} {each.spec.description}".replace("_", " ")) for each in tools]
+        weights = {word: 1 / (1 + sum(word in text for text in texts)) for word in words}
+        scored = [(_score(words, each, weights), each) for each in tools]
         return [each for score, each in sorted(scored, key=lambda pair: -pair[0]) if score > 0][:limit]
 
     def __contains__(self, name: object) -> bool:
@@ -132,13 +137,21 @@ def _unknown(name: str, similar: list[str]) -> str:
     return f"no tool is called {name!r:.200}{hint}"
 
 
-def _score(words: list[str], candidate: BoundTool) -> int:
+def _words(text: str) -> set[str]:
+    """The words of a text, without the endings that make `files`, `searching` and `deleted` other words."""
+    return {_ENDING.sub("", word) for word in _WORD.findall(text.lower())} - _FILLERS
+
+
+def _score(words: set[str], candidate: BoundTool, weights: Mapping[str, float]) -> float:
+    """How well a tool fits the words: those of its name count most, rare ones more than common ones."""
     spec = candidate.spec
-    name = _WORD.findall(spec.name.lower())
-    labels = _WORD.findall(" ".join((spec.category, *spec.tags)).lower())
-    text = spec.description.lower()
+    name = _words(spec.name.replace("_", " "))
+    labels = _words(" ".join((spec.category, *spec.tags, spec.server or "", spec.title)))
+    text = _words(spec.description)
+    parameters = _words(" ".join(spec.input.get("properties", ())))
     return sum(
-        8 * (word in name) + 4 * (word in labels) + 2 * (word in spec.name.lower()) + (word in text) for word in words
+        weights[word] * (8 * (word in name) + 4 * (word in labels) + 3 * (word in text) + (word in parameters))
+        for word in words
     )
 
 

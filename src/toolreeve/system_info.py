@@ -146,7 +146,7 @@ class SystemInfoHandlers:
 
     def initialize(self, params: Params, context: RequestContext) -> dict[str, Any]:
         read_client(params, context.client)
-        return initialize_result(context.client, self._info, _CAPABILITIES, search=False)
+        return initialize_result(context.client, self._info, _CAPABILITIES)
 
     async def answer(self, method: str, params: Params, context: RequestContext) -> dict[str, Any]:
         if method not in self.methods(context.era):

@@ -581,3 +581,55 @@ async def test_things_show_themselves_in_a_line(world: World) -> None:
         ]
 
     assert [len(repr(each)) < 200 for each in shown] == [True] * len(shown), list(map(repr, shown))
+
+
+@pytest.mark.parametrize(
+    ("tool", "args", "output"),
+    [
+        ("Read", {"file_path": "a.txt", "limit": 1}, "one\n"),
+        ("Write", {"file_path": "b.txt", "content": "x"}, None),
+        ("Edit", {"file_path": "a.txt", "old_string": "two", "new_string": "2"}, None),
+        ("Bash", {"command": "cat a.txt", "timeout": 5000, "description": "Show it"}, "one\ntwo\n"),
+        ("Grep", {"pattern": "TWO", "-i": True}, None),
+        ("Glob", {"pattern": "*.txt"}, ["a.txt"]),
+        ("LS", {"path": "."}, None),
+    ],
+)
+async def test_the_names_and_arguments_of_agent_clients_are_understood(
+    world: World, tool: str, args: dict[str, Any], output: Any
+) -> None:
+    (world.workspace / "a.txt").write_text("one\ntwo\n")
+    policy = PermissionPolicy(ExecutionContext(mode=PermissionMode.BYPASS))
+
+    async with world.reeve(policy=policy) as reeve:
+        result = await reeve.call(tool, args)
+
+    assert result.error is None
+    assert output is None or result.output == output
+
+
+async def test_an_argument_that_we_cannot_honour_is_refused(world: World) -> None:
+    async with world.reeve() as reeve:
+        result = await reeve.call("Edit", file_path="a", old_string="x", new_string="y", replace_all=True)
+
+    assert result.error is not None
+    assert result.error.code is ErrorCode.INVALID_PARAMS
+
+
+def test_the_root_directory_is_refused_as_a_workspace_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("/")
+    monkeypatch.delenv("TOOLREEVE_WORKSPACE_DIR", raising=False)
+
+    with pytest.raises(ToolreeveError, match="whole file system"):
+        Toolreeve()
+
+
+async def test_a_home_directory_as_workspace_is_said_loudly(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("HOME", str(world.workspace))
+
+    async with world.reeve():
+        pass
+
+    assert "your whole home directory" in caplog.text

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @toolset_options
 def mcp(tools: str | None, search: bool | None) -> None:  # noqa: FBT001
     """Serve the tools to an MCP client over stdin and stdout."""
-    from toolreeve.cli.runtime import check_workspace
+    from toolreeve.runtime.build import check_workspace
     from toolreeve.serve.mcp.pipes import claim
     from toolreeve.serve.mcp.stdio import run
 
@@ -48,10 +48,13 @@ def _without_own_servers(configuration: "Configuration") -> "Configuration":
 
 
 async def _serve(configuration: "Configuration", pipes: "Pipes", *, tools: str | None, search: bool) -> None:
+    from toolreeve.serve.mcp.initialize import search_instructions, server_lines
     from toolreeve.serve.mcp.startup import StartupResponder
     from toolreeve.serve.mcp.stdio import serve_stdio
 
-    responder = StartupResponder(servers=any(server.enabled for server in configuration.mcp_servers), search=search)
+    servers = server_lines(configuration.mcp_servers)
+    instructions = search_instructions(servers) if search else ""
+    responder = StartupResponder(servers=bool(servers), instructions=instructions)
     async with serve_stdio(responder, pipes) as service:
         try:
             await _load_and_serve(configuration, responder, service, tools=tools, search=search)

@@ -41,19 +41,6 @@ def new_runtime(
     return runtime
 
 
-def check_workspace(configuration: "Configuration") -> None:
-    """Raises ConfigError if no workspace is set and the current directory is `/`: some clients start their servers
-    there, and none of them means that tools may read the whole machine."""
-    folder = Path(configuration.settings.workspace.dir)
-    if configuration.origins["workspace.dir"] == "default" and folder == folder.parent:
-        raise ConfigError(
-            f"started in {str(folder)!r}: the whole file system cannot be the workspace",
-            source="current directory",
-            key="workspace.dir",
-            fix=f"pass --workspace DIR, or set workspace.dir in {configuration.user_file}",
-        )
-
-
 async def policy_state(configuration: "Configuration") -> "PolicyState":
     """The policy as a runtime of this configuration applies it, with the confinements that the sandbox enforces."""
     from toolreeve.runtime.policy_source import PolicySource

@@ -24,7 +24,7 @@ def serve(*, mcp: bool, host: str | None, port: int | None, tools: str | None, s
     """Serve the tools over HTTP until stopped."""
     if not mcp:
         raise click.UsageError("choose what to serve: --mcp")
-    from toolreeve.cli.runtime import check_workspace
+    from toolreeve.runtime.build import check_workspace
     from toolreeve.serve.app import bind, check_exposure
     from toolreeve.serve.mcp.stdio import run
     from toolreeve.serve.memory import give_back_memory

@@ -16,6 +16,7 @@ def toolset_options(command: Function) -> Function:
     tools = click.option(
         "--tools",
         metavar="PATTERNS",
-        help="The tools to show: categories, servers, names and globs, separated by commas; -NAME excludes.",
+        help="The tools to show: categories, servers, names and globs, separated by commas; -NAME excludes; all for "
+        "every tool. By default those that another tool covers can be called but are not listed.",
     )
     return tools(search(command))

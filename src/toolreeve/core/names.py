@@ -4,9 +4,25 @@
 names.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 BUILTIN_SERVER = "toolreeve_builtin"
 
+CLIENT_NAMES = {
+    "Read": "read_file",
+    "Write": "write_file",
+    "Edit": "edit_file",
+    "Bash": "bash",
+    "Grep": "search_text",
+    "Glob": "search_files",
+    "LS": "list_directory",
+    "WebFetch": "fetch_url",
+}
+"""What agent clients call their own tools."""
+
 ALIASES = {
+    **CLIENT_NAMES,
     "bash_command": "bash",
     "shell": "bash",
     "fs/read_text_file": "read_file",
@@ -21,6 +37,24 @@ def canonical(name: str) -> str:
     if name.startswith(BUILTIN_SERVER + "__"):
         name = name[len(BUILTIN_SERVER) + 2 :]
     return ALIASES.get(name, name)
+
+
+def client_arguments(name: str, args: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The arguments of a tool that was called by an agent client's name for it, under our names for them."""
+    if name not in CLIENT_NAMES:
+        return args
+    renamed = {"path" if key == "file_path" else key: value for key, value in args.items()}
+    if name == "Bash":
+        renamed.pop("description", None)
+        if isinstance(milliseconds := renamed.get("timeout"), int | float):
+            renamed["timeout"] = milliseconds / 1000
+    if name == "Edit" and "old_string" in renamed and "new_string" in renamed:
+        renamed["edits"] = [{"old": renamed.pop("old_string"), "new": renamed.pop("new_string")}]
+        if renamed.get("replace_all") is False:
+            del renamed["replace_all"]
+    if name == "Grep" and "-i" in renamed:
+        renamed["ignore_case"] = renamed.pop("-i")
+    return renamed
 
 
 def server_of(name: str) -> str | None:

@@ -97,11 +97,13 @@ class ToolSpec:
     `declared` is the definition of an upstream tool, as its server sent it. A `hidden` tool can be called and is
     subject to policy like any other, but no door lists it. What an `undoable` tool changes is kept for undo. The
     programs of a `confinable` tool run in the sandbox, where the verdict chooses their confinement.
+    `title` is a name for people.
     """
 
     name: str
     description: str
     input: Mapping[str, Any]
+    title: str = ""
     output: Mapping[str, Any] | None = None
     danger: DangerLevel = DangerLevel.HIGH
     category: str = "custom"

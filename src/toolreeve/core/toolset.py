@@ -13,6 +13,7 @@ from toolreeve.core.names import canonical
 from toolreeve.core.suggest import did_you_mean, find_similar
 from toolreeve.core.tool import ToolSpec
 
+ALL = "all"
 SPELLINGS = {
     **dict.fromkeys(("files", "filesystem", "fs"), "file"),
     **dict.fromkeys(("command", "commands", "terminal"), "shell"),
@@ -20,6 +21,17 @@ SPELLINGS = {
     **dict.fromkeys(("utilities", "utils", "util"), "utility"),
     **dict.fromkeys(("sys",), "system"),
 }
+
+
+COVERED = frozenset(
+    {
+        *("http_get", "http_post", "http_put", "http_delete"),
+        *("execute_command", "git_status", "git_diff", "get_system_info", "get_datetime", "calculate"),
+        *("file_exists", "search_directory", "extract_links", "list_llm_models"),
+    }
+)
+"""Builtin tools whose abilities `http_request`, `bash`, `list_directory`, `search_files` and `fetch_url` have, too.
+They can be called, but a list without them leaves a model more room and fewer wrong choices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +48,11 @@ class ToolsetWord:
 
     def matches(self, spec: ToolSpec) -> bool:
         return (
-            self.matches_name(spec) or self.text == spec.server or self.category == spec.category or self._globs(spec)
+            self.text == ALL
+            or self.matches_name(spec)
+            or self.text == spec.server
+            or self.category == spec.category
+            or self._globs(spec)
         )
 
     def matches_name(self, spec: ToolSpec) -> bool:
@@ -57,6 +73,11 @@ class Toolset:
         if any(word.matches(spec) for word in self.removed):
             return False
         return not self.chosen or any(word.matches(spec) for word in self.chosen)
+
+    def lists(self, spec: ToolSpec) -> bool:
+        """Whether a client sees an included tool in the list without asking for it: builtin tools that another one
+        covers are listed only if a word chooses them."""
+        return bool(self.chosen) or not _is_builtin(spec) or spec.name not in COVERED
 
     def includes_by_name(self, spec: ToolSpec) -> bool:
         """Whether a word is the tool's own name."""
@@ -92,3 +113,7 @@ def check_toolset(toolset: Toolset, specs: Sequence[ToolSpec], servers: Iterable
 
 def _may_fit_later(word: ToolsetWord, servers: Collection[str]) -> bool:
     return any(word.text == server or not server or word.text.startswith(f"{server}__") for server in servers)
+
+
+def _is_builtin(spec: ToolSpec) -> bool:
+    return spec.server is None and spec.source.partition(".")[0] == "toolreeve"

@@ -106,6 +106,19 @@ def new_configuration(
     return from_settings(settings)
 
 
+def check_workspace(configuration: Configuration) -> None:
+    """Raises ConfigError if no workspace is set and the current directory is `/`: some clients start their servers
+    there, and none of them means that tools may read the whole machine."""
+    folder = Path(configuration.settings.workspace.dir)
+    if configuration.origins["workspace.dir"] == "default" and folder == folder.parent:
+        raise ConfigError(
+            f"started in {str(folder)!r}: the whole file system cannot be the workspace",
+            source="current directory",
+            key="workspace.dir",
+            fix=f"pass --workspace DIR, or set workspace.dir in {configuration.user_file}",
+        )
+
+
 def new_registry(
     configuration: Configuration, tools: Iterable[Any], *, builtin: bool | str | Sequence[str] = True
 ) -> ToolRegistry:

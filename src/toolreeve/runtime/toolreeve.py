@@ -13,7 +13,7 @@ from toolreeve.config import Configuration, Settings
 from toolreeve.core.action import Action
 from toolreeve.core.call import LOCAL, Principal, RecordScope, ToolCall, new_id
 from toolreeve.core.errors import ConfigError, ErrorCode, ToolreeveError
-from toolreeve.core.names import BUILTIN_SERVER, server_of
+from toolreeve.core.names import BUILTIN_SERVER, client_arguments, server_of
 from toolreeve.core.result import ToolResult
 from toolreeve.core.toolset import check_toolset, read_toolset
 from toolreeve.guard.files.workspace import WorkspaceFiles
@@ -29,6 +29,7 @@ from toolreeve.runtime.build import (
     Assembly,
     McpServers,
     Policy,
+    check_workspace,
     new_catalogue,
     new_configuration,
     new_registry,
@@ -51,6 +52,10 @@ P = ParamSpec("P")
 CLOSE_TIMEOUT = 5.0
 """Seconds that running calls have to end when the runtime closes."""
 RELOAD_INTERVAL = 1.0
+HOME_AS_WORKSPACE = (
+    "the workspace is your whole home directory: tools can read and change nearly everything in it."
+    " Start in a project directory, or pass --workspace DIR (workspace=DIR in Python)"
+)
 REFUSALS = frozenset(
     {
         ErrorCode.PERMISSION,
@@ -107,6 +112,7 @@ class Toolreeve:
         origin: str = "python",
     ) -> None:
         self.configuration = new_configuration(settings, workspace, mode, tool_files)
+        check_workspace(self.configuration)
         self.tools = new_registry(self.configuration, tools, builtin=builtin)
         self._catalogue = new_catalogue(self.configuration, self.tools)
         servers, self._server_problems = new_servers(self.configuration, mcp_servers)
@@ -141,6 +147,8 @@ class Toolreeve:
             raise ToolreeveError("a runtime can be started only once: create a new one")
         await self._parts.start()
         self._started = True
+        if self.configuration.settings.workspace.dir == self.configuration.home:
+            logger.warning(HOME_AS_WORKSPACE)
         if not self._catalogue.is_empty:
             self._reloading = asyncio.create_task(self._reload_changes())
         if self._await_servers:
@@ -382,7 +390,7 @@ class Toolreeve:
         """The decision about a call, and why, without running it; for a tool of an MCP server, its pin as well."""
         bound = self.tools.resolve(tool)
         call = ToolCall(tool=tool, args=args or {}, principal=self.principal, estimated_cost=estimated_cost)
-        action = Action(call, bound, bound.input.parse(call.args), self._parts.files)
+        action = Action(call, bound, bound.input.parse(client_arguments(tool, call.args)), self._parts.files)
         explanation = explain(action, self._parts.policy())
         if bound.spec.server is None and bound.spec.category != "shell":
             return explanation

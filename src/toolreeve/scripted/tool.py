@@ -32,6 +32,7 @@ def bind_definition(definition: Definition, secret: Lookup) -> BoundTool:
     scripted = _ScriptedTool(definition, secret)
     spec = ToolSpec(
         name=definition.id,
+        title="" if definition.title == definition.id else definition.title,
         description=definition.description,
         input=definition.parameters.schema,
         danger=definition.danger,

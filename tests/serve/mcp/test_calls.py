@@ -13,6 +13,7 @@ from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.result import Output
 from toolreeve.serve.mcp.connection import McpConnection
 from toolreeve.serve.mcp.door import new_handlers, new_view
+from toolreeve.serve.mcp.initialize import search_instructions
 from toolreeve.serve.mcp.startup import StartupResponder
 from toolreeve.serve.mcp.tool_view import ToolView
 
@@ -102,14 +103,33 @@ async def test_a_tool_called_through_another_is_on_record_under_its_own_name(wor
     assert recorded == ["calculate"]
 
 
-@pytest.mark.parametrize(
-    "args", [{}, {"name": 7}, {"name": "calculate", "arguments": []}, {"name": "bash"}, {"name": "search_tools"}]
-)
+@pytest.mark.parametrize("args", [{}, {"name": 7}, {"name": "calculate", "arguments": []}])
 async def test_a_call_through_another_can_reach_nothing_else(world: World, args: dict[str, Any]) -> None:
     async with connect(world.reeve(), tools="calculate", search=True) as client:
         await client.initialize()
 
         assert (await client.ask("tools/call", {"name": "call_tool", "arguments": args}))["error"]["code"] == -32602
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("bash", "find tools with `search_tools`"),
+        ("search_tools", "find tools with `search_tools`"),
+        ("calcluate", "did you mean calculate?"),
+        ("maths__calculate", "did you mean calculate?"),
+    ],
+)
+async def test_an_unknown_name_inside_a_call_is_a_tool_error_with_suggestions(
+    world: World, name: str, said: str
+) -> None:
+    async with connect(world.reeve(), tools="calculate", search=True) as client:
+        await client.initialize()
+        answered = await client.ask("tools/call", {"name": "call_tool", "arguments": {"name": name}})
+
+    assert answered["result"]["isError"] is True
+    text = answered["result"]["content"][0]["text"]
+    assert text == f"Error [E_TOOL_NOT_FOUND]: no tool is called {name!r}; {said}"
 
 
 @pytest.mark.parametrize(
@@ -216,7 +236,7 @@ async def test_a_call_waits_for_a_server_that_is_still_connecting(world: World) 
 
 async def test_initialize_is_answered_before_the_runtime_is_up_and_calls_after(world: World) -> None:
     reeve = world.reeve(tools=TOOLS)
-    responder, client = StartupResponder(servers=True, search=False), InMemoryClient()
+    responder, client = StartupResponder(servers=True), InMemoryClient()
     client.connection = McpConnection(responder, client, session="one")
     initialized = await client.initialize(elicitation={})
     early = client.begin("tools/list")
@@ -239,7 +259,7 @@ async def test_initialize_is_answered_before_the_runtime_is_up_and_calls_after(w
 
 async def test_discover_gives_the_same_before_and_after_the_runtime_is_up(world: World) -> None:
     reeve = world.reeve(tools=TOOLS)
-    responder, client = StartupResponder(servers=False, search=True), InMemoryClient()
+    responder, client = StartupResponder(servers=False, instructions=search_instructions([])), InMemoryClient()
     client.connection = McpConnection(responder, client, session="one")
     early = await client.modern("server/discover")
     async with reeve:
@@ -255,7 +275,7 @@ async def test_discover_gives_the_same_before_and_after_the_runtime_is_up(world:
 
 
 async def test_early_requests_are_answered_with_the_reason_of_a_failed_start() -> None:
-    responder, client = StartupResponder(servers=False, search=True), InMemoryClient()
+    responder, client = StartupResponder(servers=False, instructions=search_instructions([])), InMemoryClient()
     client.connection = McpConnection(responder, client, session="one")
     initialized = await client.initialize()
     early = client.begin("tools/call", {"name": "calculate"})

@@ -83,8 +83,13 @@ def test_nothing_but_protocol_reaches_stdout_whatever_tools_print(server: Child)
     assert "while it is imported" in said
 
 
-def test_what_a_tool_answers_fits_the_schema_it_declared(server: Child, place: Path) -> None:
+def test_what_a_tool_answers_fits_the_schema_it_declared(place: Path) -> None:
     (place / "work" / "a.txt").write_text("one\ntwo\n")
+    with served(place, "--tools", "all") as server:
+        check_answers(server)
+
+
+def check_answers(server: Child) -> None:
     server.initialize()
     declared = {each["name"]: each for each in server.ask("tools/list")["result"]["tools"]}
     calls: dict[str, dict[str, Any]] = {
@@ -361,7 +366,9 @@ def test_with_search_two_tools_stand_for_all(place: Path) -> None:
     assert listed == ["search_tools", "call_tool"]
     assert [each["name"] for each in found["structuredContent"]["tools"]] == ["calculate"]
     assert told["structuredContent"]["result"] == 5
-    assert unknown["error"]["message"] == "Unknown tool: call_tool"
+    assert unknown["result"]["isError"] is True
+    assert "- shell: run commands in a sandbox" in initialized["instructions"]
+    assert found["content"][0]["text"].startswith("calculate(expression: string")
 
 
 def test_a_server_that_fails_to_start_says_why_on_stderr_only(place: Path) -> None:
@@ -399,7 +406,7 @@ def test_an_early_initialize_is_answered_before_the_slow_start(run: Callable[[An
 
     async def initialize() -> bool:
         pipes = Pipes(FileIO(theirs[0], "r"), FileIO(ours[1], "w"))
-        async with serve_stdio(StartupResponder(servers=False, search=False), pipes):
+        async with serve_stdio(StartupResponder(servers=False), pipes):
             initialized = bool(select.select([ours[0]], [], [], 0)[0])
             os.close(theirs[1])
         return initialized

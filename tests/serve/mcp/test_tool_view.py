@@ -137,7 +137,7 @@ def test_a_tool_of_ours_tells_its_schemas_and_how_dangerous_it_is() -> None:
         "openWorldHint": False,
     }
     assert by_name["delete_file"]["annotations"]["destructiveHint"] is True
-    assert by_name["http_get"]["annotations"]["openWorldHint"] is True
+    assert by_name["fetch_url"]["annotations"]["openWorldHint"] is True
     assert by_name["bash"]["annotations"] == {
         "readOnlyHint": False,
         "destructiveHint": True,
@@ -200,3 +200,32 @@ def test_what_a_server_did_not_claim_is_not_claimed_for_it() -> None:
     spec = ToolSpec(name="a__b", description="", input={}, declared={"name": "b", "inputSchema": {}}, server="a")
 
     assert describe(spec, "a__b") == {"name": "a__b", "inputSchema": {}}
+
+
+def test_the_default_list_is_short_and_everything_can_be_called() -> None:
+    view = ToolView(ToolRegistry(TOOLS))
+    listed = view.page().tools
+    seen_by_models = [{key: tool[key] for key in ("name", "description", "inputSchema")} for tool in listed]
+
+    assert len(listed) <= 20
+    assert len(orjson.dumps(seen_by_models)) / 4 <= 3000
+    assert all(view.find(each.name) is not None for each in TOOLS)
+
+
+@pytest.mark.parametrize("words", ["all", "all,-bash", "http"])
+def test_a_toolset_that_names_covered_tools_lists_them(words: str) -> None:
+    view = ToolView(ToolRegistry(TOOLS), toolset=read_toolset(words))
+
+    assert {"http_get", "http_post"} <= set(names(view))
+    assert ("bash" in names(view)) == (words == "all")
+
+
+def test_own_tools_are_always_listed_whatever_they_are_called() -> None:
+    view = ToolView(ToolRegistry([bound("calculate", source="mine"), bound("git__http_get", server="git")]))
+
+    assert names(view) == ["calculate", "git__http_get"]
+
+
+def test_the_title_of_a_tool_is_declared() -> None:
+    assert describe(bound("web_request", title="Web request").spec, "web_request")["title"] == "Web request"
+    assert "title" not in describe(bound("web_request").spec, "web_request")

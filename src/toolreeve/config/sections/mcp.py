@@ -14,7 +14,8 @@ class Mcp:
     tools: Annotated[
         tuple[str, ...],
         Field(
-            "The tools that clients see: names, patterns such as git__*, and toolsets; all if empty.",
+            "The tools that clients see: names, patterns such as git__*, and toolsets; all for every tool. If empty, "
+            "builtin tools that another one covers are not listed, but can be called.",
             ProjectScope.NEVER,
         ),
     ] = ()
@@ -22,6 +23,15 @@ class Mcp:
         bool,
         Field("Show clients search_tools and call_tool instead of every tool.", ProjectScope.NEVER),
     ] = False
+    list_wait: Annotated[
+        float,
+        Field(
+            "Seconds after the start that a tool list waits for servers that are still connecting. Clients are "
+            "notified of tools that come later.",
+            ProjectScope.NEVER,
+            at_least=0,
+        ),
+    ] = 1.0
     files: Annotated[
         tuple[str, ...],
         Field("Configuration files of other clients whose servers are used as well.", ProjectScope.NEVER, paths=True),

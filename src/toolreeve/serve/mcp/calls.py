@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from toolreeve.core.call import ToolCall
+from toolreeve.core.names import client_arguments
 from toolreeve.core.result import ToolResult
 from toolreeve.core.tool import BoundTool, ToolSpec
 from toolreeve.rpc.errors import INVALID_PARAMS
@@ -60,14 +61,18 @@ class Calls:
                 return meta_tools.found(context.view, args or _NOTHING)
             if name == meta_tools.CALL:
                 name, args = meta_tools.inner_call(args or _NOTHING)
+                if await self._find(name, context.view) is None:
+                    return meta_tools.unknown(name, context.view)
         if name == WAIT and self._input_required is not None:
             return await self._wait(self._input_required, params, args, context)
-        tool = context.view.find(name) or await self._await_tool(name, context.view)
+        tool = await self._find(name, context.view)
+        if tool is None:
+            raise WireError(INVALID_PARAMS, f"Unknown tool: {name[:200]}")
         if self._input_required is not None and ("requestState" in params or "inputResponses" in params):
             await self._input_required.read_retry("tools/call", params, context)
         call = ToolCall(
             tool=tool.spec.name,
-            args=_NOTHING if args is None else args,
+            args=_NOTHING if args is None else client_arguments(name, args),
             session=context.session,
             principal=context.principal,
             origin="mcp",
@@ -100,13 +105,13 @@ class Calls:
                 return required
         return _mcp_result(result, context, spec)
 
-    async def _await_tool(self, name: str, view: ToolView) -> BoundTool:
-        """Wait for a tool of a server that is still connecting. Raises WireError for an unknown tool."""
-        if self._upstreams is not None and self._upstreams.connecting:
+    async def _find(self, name: str, view: ToolView) -> BoundTool | None:
+        """The tool; waits for one of a server that is still connecting."""
+        found = view.find(name)
+        if found is None and self._upstreams is not None and self._upstreams.connecting:
             await self._upstreams.expected(name, CONNECT_TIMEOUT)
-            if (found := view.find(name)) is not None:
-                return found
-        raise WireError(INVALID_PARAMS, f"Unknown tool: {name[:200]}")
+            found = view.find(name)
+        return found
 
 
 def _mcp_result(result: ToolResult, context: RequestContext, spec: ToolSpec | None = None) -> dict[str, Any]:

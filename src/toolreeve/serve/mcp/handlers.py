@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Any
 from toolreeve.core.mcp import Era
 from toolreeve.rpc.errors import METHOD_NOT_FOUND
 from toolreeve.serve.mcp.calls import Calls
-from toolreeve.serve.mcp.gateway import CONNECT_TIMEOUT, Gateway, Upstreams
+from toolreeve.serve.mcp.gateway import Gateway, Upstreams
 from toolreeve.serve.mcp.initialize import (
     BEYOND_TOOLS,
     discover_result,
     initialize_result,
     read_client,
+    search_instructions,
     server_capabilities,
     server_info,
+    server_lines,
 )
 from toolreeve.serve.mcp.input_required import InputRequired
 from toolreeve.serve.mcp.log_levels import LogLevels
@@ -51,7 +53,7 @@ class Handlers:
     ) -> None:
         self.info = server_info(name)
         self._reeve = reeve
-        self._until = asyncio.get_running_loop().time() + CONNECT_TIMEOUT
+        self._until = asyncio.get_running_loop().time() + reeve.configuration.settings.mcp.list_wait
         self._upstreams: Upstreams | None = reeve.fleet if len(reeve.fleet) else None
         self.notifications = Notifications(reeve.tools)
         self._calls = Calls(reeve, self._upstreams, input_required, lists_wait_tool=lists_wait_tool)
@@ -139,10 +141,18 @@ class Handlers:
     def initialize(self, params: Params, context: RequestContext) -> dict[str, Any]:
         """Synchronous, so that a request sent right behind it finds the client known. Raises WireError."""
         read_client(params, context.client)
-        return initialize_result(context.client, self.info, self.capabilities(), search=context.view.search)
+        return initialize_result(
+            context.client, self.info, self.capabilities(), instructions=self._instructions(context)
+        )
+
+    def _instructions(self, context: RequestContext) -> str:
+        if not context.view.search:
+            return ""
+        servers = [] if self._upstreams is None else self._reeve.configuration.mcp_servers
+        return search_instructions(server_lines(servers))
 
     async def _discover(self, _: Params, context: RequestContext) -> dict[str, Any]:
-        return discover_result(self.capabilities(), search=context.view.search)
+        return discover_result(self.capabilities(), instructions=self._instructions(context))
 
     async def _tools(self, params: Params, context: RequestContext) -> dict[str, Any]:
         await self._await_servers()
@@ -157,7 +167,7 @@ class Handlers:
         return {}
 
     async def _await_servers(self) -> None:
-        """Wait for connecting servers shortly after start; later ones are announced by notification."""
+        """Wait a moment for connecting servers, right after the start; slower ones are announced by notification."""
         left = self._until - asyncio.get_running_loop().time()
         if self._upstreams is not None and self._upstreams.connecting and left > 0:
             await self._upstreams.settled(left)

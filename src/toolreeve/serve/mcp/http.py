@@ -45,6 +45,9 @@ class NarrowedToolset(Toolset):
     def includes(self, spec: ToolSpec) -> bool:
         return self.within.includes(spec) and Toolset.includes(self, spec)
 
+    def lists(self, spec: ToolSpec) -> bool:
+        return bool(self.chosen) or self.within.lists(spec)
+
 
 class ToolViews:
     """One view per credential: its own tools, never more than the door's."""

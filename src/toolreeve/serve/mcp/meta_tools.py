@@ -6,7 +6,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from toolreeve.core import json
 from toolreeve.rpc.errors import INVALID_PARAMS
 from toolreeve.serve.mcp.protocol import WireError
 from toolreeve.serve.mcp.tool_view import ToolView
@@ -14,6 +13,7 @@ from toolreeve.serve.mcp.tool_view import ToolView
 SEARCH = "search_tools"
 CALL = "call_tool"
 MAX_FOUND = 50
+LONGEST_SUMMARY = 160
 _QUIET = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
 TOOLS: Sequence[Mapping[str, Any]] = (
     {
@@ -63,7 +63,7 @@ def found(view: ToolView, args: Mapping[str, Any]) -> dict[str, Any]:
         {key: tool[key] for key in ("name", "description", "inputSchema") if key in tool}
         for tool in view.matching(query[:1000], min(max(limit, 1), MAX_FOUND))
     ]
-    text = json.pretty(tools) if tools else f"No tool matches {query[:100]!r}; try other words."
+    text = "\n".join(map(_line, tools)) if tools else f"No tool matches {query[:100]!r}; try other words."
     return {"content": [{"type": "text", "text": text}], "structuredContent": {"tools": tools}, "isError": False}
 
 
@@ -74,6 +74,34 @@ def inner_call(args: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     if not isinstance(name, str) or not isinstance(inner, Mapping):
         raise WireError(INVALID_PARAMS, f"{CALL} takes `name`, a text, and `arguments`, an object")
     return name, inner
+
+
+def _line(tool: Mapping[str, Any]) -> str:
+    """A tool in a line: its name, its parameters, and the first sentence of its description."""
+    schema = tool.get("inputSchema", {})
+    required = schema.get("required", ())
+    parameters = [
+        f"{name}{'' if name in required else '?'}: {_kind(each)}" for name, each in schema.get("properties", {}).items()
+    ]
+    summary = " ".join(str(tool.get("description", "")).split()).partition(". ")[0]
+    return f"{tool['name']}({', '.join(parameters)}): {summary[:LONGEST_SUMMARY]}"
+
+
+def _kind(schema: Any) -> str:
+    if not isinstance(schema, Mapping):
+        return "any"
+    if isinstance(schema.get("enum"), list):
+        return "|".join(map(str, schema["enum"][:8]))
+    kind = schema.get("type", "any")
+    return "|".join(map(str, kind)) if isinstance(kind, list) else str(kind)
+
+
+def unknown(name: str, view: ToolView) -> dict[str, Any]:
+    """A tool error for a name that `call_tool` does not know, with those it may have meant."""
+    similar = view.similar(name)
+    hint = f"did you mean {', '.join(similar)}?" if similar else f"find tools with `{SEARCH}`"
+    text = f"Error [E_TOOL_NOT_FOUND]: no tool is called {name[:200]!r}; {hint}"
+    return {"content": [{"type": "text", "text": text}], "isError": True}
 
 
 def _wrong(message: str) -> dict[str, Any]:

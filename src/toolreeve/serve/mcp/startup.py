@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 
 class StartupResponder:
-    """`servers` says whether upstream servers are configured, `search` whether tools are found by searching."""
+    """`servers` says whether upstream servers are configured; `instructions` are for the model."""
 
-    def __init__(self, *, servers: bool, search: bool) -> None:
+    def __init__(self, *, servers: bool, instructions: str = "") -> None:
         self._beyond = tuple(BEYOND_TOOLS) if servers else ()
-        self._search = search
+        self._instructions = instructions
         self._ready: asyncio.Future[tuple[RequestHandlers, ToolView]] = asyncio.get_running_loop().create_future()
 
     def complete(self, handlers: RequestHandlers, view: "ToolView") -> None:
@@ -47,11 +47,13 @@ class StartupResponder:
 
     def initialize(self, params: Params, context: RequestContext) -> dict[str, Any]:
         read_client(params, context.client)
-        return initialize_result(context.client, server_info(), server_capabilities(self._beyond), search=self._search)
+        capabilities = server_capabilities(self._beyond)
+        return initialize_result(context.client, server_info(), capabilities, instructions=self._instructions)
 
     async def answer(self, method: str, params: Params, context: RequestContext) -> dict[str, Any]:
         if method == "server/discover" and context.era is Era.MODERN and not self._ready.done():
-            return stamp(method, discover_result(server_capabilities(self._beyond), search=self._search), server_info())
+            found = discover_result(server_capabilities(self._beyond), instructions=self._instructions)
+            return stamp(method, found, server_info())
         handlers = await self._await_handlers(context)
         return await handlers.answer(method, params, context)
 

@@ -19,6 +19,7 @@ def describe(spec: ToolSpec, name: str) -> dict[str, Any]:
         return _declared(spec, name)
     described: dict[str, Any] = {
         "name": name,
+        **({"title": spec.title} if spec.title else {}),
         "description": spec.description,
         "inputSchema": {"type": "object", "properties": {}} | dict(spec.input),
         "annotations": _judged(spec),

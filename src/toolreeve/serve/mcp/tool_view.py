@@ -14,6 +14,7 @@ import orjson
 
 from toolreeve.core import json
 from toolreeve.core.call import Role
+from toolreeve.core.suggest import find_similar
 from toolreeve.core.tool import BoundTool, ToolSpec
 from toolreeve.core.toolset import EVERYTHING, Toolset
 from toolreeve.registry import ToolRegistry
@@ -92,6 +93,13 @@ class ToolView:
         seen = [bound.spec for bound in found if self.shows(bound.spec)]
         return [describe(spec, self._name(spec)) for spec in seen[:limit]]
 
+    def similar(self, name: str) -> list[str]:
+        """Names of tools that the client may use and that resemble an unknown one."""
+        shown = [self._name(bound.spec) for bound in self.registry.list() if self.shows(bound.spec)]
+        found = find_similar(name, shown)
+        last = name.rpartition("__")[2]
+        return found or find_similar(last, shown) or [each for each in shown if last and last in each][:3]
+
     def page(self, cursor: Any = None, first: Sequence[Mapping[str, Any]] = ()) -> ToolPage:
         """One page of the list. `first` precedes the tools of the first page."""
         listed = self._current()
@@ -119,7 +127,9 @@ class ToolView:
         return self._listed
 
     def _lists(self, spec: ToolSpec) -> bool:
-        return self.shows(spec) and (not self.search or self.toolset.includes_by_name(spec))
+        if not self.shows(spec):
+            return False
+        return self.toolset.includes_by_name(spec) if self.search else self.toolset.lists(spec)
 
     def _name(self, spec: ToolSpec) -> str:
         return self._aliases.get(spec.name, spec.name)
