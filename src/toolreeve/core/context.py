@@ -190,6 +190,7 @@ class Context:
 
     @property
     def outputs(self) -> KeptOutputs:
+        """What was cut from the outputs of this session, to read on."""
         return self._services.outputs
 
     @property
