@@ -118,7 +118,8 @@ async def _call(
         )
         result = await runtime.run(request)
     status = show_result(options, result)
-    if result.success and (result.data or {}).get("undoable") and sys.stderr.isatty():
+    is_kept = (result.meta.trial or {}).get("outcome") == "kept" or (result.data or {}).get("undoable")
+    if result.success and is_kept and sys.stderr.isatty():
         note(f"to undo it: toolreeve undo {request.id}")
     return status
 
