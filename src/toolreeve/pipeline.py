@@ -280,6 +280,7 @@ class Pipeline:
         meta.truncated = output.truncated
         meta.labels = output.labels
         meta.raw = output.raw
+        meta.unconfined = output.command is not None and output.sandbox == "none"
         meta.order = output.order
         meta.images = output.images
         meta.diagnostics = output.diagnostics
@@ -292,6 +293,7 @@ class Pipeline:
             logger.debug("%s: %s failed\n%s", entry.call.id, entry.meta.tool, entry.crash)
         for name, value in (error.meta or {}).items():
             setattr(entry.meta, name, value)
+        entry.meta.unconfined = (error.meta or {}).get("sandbox") == "none"
         if not suggestions and TRAITS[error.code].recoverable and entry.action is not None:
             suggestions = await suggest(error, entry.action.args, self.services.files)
             entry.meta.auto_recovery = bool(suggestions)

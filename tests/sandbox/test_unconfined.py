@@ -5,6 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.sandbox.test_command import new_mark, with_mark
+from tests.scripted.scripted_world import yes
+from tests.world import World
+from toolreeve.config.sections.sandbox import Sandbox
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.process import ProcessLimits, ProcessRequest
 from toolreeve.sandbox.layout import Layout
@@ -60,3 +63,16 @@ async def test_a_guarded_network_is_refused(tmp_path: Path) -> None:
         await Unconfined(Layout(workspace=str(tmp_path))).run(request(tmp_path, "true", network="guarded"))
 
     assert raised.value.code is ErrorCode.PERMISSION
+
+
+async def test_each_result_of_a_program_without_a_sandbox_says_so(world: World) -> None:
+    settings = world.settings(sandbox=Sandbox(mode="none"))
+    async with world.reeve(settings=settings, approve=yes) as reeve:
+        ran = await reeve.call("bash", command="echo hi")
+        failed = await reeve.call("bash", command="exit 3")
+        read = await reeve.call("get_datetime")
+
+    for result in (ran, failed):
+        assert "[this ran without a sandbox: sandbox.mode is none]" in result.to_text()
+        assert result.to_dict()["meta"]["sandbox"] == "none"
+    assert "sandbox" not in read.to_text()

@@ -6,7 +6,7 @@ from toolreeve.cli.options import Options
 from toolreeve.cli.output import note, print_json, print_text
 from toolreeve.core.errors import TRAITS, ExitStatus
 from toolreeve.core.result import UNDECIDED
-from toolreeve.core.result_text import printed_parts
+from toolreeve.core.result_text import printed_parts, readable
 
 if TYPE_CHECKING:
     from toolreeve.core.result import ToolResult
@@ -35,13 +35,15 @@ def show_result(options: Options, result: "ToolResult") -> int:
 
 def _print_success(result: "ToolResult") -> None:
     """What a program printed goes to the stream it was printed on, in order; that on stderr is marked."""
-    if not result.has_stderr():
+    if not result.has_stderr() and not result.meta.notices:
         print_text(result.to_text(whole=True))
         return
-    for stream, text in printed_parts(result.data, result.meta.order):
+    if not result.has_stderr():
+        print_text(readable(result.output))
+    for stream, text in printed_parts(result.data, result.meta.order) if result.has_stderr() else ():
         if stream == "stdout":
             print_text(text)
         else:
             note(f"stderr:\n{text.rstrip()}")
-    for notice in (*result.meta.quarantined, *(["the output is truncated"] if result.meta.truncated else ())):
+    for notice in (*result.meta.notices, *(["the output is truncated"] if result.meta.truncated else ())):
         note(notice)

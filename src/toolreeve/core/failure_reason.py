@@ -6,6 +6,12 @@ LONGEST = 300
 _FATAL = re.compile(r"(?:[\w./+-]+: )?(?:fatal|panic|abort)\b", re.IGNORECASE)
 _ERROR = re.compile(r"(?:[\w./+:-]+:? )?(?:error|fehler)\b", re.IGNORECASE)
 _USAGE = re.compile(r"\s*usage:", re.IGNORECASE)
+_NO_NETWORK = re.compile(
+    r"could ?n[o']t (?:resolve|connect)|(?:failed|unable) to (?:connect|resolve)|network is unreachable"
+    r"|temporary failure in name resolution|name or service not known|connection refused|enotfound|econnrefused"
+    r"|getaddrinfo|no route to host|bad address",
+    re.IGNORECASE,
+)
 _TRACEBACK = "Traceback (most recent call last):"
 
 
@@ -22,3 +28,8 @@ def find_reason(text: str) -> str:
             return found[:LONGEST]
     usage = next((number for number, line in enumerate(lines) if _USAGE.match(line)), len(lines))
     return lines[max(usage, 1) - 1][:LONGEST]
+
+
+def lacks_network(text: str) -> bool:
+    """Whether a program that was given no network says that it could not connect."""
+    return _NO_NETWORK.search(text) is not None

@@ -109,15 +109,17 @@ class Meta:
     order: Order = ()
     images: Sequence[Mapping[str, str]] = ()
     text_limit: TextLimit | None = None
+    unconfined: bool = False
     quarantined: list[str] = field(default_factory=list)
     trial: Mapping[str, Any] | None = None
 
     @property
     def notices(self) -> list[str]:
         """What the caller must know besides the output."""
+        unconfined = ["this ran without a sandbox: sandbox.mode is none"] if self.unconfined else []
         discarded = self.trial is not None and self.trial["outcome"] == "dropped" and self.runs is Confinement.TRY
         trial = [f"nothing was changed: {self.trial['why']}"] if self.trial is not None and discarded else []
-        return [*trial, *self.quarantined]
+        return [*unconfined, *trial, *self.quarantined]
 
     @property
     def ran_in(self) -> Confinement:

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from toolreeve.core.process import OnOutput, ProcessLimits, ProcessRequest
 from toolreeve.sandbox.capture import Capture
 from toolreeve.sandbox.command_result import NEVER_STARTED, CommandOutcome
+from toolreeve.sandbox.kernel.rlimits import LEAST_OPEN_FILES
 from toolreeve.sandbox.launch import open_memory_file
 from toolreeve.sandbox.messages import SLOT_REPORT
 from toolreeve.sandbox.session import SandboxSession, SlotHandle
@@ -205,7 +206,7 @@ def to_message(request: ProcessRequest, environment: Mapping[str, str]) -> bytes
     """The order of a program for a slot."""
     return json.dumps(
         {
-            "argv": request.argv,
+            "argv": _limited(request),
             "environment": {**environment, **request.environment},
             "directory": request.directory,
             "private": request.private_directory,
@@ -215,3 +216,10 @@ def to_message(request: ProcessRequest, environment: Mapping[str, str]) -> bytes
             "processes": request.limits.processes,
         }
     ).encode()
+
+
+def _limited(request: ProcessRequest) -> tuple[str, ...]:
+    """The command line; behind a shell that lowers the limit of open files if the slot itself needs more."""
+    if request.limits.open_files >= LEAST_OPEN_FILES:
+        return request.argv
+    return ("bash", "-c", 'ulimit -n "$0" && exec "$@"', str(request.limits.open_files), *request.argv)

@@ -11,6 +11,7 @@ from toolreeve.core import json
 from toolreeve.core.context import Context, silent
 from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.failure_reason import lacks_network
 from toolreeve.core.files import Files
 from toolreeve.core.process import Ended, OnOutput, PrintedOrder, ProcessRequest, Stream
 from toolreeve.core.result import Output
@@ -22,6 +23,7 @@ from toolreeve.core.tool import BoundTool, ToolSpec
 from toolreeve.scripted.definition import Definition, with_secrets
 from toolreeve.scripted.shebang import ARGUMENTS, bash_command, foreign_command
 
+NO_NETWORK = "this tool has no network: sandbox.network in its definition is not set"
 MORE_OUTPUT = "sandbox.max_output_kb in the tool's definition keeps more"
 Arguments = Mapping[str, Any]
 Lookup = Callable[[str], str | None]
@@ -110,7 +112,10 @@ class _ScriptedTool:
         if ended.limit_hit:
             raise ToolError(ErrorCode.LIMIT, ended.limit_hit, data=data, meta={"sandbox": ended.sandbox})
         if ended.exit_code:
-            raise self._definition.errors.failure(ended, args, data)
+            failure = self._definition.errors.failure(ended, args, data)
+            if self._definition.sandbox.network == "none" and lacks_network(data["stderr"]):
+                failure.suggestions = (*failure.suggestions, NO_NETWORK)
+            raise failure
 
     def _request(self, args: Arguments, context: Context, secrets: Mapping[str, str]) -> ProcessRequest:
         definition = self._definition

@@ -13,6 +13,7 @@ from toolreeve.core.context import Context
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.failure_reason import lacks_network
 from toolreeve.core.files import Files
 from toolreeve.core.process import Ended, ProcessRequest, Stream
 from toolreeve.core.result import Output
@@ -21,6 +22,7 @@ from toolreeve.tools import processes
 from toolreeve.tools.neutral_git import NEUTRAL
 
 _MAX_ARGUMENT = 100_000
+NO_NETWORK = 'commands have no network here (commands.network = "none")'
 _UNASKED = {**NEUTRAL, "RUFF_CACHE_DIR": "/tmp/.ruff_cache"}  # noqa: S108  # of the sandbox, not the host
 """What a command that nobody approved runs with: it cannot keep a cache in the workspace."""
 _BETWEEN_STAGES_KB = 64 * 1024
@@ -65,14 +67,17 @@ async def bash(ctx: Context, command: str, timeout: float | None = None, working
         limits=processes.new_limits(ctx, processes.check_timeout(timeout, ctx.commands.timeout)),
     )
     ended = await processes.run(ctx, request, command)
-    return _output(ended, command, "exit_code")
+    return _output(ended, command, "exit_code", ctx.commands.network)
 
 
-def _output(ended: Ended, command: str, status: str) -> Output:
+def _output(ended: Ended, command: str, status: str, network: str) -> Output:
     stdout = processes.decode(ended.stdout)
     data = {"stdout": stdout, "stderr": processes.decode(ended.stderr), status: ended.exit_code}
     if ended.exit_code:
-        raise processes.failed(processes.describe_exit(ended), ended, command, data=data)
+        failure = processes.failed(processes.describe_exit(ended), ended, command, data=data)
+        if network == "none" and lacks_network(str(data["stderr"])):
+            failure.suggestions = (NO_NETWORK,)
+        raise failure
     return Output(
         data=processes.with_truncation(data, ended),
         main=stdout,
@@ -152,7 +157,7 @@ async def execute_command(ctx: Context, command: str, timeout: float | None = No
         limits=processes.new_limits(ctx, seconds),
     )
     ended = await _run_list(ctx, pipelines, request, command)
-    return _output(ended, command, "returncode")
+    return _output(ended, command, "returncode", ctx.commands.network)
 
 
 async def _run_list(ctx: Context, pipelines: tuple[Pipeline, ...], request: ProcessRequest, command: str) -> Ended:

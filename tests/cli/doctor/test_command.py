@@ -116,3 +116,12 @@ def test_the_file_system_is_that_of_the_nearest_mount(tmp_path: Path) -> None:
     found = [filesystem_of(tmp_path / name, str(table)) for name in ("net/deep/er", "a b/c", "else")]
 
     assert found == ["nfs4", "tmpfs", "ext4"]
+
+
+def test_without_a_sandbox_no_mechanism_is_reported_as_used(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EXECUTE_MODE", "none")
+
+    printed = shell.run("doctor").out
+
+    assert "sandbox.mode is none" in printed
+    assert "used: " not in printed.replace("not used", "")

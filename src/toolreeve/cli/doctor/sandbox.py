@@ -27,6 +27,11 @@ NOT_LINUX = (
 def check_sandbox(_: Options, found: "Configuration") -> Iterator[Check]:
     from toolreeve.sandbox.probe import examine
 
+    if found.settings.sandbox.mode == "none":
+        said = "not used, nor are its limits: sandbox.mode is none (EXECUTE_MODE); programs have this user's rights"
+        yield Check("sandbox", "all mechanisms", Status.WARN, said, fix='set sandbox.mode = "local"')
+        yield from asyncio.run(_run_probe(found))
+        return
     mechanisms, version = examine()
     for mechanism in mechanisms:
         yield _row(mechanism, version)

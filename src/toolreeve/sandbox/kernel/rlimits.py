@@ -11,6 +11,8 @@ KernelLimits = tuple[tuple[int, int, int], ...]
 _MEGABYTE = 1 << 20
 _OURS = 2  # the slot and its init are counted with their command
 _LEAST_DATA = 32 * _MEGABYTE
+LEAST_OPEN_FILES = 64
+"""What a slot itself needs. A command that may open less is started behind its own limit."""
 _SHARED = (
     (resource.RLIMIT_MSGQUEUE, 0),
     (resource.RLIMIT_SIGPENDING, 1024),
@@ -27,8 +29,9 @@ def kernel_limits(limits: ProcessLimits, *, memory: bool, processes: bool) -> Ke
     """
     size = limits.file_size_mb * _MEGABYTE
     processes_most = limits.processes + _OURS
+    open_files = max(limits.open_files, LEAST_OPEN_FILES)
     values = [
-        (resource.RLIMIT_NOFILE, limits.open_files, limits.open_files),
+        (resource.RLIMIT_NOFILE, open_files, open_files),
         (resource.RLIMIT_FSIZE, size, size),
         (resource.RLIMIT_CPU, limits.cpu_seconds, limits.cpu_seconds + 1),
         *((kind, most, most) for kind, most in _SHARED),
