@@ -1,6 +1,7 @@
-"""The HTTP application: access control in front, one door per path.
+"""The HTTP application: a router of doors, behind access control and CORS.
 
-Nothing is reachable without passing access control. An unknown path is answered with 404.
+No route or mount is reachable without passing access control; the limits of connections are before it, in the protocol.
+An unknown path is answered with 404.
 """
 
 import logging
@@ -10,9 +11,10 @@ import threading
 from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from starlette.responses import PlainTextResponse
+from starlette.routing import BaseRoute, Route, Router
 from starlette.types import Receive, Scope, Send
 from uvicorn import Config, Server
 
@@ -36,20 +38,24 @@ SHUTDOWN_GRACE = 5.0
 MCP = "/mcp"
 
 
-class Door(Protocol):
-    """An ASGI application that may answer some requests on a fast path."""
+@runtime_checkable
+class FastDoor(Protocol):
+    """An ASGI application that answers some requests on a fast path, as the endpoint of a route."""
 
     def find_fast_handler(self, headers: Sequence[Header], credential: Credential) -> FastHandler | None: ...
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
-
 
 class Application:
-    """`stop` is called when the server stops accepting requests, so that open subscriptions end."""
+    """The doors find the credential of a request in its scope, under `CREDENTIAL`.
 
-    def __init__(self, access: AccessControl, doors: Mapping[str, Door], stop: Callable[[], None]) -> None:
+    `stop` is called when the server stops accepting requests, so that open subscriptions end.
+    """
+
+    def __init__(self, access: AccessControl, routes: Sequence[BaseRoute], stop: Callable[[], None]) -> None:
         self._access = access
-        self._doors = doors
+        not_found = PlainTextResponse(f"Not Found: MCP is served at {MCP}", 404)
+        self._router = Router(routes, redirect_slashes=False, default=not_found)
+        self._fast_doors = _fast_doors(routes)
         self.stop = stop
 
     @property
@@ -60,7 +66,7 @@ class Application:
         self, target: bytes, headers: Sequence[Header], connection: HttpProtocol
     ) -> FastHandler | None:
         """The fast path for a POST; None for a request that is not plain, and for one that is refused."""
-        door = self._doors.get(target.decode("latin-1"))
+        door = self._fast_doors.get(target)
         if door is None or any(name == b"origin" for name, _ in headers):
             return None
         try:
@@ -82,8 +88,7 @@ class Application:
             headers = {name.decode(): value.decode() for name, value in refusal.headers}
             await PlainTextResponse(refusal.reason, refusal.status, headers)(scope, receive, send)
             return
-        door = self._doors.get(scope["path"]) or PlainTextResponse(f"Not Found: MCP is served at {MCP}", 404)
-        await door(scope, receive, send)
+        await self._router(scope, receive, send)
 
     def _admit(self, headers: Sequence[Header], connection: HttpProtocol) -> Credential:
         """Raises AccessRefused."""
@@ -91,6 +96,14 @@ class Application:
         if credential.id:
             connection.identify(credential.id)
         return credential
+
+
+def _fast_doors(routes: Sequence[BaseRoute]) -> Mapping[bytes, FastDoor]:
+    doors: dict[bytes, FastDoor] = {}
+    for route in routes:
+        if isinstance(route, Route) and isinstance(route.endpoint, FastDoor):
+            doors[route.path.encode()] = route.endpoint
+    return doors
 
 
 class HttpServer(Server):
@@ -170,4 +183,4 @@ async def new_application(
         once.callback(handlers.close)
         door = McpHttpDoor(handlers, views, limits.sessions)
         async with door.open():
-            yield Application(access, {MCP: door}, once.close)
+            yield Application(access, [Route(MCP, door)], once.close)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import httpx2
+from starlette.routing import Route
 
 from toolreeve import DangerLevel, Toolreeve, tool
 from toolreeve.config.sections.serve import Serve
@@ -107,7 +108,9 @@ async def serving(
         with bind("127.0.0.1", 0) as place:
             host, port = place.getsockname()
             async with door.open(), httpx2.AsyncClient(timeout=20) as client, asyncio.TaskGroup() as tasks:
-                application = Application(new_access_control(host, known, origins=origins), {MCP: door}, handlers.close)
+                application = Application(
+                    new_access_control(host, known, origins=origins), [Route(MCP, door)], handlers.close
+                )
                 server = HttpServer(application, chosen, grace=grace)
                 tasks.create_task(server.serve([place]))
                 yield HttpTestServer(f"http://{host}:{port}{MCP}", door, reeve, client)
