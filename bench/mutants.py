@@ -108,7 +108,9 @@ def _places(tree: ast.Module) -> Iterator[tuple[ast.AST, str, Callable[[], None]
 
 
 def _not_code(node: ast.AST) -> Iterator[ast.AST]:
-    """Annotations, decorators and steps of counters: no test can tell whether they change."""
+    """Annotations, decorators, steps of counters and sizes of caches: no test can tell whether they change."""
+    if isinstance(node, ast.keyword) and node.arg == "maxsize":
+        yield from ast.walk(node.value)
     if isinstance(node, ast.AugAssign) and isinstance(node.value, ast.Constant):
         yield node.value
     for field in ("annotation", "returns"):

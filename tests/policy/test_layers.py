@@ -11,7 +11,7 @@ from toolreeve.core.tool import bind, tool
 from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.policy.hypothetical import build_action
 from toolreeve.policy.known_tools import ALIASES, KNOWN, canonical
-from toolreeve.policy.layers import LAYERS, MAX_TOOL_POLICIES, decide
+from toolreeve.policy.layers import LAYERS, MAX_TOOL_POLICIES, decide, with_rationale
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.rules import PermissionRule, protect
 from toolreeve.policy.state import Budget, PolicyState
@@ -364,3 +364,43 @@ def test_every_alias_is_decided_like_the_tool_it_names() -> None:
             decide(build_action(alias, {}), state).decision
             is decide(build_action(canonical(alias), {}), state).decision
         )
+
+
+def test_a_list_of_tools_says_nothing_about_others() -> None:
+    call = build_action("bash", {"command": "frobnicate"})
+
+    assert decide(call, PolicyState.of(allowed_tools=["read_file"])).decision is Decision.ASK
+    assert decide(call, PolicyState.of(denied_tools=["read_file"])).decision is Decision.ASK
+    assert decide(call, PolicyState.of(allowed_tools=["bash"])).layer == "allowed"
+    assert decide(call, PolicyState.of(denied_tools=["bash"])).layer == "denied"
+
+
+def test_an_allowed_tool_does_not_allow_another_that_does_the_same() -> None:
+    """A deny is meant for all of them, an allow only for the one that is named."""
+    for name in ("bash", "execute_command"):
+        (other,) = {"bash", "execute_command"} - {name}
+        args = {"command": "frobnicate"}
+
+        assert decide(build_action(other, args), PolicyState.of(allowed_tools=[name])).layer != "allowed"
+
+
+@pytest.mark.parametrize(("mode", "decision"), [("default", Decision.ASK), ("plan", Decision.DENY)])
+def test_a_decision_by_mode_carries_the_tools_own_reason(mode: str, decision: Decision) -> None:
+    call = build_action("bash", {"command": "cat .env"})
+    verdict = decide(call, PolicyState(mode=PermissionMode(mode)))
+
+    explained = with_rationale(verdict, call)
+
+    assert explained.decision is decision
+    assert explained.reason.startswith(f"{verdict.reason}: ")
+
+
+def test_an_allow_and_a_decision_of_a_rule_keep_their_own_reason() -> None:
+    call = build_action("bash", {"command": "cat .env"})
+    ruled = decide(call, PolicyState.of(rules=[rule("deny", tool="bash", reason="no shell")]))
+    allowed = decide(call, PolicyState.of(allowed_tools=["bash"]))
+
+    assert with_rationale(ruled, call) == ruled
+    assert with_rationale(allowed, call) == allowed
+    free = decide(call, PolicyState(mode=PermissionMode.BYPASS))
+    assert with_rationale(free, call) == free

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from tests.scripted.scripts import run
 from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.scripted.quoting import MAX_SECTIONS, MAX_VALUES
 from toolreeve.scripted.syntax import TemplateProblem
 from toolreeve.scripted.template import MAX_SIZE, Message, ValueRules, compile_script
 
@@ -167,3 +168,40 @@ def test_a_script_is_shown_with_its_values_typed_in_safely() -> None:
 
 def test_a_message_takes_values_as_they_are() -> None:
     assert Message("no {{path}} ({{n|default(3)}})").render({"path": "a'b"}) == "no a'b (3)"
+
+
+def test_a_script_has_a_bound_for_its_values_and_its_sections() -> None:
+    compile_script("echo " + "{{n}} " * MAX_VALUES, {"n": ValueRules(numeric=True)})
+    with pytest.raises(TemplateProblem, match="too many values"):
+        compile_script("echo " + "{{n}} " * (MAX_VALUES + 1), {"n": ValueRules(numeric=True)})
+
+    sections = "{{#n}}a{{/n}}"
+    compile_script("echo " + sections * (MAX_SECTIONS - 1), {"n": ValueRules(numeric=True)})
+    with pytest.raises(TemplateProblem, match="too many sections"):
+        compile_script("echo " + sections * MAX_SECTIONS, {"n": ValueRules(numeric=True)})
+
+
+def test_values_of_the_largest_size_are_rendered() -> None:
+    script = compile_script("echo {{x}}{{y}}", {})
+    half = "x" * (MAX_SIZE // 2)
+
+    assert script.render({"x": half, "y": half}).values == [half, half]
+    with pytest.raises(ToolError, match="more than 32 MB"):
+        script.render({"x": half, "y": half + "x"})
+
+
+def test_a_section_is_checked_left_out_once_and_twice() -> None:
+    """What is harmless alone may be code beside itself, or beside nothing."""
+    with pytest.raises(TemplateProblem):
+        compile_script("{{#a}}echo {{/a}}{{x}}", {})
+    with pytest.raises(TemplateProblem):
+        compile_script("bash {{#a}}-c {{/a}}'echo' {{x}}; {{#a}}bash -c {{/a}}\"{{x}}\"", {})
+    compile_script("echo {{#a}}-n {{/a}}{{x}}", {})
+
+
+def test_a_script_without_sections_has_one_text_and_one_with_sections_has_more() -> None:
+    fixed = compile_script("echo {{x}}", {})
+    varied = compile_script("echo {{x}}{{#a}} more{{/a}}", {})
+
+    assert fixed.render({"x": "1"}).script == fixed.render({"x": "2"}).script
+    assert varied.render({"x": "1", "a": True}).script != varied.render({"x": "1"}).script

@@ -185,6 +185,37 @@ def test_a_cut_text_without_secrets_has_a_digest() -> None:
     assert cut == {"cut": text[:HEAD], "length": len(text), "sha256": hashlib.sha256(text.encode()).hexdigest()}
 
 
+def test_a_long_secret_across_the_cut_is_redacted_whole() -> None:
+    """Longer than what is read after the cut for patterns alone."""
+    secret = "0123456789abcdef" * 8_192
+    text = "-" * (HEAD - 10) + secret + "-" * 5_000
+
+    cut = Redactor([secret]).value({"content": text})["content"]
+
+    assert cut["cut"] == "-" * (HEAD - 10) + MARK
+    assert cut["length"] == len(text)
+
+
+def test_an_integer_of_more_than_64_bits_is_described() -> None:
+    redactor = Redactor()
+
+    assert redactor.value(2**64 - 1) == 2**64 - 1
+    assert redactor.value(2**64) == "<integer of 65 bits>"
+
+
+@pytest.mark.parametrize("text", ["password=hunter2hunter2", "Authorization: Bearer abcdefghijklmnop"])
+def test_a_firm_label_is_enough_for_any_value(text: str) -> None:
+    assert MARK in Redactor().text(text)
+
+
+def test_more_secrets_than_one_automaton_takes_are_found_too() -> None:
+    secrets = [f"{number:05}-{'x' * 200}-{number:05}" for number in range(200)]
+    redactor = Redactor(secrets)
+
+    assert redactor.text(f"a {secrets[0]} b {secrets[-1]} c") == "a [redacted] b [redacted] c"
+    assert not redactor.suspects(b'{"nothing":"here"}')
+
+
 def test_many_secrets_are_looked_for_at_once() -> None:
     secrets = [f"secret-number-{number:05}-xyz" for number in range(2_000)]
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.guard.workspace import CANARY, GuardedWorkspace, names
 from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.guard.files.paths import MAX_LINKS
 from toolreeve.guard.files.workspace import WorkspaceFiles
 
 FORBIDDEN, INVALID = ErrorCode.PATH_FORBIDDEN, ErrorCode.INVALID_PATH
@@ -210,6 +211,7 @@ class TestMissing:
 UNPRIVILEGED = """
 import os, sys
 from toolreeve.core.errors import ToolError
+from toolreeve.guard.files.paths import MAX_LINKS
 from toolreeve.guard.files.workspace import WorkspaceFiles
 files = WorkspaceFiles(sys.argv[1], backend=sys.argv[2])
 if os.geteuid() == 0:
@@ -260,3 +262,29 @@ def _shared_workspace(factory: pytest.TempPathFactory, backend: str) -> GuardedW
         (guarded.root / "out").symlink_to("../outside")
         (guarded.root / "in").symlink_to("docs")
     return _places[backend]
+
+
+def test_a_path_leads_through_forty_links_and_no_more(guarded: GuardedWorkspace) -> None:
+    work = guarded.root
+    (work / "end.txt").write_text("reached")
+    (work / "link0").symlink_to("end.txt")
+    for number in range(1, MAX_LINKS + 1):
+        (work / f"link{number}").symlink_to(f"link{number - 1}")
+
+    assert guarded.files.read(f"link{MAX_LINKS - 1}", 100).data == b"reached"
+    with pytest.raises(ToolError) as refused:
+        guarded.files.stat(f"link{MAX_LINKS}")
+    assert refused.value.code is INVALID
+
+
+@pytest.mark.parametrize("path", ["missing/../../outside.txt", "missing/deeper/../../../outside.txt"])
+def test_a_climb_out_through_a_missing_folder_is_forbidden(guarded: GuardedWorkspace, path: str) -> None:
+    with pytest.raises(ToolError) as refused:
+        guarded.files.stat(path)
+    assert refused.value.code is FORBIDDEN
+
+
+def test_a_climb_through_a_missing_folder_that_stays_inside_says_what_is_missing(guarded: GuardedWorkspace) -> None:
+    with pytest.raises(ToolError, match="Directory not found: missing") as refused:
+        guarded.files.read("missing/../docs/note.txt", 100)
+    assert refused.value.code is ErrorCode.DIR_NOT_FOUND

@@ -11,7 +11,7 @@ from tests.network import Answer, dns_server, web_server
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.urls import Address
 from toolreeve.guard.network.addresses import Zone, zone
-from toolreeve.guard.network.guard import NetworkGuard, NetworkSettings, _is_own
+from toolreeve.guard.network.guard import MAX_CACHED, NetworkGuard, NetworkSettings, _is_own
 from toolreeve.guard.network.resolver import HostsResolver, SystemResolver, parse_hosts
 
 HOSTS = """
@@ -139,6 +139,65 @@ async def test_the_reason_says_what_to_add() -> None:
         "port": 80,
         "code": "E_URL_FORBIDDEN",
     }
+
+
+@pytest.mark.parametrize(
+    ("allow", "url", "method", "reason"),
+    [
+        (
+            "GET public.example:80",
+            "http://public.example/",
+            "POST",
+            "the method POST to public.example:80 needs a rule: add 'POST public.example:80' to network.allow",
+        ),
+        (
+            "GET public.example",
+            "http://public.example/",
+            "POST",
+            "the method POST to public.example:80 needs a rule: add 'POST public.example:80' to network.allow",
+        ),
+        (
+            "public.example:443",
+            "http://public.example:8080/",
+            "GET",
+            "port 8080 of public.example needs a rule: add 'public.example:8080' to network.allow",
+        ),
+        (
+            "other.example",
+            "http://public.example/",
+            "GET",
+            "'public.example' is not in network.allow; add 'public.example' to it",
+        ),
+        (
+            "other.example",
+            "http://public.example:8080/",
+            "GET",
+            "'public.example' is not in network.allow; add 'public.example:8080' to it",
+        ),
+    ],
+)
+async def test_the_reason_names_what_is_missing_from_a_rule(allow: str, url: str, method: str, reason: str) -> None:
+    assert (await guard(allow).explain(url, method=method))["reason"] == reason
+
+
+async def test_a_deny_of_a_network_holds_for_its_ports_and_methods_only() -> None:
+    using = guard("*", deny=["POST 93.184.0.0/16:8443"])
+
+    assert await decision("https://93.184.216.34/", using, "POST") == "allow"
+    assert await decision("https://93.184.216.34/", using) == "allow"
+    assert await decision("https://8.8.8.8/", using, "POST") == "allow"
+
+
+def test_decisions_are_remembered_and_the_memory_has_a_bound() -> None:
+    using = guard("*")
+    first = using.screen("a0.example", 443, "GET")
+
+    for number in range(MAX_CACHED - 1):
+        using.screen(f"b{number}.example", 443, "GET")
+
+    assert using.screen("a0.example", 443, "GET") is first
+    using.screen("c.example", 443, "GET")
+    assert len(using._candidates) == 1
 
 
 @pytest.mark.parametrize(

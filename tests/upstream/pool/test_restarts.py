@@ -46,15 +46,47 @@ async def test_a_call_under_way_when_its_server_dies_fails_and_is_not_repeated(w
     assert counted.read_text() == "x"
 
 
-async def test_a_call_that_only_reads_by_the_users_word_is_repeated_once(world: World, tmp_path: Path) -> None:
-    async with world.reeve(mcp_servers={"s": light(danger="safe")}) as reeve:
-        pid = int((await reeve.call("s__pid")).output)
-        sleeping = asyncio.create_task(reeve.call("s__sleep", seconds=0.5))
-        await asyncio.sleep(0)
-        os.kill(pid, 9)
-        result = await sleeping
+def dying(counted: Path, deaths: int) -> dict[str, object]:
+    """A server that counts its calls in a file, each with its pid, and dies in the first of them."""
+    script = (
+        "import sys, json, os\n"
+        "for line in sys.stdin:\n"
+        "    m = json.loads(line)\n"
+        "    if m.get('method') == 'initialize':\n"
+        "        r = {'protocolVersion': '2025-11-25', 'capabilities': {'tools': {}}, 'serverInfo': {}}\n"
+        "    elif m.get('method') == 'tools/list':\n"
+        "        r = {'tools': [{'name': 'read', 'inputSchema': {}}]}\n"
+        "    elif m.get('method') == 'tools/call':\n"
+        f"        open({str(counted)!r}, 'a').write(f'{{os.getpid()}}\\n')\n"
+        f"        calls = open({str(counted)!r}).read().split()\n"
+        f"        if len(calls) <= {deaths}: os._exit(3)\n"
+        "        r = {'content': [{'type': 'text', 'text': calls[-1]}]}\n"
+        "    else: continue\n"
+        "    print(json.dumps({'jsonrpc': '2.0', 'id': m['id'], 'result': r}), flush=True)\n"
+    )
+    return {"command": sys.executable, "args": ["-S", "-c", script], "danger": "safe"}
 
-    assert result.success
+
+async def test_a_call_that_only_reads_by_the_users_word_is_repeated_once(world: World, tmp_path: Path) -> None:
+    counted = tmp_path / "count"
+
+    async with world.reeve(mcp_servers={"s": dying(counted, deaths=1)}) as reeve:
+        result = await reeve.call("s__read")
+
+    first, second = counted.read_text().split()
+    assert first != second
+    assert result.output == second
+
+
+async def test_a_call_that_only_reads_is_repeated_no_more_than_once(world: World, tmp_path: Path) -> None:
+    counted = tmp_path / "count"
+
+    async with world.reeve(mcp_servers={"s": dying(counted, deaths=9)}) as reeve:
+        result = await reeve.call("s__read")
+
+    assert result.error is not None
+    assert result.error.code is ErrorCode.UPSTREAM
+    assert len(counted.read_text().split()) == 2
 
 
 async def test_a_call_waits_for_a_server_to_come_back_no_longer_than_its_own_time(world: World, tmp_path: Path) -> None:
