@@ -109,6 +109,7 @@ def test_an_explanation_tells_what_every_layer_would_say() -> None:
         "reason": "Tool 'bash' is explicitly disallowed",
         "runs": "work",
         "asks_after": "never",
+        "wider": [],
         "place": "policy.yaml:7",
         "advice": "Use run_tests.",
         "change": "change or remove the rule 'no-shell' (policy.yaml:7)",
@@ -127,3 +128,17 @@ def test_an_explanation_tells_what_every_layer_would_say() -> None:
             {"layer": "mode_default", "effect": "ask", "reason": "Default mode: HIGH-danger calls need approval"},
         ],
     }
+
+
+def test_the_smallest_change_for_a_file_is_about_that_file_and_wider_ones_are_told_apart() -> None:
+    action = build_action("write_file", {"path": "docs/a", "content": "x"}, root="/ws")
+    state = PolicyState.of(root="/ws")
+
+    explained = explain(action, state)
+
+    rule = yaml.safe_load(explained.verdict.change.partition(": ")[2])
+    allowing = PolicyState.of(root="/ws", rules=[PermissionRule(**rule)])
+    other = build_action("write_file", {"path": "docs/b", "content": "x"}, root="/ws")
+    assert decide(action, allowing).decision is Decision.ALLOW
+    assert decide(other, allowing).decision is Decision.ASK
+    assert [offer.sentence for offer in explained.wider] == ["changes below docs/"]

@@ -12,6 +12,7 @@ import click
 from toolreeve.cli.arguments import BadArgument, parse_pairs, read_text
 from toolreeve.cli.options import CliGroup, Options, current
 from toolreeve.cli.output import count, print_json, print_table, print_text
+from toolreeve.core import json
 from toolreeve.core.errors import ConfigError, ConfigErrors, ExitStatus
 
 if TYPE_CHECKING:
@@ -103,6 +104,8 @@ def explain(tool: str, pairs: tuple[str, ...], cost: float) -> int:
     _print_rationale(explanation)
     if verdict.change:
         print_text(f"  to change it: {verdict.change}")
+    for offer in explanation.wider:
+        print_text(f"  or, for {offer.sentence}: {json.dumps(dict(offer.rule)).decode()}")
     rows = [
         (answer.layer, answer.verdict.decision.word if answer.verdict else "-", _reason(answer.verdict))
         for answer in explanation.answers

@@ -10,14 +10,17 @@ from typing import Any
 from toolreeve.core import json
 from toolreeve.core.action import Action
 from toolreeve.core.danger import DangerLevel
+from toolreeve.core.effects import EffectKind, Reach
 from toolreeve.core.errors import ToolError
 from toolreeve.core.tool import Rationale
 from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.policy.layers import FLOOR, LAYERS, decide, with_rationale
+from toolreeve.policy.offers import Offer, find_offers
 from toolreeve.policy.state import PolicyState
 from toolreeve.policy.trial import decide_trial, foresee
 
 _LONGEST_ADVICE = 2000
+_ON_FILES = frozenset((EffectKind.READ, EffectKind.WRITE, EffectKind.DELETE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,7 @@ class Explanation:
 
     `grounds` is the tool's own rationale: why the call is dangerous, and which parts of it are not known. `decision` is
     the verdict's, unless it is a trial whose changes are known to need approval; `asks_after` says when a person is
-    asked about the changes of a trial.
+    asked about the changes of a trial; `wider` are rules that allow more than this call, as a question offers them.
     """
 
     verdict: Verdict
@@ -44,6 +47,7 @@ class Explanation:
     grounds: Rationale
     decision: Decision
     asks_after: str = "never"
+    wider: Sequence[Offer] = ()
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -54,6 +58,7 @@ class Explanation:
             "place": self.place,
             "advice": self.verdict.advice,
             "change": self.verdict.change,
+            "wider": [{"for": offer.sentence, "rule": dict(offer.rule)} for offer in self.wider],
             "danger": self.danger.value,
             "grounds": self.grounds.reason,
             "parts": [{"part": part, "known": not why, "why": why} for part, why in self.grounds.parts],
@@ -82,6 +87,7 @@ def explain(action: Action, state: PolicyState) -> Explanation:
         grounds=action.tool.grounds(action.args) if action.tool.grounds else Rationale(""),
         decision=decision,
         asks_after=asks_after,
+        wider=find_offers(action, state) if verdict.decision is Decision.ASK else (),
     )
 
 
@@ -125,24 +131,34 @@ def _change(verdict: Verdict, action: Action, state: PolicyState, place: str | N
 
 
 def _suggest_allowing(action: Action) -> str:
-    """Never more than the call in question where calls of a tool differ as much as commands do."""
+    """The smallest change: for this call, and not for every call of the tool."""
     tool = action.spec.name
     danger = action.danger
     if danger is DangerLevel.CRITICAL:
         return "nothing: its effect cannot be undone, so each call needs approval"
-    if danger < DangerLevel.HIGH and action.tool.grounds is None:
-        return f"add {tool!r} to allowed_tools, or a rule: {{tool: {tool}, decision: allow}}"
     ending = f"max_danger: {danger.value}, decision: allow}}"
     if danger <= DangerLevel.LOW:
         return f"a rule: {{tool: {tool}, {ending}"
-    exactly = ", ".join(
+    if danger < DangerLevel.HIGH and not action.args:
+        return f"add {tool!r} to allowed_tools, or a rule: {{tool: {tool}, decision: allow}}"
+    return f"a rule for exactly this call: {{tool: {tool}, {_exactly(action)}, {ending}"
+
+
+def _exactly(action: Action) -> str:
+    """The condition that only this call meets: the same files, or the same arguments."""
+    effects = action.effects
+    if effects and all(effect.kind in _ON_FILES and effect.reach is Reach.EXACT for effect in effects):
+        kinds = sorted({str(effect.kind) for effect in effects})
+        targets = sorted({effect.target for effect in effects})
+        return f"effect: [{', '.join(kinds)}], target: {{one_of: {json.dumps(targets).decode()}}}"
+    given = ", ".join(
         f"{json.dumps(name).decode()}: {{equals: {json.dumps(value).decode()}}}"
         for name, value in action.args.items()
         if value is not None
     )
-    if not exactly or len(exactly) > _LONGEST_ADVICE:
-        return f'a rule for exactly this call: {{tool: {tool}, when: {{"$": {{equals: {{…}}}}}}, {ending}'
-    return f"a rule for exactly this call: {{tool: {tool}, when: {{{exactly}}}, {ending}"
+    if not given or len(given) > _LONGEST_ADVICE:
+        return 'when: {"$": {equals: {…}}}'
+    return f"when: {{{given}}}"
 
 
 def _quote(patterns: frozenset[str]) -> str:

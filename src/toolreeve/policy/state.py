@@ -53,7 +53,8 @@ class PolicyState:
 
     `writable` are the workspace and the other roots that tools may change. `confinements` are those that the sandbox
     enforces; without any, every call runs as it was allowed beforehand. `deletes` is how many files a command may
-    delete unasked in the mode accept_edits. `hides_reads` says that the sandbox hides what rules keep from being read.
+    delete unasked in the mode accept_edits. `hides_reads` says that the sandbox hides what rules keep from being read;
+    `read_guard` is the first of these rules.
     """
 
     mode: PermissionMode = PermissionMode.DEFAULT
@@ -69,6 +70,7 @@ class PolicyState:
     confinements: frozenset[Confinement] = frozenset()
     deletes: int = ACCEPT_EDITS_DELETES
     hides_reads: bool = False
+    read_guard: str | None = None
     tool_policies: dict[tuple[str, int], ToolPolicy] = field(default_factory=dict)
     index: dict[str | None, list[tuple[int, Matcher]]] = field(default_factory=dict)
 
@@ -117,6 +119,7 @@ class PolicyState:
             confinements=frozenset(enforced - {Confinement.WORK}),
             deletes=deletes,
             hides_reads=hides_reads,
+            read_guard=next((each.rule.label for each in (*compiled_floor, *compiled) if each.guards_reads), None),
         )
 
     def is_writable(self, path: str) -> bool:

@@ -86,8 +86,7 @@ def find_obstacle(action: Action, state: PolicyState) -> str:
         return found.confinable.why
     if state.hides_reads or (found is not None and found.known):
         return ""
-    guard = next((each for each in (*state.floor, *state.denies, *state.rules) if each.guards_reads), None)
-    return "" if guard is None else f"it may read what the rule {guard.rule.label!r} guards"
+    return "" if state.read_guard is None else f"it may read what the rule {state.read_guard!r} guards"
 
 
 def decide_changes(action: Action, changes: ObservedChanges, state: PolicyState) -> Verdict:
