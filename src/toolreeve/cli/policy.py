@@ -14,6 +14,7 @@ from toolreeve.cli.options import CliGroup, Options, current
 from toolreeve.cli.output import count, print_json, print_table, print_text
 from toolreeve.core import json
 from toolreeve.core.errors import ConfigError, ConfigErrors, ExitStatus
+from toolreeve.core.trial import Confinement
 
 if TYPE_CHECKING:
     from toolreeve.cli.policy_cases import Case, CaseOutcome
@@ -97,11 +98,13 @@ def explain(tool: str, pairs: tuple[str, ...], cost: float) -> int:
         print_json({"tool": tool, **explanation.to_dict()})
         return ExitStatus.OK
     verdict = explanation.verdict
-    print_text(f"{verdict.decision.word}: {verdict.reason or 'no reason given'}")
+    print_text(f"{explanation.decision.word}: {verdict.reason or 'no reason given'}")
     print_text(
         f"  decided by {verdict.layer}" + (f", rule {verdict.rule!r} ({explanation.place})" if verdict.rule else "")
     )
     _print_rationale(explanation)
+    if verdict.runs is not Confinement.WORK:
+        print_text(f"  runs: {verdict.runs}; asks afterwards: {explanation.asks_after}")
     if verdict.change:
         print_text(f"  to change it: {verdict.change}")
     for offer in explanation.wider:
@@ -127,9 +130,11 @@ def _reason(verdict: Any) -> str:
 
 
 async def _explain(options: Options, tool: str, pairs: Sequence[str], cost: float) -> "Explanation":
-    from toolreeve.cli.runtime import runtime_with
+    from toolreeve.cli.runtime import find_confinements, runtime_with
 
     async with runtime_with(options, [tool]) as runtime:
+        if runtime.tools.resolve(tool).spec.confinable:
+            runtime.enforce(await find_confinements(options.configuration()))
         try:
             args = parse_pairs(pairs, runtime.tools.resolve(tool).spec.input, read_text)
         except BadArgument as problem:

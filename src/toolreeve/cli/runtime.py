@@ -13,6 +13,7 @@ from toolreeve.core.errors import ConfigError
 if TYPE_CHECKING:
     from toolreeve.approval.channel import Channel
     from toolreeve.config import Configuration
+    from toolreeve.core.trial import Confinement
     from toolreeve.guard.files.workspace import WorkspaceFiles
     from toolreeve.guard.network.guard import NetworkGuard
     from toolreeve.policy.state import PolicyState
@@ -44,15 +45,21 @@ def new_runtime(
 async def policy_state(configuration: "Configuration") -> "PolicyState":
     """The policy as a runtime of this configuration applies it, with the confinements that the sandbox enforces."""
     from toolreeve.runtime.policy_source import PolicySource
-    from toolreeve.runtime.processes import new_processes
 
     policy = PolicySource(configuration, None)
+    policy.enforce(await find_confinements(configuration))
+    return policy()
+
+
+async def find_confinements(configuration: "Configuration") -> "frozenset[Confinement]":
+    """Those that the sandbox of this configuration enforces."""
+    from toolreeve.runtime.processes import new_processes
+
     processes = new_processes(configuration)
     try:
-        policy.enforce(await processes.confinements())
+        return await processes.confinements()
     finally:
         await processes.close()
-    return policy()
 
 
 def no_servers(_: "ServerSpec") -> bool:

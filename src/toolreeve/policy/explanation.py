@@ -96,7 +96,9 @@ def refused(explanation: Explanation, problem: ToolError) -> Explanation:
     change = problem.suggestions[0] if problem.suggestions else "nothing in this policy: the tool itself refuses it"
     verdict = Verdict(Decision.DENY, "tool", f"{problem.code}: {problem.message}", change=change)
     answers = [LayerAnswer("tool", verdict), *explanation.answers]
-    return replace(explanation, verdict=verdict, answers=answers, place=None, decision=Decision.DENY)
+    return replace(
+        explanation, verdict=verdict, answers=answers, place=None, decision=Decision.DENY, asks_after="never", wider=()
+    )
 
 
 def _place(verdict: Verdict, state: PolicyState) -> str | None:

@@ -154,6 +154,7 @@ class SyncToolreeve:
     cancel = _plain(Toolreeve.cancel)
     reload = _plain(Toolreeve.reload)
     explain = _plain(Toolreeve.explain)
+    enforce = _plain(Toolreeve.enforce)
     redact = _plain(Toolreeve.redact)
     tools_for = _plain(Toolreeve.tools_for)
 

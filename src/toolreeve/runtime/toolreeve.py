@@ -16,6 +16,7 @@ from toolreeve.core.errors import ConfigError, ErrorCode, ToolreeveError
 from toolreeve.core.names import BUILTIN_SERVER, client_arguments, server_of
 from toolreeve.core.result import ToolResult
 from toolreeve.core.toolset import check_toolset, read_toolset
+from toolreeve.core.trial import Confinement
 from toolreeve.guard.files.workspace import WorkspaceFiles
 from toolreeve.policy.explanation import Explanation, explain, refused
 from toolreeve.policy.mode import PermissionMode
@@ -385,6 +386,10 @@ class Toolreeve:
         if session:
             args["session"] = session
         return await self.run(self._new_call("undo", args, record_scope=RecordScope.ALL))
+
+    def enforce(self, confinements: Iterable[Confinement]) -> None:
+        """Explain calls as where the sandbox enforces these; running a command finds out by itself."""
+        self._parts.policy.enforce(confinements)
 
     def explain(self, tool: str, args: Mapping[str, Any] | None = None, *, estimated_cost: float = 0.0) -> Explanation:
         """The decision about a call, and why, without running it; for a tool of an MCP server, its pin as well."""
