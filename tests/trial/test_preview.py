@@ -1,5 +1,7 @@
 """What a person sees before they keep the changes of a trial."""
 
+import subprocess
+
 import pytest
 
 from tests.trial.conftest import Project
@@ -86,3 +88,14 @@ def test_discarded_scratch_is_counted(project: Project) -> None:
     harvest = project.harvest("mkdir c; touch c/1 c/2", lambda path: path.startswith("c"))
 
     assert preview([harvest]) == "(discarded: 2 files of caches or ignored by git)"
+
+
+def test_records_of_a_repository_are_counted_and_its_branches_shown(project: Project) -> None:
+    project.harvest("true")
+    subprocess.run(["git", "init", "-qb", "main"], cwd=project.root, check=True)
+    subprocess.run(["git", "add", "-A"], cwd=project.root, check=True)
+
+    shown = preview([project.harvest("git -c user.name=a -c user.email=a@b commit -qm x")])
+
+    assert shown.split("\n")[0] == "A .git/refs/heads/main"
+    assert "changes of objects, logs and the index of the repository)" in shown.split("\n")[1]

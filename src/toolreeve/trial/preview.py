@@ -25,6 +25,8 @@ _RUN_BY_PYTHON = frozenset({"conftest.py", "sitecustomize.py", "usercustomize.py
 _RUN_BY_BUILDS = frozenset({"makefile", "gnumakefile", "dockerfile", "justfile", "taskfile.yml", "build.rs"})
 _AUTOMATION = frozenset({".github", ".gitlab", ".circleci", ".husky", "hooks", ".githooks", ".git-hooks", ".vscode"})
 
+_REPOSITORY_DATA = frozenset({"objects", "logs", "index", "COMMIT_EDITMSG"})
+
 
 class _Shown(NamedTuple):
     harvest: Harvest
@@ -34,14 +36,23 @@ class _Shown(NamedTuple):
 
 def preview(harvests: Sequence[Harvest]) -> str:
     """The changes that matter as a list, then the text of each as a diff. Blocks; the layers must still be open."""
-    found = [_Shown(harvest, change, _danger(harvest, change)) for harvest in harvests for change in harvest.kept]
+    kept = [(harvest, change) for harvest in harvests for change in harvest.kept]
+    found = [_Shown(*each, _danger(*each)) for each in kept if not _is_repository_data(each[1].path)]
     found.sort(key=lambda each: (not each.danger, each.change.path))
     lines = [_line(each) for each in found[:MAX_LISTED]]
     if len(found) > MAX_LISTED:
         lines.append(f"… and {len(found) - MAX_LISTED} more changes")
+    if data := len(kept) - len(found):
+        lines.append(f"M .git ({data} changes of objects, logs and the index of the repository)")
     if scratch := sum(not change.is_directory for harvest in harvests for change in harvest.scratch):
         lines.append(f"(discarded: {scratch} files of caches or ignored by git)")
     return "\n".join([*lines, *_diffs(found)])
+
+
+def _is_repository_data(path: str) -> bool:
+    """Git's own records, which nobody reads as files: what they mean shows in the branches and the work tree."""
+    top, _, rest = path.partition("/")
+    return top == ".git" and rest.split("/")[0] in _REPOSITORY_DATA
 
 
 def _line(shown: _Shown) -> str:
