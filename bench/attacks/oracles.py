@@ -36,6 +36,7 @@ _STUB = f'#!/bin/dash\nprintf "%s\\0" "${{0##*/}}" "$@" "{_END}" >>"$LOG"\n'
 _RUN = 'while IFS= read -r -d "" LOG && IFS= read -r -d "" C; do export LOG; (eval "$C") </dev/null >&2; done'
 _BATCH = 400
 _PIECES = (
+    '""', '"$"', '"x$"', '"a$ b"', '"$x"', "'\"'", '"{"', "','", '"}"', "'{'", '"\\""', "'$'",
     "a", "b ", "-n", "{", "}", ",", "..", "{a,b}", "{1..3}", "$", "$x", "${x}", "\"", "\"", "'", "'", "\\",
     "\\\n", " ", " ", "\t", "~", "*", "?", "[a]", "$'", "\\n", "\\x41", "$\"", "`", "$(uniq a)", "$(", ")", "#",
     " #", ";", "|", "&&", "\n", "=", "x=1 ", "!", "<<<", "<", "é", ":", "%", "^", "@", "(", "((", "$((1+1))",
@@ -53,6 +54,8 @@ _WORDS = (
     "{print $1}", "select 1", "x=1", "%s", "%n", "file", "list", ".a", "utf8", "*", "./*", "'w new'", "$x",
     "/tmp/o",
 )  # fmt: skip
+_WRITING = frozenset("write output tree replace move delete deltree parents database".split())
+_LANGUAGES = frozenset("sed awk query tar unpack jq yq one_task printf".split())
 _TREE = {
     "a.txt": "b\na\n",
     "b.txt": "a\nc\n",
@@ -165,7 +168,9 @@ class _Flags:
         self.root, self.home = base / "work", base / "home"
         self.home.mkdir()
         self._build()
-        self._names = [name for name in spec.names() if shutil.which(name) and name not in _LEFT_OUT]
+        found = [name for name in spec.names() if shutil.which(name) and name not in _LEFT_OUT]
+        local = [name for name in found if (program := spec.program(name)) is not None and not program.net]
+        self._names = local + 4 * [name for name in local if _may_write(name)]
 
     def _build(self) -> None:
         shutil.rmtree(self.root, ignore_errors=True)
@@ -195,7 +200,7 @@ class _Flags:
             words.append(sub)
             program = program.sub(sub)
         known: Program = program or spec.program(name)  # type: ignore[assignment]
-        for _ in range(self._chance.randint(0, 5)):
+        for _ in range(self._chance.randint(0, 4)):
             words.append(self._word(known))
         return " ".join(words)
 
@@ -204,8 +209,13 @@ class _Flags:
         if not listed or self._chance.random() < 0.45:
             return self._quoted(self._chance.choice(_WORDS))
         flag = self._chance.choice(listed)
-        if self._chance.random() < 0.5:
+        how = self._chance.random()
+        if how < 0.6:
             return flag
+        if how < 0.7:
+            return f"{flag} {self._chance.choice(listed)}"
+        if how < 0.8:
+            return f"{flag} {self._quoted(self._chance.choice(_WORDS))}"
         return f"{flag}{'=' if flag.startswith('--') else ''}{self._quoted(self._chance.choice(_WORDS))}"
 
     @staticmethod
@@ -214,17 +224,26 @@ class _Flags:
 
     def check(self, commands: dict[str, Analysis]) -> list[str]:
         wrong = []
-        before = _snapshot(self.root, self.home)
+        before = snapshot(self.root, self.home)
         for command, found in commands.items():
             _run_alone(command, self.root, self.home)
-            after = _snapshot(self.root, self.home)
+            after = snapshot(self.root, self.home)
             if after != before:
                 changed = sorted(path for path in {*before, *after} if before.get(path) != after.get(path))
                 untold = [path for path in changed if not _told(path, found)]
                 wrong += [f"{command!r} changed {untold}"] if untold else []
                 self._build()
-                before = _snapshot(self.root, self.home)
+                before = snapshot(self.root, self.home)
         return wrong
+
+
+def _may_write(name: str) -> bool:
+    """Whether a flag, an operand or a language of the program can change files."""
+    program = spec.program(name)
+    if program is None:
+        return False
+    roles = {*program.flags.values(), *(operand.rstrip("*?+") for operand in program.operands)}
+    return bool(roles & _WRITING) or program.handler in _LANGUAGES
 
 
 def _run_alone(command: str, root: Path, home: Path) -> None:
@@ -244,7 +263,7 @@ def _run_alone(command: str, root: Path, home: Path) -> None:
         run.wait()
 
 
-def _snapshot(*places: Path) -> dict[str, tuple[int, int, int]]:
+def snapshot(*places: Path) -> dict[str, tuple[int, int, int]]:
     """Mode, size and time of every file; of a directory only the mode. Git refreshes its index when it only looks."""
     found = {}
     for place in places:

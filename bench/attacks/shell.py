@@ -78,9 +78,9 @@ def _none(suite: str, commands: list[str]) -> Row:
 
 def _bypasses(corpora: Path) -> Iterator[Row]:
     shell = [row for row in _rows(corpora / "agent_bypass.jsonl") if row["category"].startswith("shell/")]
-    yield _none("agent_bypass: every shell row", [_filled(row["command"]) for row in shell])
+    yield _none("agent_bypass: every shell row", [filled(row["command"]) for row in shell])
     denied = [row for row in shell if row["policy"].startswith("deny ")]
-    met = [row for row in denied if may_name(_filled(row["command"]), row["policy"].removeprefix("deny "))]
+    met = [row for row in denied if may_name(filled(row["command"]), row["policy"].removeprefix("deny "))]
     missed = tuple(row["command"] for row in denied if row not in met)
     yield Row(
         suite="agent_bypass: deny rows, counted where a deny on the word meets them",
@@ -92,10 +92,16 @@ def _bypasses(corpora: Path) -> Iterator[Row]:
     )
 
 
-def _filled(command: str) -> str:
+def filled(command: str, root: str = "/project") -> str:
+    """The command with its placeholders for a marker file below `root`."""
     for place, text in _PLACES.items():
-        command = command.replace(place, text)
+        command = command.replace(place, text.replace("/project", root))
     return command
+
+
+def is_harmful(function: str) -> bool:
+    """Whether a way of GTFOBins executes, writes or sends."""
+    return function in _HARMFUL
 
 
 def measure(corpora: Path) -> list[Row]:
