@@ -64,6 +64,15 @@ async def test_a_loop_with_anthropic(world: World) -> None:
     assert "content of a" in str(model.requests[1])
 
 
+async def test_arguments_that_are_not_json_are_answered_with_what_is_wrong(world: World) -> None:
+    response = {"tool_calls": [{"id": "1", "function": {"name": "calculate", "arguments": '{"expression":'}}]}
+
+    async with world.reeve() as reeve:
+        (answer,) = await reeve.run_tool_calls("openai", response)
+
+    assert "E_INVALID_PARAMS" in answer["content"]
+
+
 def test_the_synchronous_runtime_runs_calls_too(world: World) -> None:
     response = {"tool_calls": [{"id": "1", "function": {"name": "calculate", "arguments": '{"expression": "6*7"}'}}]}
 

@@ -354,7 +354,7 @@ class Toolreeve:
         from toolreeve.formats import format_results, parse_calls
 
         calls = parse_calls(provider, response, [bound.spec.name for bound in self.tools.list()])
-        results = await asyncio.gather(*(self.call(call.name, call.args) for call in calls))
+        results = await asyncio.gather(*(self.run(self._new_call(call.name, call.args)) for call in calls))
         answers = [(call.id, result) for call, result in zip(calls, results, strict=True)]
         return format_results(provider, answers, names=[call.name for call in calls]) if calls else []
 
