@@ -354,6 +354,25 @@ async def test_git_runs_no_program_that_a_repository_names(world: World) -> None
         assert not (runtime.root / "pwned").exists()
 
 
+@pytest.mark.parametrize("external", ["", "[diff]\n\texternal = ./hook\n"], ids=["plain", "named in the repository"])
+async def test_git_shows_diffs_and_runs_no_program_for_them(world: World, external: str) -> None:
+    root = world.workspace
+    root.joinpath("hook").write_text("#!/bin/sh\ntouch pwned\n")
+    root.joinpath("hook").chmod(0o755)
+    root.joinpath("a").write_text("one\n")
+    for words in (("init", "-q"), ("add", "a"), ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x")):
+        await (await asyncio.create_subprocess_exec("git", *words, cwd=root)).wait()
+    with (root / ".git/config").open("a") as config:
+        config.write(external)
+    root.joinpath("a").write_text("two\n")
+
+    async with approving_runtime(world) as runtime:
+        shown = await runtime.data("bash", command="git diff")
+
+    assert "+two" in shown["stdout"]
+    assert not (root / "pwned").exists()
+
+
 async def test_a_program_that_is_not_installed_is_a_failure_that_says_so(world: World) -> None:
     async with approving_runtime(world) as runtime:
         code, message = await runtime.failure("execute_command", command="dotnet --version")

@@ -15,6 +15,10 @@ Stream = Literal["stdout", "stderr"]
 OnOutput = Callable[[Stream, bytes], None]
 
 
+NO_EXTERNAL_DIFF = "GIT_EXTERNAL_DIFF"
+"""Empty, it makes git fail where it would run a program for diffs. A sandbox that covers git's settings drops it."""
+
+
 class LimitSettings(NamedTuple):
     """The settings that change the limits of a run, for messages; empty for a limit that no setting changes."""
 

@@ -8,11 +8,12 @@ import asyncio
 import os
 import socket
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from toolreeve.core.errors import ErrorCode, ToolError
-from toolreeve.core.process import Ended, OnOutput, ProcessRequest
+from toolreeve.core.process import NO_EXTERNAL_DIFF, Ended, OnOutput, ProcessRequest
 from toolreeve.core.trial import Confinement, Layer, TrialImpossible
 from toolreeve.sandbox import trials
 from toolreeve.sandbox.command import ConfinedCommand
@@ -117,7 +118,7 @@ class Sandbox:
         session, slot = self._trials.find(request.call) or await self._start_trial(request)
         self._monitor.ready()
         command = ConfinedCommand(session, slot, on_output, request.limits)
-        outcome = await command.run(request, _environment(session, request), self._devnull)
+        outcome = await command.run(_with_diffs(session, request), _environment(session, request), self._devnull)
         return build_result(request, outcome, session.plan.tier)
 
     async def _start_trial(self, request: ProcessRequest) -> trials.Started:
@@ -183,7 +184,7 @@ class Sandbox:
             slot = await slot_for(session, request)
             self._monitor.ready()
             command = ConfinedCommand(session, slot, on_output, request.limits)
-            return session, await command.run(request, environment, self._devnull)
+            return session, await command.run(_with_diffs(session, request), environment, self._devnull)
         except Unavailable as problem:
             self._last_failure = str(problem)
             return session, None
@@ -287,6 +288,14 @@ class Sandbox:
 
 def _unavailable(reason: str) -> ToolError:
     return ToolError(ErrorCode.TOOL_EXEC, f"the sandbox failed: {reason}")
+
+
+def _with_diffs(session: SandboxSession, request: ProcessRequest) -> ProcessRequest:
+    """Where git's settings are covered, no repository can name a program for diffs, and git may show them."""
+    if not request.neutral_git or not session.has_namespaces or NO_EXTERNAL_DIFF not in request.environment:
+        return request
+    kept = {name: value for name, value in request.environment.items() if name != NO_EXTERNAL_DIFF}
+    return replace(request, environment=kept)
 
 
 def _environment(session: SandboxSession, request: ProcessRequest) -> Mapping[str, str]:

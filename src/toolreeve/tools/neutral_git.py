@@ -6,6 +6,8 @@ would run some of them. Settings given through the environment override those of
 
 from collections.abc import Iterable, Mapping
 
+from toolreeve.core.process import NO_EXTERNAL_DIFF
+
 _NEUTRAL_SETTINGS = {
     "core.fsmonitor": "false",
     "core.hooksPath": "/dev/null",
@@ -15,7 +17,6 @@ _NEUTRAL_SETTINGS = {
     "core.sshCommand": "ssh",
     "core.attributesFile": "/dev/null",
     "core.gitProxy": "",
-    "diff.external": "",
     "interactive.diffFilter": "",
     "sequence.editor": "true",
     "credential.helper": "",
@@ -39,6 +40,7 @@ _PROGRAM_KEYS = ("clean", "smudge", "process", "textconv", "command", "cmd", "dr
 def environment(settings: Iterable[tuple[str, str]]) -> dict[str, str]:
     """The environment variables that override settings of all files."""
     variables = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_PAGER": "cat", "GIT_EDITOR": "true"}
+    variables[NO_EXTERNAL_DIFF] = ""
     count = 0
     for key, value in settings:
         variables[f"GIT_CONFIG_KEY_{count}"] = key
