@@ -32,7 +32,8 @@ class KnownClient:
     """`sections` are the paths of its servers within its files; ours goes into the first. `url_kind` is what a plain
     `url` means, `bare_variables` whether `$NAME` is a variable, `entry` what an entry needs besides command and args.
     `has_folder` is False if it starts its servers in `/`. `allowed` and `excluded` are the paths of the lists of the
-    only servers it starts, and of those it does not."""
+    only servers it starts, and of those it does not. `command_list` says that `command` holds the arguments, too.
+    `own_tools` says how to switch off the client's own shell and file tools, which do not pass through us."""
 
     name: str
     title: str
@@ -44,6 +45,8 @@ class KnownClient:
     has_folder: bool = True
     allowed: tuple[KeyPath, ...] = ()
     excluded: tuple[KeyPath, ...] = ()
+    command_list: bool = False
+    own_tools: str = ""
     entry: Mapping[str, Any]
 
     def places(self, environ: Mapping[str, str], workspace: Path, platform: str) -> tuple[ConfigLocation, ...]:
@@ -83,19 +86,32 @@ CLIENTS: Mapping[str, KnownClient] = {
             title="Claude Code",
             paths=_own_and_shared(".claude.json", ".mcp.json"),
             sections=(("mcpServers",), ("projects", EACH, "mcpServers")),
+            own_tools='add "permissions": {"deny": ["Bash", "Edit", "Write", "WebFetch"]} to ~/.claude/settings.json',
             entry={"type": "stdio"},
         ),
         KnownClient(name="claude-desktop", title="Claude Desktop", paths=_claude_desktop, has_folder=False, entry={}),
         KnownClient(
-            name="cursor", title="Cursor", paths=_own_and_shared(".cursor/mcp.json", ".cursor/mcp.json"), entry={}
+            name="cursor",
+            title="Cursor",
+            paths=_own_and_shared(".cursor/mcp.json", ".cursor/mcp.json"),
+            own_tools="choose a custom mode without its terminal and edit tools",
+            entry={},
         ),
-        KnownClient(name="vscode", title="VS Code", paths=_vs_code, sections=(("servers",),), entry={"type": "stdio"}),
+        KnownClient(
+            name="vscode",
+            title="VS Code",
+            paths=_vs_code,
+            sections=(("servers",),),
+            own_tools="deselect its terminal and edit tools in the tool picker of the chat",
+            entry={"type": "stdio"},
+        ),
         KnownClient(
             name="codex",
             title="Codex",
             paths=_own(".codex/config.toml"),
             sections=(("mcp_servers",),),
             format="toml",
+            own_tools='set sandbox_mode = "read-only" and features.shell_tool = false in ~/.codex/config.toml',
             entry={},
         ),
         KnownClient(
@@ -106,6 +122,7 @@ CLIENTS: Mapping[str, KnownClient] = {
             bare_variables=True,
             allowed=(("mcp", "allowed"), ("allowMCPServers",)),
             excluded=(("mcp", "excluded"), ("excludeMCPServers",)),
+            own_tools='add "tools": {"exclude": ["run_shell_command", "write_file", "replace"]} to its settings.json',
             entry={},
         ),
         KnownClient(
@@ -113,7 +130,42 @@ CLIENTS: Mapping[str, KnownClient] = {
             title="Zed",
             paths=_own_and_shared(".config/zed/settings.json", ".zed/settings.json"),
             sections=(("context_servers",),),
+            own_tools="switch its terminal and edit tools off in the agent profile",
             entry={"source": "custom"},
+        ),
+        KnownClient(
+            name="windsurf",
+            title="Windsurf",
+            paths=_own(".codeium/windsurf/mcp_config.json"),
+            own_tools="set its terminal's auto-execution to off; its edit tools cannot be switched off",
+            entry={},
+        ),
+        KnownClient(
+            name="qwen",
+            title="Qwen Code",
+            paths=_own_and_shared(".qwen/settings.json", ".qwen/settings.json"),
+            url_kind="sse",
+            bare_variables=True,
+            allowed=(("mcp", "allowed"), ("allowMCPServers",)),
+            excluded=(("mcp", "excluded"), ("excludeMCPServers",)),
+            own_tools='add "tools": {"exclude": ["run_shell_command", "write_file", "edit"]} to its settings.json',
+            entry={},
+        ),
+        KnownClient(
+            name="opencode",
+            title="opencode",
+            paths=_own_and_shared(".config/opencode/opencode.json", "opencode.json"),
+            sections=(("mcp",),),
+            command_list=True,
+            own_tools='add "tools": {"bash": false, "write": false, "edit": false} to ~/.config/opencode/opencode.json',
+            entry={"type": "local", "enabled": True},
+        ),
+        KnownClient(
+            name="copilot",
+            title="Copilot CLI",
+            paths=_own(".copilot/mcp-config.json"),
+            own_tools="start it with --deny-tool shell --deny-tool write",
+            entry={"type": "local", "tools": ["*"]},
         ),
     )
 }

@@ -68,6 +68,8 @@ def _keys_by_section(adoptable: Sequence[Adoptable]) -> dict[KeyPath, tuple[str,
 
 def _entry(found: ClientFile, section: KeyPath, command: Sequence[str]) -> dict[str, Any]:
     entry = {**found.client.entry, "command": command[0], "args": list(command[1:])}
+    if found.client.command_list:
+        entry = {**found.client.entry, "command": list(command)}
     siblings = _at(found.value, section)
     siblings_have_source = any("source" in each for each in siblings.values() if isinstance(each, Mapping))
     if not siblings_have_source:

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from toolreeve.config import Configuration
 
 OWN_FOLDER = "toolreeve"
-NAMES = ("claude-code", "claude-desktop", "cursor", "vscode", "codex", "gemini", "zed")
+NAMES = (
+    *("claude-code", "claude-desktop", "cursor", "vscode", "codex", "gemini", "zed"),
+    *("windsurf", "qwen", "opencode", "copilot"),
+)
 
 
 @click.command(cls=CliCommand)
@@ -39,8 +42,8 @@ NAMES = ("claude-code", "claude-desktop", "cursor", "vscode", "codex", "gemini",
 def adopt(names: Sequence[str], **flags: bool) -> int:
     """Adopt the MCP servers of other clients.
 
-    The servers of Claude Code and Desktop, Cursor, VS Code, Codex, Gemini CLI and Zed move into your toolreeve.toml,
-    and each client gets one entry that starts `toolreeve mcp`.
+    The servers of Claude Code and Desktop, Cursor, VS Code, Codex, Gemini CLI, Zed, Windsurf, Qwen Code, opencode and
+    Copilot CLI move into your toolreeve.toml, and each client gets one entry that starts `toolreeve mcp`.
     """
     if flags["undo"]:
         return _undo(current(), force=flags["force"])
@@ -206,10 +209,30 @@ def _show(
     if dry_run and plan.secrets:
         note("[redacted] hides possible secrets in this output; they would be moved unchanged")
     if plan.servers:
-        for text in report.comments():
+        for text in (*report.comments(), *_consequences(plan)):
             note(text)
     if folder is not None:
         note(f"backups are in {folder}; undo with `toolreeve adopt --undo`")
+
+
+def _consequences(plan: "AdoptionPlan") -> Iterator[str]:
+    """What adoption changes for the user beyond the files."""
+    from toolreeve.adopt.clients import CLIENTS
+
+    if len(plan.servers) > 1 or len(plan.rows) > 1:
+        yield (
+            "every client now sees the servers of all clients; narrow one with `--tools NAME,…` in its entry's args"
+            " (see `toolreeve mcp --help`)"
+        )
+    yield (
+        f"calls of {', '.join(plan.servers)} are asked about. To let a server's reading tools run unasked, set"
+        " `trusted = true` in its table: its annotations then count; to let all run, add a rule to your policy"
+    )
+    titles = {client.title: client for client in CLIENTS.values()}
+    for title in dict.fromkeys(row.client for row in plan.rows if row.adopted):
+        client = titles.get(title)
+        if client is not None and client.own_tools:
+            yield f"{title} keeps its own shell and file tools, which do not pass through toolreeve: {client.own_tools}"
 
 
 def _diff(change: "FileChange") -> Iterator[str]:

@@ -19,6 +19,7 @@ import click
 from toolreeve.cli.options import CliGroup, Options, current, on_terminal
 from toolreeve.cli.output import binary_stdout, count, note, print_json, print_table, print_text
 from toolreeve.cli.record import format_time
+from toolreeve.cli.suggestions import complete_calls
 from toolreeve.core import json
 from toolreeve.core.errors import ErrorCode, ExitStatus, ToolError
 
@@ -147,7 +148,7 @@ def _cut(text: str, room: int) -> str:
 
 
 @audit.command()
-@click.argument("call_id", metavar="CALL")
+@click.argument("call_id", metavar="CALL", shell_complete=complete_calls)
 def show(call_id: str) -> int:
     """Show all records of a call. A unique prefix of its id is enough."""
     records = [record.to_dict() for record in asyncio.run(_show(current(), call_id))]

@@ -16,6 +16,7 @@ from toolreeve.cli.arguments import BadArgument, parse_object, parse_pairs, read
 from toolreeve.cli.options import CliCommand, Options, current
 from toolreeve.cli.output import note
 from toolreeve.cli.result import show_result
+from toolreeve.cli.suggestions import complete_arguments, complete_tools
 
 if TYPE_CHECKING:
     from toolreeve.runtime.toolreeve import Toolreeve
@@ -31,8 +32,8 @@ class CallCommand(CliCommand):
 
 
 @click.command(cls=CallCommand)
-@click.argument("tool")
-@click.argument("pairs", nargs=-1, metavar="[KEY=VALUE]...")
+@click.argument("tool", shell_complete=complete_tools)
+@click.argument("pairs", nargs=-1, metavar="[KEY=VALUE]...", shell_complete=complete_arguments)
 @click.option(
     "--json",
     "document",

@@ -12,6 +12,7 @@ import click
 from toolreeve.cli.arguments import BadArgument, parse_pairs, read_text
 from toolreeve.cli.options import CliGroup, Options, current
 from toolreeve.cli.output import count, print_json, print_table, print_text
+from toolreeve.cli.suggestions import complete_arguments, complete_tools
 from toolreeve.core import json
 from toolreeve.core.errors import ConfigError, ConfigErrors, ExitStatus
 from toolreeve.core.trial import Confinement
@@ -88,8 +89,8 @@ def _print_report(report: dict[str, Any]) -> None:
 
 
 @policy.command()
-@click.argument("tool")
-@click.argument("pairs", nargs=-1, metavar="[KEY=VALUE]...")
+@click.argument("tool", shell_complete=complete_tools)
+@click.argument("pairs", nargs=-1, metavar="[KEY=VALUE]...", shell_complete=complete_arguments)
 @click.option("--cost", type=float, default=0.0, help="The estimated cost of the call in dollars.")
 def explain(tool: str, pairs: tuple[str, ...], cost: float) -> int:
     """Explain the decision about a call: which layer decides, and what would change it."""

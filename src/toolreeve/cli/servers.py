@@ -14,6 +14,7 @@ import click
 
 from toolreeve.cli.options import CliGroup, Options, current
 from toolreeve.cli.output import count, note, print_json, print_table, print_text
+from toolreeve.cli.suggestions import complete_servers
 from toolreeve.core.errors import ConfigError, ErrorCode, ExitStatus, ToolError
 from toolreeve.core.visible import one_line, visible
 
@@ -54,7 +55,7 @@ def list_(context: click.Context) -> int:
 
 
 @servers.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_servers)
 def show(name: str) -> int:
     """Show a server, its tools and their problems."""
     spec = _find(current(), name)
@@ -73,7 +74,7 @@ def show(name: str) -> int:
 
 
 @servers.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_servers)
 def test(name: str) -> int:
     """Connect to a server once, and report whether that works."""
     (status,), _ = asyncio.run(_connect(current(), (_find(current(), name),)))
@@ -85,7 +86,7 @@ def test(name: str) -> int:
 
 
 @servers.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_servers)
 @click.argument("tools", nargs=-1)
 @click.option("--yes", is_flag=True, help="Skip the confirmation; required without a terminal.")
 def accept(name: str, tools: Sequence[str], *, yes: bool) -> int:
@@ -94,7 +95,7 @@ def accept(name: str, tools: Sequence[str], *, yes: bool) -> int:
 
 
 @servers.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_servers)
 def login(name: str) -> int:
     """Log in to a remote server that requires it."""
     from toolreeve.cli.login import log_in
@@ -103,7 +104,7 @@ def login(name: str) -> int:
 
 
 @servers.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_servers)
 def logout(name: str) -> int:
     """Delete the login to a server, and revoke it if the server supports that."""
     from toolreeve.cli.login import log_out

@@ -8,6 +8,7 @@ import click
 
 from toolreeve.cli.options import CliCommand, current
 from toolreeve.cli.output import print_json, print_table, print_text
+from toolreeve.cli.suggestions import complete_tools
 from toolreeve.core.errors import ExitStatus
 from toolreeve.core.visible import visible
 
@@ -19,7 +20,7 @@ PROVIDERS = ("openai", "anthropic", "ollama", "mcp", "gemini")
 
 
 @click.command(cls=CliCommand)
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=complete_tools)
 @click.option("--all", "show_all", is_flag=True, help="Include tools with missing requirements.")
 @click.option("--search", metavar="WORDS", help="Only tools that match these words.")
 @click.option("--servers", "connect", is_flag=True, help="Include the tools of MCP servers: connects to them.")

@@ -9,10 +9,11 @@ import click
 
 from toolreeve.cli.options import CliCommand, Options, current
 from toolreeve.cli.result import show_result
+from toolreeve.cli.suggestions import complete_calls
 
 
 @click.command(cls=CliCommand)
-@click.argument("call_id", required=False, metavar="[CALL]")
+@click.argument("call_id", required=False, metavar="[CALL]", shell_complete=complete_calls)
 @click.option("--session", help="Undo the changes of all calls of this session.")
 @click.option("--last", is_flag=True, help="Undo the changes of the last call that has any.")
 @click.option("--force", is_flag=True, help="Also undo files that were changed since.")

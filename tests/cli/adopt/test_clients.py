@@ -85,3 +85,48 @@ def test_a_client_that_would_not_start_us_keeps_its_servers(shell: Shell) -> Non
     )
     assert path.read_text() == text
     assert not (shell.home / ".config/toolreeve/toolreeve.toml").exists()
+
+
+NEWER: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+    ".codeium/windsurf/mcp_config.json": ("mcpServers", {"command": "a", "args": ["x"]}, {}),
+    ".qwen/settings.json": ("mcpServers", {"command": "a", "args": ["x"]}, {}),
+    ".copilot/mcp-config.json": (
+        "mcpServers",
+        {"type": "local", "command": "a", "args": ["x"], "tools": ["*"]},
+        {"type": "local", "tools": ["*"]},
+    ),
+    ".config/opencode/opencode.json": (
+        "mcp",
+        {"type": "local", "command": ["a", "x"], "environment": {"B": "c"}, "enabled": True},
+        {"type": "local", "enabled": True},
+    ),
+}
+
+
+@pytest.mark.parametrize("file", NEWER)
+def test_the_servers_of_newer_agents_are_adopted_in_their_own_format_and_put_back(shell: Shell, file: str) -> None:
+    section, entry, kept = NEWER[file]
+    path = put(shell.home / file, json.dumps({section: {"s": entry}, "other": 1}))
+    before = path.read_text()
+
+    done = shell.run("adopt", "--no-count")
+    adopted = own(shell)["mcp_servers"]["s"]
+    after = json.loads(path.read_text())
+
+    assert done.status == 0
+    assert (adopted["command"], adopted["args"]) == ("a", ["x"])
+    assert adopted.get("env", {}) == entry.get("environment", {})
+    assert list(after[section]) == ["toolreeve"]
+    assert after[section]["toolreeve"].items() >= kept.items()
+    assert isinstance(after[section]["toolreeve"]["command"], list) == (section == "mcp")
+    assert after["other"] == 1
+    assert "keeps its own shell and file tools" in done.err
+    assert shell.run("adopt", "--undo").status == 0
+    assert path.read_text() == before
+
+
+def test_what_adoption_means_is_said(installed: Shell) -> None:
+    done = installed.run("adopt", "--no-count")
+
+    assert "every client now sees the servers of all clients" in done.err
+    assert "`trusted = true`" in done.err

@@ -175,7 +175,7 @@ def test_unknown_keys_are_noted_in_foreign_files_and_refused_in_ours() -> None:
         ({"command": "c", "url": "https://a/"}, "has both a command and a url"),
         ({"command": "c", "type": "http"}, "is 'http', which does not go with a command"),
         ({"type": "carrier-pigeon", "command": "c"}, "must be one of"),
-        ({"command": ["c"]}, "expected string"),
+        ({"command": [7]}, "expected string"),
         ({"command": ""}, "mcpServers.x.command"),
         ({"command": "c", "args": "--x"}, "expected array"),
         ({"command": "c", "env": {"A": 1}}, "expected string"),

@@ -28,6 +28,7 @@ _ALIASES: Mapping[str, str] = {
     "serverUrl": "url",
     "httpUrl": "url",
     "envFile": "env_file",
+    "environment": "env",
     "includeTools": "allow",
     "enabled_tools": "allow",
     "excludeTools": "deny",
@@ -78,7 +79,7 @@ def plain(raw: Mapping[str, Any], *, own: bool) -> PlainEntry:
     entry: dict[str, Any] = {}
     unknown: list[str] = []
     auto_approve: list[str] = []
-    for key, value in _flatten(raw).items():
+    for key, value in _flatten(raw, own=own).items():
         if key in OWN or key in _ALIASES:
             entry.setdefault(_ALIASES.get(key, key), value)
         elif key in _AUTO_APPROVE:
@@ -97,11 +98,14 @@ def plain(raw: Mapping[str, Any], *, own: bool) -> PlainEntry:
     return PlainEntry(entry=kept, unknown=tuple(unknown), auto_approve=tuple(auto_approve))
 
 
-def _flatten(raw: Mapping[str, Any]) -> dict[str, Any]:
+def _flatten(raw: Mapping[str, Any], *, own: bool) -> dict[str, Any]:
     """`transport` and `command` may be tables of what other clients put next to them."""
     flat = dict(raw)
     transport = flat.get("transport")
     command = flat.get("command")
+    if isinstance(command, list) and command and not own:
+        flat["command"] = command[0]
+        flat["args"] = [*command[1:], *(flat.get("args") or ())]
     if isinstance(transport, Mapping):
         del flat["transport"]
         flat = {**transport, **flat}

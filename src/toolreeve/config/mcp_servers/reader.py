@@ -199,7 +199,7 @@ def _remarks(entry: ServerEntry, origin: Origin) -> Iterator[str]:
 def is_ourselves(raw: Mapping[str, Any]) -> bool:
     """Whether the entry would start Toolreeve, directly or with `uvx`, `python -m` and the like, or is for the builtin
     tools, which we have."""
-    entry = plain(raw, own=True).entry
+    entry = plain(raw, own=False).entry
     if entry.get("type") == "builtin":
         return True
     args = entry.get("args")
