@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from bench import commit_bench, network_bench, record, road, sandbox, scripted, shell_bench, startup
+from bench import commit_bench, network_bench, record, road, sandbox, scripted, shell_bench, startup, trial_bench
 from bench.measure import Row
 from bench.protocol import compare
 
@@ -25,6 +25,7 @@ BENCHMARKS: Mapping[str, Callable[[], Awaitable[list[Row]]]] = {
     "network": network_bench.network,
     "shell": shell_bench.analysis_cost,
     "sandbox": sandbox.sandbox,
+    "trial": trial_bench.trials,
     "commit": commit_bench.commits,
     "scripted": scripted.scripted,
     "mcp": compare.protocol,

@@ -150,3 +150,38 @@ def test_a_socket_of_the_host_in_the_workspace_cannot_be_reached(runner: Runner)
         )
 
     assert ended["stdout"] != "reached\n", ended
+
+
+EXPLOITS = (
+    """bash -c "echo $ \\"{"';touch PWN;:'","'"}"'\"""",
+    """awk 'BEGIN { x = length /"/; system("touch PWN"); y=1 } #"'""",
+    """awk --posix --assign 'BEGIN{system("touch PWN")}' x""",
+    "sqlite3 -cmd '.shell touch PWN' -version",
+    "sed -e 'w file' --version",
+    "zip -qrm - folder > /dev/null",
+    "gzip -S -c file",
+    "xz -S -c file",
+    "chmod --reference=/bin/ls file -",
+    "echo x | tee -",
+    "mkdir -",
+    "rm -rf folder file; touch PWN; ln -s / l; mkfifo p; truncate -s0 file",
+)
+
+
+@pytest.mark.parametrize("confinement", ["look", "try"])
+def test_commands_that_were_once_believed_to_read_change_nothing(runner: Runner, confinement: str) -> None:
+    before = listing(runner.workspace)
+
+    for number, script in enumerate(EXPLOITS):
+        runner.bash(script, confinement=confinement, call=str(number), limits=LIMITS)
+
+    assert listing(runner.workspace) == before
+
+
+def test_looking_shows_the_owners_own_files_and_changes_none(runner: Runner) -> None:
+    (runner.workspace / "file").chmod(0o600)
+
+    ended = runner.bash("cat file; echo x > file; rm file", confinement="look", limits=LIMITS)
+
+    assert ended["stdout"] == "old\n"
+    assert ended["stderr"].count("Read-only file system") == 2

@@ -18,7 +18,7 @@ from toolreeve.sandbox.session import SandboxSession, SlotHandle
 from toolreeve.sandbox.tiers import slot_for
 
 MOST_LAYERS = 8
-_ORDER_AFTER = 0.01
+_REPLACE_AFTER = 0.01
 
 
 class _Trial:
@@ -77,11 +77,15 @@ class Trials:
         slot, session = trial.slot, trial.session
         layers = tuple(self._layer(trial, number) for number in range(len(slot.layers)))
         slot.layers = ()
-        session.drop(slot)
-        session.busy -= 1
-        if session.alive:
-            asyncio.get_running_loop().call_later(_ORDER_AFTER, session.keep_warm, slot.kind, self._warm)
+        asyncio.get_running_loop().call_later(_REPLACE_AFTER, self._replace, session, slot)
         return layers
+
+    def _replace(self, session: SandboxSession, slot: SlotHandle) -> None:
+        """After the answer, which need not wait for it."""
+        session.busy -= 1
+        session.drop(slot)
+        if session.alive:
+            session.keep_warm(slot.kind, self._warm)
 
     def _layer(self, trial: _Trial, number: int) -> Layer:
         plan = trial.session.plan
