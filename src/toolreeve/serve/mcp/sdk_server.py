@@ -35,16 +35,19 @@ class SdkChannel:
     """The channel to the client of one request: its own stream."""
 
     def __init__(self, ctx: Context) -> None:
-        self._outbound = ctx.session._request_outbound
+        self._outbound = getattr(ctx.session, "_request_outbound", None)  # not public in the SDK
 
     async def request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        if self._outbound is None:
+            raise PeerError(METHOD_NOT_FOUND, "the installed version of mcp offers no way to ask the client")
         try:
-            return await self._outbound.send_raw_request(method, params)
+            return dict(await self._outbound.send_raw_request(method, params))
         except MCPError as problem:
             raise PeerError(problem.error.code, problem.error.message, problem.error.data) from None
 
     async def notify(self, method: str, params: Mapping[str, Any]) -> None:
-        await self._outbound.notify(method, params)
+        if self._outbound is not None:
+            await self._outbound.notify(method, params)
 
 
 class HandlersMiddleware:

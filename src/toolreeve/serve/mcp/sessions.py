@@ -114,8 +114,10 @@ class Sessions(StreamableHTTPSessionManager):
                 self._known.remove(session)
 
     def _counts(self, session: LegacySession) -> bool:
-        """The SDK also closes sessions by itself, without notice."""
-        return not session.id or session.id in self._server_instances
+        """The SDK also closes sessions by itself, without notice. One that does not tell which are open: all count,
+        and the owner's oldest idle one makes room."""
+        still_open = getattr(self, "_server_instances", None)
+        return not session.id or still_open is None or session.id in still_open
 
     def _make_room(self, new: LegacySession) -> Sequence[LegacySession]:
         """The sessions to close for the new one. Raises AccessRefused."""
