@@ -1,5 +1,6 @@
 """The verdict binds the kernel: what is allowed as reading cannot change anything."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -147,3 +148,10 @@ async def test_plan_mode_never_asks_about_a_write(world: World) -> None:
     assert result.error.message.startswith(STOPPED)
     assert person.questions == []
     assert not (world.workspace / "made").exists()
+
+
+async def test_the_first_calls_are_confined_even_if_they_come_at_once(world: World) -> None:
+    async with world.reeve() as reeve:
+        results = await asyncio.gather(*(reeve.call("bash", {"command": "ls"}) for _ in range(4)))
+
+    assert [result.meta.to_dict()["runs"] for result in results] == ["look"] * 4

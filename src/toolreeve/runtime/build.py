@@ -271,6 +271,7 @@ class Assembly:
         self.http = GuardedHttp(self.network)
         self.processes = DeferredProcesses(partial(self._new_processes, configuration))
         self._has_confinements = False
+        self._finding_confinements = asyncio.Lock()
         outputs = OutputStore(settings.limits.output_chars)
         services = Services(
             files=self.files,
@@ -376,9 +377,14 @@ class Assembly:
         )
 
     async def _find_confinements(self) -> None:
-        if not self._has_confinements:
-            self._has_confinements = True
-            self.policy.enforce(await self.processes.confinements())
+        """Every call waits for the answer: one that did not would run unconfined. A sandbox that could not be built is
+        tried again with the next call."""
+        if self._has_confinements:
+            return
+        async with self._finding_confinements:
+            if not self._has_confinements and (found := await self.processes.confinements()):
+                self.policy.enforce(found)
+                self._has_confinements = True
 
     def _progress(self, action: Action) -> Callable[[str], None] | None:
         """Where a tool's progress goes: to its caller if they asked for it, and to the subscribers of the bus."""
