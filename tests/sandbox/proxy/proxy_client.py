@@ -34,7 +34,10 @@ class RunningProxy:
 
 @asynccontextmanager
 async def proxy(
-    *allow: str, resolver: Resolver | None = None, limits: ProxyLimits | None = None
+    *allow: str,
+    resolver: Resolver | None = None,
+    limits: ProxyLimits | None = None,
+    hosts: frozenset[str] | None = None,
 ) -> AsyncIterator[RunningProxy]:
     listener = socket.create_server(("127.0.0.1", 0))
     events: list[Event] = []
@@ -46,7 +49,7 @@ async def proxy(
 
     guard = NetworkGuard(NetworkSettings(allow=allow), resolver or HostsResolver(parse_hosts(HOSTS)))
     serving = asyncio.create_task(
-        Proxy(guard, emit=emit, now=time.time, task_id="sandbox-1", limits=limits).serve(listener)
+        Proxy(guard, emit=emit, now=time.time, task_id="sandbox-1", limits=limits).serve(listener, hosts)
     )
     try:
         yield RunningProxy(listener.getsockname()[1], events, emitted)

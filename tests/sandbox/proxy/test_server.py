@@ -73,3 +73,14 @@ async def test_connections_end_with_the_proxy() -> None:
             await reader.readuntil(b"\r\n\r\n")
         assert await asyncio.wait_for(reader.read(), 5) == b""
         writer.close()
+
+
+async def test_a_command_reaches_only_the_hosts_that_it_was_allowed_for() -> None:
+    hosts = frozenset(("open.example",))
+    async with web_server() as web, proxy(f"127.0.0.1:{web.port}", f"*.example:{web.port}", hosts=hosts) as via:
+        refused = await exchange(via.port, f"GET http://127.0.0.1:{web.port}/ HTTP/1.1\r\n\r\n".encode())
+        named = await exchange(via.port, f"GET http://open.example:{web.port}/ HTTP/1.1\r\n\r\n".encode())
+
+    assert refused.startswith(b"HTTP/1.1 403")
+    assert b"allowed to contact only open.example" in refused
+    assert b"allowed to contact only" not in named
