@@ -96,4 +96,4 @@ async def test_where_the_client_can_show_nothing_the_channels_are_asked(world: W
         result = await Client(Era.MODERN, {}).writes(reeve)
 
     assert result.success
-    assert result.meta.approved_by == "local via callback"
+    assert result.meta.approved_by == "callback"

@@ -48,3 +48,21 @@ async def test_repeated_failures_open_the_circuit_breaker(world: World) -> None:
         codes = [(await reeve.call("broken")).error for _ in range(3)]
 
     assert [error.code for error in codes if error] == [ErrorCode.UPSTREAM, ErrorCode.UPSTREAM, ErrorCode.CIRCUIT_OPEN]
+
+
+async def test_a_missing_target_is_suggested_before_anything_runs(world: World) -> None:
+    (world.workspace / "backend" / "tests").mkdir(parents=True)
+    async with world.reeve() as reeve:
+        result = await reeve.call("run_tests", target="tests")
+
+    assert result.error is not None
+    assert result.error.suggestions == ("backend/tests",)
+
+
+async def test_a_file_in_place_of_a_directory_does_not_suggest_itself(world: World) -> None:
+    (world.workspace / "a.txt").write_text("x")
+    async with world.reeve() as reeve:
+        result = await reeve.call("list_directory", path="a.txt")
+
+    assert result.error is not None
+    assert "a.txt" not in result.error.suggestions

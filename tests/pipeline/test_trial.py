@@ -206,7 +206,7 @@ async def test_a_yes_keeps_exactly_the_bytes_that_were_shown(world: World, repos
     assert f"+{(repository / 'a.txt').read_text()}" in question.preview
     meta = result.meta.to_dict()
     assert (meta["runs"], meta["trial"]["outcome"], meta["trial"]["changes"]) == ("try", "kept", 1)
-    assert (result.meta.approved_by, len(meta["trial"]["manifest"])) == ("local via callback", 64)
+    assert (result.meta.approved_by, len(meta["trial"]["manifest"])) == ("callback", 64)
 
 
 async def test_where_nobody_can_be_asked_the_changes_are_discarded(world: World, repository: Path) -> None:

@@ -633,3 +633,42 @@ async def test_a_home_directory_as_workspace_is_said_loudly(
         pass
 
     assert "your whole home directory" in caplog.text
+
+
+async def test_a_builtin_server_keeps_the_name_that_the_program_gives_it(world: World) -> None:
+    server = {"name": "mine", "transport": {"type": "builtin"}}
+    async with world.reeve(mcp_servers=[server]) as reeve:
+        flat = await reeve.execute_mcp_tool("mcp__mine__file_exists", {"path": "x"})
+        listed = await reeve.discover_mcp_tools("mine")
+
+    assert flat["exists"] is False
+    assert len(listed) > 10
+
+
+async def test_a_refusal_says_what_can_be_done_from_a_program(world: World) -> None:
+    async with world.reeve() as reeve:
+        with pytest.raises(PermissionError, match=r"nobody can be asked\. Either pass `approve=`") as raised:
+            await reeve.execute_mcp_tool("write_file", {"path": "x", "content": "y"})
+
+    assert "terminal" not in str(raised.value)
+
+
+def test_the_modes_that_are_advised_include_bypass() -> None:
+    with pytest.raises(ToolreeveError, match="command line bypass"):
+        Toolreeve(mode="x")
+
+
+def test_a_function_registered_with_the_builtin_tools_can_be_called(tmp_path: Path) -> None:
+    script = (
+        "from toolreeve import BUILTIN_TOOLS as B\n"
+        'B.register("mine", lambda x: {"x": x}, "d", "system", {"x": "string"})\n'
+        'print(B.get("mine")["func"]("1")["error"]["code"])\n'
+        "B.approve = lambda request: True\n"
+        'print(B.get("mine")["func"]("1")["data"]["x"])\n'
+    )
+    environment = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    ended = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+
+    assert ended.stdout.split() == ["E_PERMISSION", "1"], ended.stderr

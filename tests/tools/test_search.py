@@ -1,8 +1,11 @@
 import os
+from pathlib import Path
 
 import pytest
 
 from tests.tools.file_tools import FileTools
+from tests.world import World
+from toolreeve.config import Workspace
 from toolreeve.core.errors import ErrorCode
 
 
@@ -181,3 +184,26 @@ class TestDirectories:
     def test_a_base_that_is_not_allowed_is_refused(self, file_tools: FileTools) -> None:
         assert file_tools.failure("search_directory", name="x", base="/etc")[0] is ErrorCode.PATH_FORBIDDEN
         assert file_tools.failure("search_directory", name="x", base="..")[0] is ErrorCode.PATH_FORBIDDEN
+
+
+@pytest.mark.parametrize("pattern", ["/etc/*", "../*", "a/../*", "["])
+async def test_a_pattern_that_can_match_nothing_is_refused(world: World, pattern: str) -> None:
+    async with world.reeve() as reeve:
+        result = await reeve.call("search_files", pattern=pattern)
+
+    assert result.error is not None
+    assert result.error.message.startswith("/pattern:")
+
+
+async def test_outside_the_search_bases_it_speaks_of_them(world: World, tmp_path: Path) -> None:
+    base = tmp_path / "base"
+    base.mkdir()
+    workspace = Workspace(dir=str(world.workspace), search_allowed_bases=(str(base),))
+    async with world.reeve(settings=world.settings(workspace=workspace)) as reeve:
+        result = await reeve.call("search_directory", name="x", base=str(tmp_path))
+
+    assert result.error is not None
+    assert (
+        f"outside the search bases (workspace.search_allowed_bases), the first of which is {base}"
+        in result.error.message
+    )

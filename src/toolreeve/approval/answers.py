@@ -22,7 +22,7 @@ TERMINAL = "run it in a terminal, where the question can be asked"
 BEFOREHAND = "allow it beforehand: add the tool to `allowed_tools`, or a rule to policy.yaml"
 EXPLAINED = "see what decides: toolreeve policy explain TOOL"
 _WAYS: Mapping[str, tuple[str, ...]] = {
-    "python": (PASSED, TERMINAL, BEFOREHAND),
+    "python": (PASSED, BEFOREHAND),
     "cli": (TERMINAL, BEFOREHAND, EXPLAINED),
 }
 

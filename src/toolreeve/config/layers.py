@@ -221,7 +221,8 @@ def _fix(setting: SettingField, value: Any) -> str:
         )
     schema = setting.document
     if "enum" in schema:
-        return f"use one of {', '.join(map(str, schema['enum']))}"
+        also = f", or in code and on the command line {ONLY_BY_HAND}" if setting.path == ("policy", "mode") else ""
+        return f"use one of {', '.join(map(str, schema['enum']))}{also}"
     if isinstance(value, str) and setting.is_list:
         return f"write a list: {setting.path[-1]} = [{json.dumps(value).decode()}]"
     return setting.field.description

@@ -144,7 +144,7 @@ class Meta:
             shown["runs"] = self.ran_in.value
         if self.approved_by is not None:
             shown["approved_by"] = self.approved_by
-        if self.waited_ms:
+        if self.waited_ms >= 1:
             shown["waited_ms"] = self.waited_ms
         if self.auto_recovery:
             shown["auto_recovery"] = True

@@ -18,7 +18,7 @@ NEARBY = Bounds(entries=5_000, depth=1, seconds=0.1)
 BOUNDS = Bounds(entries=20_000, depth=12, seconds=0.2)
 SKIPPED = frozenset({"node_modules", "__pycache__", "site-packages"})
 _NOT_FOUND = frozenset({ErrorCode.FILE_NOT_FOUND, ErrorCode.DIR_NOT_FOUND, ErrorCode.PATH_NOT_FOUND})
-_PATH_PARAMETERS = ("path", "source", "base", "file", "filename", "directory", "working_dir")
+_PATH_PARAMETERS = ("path", "source", "base", "file", "filename", "directory", "working_dir", "target")
 
 
 async def suggest(error: ToolError, args: Mapping[str, Any], files: Files) -> tuple[str, ...]:
@@ -43,6 +43,7 @@ def _search(path: str, files: Files) -> tuple[str, ...]:
     if not wanted:
         return ()
     candidates = dict.fromkeys(_nearby(wanted, files) + _anywhere(files))
+    candidates.pop("/".join(wanted), None)  # it exists, but is not what the tool needs
     likely = (path for path in rank(wanted, list(candidates)) if files.explain(path).decision == "allow")
     return tuple(islice(likely, MAX_SUGGESTIONS))
 

@@ -80,7 +80,7 @@ def _parquet(stream: IO[bytes]) -> Iterator[Write]:
     except ImportError:
         raise ToolError(
             ErrorCode.AUDIT_ERROR,
-            "Parquet needs the package pyarrow, which is not installed",
+            "Parquet needs the package pyarrow, which is not installed: pip install 'toolreeve[parquet]'",
             suggestions=("pip install 'toolreeve[parquet]'",),
         ) from None
     schema = pyarrow.schema([(name, getattr(pyarrow, _TYPES.get(name, "string"))()) for name in COLUMNS])

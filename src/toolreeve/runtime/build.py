@@ -170,6 +170,21 @@ def new_catalogue(configuration: Configuration, registry: ToolRegistry) -> Catal
     )
 
 
+def builtin_server_names(mcp_servers: McpServers | None) -> frozenset[str]:
+    """The names that a program gives to the builtin tools among its servers."""
+    if mcp_servers is None or isinstance(mcp_servers, str | Path):
+        return frozenset()
+    tables = (
+        mcp_servers.items() if isinstance(mcp_servers, Mapping) else [(each.get("name"), each) for each in mcp_servers]
+    )
+    return frozenset(str(name) for name, table in tables if isinstance(table, Mapping) and _is_builtin(table))
+
+
+def _is_builtin(table: Mapping[str, Any]) -> bool:
+    transport = table.get("transport")
+    return table.get("type") == "builtin" or (isinstance(transport, Mapping) and transport.get("type") == "builtin")
+
+
 def new_servers(
     configuration: Configuration, mcp_servers: McpServers | None
 ) -> tuple[Sequence[ServerSpec], Sequence[ConfigError]]:

@@ -61,7 +61,7 @@ class ResultDict(dict[str, Any]):
 class DocumentedTool(dict[str, Any]):
     """A tool's metadata, and `func` to call it with positional or keyword arguments."""
 
-    def __init__(self, bound: BoundTool, call: Callable[[str, dict[str, Any]], ToolResult]) -> None:
+    def __init__(self, bound: BoundTool, call: Callable[[BoundTool, dict[str, Any]], ToolResult]) -> None:
         spec = bound.spec
         names = list(spec.input["properties"])
 
@@ -71,7 +71,7 @@ class DocumentedTool(dict[str, Any]):
             given = dict(zip(names, args, strict=False))
             if twice := given.keys() & kwargs.keys():
                 raise TypeError(f"{spec.name} got {', '.join(sorted(twice))} twice")
-            return ResultDict(call(spec.name, given | kwargs).to_dict())
+            return ResultDict(call(bound, given | kwargs).to_dict())
 
         super().__init__(
             name=spec.name,
@@ -84,9 +84,12 @@ class DocumentedTool(dict[str, Any]):
 
 
 class BuiltinTools(ToolRegistry):
-    """The registry of the builtin tools. `get` returns a tool in its documented form."""
+    """The registry of the builtin tools. `get` returns a tool in its documented form. `approve` answers the questions
+    about its calls: a function of the request, as for `Toolreeve`."""
 
-    def __init__(self, call: Callable[[str, dict[str, Any]], ToolResult]) -> None:
+    approve: Callable[[Any], Any] | None = None
+
+    def __init__(self, call: Callable[[BoundTool, dict[str, Any]], ToolResult]) -> None:
         super().__init__(TOOLS)
         self._call = call
 

@@ -11,10 +11,13 @@ from functools import wraps
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
+from toolreeve.approval.channels.callback import CallbackChannel
+from toolreeve.approval.request import Answer, Request
 from toolreeve.config import Configuration
 from toolreeve.core.call import Principal
 from toolreeve.core.errors import ConfigError, ToolreeveError
 from toolreeve.core.result import ToolResult
+from toolreeve.core.tool import BoundTool
 from toolreeve.guard.files.workspace import WorkspaceFiles
 from toolreeve.record.agent_runs import AgentRunTable
 from toolreeve.record.audit import Audit
@@ -229,6 +232,22 @@ class SyncToolreeve:
         return self.runtime.files
 
 
+class _BuiltinApproval:
+    """The channel of `BUILTIN_TOOLS.approve`, once it is set."""
+
+    name = "callback"
+
+    def available(self) -> bool:
+        return BUILTIN_TOOLS.approve is not None
+
+    async def ask(self, request: Request) -> Answer:
+        return await CallbackChannel(BUILTIN_TOOLS.approve or _deny).ask(request)
+
+
+def _deny(_: Request) -> bool:
+    return False
+
+
 class _SharedRuntime:
     """One runtime for `BUILTIN_TOOLS`, started by the first call. When Python exits, its store writes what is
     queued."""
@@ -237,11 +256,13 @@ class _SharedRuntime:
         self._reeve: SyncToolreeve | None = None
         self._lock = threading.Lock()
 
-    def call(self, tool: str, args: Mapping[str, Any]) -> ToolResult:
+    def call(self, tool: BoundTool, args: Mapping[str, Any]) -> ToolResult:
         with self._lock:
             if self._reeve is None:
-                self._reeve = Toolreeve.sync().start()
-        return self._reeve.call(tool, args)
+                self._reeve = Toolreeve.sync(approve=[_BuiltinApproval()]).start()
+            if tool.spec.name not in self._reeve.runtime.tools:  # one that the program registered
+                self._reeve.runtime.tools.register(tool)
+        return self._reeve.call(tool.spec.name, args)
 
 
 BUILTIN_TOOLS = BuiltinTools(_SharedRuntime().call)

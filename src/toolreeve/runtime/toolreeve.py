@@ -30,6 +30,7 @@ from toolreeve.runtime.build import (
     Assembly,
     McpServers,
     Policy,
+    builtin_server_names,
     check_workspace,
     new_catalogue,
     new_configuration,
@@ -117,6 +118,7 @@ class Toolreeve:
         self.tools = new_registry(self.configuration, tools, builtin=builtin)
         self._catalogue = new_catalogue(self.configuration, self.tools)
         servers, self._server_problems = new_servers(self.configuration, mcp_servers)
+        self._builtin_servers = builtin_server_names(mcp_servers)
         self._parts = Assembly(
             self.configuration,
             self.tools,
@@ -314,10 +316,13 @@ class Toolreeve:
         Raises ValueError for a malformed name or an unknown server, PermissionError if approval is needed and nobody
         can be asked, or the answer is no.
         """
+        if (server := server_of(tool_name)) in self._builtin_servers:
+            tool_name = tool_name.replace(f"mcp__{server}__", f"mcp__{BUILTIN_SERVER}__", 1)
         _check_server(tool_name, self.tools, self.fleet)
         result = await self.run(self._new_call(tool_name, params, timeout=timeout))
         if result.error is not None and result.error.code in REFUSALS:
-            raise PermissionError("; or ".join((result.error.message, *result.error.suggestions)))
+            ways = "; or ".join(result.error.suggestions)
+            raise PermissionError(f"{result.error.message}. Either {ways}" if ways else result.error.message)
         return result.to_flat()
 
     async def discover_mcp_tools(
@@ -327,6 +332,8 @@ class Toolreeve:
 
         Raises ValueError for a server that is not configured.
         """
+        if server_name in self._builtin_servers:
+            server_name = BUILTIN_SERVER
         if server_name not in (None, BUILTIN_SERVER):
             await self.fleet.ready(self.fleet.upstream(str(server_name)).name)
         elif server_name is None:

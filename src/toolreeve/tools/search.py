@@ -38,6 +38,7 @@ def search_files(ctx: Context, pattern: str, path: str = ".", after: str = "") -
         path: The directory to search, relative to the workspace or absolute within it.
         after: Continue a truncated search after this match.
     """
+    _check_pattern(pattern)
     fits = compile_glob(pattern)
     walk = ctx.files.walk(path, hidden=wants_hidden(pattern), skip=_skipped(pattern))
     passed = _order(after) if after else None
@@ -53,6 +54,16 @@ def search_files(ctx: Context, pattern: str, path: str = ".", after: str = "") -
     data: dict[str, Any] = {"pattern": pattern, "path": walk.path, "matches": matches, "count": len(matches)}
     following = next_call("search_files", pattern=pattern, path=path, after=matches[-1]) if more else ""
     return _bounded(data, matches, following, walk.cut)
+
+
+def _check_pattern(pattern: str) -> None:
+    """A pattern that can match nothing is a mistake, not an empty result."""
+    if pattern.startswith("/") or ".." in pattern.split("/"):
+        raise ToolError(
+            ErrorCode.INVALID_PARAMS, "/pattern: is relative to /path, without `..`; name the directory in /path"
+        )
+    if pattern.count("[") > pattern.count("]"):
+        raise ToolError(ErrorCode.INVALID_PARAMS, "/pattern: a `[` is not closed; write `[[]` for the character itself")
 
 
 def _skipped(pattern: str) -> frozenset[str]:

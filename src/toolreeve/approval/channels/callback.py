@@ -26,12 +26,12 @@ class CallbackChannel:
 
     async def ask(self, request: Request) -> Answer:
         answer = await self._call(request)
-        if isinstance(answer, Answer):
-            return answer if answer.digest else replace(answer, digest=request.digest)
+        if isinstance(answer, Answer):  # the caller did not answer: who did is for the function to say
+            return replace(answer, digest=answer.digest or request.digest, by=answer.by or self.name)
         if answer is True:
-            return request.allow()
+            return request.allow(by=self.name)
         if answer is False:
-            return request.deny()
+            return request.deny(by=self.name)
         raise TypeError(f"answered {answer!r:.80}, which is neither True, False nor an Answer")
 
     async def _call(self, request: Request) -> Any:

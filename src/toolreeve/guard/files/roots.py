@@ -91,8 +91,10 @@ class Roots:
         home: str | None = None,
         homes: Sequence[str] = (),
         environment: Sequence[str] = (),
+        noun: str = "the workspace",
     ) -> None:
         self.main = roots[0]
+        self._noun = noun
         self._roots = sorted(roots, key=lambda root: len(root.path), reverse=True)
         self._protected = tuple(os.path.realpath(path) for path in protected)
         self._unwritable = tuple(os.path.realpath(path) for path in unwritable)
@@ -150,7 +152,7 @@ class Roots:
             for root in self._roots:
                 if (rest := root.inside(candidate)) is not None:
                     return root, rest
-        raise forbidden(path, f"lies outside the workspace {self.main.path}")
+        raise forbidden(path, f"lies outside {self._noun} {self.main.path}")
 
     def find(self, resolved: str) -> Root | None:
         """The root of a resolved path."""
@@ -163,7 +165,7 @@ class Roots:
         """Why a resolved path may not be touched (or changed), or None."""
         root = self.find(resolved)
         if root is None:
-            return f"leads outside the workspace {self.main.path}"
+            return f"leads outside {self._noun} {self.main.path}"
         if any(resolved == each or resolved.startswith(f"{each}/") for each in self._protected):
             return "is the runtime's own state"
         if (reason := self._guards.hidden(resolved) or self._find_system(resolved, root)) is not None:

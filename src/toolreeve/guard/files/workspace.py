@@ -11,7 +11,7 @@ import stat
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 from toolreeve.core.call import ToolCall
 from toolreeve.core.errors import ErrorCode, ToolError
@@ -55,7 +55,7 @@ class WorkspaceFiles:
         unnamed_files: bool = True,
     ) -> None:
         use_openat2 = backend == "openat2" or (backend == "auto" and has_openat2())
-        rules = {
+        rules: dict[str, Any] = {
             "protected": protected,
             "unwritable": unwritable,
             "sensitive_allow": sensitive_allow,
@@ -67,7 +67,12 @@ class WorkspaceFiles:
         others += [Root(path, writable=True) for path in writable_roots]
         self._paths = Paths(Roots([main, *others], **rules, home=home), use_openat2=use_openat2)
         bases = [Root(path, writable=False) for path in search_bases or (main.path,)]
-        self._bases = Paths(Roots(bases, **rules, home=home), use_openat2=use_openat2)
+        noun = (
+            "the search bases (workspace.search_allowed_bases), the first of which is"
+            if search_bases
+            else "the workspace"
+        )
+        self._bases = Paths(Roots(bases, **rules, home=home, noun=noun), use_openat2=use_openat2)
         self._writer = FileWriter(
             self._paths, allowed=allow_write, keep=keep, use_openat2=use_openat2, unnamed=unnamed_files
         )

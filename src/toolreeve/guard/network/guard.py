@@ -133,6 +133,8 @@ class NetworkGuard:
         where = str(address) if host == str(address) else f"{host} ({address})"
         if kind is Zone.PUBLIC:
             raise forbidden(f"{where} is in no network of network.allow")
+        if kind is Zone.METADATA:
+            raise forbidden(f"{where} is not a public address but {kind}")
         raise forbidden(
             f"{where} is not a public address but {kind}; to open it, add '{_bracketed(seen)}:{port}' to network.allow"
         )
