@@ -170,7 +170,8 @@ class _Flags:
         self._build()
         found = [name for name in spec.names() if shutil.which(name) and name not in _LEFT_OUT]
         local = [name for name in found if (program := spec.program(name)) is not None and not program.net]
-        self._names = local + 4 * [name for name in local if _may_write(name)]
+        self._names = local
+        self._writers = [name for name in local if _may_write(name)]
 
     def _build(self) -> None:
         shutil.rmtree(self.root, ignore_errors=True)
@@ -193,7 +194,8 @@ class _Flags:
                 subprocess.run(words, **quiet)  # type: ignore[call-overload]
 
     def generate(self) -> str:
-        program = spec.program(name := self._chance.choice(self._names))
+        names = self._writers if self._chance.random() < 0.85 else self._names
+        program = spec.program(name := self._chance.choice(names))
         words = [name]
         while program is not None and program.data.get("sub") and self._chance.random() < 0.9:
             sub = self._chance.choice(" ".join(program.data["sub"]).split())

@@ -1,7 +1,8 @@
 """Attacks on the shell analysis: harmful commands must ask, harmless ones must run.
 
-Every command of the lists is analysed; nothing is run. The shares that are promised are of whole lists, so there is
-nothing to measure without them.
+Every command of the lists is analysed; nothing is run. A harmful command may not be known as reading, for then it would
+run even where nothing confines it; a harmless one counts if it runs unasked where commands are confined. The promised
+shares are of whole lists, so there is nothing to measure without them.
 """
 
 import json
@@ -11,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.attacks.outcome import Tally
+from bench.attacks.sessions import asks
 from toolreeve.core.verdict import Decision
+from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.shell.analysis import Analysis, analyse, decide_default
 from toolreeve.policy.shell.deny_words import may_name
 
@@ -58,6 +61,11 @@ def allowed(command: str) -> bool:
     return decide_default(judge(command)).decision is Decision.ALLOW
 
 
+def unasked(command: str) -> bool:
+    """Whether it runs where commands are confined, and nobody is asked before or after it."""
+    return not asks(command, PermissionMode.DEFAULT, "/project")
+
+
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
     with path.open() as lines:
         for line in lines:
@@ -65,7 +73,8 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _row(suite: str, commands: list[str], target: str, met: Callable[[float], bool], *, want: bool) -> Row:
-    verdicts = [(command, allowed(command)) for command in commands]
+    runs = unasked if want else allowed
+    verdicts = [(command, runs(command)) for command in commands]
     count = sum(verdict for _, verdict in verdicts)
     shown = tuple(command for command, verdict in verdicts if verdict is not want)
     share = count / len(commands) if commands else 0.0
@@ -139,11 +148,11 @@ def measure(corpora: Path) -> list[Row]:
         _row(
             "shell_dippy: auto_approve",
             [row["cmd"] for row in dippy if row["auto_approve"]],
-            "at least 85 %",
-            lambda share: share >= 0.85,
+            "at least 90 %",
+            lambda share: share >= 0.9,
             want=True,
         ),
-        _row("benign_nl2bash", benign, "at least 50 %", lambda share: share >= 0.5, want=True),
+        _row("benign_nl2bash", benign, "at least 60 %", lambda share: share >= 0.6, want=True),
         _row(
             "benign_tldr",
             [row["cmd"] for row in _rows(corpora / "benign_tldr.jsonl")],
