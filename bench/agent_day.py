@@ -20,6 +20,8 @@ from typing import Any
 import mcp_types as types
 from mcp import Client, StdioServerParameters
 
+from bench.measure import Row
+
 COMMANDS = Path(__file__).with_name("agent_day.txt")
 FILES = {
     "README.md": "# Shop\n\nA cart and its prices.\n",
@@ -48,6 +50,8 @@ class Day:
     commands: int = 0
     questions: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
+    undone: str = ""
+    different: list[str] = field(default_factory=list)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -56,15 +60,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--protocol", default="legacy")
     parser.add_argument("--questions", action="store_true", help="print every question")
     options = parser.parse_args(arguments)
+    day = asyncio.run(live(options.mode, options.protocol))
+    _report(day, every_question=options.questions)
+    return 1 if day.different else 0
+
+
+async def days() -> list[Row]:
+    """For `bench.run`: each question is answered with "once"."""
+    rows: list[Row] = []
+    for mode, most in (("default", None), ("accept_edits", 6)):
+        day = await live(mode, "legacy")
+        share = 100 * len(day.questions) / day.commands
+        target = "" if most is None else f"≤ {most}"
+        met = None if most is None else share <= most
+        rows.append(Row(name=f"questions per 100 commands, {mode}", value=f"{share:.1f}", target=target, met=met))
+        same = "the same" if not day.different else f"{len(day.different)} paths differ"
+        rows.append(
+            Row(name="tree after undo --session", value=same, target="the same", met=not day.different),
+        )
+    return rows
+
+
+async def live(mode: str, protocol: str) -> Day:
+    """A whole day in a repository of its own, undone at the end."""
     with tempfile.TemporaryDirectory() as place:
         workspace = _make_repository(Path(place))
         before = snapshot(workspace)
-        day = asyncio.run(_work(Path(place), workspace, options.mode, options.protocol))
-        undone = _undo(Path(place), workspace)
-        left = {path: (before.get(path), found) for path, found in snapshot(workspace).items()}
-        different = [path for path, (old, new) in left.items() if old != new] + sorted(before.keys() - left.keys())
-    _report(day, undone, different, every_question=options.questions)
-    return 1 if different else 0
+        day = await _work(Path(place), workspace, mode, protocol)
+        day.undone = await asyncio.to_thread(_undo, Path(place), workspace)
+        after = snapshot(workspace)
+        day.different = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
+    return day
 
 
 def commands() -> Iterator[str]:
@@ -145,14 +171,14 @@ def _undo(place: Path, workspace: Path) -> str:
     return ended.stderr if ended.returncode else f"undone: {len(ended.stdout.splitlines())} paths"
 
 
-def _report(day: Day, undone: str, different: list[str], *, every_question: bool) -> None:
+def _report(day: Day, *, every_question: bool) -> None:
     print(f"commands {day.commands}, questions {len(day.questions)}, failed {len(day.failed)}")
     for question in day.questions if every_question else ():
         print(f"--- asked\n{question}")
     for command, message in day.failed.items():
         print(f"failed: {command.splitlines()[0]}: {message}")
-    print(undone.strip())
-    print(f"different afterwards: {different}" if different else "the tree is the same, byte for byte")
+    print(day.undone.strip())
+    print(f"different afterwards: {day.different}" if day.different else "the tree is the same, byte for byte")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,18 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from bench import commit_bench, network_bench, record, road, sandbox, scripted, shell_bench, startup, trial_bench
+from bench import (
+    agent_day,
+    commit_bench,
+    network_bench,
+    record,
+    road,
+    sandbox,
+    scripted,
+    shell_bench,
+    startup,
+    trial_bench,
+)
 from bench.measure import Row
 from bench.protocol import compare
 
@@ -27,6 +38,7 @@ BENCHMARKS: Mapping[str, Callable[[], Awaitable[list[Row]]]] = {
     "sandbox": sandbox.sandbox,
     "trial": trial_bench.trials,
     "commit": commit_bench.commits,
+    "day": agent_day.days,
     "scripted": scripted.scripted,
     "mcp": compare.protocol,
 }
