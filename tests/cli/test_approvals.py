@@ -114,6 +114,20 @@ def test_always_shows_its_rule_and_writes_it_when_the_call_is_made(shell: Shell)
     assert "approved for always" in (shell.home / ".config" / "toolreeve" / "policy.yaml").read_text()
 
 
+def test_what_a_yes_covers_is_chosen_by_its_number(shell: Shell) -> None:
+    number = pending(shell)
+
+    shown = shell.run("approvals", "show", number)
+    alone = shell.run("approvals", "allow", "--yes", number, "--choice", "2")
+    missing = shell.run("approvals", "allow", "--yes", number, "--session", "--choice", "9")
+    decided = shell.run("approvals", "allow", "--yes", number, "--session", "--choice", "1")
+
+    assert "'Always' would write" in shown.out
+    assert "--choice needs --session or --always" in alone.err
+    assert "--choice 9 was not offered" in missing.err
+    assert (alone.status, missing.status, decided.status) == (2, 2, 0)
+
+
 def test_an_unknown_id_is_not_found(shell: Shell) -> None:
     for command in ("show", "allow", "deny"):
         printed = shell.run("approvals", command, "0123456789")

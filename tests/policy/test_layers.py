@@ -404,3 +404,24 @@ def test_an_allow_and_a_decision_of_a_rule_keep_their_own_reason() -> None:
     assert with_rationale(allowed, call) == allowed
     free = decide(call, PolicyState(mode=PermissionMode.BYPASS))
     assert with_rationale(free, call) == free
+
+
+@pytest.mark.parametrize(
+    ("path", "decision"),
+    [
+        ("a.txt", "allow"),
+        ("sub/../b", "allow"),
+        ("../a", "ask"),
+        ("/etc/a", "ask"),
+        (".env", "ask"),
+        (".git/config", "ask"),
+    ],
+)
+def test_accept_edits_accepts_changes_of_unprotected_files_of_the_workspace(path: str, decision: str) -> None:
+    state = PolicyState.of(mode=PermissionMode.ACCEPT_EDITS, root="/ws")
+
+    for name in ("write_file", "edit_file"):
+        assert decide(build_action(name, {"path": path, "content": "x"}, root="/ws"), state).decision.word == decision
+    moved = build_action("move_file", {"source": "a", "destination": path}, root="/ws")
+    assert decide(moved, state).decision.word == decision
+    assert decide(build_action("delete_file", {"path": path}, root="/ws"), state).decision.word == "ask"

@@ -133,6 +133,10 @@ def test_changes_are_asked_about_in_default_mode_and_discarded_in_plan_mode() ->
         (changed(deleted=("/ws/a", "/ws/b", "/ws/c")), Decision.ASK),
         (changed(deleted=("/ws/a",), untracked=("/ws/a",)), Decision.ASK),
         (changed("/elsewhere/a"), Decision.ASK),
+        (changed("/ws/.git/index", "/ws/.git/objects/a/b"), Decision.ALLOW),
+        (changed("/ws/.git/hooks/pre-commit"), Decision.ASK),
+        (changed("/ws/.github/workflows/x.yml"), Decision.ASK),
+        (changed("/ws/sub/.env"), Decision.ASK),
     ],
 )
 def test_accept_edits_keeps_what_can_be_undone(changes: ObservedChanges, decision: Decision) -> None:

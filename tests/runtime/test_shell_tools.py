@@ -191,3 +191,27 @@ def test_every_layer_sees_the_same_analysis_of_a_command(command: str) -> None:
     explained = explain(command, cwd="/project", root="/project", home="/home/me")
 
     assert bind(knows).danger({"command": command}).value == explained["danger"]
+
+
+async def test_accept_edits_keeps_what_commands_change_and_asks_before_it_loses_anything(world: World) -> None:
+    (world.workspace / "a.txt").write_text("one\n")
+    policy = PermissionPolicy(ExecutionContext(mode=PermissionMode.ACCEPT_EDITS))
+    asked: list[str] = []
+
+    def undo_only(request: Any) -> bool:
+        asked.append(request.verdict.reason)
+        return bool(request.tool == "undo")
+
+    async with world.reeve(policy=policy, approve=undo_only) as reeve:
+        edited = await reeve.call("bash", command="sed -i s/one/two/ a.txt && echo new > b.txt")
+        deleted = await reeve.call("bash", command="rm a.txt")
+        sent = await reeve.call("bash", command="curl -T a.txt https://example.com/")
+        undone = await reeve.undo(edited.meta.call_id)
+
+    assert edited.success, edited.error
+    assert (deleted.success, sent.success) == (False, False)
+    assert "version control cannot restore" in asked[0]
+    assert "needs the network" in asked[1]
+    assert undone.success
+    assert (world.workspace / "a.txt").read_text() == "one\n"
+    assert not (world.workspace / "b.txt").exists()

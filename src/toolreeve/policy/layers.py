@@ -123,11 +123,14 @@ def _decide_by_mode(action: Action, state: PolicyState) -> Verdict:
 
 
 def can_be_undone(action: Action, state: PolicyState) -> bool:
-    """Whether the call only changes files of the workspace, through a tool that keeps what it replaces."""
+    """Whether the call only changes unprotected files of the workspace, through a tool that keeps what it replaces."""
     if not action.spec.undoable or action.danger > DangerLevel.MEDIUM or not action.effects:
         return False
     return all(
-        effect.kind in _ON_FILES and effect.reach in _LITERAL and state.is_writable(effect.target)
+        effect.kind in _ON_FILES
+        and effect.reach in _LITERAL
+        and state.is_writable(effect.target)
+        and not state.find_protection(effect.target)
         for effect in action.effects
     )
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, fields, replace
 
 from toolreeve.core.action import Action
 from toolreeve.core.errors import ToolreeveError
+from toolreeve.core.guarded_paths import find_guarded
+from toolreeve.core.secrets.paths import find_secret, is_sensitive
 from toolreeve.core.tool import BoundTool
 from toolreeve.core.trial import Confinement
 from toolreeve.core.verdict import Decision, Verdict
@@ -125,6 +127,15 @@ class PolicyState:
     def is_writable(self, path: str) -> bool:
         """Whether an absolute, normal path lies in the workspace, or in another root that tools may change."""
         return any(path == root or path.startswith(root.rstrip("/") + "/") for root in self.writable)
+
+    def find_protection(self, path: str) -> str:
+        """Why a path inside is protected: programs of the host obey it, or it may hold secrets. Empty if it is not."""
+        root = next(root for root in self.writable if path == root or path.startswith(root.rstrip("/") + "/"))
+        names = path[len(root) :].strip("/").split("/")
+        guarded = find_guarded(names) if names != [".git"] else None
+        if guarded is not None:
+            return guarded.by
+        return "it may hold secrets" if find_secret(names) or is_sensitive("/".join(names)) else ""
 
     def narrowed(self, action: Action) -> "PolicyState":
         """This policy with only the rules and names that may concern the tool of this action."""

@@ -125,6 +125,9 @@ def _find_objection(changes: ObservedChanges, state: PolicyState) -> str:
     outside = next((each.target for each in changes.effects if not state.is_writable(each.target)), None)
     if outside is not None:
         return f"the command would change {outside}, outside the workspace"
+    for effect in changes.effects:
+        if why := state.find_protection(effect.target):
+            return f"the command would change {effect.target}: {why}"
     if changes.untracked:
         return f"the command would delete {changes.untracked[0]}, which version control cannot restore"
     deleted = sum(effect.kind is EffectKind.DELETE for effect in changes.effects)
