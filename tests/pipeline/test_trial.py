@@ -3,16 +3,20 @@
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.callers import PlainCaller
 from tests.pipeline.test_confinement import Person, snapshot
 from tests.world import World
 from toolreeve.approval.request import Request
 from toolreeve.config import Policy, Trial
 from toolreeve.config.sections.policy import Mode
+from toolreeve.core.call import ToolCall
 from toolreeve.core.errors import ErrorCode
+from toolreeve.core.peer import PriorAnswer
 from toolreeve.core.result import ToolResult
 from toolreeve.sandbox.kernel import syscalls
 
@@ -267,3 +271,27 @@ async def test_what_a_command_changed_is_undone_like_a_file_tool(world: World, r
     assert set(after) ^ set(before) == {"a.txt", "made", "made/deep", "made/deep/f"}
     assert undone.success, undone.to_text()
     assert snapshot(repository) == before
+
+
+async def test_a_client_that_must_repeat_its_call_is_asked_the_ordinary_question(
+    world: World, repository: Path
+) -> None:
+    """A second trial would write other bytes than those that were approved, so that a yes runs it for real."""
+    caller = PlainCaller(defers=True)
+    command = RUN.format("import time; open('a.txt', 'w').write(str(time.time_ns()))")
+    call = ToolCall(tool="bash", args={"command": command}, session="s", peer=caller)
+    async with world.reeve() as reeve:
+        deferred = await reeve.run(call)
+        after_trial = (repository / "a.txt").read_text()
+        (question,) = caller.requests
+        caller.decision = PriorAnswer(
+            binding=question.binding, question=question.id, asked=0, read=lambda request: request.allow()
+        )
+        repeated = await reeve.run(replace(call, id="repeated"))
+
+    assert deferred.error is not None
+    assert (deferred.error.code, after_trial) == (ErrorCode.APPROVAL_PENDING, "one\n")
+    assert question.preview.startswith("M a.txt")
+    assert repeated.success, repeated.to_text()
+    assert repeated.meta.to_dict()["runs"] == "work"
+    assert (repository / "a.txt").read_text().isdigit()
