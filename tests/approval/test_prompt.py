@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.approval.people import ASK, call, writes
-from toolreeve.approval.prompt import GUTTER, SHOWN_CHARACTERS, describe
+from toolreeve.approval.prompt import GUTTER, SHOWN_CHARACTERS, coloured, describe
 from toolreeve.approval.request import Request, pose
 from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.core.visible import visible
@@ -120,3 +120,22 @@ def test_no_prompt_holds_a_character_that_cannot_be_seen(name: str, value: str, 
         shown = describe(asked, whole=whole)
         odd = {each for each in shown if each != "\n" and unicodedata.category(each) in ("Cc", "Cf", "Cs", "Zl", "Zp")}
         assert odd == set()
+
+
+def test_defaults_are_folded_into_a_line_and_whole_in_the_details() -> None:
+    asked = request({"path": "a", "encoding": "utf-8", "append": False}, defaults=("encoding", "append"))
+
+    assert describe(asked).splitlines()[1:3] == ["  path: a", '  defaults: encoding="utf-8", append=false']
+    assert "  append: false" in describe(asked, whole=True)
+
+
+def test_colours_mark_the_heading_and_a_change_and_nothing_where_they_are_unwanted() -> None:
+    text = f"Tool\n{GUTTER}-old\n{GUTTER}+new\n  + not a change"
+
+    assert coloured(text, {"TERM": "xterm"}).splitlines() == [
+        "\x1b[1mTool\x1b[0m",
+        f"{GUTTER}\x1b[31m-old\x1b[0m",
+        f"{GUTTER}\x1b[32m+new\x1b[0m",
+        "  + not a change",
+    ]
+    assert coloured(text, {"TERM": "dumb"}) == coloured(text, {"TERM": "xterm", "NO_COLOR": "1"}) == text

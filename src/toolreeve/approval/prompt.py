@@ -4,7 +4,8 @@ Each line that comes from the call is printed behind a gutter, so that no argume
 Long values are cut in the middle and say so; the details show them whole.
 """
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolreeve.approval.request import Request
@@ -15,6 +16,9 @@ SHOWN_CHARACTERS = 800
 SHOWN_LINES = 24
 SHOWN_DIFF_LINES = 60
 GUTTER = "  │ "
+_BOLD = "\x1b[1m"
+_PLAIN = "\x1b[0m"
+_COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[36m"}
 MORE = ", ? shows all"
 
 
@@ -38,6 +42,20 @@ def describe(request: Request, *, whole: bool = False, more: str = MORE) -> str:
     return "\n".join(lines)
 
 
+def coloured(text: str, environ: Mapping[str, str] = os.environ) -> str:
+    """The prompt for a terminal: its heading bold, added lines green, removed lines red."""
+    if environ.get("NO_COLOR") or environ.get("TERM", "dumb") == "dumb":
+        return text
+    first, *rest = text.split("\n")
+    return "\n".join([f"{_BOLD}{first}{_PLAIN}", *map(_coloured_line, rest)])
+
+
+def _coloured_line(line: str) -> str:
+    marked = line.removeprefix(GUTTER)
+    colour = _COLOURS.get(marked[:1], "") if marked != line else ""
+    return f"{GUTTER}{colour}{marked}{_PLAIN}" if colour else line
+
+
 def list_choices(request: Request) -> list[str]:
     """What a yes for longer may cover, numbered from 1, narrowest first."""
     return [f"    {number}  {one_line(choice.sentence)}" for number, choice in enumerate(request.choices, 1)]
@@ -56,7 +74,14 @@ def _who(request: Request) -> str:
 def _arguments(request: Request, more: str, *, whole: bool) -> Iterator[str]:
     if not request.args:
         yield "  (no arguments)"
+    if request.defaults and not whole:
+        values = (f"{one_line(name)}={one_line(_json(request.args[name]))}" for name in request.defaults)
+        folded = f"  defaults: {', '.join(values)}"
+    else:
+        folded = ""
     for name, value in request.args.items():
+        if folded and name in request.defaults:
+            continue
         text = value if isinstance(value, str) else _json(value)
         shown = _block(text, SHOWN_CHARACTERS, SHOWN_LINES, more, whole=whole)
         label = f"  {one_line(name)}:"
@@ -65,6 +90,8 @@ def _arguments(request: Request, more: str, *, whole: bool) -> Iterator[str]:
         else:
             yield label
             yield from shown
+    if folded:
+        yield folded
 
 
 def _json(value: Any) -> str:

@@ -77,6 +77,7 @@ class Request:
     `lasting` is the narrowest rule that "always" would write, as text; empty if nothing can be written. `choices` are
     what a yes for longer may cover, narrowest first; the first is exactly this call. `preview` is a diff of
     what the call would change. `grounds` is the tool's own assessment of this call, if it has one.
+    `defaults` are the arguments that were not given.
     """
 
     id: str
@@ -95,6 +96,7 @@ class Request:
     lasting: str = ""
     grounds: str = ""
     timeout: float = 60.0
+    defaults: tuple[str, ...] = ()
     choices: tuple[Choice, ...] = ()
 
     @property
@@ -140,7 +142,8 @@ def pose(
         call_id=action.call.id,
         tool=action.spec.name,
         danger=action.danger,
-        args=copy.deepcopy(dict(action.args)),
+        args=copy.deepcopy(_required_first(action)),
+        defaults=_defaults(action),
         effects=tuple(action.effects),
         session=action.call.session,
         principal=action.call.principal,
@@ -153,6 +156,22 @@ def pose(
         grounds=grounds_of(action),
         timeout=timeout,
         choices=tuple(choices),
+    )
+
+
+def _required_first(action: Action) -> dict[str, Any]:
+    """What must be given stands before what may be left out."""
+    required = action.spec.input.get("required", ())
+    return dict(sorted(action.args.items(), key=lambda each: each[0] not in required))
+
+
+def _defaults(action: Action) -> tuple[str, ...]:
+    """The arguments that nobody gave: they have the value that the tool declares."""
+    properties = action.spec.input.get("properties", {})
+    return tuple(
+        name
+        for name, value in action.args.items()
+        if name not in action.call.args and properties.get(name, {}).get("default", ...) == value
     )
 
 

@@ -5,6 +5,7 @@ that is `--mode bypass`.
 """
 
 import asyncio
+import os
 import signal
 import sys
 from collections.abc import Mapping
@@ -102,7 +103,10 @@ async def _call(
     task = asyncio.current_task()
     if task is not None:
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    runtime = new_runtime(options, servers=servers_with(tool))
+    from toolreeve.runtime.channels import new_terminal_channel
+
+    terminal = new_terminal_channel(os.environ, session=False)  # the session ends with this process
+    runtime = new_runtime(options, terminal, servers=servers_with(tool))
     args = _arguments(runtime, tool, pairs, document) if tool in runtime.tools else None
     async with runtime:
         if args is None:

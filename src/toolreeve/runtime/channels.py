@@ -40,9 +40,9 @@ def _channel(approve: Any) -> Channel:
     return CallbackChannel(approve)
 
 
-def new_terminal_channel(environ: Mapping[str, str]) -> "TerminalChannel":
+def new_terminal_channel(environ: Mapping[str, str], *, session: bool = True) -> "TerminalChannel":
     """Edits arguments with the user's editor, from VISUAL or EDITOR."""
     from toolreeve.approval.channels.terminal import TerminalChannel
 
     editor = environ.get("VISUAL") or environ.get("EDITOR") or ""
-    return TerminalChannel(editor=shlex.split(editor))
+    return TerminalChannel(editor=shlex.split(editor), session=session)

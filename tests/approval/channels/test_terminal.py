@@ -213,7 +213,7 @@ async def test_arguments_are_edited_as_json_and_shown_again(screen: Screen) -> N
         assert "path: safe.txt" in await screen.shows("[y/n]: ")
         screen.types("y\n")
 
-        assert (await settling).args == {"path": "safe.txt"}
+        assert (await settling).args == {"path": "safe.txt", "content": "x"}
 
 
 async def test_an_editor_edits_the_arguments_and_leaves_no_file(screen: Screen, tmp_path: Path) -> None:

@@ -15,20 +15,22 @@ from typing import Any
 
 from toolreeve.approval.always_rule import rule_text
 from toolreeve.approval.channels.tty import Console, find_terminal, open_console
-from toolreeve.approval.prompt import describe, list_choices
+from toolreeve.approval.prompt import coloured, describe, list_choices
 from toolreeve.approval.request import Answer, Request, Scope
 from toolreeve.core.visible import one_line
 
 
 class TerminalChannel:
     """`device` is the terminal, by default the controlling one. `editor` is the command that edits a file; without it,
-    edited arguments are typed as a line of JSON."""
+    changed arguments are typed as a line of JSON. `session` says whether the session goes on after the call: only then
+    is a yes for the session offered."""
 
     name = "terminal"
 
-    def __init__(self, *, device: str | None = None, editor: Sequence[str] = ()) -> None:
+    def __init__(self, *, device: str | None = None, editor: Sequence[str] = (), session: bool = True) -> None:
         self._device = device
         self._editor = tuple(editor)
+        self._session = session
         self._turn = asyncio.Lock()
 
     def available(self) -> bool:
@@ -43,7 +45,7 @@ class TerminalChannel:
                 raise RuntimeError("the terminal is no longer available")
             with open_console(device) as console:
                 try:
-                    return await _Dialogue(console, request, self._editor).run()
+                    return await _Dialogue(console, request, self._editor, session=self._session).run()
                 except asyncio.CancelledError:
                     console.say_now("\n(withdrawn: answered elsewhere, or timed out)\n")
                     raise
@@ -52,20 +54,22 @@ class TerminalChannel:
 class _Dialogue:
     """Repeats one question until it is answered."""
 
-    def __init__(self, console: Console, request: Request, editor: Sequence[str]) -> None:
+    def __init__(self, console: Console, request: Request, editor: Sequence[str], *, session: bool) -> None:
         self._console = console
         self._request = request
         self._editor = editor
+        self._session = session
 
     async def run(self) -> Answer:
-        await self._console.say(f"\n{describe(self._request)}\n")
+        await self._console.say(f"\n{coloured(describe(self._request))}\n")
         while True:
             if (answer := await self._read_choice(await self._choose())) is not None:
                 return answer
 
     async def _choose(self) -> str:
+        session = "  [s] this session" if self._session else ""
         always = "  [a] always" if self._request.lasting else ""
-        return await self._question(f"Approve? [y] once  [s] this session{always}  [n] no  [e] edit  [?] details: ")
+        return await self._question(f"Approve? [y] once{session}{always}  [n] no  [e] edit  [?] details: ")
 
     async def _read_choice(self, choice: str) -> Answer | None:
         """None if the choice is not an answer yet."""
@@ -73,7 +77,7 @@ class _Dialogue:
         match choice.lower():
             case "y" | "yes":
                 return request.allow()
-            case "s" | "session":
+            case "s" | "session" if self._session:
                 covered = await self._choose_coverage()
                 return None if covered is None else request.allow(scope=Scope.SESSION, choice=covered)
             case "a" | "always" if request.lasting:
@@ -83,7 +87,7 @@ class _Dialogue:
             case "e" | "edit":
                 return await self._edit()
             case "?":
-                await self._console.say(f"{describe(request, whole=True)}\n")
+                await self._console.say(f"{coloured(describe(request, whole=True))}\n")
             case _:
                 await self._console.say("Please answer with one of the letters.\n")
         return None
@@ -123,15 +127,17 @@ class _Dialogue:
             if self._editor:
                 text = await self._edit_file()
             else:
-                text = await self._question("New arguments as one line of JSON: ")
+                text = await self._question("Changed arguments as one line of JSON: ")
             args = json.loads(text)
+            if not self._editor and isinstance(args, dict):
+                args = {**self._request.args, **args}
         except (OSError, ValueError, RecursionError) as problem:
             await self._console.say(f"Invalid arguments: {one_line(str(problem))}\n")
             return None
         if not isinstance(args, dict):
             await self._console.say("The arguments must be a JSON object.\n")
             return None
-        await self._console.say(f"{describe(_with_arguments(self._request, args), whole=True)}\n")
+        await self._console.say(f"{coloured(describe(_with_arguments(self._request, args), whole=True))}\n")
         return self._request.allow(args=args) if await self._agrees("Allow it with these arguments?") else None
 
     async def _edit_file(self) -> str:
