@@ -283,7 +283,7 @@ def _pending(request: Request, waiting: PendingApproval) -> ToolError:
     data = {"status": "pending", "approval_id": waiting.id, "expires": waiting.expires}
     return ToolError(
         ErrorCode.APPROVAL_PENDING,
-        f"{request.heading} requires approval, and nobody can be asked now{request.aside}. Nothing has run."
+        f"{request.heading} requires approval, and nobody can be asked now{request.aside}. Nothing has taken effect."
         f" The approval {waiting.id!r} is pending: a person must decide it, on their own terminal",
         suggestions=(
             f"tell the person that the approval {waiting.id!r} is pending",
