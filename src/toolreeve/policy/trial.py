@@ -27,7 +27,7 @@ def decide_trial(action: Action, verdict: Verdict, state: PolicyState) -> Verdic
     run in TRY if it can be tried. Everything else keeps its verdict: a rule has chosen the confinement itself.
     """
     if verdict.decision is Decision.ALLOW:
-        return replace(verdict, runs=Confinement.LOOK) if _only_reads(action, verdict, state) else verdict
+        return verdict.confined(Confinement.LOOK) if _only_reads(action, verdict, state) else verdict
     if not action.spec.confinable or not state.confinements:
         return verdict
     if not _may_become_trial(action, verdict, state):
