@@ -70,7 +70,9 @@ from toolreeve.trial.layer_reader import read_layer
 
 workspace, state = Path(sys.argv[1]), Path(sys.argv[2])
 layer = run_trial(workspace, "echo two >> a.txt; echo > new").layer
-Commits(state).prepare(read_layer(layer, GuardTable(roots=(str(workspace),))))
+commits = Commits(state)
+prepared = commits.prepare(read_layer(layer, GuardTable(roots=(str(workspace),))))
+commits.journal.publish(prepared.plan, is_synced=False)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -219,8 +220,8 @@ def test_a_journal_in_the_workspace_is_not_obeyed(project: Project, commits: Com
     victim = commits.prepare(project.harvest("echo > new"))
     forged = project.root / ".toolreeve/commits"
     forged.mkdir(parents=True)
-    for path in commits.journal.directory.glob("*.applying"):
-        (forged / path.name).write_bytes(path.read_bytes())
+    for path in commits.journal.directory.glob("*.new"):
+        (forged / path.with_suffix(".applying").name).write_bytes(path.read_bytes())
     victim.drop()
 
     assert (commits.recover(), commits.journal.phases()) == ([], {})
@@ -245,3 +246,16 @@ def test_a_commit_can_be_undone_and_made_again(project: Project, commits: Commit
 
     assert (undone, project.listing()) == (before, after)
     assert commits.journal.phase(id_) is CommitPhase.DONE
+
+
+def test_a_commit_that_is_killed_before_it_was_noted_for_undo_is_dropped(project: Project, commits: Commits) -> None:
+    before = project.listing()
+    pid = os.fork()
+    if pid == 0:
+        commits.prepare(project.harvest("echo >> a; echo > new"))
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(pid, 0)
+
+    assert [each.outcome for each in commits.recover()] == ["dropped"]
+    assert project.listing() == before
+    assert list(commits.journal.directory.iterdir()) == []

@@ -44,9 +44,12 @@ class RecoveredCommit:
 
 
 class PreparedCommit:
-    """Staged and journalled, with the tree locked: it must be applied or dropped."""
+    """Staged, with the tree locked: it must be applied or dropped. Killed before `apply`, it is dropped."""
 
-    def __init__(self, commits: "Commits", plan: CommitPlan, held: ExitStack, swapper: Swapper) -> None:
+    def __init__(
+        self, commits: "Commits", plan: CommitPlan, held: ExitStack, swapper: Swapper, *, is_synced: bool
+    ) -> None:
+        self._is_synced = is_synced
         self._commits = commits
         self._held = held
         self._swapper = swapper
@@ -57,10 +60,15 @@ class PreparedCommit:
         with self._held:
             try:
                 self._swapper.verify(self.plan.swaps)
-                self._swapper.apply(self.plan.swaps)
+                self._commits.journal.publish(self.plan, is_synced=self._is_synced)
             except (Conflict, OSError) as problem:
+                self._commits.drop(self.plan)
+                raise _refused(problem) from None
+            try:
+                self._swapper.apply(self.plan.swaps)
+            except Conflict as problem:
                 self._commits.revert(self.plan, self._swapper)
-                raise ToolError(ErrorCode.WRITE_ERROR, f"{problem}; nothing was committed", retryable=False) from None
+                raise _refused(problem) from None
             self._commits.finish(self.plan, CommitPhase.APPLYING, CommitPhase.DONE)
 
     def drop(self) -> None:
@@ -91,14 +99,13 @@ class Commits:
                 plan = replace(plan, swaps=tuple(swaps), paths=tuple(staging.paths), size=_size(changes))
                 self.journal.draft(plan)
                 is_synced = self._sync_stage(stage, plan)
-                self.journal.publish(plan, is_synced=is_synced)
             except OSError as problem:
                 self.drop(plan)
                 message = f"the changes cannot be staged: {problem.strerror}; nothing was committed"
                 raise ToolError(ErrorCode.WRITE_ERROR, message, retryable=False) from None
             swapper = Swapper(root, stage)
             held.callback(swapper.close)
-            return PreparedCommit(self, plan, held.pop_all(), swapper)
+            return PreparedCommit(self, plan, held.pop_all(), swapper, is_synced=is_synced)
 
     def _stage_path(self, root: int, path: str, id_: str) -> str:
         """In the state directory if a rename reaches it from the tree, else in a protected directory of the tree."""
@@ -266,6 +273,10 @@ class Commits:
 
 _PHASES = {True: (CommitPhase.UNDOING, CommitPhase.UNDONE), False: (CommitPhase.APPLYING, CommitPhase.DONE)}
 """By whether a commit is undone: the phase meanwhile, and the one afterwards."""
+
+
+def _refused(problem: Exception) -> ToolError:
+    return ToolError(ErrorCode.WRITE_ERROR, f"{problem}; nothing was committed", retryable=False)
 
 
 def _toggle_all(swaps: Sequence[PathSwap], swapper: Swapper) -> None:

@@ -1,7 +1,7 @@
 """Committer: commits the harvests of a call, noted for undo.
 
-Staged → noted durably → swapped in: a change that is made can always be undone. Several trees of one call are
-committed all or none.
+Staged → noted durably → journalled and swapped in: a change that is made can always be undone. Several trees of one
+call are committed all or none.
 """
 
 import asyncio
