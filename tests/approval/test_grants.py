@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 
 from tests.world import World
+from toolreeve import PermissionRule
 from toolreeve.approval.grants import Grants
 from toolreeve.approval.request import Answer, Request
 from toolreeve.core.action import Action
@@ -25,6 +26,27 @@ def test_a_rule_covers_what_it_says_in_the_same_session_and_policy() -> None:
     assert grants.find(granted_call("pytest -q"), version="1") == "Ann"
     assert grants.find(granted_call("rm x"), version="1") is None
     assert grants.find(granted_call("pytest -q"), version="2") is None
+
+
+def test_a_wider_yes_does_not_answer_what_another_rule_asks() -> None:
+    grants = Grants(covers=lambda _, __: True)
+    grants.add(granted_call(), version="1", by="Ann", rule=RULE)
+
+    assert grants.find(granted_call("pytest -q"), version="1", asked_by="ci-asks") is None
+    assert grants.find(granted_call("pytest -q"), version="1") == "Ann"
+
+
+async def test_a_rule_that_asks_about_a_folder_goes_on_asking(world: World) -> None:
+    (world.workspace / "w.py").write_text("import sys\nopen(sys.argv[1], 'w').write('x')\n")
+    (world.workspace / "ci").mkdir()
+    asks = PermissionRule(decision="ask", id="ci-asks", effect="write", target={"under": "ci"})
+    person = Chooser("session", "`python3 w.py …` with any words, confined: keep what it changes in the workspace")
+    async with world.reeve(policy=[asks], approve=person) as reeve:
+        await reeve.call("bash", command="python3 w.py a")
+        await reeve.call("bash", command="python3 w.py b")
+        await reeve.call("bash", command="python3 w.py ci/c")
+
+    assert [request.verdict.rule for request in person.asked] == [None, "ci-asks"]
 
 
 @pytest.mark.parametrize("rule", [None, RULE])

@@ -35,9 +35,9 @@ def new_always_rule(action: Action) -> AlwaysRule:
     return rule | _for_always(action)
 
 
-def widen(rule: AlwaysRule, action: Action) -> AlwaysRule:
-    """The rule of a wider choice, as "always" writes it."""
-    return dict(rule) | {"priority": PRIORITY} | _for_always(action)
+def widen(rule: AlwaysRule, action: Action, *, outranks: bool) -> AlwaysRule:
+    """The rule of a wider choice, as "always" writes it; `outranks` those that ask."""
+    return dict(rule) | ({"priority": PRIORITY} if outranks else {}) | _for_always(action)
 
 
 def _for_always(action: Action) -> dict[str, Any]:

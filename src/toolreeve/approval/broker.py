@@ -87,7 +87,7 @@ class Broker:
         PERMISSION if nobody can be asked, or APPROVAL_PENDING if the caller must repeat the call."""
         if verdict.decision is not Decision.ASK:
             raise ToolreeveError(f"only an ASK verdict can be approved, not {verdict.decision.word}")
-        if (granted_by := self.grants.find(action, version=version)) is not None:
+        if (granted_by := self.grants.find(action, version=version, asked_by=verdict.rule)) is not None:
             return Approval(by=granted_by, scope=Scope.SESSION, binding=digest(action, version=version))
         channels = [channel for channel in self.channels if channel.available()]
         peer = action.call.peer
@@ -126,12 +126,14 @@ class Broker:
             lasting="" if self._remember is None else rule_text(exactly),
             choices=(
                 Choice("exactly these files" if action.tried else "exactly this call", exactly),
-                *self._wider(action),
+                *self._wider(action, verdict),
             ),
         )
 
-    def _wider(self, action: Action) -> Sequence[Choice]:
-        return [Choice(each.sentence, widen(each.rule, action)) for each in self._offers(action)]
+    def _wider(self, action: Action, verdict: Verdict) -> Sequence[Choice]:
+        """A wider rule outranks the rule that asked; if none did, rules that ask keep asking."""
+        asked = verdict.rule is not None
+        return [Choice(each.sentence, widen(each.rule, action, outranks=asked)) for each in self._offers(action)]
 
     async def _ask(self, action: Action, request: Request, channels: Sequence[Channel], version: str) -> Approval:
         asked = self._now()
@@ -226,7 +228,7 @@ class Broker:
                 return once
             case Scope.SESSION:
                 rule = request.choices[answer.choice].rule if answer.choice else None
-                self.grants.add(action, version=version, by=answer.by, rule=rule)
+                self.grants.add(action, version=version, by=answer.by, rule=rule, asked_by=request.verdict.rule)
                 return replace(once, scope=Scope.SESSION)
             case Scope.ALWAYS:
                 return await self._write(request.choices[answer.choice].rule, once)

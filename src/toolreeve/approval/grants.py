@@ -4,7 +4,8 @@ A grant holds in the same session, for the same principal and client, under the 
 the same definition. It covers
 - the same call: of the same danger, with the same effects on the same resolved paths if it only touches files (the
   content may differ), else with exactly the same arguments;
-- or the calls that a rule covers, which the person chose from what was offered.
+- or the calls that a rule covers, which the person chose from what was offered. It answers only what the same policy
+  rule, or none, asks about: a wider yes does not answer what another rule asks.
 Grants live in memory and end with the process.
 """
 
@@ -36,25 +37,29 @@ class Grants:
         self._rules: OrderedDict[str, tuple[str, Rule, str]] = OrderedDict()
         self._covers = covers
 
-    def add(self, action: Action, *, version: str, by: str, rule: Rule | None = None) -> None:
-        """With a rule, for the calls of the same holder that it covers; else for the same call."""
+    def add(
+        self, action: Action, *, version: str, by: str, rule: Rule | None = None, asked_by: str | None = None
+    ) -> None:
+        """With a rule, for the calls of the same holder that it covers; else for the same call. `asked_by` is the
+        policy rule that asked."""
         holder = _holder(action, version)
         if rule is None:
             _put(self._by, _key(action, holder), by)
         else:
-            _put(self._rules, fingerprint(holder, rule), (holder, rule, by))
+            asker = fingerprint(holder, asked_by)
+            _put(self._rules, fingerprint(asker, rule), (asker, rule, by))
 
-    def find(self, action: Action, *, version: str) -> str | None:
+    def find(self, action: Action, *, version: str, asked_by: str | None = None) -> str | None:
         """The user who granted it, or None."""
         if not self._by and not self._rules:
             return None
         holder = _holder(action, version)
-        return self._by.get(_key(action, holder)) or self._find_rule(action, holder)
+        return self._by.get(_key(action, holder)) or self._find_rule(action, fingerprint(holder, asked_by))
 
-    def _find_rule(self, action: Action, holder: str) -> str | None:
+    def _find_rule(self, action: Action, asker: str) -> str | None:
         if self._covers is None:
             return None
-        own = [(rule, by) for held_by, rule, by in self._rules.values() if held_by == holder]
+        own = [(rule, by) for asked, rule, by in self._rules.values() if asked == asker]
         return next((by for rule, by in own if self._covers(rule, action)), None)
 
     def forget(self) -> None:
