@@ -1,6 +1,6 @@
 """Tool results as the messages each model provider expects."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from toolreeve.core.result import ToolResult
@@ -36,7 +36,15 @@ def format_results(
 def _part(provider: Provider, id: str, result: ToolResult, name: str) -> dict[str, Any]:
     if provider is Provider.MCP:
         return result.to_mcp()
-    return format_answer(provider, id, result.to_text(), name=name, is_error=not result.success)
+    part = format_answer(provider, id, result.to_text(), name=name, is_error=not result.success)
+    if provider is Provider.ANTHROPIC and result.meta.images:
+        part["content"] = [{"type": "text", "text": part["content"]}, *map(_anthropic_image, result.meta.images)]
+    return part
+
+
+def _anthropic_image(image: Mapping[str, str]) -> dict[str, Any]:
+    source = {"type": "base64", "media_type": image["mimeType"], "data": image["data"]}
+    return {"type": "image", "source": source}
 
 
 def format_answer(provider: Provider, id: str, text: str, *, name: str, is_error: bool) -> dict[str, Any]:

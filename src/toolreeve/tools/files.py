@@ -13,7 +13,7 @@ from toolreeve.core.files import Files, Kind
 from toolreeve.core.result import Output
 from toolreeve.core.threads import run_interruptibly
 from toolreeve.core.tool import tool
-from toolreeve.tools import documents, text
+from toolreeve.tools import documents, images, text
 from toolreeve.tools.effects import naming, next_call, reading, shown_name
 
 MAX_ENTRIES = 1000
@@ -28,7 +28,7 @@ async def read_file(
     limit: int | None = None,
     byte: int | None = None,
 ) -> Output:
-    """Read a text file, or the text of a .docx or .pdf document. Long files are returned in pages.
+    """Read a text file, the text of a .docx or .pdf document, or an image. Long files are returned in pages.
 
     Args:
         path: The file, relative to the workspace or absolute within it.
@@ -41,6 +41,8 @@ async def read_file(
     if documents.is_document(path):
         document: Output = await run_interruptibly(lambda: _read_document(ctx.files, path, offset, limit, byte))
         return document
+    if (image := images.find_type(path)) is not None:
+        return images.read(ctx.files, path, image)
     if offset is None and limit is None and byte is None:
         chunk = ctx.files.read(path, text.PAGE_BYTES)
         if chunk.size <= text.PAGE_BYTES:
