@@ -211,7 +211,9 @@ def _call_for(context: RequestContext, pending: PendingRow) -> ToolCall:
 def _pending_result(pending: PendingRow) -> ToolResult:
     data = {"status": pending.state, "approval_id": pending.id, "expires": pending.expires}
     if pending.state == PENDING:
-        return _result(Success(data, f"Nobody has answered {pending.id!r} yet: call {WAIT} again. Nothing has taken effect."))
+        return _result(
+            Success(data, f"Nobody has answered {pending.id!r} yet: call {WAIT} again. Nothing has taken effect.")
+        )
     if pending.state in (ALLOWED, DENIED):  # not a tool call: only the client can repeat the request
         return _result(Success(data, f"{pending.id!r} was {pending.state}: make the same request again."))
     if pending.answer is not None:
