@@ -335,3 +335,27 @@ def test_a_call_that_nobody_can_be_asked_about_says_what_a_shell_user_can_do(she
     assert "approve=" not in refused.err, "that is for programs in Python"
     assert "run it in a terminal, where the question can be asked" in refused.err
     assert "toolreeve policy explain TOOL" in refused.err
+
+
+@pytest.mark.parametrize("outcome", ["return text", "raise ValueError(text)"])
+def test_a_lone_surrogate_in_a_result_is_shown_and_does_not_fail(shell: Shell, outcome: str) -> None:
+    source = f"""from toolreeve import tool
+
+
+@tool(danger="safe")
+def odd() -> str:
+    text = "a" + chr(0xD800) + "b"
+    {outcome}
+"""
+    (shell.home / "odd.py").write_text(source)
+    printed = shell.spawn("call", "odd", env={"TOOLREEVE_TOOLS": str(shell.home / "odd.py")})
+
+    assert "internal error" not in printed.err
+    assert "b" in printed.out + printed.err
+
+
+def test_what_a_command_prints_goes_to_its_own_stream(shell: Shell) -> None:
+    printed = shell.run("--mode", "bypass", "call", "bash", "command=echo one; echo two >&2")
+
+    assert (printed.status, printed.out) == (0, "one\n")
+    assert "stderr:\ntwo" in printed.err

@@ -29,9 +29,17 @@ def print_text(text: str) -> None:
     """Prints a result on stdout; byte for byte on a pipe."""
     shown = _safe(text) if on_terminal() else text
     with binary_stdout() as stream:
-        stream.write(shown.encode("utf-8", "surrogateescape"))
+        stream.write(_encoded(shown))
         if not shown.endswith("\n"):
             stream.write(b"\n")
+
+
+def _encoded(text: str) -> bytes:
+    """Bytes that a program printed are passed on as they are; a lone surrogate, which is none, becomes `?`."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace")
 
 
 @contextmanager
@@ -51,7 +59,7 @@ def print_json(value: Any) -> None:
 
 def note(text: str) -> None:
     """Prints a note about the result on stderr."""
-    click.echo(f"toolreeve: {_safe(text)}", err=True)
+    click.echo(f"toolreeve: {_encoded(_safe(text)).decode(errors='replace')}", err=True)
 
 
 def count(number: int, noun: str) -> str:
