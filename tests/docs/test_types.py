@@ -135,12 +135,14 @@ def test_mypy_finds_misuse(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", range(3))
 def test_the_readmes_python_can_be_pasted_into_a_script(number: int, tmp_path: Path) -> None:
     block = [block for block in read_blocks(ROOT / "README.md") if block.language == "python"][number]
-    (tmp_path / "notes.txt").write_text("hello\n")
-    (tmp_path / "script.py").write_text(block.text)
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "notes.txt").write_text("hello\n")
+    (work / "script.py").write_text(block.text)
     environment = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
 
     ran = subprocess.run(
-        [sys.executable, "script.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "script.py"], cwd=work, env=environment, capture_output=True, text=True, check=False
     )
 
     assert (ran.returncode, ran.stderr) == (0, "")

@@ -4,8 +4,7 @@ Each line that comes from the call is printed behind a gutter, so that no argume
 Long values are cut in the middle and say so; the details show them whole.
 """
 
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from toolreeve.approval.request import Request
@@ -42,10 +41,8 @@ def describe(request: Request, *, whole: bool = False, more: str = MORE) -> str:
     return "\n".join(lines)
 
 
-def coloured(text: str, environ: Mapping[str, str] = os.environ) -> str:
+def coloured(text: str) -> str:
     """The prompt for a terminal: its heading bold, added lines green, removed lines red."""
-    if environ.get("NO_COLOR") or environ.get("TERM", "dumb") == "dumb":
-        return text
     first, *rest = text.split("\n")
     return "\n".join([f"{_BOLD}{first}{_PLAIN}", *map(_coloured_line, rest)])
 

@@ -45,4 +45,5 @@ def new_terminal_channel(environ: Mapping[str, str], *, session: bool = True) ->
     from toolreeve.approval.channels.terminal import TerminalChannel
 
     editor = environ.get("VISUAL") or environ.get("EDITOR") or ""
-    return TerminalChannel(editor=shlex.split(editor), session=session)
+    colours = not environ.get("NO_COLOR") and environ.get("TERM", "dumb") != "dumb"
+    return TerminalChannel(editor=shlex.split(editor), session=session, colours=colours)

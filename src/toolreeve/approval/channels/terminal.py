@@ -27,8 +27,11 @@ class TerminalChannel:
 
     name = "terminal"
 
-    def __init__(self, *, device: str | None = None, editor: Sequence[str] = (), session: bool = True) -> None:
+    def __init__(
+        self, *, device: str | None = None, editor: Sequence[str] = (), session: bool = True, colours: bool = False
+    ) -> None:
         self._device = device
+        self._colours = colours
         self._editor = tuple(editor)
         self._session = session
         self._turn = asyncio.Lock()
@@ -45,7 +48,9 @@ class TerminalChannel:
                 raise RuntimeError("the terminal is no longer available")
             with open_console(device) as console:
                 try:
-                    return await _Dialogue(console, request, self._editor, session=self._session).run()
+                    return await _Dialogue(
+                        console, request, self._editor, session=self._session, colours=self._colours
+                    ).run()
                 except asyncio.CancelledError:
                     console.say_now("\n(withdrawn: answered elsewhere, or timed out)\n")
                     raise
@@ -54,14 +59,17 @@ class TerminalChannel:
 class _Dialogue:
     """Repeats one question until it is answered."""
 
-    def __init__(self, console: Console, request: Request, editor: Sequence[str], *, session: bool) -> None:
+    def __init__(
+        self, console: Console, request: Request, editor: Sequence[str], *, session: bool, colours: bool
+    ) -> None:
         self._console = console
         self._request = request
         self._editor = editor
         self._session = session
+        self._paint = coloured if colours else str
 
     async def run(self) -> Answer:
-        await self._console.say(f"\n{coloured(describe(self._request))}\n")
+        await self._console.say(f"\n{self._paint(describe(self._request))}\n")
         while True:
             if (answer := await self._read_choice(await self._choose())) is not None:
                 return answer
@@ -87,7 +95,7 @@ class _Dialogue:
             case "e" | "edit":
                 return await self._edit()
             case "?":
-                await self._console.say(f"{coloured(describe(request, whole=True))}\n")
+                await self._console.say(f"{self._paint(describe(request, whole=True))}\n")
             case _:
                 await self._console.say("Please answer with one of the letters.\n")
         return None
@@ -137,7 +145,7 @@ class _Dialogue:
         if not isinstance(args, dict):
             await self._console.say("The arguments must be a JSON object.\n")
             return None
-        await self._console.say(f"{coloured(describe(_with_arguments(self._request, args), whole=True))}\n")
+        await self._console.say(f"{self._paint(describe(_with_arguments(self._request, args), whole=True))}\n")
         return self._request.allow(args=args) if await self._agrees("Allow it with these arguments?") else None
 
     async def _edit_file(self) -> str:
