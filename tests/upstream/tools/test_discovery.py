@@ -124,3 +124,14 @@ async def test_a_runtime_without_async_works_inside_a_running_loop(world: World)
 
     assert not inspect.isawaitable(result)
     assert result["success"] is True
+
+
+async def test_documented_names_of_categories_are_known_and_others_are_an_error(world: World) -> None:
+    async with world.reeve() as reeve:
+        files = await reeve.discover_mcp_tools(category="filesystem")
+        network = await reeve.discover_mcp_tools(category="network")
+        with pytest.raises(ValueError, match="no tool has the category 'nonsense'; there are"):
+            await reeve.discover_mcp_tools(category="nonsense")
+
+    assert {each["category"] for each in files} == {"file"}
+    assert {each["category"] for each in network} == {"http", "web"}

@@ -21,16 +21,22 @@ DOCUMENTED = (
     "extract_links",
 )
 """What the builtin server offers; `bash_command` is its name for `bash`."""
+_CATEGORIES = {"filesystem": ("file",), "qa": ("quality",), "network": ("http", "web")}
+"""Other documented names of categories."""
 _BUILTIN_NAMES = {"bash_command": "bash"}
 
 
 def discover(tools: Sequence[BoundTool], *, server: str | None, category: str | None) -> list[dict[str, Any]]:
-    """Of one server, or of all; of one category, or of all."""
+    """Of one server, or of all; of one category, or of all. Raises ValueError for a category that no tool has."""
     found = [*_builtin(tools), *_upstream(tools)]
     if server is not None:
         found = [each for each in found if each["server"] == server]
     if category is not None:
-        found = [each for each in found if each["category"] == category]
+        categories = _CATEGORIES.get(category, (category,))
+        known = {bound.spec.category for bound in tools}
+        if known.isdisjoint(categories):
+            raise ValueError(f"no tool has the category {category!r}; there are {', '.join(sorted(known))}")
+        found = [each for each in found if each["category"] in categories]
     return found
 
 
