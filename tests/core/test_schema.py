@@ -220,3 +220,11 @@ def test_any_arguments_are_valid_afterwards_or_refused_with_a_code(args: dict[st
     except ToolError:
         return
     assert not SCHEMA.problems(parsed)
+
+
+def test_of_several_forms_the_one_of_the_given_type_is_explained() -> None:
+    form = {"type": "object", "properties": {"code": {"type": "integer"}}, "required": ["code"]}
+    schema = Schema({"type": "object", "properties": {"a": {"anyOf": [{"type": "integer"}, form]}}})
+
+    with pytest.raises(ToolError, match="/a/code: is required but missing"):
+        schema.parse({"a": {"cod": 3}})

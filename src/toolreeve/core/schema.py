@@ -6,7 +6,7 @@ quotes, one value where a list is expected) are repaired, and only after validat
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any
 
@@ -219,11 +219,17 @@ def _explain(error: Any, document: Mapping[str, Any], depth: int = 0) -> SchemaP
             return SchemaProblem(pointer, f"unknown {unknown}{allowed}")
         case "anyOf" | "oneOf" if depth < 2 and getattr(kind, "context", None):
             branches = [branch for branch in kind.context if branch]
-            closest: Sequence[Any] = min(branches, key=len, default=())
+            closest: Sequence[Any] = min(branches, key=partial(_branch_distance, error), default=())
             inner = "; ".join(str(_explain(each, document, depth + 1)) for each in closest)
             return SchemaProblem(pointer, f"matches none of the allowed forms; the closest: {inner}")
         case _:
             return SchemaProblem(pointer, error.message if len(error.message) < 300 else error.message[:300] + "…")
+
+
+def _branch_distance(error: Any, branch: Sequence[Any]) -> tuple[bool, int]:
+    """A form of another type is further away than one of its type with many problems."""
+    here = list(error.instance_path)
+    return any(each.kind.name == "type" and list(each.instance_path) == here for each in branch), len(branch)
 
 
 def _fault(document: Mapping[str, Any], problem: Exception, *, linear: bool) -> SchemaProblem:
