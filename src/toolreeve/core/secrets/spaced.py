@@ -21,12 +21,12 @@ _WRAPPED = rb"[A-Za-z0-9+/_-]{16,}(?:" + _BREAK + rb"[A-Za-z0-9+/_-]+)+"
 _GROUPED = rb"[0-9a-fA-F](?:(?:%s)?[0-9a-fA-F]){11,}"
 
 
-def _compile(pattern: bytes, *, ignore_case: bool = False) -> Any:
-    """Linear in the text, whatever it says."""
+def _compile(pattern: bytes, *, ignore_case: bool = False, megabytes: int = 8) -> Any:
+    """Linear in the text, whatever it says. `megabytes` bound what the expression and its automaton may take."""
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
     options.case_sensitive = not ignore_case
-    options.max_mem = 64 * 1024 * 1024
+    options.max_mem = megabytes << 20
     return re2.compile(pattern, options)
 
 
@@ -71,7 +71,7 @@ class _Search:
         self._run = _compile(run)
         self._gap = re.compile(gap)
         longest_first = sorted(forms, key=len, reverse=True)
-        self._forms = _compile(b"|".join(map(re2.escape, longest_first)), ignore_case=ignore_case)
+        self._forms = _compile(b"|".join(map(re2.escape, longest_first)), ignore_case=ignore_case, megabytes=256)
 
     def spans(self, text: bytes) -> Iterator[tuple[int, int]]:
         """Where the secrets are."""
