@@ -1,4 +1,4 @@
-"""The plugin as a user's test suite loads it: by its entry point, in a pytest of its own."""
+"""The plugin as a user's test suite loads it, in a pytest of its own."""
 
 import subprocess
 import sys
@@ -31,6 +31,7 @@ def test_an_agent(fake_model, reeve):
 
 
 def test_a_suite_uses_the_fixtures(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text('pytest_plugins = ["toolreeve.pytest_plugin"]\n')
     (tmp_path / "test_suite.py").write_text(SUITE)
 
     done = subprocess.run(

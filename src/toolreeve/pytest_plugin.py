@@ -1,6 +1,6 @@
 """Pytest plugin: a runtime in a temporary workspace, a scripted model, and assertions on calls.
 
-Loaded in every test run of an environment that has Toolreeve, so it imports nothing before a fixture is used.
+A test suite loads it with `pytest_plugins = ["toolreeve.pytest_plugin"]` in its conftest.py.
 """
 
 from collections.abc import Callable, Iterator
