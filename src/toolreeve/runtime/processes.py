@@ -12,6 +12,7 @@ from toolreeve.config.guard_table import guard_table
 from toolreeve.config.toolchains import ensure_home, find_toolchains
 from toolreeve.core import git_config
 from toolreeve.core.command_settings import CommandRules
+from toolreeve.core.guarded_paths import is_within
 from toolreeve.core.process import Ended, OnOutput, Processes, ProcessRequest
 from toolreeve.core.trial import Confinement, Layer
 
@@ -91,7 +92,7 @@ def new_layout(configuration: Configuration) -> "Layout":
         may_write=settings.workspace.allow_write,
         writable=(*settings.workspace.writable_roots, *home),
         readable=(
-            *_own_python(),
+            *_own_python(workspace),
             *settings.workspace.extra_roots,
             *settings.sandbox.readable,
         ),
@@ -152,6 +153,8 @@ def describe_surroundings(configuration: Configuration) -> str:
     )
 
 
-def _own_python() -> tuple[str, ...]:
-    """Our own interpreter and its packages: a toolchain that certainly exists."""
-    return tuple(dict.fromkeys((sys.base_prefix, sys.prefix)))
+def _own_python(workspace: str) -> tuple[str, ...]:
+    """Our own interpreter, its packages and our own package: pytest of this environment loads a plugin of ours."""
+    package = str(Path(__file__).parents[2])
+    own = (sys.base_prefix, sys.prefix, *(() if is_within(package, workspace) else (package,)))
+    return tuple(dict.fromkeys(own))
