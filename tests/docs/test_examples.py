@@ -71,8 +71,11 @@ def code_of(page: Path) -> list[str]:
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=name_of)
 def test_every_example_prints_what_it_says(path: Path, scratch: Path) -> None:
+    project = scratch / "project"
+    project.mkdir(exist_ok=True)
+
     done = subprocess.run(
-        [sys.executable, path], cwd=scratch, env=environment(scratch), capture_output=True, text=True, timeout=60
+        [sys.executable, path], cwd=project, env=environment(scratch), capture_output=True, text=True, timeout=60
     )
 
     assert done.stderr == ""
